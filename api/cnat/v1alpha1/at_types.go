@@ -1,0 +1,264 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Phase is where an At stands. It only moves forward: PENDING, RUNNING, DONE.
+// +kubebuilder:validation:Enum=PENDING;RUNNING;DONE
+type Phase string
+
+const (
+	// PhasePending waits for its time.
+	PhasePending Phase = "PENDING"
+	// PhaseRunning has made its pod.
+	PhaseRunning Phase = "RUNNING"
+	// PhaseDone is over, well or badly: result says which.
+	PhaseDone Phase = "DONE"
+)
+
+// Result is how an At ended.
+// +kubebuilder:validation:Enum=Succeeded;Failed
+type Result string
+
+const (
+	// ResultSucceeded: the command exited with 0.
+	ResultSucceeded Result = "Succeeded"
+	// ResultFailed: the command failed or was not run; the reason says why.
+	ResultFailed Result = "Failed"
+)
+
+// Condition types of an At. Complete and Failed are those of a Job.
+const (
+	// ConditionScheduled is False while the At cannot wait for its time: it is suspended, or its schedule, command or
+	// template is unusable, or something stops its pod from being made; the reason says which.
+	ConditionScheduled = "Scheduled"
+	// ConditionComplete is True once the command has succeeded.
+	ConditionComplete = "Complete"
+	// ConditionFailed is True once the At has ended without success.
+	ConditionFailed = "Failed"
+)
+
+// Reasons of the condition Scheduled.
+const (
+	// ReasonWaiting: the At waits for its time.
+	ReasonWaiting = "Waiting"
+	// ReasonStarted: the time came and the pod was made.
+	ReasonStarted = "Started"
+	// ReasonSuspended: spec.suspend holds the At.
+	ReasonSuspended = "Suspended"
+	// ReasonPaused: the pause annotation holds the At.
+	ReasonPaused = "Paused"
+	// ReasonInvalidSchedule: spec.schedule is no time; the message says what would be one.
+	ReasonInvalidSchedule = "InvalidSchedule"
+	// ReasonInvalidCommand: spec.command cannot be split into words; the message says where it breaks.
+	ReasonInvalidCommand = "InvalidCommand"
+	// ReasonInvalidTemplate: spec.template cannot make a pod; the message names the field and the remedy.
+	ReasonInvalidTemplate = "InvalidTemplate"
+	// ReasonFailedCreate: the API server refused to create the pod; it is tried again with back-off.
+	ReasonFailedCreate = "FailedCreate"
+	// ReasonNameTaken: the pod of an older At of this name is still going; this At starts when it is gone.
+	ReasonNameTaken = "NameTaken"
+)
+
+// Reasons of status.reason and of the conditions Complete and Failed.
+const (
+	// ReasonCompleted: the command exited with 0.
+	ReasonCompleted = "Completed"
+	// ReasonNonZeroExitCode: the command exited with another code than 0.
+	ReasonNonZeroExitCode = "NonZeroExitCode"
+	// ReasonPodFailed: the pod failed and no exit code of the command is known (evicted, node lost, refused by the node).
+	ReasonPodFailed = "PodFailed"
+	// ReasonPodLost: the pod of the run disappeared before its end was seen; the command is not run again.
+	ReasonPodLost = "PodLost"
+	// ReasonPodNameConflict: a pod that is not this At's has the name that this At's pod must have.
+	ReasonPodNameConflict = "PodNameConflict"
+	// ReasonMissedDeadline: startingDeadlineSeconds had passed when the At could have started.
+	ReasonMissedDeadline = "MissedDeadline"
+	// ReasonDeadlineExceeded: the run took longer than activeDeadlineSeconds.
+	ReasonDeadlineExceeded = "DeadlineExceeded"
+)
+
+// Keys of labels and annotations.
+const (
+	// LabelAt names the At that a pod was made for. It is for people and selectors: a pod belongs to the At whose UID is
+	// in its controller reference.
+	LabelAt = "cnat.d2iq.com/at"
+	// AnnotationAttempt is the number of the run that the pod is, from 0.
+	AnnotationAttempt = "cnat.d2iq.com/attempt"
+	// AnnotationPaused holds an At while its value is true: nothing is created or deleted for it.
+	AnnotationPaused = "cnat.d2iq.com/paused"
+)
+
+// AtSpec is what the user asks for.
+type AtSpec struct {
+	// schedule is when to run: a time of RFC 3339 such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or
+	// "now", or "now + N seconds|minutes|hours|days|weeks" counted from metadata.creationTimestamp. A time that has
+	// passed runs at once. At most 64 characters. It can be changed while the phase is PENDING.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Schedule string `json:"schedule"`
+
+	// command is the program to run and its arguments, split into words as a POSIX shell does (quotes and backslashes),
+	// with no expansion of any kind; for pipes and variables use sh -c '...'. 1 to 32768 characters. It can be changed
+	// while the phase is PENDING.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32768
+	Command string `json:"command"`
+
+	// template is the pod to run. Its first container gets command and decides the exit code, so that container's own
+	// command and args stay empty. Its restartPolicy is Never or absent. Absent: one container of the image busybox.
+	// It can be changed while the phase is PENDING.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.containers) && size(self.spec.containers) > 0",message="template.spec.containers must name at least one container: the first one runs spec.command"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Never'",message="template.spec.restartPolicy must be Never, or absent: an At runs its command once"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.containers) || size(self.spec.containers) == 0 || (!has(self.spec.containers[0].command) && !has(self.spec.containers[0].args))",message="template.spec.containers[0] must not set command or args: it runs spec.command"
+	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
+
+	// suspend holds the At while true. It is ignored once the At has started. Resumed after its time, the At runs at
+	// once, within startingDeadlineSeconds. Default false.
+	// +optional
+	// +kubebuilder:default=false
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// startingDeadlineSeconds is how many seconds after its time the At may still start, 0 or more. Later it ends as
+	// Failed with reason MissedDeadline. Absent: any time later.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9000000000
+	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
+
+	// activeDeadlineSeconds is how many seconds the run may take, 1 or more, waiting for a node and pulling of images
+	// included. Then it is stopped and ends as Failed with reason DeadlineExceeded. Absent: any length.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// backoffLimit is how often a run that failed is tried again, 0 to 10, each time in a new pod; the older pods stay
+	// for their logs. Default 0: the command runs at most once.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
+	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
+
+	// ttlSecondsAfterFinished is how many seconds after its end the At is deleted with its pods, 0 or more. Absent: never.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+}
+
+// AtStatus is what the operator sees, and its record of the run.
+type AtStatus struct {
+	// phase is PENDING from the first sight of the At, RUNNING once its pod exists, DONE after success and failure alike.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+
+	// result is Succeeded or Failed once the phase is DONE.
+	// +optional
+	Result Result `json:"result,omitempty"`
+
+	// reason says in one word why the At ended as it did, such as Completed, NonZeroExitCode or MissedDeadline.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason,omitempty"`
+
+	// exitCode is the exit code of the command, once it is known.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+
+	// output is the termination message of the command: what it wrote to its termination log, else, when it failed, the
+	// end of its log; at most 2 KiB.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Output string `json:"output,omitempty"`
+
+	// scheduledTime is the time that spec.schedule means.
+	// +optional
+	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
+
+	// startTime is when the first pod of the run was made.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// completionTime is when the At was done.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// podName is the name of the newest pod of the run.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PodName string `json:"podName,omitempty"`
+
+	// podUID is the UID of that pod. A run that is recorded here is never started again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	PodUID types.UID `json:"podUID,omitempty"`
+
+	// attempts is the number of pods made for the run: 1, and one more for each retry.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Attempts int32 `json:"attempts,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status was computed from.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are Scheduled, Complete and Failed; each says why in its reason and message.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// At runs one command once, at one time, and says how it ended: at(1) for Kubernetes.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=all
+// +kubebuilder:selectablefield:JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.schedule`,description="When to run"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,description="PENDING, RUNNING or DONE"
+// +kubebuilder:printcolumn:name="Result",type=string,JSONPath=`.status.result`,description="Succeeded or Failed"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Exit",type=integer,JSONPath=`.status.exitCode`,priority=1,description="Exit code of the command"
+// +kubebuilder:printcolumn:name="Pod",type=string,JSONPath=`.status.podName`,priority=1,description="Newest pod of the run"
+// +kubebuilder:printcolumn:name="Started",type=date,JSONPath=`.status.startTime`,priority=1
+// +kubebuilder:printcolumn:name="Finished",type=date,JSONPath=`.status.completionTime`,priority=1
+// +kubebuilder:printcolumn:name="Command",type=string,JSONPath=`.spec.command`,priority=1
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || self.spec.schedule == oldSelf.spec.schedule",message="spec.schedule cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || self.spec.command == oldSelf.spec.command",message="spec.command cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || (has(self.spec.template) == has(oldSelf.spec.template) && (!has(self.spec.template) || self.spec.template == oldSelf.spec.template))",message="spec.template cannot change once the At has started: delete it and create another"
+type At struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the user asks for.
+	// +required
+	Spec AtSpec `json:"spec"`
+
+	// status is what the operator sees, and its record of the run.
+	// +optional
+	Status AtStatus `json:"status,omitempty"`
+}
+
+// AtList is a list of Ats.
+// +kubebuilder:object:root=true
+type AtList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []At `json:"items"`
+}
