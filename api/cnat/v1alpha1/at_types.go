@@ -201,6 +201,7 @@ type AtStatus struct {
 
 	// podUID is the UID of that pod. A run that is recorded here is never started again.
 	// +optional
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=128
 	PodUID types.UID `json:"podUID,omitempty"`
 
