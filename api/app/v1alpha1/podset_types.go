@@ -47,8 +47,6 @@ const (
 const (
 	// ReasonAsExpected: nothing is known to be wrong.
 	ReasonAsExpected = "AsExpected"
-	// ReasonInvalidTemplate: spec.template cannot make a pod; the message names the field and the remedy.
-	ReasonInvalidTemplate = "InvalidTemplate"
 	// ReasonFailedCreate: the API server refused to create a pod; it is tried again with back-off.
 	ReasonFailedCreate = "FailedCreate"
 	// ReasonFailedDelete: the API server refused to delete a pod; it is tried again with back-off.

@@ -1,0 +1,124 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/podsecurity"
+)
+
+// selectorLabels are on every pod of the set, whatever its template says. The selector of the scale subresource is made
+// of them.
+func selectorLabels(set *appv1alpha1.PodSet) labels.Set {
+	return labels.Set{
+		"app.kubernetes.io/managed-by": "podset-operator",
+		appv1alpha1.LabelPodSet:        set.Name,
+	}
+}
+
+// newPod is the pod of a place.
+func newPod(o Observation, p place) *corev1.Pod {
+	template := o.Set.Spec.Template
+	if template == nil {
+		template = defaultTemplate(o.Defaults)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            podName(o.Set, p),
+			Namespace:       o.Set.Namespace,
+			Labels:          map[string]string{"app": o.Set.Name, "version": "v0.1"},
+			Annotations:     map[string]string{},
+			Finalizers:      template.Finalizers,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o.Set, appv1alpha1.GroupVersion.WithKind("PodSet"))},
+		},
+		Spec: *template.Spec.DeepCopy(),
+	}
+	maps.Copy(pod.Labels, template.Labels)
+	maps.Copy(pod.Labels, selectorLabels(o.Set))
+	maps.Copy(pod.Annotations, template.Annotations)
+	pod.Annotations[appv1alpha1.AnnotationSlot] = strconv.Itoa(p.slot)
+	pod.Annotations[appv1alpha1.AnnotationAttempt] = strconv.Itoa(p.attempt)
+	pod.Annotations[appv1alpha1.AnnotationTemplateHash] = templateHash(o.Set.Spec.Template)
+	return pod
+}
+
+// defaultTemplate is the pod of a PodSet without a template. It passes Pod Security "restricted" and OpenShift's
+// "restricted-v2".
+func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
+	spec := corev1.PodSpec{
+		Containers: []corev1.Container{{
+			Name:    "busybox",
+			Image:   d.Image,
+			Command: []string{"sleep", "3600"},
+			Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{
+					corev1.ResourceCPU:    resource.MustParse("1m"),
+					corev1.ResourceMemory: resource.MustParse("4Mi"),
+				},
+				Limits: corev1.ResourceList{
+					corev1.ResourceCPU:    resource.MustParse("100m"),
+					corev1.ResourceMemory: resource.MustParse("32Mi"),
+				},
+			},
+		}},
+		// sleep as the first process of its container ignores SIGTERM, so waiting for it is in vain.
+		TerminationGracePeriodSeconds: ptr.To[int64](1),
+	}
+	podsecurity.Restrict(&spec, d.FixedUser)
+	return &corev1.PodTemplateSpec{Spec: spec}
+}
+
+// templateHash is a hash of the user's template alone, so that neither a new default nor a new version of the operator
+// changes it (rule 9). Fields that say nothing (null, {} and []) are left out first: whether they are written at all
+// differs between versions of the Kubernetes API library.
+func templateHash(template *corev1.PodTemplateSpec) string {
+	encoded, err := json.Marshal(template)
+	var tree any
+	if err == nil {
+		err = json.Unmarshal(encoded, &tree)
+	}
+	if err == nil {
+		encoded, err = json.Marshal(prune(tree))
+	}
+	if err != nil {
+		panic(err) // A typed template that was decoded from JSON always encodes to JSON.
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:])[:10]
+}
+
+// prune drops what says nothing from a decoded JSON value; a value that says nothing itself becomes nil.
+func prune(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, item := range v {
+			if v[key] = prune(item); v[key] == nil {
+				delete(v, key)
+			}
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	case []any:
+		if len(v) == 0 {
+			return nil
+		}
+		for i := range v {
+			v[i] = prune(v[i])
+		}
+	}
+	return value
+}
