@@ -91,6 +91,7 @@ type RollingUpdateStrategy struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 10 : self.matches('^(100|[1-9][0-9]?)%$')",message="must be a number from 1 to 10, or a percentage from 1% to 100%"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
@@ -101,6 +102,7 @@ type UpdateStrategy struct {
 	// somebody deletes them). Default RollingUpdate.
 	// +optional
 	// +kubebuilder:default=RollingUpdate
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Update strategy type",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:RollingUpdate","urn:alm:descriptor:com.tectonic.ui:select:OnDelete","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Type UpdateStrategyType `json:"type,omitempty"`
 
 	// rollingUpdate bounds the rolling update. Only with type RollingUpdate.
@@ -115,6 +117,7 @@ type PodSetSpec struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// template is the pod to run. Absent: one container busybox that runs "sleep 3600". Its restartPolicy is Always or
@@ -122,6 +125,7 @@ type PodSetSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.containers) && size(self.spec.containers) > 0",message="template.spec.containers must name at least one container"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Always'",message="template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 
 	// updateStrategy says what happens to running pods when the template changes. Default: RollingUpdate, one at a time.
@@ -139,41 +143,49 @@ type PodSetStatus struct {
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pod names",xDescriptors={"urn:alm:descriptor:text"}
 	PodNames []string `json:"podNames"`
 
 	// replicas is the number of active pods, in any phase; the scale subresource shows it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Replicas",xDescriptors={"urn:alm:descriptor:text"}
 	Replicas int32 `json:"replicas"`
 
 	// availableReplicas is the number of active pods that are Pending or Running.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Available replicas",xDescriptors={"urn:alm:descriptor:text"}
 	AvailableReplicas int32 `json:"availableReplicas"`
 
 	// readyReplicas is the number of active pods whose condition Ready is True.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ready replicas",xDescriptors={"urn:alm:descriptor:text"}
 	ReadyReplicas int32 `json:"readyReplicas"`
 
 	// updatedReplicas is the number of active pods that were made from the present template.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Updated replicas",xDescriptors={"urn:alm:descriptor:text"}
 	UpdatedReplicas int32 `json:"updatedReplicas"`
 
 	// terminatingReplicas is the number of pods of this PodSet that are being deleted.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Terminating replicas",xDescriptors={"urn:alm:descriptor:text"}
 	TerminatingReplicas int32 `json:"terminatingReplicas"`
 
 	// selector selects the pods of this PodSet, as a string, for the scale subresource and the horizontal pod autoscaler.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector",xDescriptors={"urn:alm:descriptor:text"}
 	Selector string `json:"selector,omitempty"`
 
 	// observedGeneration is the generation of the spec that this status was computed from.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:text"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions are Available (ready >= replicas), Progressing and Degraded; each says why in its reason and message.
@@ -181,6 +193,7 @@ type PodSetStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors={"urn:alm:descriptor:io.kubernetes.conditions"}
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -197,6 +210,7 @@ type PodSetStatus struct {
 // +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`,priority=1,description="Active pods of the present template"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Degraded")].reason`,priority=1,description="Why the set is degraded, or AsExpected"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must be at most 63 characters: it becomes the value of a label on every pod"
+// +operator-sdk:csv:customresourcedefinitions:displayName="PodSet",resources={{Pod,v1}}
 type PodSet struct {
 	metav1.TypeMeta `json:",inline"`
 

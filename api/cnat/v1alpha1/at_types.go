@@ -103,6 +103,7 @@ type AtSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Schedule",xDescriptors={"urn:alm:descriptor:text"}
 	Schedule string `json:"schedule"`
 
 	// command is the program to run and its arguments, split into words as a POSIX shell does (quotes and backslashes),
@@ -111,6 +112,7 @@ type AtSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Command",xDescriptors={"urn:alm:descriptor:text"}
 	Command string `json:"command"`
 
 	// template is the pod to run. Its first container gets command and decides the exit code, so that container's own
@@ -120,12 +122,14 @@ type AtSpec struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.containers) && size(self.spec.containers) > 0",message="template.spec.containers must name at least one container: the first one runs spec.command"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Never'",message="template.spec.restartPolicy must be Never, or absent: an At runs its command once"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.containers) || size(self.spec.containers) == 0 || (!has(self.spec.containers[0].command) && !has(self.spec.containers[0].args))",message="template.spec.containers[0] must not set command or args: it runs spec.command"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 
 	// suspend holds the At while true. It is ignored once the At has started. Resumed after its time, the At runs at
 	// once, within startingDeadlineSeconds. Default false.
 	// +optional
 	// +kubebuilder:default=false
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Suspend",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Suspend *bool `json:"suspend,omitempty"`
 
 	// startingDeadlineSeconds is how many seconds after its time the At may still start, 0 or more. Later it ends as
@@ -133,6 +137,7 @@ type AtSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9000000000
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Starting deadline (seconds)",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 
 	// activeDeadlineSeconds is how many seconds the run may take, 1 or more, waiting for a node and pulling of images
@@ -140,6 +145,7 @@ type AtSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Active deadline (seconds)",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
 	// backoffLimit is how often a run that failed is tried again, 0 to 10, each time in a new pod; the older pods stay
@@ -148,12 +154,14 @@ type AtSpec struct {
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Retries",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 
 	// ttlSecondsAfterFinished is how many seconds after its end the At is deleted with its pods, 0 or more. Absent: never.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Time to live after the end (seconds)",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
@@ -161,58 +169,70 @@ type AtSpec struct {
 type AtStatus struct {
 	// phase is PENDING from the first sight of the At, RUNNING once its pod exists, DONE after success and failure alike.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Phase",xDescriptors={"urn:alm:descriptor:io.kubernetes.phase"}
 	Phase Phase `json:"phase,omitempty"`
 
 	// result is Succeeded or Failed once the phase is DONE.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Result",xDescriptors={"urn:alm:descriptor:text"}
 	Result Result `json:"result,omitempty"`
 
 	// reason says in one word why the At ended as it did, such as Completed, NonZeroExitCode or MissedDeadline.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Reason",xDescriptors={"urn:alm:descriptor:io.kubernetes.phase:reason"}
 	Reason string `json:"reason,omitempty"`
 
 	// exitCode is the exit code of the command, once it is known.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Exit code",xDescriptors={"urn:alm:descriptor:text"}
 	ExitCode *int32 `json:"exitCode,omitempty"`
 
 	// output is the termination message of the command: what it wrote to its termination log, else, when it failed, the
 	// end of its log; at most 2 KiB.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Output",xDescriptors={"urn:alm:descriptor:text"}
 	Output string `json:"output,omitempty"`
 
 	// scheduledTime is the time that spec.schedule means.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Scheduled time",xDescriptors={"urn:alm:descriptor:text"}
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
 
 	// startTime is when the first pod of the run was made.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Start time",xDescriptors={"urn:alm:descriptor:text"}
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
 	// completionTime is when the At was done.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Completion time",xDescriptors={"urn:alm:descriptor:text"}
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
 	// podName is the name of the newest pod of the run.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pod",xDescriptors={"urn:alm:descriptor:io.kubernetes:Pod"}
 	PodName string `json:"podName,omitempty"`
 
 	// podUID is the UID of that pod. A run that is recorded here is never started again.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=128
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pod UID",xDescriptors={"urn:alm:descriptor:text"}
 	PodUID types.UID `json:"podUID,omitempty"`
 
 	// attempts is the number of pods made for the run: 1, and one more for each retry.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Attempts",xDescriptors={"urn:alm:descriptor:text"}
 	Attempts int32 `json:"attempts,omitempty"`
 
 	// observedGeneration is the generation of the spec that this status was computed from.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:text"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions are Scheduled, Complete and Failed; each says why in its reason and message.
@@ -220,6 +240,7 @@ type AtStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors={"urn:alm:descriptor:io.kubernetes.conditions"}
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -240,6 +261,7 @@ type AtStatus struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || self.spec.schedule == oldSelf.spec.schedule",message="spec.schedule cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || self.spec.command == oldSelf.spec.command",message="spec.command cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || (has(self.spec.template) == has(oldSelf.spec.template) && (!has(self.spec.template) || self.spec.template == oldSelf.spec.template))",message="spec.template cannot change once the At has started: delete it and create another"
+// +operator-sdk:csv:customresourcedefinitions:displayName="At",resources={{Pod,v1}}
 type At struct {
 	metav1.TypeMeta `json:",inline"`
 
