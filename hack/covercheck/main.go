@@ -1,0 +1,92 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command covercheck fails when a coverage profile has a statement that no test reaches and no comment excuses.
+//
+// A block that cannot be reached says why inside itself: `// not covered: REASON`.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+)
+
+const (
+	module = "github.com/redhat/podset-operator/"
+	excuse = "// not covered: "
+)
+
+// block is a run of statements: a file of this module, the lines and columns between which it lies.
+type block struct {
+	file                                         string
+	firstLine, firstColumn, lastLine, lastColumn int
+}
+
+func main() {
+	missed, err := check(os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "covercheck:", err)
+		os.Exit(1)
+	}
+	for _, b := range missed {
+		fmt.Fprintf(os.Stderr, "%s:%d: lines %d to %d have neither a test nor a comment %q\n", b.file, b.firstLine, b.firstLine, b.lastLine, excuse+"REASON")
+	}
+	if len(missed) > 0 {
+		os.Exit(1)
+	}
+}
+
+// check returns the blocks of a profile that are neither covered nor excused.
+func check(profile string) ([]block, error) {
+	blocks, runs, err := read(profile)
+	if err != nil {
+		return nil, err
+	}
+	var missed []block
+	for _, b := range blocks {
+		if runs[b] > 0 {
+			continue
+		}
+		source, err := os.ReadFile(b.file)
+		if err != nil {
+			return nil, err
+		}
+		lines := strings.Split(string(source), "\n")[b.firstLine-1 : b.lastLine]
+		if !strings.Contains(strings.Join(lines, "\n"), excuse) {
+			missed = append(missed, b)
+		}
+	}
+	return missed, nil
+}
+
+// read returns the blocks of a profile in its order and how often each ran, summed over the test binaries: each of
+// them has its own line for a block.
+func read(profile string) ([]block, map[block]int, error) {
+	f, err := os.Open(profile)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+
+	var blocks []block
+	runs := map[block]int{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		position, found := strings.CutPrefix(lines.Text(), module)
+		if !found {
+			continue // the first line, the mode
+		}
+		var b block
+		var statements, count int
+		b.file, position, _ = strings.Cut(position, ":")
+		if _, err := fmt.Sscanf(position, "%d.%d,%d.%d %d %d", &b.firstLine, &b.firstColumn, &b.lastLine, &b.lastColumn, &statements, &count); err != nil {
+			return nil, nil, fmt.Errorf("%s: %q: %w", profile, lines.Text(), err)
+		}
+		if _, seen := runs[b]; !seen {
+			blocks = append(blocks, b)
+		}
+		runs[b] += count
+	}
+	return blocks, runs, nil
+}

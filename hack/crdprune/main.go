@@ -1,0 +1,90 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command crdprune takes the descriptions out of every spec.template of the given CRD files.
+//
+// A pod template is described by thousands of lines that kubectl explain has for pods already. With them the CRD is
+// larger than the annotation in which `kubectl apply` and `oc apply` keep what they applied (256 KiB).
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/yaml"
+)
+
+// maxSize is the largest CRD, as compact JSON, that leaves the annotation room for the rest of the object.
+const maxSize = 200 << 10
+
+func main() {
+	for _, file := range os.Args[1:] {
+		if err := prune(file); err != nil {
+			fmt.Fprintf(os.Stderr, "crdprune: %s: %v\n", file, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// prune rewrites one CRD file in the form in which controller-gen wrote it.
+func prune(file string) error {
+	in, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var crd map[string]any
+	if err := yaml.Unmarshal(in, &crd); err != nil {
+		return err
+	}
+	spec, _ := dig(crd, "spec")
+	versions, _ := spec["versions"].([]any)
+	for _, version := range versions {
+		if template, ok := dig(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "template"); ok {
+			own := template["description"]
+			removeDescriptions(template)
+			template["description"] = own
+		}
+	}
+	compact, err := json.Marshal(crd)
+	if err != nil {
+		return err
+	}
+	if len(compact) > maxSize {
+		return fmt.Errorf("%d bytes as compact JSON, more than the %d that can be applied", len(compact), maxSize)
+	}
+	out, err := yaml.Marshal(crd)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append([]byte("---\n"), out...), 0o644)
+}
+
+// dig follows the keys down from a decoded object; false when one is missing.
+func dig(object any, keys ...string) (map[string]any, bool) {
+	m, ok := object.(map[string]any)
+	for _, key := range keys {
+		if ok {
+			m, ok = m[key].(map[string]any)
+		}
+	}
+	return m, ok
+}
+
+// removeDescriptions removes the descriptions of a schema and of all schemas below it. A description is a string; a
+// schema under that key is a property of that name, and stays.
+func removeDescriptions(schema any) {
+	switch s := schema.(type) {
+	case map[string]any:
+		if _, ok := s["description"].(string); ok {
+			delete(s, "description")
+		}
+		for _, below := range s {
+			removeDescriptions(below)
+		}
+	case []any:
+		for _, below := range s {
+			removeDescriptions(below)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+# The tools, each compiled from the module in hack/tools that pins it.
+
+# $(call tool,NAME,MODULE,PACKAGE,LINKER FLAGS,TAGS): bin/NAME is PACKAGE of hack/tools/MODULE, built again when the
+# module changes.
+define tool
+bin/$(1): $(wildcard hack/tools/$(2)/*)
+	@hack/build.sh $$@ hack/tools/$(2) $(3) -ldflags '-s -w $(4)' -tags '$(5)'
+endef
+
+$(eval $(call tool,controller-gen,controller-gen,sigs.k8s.io/controller-tools/cmd/controller-gen))
+$(eval $(call tool,crd-ref-docs,crd-ref-docs,github.com/elastic/crd-ref-docs))
+$(eval $(call tool,golangci-lint,golangci-lint,.))
+$(eval $(call tool,govulncheck,govulncheck,golang.org/x/vuln/cmd/govulncheck))
+$(eval $(call tool,kustomize,kustomize,sigs.k8s.io/kustomize/kustomize/v5))
+
+# A cluster. A Kubernetes program learns its own version from the linker alone, and behaves as v0.0.0 without it.
+kube_version := v1.36.3
+kube_flags := $(addprefix -X k8s.io/component-base/version.,gitVersion=$(kube_version) gitMajor=1 gitMinor=36)
+$(eval $(call tool,etcd,etcd,go.etcd.io/etcd/server/v3))
+$(foreach program,kube-apiserver kube-controller-manager kube-scheduler kubectl,\
+  $(eval $(call tool,$(program),kube,k8s.io/kubernetes/cmd/$(program),$(kube_flags))))
+$(foreach program,kwok kwokctl,\
+  $(eval $(call tool,$(program),kwok,sigs.k8s.io/kwok/cmd/$(program))))
+
+# OLM's tools. Without the first two tags their image libraries want C headers.
+olm := github.com/operator-framework
+olm_tags := containers_image_openpgp,exclude_graphdriver_btrfs
+opm_tags := $(olm_tags),json1
+$(eval $(call tool,operator-sdk,sdk,$(olm)/operator-sdk/cmd/operator-sdk,-X $(olm)/operator-sdk/internal/version.Version=v1.42.2,$(olm_tags)))
+$(eval $(call tool,scorecard-test,sdk,$(olm)/operator-sdk/images/scorecard-test,,$(olm_tags)))
+$(eval $(call tool,opm,opm,$(olm)/operator-registry/cmd/opm,,$(opm_tags)))

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Runs the make targets that generate files and fails when one of them changed, added or removed a file.
+# It compares the tree before and after, so it tells the same on a tree with other changes in it.
+# usage: verify.sh TARGET...
+set -euo pipefail
+
+# snapshot prints a checksum and the name of each file that git tracks or would track.
+snapshot() { git ls-files -z --cached --others --exclude-standard --deduplicate | xargs -0 sha256sum 2>/dev/null | sort -k 2 || true; }
+
+before=$(snapshot)
+for target in "$@"; do make --no-print-directory "$target"; done
+after=$(snapshot)
+
+if [ "$before" != "$after" ]; then
+  echo
+  echo "verify: these generated files were out of date; they are not any more, so add them to the commit:"
+  diff <(echo "$before") <(echo "$after") | awk '/^[<>]/ { print "  " $3 }' | sort -u
+  exit 1
+fi
+echo "verify: everything generated is up to date"
