@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -67,15 +68,25 @@ func takeCensus(o Observation) census {
 	var c census
 	for _, pod := range o.Pods {
 		switch {
-		case pod.DeletionTimestamp != nil || o.Deleted.Has(pod.UID): // rule 6
+		case o.isTerminating(pod):
 			c.terminating = append(c.terminating, pod)
 		case isFinished(pod):
 			c.finished = append(c.finished, pod)
-		default: // rule 2
+		default:
 			c.active = append(c.active, pod)
 		}
 	}
 	return c
+}
+
+// IsActive tells whether pod counts as one of the pods that spec.replicas asks for (rules 1 and 2).
+func (o Observation) IsActive(pod *corev1.Pod) bool {
+	return metav1.IsControlledBy(pod, o.Set) && !o.isTerminating(pod) && !isFinished(pod)
+}
+
+// isTerminating is rule 6.
+func (o Observation) isTerminating(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || o.Deleted.Has(pod.UID)
 }
 
 func isFinished(pod *corev1.Pod) bool {

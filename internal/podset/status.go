@@ -15,22 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/event"
 )
 
 // maxMessage bounds what is quoted from an error, in bytes.
 const maxMessage = 1024
-
-// Outcome is what came of carrying out a plan.
-type Outcome struct {
-	// Created are the pods that exist now, as the API server returned them.
-	Created []*corev1.Pod
-	// Deleted are the pods that were deleted.
-	Deleted []*corev1.Pod
-	// Swept are the finished pods that were removed.
-	Swept []*corev1.Pod
-	// CreateError and DeleteError are the first error of each kind; nil: none.
-	CreateError, DeleteError error
-}
 
 // after is the observation with the outcome in it: what a moment later would show.
 func (o Observation) after(outcome Outcome) Observation {
@@ -110,14 +99,14 @@ func progressing(o Observation, s appv1alpha1.PodSetStatus) metav1.Condition {
 func degraded(o Observation, census census, outcome Outcome) metav1.Condition {
 	c := metav1.Condition{Type: appv1alpha1.ConditionDegraded, Status: metav1.ConditionTrue}
 	waiting := countReasons(census.active, waitingReason)
-	finished := countReasons(census.finished, FinishReason)
+	finished := countReasons(census.finished, finishReason)
 	switch {
 	case outcome.CreateError != nil:
-		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, cut(outcome.CreateError.Error())
+		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, event.Cut(outcome.CreateError.Error(), maxMessage)
 	case o.Refusal != nil && len(census.active) < o.wanted():
-		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, cut(o.Refusal.Message)
+		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, event.Cut(o.Refusal.Message, maxMessage)
 	case outcome.DeleteError != nil:
-		c.Reason, c.Message = appv1alpha1.ReasonFailedDelete, cut(outcome.DeleteError.Error())
+		c.Reason, c.Message = appv1alpha1.ReasonFailedDelete, event.Cut(outcome.DeleteError.Error(), maxMessage)
 	case waiting != "":
 		c.Reason, c.Message = appv1alpha1.ReasonPodsWaiting, waiting
 	case finished != "":
@@ -152,8 +141,8 @@ func waitingReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// FinishReason says in a word why a finished pod ended: the pod's own reason (such as Evicted), else its phase.
-func FinishReason(pod *corev1.Pod) string { return cmp.Or(pod.Status.Reason, string(pod.Status.Phase)) }
+// finishReason says in a word why a finished pod ended: the pod's own reason (such as Evicted), else its phase.
+func finishReason(pod *corev1.Pod) string { return cmp.Or(pod.Status.Reason, string(pod.Status.Phase)) }
 
 // countReasons aggregates the reasons of pods, most frequent first: "2 of 3 pods: ImagePullBackOff"; "" when there are none.
 func countReasons(pods []*corev1.Pod, reason func(*corev1.Pod) string) string {
@@ -170,12 +159,4 @@ func countReasons(pods []*corev1.Pod, reason func(*corev1.Pod) string) string {
 		reasons[i] = fmt.Sprintf("%d of %d pods: %s", counts[r], len(pods), r)
 	}
 	return strings.Join(reasons, ", ")
-}
-
-// cut bounds a message, at a whole character.
-func cut(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "..."
 }
