@@ -210,7 +210,7 @@ type PodSetStatus struct {
 // +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`,priority=1,description="Active pods of the present template"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Degraded")].reason`,priority=1,description="Why the set is degraded, or AsExpected"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must be at most 63 characters: it becomes the value of a label on every pod"
-// +operator-sdk:csv:customresourcedefinitions:displayName="PodSet",resources={{Pod,v1}}
+// +operator-sdk:csv:customresourcedefinitions:displayName="PodSet",resources={{Pod,v1},{Event,v1}}
 type PodSet struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -72,7 +72,13 @@ const (
 	ReasonCompleted = "Completed"
 	// ReasonNonZeroExitCode: the command exited with another code than 0.
 	ReasonNonZeroExitCode = "NonZeroExitCode"
-	// ReasonPodFailed: the pod failed and no exit code of the command is known (evicted, node lost, refused by the node).
+	// ReasonOOMKilled: the command was killed because it used more memory than its limit.
+	ReasonOOMKilled = "OOMKilled"
+	// ReasonStartError: the command could not be started: no such program, or one that cannot be run.
+	ReasonStartError = "StartError"
+	// ReasonEvicted: the node evicted the pod.
+	ReasonEvicted = "Evicted"
+	// ReasonPodFailed: the pod failed and no exit code of the command decides (node lost or shut down, pod refused by the node).
 	ReasonPodFailed = "PodFailed"
 	// ReasonPodLost: the pod of the run disappeared before its end was seen; the command is not run again.
 	ReasonPodLost = "PodLost"
@@ -103,7 +109,7 @@ type AtSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Schedule",xDescriptors={"urn:alm:descriptor:text"}
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Schedule",xDescriptors={"urn:alm:descriptor:text"},order=1
 	Schedule string `json:"schedule"`
 
 	// command is the program to run and its arguments, split into words as a POSIX shell does (quotes and backslashes),
@@ -112,7 +118,7 @@ type AtSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Command",xDescriptors={"urn:alm:descriptor:text"}
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Command",xDescriptors={"urn:alm:descriptor:text"},order=2
 	Command string `json:"command"`
 
 	// template is the pod to run. Its first container gets command and decides the exit code, so that container's own
@@ -261,7 +267,7 @@ type AtStatus struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || self.spec.schedule == oldSelf.spec.schedule",message="spec.schedule cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || self.spec.command == oldSelf.spec.command",message="spec.command cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || (has(self.spec.template) == has(oldSelf.spec.template) && (!has(self.spec.template) || self.spec.template == oldSelf.spec.template))",message="spec.template cannot change once the At has started: delete it and create another"
-// +operator-sdk:csv:customresourcedefinitions:displayName="At",resources={{Pod,v1}}
+// +operator-sdk:csv:customresourcedefinitions:displayName="At",resources={{Pod,v1},{Event,v1}}
 type At struct {
 	metav1.TypeMeta `json:",inline"`
 
