@@ -1,0 +1,174 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// maxOutput bounds status.output, in bytes.
+const maxOutput = 2048
+
+// Reasons that the kubelet and container runtimes give; Kubernetes has no constants for them.
+const (
+	reasonDeadlineExceeded   = "DeadlineExceeded" // of a pod: its activeDeadlineSeconds are over
+	reasonEvicted            = "Evicted"          // of a pod
+	reasonOOMKilled          = "OOMKilled"        // of a container
+	reasonStartError         = "StartError"       // of a container, containerd: the command cannot be started
+	reasonContainerCannotRun = "ContainerCannotRun"
+	reasonErrImagePull       = "ErrImagePull"
+	reasonImagePullBackOff   = "ImagePullBackOff"
+	reasonContainerCreating  = "ContainerCreating"
+	reasonPodInitializing    = "PodInitializing"
+)
+
+// end is how a run ended.
+type end struct {
+	reason   string // a terminal reason of the API
+	message  string
+	exitCode *int32
+	output   string
+	at       time.Time // zero: not known
+}
+
+func (e end) succeeded() bool { return e.reason == cnatv1alpha1.ReasonCompleted }
+
+// endOf returns how a pod of the At ended, and false while it has not. A pod ends in the phase Succeeded or Failed, when
+// all its containers have; one that is being deleted ends with the command, since what is left of it can be gone the
+// next moment.
+//
+// The command's exit code decides, whatever other containers did, unless the kubelet itself gave the pod up: then the
+// pod's reason does.
+func endOf(o Observation, pod *corev1.Pod) (end, bool) {
+	command := commandState(o.At, pod)
+	phase := pod.Status.Phase
+	if phase != corev1.PodSucceeded && phase != corev1.PodFailed && (command == nil || !o.terminating(pod)) {
+		return end{}, false
+	}
+	e := end{at: finishTime(pod)}
+	if command != nil {
+		e.exitCode = ptr.To(command.ExitCode)
+		e.output = tail(command.Message)
+	}
+	switch {
+	case phase == corev1.PodFailed && pod.Status.Reason != "":
+		e.reason = cnatv1alpha1.ReasonPodFailed
+		if pod.Status.Reason == reasonDeadlineExceeded || pod.Status.Reason == reasonEvicted {
+			e.reason = pod.Status.Reason // the API has the same word
+		}
+		e.message = fmt.Sprintf("pod %s failed: %s", pod.Name, joinNonEmpty(": ", pod.Status.Reason, pod.Status.Message))
+	case command == nil && phase == corev1.PodSucceeded:
+		// "All containers have terminated with an exit code of 0", says the API of this phase.
+		e.reason, e.exitCode = cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)
+	case command == nil:
+		e.reason = cnatv1alpha1.ReasonPodFailed
+		e.message = fmt.Sprintf("pod %s failed before its command ended: %s", pod.Name, otherFailure(pod))
+	case command.ExitCode == 0:
+		e.reason = cnatv1alpha1.ReasonCompleted
+	case command.Reason == reasonOOMKilled:
+		e.reason = cnatv1alpha1.ReasonOOMKilled
+		e.message = fmt.Sprintf("the command in pod %s was killed with exit code %d: it used more memory than its limit", pod.Name, command.ExitCode)
+	case command.Reason == reasonStartError || command.Reason == reasonContainerCannotRun:
+		e.reason = cnatv1alpha1.ReasonStartError
+		e.message = fmt.Sprintf("the command in pod %s could not be started (exit code %d): %s", pod.Name, command.ExitCode, command.Message)
+	default:
+		e.reason = cnatv1alpha1.ReasonNonZeroExitCode
+		e.message = fmt.Sprintf("the command in pod %s ended with exit code %d", pod.Name, command.ExitCode)
+	}
+	if e.succeeded() {
+		e.message = fmt.Sprintf("the command in pod %s ended with exit code 0", pod.Name)
+	}
+	return e, true
+}
+
+// commandState returns how the container that runs the command ended, nil while it has not. It is found by its name,
+// since admission webhooks may put containers before it. Where that name is not there (the template was edited in the
+// moment the pod was made), the only container is the one.
+func commandState(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	statuses := pod.Status.ContainerStatuses
+	i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == containerName(at) })
+	if i < 0 && len(statuses) == 1 {
+		i = 0
+	}
+	if i < 0 {
+		return nil
+	}
+	return statuses[i].State.Terminated
+}
+
+// finishTime returns when the last container of a pod ended, zero when no end is known.
+func finishTime(pod *corev1.Pod) time.Time {
+	var last time.Time
+	for _, status := range allContainers(pod) {
+		if t := status.State.Terminated; t != nil && t.FinishedAt.After(last) {
+			last = t.FinishedAt.Time
+		}
+	}
+	return last
+}
+
+// otherFailure names a container that failed, of a pod whose command did not.
+func otherFailure(pod *corev1.Pod) string {
+	for _, status := range allContainers(pod) {
+		if t := status.State.Terminated; t != nil && t.ExitCode != 0 {
+			return fmt.Sprintf("container %s ended with exit code %d (%s)", status.Name, t.ExitCode, cmp.Or(t.Reason, "Error"))
+		}
+	}
+	return cmp.Or(pod.Status.Message, "its containers are unknown")
+}
+
+// waitingReason says why a pod does not start, "" while it may be just starting.
+func waitingReason(pod *corev1.Pod) string {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return condition.Reason // and not the message: it counts nodes and changes with them
+		}
+	}
+	for _, status := range allContainers(pod) {
+		if status.State.Waiting == nil {
+			continue
+		}
+		switch reason := status.State.Waiting.Reason; reason {
+		case "", reasonContainerCreating, reasonPodInitializing:
+		case reasonErrImagePull:
+			// The kubelet alternates between the try and the wait; one word for both keeps the status still.
+			return reasonImagePullBackOff
+		default:
+			return reason
+		}
+	}
+	return ""
+}
+
+func allContainers(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+}
+
+// tail returns the last maxOutput bytes of a text, from a whole character on, as valid UTF-8. The end, since the kubelet
+// too keeps the end of a log.
+func tail(text string) string {
+	text = strings.ToValidUTF8(text, string(utf8.RuneError))
+	if len(text) <= maxOutput {
+		return text
+	}
+	text = text[len(text)-maxOutput:]
+	for !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return text
+}
+
+func joinNonEmpty(separator string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), separator)
+}

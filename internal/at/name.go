@@ -1,0 +1,68 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+const (
+	// maxBackoffLimit is the maximum of spec.backoffLimit.
+	maxBackoffLimit = 10
+	// maxNameLength is the longest DNS label and label value. A pod's name may be longer, its host name may not.
+	maxNameLength = 63
+)
+
+// PodName returns the name of the pod of an attempt, counted from 0: <name>-pod, <name>-pod-1, and so on. The name is
+// the lock that keeps an attempt from being made twice, so it never depends on anything but its arguments. No two
+// pairs of name and attempt have the same pod name, while none is shortened. A name over 63 characters is shortened,
+// and a hash of the UID keeps it apart from others with the same start.
+func PodName(at *cnatv1alpha1.At, attempt int) string {
+	suffix := "-pod"
+	if attempt > 0 {
+		suffix += "-" + strconv.Itoa(attempt)
+	}
+	return shorten(at.Name, at.UID, suffix)
+}
+
+// labelValue returns the name of the At as the value of a label.
+func labelValue(at *cnatv1alpha1.At) string {
+	return shorten(at.Name, at.UID, "")
+}
+
+func shorten(name string, uid types.UID, suffix string) string {
+	if len(name)+len(suffix) <= maxNameLength {
+		return name + suffix
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(uid)) // never fails, says package hash
+	suffix = fmt.Sprintf("-%08x%s", hash.Sum32(), suffix)
+	// A dot or a dash before the dash of the suffix would be no valid name.
+	return strings.TrimRight(name[:maxNameLength-len(suffix)], "-.") + suffix
+}
+
+// attemptOf returns the attempt, from 0, that a pod is of an At, and false when the pod is not this At's: when the At
+// does not control it by UID, or when it has no name of an attempt. The annotation is for people; the name cannot be
+// changed.
+func attemptOf(at *cnatv1alpha1.At, pod *corev1.Pod) (int, bool) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.UID != at.UID {
+		return 0, false
+	}
+	for attempt := range maxBackoffLimit + 1 {
+		if pod.Name == PodName(at, attempt) {
+			return attempt, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,35 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Plan is what to do next. Carrying it out takes no further decision.
+type Plan struct {
+	// Confirm is the name of a pod to ask the API server for, "" for none: the record names it and the cache does not
+	// show it. The answer belongs into the observation (Confirmed, Pods), from which the plan is made again.
+	Confirm string
+	// Create is the pod to create, nil for none.
+	Create *corev1.Pod
+	// Delete are the pods to delete.
+	Delete []*corev1.Pod
+	// DeleteAt says that the At itself is to be deleted: its ttlSecondsAfterFinished are over.
+	DeleteAt bool
+	// WakeAt is when to look again though nothing has changed; zero: not needed.
+	WakeAt time.Time
+}
+
+// IsEmpty tells whether the plan asks for nothing now.
+func (p Plan) IsEmpty() bool {
+	return p.Confirm == "" && p.Create == nil && len(p.Delete) == 0 && !p.DeleteAt
+}
+
+// MakePlan decides what an At needs.
+func MakePlan(o Observation) Plan {
+	return judge(o).plan
+}

@@ -1,0 +1,163 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/podsecurity"
+)
+
+const (
+	// labelManagedBy is a label that Kubernetes recommends; operatorName is its value.
+	labelManagedBy = "app.kubernetes.io/managed-by"
+	operatorName   = "podset-operator"
+	// annotationDefaultContainer tells kubectl logs which container is meant, where webhooks add others.
+	annotationDefaultContainer = "kubectl.kubernetes.io/default-container"
+	// defaultContainer runs the command of an At without a template.
+	defaultContainer = "busybox"
+)
+
+// What an At without a template asks for and may use: enough for a shell and what is in busybox.
+var (
+	defaultRequests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")}
+	defaultLimits   = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("128Mi")}
+)
+
+func atKind() schema.GroupVersionKind { return cnatv1alpha1.GroupVersion.WithKind("At") }
+
+// newPod returns the pod of an attempt. The command splits and the template has a container: judge has looked.
+func newPod(o Observation, r run, attempt int) *corev1.Pod {
+	template := o.At.Spec.Template
+	if template == nil {
+		template = defaultTemplate(o.Defaults)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            PodName(o.At, attempt),
+			Namespace:       o.At.Namespace,
+			Labels:          map[string]string{},
+			Annotations:     map[string]string{annotationDefaultContainer: containerName(o.At)},
+			Finalizers:      slices.Clone(template.Finalizers),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o.At, atKind())},
+		},
+		Spec: *template.Spec.DeepCopy(),
+	}
+	maps.Copy(pod.Labels, template.Labels)
+	maps.Copy(pod.Labels, map[string]string{labelManagedBy: operatorName, cnatv1alpha1.LabelAt: labelValue(o.At)})
+	maps.Copy(pod.Annotations, template.Annotations)
+	pod.Annotations[cnatv1alpha1.AnnotationAttempt] = strconv.Itoa(attempt)
+
+	spec := &pod.Spec
+	spec.RestartPolicy = corev1.RestartPolicyNever
+	spec.ActiveDeadlineSeconds = podDeadline(o, r)
+	words, _ := SplitCommand(o.At.Spec.Command)
+	main := &spec.Containers[0]
+	main.Command = containerCommand(words)
+	if main.TerminationMessagePolicy == "" {
+		main.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+	}
+	for i := range spec.InitContainers {
+		addEnv(&spec.InitContainers[i], o.Defaults.Proxy)
+	}
+	for i := range spec.Containers {
+		addEnv(&spec.Containers[i], o.Defaults.Proxy)
+	}
+	return pod
+}
+
+// defaultTemplate is the pod of an At without a template. It passes Pod Security "restricted" and OpenShift's
+// "restricted-v2".
+func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
+	spec := corev1.PodSpec{Containers: []corev1.Container{{
+		Name:      defaultContainer,
+		Image:     d.Image,
+		Resources: corev1.ResourceRequirements{Requests: defaultRequests.DeepCopy(), Limits: defaultLimits.DeepCopy()},
+	}}}
+	podsecurity.Restrict(&spec, d.FixedUser)
+	return &corev1.PodTemplateSpec{Spec: spec}
+}
+
+// templateProblem says why a template can make no pod, "" when it can. Admission says the same; this is for an At
+// that came past it.
+func templateProblem(template *corev1.PodTemplateSpec) string {
+	switch {
+	case template == nil:
+		return ""
+	case len(template.Spec.Containers) == 0:
+		return "template.spec.containers must name at least one container: the first one runs spec.command"
+	case template.Spec.RestartPolicy != "" && template.Spec.RestartPolicy != corev1.RestartPolicyNever:
+		return "template.spec.restartPolicy must be Never, or absent: an At runs its command once"
+	case len(template.Spec.Containers[0].Command)+len(template.Spec.Containers[0].Args) > 0:
+		return "template.spec.containers[0] must not set command or args: it runs spec.command"
+	}
+	return ""
+}
+
+// containerName returns the name of the container that runs the command.
+func containerName(at *cnatv1alpha1.At) string {
+	if t := at.Spec.Template; t != nil && len(t.Spec.Containers) > 0 {
+		return t.Spec.Containers[0].Name
+	}
+	return defaultContainer
+}
+
+func addEnv(container *corev1.Container, variables []corev1.EnvVar) {
+	for _, variable := range variables {
+		if !slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == variable.Name }) {
+			container.Env = append(container.Env, variable)
+		}
+	}
+}
+
+// isOlder tells whether a pod of the name that this At needs belongs to an At of the same name that was deleted: two
+// Ats of one name are never there at the same time, so the garbage collector will remove that pod.
+func isOlder(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.Kind == atKind().Kind && owner.Name == at.Name && owner.UID != at.UID &&
+		schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == cnatv1alpha1.GroupVersion.Group
+}
+
+// deadline returns when a run must be over, zero when it may take any length. It spans all attempts, as that of a Job does.
+func (r run) deadline(at *cnatv1alpha1.At) time.Time {
+	if at.Spec.ActiveDeadlineSeconds == nil {
+		return time.Time{}
+	}
+	return r.start.Add(seconds(*at.Spec.ActiveDeadlineSeconds))
+}
+
+// podDeadline returns the activeDeadlineSeconds of a pod made now: what is left to the run, or less when the template
+// says so. The kubelet counts it from the pod's start on a node.
+func podDeadline(o Observation, r run) *int64 {
+	var own *int64
+	if o.At.Spec.Template != nil {
+		own = o.At.Spec.Template.Spec.ActiveDeadlineSeconds
+	}
+	left := o.At.Spec.ActiveDeadlineSeconds
+	if left != nil && r.newest != nil {
+		left = ptr.To(max(int64(r.deadline(o.At).Sub(o.Now).Round(time.Second)/time.Second), 1))
+	}
+	if left == nil || own != nil && *own < *left {
+		return own
+	}
+	return ptr.To(*left)
+}
+
+// gracePeriod returns how long the kubelet waits between SIGTERM and SIGKILL; Kubernetes' default is 30 s.
+func gracePeriod(at *cnatv1alpha1.At) time.Duration {
+	if t := at.Spec.Template; t != nil && t.Spec.TerminationGracePeriodSeconds != nil {
+		return seconds(*t.Spec.TerminationGracePeriodSeconds)
+	}
+	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
+}
