@@ -7,7 +7,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"strings"
@@ -64,16 +63,14 @@ func check(profile string) ([]block, error) {
 // read returns the blocks of a profile in its order and how often each ran, summed over the test binaries: each of
 // them has its own line for a block.
 func read(profile string) ([]block, map[block]int, error) {
-	f, err := os.Open(profile)
+	text, err := os.ReadFile(profile)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close()
-
 	var blocks []block
 	runs := map[block]int{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		position, found := strings.CutPrefix(lines.Text(), module)
+	for line := range strings.Lines(string(text)) {
+		position, found := strings.CutPrefix(line, module)
 		if !found {
 			continue // the first line, the mode
 		}
@@ -81,7 +78,7 @@ func read(profile string) ([]block, map[block]int, error) {
 		var statements, count int
 		b.file, position, _ = strings.Cut(position, ":")
 		if _, err := fmt.Sscanf(position, "%d.%d,%d.%d %d %d", &b.firstLine, &b.firstColumn, &b.lastLine, &b.lastColumn, &statements, &count); err != nil {
-			return nil, nil, fmt.Errorf("%s: %q: %w", profile, lines.Text(), err)
+			return nil, nil, fmt.Errorf("%s: %q: %w", profile, line, err)
 		}
 		if _, seen := runs[b]; !seen {
 			blocks = append(blocks, b)
