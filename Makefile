@@ -5,7 +5,7 @@ VERSION ?= 0.1.0
 CHANNELS ?= stable,candidate
 DEFAULT_CHANNEL ?= stable
 
-IMAGE_BASE ?= quay.io/podset-operator/podset-operator
+IMAGE_BASE ?= quay.io/redhat/podset-operator
 IMG ?= $(IMAGE_BASE):v$(VERSION)
 BUNDLE_IMG ?= $(IMAGE_BASE)-bundle:v$(VERSION)
 CATALOG_IMG ?= $(IMAGE_BASE)-catalog:v$(VERSION)
