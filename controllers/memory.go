@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +36,10 @@ type memory struct {
 	deleted sets.Set[types.UID]
 	// taken are pod names that a create found in use by a pod that does not count.
 	taken sets.Set[string]
+	// holder is the pod that was met under the name that an At's next pod must have; nil: none.
+	holder *corev1.Pod
+	// run is the pod that was created for an At and is not in its status yet: the only witness of the run.
+	run *corev1.Pod
 	// fresh is set once the caches were seen to be at least as new as this process.
 	fresh bool
 	// refusal is the API server's last "no" to a create, refusals its back-off.
@@ -54,6 +59,7 @@ type unseen struct {
 // refusal is a "no" of the API server to a create for one generation of a spec; until is zero when there is none.
 type refusal struct {
 	message    string
+	invalid    bool // The object itself was invalid.
 	generation int64
 	until      time.Time
 }
@@ -146,7 +152,12 @@ func (m *memory) noteDeleted(uid types.UID) { m.deleted.Insert(uid) }
 
 // refuse remembers that the API server said no to a create for a generation of the spec.
 func (m *memory) refuse(err error, generation int64, now time.Time) {
-	m.refusal = refusal{message: err.Error(), generation: generation, until: m.refusals.next(now, minRefusalBackoff, maxRefusalBackoff)}
+	m.refusal = refusal{
+		message:    err.Error(),
+		invalid:    apierrors.IsInvalid(err),
+		generation: generation,
+		until:      m.refusals.next(now, minRefusalBackoff, maxRefusalBackoff),
+	}
 }
 
 // refusalOf is the refusal to remember for a generation of the spec; an edited spec is tried at once.
@@ -161,6 +172,18 @@ func (m *memory) refusalOf(generation int64) *refusal {
 func (m *memory) accept() {
 	m.refusal, m.refusals = refusal{}, backoff{}
 	m.taken.Clear()
+}
+
+// withRun adds the pod of a run to the pods until recorded, the UID in the status, is its own, even if it is gone by then.
+func (m *memory) withRun(pods []*corev1.Pod, recorded types.UID) []*corev1.Pod {
+	if m.run == nil || m.run.UID == recorded {
+		m.run = nil
+		return pods
+	}
+	if slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == m.run.UID }) {
+		return pods
+	}
+	return append(pods, m.run)
 }
 
 // checkUnseenAt is when an unseen pod must be looked up; zero: there is none.

@@ -1,0 +1,217 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
+)
+
+// +kubebuilder:rbac:groups=cnat.d2iq.com,resources=ats,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=cnat.d2iq.com,resources=ats/status,verbs=patch
+// +kubebuilder:rbac:groups=cnat.d2iq.com,resources=ats/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// duePriority puts Ats whose time has come before all that merely changed. Without it an At that was first seen in the
+// initial list would keep the low priority of that list for ever.
+const duePriority = 100
+
+// AtReconciler runs the commands of Ats. Its rules are those of the package at.
+type AtReconciler struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Recorder sends events.
+	Recorder events.EventRecorder
+	// Clock tells the time.
+	Clock clock.WithTicker
+	// Defaults are what pods take from the operator's environment.
+	Defaults at.Defaults
+	// Concurrency is how many Ats are reconciled at the same time; default 1.
+	Concurrency int
+
+	memories  memories
+	freshness freshness
+}
+
+// SetupWithManager registers the controller with mgr. The cache of mgr must have the index of IndexPods.
+func (r *AtReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.freshness = freshness{live: r.Live, list: cnatv1alpha1.GroupVersion.WithKind("AtList")}
+	watch := newClockWatch(r.Clock, mgr.GetClient())
+	if err := mgr.Add(watch); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&cnatv1alpha1.At{}).
+		Owns(&corev1.Pod{}, builder.WithPredicates(podChanged())).
+		WatchesRawSource(watch.source()).
+		Named("at").
+		WithOptions(controllerOptions(r.Concurrency)).
+		Complete(r)
+}
+
+// Reconcile brings one At a step nearer to its end.
+func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	o, m, err := r.observe(ctx, req)
+	if o == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	plan := at.MakePlan(*o)
+	if plan.Confirm != "" {
+		if err := r.confirm(ctx, o, plan.Confirm); err != nil {
+			return ctrl.Result{}, err
+		}
+		plan = at.MakePlan(*o)
+	}
+	if !plan.IsEmpty() {
+		if fresh, err := r.freshness.verify(ctx, o.At, m, o.Pods); err != nil || !fresh {
+			return wake(err, o.Now, o.Now.Add(staleRetry))
+		}
+	}
+	outcome, err := r.act(ctx, *o, plan, m)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return r.report(ctx, *o, plan, outcome, m)
+}
+
+// observe reads once; nil means that the At is gone.
+func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*at.Observation, *memory, error) {
+	cached := &cnatv1alpha1.At{}
+	if err := r.Client.Get(ctx, req.NamespacedName, cached); err != nil {
+		r.memories.forget(req.NamespacedName)
+		return nil, nil, client.IgnoreNotFound(err)
+	}
+	now := r.Clock.Now()
+	m := r.memories.of(cached)
+	o := &at.Observation{At: newest(m, cached), Deleted: m.deleted, Now: now, Defaults: r.Defaults}
+	pods, err := podsOf(ctx, r.Client, cached.Namespace, cached.UID)
+	if err == nil {
+		o.Pods, err = m.pods(ctx, r.Live, pods, now)
+	}
+	if err == nil {
+		o.Taken, err = r.holder(ctx, m)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Pods = m.withRun(o.Pods, o.At.Status.PodUID)
+	if refused := m.refusalOf(cached.Generation); refused != nil {
+		o.Refusal = &at.Refusal{Invalid: refused.invalid, Message: refused.message, Until: refused.until}
+	}
+	return o, m, nil
+}
+
+// holder is the pod that was met under the name of the next attempt, as long as it is there.
+func (r *AtReconciler) holder(ctx context.Context, m *memory) (*corev1.Pod, error) {
+	if m.holder == nil {
+		return nil, nil
+	}
+	pod := &corev1.Pod{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(m.holder), pod)
+	if apierrors.IsNotFound(err) || err == nil && pod.UID != m.holder.UID {
+		m.holder = nil
+		return nil, nil
+	}
+	return pod, err
+}
+
+// confirm asks the API server for a pod that the record names and the cache does not show.
+func (r *AtReconciler) confirm(ctx context.Context, o *at.Observation, name string) error {
+	pod := &corev1.Pod{}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: o.At.Namespace, Name: name}, pod)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("looking up Pod %s: %w", name, err)
+	}
+	if err == nil && metav1.IsControlledBy(pod, o.At) {
+		o.Pods = append(o.Pods, trim(pod))
+	}
+	o.Confirmed = true
+	return nil
+}
+
+// act carries out the plan.
+func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan, m *memory) (at.Outcome, error) {
+	var outcome at.Outcome
+	if _, err := deletePods(ctx, r.Client, plan.Delete, m); err != nil {
+		return outcome, err
+	}
+	if plan.DeleteAt {
+		err := r.Client.Delete(ctx, o.At, client.Preconditions{UID: &o.At.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return outcome, fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
+		}
+	}
+	if plan.Create == nil {
+		return outcome, nil
+	}
+	switch existing, err := createPod(ctx, r.Client, r.Live, plan.Create); {
+	case isRefusal(err):
+		m.refuse(err, o.At.Generation, o.Now)
+		outcome.Refusal = &at.Refusal{Invalid: m.refusal.invalid, Message: m.refusal.message, Until: m.refusal.until}
+	case err != nil:
+		return outcome, err
+	case existing == nil:
+		outcome.Created = trim(plan.Create)
+		r.observeDelay(o)
+	case metav1.IsControlledBy(existing, o.At):
+		outcome.Created = trim(existing)
+	default:
+		outcome.Taken = trim(existing)
+		m.holder = outcome.Taken
+	}
+	if outcome.Created != nil {
+		m.accept()
+		m.noteCreated(outcome.Created, o.Now)
+		m.run = outcome.Created
+	}
+	return outcome, nil
+}
+
+// report writes the status if it has changed, then sends the events.
+func (r *AtReconciler) report(ctx context.Context, o at.Observation, plan at.Plan, outcome at.Outcome, m *memory) (ctrl.Result, error) {
+	if plan.DeleteAt {
+		return ctrl.Result{}, nil
+	}
+	report := at.MakeReport(o, outcome)
+	changed := o.At.DeepCopy()
+	changed.Status = report.Status
+	if err := writeStatus(ctx, r.Client, m, o.At, changed); err != nil {
+		return ctrl.Result{}, err
+	}
+	if o.At.Status.Phase != cnatv1alpha1.PhaseDone && report.Status.Phase == cnatv1alpha1.PhaseDone {
+		atRuns.WithLabelValues(string(report.Status.Result), report.Status.Reason).Inc()
+	}
+	send(r.Recorder, o.At, report.Events)
+	result, err := wake(nil, o.Now, report.WakeAt, m.checkUnseenAt())
+	result.Priority = ptr.To(duePriority)
+	return result, err
+}
+
+// observeDelay measures how late a pod was created.
+func (r *AtReconciler) observeDelay(o at.Observation) {
+	due, err := at.ParseSchedule(o.At.Spec.Schedule, o.At.CreationTimestamp.Time)
+	if err != nil || len(o.Pods) > 0 {
+		return
+	}
+	if due.Before(o.At.CreationTimestamp.Time) {
+		due = o.At.CreationTimestamp.Time
+	}
+	atStartDelay.Observe(max(r.Clock.Since(due), 0).Seconds())
+}

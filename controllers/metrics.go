@@ -1,0 +1,97 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// The operator's own metrics. No label takes a value from a user, so their number is bounded.
+var (
+	atRuns = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "podset_operator_at_runs_total",
+		Help: "Ats that are done, by result and reason.",
+	}, []string{"result", "reason"})
+	atStartDelay = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "podset_operator_at_start_delay_seconds",
+		Help:    "Time from the schedule of an At, or from its creation when that was later, to the creation of its pod.",
+		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+	})
+	podSetsDesc        = prometheus.NewDesc("podset_operator_podsets", "PodSets that are served.", nil, nil)
+	podSetsDesiredDesc = prometheus.NewDesc("podset_operator_podset_desired_pods", "Pods that all PodSets together ask for.", nil, nil)
+	podSetsReadyDesc   = prometheus.NewDesc("podset_operator_podset_ready_pods", "Ready pods of all PodSets together.", nil, nil)
+	atsDesc            = prometheus.NewDesc("podset_operator_ats", "Ats that are served, by phase.", []string{"phase"}, nil)
+)
+
+// RegisterMetrics adds the operator's own metrics to those of controller-runtime until mgr stops.
+func RegisterMetrics(mgr ctrl.Manager) error {
+	collectors := []prometheus.Collector{atRuns, atStartDelay, inventory{reader: mgr.GetClient()}}
+	for _, collector := range collectors {
+		if err := metrics.Registry.Register(collector); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return mgr.Add(everywhere(func(ctx context.Context) error {
+		<-ctx.Done()
+		for _, collector := range collectors {
+			metrics.Registry.Unregister(collector)
+		}
+		return nil
+	}))
+}
+
+// everywhere is a runnable that needs no lease.
+type everywhere func(context.Context) error
+
+func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
+func (everywhere) NeedLeaderElection() bool          { return false }
+
+// inventory counts what the cache holds, at the moment of each scrape.
+type inventory struct{ reader client.Reader }
+
+func (inventory) Describe(descs chan<- *prometheus.Desc) {
+	descs <- podSetsDesc
+	descs <- podSetsDesiredDesc
+	descs <- podSetsReadyDesc
+	descs <- atsDesc
+}
+
+func (i inventory) Collect(values chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	sets, ats := &appv1alpha1.PodSetList{}, &cnatv1alpha1.AtList{}
+	if i.reader.List(ctx, sets, client.UnsafeDisableDeepCopy) != nil || i.reader.List(ctx, ats, client.UnsafeDisableDeepCopy) != nil {
+		return // The caches are not filled yet: no value is better than a false one.
+	}
+	var desired, ready int32
+	for n := range sets.Items {
+		desired += ptr.Deref(sets.Items[n].Spec.Replicas, 1)
+		ready += sets.Items[n].Status.ReadyReplicas
+	}
+	phases := map[cnatv1alpha1.Phase]int{cnatv1alpha1.PhasePending: 0, cnatv1alpha1.PhaseRunning: 0, cnatv1alpha1.PhaseDone: 0}
+	for n := range ats.Items {
+		phases[cmp.Or(ats.Items[n].Status.Phase, cnatv1alpha1.PhasePending)]++
+	}
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		values <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(podSetsDesc, float64(len(sets.Items)))
+	gauge(podSetsDesiredDesc, float64(desired))
+	gauge(podSetsReadyDesc, float64(ready))
+	for phase, n := range phases {
+		gauge(atsDesc, float64(n), string(phase))
+	}
+}

@@ -1,0 +1,228 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/podset"
+)
+
+// The tests of this package share one API server and one operator, which works with the rights of config/rbac/role.yaml
+// and nothing else. Each test has a namespace of its own.
+var (
+	scheme   = runtime.NewScheme()
+	admin    client.Client  // of a cluster administrator
+	operator *rest.Config   // of the operator
+	used     = &verbsUsed{} // what the operator asked for
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		fmt.Println("KUBEBUILDER_ASSETS is not set: it names the directory of etcd and kube-apiserver. `make test` sets it.")
+		os.Exit(1)
+	}
+	code, err := runSuite(m)
+	if err != nil {
+		fmt.Println(err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runSuite(m *testing.M) (code int, err error) {
+	logs := io.Discard
+	if os.Getenv("TEST_LOGS") != "" {
+		logs = os.Stderr
+	}
+	ctrl.SetLogger(zap.New(zap.WriteTo(logs)))
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
+
+	environment := &envtest.Environment{CRDDirectoryPaths: []string{"../config/crd/bases"}, ErrorIfCRDPathMissing: true}
+	// OpenShift has this plugin on: whoever sets blockOwnerDeletion must have the right to update the owner's finalizers.
+	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	adminConfig, err := environment.Start()
+	if err != nil {
+		return 1, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
+	}
+	defer func() { _ = environment.Stop() }()
+	if admin, err = client.New(adminConfig, client.Options{Scheme: scheme}); err != nil {
+		return 1, err
+	}
+	user, err := environment.AddUser(envtest.User{Name: "operator"}, adminConfig)
+	if err != nil {
+		return 1, err
+	}
+	operator = used.record(user.Config())
+	operator.QPS = -1
+	if err := grantManagerRole(context.Background(), "operator"); err != nil {
+		return 1, err
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	mgr, err := newManager(ctx, operator)
+	if err != nil {
+		cancel()
+		return 1, err
+	}
+	go func() { done <- mgr.Start(ctx) }()
+	code = m.Run()
+	cancel()
+	return code, <-done
+}
+
+// newManager is a manager as main makes it, without metrics and probes.
+func newManager(ctx context.Context, config *rest.Config) (ctrl.Manager, error) {
+	mgr, err := ctrl.NewManager(config, managerOptions())
+	if err != nil {
+		return nil, err
+	}
+	if err := IndexPods(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	podSets := &PodSetReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
+		Clock: clock.RealClock{}, Concurrency: 8, Defaults: podset.Defaults{Image: "busybox", FixedUser: true},
+	}
+	if err := podSets.SetupWithManager(mgr); err != nil {
+		return nil, err
+	}
+	ats := &AtReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
+		Clock: clock.RealClock{}, Concurrency: 8, Defaults: at.Defaults{Image: "busybox", FixedUser: true},
+	}
+	return mgr, ats.SetupWithManager(mgr)
+}
+
+func managerOptions() ctrl.Options {
+	return ctrl.Options{
+		Scheme:     scheme,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: TrimPod}},
+		},
+	}
+}
+
+// managerRole is config/rbac/role.yaml.
+func managerRole() (*rbacv1.ClusterRole, error) {
+	data, err := os.ReadFile("../config/rbac/role.yaml")
+	if err != nil {
+		return nil, err
+	}
+	role := &rbacv1.ClusterRole{}
+	return role, yaml.UnmarshalStrict(data, role)
+}
+
+func grantManagerRole(ctx context.Context, user string) error {
+	role, err := managerRole()
+	if err != nil {
+		return err
+	}
+	if err := admin.Create(ctx, role); err != nil {
+		return err
+	}
+	return admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "manager"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
+	})
+}
+
+// newNamespace makes a namespace for one test.
+func newNamespace(t *testing.T, labels ...string) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Labels: map[string]string{}}}
+	for i := 0; i+1 < len(labels); i += 2 {
+		namespace.Labels[labels[i]] = labels[i+1]
+	}
+	if err := admin.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	return namespace.Name
+}
+
+// create makes objects as the administrator.
+func create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, obj := range objects {
+		if err := admin.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// refresh reads obj again.
+func refresh[T client.Object](g gomega.Gomega, ctx context.Context, obj T) T {
+	g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(gomega.Succeed())
+	return obj
+}
+
+// change edits obj as the administrator.
+func change[T client.Object](t *testing.T, obj T, edit func(T)) {
+	t.Helper()
+	base := obj.DeepCopyObject().(client.Object)
+	edit(obj)
+	if err := admin.Patch(t.Context(), obj, client.MergeFrom(base)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// changeStatus edits the status of obj as the administrator.
+func changeStatus[T client.Object](t *testing.T, obj T, edit func(T)) {
+	t.Helper()
+	base := obj.DeepCopyObject().(client.Object)
+	edit(obj)
+	if err := admin.Status().Patch(t.Context(), obj, client.MergeFrom(base)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// podsIn lists the pods of a namespace that fulfil all conditions.
+func podsIn(ctx context.Context, g gomega.Gomega, namespace string, conditions ...func(*corev1.Pod) bool) []corev1.Pod {
+	list := &corev1.PodList{}
+	g.Expect(admin.List(ctx, list, client.InNamespace(namespace))).To(gomega.Succeed())
+	var pods []corev1.Pod
+next:
+	for _, pod := range list.Items {
+		for _, holds := range conditions {
+			if !holds(&pod) {
+				continue next
+			}
+		}
+		pods = append(pods, pod)
+	}
+	return pods
+}

@@ -1,0 +1,49 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package watchnamespace reads WATCH_NAMESPACE, the variable by which Operator Lifecycle Manager and administrators say
+// where an operator works.
+package watchnamespace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// EnvVar is the name of the variable.
+const EnvVar = "WATCH_NAMESPACE"
+
+// Parse reads the value of WATCH_NAMESPACE: a list of namespaces with commas between them. It returns them sorted, each
+// once; an empty result means all namespaces. White space and empty items are dropped. A name that no namespace can have
+// is an error which quotes it.
+func Parse(value string) ([]string, error) {
+	var namespaces []string
+	for item := range strings.SplitSeq(value, ",") {
+		name := strings.TrimSpace(item)
+		if name == "" {
+			continue
+		}
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return nil, fmt.Errorf("%s: %q cannot be a namespace: %s; give a comma-separated list of namespaces, or leave it empty for all",
+				EnvVar, name, problems[0])
+		}
+		namespaces = append(namespaces, name)
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces), nil
+}
+
+// Mode describes what Parse returned, for the log.
+func Mode(namespaces []string) string {
+	switch len(namespaces) {
+	case 0:
+		return "all namespaces"
+	case 1:
+		return "namespace " + namespaces[0]
+	default:
+		return "namespaces " + strings.Join(namespaces, ", ")
+	}
+}

@@ -1,0 +1,69 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchnamespace
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		value string
+		want  []string
+		mode  string
+	}{
+		"an empty value means all namespaces":         {value: "", mode: "all namespaces"},
+		"white space alone means all namespaces":      {value: " \t", mode: "all namespaces"},
+		"commas alone mean all namespaces":            {value: ",,", mode: "all namespaces"},
+		"one namespace":                               {value: "shop", want: []string{"shop"}, mode: "namespace shop"},
+		"several are sorted":                          {value: "shop,bank", want: []string{"bank", "shop"}, mode: "namespaces bank, shop"},
+		"white space and empty items are dropped":     {value: " shop , ,bank,", want: []string{"bank", "shop"}, mode: "namespaces bank, shop"},
+		"a namespace that is named twice counts once": {value: "shop,bank,shop", want: []string{"bank", "shop"}, mode: "namespaces bank, shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse(tc.value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Parse(%q): %s", tc.value, diff)
+			}
+			if mode := Mode(got); mode != tc.mode {
+				t.Errorf("Mode: got %q, want %q", mode, tc.mode)
+			}
+		})
+	}
+}
+
+func TestParseNamesWhatIsWrong(t *testing.T) {
+	for _, value := range []string{"Not_Valid", "shop,Not_Valid", "a b", "-shop", strings.Repeat("a", 64), "shop;bank", "shop.bank"} {
+		_, err := Parse(value)
+		if err == nil || !strings.Contains(err.Error(), EnvVar) || !strings.Contains(err.Error(), "cannot be a namespace") {
+			t.Errorf("Parse(%q): got error %v", value, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"", "a", "a,b", " a , b ", "A", ",", "a\n,b", "é"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		got, err := Parse(value)
+		if err != nil {
+			return
+		}
+		if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
+			t.Errorf("Parse(%q) = %q: not sorted, or a name twice", value, got)
+		}
+		again, err := Parse(strings.Join(got, ","))
+		if err != nil || !slices.Equal(got, again) {
+			t.Errorf("Parse of what Parse(%q) gave: %q, %v", value, again, err)
+		}
+	})
+}

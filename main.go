@@ -1,0 +1,184 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command podset-operator keeps PodSets and Ats: one manager, two controllers.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/operator-framework/operator-lib/proxy"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/controllers"
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/podset"
+	"github.com/redhat/podset-operator/internal/watchnamespace"
+)
+
+// version is set by the linker.
+var version = "unknown"
+
+// concurrency is how many objects of each kind are reconciled at the same time. A reconcile waits for the API server
+// most of its time, so this is no multiple of the cores.
+const concurrency = 16
+
+func main() {
+	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "podset-operator:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+// options are what the flags say.
+type options struct {
+	leaderElect  bool
+	metricsAddr  string
+	metricsCerts string
+	probeAddr    string
+	logging      zap.Options
+	watch        []string
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("podset-operator", flag.ContinueOnError)
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Work only while holding the lease, so that one of several replicas works at a time.")
+	flags.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "Address of the metrics over HTTPS, for authorized clients; 0 turns them off.")
+	flags.StringVar(&o.metricsCerts, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics; empty: a self-signed certificate.")
+	flags.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 turns them off.")
+	config.RegisterFlags(flags)
+	o.logging.BindFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q: there are only flags, see -help", flags.Arg(0))
+	}
+	var err error
+	o.watch, err = watchnamespace.Parse(os.Getenv(watchnamespace.EnvVar))
+	return o, err
+}
+
+// run works until ctx is done. What it returns is a mistake at the start, or a manager that cannot go on.
+func run(ctx context.Context, args []string) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	logger := zap.New(zap.UseFlagOptions(&o.logging))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+
+	restConfig, err := config.GetConfig()
+	if err != nil {
+		return fmt.Errorf("no cluster to work on: %w; set KUBECONFIG or --kubeconfig", err)
+	}
+	restConfig.QPS = -1 // The API server's priority and fairness is the limit, not a guess on our side.
+	restConfig.UserAgent = "podset-operator/" + version
+
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
+	openShift, err := controllers.Preflight(ctx, restConfig, scheme, o.watch)
+	if err != nil {
+		return err
+	}
+
+	mgr, err := ctrl.NewManager(restConfig, managerOptions(o, scheme))
+	if err != nil {
+		return fmt.Errorf("setting up the manager: %w", err)
+	}
+	if err := setup(ctx, mgr, openShift); err != nil {
+		return err
+	}
+	logger.Info("starting", "version", version, "watching", watchnamespace.Mode(o.watch), "openshift", openShift)
+	return mgr.Start(ctx)
+}
+
+// setup adds the controllers, metrics and probes to mgr.
+func setup(ctx context.Context, mgr ctrl.Manager, openShift bool) error {
+	image := os.Getenv("RELATED_IMAGE_BUSYBOX")
+	if image == "" {
+		image = "busybox"
+	}
+	if err := controllers.IndexPods(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	podSets := &controllers.PodSetReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
+		Clock: clock.RealClock{}, Concurrency: concurrency,
+		Defaults: podset.Defaults{Image: image, FixedUser: !openShift},
+	}
+	ats := &controllers.AtReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
+		Clock: clock.RealClock{}, Concurrency: concurrency,
+		Defaults: at.Defaults{Image: image, FixedUser: !openShift, Proxy: proxy.ReadProxyVarsFromEnv()},
+	}
+	return errors.Join(
+		podSets.SetupWithManager(mgr),
+		ats.SetupWithManager(mgr),
+		controllers.RegisterMetrics(mgr),
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("caches", func(req *http.Request) error {
+			ctx, cancel := context.WithTimeout(req.Context(), time.Second)
+			defer cancel()
+			if !mgr.GetCache().WaitForCacheSync(ctx) {
+				return errors.New("the caches are not filled yet")
+			}
+			return nil
+		}),
+	)
+}
+
+func managerOptions(o options, scheme *runtime.Scheme) ctrl.Options {
+	namespaces := map[string]cache.Config{}
+	for _, namespace := range o.watch {
+		namespaces[namespace] = cache.Config{}
+	}
+	return ctrl.Options{
+		Scheme: scheme,
+		Cache: cache.Options{
+			DefaultNamespaces: namespaces,
+			DefaultTransform:  cache.TransformStripManagedFields(),
+			ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: controllers.TrimPod}},
+		},
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "podset-operator",
+		LeaderElectionReleaseOnCancel: true, // main ends when run returns, so nothing works without the lease.
+		HealthProbeBindAddress:        o.probeAddr,
+		Metrics: metricsserver.Options{
+			BindAddress:    o.metricsAddr,
+			CertDir:        o.metricsCerts,
+			SecureServing:  true,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			// HTTP/2 lets one client open and reset streams without end (CVE-2023-44487); metrics do not need it.
+			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
+		},
+	}
+}
