@@ -1,0 +1,175 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// The service account of the manager, in the bundle and in config/default.
+const serviceAccount = "podset-operator-controller-manager"
+
+func TestClusterWideTheManagerMayOnlyAskWhoReadsItsMetrics(t *testing.T) {
+	want := []operatorsv1alpha1.StrategyDeploymentPermissions{{
+		ServiceAccountName: serviceAccount,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
+			{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
+		},
+	}}
+	if diff := cmp.Diff(want, readCSV(t).Spec.InstallStrategy.StrategySpec.ClusterPermissions); diff != "" {
+		t.Errorf("clusterPermissions hold in every namespace, whatever the install mode (-want +got):\n%s", diff)
+	}
+}
+
+func TestThePermissionsAreThoseOfConfig(t *testing.T) {
+	var manager rbacv1.ClusterRole
+	var election rbacv1.Role
+	unmarshal(t, "config/rbac/role.yaml", &manager)
+	unmarshal(t, "config/rbac/leader_election_role.yaml", &election)
+	permissions := readCSV(t).Spec.InstallStrategy.StrategySpec.Permissions
+	if len(permissions) != 1 || permissions[0].ServiceAccountName != serviceAccount {
+		t.Fatalf("the permissions are not those of %s alone: %v", serviceAccount, permissions)
+	}
+	if diff := cmp.Diff(perRight(manager.Rules, election.Rules), perRight(permissions[0].Rules)); diff != "" {
+		t.Errorf("config/rbac (-) and permissions (+) differ; run make bundle:\n%s", diff)
+	}
+}
+
+func TestNoRightIsTooMuch(t *testing.T) {
+	strategy := readCSV(t).Spec.InstallStrategy.StrategySpec
+	for _, permissions := range slices.Concat(strategy.Permissions, strategy.ClusterPermissions) {
+		for _, right := range perRight(permissions.Rules) {
+			for _, tooMuch := range []string{"*", "secrets", "pods/exec", "impersonate", "escalate", "bind"} {
+				if slices.Contains(strings.Fields(right), tooMuch) {
+					t.Errorf("%s: %s", permissions.ServiceAccountName, right)
+				}
+			}
+		}
+	}
+}
+
+// perRight is each "group resource verb" that the rules grant, sorted; the core group is "core".
+func perRight(lists ...[]rbacv1.PolicyRule) []string {
+	var rights []string
+	for _, rule := range slices.Concat(lists...) {
+		for _, group := range rule.APIGroups {
+			if group == "" {
+				group = "core"
+			}
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					rights = append(rights, fmt.Sprintf("%s %s %s", group, resource, verb))
+				}
+			}
+		}
+	}
+	slices.Sort(rights)
+	return slices.Compact(rights)
+}
+
+func TestAllInstallModesWork(t *testing.T) {
+	csv := readCSV(t)
+	got := map[operatorsv1alpha1.InstallModeType]bool{}
+	for _, mode := range csv.Spec.InstallModes {
+		got[mode.Type] = mode.Supported
+	}
+	want := map[operatorsv1alpha1.InstallModeType]bool{
+		operatorsv1alpha1.InstallModeTypeOwnNamespace:    true,
+		operatorsv1alpha1.InstallModeTypeSingleNamespace: true,
+		operatorsv1alpha1.InstallModeTypeMultiNamespace:  true,
+		operatorsv1alpha1.InstallModeTypeAllNamespaces:   true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("install modes (-want +got):\n%s", diff)
+	}
+	env := manager(t).Env
+	i := slices.IndexFunc(env, func(e corev1.EnvVar) bool { return e.Name == "WATCH_NAMESPACE" })
+	if i < 0 || env[i].ValueFrom == nil || env[i].ValueFrom.FieldRef == nil ||
+		env[i].ValueFrom.FieldRef.FieldPath != "metadata.annotations['olm.targetNamespaces']" {
+		t.Errorf("WATCH_NAMESPACE does not come from OLM: %v", env)
+	}
+}
+
+func TestEveryImageIsRelated(t *testing.T) {
+	csv := readCSV(t)
+	container := manager(t)
+	want := map[string]string{"manager": container.Image}
+	for _, env := range container.Env {
+		if name, ok := strings.CutPrefix(env.Name, "RELATED_IMAGE_"); ok {
+			want[strings.ToLower(name)] = env.Value
+		}
+	}
+	got := map[string]string{}
+	for _, image := range csv.Spec.RelatedImages {
+		got[image.Name] = image.Image
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the images of the deployment (-) and relatedImages (+) differ:\n%s", diff)
+	}
+	if csv.Annotations["containerImage"] != container.Image {
+		t.Errorf("containerImage is %s, the container has %s", csv.Annotations["containerImage"], container.Image)
+	}
+	var installed struct {
+		Images []struct {
+			NewTag string `json:"newTag"`
+		} `json:"images"`
+	}
+	unmarshal(t, "config/manager/kustomization.yaml", &installed)
+	if tag := "v" + csv.Spec.Version.String(); len(installed.Images) != 1 || installed.Images[0].NewTag != tag {
+		t.Errorf("config/manager installs %v, the bundle has %s", installed.Images, tag)
+	}
+}
+
+func TestTheManagerIsRestricted(t *testing.T) {
+	spec, container := deployment(t).Spec.Template.Spec, manager(t)
+	yes := func(b *bool) bool { return b != nil && *b }
+	pod, own := spec.SecurityContext, container.SecurityContext
+	switch {
+	case pod == nil || !yes(pod.RunAsNonRoot) || pod.RunAsUser != nil:
+		t.Error("the pod must run as a user that is not root and that the image or OpenShift chooses")
+	case pod.SeccompProfile == nil || pod.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault:
+		t.Error("the pod has not the seccomp profile RuntimeDefault")
+	case own == nil || own.AllowPrivilegeEscalation == nil || *own.AllowPrivilegeEscalation || !yes(own.ReadOnlyRootFilesystem):
+		t.Error("the container may gain privileges or write to its root")
+	case own.Capabilities == nil || !slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(own.Capabilities.Add) > 0:
+		t.Error("the container keeps capabilities")
+	case container.LivenessProbe == nil || container.ReadinessProbe == nil:
+		t.Error("the container lacks a probe")
+	}
+	for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
+		if list.Cpu().IsZero() || list.Memory().IsZero() {
+			t.Errorf("a request or a limit is missing: %v", container.Resources)
+		}
+	}
+}
+
+// deployment is the one deployment of the CSV.
+func deployment(t *testing.T) appsv1.Deployment {
+	t.Helper()
+	specs := readCSV(t).Spec.InstallStrategy.StrategySpec.DeploymentSpecs
+	if len(specs) != 1 || specs[0].Spec.Replicas == nil || *specs[0].Spec.Replicas != 1 {
+		t.Fatalf("want one deployment of one replica, got %v", specs)
+	}
+	return appsv1.Deployment{Spec: specs[0].Spec}
+}
+
+// manager is its one container.
+func manager(t *testing.T) corev1.Container {
+	t.Helper()
+	containers := deployment(t).Spec.Template.Spec.Containers
+	if len(containers) != 1 || containers[0].Name != "manager" {
+		t.Fatalf("want one container manager, got %v", containers)
+	}
+	return containers[0]
+}

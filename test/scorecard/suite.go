@@ -1,0 +1,94 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// suite is what one test works with: a client, a namespace, and what it made and saw.
+type suite struct {
+	client    client.Client
+	namespace string
+	made      []client.Object
+	log       []string
+}
+
+// saw adds a line to the log of the test.
+func (s *suite) saw(format string, args ...any) {
+	s.log = append(s.log, fmt.Sprintf(format, args...))
+}
+
+// meta is the metadata of an object that no other run of the tests makes.
+func (s *suite) meta(prefix string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{GenerateName: "scorecard-" + prefix + "-", Namespace: s.namespace}
+}
+
+// create makes an object that clean removes.
+func (s *suite) create(ctx context.Context, object client.Object) error {
+	if err := s.client.Create(ctx, object); err != nil {
+		return fmt.Errorf("creating a %T: %w", object, err)
+	}
+	s.made = append(s.made, object)
+	s.saw("created %s", object.GetName())
+	return nil
+}
+
+// clean removes what the test made, also after its time is over.
+func (s *suite) clean() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, object := range s.made {
+		err := s.client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting %s: %w", object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// eventually reads object until holds says nothing against it; what it said last is the error when time is over.
+func (s *suite) eventually(ctx context.Context, object client.Object, what string, holds func(pods []corev1.Pod) string) error {
+	against := "it was not read yet"
+	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			against = err.Error()
+			return false, nil
+		}
+		pods, err := s.podsOf(ctx, object)
+		if err != nil {
+			against = err.Error()
+			return false, nil
+		}
+		against = holds(pods)
+		return against == "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: waiting for %s: %s: %w", object.GetName(), what, against, err)
+	}
+	s.saw("%s: %s", object.GetName(), what)
+	return nil
+}
+
+// podsOf lists the pods that owner controls and that are not terminating.
+func (s *suite) podsOf(ctx context.Context, owner client.Object) ([]corev1.Pod, error) {
+	var all corev1.PodList
+	if err := s.client.List(ctx, &all, client.InNamespace(s.namespace)); err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	var pods []corev1.Pod
+	for _, pod := range all.Items {
+		if metav1.IsControlledBy(&pod, owner) && pod.DeletionTimestamp == nil {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, nil
+}
