@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Builds and pushes images with docker, podman or buildah ($CONTAINER_TOOL). The images are FROM scratch and run nothing
+# while they are built, so any machine builds them for any architecture, without a network.
+# usage: image.sh build IMAGE DOCKERFILE ARCH [BUILD ARG...]
+#        image.sh push IMAGE
+#        image.sh manifest IMAGE ARCH...   pushes IMAGE-ARCH for each ARCH, then IMAGE as the list of them
+set -euo pipefail
+
+tool=${CONTAINER_TOOL:?set CONTAINER_TOOL to docker, podman or buildah} command=$1 image=$2
+shift 2
+
+build() { # DOCKERFILE ARCH [BUILD ARG...]
+  local dockerfile=$1 arch=$2 flags=() arg
+  shift 2
+  for arg in "TARGETARCH=$arch" "$@"; do flags+=(--build-arg "$arg"); done
+  # Attestations would turn an image of docker into a list, and a list cannot be part of a list.
+  BUILDX_NO_DEFAULT_ATTESTATIONS=1 "$tool" build --platform "linux/$arch" "${flags[@]}" -f "$dockerfile" -t "$image" .
+}
+
+manifest() { # ARCH...
+  local arch
+  for arch in "$@"; do "$tool" push "$image-$arch"; done
+  if [ "$tool" = docker ]; then
+    docker manifest rm "$image" >/dev/null 2>&1 || true
+    docker manifest create "$image" "${@/#/$image-}"
+    docker manifest push --purge "$image"
+    return
+  fi
+  "$tool" manifest rm "$image" >/dev/null 2>&1 || "$tool" rmi "$image" >/dev/null 2>&1 || true
+  "$tool" manifest create "$image"
+  for arch in "$@"; do "$tool" manifest add "$image" "docker://$image-$arch"; done
+  "$tool" manifest push --all "$image" "docker://$image"
+}
+
+case $command in
+  build) build "$@" ;;
+  push) "$tool" push "$image" ;;
+  manifest) manifest "$@" ;;
+  *) sed -n '4,6s/^# //p' "$0" >&2; exit 2 ;;
+esac

@@ -1,0 +1,133 @@
+# Images, installation without OLM, the bundle and the catalog for OLM. docs/olm.md and RELEASING.md use these targets.
+
+# The architectures of a release, and the one that docker-build builds for.
+ARCHES ?= amd64 arm64 ppc64le s390x
+ARCH ?= $(shell go env GOARCH)
+
+SCORECARD_IMG ?= $(IMAGE_BASE)-scorecard:v$(VERSION)
+# The image of pods without a template; empty keeps the one of config/manager.
+BUSYBOX_IMG ?=
+
+# When this version of the bundle was made. It is fixed, so that generating the bundle again changes nothing.
+CREATED_AT ?= 2026-11-21T00:00:00Z
+# The versions of OpenShift whose catalogs may show the operator.
+OPENSHIFT_VERSIONS ?= v4.18
+
+comma := ,
+
+image = CONTAINER_TOOL='$(CONTAINER_TOOL)' hack/image.sh
+# $(call overlay,NAME,WHAT): the kustomization bin/overlay/NAME, which is WHAT with the images of this run. The committed
+# kustomizations stay as they are.
+define overlay
+rm -rf bin/overlay/$(1) && mkdir -p bin/overlay/$(1) && cd bin/overlay/$(1) && \
+  $(CURDIR)/bin/kustomize create $(2) && \
+  $(CURDIR)/bin/kustomize edit set image quay.io/redhat/podset-operator=$(IMG) $(if $(BUSYBOX_IMG),docker.io/library/busybox=$(BUSYBOX_IMG))
+endef
+
+##@ Images (IMG, ARCH, ARCHES; CONTAINER_TOOL is docker, podman or buildah)
+
+# $(call binary,NAME,PACKAGE): bin/image/NAME-ARCH is PACKAGE for linux on ARCH. The go command knows whether it is up to date.
+define binary
+bin/image/$(1)-%: FORCE
+	CGO_ENABLED=0 GOOS=linux GOARCH=$$* go build -trimpath -ldflags '$$(LDFLAGS)' -o $$@ $(2)
+endef
+$(eval $(call binary,manager,.))
+$(eval $(call binary,scorecard,./test/scorecard))
+.PHONY: FORCE
+FORCE:
+
+.PHONY: docker-build
+docker-build: bin/image/manager-$(ARCH) ## Build the image of the manager.
+	$(image) build $(IMG) Dockerfile $(ARCH) VERSION=$(VERSION)
+
+.PHONY: docker-push
+docker-push: ## Push the image of the manager.
+	$(image) push $(IMG)
+
+.PHONY: docker-buildx
+docker-buildx: $(addprefix bin/image/manager-,$(ARCHES)) ## Build and push the image of the manager for all ARCHES.
+	$(foreach arch,$(ARCHES),$(image) build $(IMG)-$(arch) Dockerfile $(arch) VERSION=$(VERSION) &&) true
+	$(image) manifest $(IMG) $(ARCHES)
+
+.PHONY: scorecard-build
+scorecard-build: bin/image/scorecard-$(ARCH) ## Build the image of our scorecard tests.
+	$(image) build $(SCORECARD_IMG) test/scorecard/Dockerfile $(ARCH) VERSION=$(VERSION)
+
+.PHONY: scorecard-push
+scorecard-push: ## Push the image of our scorecard tests.
+	$(image) push $(SCORECARD_IMG)
+
+.PHONY: scorecard-buildx
+scorecard-buildx: $(addprefix bin/image/scorecard-,$(ARCHES)) ## Build and push the image of our scorecard tests for all ARCHES.
+	$(foreach arch,$(ARCHES),$(image) build $(SCORECARD_IMG)-$(arch) test/scorecard/Dockerfile $(arch) VERSION=$(VERSION) &&) true
+	$(image) manifest $(SCORECARD_IMG) $(ARCHES)
+
+##@ Install without OLM
+
+.PHONY: deploy
+deploy: bin/kustomize ## Install the operator, for all namespaces, into the current cluster.
+	@$(call overlay,deploy,--resources ../../../config/default)
+	bin/kustomize build bin/overlay/deploy | $(KUBECTL) apply -f -
+
+.PHONY: undeploy
+undeploy: bin/kustomize ## Remove the operator and the CRDs, and with them every PodSet and At, from the current cluster.
+	bin/kustomize build config/default | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: deploy-policy
+deploy-policy: bin/kustomize ## Add the admission policy alone, beside an installation by OLM.
+	@$(call overlay,policy,--nameprefix podset-operator-) && $(CURDIR)/bin/kustomize edit add component ../../../config/policy
+	bin/kustomize build bin/overlay/policy | $(KUBECTL) apply -f -
+
+.PHONY: undeploy-policy
+undeploy-policy: ## Remove the admission policy.
+	$(KUBECTL) delete --ignore-not-found validatingadmissionpolicybinding,validatingadmissionpolicy podset-operator-pod-creators
+
+.PHONY: build-installer
+build-installer: bin/kustomize ## Write dist/install.yaml and dist/policy.yaml, for those without this repository.
+	@mkdir -p dist
+	@$(call overlay,deploy,--resources ../../../config/default)
+	bin/kustomize build bin/overlay/deploy -o dist/install.yaml
+	@$(call overlay,policy,--nameprefix podset-operator-) && $(CURDIR)/bin/kustomize edit add component ../../../config/policy
+	bin/kustomize build bin/overlay/policy -o dist/policy.yaml
+
+##@ Package for OLM
+
+# hack/verify.sh regenerates these too.
+VERIFY += bundle catalog
+
+export VERSION IMG SCORECARD_IMG BUSYBOX_IMG CHANNELS DEFAULT_CHANNEL CREATED_AT OPENSHIFT_VERSIONS
+validate = bin/operator-sdk bundle validate --select-optional suite=operatorframework
+
+.PHONY: bundle
+bundle: manifests bin/kustomize bin/operator-sdk ## Generate and validate the bundle of VERSION.
+	bin/operator-sdk generate kustomize manifests --interactive=false --quiet
+	hack/bundle.sh config/manifests .
+	$(validate) ./bundle
+
+.PHONY: bundle-openshift
+bundle-openshift: bin/kustomize bin/operator-sdk ## Generate into dist/openshift the bundle with monitoring and console objects, for OpenShift alone.
+	hack/bundle.sh config/openshift/bundle dist/openshift
+	$(validate) ./dist/openshift/bundle
+
+.PHONY: bundle-build
+bundle-build: ## Build the image of the bundle.
+	$(image) build $(BUNDLE_IMG) bundle.Dockerfile $(ARCH)
+
+.PHONY: bundle-push
+bundle-push: ## Push the image of the bundle.
+	$(image) push $(BUNDLE_IMG)
+
+.PHONY: catalog
+catalog: bin/opm ## Add VERSION, as bundle/ is now, to the catalog: to each of CHANNELS.
+	bin/opm render bundle --output yaml --migrate-level bundle-object-to-csv-metadata --alpha-image-ref-template '$(BUNDLE_IMG)' > catalog/podset-operator/v$(VERSION).yaml
+	$(foreach channel,$(subst $(comma), ,$(CHANNELS)),hack/catalog.sh add $(channel) $(VERSION) &&) true
+	bin/opm validate catalog
+
+.PHONY: catalog-build
+catalog-build: ## Build the image of the catalog.
+	$(image) build $(CATALOG_IMG) catalog.Dockerfile $(ARCH)
+
+.PHONY: catalog-push
+catalog-push: ## Push the image of the catalog.
+	$(image) push $(CATALOG_IMG)
+
