@@ -84,8 +84,11 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 // templateHash is a hash of the user's template alone, so that neither a new default nor a new version of the operator
 // changes it (rule 9). Fields that say nothing (null, {} and []) are left out first: whether they are written at all
 // differs between versions of the Kubernetes API library.
-func templateHash(template *corev1.PodTemplateSpec) string {
-	encoded, err := json.Marshal(template)
+func templateHash(template *corev1.PodTemplateSpec) string { return hashJSON(template) }
+
+// hashJSON hashes the JSON of a value. A value that has none is a mistake in the program: a typed template always has one.
+func hashJSON(value any) string {
+	encoded, err := json.Marshal(value)
 	var tree any
 	if err == nil {
 		err = json.Unmarshal(encoded, &tree)
@@ -94,7 +97,7 @@ func templateHash(template *corev1.PodTemplateSpec) string {
 		encoded, err = json.Marshal(prune(tree))
 	}
 	if err != nil {
-		panic(err) // A typed template that was decoded from JSON always encodes to JSON.
+		panic(err)
 	}
 	sum := sha256.Sum256(encoded)
 	return hex.EncodeToString(sum[:])[:10]

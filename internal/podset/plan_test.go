@@ -1,0 +1,324 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podset
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+var now = testutil.Created.Add(time.Hour)
+
+// ready makes n Ready pods of a set, named by their slots.
+func ready(set *testutil.PodSetBuilder, n int) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for slot := range n {
+		pods = append(pods, pod(set, slot).Running().Obj())
+	}
+	return pods
+}
+
+// pod starts a pod of a set's present template in a slot. Lower slots are younger, so they are given up first.
+func pod(set *testutil.PodSetBuilder, slot int) *testutil.PodBuilder {
+	owner := set.Obj()
+	return testutil.MakePod(podName(owner, place{slot: slot})).OwnedBy(owner).Slot(slot).
+		Hash(templateHash(owner.Spec.Template)).Created(testutil.Created.Add(-time.Duration(slot) * time.Minute))
+}
+
+func TestMakePlan(t *testing.T) {
+	one, three := testutil.MakePodSet("a"), testutil.MakePodSet("a").Replicas(3)
+	edited := testutil.MakePodSet("a").Replicas(3).Image("v2")
+	old := func(slot int) *testutil.PodBuilder { return pod(three, slot) } // of the template before the edit
+	name := func(slot, attempt int) string { return podName(one.Obj(), place{slot, attempt}) }
+
+	for title, tc := range map[string]struct {
+		set     *testutil.PodSetBuilder
+		pods    []*corev1.Pod
+		deleted []types.UID
+		taken   []string
+		refused *Refusal
+		sweepAt time.Time
+		create  []string
+		delete  []string
+		sweep   []string
+		wakeAt  time.Time
+	}{
+		"a set with the pods that it wants is left alone": {set: three, pods: ready(three, 3)},
+		"all missing pods are created in one pass": {
+			set: three, create: []string{name(0, 0), name(1, 0), name(2, 0)},
+		},
+		"a set without replicas in its spec has one pod": {
+			set: testutil.MakePodSet("a"), create: []string{name(0, 0)},
+		},
+		"the lowest free slot is filled first": {
+			set:  testutil.MakePodSet("a").Replicas(4),
+			pods: []*corev1.Pod{pod(three, 0).Running().Obj(), pod(three, 2).Running().Obj()}, create: []string{name(1, 0), name(3, 0)},
+		},
+		"an unready pod counts": {
+			set: three, pods: append(ready(three, 2), pod(three, 2).Obj()),
+		},
+		"a pod of phase Unknown is active": {
+			set: one, pods: []*corev1.Pod{pod(one, 0).Running().Phase(corev1.PodUnknown).Obj()},
+		},
+		"a terminating pod is replaced under the next name of its slot": {
+			set: three, pods: append(ready(three, 2), pod(three, 2).Running().Terminating().Obj()), create: []string{name(2, 1)},
+		},
+		"a pod whose deletion was asked for counts as terminating": {
+			set: three, pods: ready(three, 3), deleted: []types.UID{types.UID(name(1, 0) + "-uid")}, create: []string{name(1, 1)},
+		},
+		"a name that a foreign pod holds is passed over": {
+			set: one, taken: []string{name(0, 0), name(0, 1)}, create: []string{name(0, 2)},
+		},
+		"a pod whose slot nobody knows is counted and fills no slot": {
+			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod("stray").OwnedBy(one.Obj()).Running().Obj()},
+			create: []string{name(0, 0)},
+		},
+		"a pod whose slot was overwritten keeps its name": {
+			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{pod(one, 0).Slot(7).Running().Obj()}, create: []string{name(0, 1)},
+		},
+		"surplus pods die, worst first": {
+			set: one, pods: []*corev1.Pod{pod(one, 0).Obj(), pod(one, 1).Running().Obj(), pod(one, 2).Running().Unready().Obj()},
+			delete: []string{name(0, 0), name(2, 0)},
+		},
+		"a set that is being deleted is left alone": {
+			set: testutil.MakePodSet("a").Replicas(3).Deleting(), pods: ready(three, 1),
+		},
+		"a surplus of a set that is being deleted is left alone": {
+			set: testutil.MakePodSet("a").Deleting(), pods: ready(three, 3),
+		},
+		"a paused set is left alone": {
+			set: testutil.MakePodSet("a").Replicas(3).Annotation(appv1alpha1.AnnotationPaused, "true"), pods: ready(three, 1),
+		},
+		"a pause that is off, or no truth value, holds nothing": {
+			set: testutil.MakePodSet("a").Annotation(appv1alpha1.AnnotationPaused, "yes please"), create: []string{name(0, 0)},
+		},
+		"after a refusal nothing is created before its back-off is over": {
+			set: one, refused: &Refusal{Message: "quota", Until: now.Add(time.Second)}, wakeAt: now.Add(time.Second),
+		},
+		"after the back-off the create is tried again": {
+			set: one, refused: &Refusal{Message: "quota", Until: now}, create: []string{name(0, 0)},
+		},
+		"a refusal does not stop deletions": {
+			set: one, pods: ready(one, 2), refused: &Refusal{Until: now.Add(time.Second)}, delete: []string{name(0, 0)},
+		},
+		"a finished pod is replaced at once and removed later": {
+			set: one, pods: []*corev1.Pod{pod(one, 0).Finished(corev1.PodFailed, "Evicted").Obj()}, sweepAt: now.Add(time.Minute),
+			create: []string{name(0, 1)}, wakeAt: now.Add(time.Minute),
+		},
+		"finished pods are removed when the back-off is over": {
+			set: one, sweepAt: now,
+			pods:  []*corev1.Pod{pod(one, 0).Finished(corev1.PodSucceeded, "").Obj(), pod(one, 1).Running().Obj()},
+			sweep: []string{name(0, 0)},
+		},
+		"of pods that end as fast as they start no more than spec.replicas are replaced ahead of their removal": {
+			set: one, sweepAt: now.Add(time.Minute), wakeAt: now.Add(time.Minute),
+			pods: []*corev1.Pod{
+				pod(one, 0).Finished(corev1.PodFailed, "").Obj(),
+				testutil.MakePod(name(0, 1)).OwnedBy(one.Obj()).Slot(0).Finished(corev1.PodFailed, "").Obj(),
+			},
+		},
+		"a template change deletes one Ready pod at a time": {
+			set: edited, pods: []*corev1.Pod{old(0).Running().Obj(), old(1).Running().Obj(), old(2).Running().Obj()},
+			delete: []string{name(0, 0)},
+		},
+		"a rolling update waits while a new pod is not Ready": {
+			set: edited, pods: []*corev1.Pod{pod(edited, 0).Running().Unready().Obj(), old(1).Running().Obj(), old(2).Running().Obj()},
+		},
+		"a rolling update waits while a pod is missing, and makes it": {
+			set: edited, pods: []*corev1.Pod{old(1).Running().Obj(), old(2).Running().Obj()}, create: []string{name(0, 0)},
+		},
+		"a rolling update goes on once the new pod is Ready": {
+			set: edited, pods: []*corev1.Pod{pod(edited, 0).Running().Obj(), old(1).Running().Obj(), old(2).Running().Obj()},
+			delete: []string{name(1, 0)},
+		},
+		"pods of an older template that are not Ready are replaced at once": {
+			set: edited, pods: []*corev1.Pod{old(0).Obj(), old(1).Running().Unready().Obj(), old(2).Running().Obj()},
+			delete: []string{name(0, 0), name(1, 0)},
+		},
+		"maxUnavailable in pods": {
+			set: testutil.MakePodSet("a").Replicas(3).Image("v2").MaxUnavailable("2"), pods: ready(three, 3), delete: []string{name(0, 0), name(1, 0)},
+		},
+		"maxUnavailable as a percentage is rounded up": {
+			set: testutil.MakePodSet("a").Replicas(3).Image("v2").MaxUnavailable("34%"), pods: ready(three, 3), delete: []string{name(0, 0), name(1, 0)},
+		},
+		"maxUnavailable is at least one pod": {
+			set: testutil.MakePodSet("a").Replicas(3).Image("v2").MaxUnavailable("0"), pods: ready(three, 3), delete: []string{name(0, 0)},
+		},
+		"a maxUnavailable that is no number is one pod": {
+			set: testutil.MakePodSet("a").Replicas(3).Image("v2").MaxUnavailable("many"), pods: ready(three, 3), delete: []string{name(0, 0)},
+		},
+		"a rolling update without maxUnavailable takes one pod": {
+			set: withEmptyRollingUpdate(), pods: ready(three, 3), delete: []string{name(0, 0)},
+		},
+		"OnDelete leaves pods of an older template alone": {
+			set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: ready(three, 3),
+		},
+		"a surplus goes before a rolling update, pods of the older template first": {
+			set:  testutil.MakePodSet("a").Replicas(2).Image("v2"),
+			pods: []*corev1.Pod{pod(edited, 0).Running().Obj(), pod(edited, 1).Running().Obj(), old(2).Running().Obj()}, delete: []string{name(2, 0)},
+		},
+		"a pod without a hash is taken for current": {
+			set: testutil.MakePodSet("a").Image("v2"), pods: []*corev1.Pod{testutil.MakePod(name(0, 0)).OwnedBy(one.Obj()).Slot(0).Running().Obj()},
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			o := Observation{
+				Set: tc.set.Obj(), Pods: tc.pods, Deleted: sets.New(tc.deleted...), Taken: sets.New(tc.taken...),
+				Now: now, Refusal: tc.refused, SweepAt: tc.sweepAt, Defaults: Defaults{Image: "busybox"},
+			}
+			plan := MakePlan(o)
+			for what, diff := range map[string]string{
+				"create": cmp.Diff(tc.create, names(plan.Create)),
+				"delete": cmp.Diff(tc.delete, names(plan.Delete)),
+				"sweep":  cmp.Diff(tc.sweep, names(plan.Sweep)),
+				"wakeAt": cmp.Diff(tc.wakeAt, plan.WakeAt),
+			} {
+				if diff != "" {
+					t.Errorf("%s (-want +got): %s", what, diff)
+				}
+			}
+			if empty := len(tc.create)+len(tc.delete)+len(tc.sweep) == 0; plan.IsEmpty() != empty {
+				t.Errorf("IsEmpty: got %t", plan.IsEmpty())
+			}
+		})
+	}
+}
+
+func withEmptyRollingUpdate() *testutil.PodSetBuilder {
+	set := testutil.MakePodSet("a").Replicas(3).Image("v2").Obj()
+	set.Spec.UpdateStrategy.RollingUpdate = &appv1alpha1.RollingUpdateStrategy{}
+	return testutil.FromPodSet(set)
+}
+
+func TestWakeIsAtTheEarlierOfTwoTimes(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(2)
+	finished := pod(set, 0).Finished(corev1.PodFailed, "").Obj()
+	for _, tc := range []struct{ sweep, retry, want time.Duration }{{2, 1, 1}, {1, 2, 1}} {
+		o := Observation{
+			Set: set.Obj(), Pods: []*corev1.Pod{finished}, Now: now,
+			SweepAt: now.Add(tc.sweep), Refusal: &Refusal{Until: now.Add(tc.retry)},
+		}
+		if got := MakePlan(o).WakeAt; !got.Equal(now.Add(tc.want)) {
+			t.Errorf("sweep after %d, retry after %d: woke after %d", tc.sweep, tc.retry, got.Sub(now))
+		}
+	}
+}
+
+func TestOnlyPodsControlledByTheUIDAreOurs(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	other := set.Obj()
+	other.UID = "another"
+	for title, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"a pod of this PodSet":                              {pod(set, 0).Obj(), true},
+		"a pod of an older PodSet of the same name":         {pod(set, 0).OwnedBy(other).Obj(), false},
+		"a pod of nobody":                                   {testutil.MakePod("x").Obj(), false},
+		"a pod of this PodSet that is being deleted":        {pod(set, 0).Terminating().Obj(), false},
+		"a pod of this PodSet whose deletion was asked for": {pod(set, 0).UID("gone").Obj(), false},
+		"a pod of this PodSet that has failed":              {pod(set, 0).Finished(corev1.PodFailed, "").Obj(), false},
+	} {
+		o := Observation{Set: set.Obj(), Deleted: sets.New[types.UID]("gone")}
+		if got := o.IsActive(tc.pod); got != tc.want {
+			t.Errorf("%s: IsActive = %t", title, got)
+		}
+	}
+}
+
+func names(pods []*corev1.Pod) []string {
+	var names []string
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	return names
+}
+
+func TestWorstFirst(t *testing.T) {
+	// Each row names two pods, of which the first is worse by the rank in the title and better by the one after it.
+	day := 24 * time.Hour
+	mk := testutil.MakePod
+	for title, tc := range map[string]struct{ worse, better *corev1.Pod }{
+		"1 without a node": {
+			mk("b").Obj(),
+			mk("a").On("n").Obj(),
+		},
+		"2 Pending": {
+			mk("b").On("n").Obj(),
+			mk("a").On("n").Phase(corev1.PodUnknown).Obj(),
+		},
+		"2 Unknown": {
+			mk("b").On("n").Phase(corev1.PodUnknown).Obj(),
+			mk("a").On("n").Phase(corev1.PodRunning).Obj(),
+		},
+		"3 not Ready": {
+			mk("b").Running().Unready().Hash("new").Obj(),
+			mk("a").Running().Hash("old").Obj(),
+		},
+		"4 of an older template": {
+			mk("b").Running().Hash("old").Annotation(corev1.PodDeletionCost, "9").Obj(),
+			mk("a").Running().Hash("new").Obj(),
+		},
+		"5 lower deletion cost": {
+			mk("b").Running().Annotation(corev1.PodDeletionCost, "-1").Obj(),
+			mk("a").Running().Annotation(corev1.PodDeletionCost, "no number").Created(testutil.Created.Add(day)).Obj(),
+		},
+		"7 younger": {
+			mk("b").Running().Created(testutil.Created.Add(day)).Obj(),
+			mk("a").Running().Restarts(5).Obj(),
+		},
+		"8 more restarts": {
+			mk("b").Running().Restarts(1).Restarts(2).Obj(),
+			mk("a").Running().Restarts(2).Obj(),
+		},
+		"9 name": {
+			mk("a").Running().Obj(),
+			mk("b").Running().Obj(),
+		},
+	} {
+		want := []string{tc.worse.Name, tc.better.Name}
+		for _, pods := range [][]*corev1.Pod{{tc.worse, tc.better}, {tc.better, tc.worse}} {
+			if diff := cmp.Diff(want, names(worstFirst(pods, "new"))); diff != "" {
+				t.Errorf("%s (-want +got): %s", title, diff)
+			}
+		}
+	}
+}
+
+func TestWorstFirstThinsOutCrowdedNodes(t *testing.T) {
+	mk := testutil.MakePod
+	pods := []*corev1.Pod{
+		mk("a").On("lonely").Running().Created(testutil.Created.Add(time.Hour)).Obj(),
+		mk("b").On("crowded").Running().Obj(),
+		mk("c").On("crowded").Running().Obj(),
+	}
+	if diff := cmp.Diff([]string{"b", "c", "a"}, names(worstFirst(pods, ""))); diff != "" {
+		t.Errorf("(-want +got): %s", diff)
+	}
+}
+
+// BenchmarkMakePlan measures a pass that finds nothing to do, by far the most frequent one.
+func BenchmarkMakePlan(b *testing.B) {
+	for _, n := range []int32{1, 10} {
+		set := testutil.MakePodSet("a").Replicas(n).Image("v1")
+		o := Observation{Set: set.Obj(), Pods: ready(set, int(n)), Now: now}
+		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if !MakePlan(o).IsEmpty() {
+					b.Fatal("a plan for a set that wants nothing")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,201 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podset
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+func TestNewPodWithoutATemplate(t *testing.T) {
+	set := testutil.MakePodSet("a").Obj()
+	got := newPod(Observation{Set: set, Defaults: Defaults{Image: "mirror/busybox", FixedUser: true}}, place{slot: 2, attempt: 1})
+
+	wantLabels := map[string]string{
+		"app": "a", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
+	}
+	if diff := cmp.Diff(wantLabels, got.Labels); diff != "" {
+		t.Errorf("labels (-want +got): %s", diff)
+	}
+	owner := got.OwnerReferences[0]
+	if len(got.OwnerReferences) != 1 || owner.UID != set.UID || owner.Kind != "PodSet" || owner.APIVersion != "app.example.com/v1alpha1" ||
+		!ptr.Deref(owner.Controller, false) || !ptr.Deref(owner.BlockOwnerDeletion, false) {
+		t.Errorf("owner references: %+v", got.OwnerReferences)
+	}
+	container := got.Spec.Containers[0]
+	if container.Name != "busybox" || container.Image != "mirror/busybox" || cmp.Diff([]string{"sleep", "3600"}, container.Command) != "" {
+		t.Errorf("container: %+v", container)
+	}
+	if got.Annotations[appv1alpha1.AnnotationSlot] != "2" || got.Annotations[appv1alpha1.AnnotationAttempt] != "1" {
+		t.Errorf("annotations: %v", got.Annotations)
+	}
+	if user := got.Spec.SecurityContext.RunAsUser; user == nil || *user == 0 {
+		t.Errorf("runs as %v where busybox's own user is root", user)
+	}
+	if user := newPod(Observation{Set: set}, place{}).Spec.SecurityContext.RunAsUser; user != nil {
+		t.Errorf("runs as %d where the cluster gives each namespace a range of users", *user)
+	}
+}
+
+func TestNewPodKeepsTheTemplate(t *testing.T) {
+	builder := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
+		template.Labels = map[string]string{"app": "shop", "tier": "web", "app.example.com/podset": "stolen"}
+		template.Annotations = map[string]string{"note": "kept", appv1alpha1.AnnotationSlot: "forged"}
+		template.Finalizers = []string{"example.com/drain"}
+		template.Name = "not used"
+	})
+	set := builder.Obj()
+	got := newPod(Observation{Set: set}, place{})
+
+	wantLabels := map[string]string{
+		"app": "shop", "tier": "web", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
+	}
+	if diff := cmp.Diff(wantLabels, got.Labels); diff != "" {
+		t.Errorf("labels (-want +got): %s", diff)
+	}
+	if got.Annotations["note"] != "kept" || got.Annotations[appv1alpha1.AnnotationSlot] != "0" {
+		t.Errorf("annotations: %v", got.Annotations)
+	}
+	if diff := cmp.Diff([]string{"example.com/drain"}, got.Finalizers); diff != "" {
+		t.Errorf("finalizers (-want +got): %s", diff)
+	}
+	if diff := cmp.Diff(set.Spec.Template.Spec, got.Spec); diff != "" {
+		t.Errorf("spec (-want +got): %s", diff)
+	}
+	got.Spec.Containers[0].Image = "changed"
+	got.Labels["tier"] = "changed"
+	if diff := cmp.Diff(builder.Obj(), set); diff != "" {
+		t.Errorf("the pod shares memory with the PodSet: %s", diff)
+	}
+}
+
+func TestTemplateHash(t *testing.T) {
+	base := testutil.MakePodSet("a").Image("v1").Obj().Spec.Template
+	same := base.DeepCopy()
+	same.Labels, same.Spec.Volumes = map[string]string{}, []corev1.Volume{}
+	same.Spec.SecurityContext = &corev1.PodSecurityContext{}
+	if templateHash(base) != templateHash(same) {
+		t.Error("fields that say nothing change the hash")
+	}
+	// A hash that changes between versions of the operator would replace every pod of every user at the upgrade.
+	for hash, template := range map[string]*corev1.PodTemplateSpec{"74234e98af": nil, "927169f2c9": base} {
+		if got := templateHash(template); got != hash {
+			t.Errorf("the hash of a template has changed from %s to %s", hash, got)
+		}
+	}
+	if hashJSON(map[string]any{"a": 1, "b": []any{}}) != hashJSON(map[string]any{"a": 1}) {
+		t.Error("an empty list changes the hash")
+	}
+	seen := map[string]string{}
+	for what, edit := range map[string]func(*corev1.PodTemplateSpec){
+		"nothing":      func(*corev1.PodTemplateSpec) {},
+		"an image":     func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = "v2" },
+		"a label":      func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"tier": "web"} },
+		"an argument":  func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"a"} },
+		"an empty one": func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"a", ""} },
+		"their order":  func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"", "a"} },
+		"a false":      func(t *corev1.PodTemplateSpec) { t.Spec.AutomountServiceAccountToken = ptr.To(false) },
+		"a true":       func(t *corev1.PodTemplateSpec) { t.Spec.AutomountServiceAccountToken = ptr.To(true) },
+	} {
+		template := base.DeepCopy()
+		edit(template)
+		hash := templateHash(template)
+		if other, ok := seen[hash]; ok {
+			t.Errorf("%s and %s have the same hash", what, other)
+		}
+		seen[hash] = what
+	}
+}
+
+func TestTemplateHashOfWhatIsNoJSONPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a template that cannot be encoded got a hash")
+		}
+	}()
+	hashJSON(func() {})
+}
+
+func TestPodName(t *testing.T) {
+	valid := regexp.MustCompile(`^a-pod[a-z0-9]{5}$`)
+	seen := map[string]place{}
+	set := testutil.MakePodSet("a").Obj()
+	for slot := range 10 {
+		for attempt := range 10 {
+			p := place{slot, attempt}
+			name := podName(set, p)
+			if !valid.MatchString(name) {
+				t.Errorf("%v has the name %q", p, name)
+			}
+			if other, ok := seen[name]; ok {
+				t.Errorf("%v and %v have the name %q", p, other, name)
+			}
+			seen[name] = p
+		}
+	}
+	other := testutil.MakePodSet("a").Obj()
+	other.UID = "another"
+	if podName(set, place{}) == podName(other, place{}) {
+		t.Error("a PodSet that was made again gets the names of its predecessor")
+	}
+}
+
+func TestPodNamesOfLongAndOddNamesAreHostNames(t *testing.T) {
+	for _, name := range []string{strings.Repeat("a", 63), strings.Repeat("a", 53) + ".-" + strings.Repeat("b", 8), "0day", "a.b-c.d"} {
+		got := podName(testutil.MakePodSet(name).Obj(), place{})
+		if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 || len(got) > 63 {
+			t.Errorf("PodSet %s: pod %s (%d characters): %v", name, got, len(got), problems)
+		}
+	}
+}
+
+func TestSlotOf(t *testing.T) {
+	for value, want := range map[string]struct {
+		slot int
+		ok   bool
+	}{"0": {0, true}, "12": {12, true}, "-1": {-1, false}, "": {0, false}, "one": {0, false}, "99999999999999999999": {9223372036854775807, false}} {
+		slot, ok := slotOf(testutil.MakePod("x").Annotation(appv1alpha1.AnnotationSlot, value).Obj())
+		if slot != want.slot || ok != want.ok {
+			t.Errorf("slotOf(%q) = %d, %t", value, slot, ok)
+		}
+	}
+}
+
+// FuzzNewPod checks that no template takes the operator's marks from its pods.
+func FuzzNewPod(f *testing.F) {
+	f.Add("app", "shop", "note", "x")
+	f.Add("app.example.com/podset", "stolen", "app.example.com/slot", "7")
+	f.Add("app.kubernetes.io/managed-by", "me", "app.example.com/template-hash", "")
+	f.Fuzz(func(t *testing.T, label, labelValue, annotation, annotationValue string) {
+		builder := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
+			template.Labels = map[string]string{label: labelValue}
+			template.Annotations = map[string]string{annotation: annotationValue}
+		})
+		set := builder.Obj()
+		pod := newPod(Observation{Set: set}, place{slot: 3})
+		for key, value := range selectorLabels(set) {
+			if pod.Labels[key] != value {
+				t.Errorf("label %s is %q", key, pod.Labels[key])
+			}
+		}
+		if slot, ok := slotOf(pod); slot != 3 || !ok {
+			t.Errorf("slot %d, %t", slot, ok)
+		}
+		if isOutdated(pod, templateHash(set.Spec.Template)) {
+			t.Error("a new pod is outdated")
+		}
+		if diff := cmp.Diff(builder.Obj(), set); diff != "" {
+			t.Errorf("the PodSet was changed: %s", diff)
+		}
+	})
+}

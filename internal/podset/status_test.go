@@ -1,0 +1,223 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podset
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/event"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+func TestStatusCounts(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(5).Image("v2")
+	mk := func(name string) *testutil.PodBuilder { return testutil.MakePod(name).OwnedBy(set.Obj()) }
+	o := Observation{
+		Set: set.Obj(),
+		Pods: []*corev1.Pod{
+			mk("e-deleted").Running().Obj(),
+			mk("d-unknown").Running().Unready().Phase(corev1.PodUnknown).Obj(),
+			mk("c-old").Running().Hash("old").Obj(),
+			mk("b-pending").Obj(),
+			mk("f-failed").Finished(corev1.PodFailed, "").Obj(),
+			mk("g-terminating").Running().Terminating().Obj(),
+			mk("h-given-up").Running().Obj(),
+		},
+		Deleted: sets.New[types.UID]("e-deleted-uid"),
+		Now:     now,
+	}
+	outcome := Outcome{Created: []*corev1.Pod{mk("a-new").Obj()}, Deleted: []*corev1.Pod{mk("h-given-up").Obj()}, Swept: []*corev1.Pod{mk("f-failed").Obj()}}
+
+	got := Status(o, outcome)
+
+	want := appv1alpha1.PodSetStatus{
+		PodNames: []string{"a-new", "b-pending", "c-old", "d-unknown"},
+		Replicas: 4, AvailableReplicas: 3, ReadyReplicas: 1, UpdatedReplicas: 3, TerminatingReplicas: 4,
+		Selector:           "app.example.com/podset=a,app.kubernetes.io/managed-by=podset-operator",
+		ObservedGeneration: 1,
+		Conditions:         got.Conditions,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got): %s", diff)
+	}
+	if o.Deleted.Len() != 1 || len(o.Pods) != 7 {
+		t.Error("the observation was changed")
+	}
+}
+
+func TestStatusOfNoPodsHasAnEmptyList(t *testing.T) {
+	if got := Status(Observation{Set: testutil.MakePodSet("a").Obj()}, Outcome{}); got.PodNames == nil {
+		t.Error("podNames is null: a client that reads the first item would fail")
+	}
+}
+
+func TestConditions(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(3)
+	edited := testutil.MakePodSet("a").Replicas(3).Image("v2")
+	refused := errors.New("creating Pod a-pod1: exceeded quota")
+	waiting := func(reason string) *corev1.Pod { return pod(set, 2).Running().Unready().Waiting(reason).Obj() }
+	type condition struct{ Status, Reason, Message string }
+	stable := condition{"False", "Stable", "the pods are what the spec asks for"}
+	good := condition{"False", "AsExpected", ""}
+
+	for title, tc := range map[string]struct {
+		set                              *testutil.PodSetBuilder
+		pods                             []*corev1.Pod
+		refusal                          *Refusal
+		outcome                          Outcome
+		available, progressing, degraded condition
+	}{
+		"all pods are Ready": {
+			set: set, pods: ready(set, 3),
+			available: condition{"True", "EnoughReady", "3 of 3 pods are ready"}, progressing: stable, degraded: good,
+		},
+		"pods were created": {
+			set: set, outcome: Outcome{Created: []*corev1.Pod{pod(set, 0).Obj()}},
+			available:   condition{"False", "TooFewReady", "0 of 3 pods are ready"},
+			progressing: condition{"True", "Scaling", "1 of 3 pods exist"}, degraded: good,
+		},
+		"a pod is not Ready yet": {
+			set: set, pods: append(ready(set, 2), waiting("ContainerCreating")),
+			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
+			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"}, degraded: good,
+		},
+		"pods of an older template are being replaced": {
+			set: edited, pods: append(ready(set, 2), pod(edited, 2).Running().Obj()),
+			available:   condition{"True", "EnoughReady", "3 of 3 pods are ready"},
+			progressing: condition{"True", "Updating", "1 of 3 pods are of the present template"}, degraded: good,
+		},
+		"pods of an older template wait for their deletion by hand": {
+			set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: ready(set, 3),
+			available: condition{"True", "EnoughReady", "3 of 3 pods are ready"}, progressing: stable, degraded: good,
+		},
+		"the set is being deleted": {
+			set: testutil.MakePodSet("a").Replicas(3).Deleting(), pods: ready(set, 2),
+			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
+			progressing: condition{"False", "Terminating", "the PodSet is being deleted"}, degraded: good,
+		},
+		"the set is paused": {
+			set: testutil.MakePodSet("a").Replicas(3).Annotation(appv1alpha1.AnnotationPaused, "1"), pods: ready(set, 2),
+			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
+			progressing: condition{"False", "Paused", "the annotation app.example.com/paused holds the PodSet: remove it to go on"}, degraded: good,
+		},
+		"a create was refused": {
+			set: set, pods: ready(set, 2), outcome: Outcome{CreateError: refused},
+			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
+			progressing: condition{"True", "Scaling", "2 of 3 pods exist"},
+			degraded:    condition{"True", "FailedCreate", refused.Error()},
+		},
+		"a refusal is remembered while its back-off lasts": {
+			set: set, pods: ready(set, 2), refusal: &Refusal{Message: "exceeded quota"},
+			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
+			progressing: condition{"True", "Scaling", "2 of 3 pods exist"},
+			degraded:    condition{"True", "FailedCreate", "exceeded quota"},
+		},
+		"a refusal is over when the pods are there": {
+			set: set, pods: ready(set, 3), refusal: &Refusal{Message: "exceeded quota"},
+			available: condition{"True", "EnoughReady", "3 of 3 pods are ready"}, progressing: stable, degraded: good,
+		},
+		"a delete failed": {
+			set: set, pods: ready(set, 4), outcome: Outcome{DeleteError: errors.New("deleting Pod a-pod1: forbidden")},
+			available:   condition{"True", "EnoughReady", "4 of 3 pods are ready"},
+			progressing: condition{"True", "Scaling", "4 of 3 pods exist"},
+			degraded:    condition{"True", "FailedDelete", "deleting Pod a-pod1: forbidden"},
+		},
+		"an image cannot be pulled": {
+			set: set, pods: append(ready(set, 2), waiting("ErrImagePull")),
+			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
+			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"},
+			degraded:    condition{"True", "PodsWaiting", "1 of 3 pods: ImagePullBackOff"},
+		},
+		"pods wait for several reasons": {
+			set: set, pods: []*corev1.Pod{waiting("CrashLoopBackOff"), waiting("ImagePullBackOff"), waiting("CrashLoopBackOff")},
+			available:   condition{"False", "TooFewReady", "0 of 3 pods are ready"},
+			progressing: condition{"True", "AwaitingReady", "0 of 3 pods are ready"},
+			degraded:    condition{"True", "PodsWaiting", "2 of 3 pods: CrashLoopBackOff, 1 of 3 pods: ImagePullBackOff"},
+		},
+		"no node takes a pod": {
+			set: set, pods: append(ready(set, 2), pod(set, 2).Condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable").Obj()),
+			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
+			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"},
+			degraded:    condition{"True", "PodsWaiting", "1 of 3 pods: Unschedulable"},
+		},
+		"pods have ended": {
+			set:         set,
+			pods:        append(ready(set, 3), pod(set, 3).Finished(corev1.PodFailed, "Evicted").Obj(), pod(set, 4).Finished(corev1.PodSucceeded, "").Obj()),
+			available:   condition{"True", "EnoughReady", "3 of 3 pods are ready"},
+			progressing: stable,
+			degraded:    condition{"True", "PodsFinished", "1 of 2 pods: Evicted, 1 of 2 pods: Succeeded"},
+		},
+		"a long refusal is cut": {
+			set: set, pods: ready(set, 2), refusal: &Refusal{Message: strings.Repeat("é", 2000)},
+			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
+			progressing: condition{"True", "Scaling", "2 of 3 pods exist"},
+			degraded:    condition{"True", "FailedCreate", strings.Repeat("é", 510) + "..."},
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			status := Status(Observation{Set: tc.set.Obj(), Pods: tc.pods, Refusal: tc.refusal, Now: now}, tc.outcome)
+			for kind, want := range map[string]condition{"Available": tc.available, "Progressing": tc.progressing, "Degraded": tc.degraded} {
+				c := meta.FindStatusCondition(status.Conditions, kind)
+				if diff := cmp.Diff(want, condition{string(c.Status), c.Reason, c.Message}); diff != "" {
+					t.Errorf("%s (-want +got): %s", kind, diff)
+				}
+				if c.ObservedGeneration != 1 {
+					t.Errorf("%s: observedGeneration is %d", kind, c.ObservedGeneration)
+				}
+			}
+		})
+	}
+}
+
+func TestAConditionKeepsItsTransitionTimeUntilItsStatusChanges(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	first := Status(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: now}, Outcome{})
+	set.Status(first)
+
+	later := now.Add(time.Hour)
+	same := Status(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: later}, Outcome{})
+	if diff := cmp.Diff(first, same); diff != "" {
+		t.Errorf("a set at rest has another status (-first +later): %s", diff)
+	}
+	lost := Status(Observation{Set: set.Obj(), Now: later}, Outcome{})
+	if got := meta.FindStatusCondition(lost.Conditions, "Available").LastTransitionTime; !got.Equal(new(metav1.NewTime(later))) {
+		t.Errorf("the transition to not available is of %s", got)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	set := testutil.MakePodSet("a").Obj()
+	mk := func(name string) *testutil.PodBuilder { return testutil.MakePod(name).OwnedBy(set) }
+	outcome := Outcome{
+		Created:     []*corev1.Pod{mk("a").Obj(), mk("b").Obj()},
+		Deleted:     []*corev1.Pod{mk("c").Obj()},
+		Swept:       []*corev1.Pod{mk("d").Finished(corev1.PodFailed, "Evicted").Obj(), mk("e").Finished(corev1.PodSucceeded, "").Obj()},
+		CreateError: errors.New("creating Pod f: exceeded quota"),
+		DeleteError: errors.New("deleting Pod g: forbidden"),
+	}
+	want := []event.Event{
+		{Reason: "SuccessfulCreate", Action: "Create", Note: "Created a, b"},
+		{Reason: "SuccessfulDelete", Action: "Delete", Note: "Deleted c"},
+		{Reason: "PodsFinished", Action: "Remove", Note: "Removed after their end: d (Evicted), e (Succeeded)"},
+		{Warning: true, Reason: "FailedCreate", Action: "Create", Note: "creating Pod f: exceeded quota"},
+		{Warning: true, Reason: "FailedDelete", Action: "Delete", Note: "deleting Pod g: forbidden"},
+	}
+	if diff := cmp.Diff(want, Events(outcome)); diff != "" {
+		t.Errorf("(-want +got): %s", diff)
+	}
+	if got := Events(Outcome{}); got != nil {
+		t.Errorf("nothing was done, and %v was said", got)
+	}
+}
