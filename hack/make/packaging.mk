@@ -62,16 +62,18 @@ scorecard-buildx: $(addprefix bin/image/scorecard-,$(ARCHES)) ## Build and push 
 	$(foreach arch,$(ARCHES),$(image) build $(SCORECARD_IMG)-$(arch) test/scorecard/Dockerfile $(arch) VERSION=$(VERSION) &&) true
 	$(image) manifest $(SCORECARD_IMG) $(ARCHES)
 
-##@ Install without OLM
+##@ Install without OLM (IMG; DEPLOY is config/default, config/openshift or a kustomization of yours)
+
+DEPLOY ?= config/default
 
 .PHONY: deploy
 deploy: bin/kustomize ## Install the operator, for all namespaces, into the current cluster.
-	@$(call overlay,deploy,--resources ../../../config/default)
+	@$(call overlay,deploy,--resources ../../../$(DEPLOY))
 	bin/kustomize build bin/overlay/deploy | $(KUBECTL) apply -f -
 
 .PHONY: undeploy
 undeploy: bin/kustomize ## Remove the operator and the CRDs, and with them every PodSet and At, from the current cluster.
-	bin/kustomize build config/default | $(KUBECTL) delete --ignore-not-found -f -
+	bin/kustomize build $(DEPLOY) | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: deploy-policy
 deploy-policy: bin/kustomize ## Add the admission policy alone, beside an installation by OLM.

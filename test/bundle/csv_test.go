@@ -59,7 +59,7 @@ func TestNoRightIsTooMuch(t *testing.T) {
 	}
 }
 
-// perRight is each "group resource verb" that the rules grant, sorted; the core group is "core".
+// perRight is each "group resource verb [names]" that the rules grant, sorted; the core group is "core".
 func perRight(lists ...[]rbacv1.PolicyRule) []string {
 	var rights []string
 	for _, rule := range slices.Concat(lists...) {
@@ -69,7 +69,7 @@ func perRight(lists ...[]rbacv1.PolicyRule) []string {
 			}
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					rights = append(rights, fmt.Sprintf("%s %s %s", group, resource, verb))
+					rights = append(rights, fmt.Sprintf("%s %s %s %v", group, resource, verb, rule.ResourceNames))
 				}
 			}
 		}

@@ -57,18 +57,9 @@ func (s *suite) clean() error {
 
 // eventually reads object until holds says nothing against it; what it said last is the error when time is over.
 func (s *suite) eventually(ctx context.Context, object client.Object, what string, holds func(pods []corev1.Pod) string) error {
-	against := "it was not read yet"
+	against := ""
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			against = err.Error()
-			return false, nil
-		}
-		pods, err := s.podsOf(ctx, object)
-		if err != nil {
-			against = err.Error()
-			return false, nil
-		}
-		against = holds(pods)
+		against = s.look(ctx, object, holds)
 		return against == "", nil
 	})
 	if err != nil {
@@ -76,6 +67,18 @@ func (s *suite) eventually(ctx context.Context, object client.Object, what strin
 	}
 	s.saw("%s: %s", object.GetName(), what)
 	return nil
+}
+
+// look reads object and its pods and asks holds; an error of reading speaks against it as well.
+func (s *suite) look(ctx context.Context, object client.Object, holds func(pods []corev1.Pod) string) string {
+	if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return err.Error()
+	}
+	pods, err := s.podsOf(ctx, object)
+	if err != nil {
+		return err.Error()
+	}
+	return holds(pods)
 }
 
 // podsOf lists the pods that owner controls and that are not terminating.
