@@ -1,0 +1,181 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+// ending is what the status says about an end.
+type ending struct {
+	Result   cnatv1alpha1.Result
+	Reason   string
+	ExitCode *int32
+	Output   string
+	Message  string // of the condition Complete or Failed
+	At       time.Duration
+}
+
+func TestHowAPodEnds(t *testing.T) {
+	exitedAt := due.Add(5 * time.Second)
+	for name, test := range map[string]struct {
+		at   *testutil.AtBuilder // nil: one without a template
+		pod  *testutil.AtPodBuilder
+		want ending // its zero value: not ended
+	}{
+		"exit code 0": {
+			pod:  ownPod().Phase(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "done\n", exitedAt),
+			want: ending{"Succeeded", "Completed", ptr.To[int32](0), "done\n", "the command in pod a-pod ended with exit code 0", 5 * time.Second},
+		},
+		"another exit code": {
+			pod:  failed(),
+			want: ending{"Failed", "NonZeroExitCode", ptr.To[int32](3), "", "the command in pod a-pod ended with exit code 3", 5 * time.Second},
+		},
+		"out of memory": {
+			pod: ownPod().Phase(corev1.PodFailed).Exited("busybox", 137, "OOMKilled", "", exitedAt),
+			want: ending{"Failed", "OOMKilled", ptr.To[int32](137), "",
+				"the command in pod a-pod was killed with exit code 137: it used more memory than its limit", 5 * time.Second},
+		},
+		"no such command, says containerd": {
+			pod: ownPod().Phase(corev1.PodFailed).Exited("busybox", 128, "StartError", `exec: "nosuch": not found`, exitedAt),
+			want: ending{"Failed", "StartError", ptr.To[int32](128), `exec: "nosuch": not found`,
+				`the command in pod a-pod could not be started (exit code 128): exec: "nosuch": not found`, 5 * time.Second},
+		},
+		"no such command, say others": {
+			pod: ownPod().Phase(corev1.PodFailed).Exited("busybox", 127, "ContainerCannotRun", "not found", exitedAt),
+			want: ending{"Failed", "StartError", ptr.To[int32](127), "not found",
+				"the command in pod a-pod could not be started (exit code 127): not found", 5 * time.Second},
+		},
+		"the kubelet's deadline, though the command exited with 0 when told to stop": {
+			pod: ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "Pod was active on the node longer than the specified deadline").
+				Exited("busybox", 0, "Completed", "", exitedAt),
+			want: ending{"Failed", "DeadlineExceeded", ptr.To[int32](0), "",
+				"pod a-pod failed: DeadlineExceeded: Pod was active on the node longer than the specified deadline", 5 * time.Second},
+		},
+		"evicted before it had a container": {
+			pod:  ownPod().Phase(corev1.PodFailed).Because("Evicted", "The node was low on resource: memory."),
+			want: ending{"Failed", "Evicted", nil, "", "pod a-pod failed: Evicted: The node was low on resource: memory.", time.Minute},
+		},
+		"refused by its node": {
+			pod:  ownPod().Phase(corev1.PodFailed).Because("OutOfcpu", ""),
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed: OutOfcpu", time.Minute},
+		},
+		"an init container failed": {
+			pod:  ownPod().Phase(corev1.PodFailed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing"),
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command ended: container fetch ended with exit code 2 (Error)", time.Minute},
+		},
+		"failed, and nobody knows why": {
+			pod:  ownPod().Phase(corev1.PodFailed),
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command ended: its containers are unknown", time.Minute},
+		},
+		"succeeded, and no container is known": {
+			pod:  ownPod().Phase(corev1.PodSucceeded),
+			want: ending{"Succeeded", "Completed", ptr.To[int32](0), "", "the command in pod a-pod ended with exit code 0", time.Minute},
+		},
+		"the clock of the node is ahead": {
+			pod:  ownPod().Phase(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", due.Add(time.Hour)),
+			want: ending{"Succeeded", "Completed", ptr.To[int32](0), "", "the command in pod a-pod ended with exit code 0", time.Minute},
+		},
+		"an injected container comes first and fails: the command decides": {
+			at: a().Template(nil, "main"),
+			pod: ownPod().Phase(corev1.PodFailed).Exited("proxy", 1, "Error", "", due.Add(7*time.Second)).
+				Exited("main", 0, "Completed", "", exitedAt),
+			want: ending{"Succeeded", "Completed", ptr.To[int32](0), "", "the command in pod a-pod ended with exit code 0", 7 * time.Second},
+		},
+		"an injected container that never ends keeps the run going": {
+			pod: ownPod().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", exitedAt).Runs("proxy"),
+		},
+		"the only container has another name than the template now says": {
+			at:   a().Template(nil, "renamed"),
+			pod:  failed(),
+			want: ending{"Failed", "NonZeroExitCode", ptr.To[int32](3), "", "the command in pod a-pod ended with exit code 3", 5 * time.Second},
+		},
+		"none of several containers has the name": {
+			at:   a().Template(nil, "renamed"),
+			pod:  failed().Exited("proxy", 4, "Error", "", exitedAt),
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command ended: container busybox ended with exit code 3 (Error)", 5 * time.Second},
+		},
+		"being deleted, and the command has ended": {
+			pod:  ownPod().Phase(corev1.PodRunning).Terminating().Exited("busybox", 143, "Error", "", exitedAt).Runs("proxy"),
+			want: ending{"Failed", "NonZeroExitCode", ptr.To[int32](143), "", "the command in pod a-pod ended with exit code 143", 5 * time.Second},
+		},
+		"being deleted, and the command has not ended": {
+			pod: running().Terminating(),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.at == nil {
+				test.at = a()
+			}
+			_, report := decide(at.Observation{At: test.at.Obj(), Pods: []*corev1.Pod{test.pod.Obj()}, Now: due.Add(time.Minute)}, nil)
+			s := report.Status
+			got := ending{Result: s.Result, Reason: s.Reason, ExitCode: s.ExitCode, Output: s.Output}
+			if s.CompletionTime != nil {
+				got.At = s.CompletionTime.Sub(due)
+			}
+			for _, condition := range []string{cnatv1alpha1.ConditionComplete, cnatv1alpha1.ConditionFailed} {
+				if c := meta.FindStatusCondition(s.Conditions, condition); c != nil {
+					got.Message += c.Message
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("end (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhyAPodWaits(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod  *testutil.AtPodBuilder
+		want string
+	}{
+		"a new pod just starts":                        {ownPod(), "pod a-pod was made"},
+		"so does one whose container is being made":    {ownPod().Waiting("busybox", "ContainerCreating"), "pod a-pod was made"},
+		"and one whose init containers run":            {ownPod().Waiting("busybox", "PodInitializing").Waiting("x", ""), "pod a-pod was made"},
+		"and one that runs":                            {running(), "pod a-pod was made"},
+		"the image cannot be pulled":                   {ownPod().Waiting("busybox", "ImagePullBackOff"), "pod a-pod waits: ImagePullBackOff"},
+		"the image cannot be pulled, the other word":   {ownPod().Waiting("busybox", "ErrImagePull"), "pod a-pod waits: ImagePullBackOff"},
+		"the image has no name":                        {ownPod().Waiting("busybox", "InvalidImageName"), "pod a-pod waits: InvalidImageName"},
+		"no node takes it, without counting the nodes": {ownPod().Unschedulable(), "pod a-pod waits: Unschedulable"},
+		"another container waits":                      {ownPod().Runs("busybox").Waiting("proxy", "CreateContainerConfigError"), "pod a-pod waits: CreateContainerConfigError"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, report := decide(at.Observation{At: a().Obj(), Pods: []*corev1.Pod{test.pod.Obj()}, Now: due}, nil)
+			if got := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled).Message; got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestOutputIsTheEndOfTheTerminationMessage(t *testing.T) {
+	long := strings.Repeat("é", 1024)
+	for name, test := range map[string]struct{ message, want string }{
+		"2 KiB are kept":                       {long, long},
+		"of more, the end":                     {"a\n" + long, long},
+		"from a whole character on":            {long + "b", strings.Repeat("é", 1023) + "b"},
+		"what is not UTF-8 is made so":         {"a\xffb", "a\uFFFDb"},
+		"a broken character at the start also": {"\xa9" + long, long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := ownPod().Phase(corev1.PodSucceeded).Exited("busybox", 0, "", test.message, due).Obj()
+			_, report := decide(at.Observation{At: a().Obj(), Pods: []*corev1.Pod{pod}, Now: due}, nil)
+			if got := report.Status.Output; got != test.want {
+				t.Errorf("got %d bytes %.20q..., want %d bytes", len(got), got, len(test.want))
+			}
+		})
+	}
+}

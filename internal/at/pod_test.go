@@ -1,0 +1,185 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+func planned(t *testing.T, o at.Observation) *corev1.Pod {
+	t.Helper()
+	pod := at.MakePlan(o).Create
+	if pod == nil {
+		t.Fatal("no pod is created")
+	}
+	return pod
+}
+
+func TestTheDefaultPod(t *testing.T) {
+	got := planned(t, at.Observation{At: a().Obj(), Now: due, Defaults: at.Defaults{Image: "busybox", FixedUser: true}})
+	want := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "a-pod", Namespace: "default",
+			Labels:      map[string]string{"app.kubernetes.io/managed-by": "podset-operator", "cnat.d2iq.com/at": "a"},
+			Annotations: map[string]string{"cnat.d2iq.com/attempt": "0", "kubectl.kubernetes.io/default-container": "busybox"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "cnat.d2iq.com/v1alpha1", Kind: "At", Name: "a", UID: "a-uid", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+			}},
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                corev1.RestartPolicyNever,
+			AutomountServiceAccountToken: ptr.To(false),
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65534),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name: "busybox", Image: "busybox", Command: []string{"echo", "YAY"},
+				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{"cpu": resource.MustParse("10m"), "memory": resource.MustParse("16Mi")},
+					Limits:   corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("128Mi")},
+				},
+			}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pod (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
+	atWithTemplate := a().Template(func(template *corev1.PodTemplateSpec) {
+		template.Labels = map[string]string{"team": "x", "cnat.d2iq.com/at": "mine"}
+		template.Annotations = map[string]string{
+			"note": "y", "cnat.d2iq.com/attempt": "7", "kubectl.kubernetes.io/default-container": "side",
+		}
+		template.Finalizers = []string{"example.com/hold"}
+		template.Spec.ServiceAccountName = "robot"
+		template.Spec.InitContainers = []corev1.Container{{Name: "fetch"}}
+		template.Spec.Containers[0].TerminationMessagePolicy = corev1.TerminationMessageReadFile
+		template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "mine"}}
+		template.Spec.Containers[1].Command = []string{"side"}
+	}, "main", "side").Obj()
+	before := atWithTemplate.DeepCopy()
+	proxy := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://p"}, {Name: "NO_PROXY", Value: ".svc"}}
+	got := planned(t, at.Observation{At: atWithTemplate, Now: due, Defaults: at.Defaults{Image: "busybox", FixedUser: true, Proxy: proxy}})
+
+	wantSpec := before.Spec.Template.Spec.DeepCopy()
+	wantSpec.RestartPolicy = corev1.RestartPolicyNever
+	wantSpec.InitContainers[0].Env = proxy
+	wantSpec.Containers[0].Command = []string{"echo", "YAY"}
+	wantSpec.Containers[0].Env = []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "mine"}, {Name: "NO_PROXY", Value: ".svc"}}
+	wantSpec.Containers[1].Env = proxy
+	if diff := cmp.Diff(*wantSpec, got.Spec); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+	wantMeta := map[string]map[string]string{
+		"labels":      {"team": "x", "cnat.d2iq.com/at": "a", "app.kubernetes.io/managed-by": "podset-operator"},
+		"annotations": {"note": "y", "cnat.d2iq.com/attempt": "0", "kubectl.kubernetes.io/default-container": "side"},
+	}
+	if diff := cmp.Diff(wantMeta, map[string]map[string]string{"labels": got.Labels, "annotations": got.Annotations}); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"example.com/hold"}, got.Finalizers); diff != "" {
+		t.Errorf("finalizers (-want +got):\n%s", diff)
+	}
+	got.Spec.Containers[0].Env[0].Value, got.Finalizers[0], got.Labels["team"] = "changed", "changed", "changed"
+	if diff := cmp.Diff(before, atWithTemplate); diff != "" {
+		t.Errorf("the At changed with its pod:\n%s", diff)
+	}
+}
+
+func TestThePodsOwnDeadlineIsWhatIsLeftOfTheRun(t *testing.T) {
+	failedPods := []*corev1.Pod{failed().Obj()}
+	for name, test := range map[string]struct {
+		at       *testutil.AtBuilder
+		template *int64
+		pods     []*corev1.Pod
+		now      time.Duration
+		want     *int64
+	}{
+		"none":                                           {at: a()},
+		"the whole at the first attempt":                 {at: a().ActiveDeadline(60), now: time.Hour, want: ptr.To[int64](60)},
+		"the rest at a retry":                            {at: a().ActiveDeadline(60), pods: failedPods, now: 20 * time.Second, want: ptr.To[int64](40)},
+		"never less than a second":                       {at: a().ActiveDeadline(60), pods: failedPods, now: 59900 * time.Millisecond, want: ptr.To[int64](1)},
+		"the template's when the At has none":            {at: a(), template: ptr.To[int64](5), want: ptr.To[int64](5)},
+		"the template's when it is shorter":              {at: a().ActiveDeadline(60), template: ptr.To[int64](5), want: ptr.To[int64](5)},
+		"the At's when it is shorter":                    {at: a().ActiveDeadline(60), template: ptr.To[int64](500), want: ptr.To[int64](60)},
+		"the template's at a retry when the At has none": {at: a(), template: ptr.To[int64](5), pods: failedPods, now: time.Minute, want: ptr.To[int64](5)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := at.Observation{At: test.at.BackoffLimit(1).Template(func(t *corev1.PodTemplateSpec) {
+				t.Spec.ActiveDeadlineSeconds = test.template
+			}, "busybox").Obj(), Pods: test.pods, Now: due.Add(test.now)}
+			if diff := cmp.Diff(test.want, planned(t, o).Spec.ActiveDeadlineSeconds); diff != "" {
+				t.Errorf("activeDeadlineSeconds (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheContainerGetsTheWordsWhateverKubernetesExpands(t *testing.T) {
+	words := []string{"echo", "$(HOME)", "$$", "$", "$$(HOME)", "$((1))", "a$b", "$(", "${HOME}", "$$$", ""}
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = quoteSingle(word)
+	}
+	pod := planned(t, at.Observation{At: a().Command(strings.Join(quoted, " ")).Obj(), Now: due})
+	argv := make([]string, len(words))
+	for i, word := range pod.Spec.Containers[0].Command {
+		argv[i] = kubernetesExpand(word)
+	}
+	if diff := cmp.Diff(words, argv); diff != "" {
+		t.Errorf("words (-want +got):\n%s", diff)
+	}
+}
+
+// kubernetesExpand is the rule of the API for a container's command, with every variable set to X: $(NAME) is replaced,
+// $$ is $, and any other $ is itself.
+func kubernetesExpand(word string) string {
+	var b strings.Builder
+	for i := 0; i < len(word); i++ {
+		end := strings.IndexByte(word[i:], ')')
+		switch {
+		case strings.HasPrefix(word[i:], "$$"):
+			b.WriteByte('$')
+			i++
+		case strings.HasPrefix(word[i:], "$(") && end > 0:
+			b.WriteByte('X')
+			i += end
+		default:
+			b.WriteByte(word[i])
+		}
+	}
+	return b.String()
+}
+
+func TestLongNamesMakeValidLabels(t *testing.T) {
+	for _, name := range []string{"1.a", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a.", 126) + "a"} {
+		pod := planned(t, at.Observation{At: testutil.MakeAt(name).Obj(), Now: due})
+		value := pod.Labels["cnat.d2iq.com/at"]
+		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+			t.Errorf("%q: label %q: %v", name, value, problems)
+		}
+		if len(name) <= 63 && value != name {
+			t.Errorf("%q: label %q", name, value)
+		}
+	}
+}

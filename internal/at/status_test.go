@@ -1,0 +1,266 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/event"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+// stored is a status as the API server gives it back: in JSON times have whole seconds and a zone of their own.
+func stored(t testing.TB, status cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
+	t.Helper()
+	data, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again cnatv1alpha1.AtStatus
+	if err := json.Unmarshal(data, &again); err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+func TestTheStatusOfALife(t *testing.T) {
+	at0 := a().BackoffLimit(1).Obj()
+	at0.Generation = 7
+	condition := func(kind string, status metav1.ConditionStatus, since time.Duration, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, ObservedGeneration: 7, LastTransitionTime: metav1.NewTime(due.Add(since)),
+			Reason: reason, Message: message}
+	}
+	second := func(d time.Duration) *metav1.Time { return ptr.To(metav1.NewTime(due.Add(d))) }
+	retry := func() *testutil.AtPodBuilder { return testutil.MakeAtPod(at0, pod1).Created(due.Add(15 * time.Second)) }
+	normal := func(note string) event.Event { return event.Normal("PhaseChange", "SetPhase", note) }
+
+	for _, step := range []struct {
+		name   string
+		now    time.Duration
+		pods   []*corev1.Pod
+		want   cnatv1alpha1.AtStatus
+		events []event.Event
+	}{
+		{
+			name: "it waits", now: -119*time.Second - 500*time.Millisecond,
+			want: cnatv1alpha1.AtStatus{
+				Phase: "PENDING", ScheduledTime: second(0), ObservedGeneration: 7,
+				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Waiting", "runs at 2030-01-30T10:02:00Z")},
+			},
+			events: []event.Event{normal("PENDING")},
+		},
+		{
+			name: "it starts", now: 30 * time.Millisecond,
+			want: cnatv1alpha1.AtStatus{
+				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
+				StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1,
+				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod was made")},
+			},
+			events: []event.Event{normal("RUNNING")},
+		},
+		{
+			name: "it fails and waits for its retry", now: 6 * time.Second, pods: []*corev1.Pod{failed().Obj()},
+			want: cnatv1alpha1.AtStatus{
+				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
+				StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1,
+				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Started",
+					"attempt 1 of 2 failed: NonZeroExitCode; the next one is due at 2030-01-30T10:02:15Z")},
+			},
+		},
+		{
+			name: "it starts again", now: 15 * time.Second, pods: []*corev1.Pod{failed().Obj()},
+			want: cnatv1alpha1.AtStatus{
+				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
+				StartTime: second(0), PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
+				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod-1 was made")},
+			},
+			events: []event.Event{event.Normal("Retry", "Run", "attempt 2 of 2 runs in pod a-pod-1")},
+		},
+		{
+			name: "it fails again, its first pod is gone by then", now: 22 * time.Second,
+			pods: []*corev1.Pod{retry().Phase(corev1.PodFailed).Exited("busybox", 4, "Error", "oh\n", due.Add(21*time.Second)).Obj()},
+			want: cnatv1alpha1.AtStatus{
+				Phase: "DONE", Result: "Failed", Reason: "NonZeroExitCode", ExitCode: ptr.To[int32](4), Output: "oh\n",
+				ScheduledTime: second(0), StartTime: second(0), CompletionTime: second(21 * time.Second), ObservedGeneration: 7,
+				PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
+				Conditions: []metav1.Condition{
+					condition("Scheduled", "True", -120*time.Second, "Started", "the command was started"),
+					condition("Failed", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
+				},
+			},
+			events: []event.Event{normal("DONE"), event.Warning("Failed", "Run", "the command in pod a-pod-1 ended with exit code 4")},
+		},
+		{
+			name: "it is left alone when its last pod is gone too", now: time.Hour,
+			want: cnatv1alpha1.AtStatus{
+				Phase: "DONE", Result: "Failed", Reason: "NonZeroExitCode", ExitCode: ptr.To[int32](4), Output: "oh\n",
+				ScheduledTime: second(0), StartTime: second(0), CompletionTime: second(21 * time.Second), ObservedGeneration: 7,
+				PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
+				Conditions: []metav1.Condition{
+					condition("Scheduled", "True", -120*time.Second, "Started", "the command was started"),
+					condition("Failed", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
+				},
+			},
+		},
+	} {
+		_, report := decide(at.Observation{At: at0, Pods: step.pods, Now: due.Add(step.now)}, nil)
+		if diff := cmp.Diff(step.want, report.Status); diff != "" {
+			t.Errorf("%s: status (-want +got):\n%s", step.name, diff)
+		}
+		if diff := cmp.Diff(step.events, report.Events); diff != "" {
+			t.Errorf("%s: events (-want +got):\n%s", step.name, diff)
+		}
+		at0.Status = stored(t, report.Status)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	held := func(reason, message string) cnatv1alpha1.AtStatus {
+		return cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{{
+			Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+		}}}
+	}
+	invalid := event.Warning("InvalidSchedule", "Schedule", at.ScheduleMessage)
+	for name, test := range map[string]struct {
+		at   *testutil.AtBuilder
+		pods []*corev1.Pod
+		out  *at.Outcome
+		want []event.Event
+	}{
+		"a success is two changes of phase, this is the second": {
+			at: a().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{succeeded().Obj()},
+			want: []event.Event{event.Normal("PhaseChange", "SetPhase", "DONE")},
+		},
+		"an unusable schedule": {
+			at: a().Schedule("x"), want: []event.Event{invalid, event.Normal("PhaseChange", "SetPhase", "PENDING")},
+		},
+		"an unusable schedule, once only": {
+			at: a().Schedule("x").Status(held("InvalidSchedule", at.ScheduleMessage)),
+		},
+		"an unusable schedule after something else": {
+			at: a().Schedule("x").Status(held("FailedCreate", "quota")), want: []event.Event{invalid},
+		},
+		"another refusal": {
+			at: a().Status(held("FailedCreate", "quota")), out: &at.Outcome{Refusal: &at.Refusal{Message: "no", Until: due.Add(time.Hour)}},
+			want: []event.Event{event.Warning("FailedCreate", "Schedule", "no")},
+		},
+		"what the user does is no news to the user": {
+			at: a().Suspend().Status(held("FailedCreate", "quota")),
+		},
+		"nor is a pause": {
+			at: a().Paused("true").Status(held("FailedCreate", "quota")),
+		},
+		"a missed deadline says so once, not as a hold as well": {
+			at: a().StartingDeadline(1).Status(held("Suspended", "")),
+			want: []event.Event{event.Normal("PhaseChange", "SetPhase", "DONE"), event.Warning("MissedDeadline", "Run",
+				"the At could start only more than 1 seconds after 2030-01-30T10:02:00Z: it was not run")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, report := decide(at.Observation{At: test.at.Obj(), Pods: test.pods, Now: due.Add(time.Minute)}, test.out)
+			if diff := cmp.Diff(test.want, report.Events); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestScheduledTimeIsWhatTheAPICanWrite(t *testing.T) {
+	for schedule, want := range map[string]string{
+		"2030-01-30T11:02:00.999+01:00": "2030-01-30T10:02:00Z",
+		"0001-01-01T00:00:00Z":          "0001-01-01T00:00:01Z",
+		"0000-01-01T00:00:00+23:59":     "0001-01-01T00:00:01Z",
+		"9999-12-31T23:59:59-23:59":     "9999-12-31T23:59:59Z",
+		"now + 999999999 weeks":         "9999-12-31T23:59:59Z",
+		"tomorrow":                      "",
+	} {
+		at0 := a().Schedule(schedule).Suspend().Obj()
+		_, report := decide(at.Observation{At: at0, Now: due}, nil)
+		got := ""
+		if s := stored(t, report.Status); s.ScheduledTime != nil {
+			got = s.ScheduledTime.UTC().Format(time.RFC3339)
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", schedule, got, want)
+		}
+	}
+}
+
+func TestAFarScheduleNeitherOverflowsNorRuns(t *testing.T) {
+	for _, schedule := range []string{"9999-12-31T23:59:59-23:59", "now + 999999999 weeks"} {
+		got, report := decide(at.Observation{At: a().Schedule(schedule).Obj(), Now: due}, nil)
+		if got.Create != "" || !report.WakeAt.After(due.AddDate(1000, 0, 0)) || report.WakeAt.Sub(due) < 0 {
+			t.Errorf("%s: created %q, wakes at %s", schedule, got.Create, report.WakeAt)
+		}
+	}
+}
+
+func TestAFinishedAtKeepsWhatItSays(t *testing.T) {
+	at0 := a().Obj()
+	_, report := decide(at.Observation{At: at0, Pods: []*corev1.Pod{succeeded().Obj()}, Now: due.Add(time.Minute)}, nil)
+	at0.Status = stored(t, report.Status)
+
+	t.Run("when its spec is edited, but for the generation", func(t *testing.T) {
+		edited := at0.DeepCopy()
+		edited.Generation = 2
+		edited.Spec.Schedule, edited.Spec.Suspend = "tomorrow", ptr.To(true)
+		_, report := decide(at.Observation{At: edited, Now: due.Add(time.Hour)}, nil)
+		want := at0.Status.DeepCopy()
+		want.ObservedGeneration = 2
+		for i := range want.Conditions {
+			want.Conditions[i].ObservedGeneration = 2
+		}
+		if diff := cmp.Diff(want, &report.Status); diff != "" {
+			t.Errorf("status (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("when phase and conditions were changed by hand", func(t *testing.T) {
+		forged := at0.DeepCopy()
+		forged.Status.Phase = cnatv1alpha1.PhasePending
+		forged.Status.Conditions = []metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue, Reason: "X"}, {Type: "Failed", Status: metav1.ConditionTrue, Reason: "X"}}
+		_, report := decide(at.Observation{At: forged, Now: due.Add(time.Hour)}, nil)
+		want := []metav1.Condition{{
+			Type: "Complete", Status: metav1.ConditionTrue, Reason: "Completed", ObservedGeneration: 1,
+			LastTransitionTime: metav1.NewTime(due.Add(time.Hour)),
+		}}
+		if report.Status.Phase != cnatv1alpha1.PhaseDone || report.Status.Result != cnatv1alpha1.ResultSucceeded {
+			t.Errorf("got phase %s, result %s", report.Status.Phase, report.Status.Result)
+		}
+		if diff := cmp.Diff(want, report.Status.Conditions); diff != "" {
+			t.Errorf("conditions (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]event.Event{event.Normal("PhaseChange", "SetPhase", "DONE")}, report.Events); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAnUnchangedStatusIsACopy(t *testing.T) {
+	at0 := a().Deleting().Status(finished).Obj()
+	report := at.MakeReport(at.Observation{At: at0, Now: due}, at.Outcome{})
+	if !equality.Semantic.DeepEqual(at0.Status, report.Status) || report.Status.CompletionTime == at0.Status.CompletionTime {
+		t.Error("the status is not an equal copy")
+	}
+}
+
+func TestALongRefusalIsCut(t *testing.T) {
+	refusal := &at.Refusal{Message: strings.Repeat("x", 40000), Until: due.Add(time.Hour)}
+	_, report := decide(at.Observation{At: a().Obj(), Now: due}, &at.Outcome{Refusal: refusal})
+	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+	if len(c.Message) != 1024 || len(report.Events[0].Note) != 1024 {
+		t.Errorf("got %d and %d bytes", len(c.Message), len(report.Events[0].Note))
+	}
+}
