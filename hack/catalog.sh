@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Knows the versions of each channel, which catalog/podset-operator/CHANNEL.yaml lists from the oldest to the newest.
+# Knows the versions of each channel, which podset-operator/CHANNEL.yaml in $CATALOG lists from the oldest to the newest.
 # usage: catalog.sh previous CHANNEL VERSION   the newest version in CHANNEL that is older than VERSION, if any
 #        catalog.sh oldest CHANNEL             the oldest version in CHANNEL
 #        catalog.sh add CHANNEL VERSION        adds VERSION to CHANNEL; safe to repeat
 set -euo pipefail
 
-command=$1 file=catalog/podset-operator/$2.yaml version=${3-}
 cd "$(dirname "$0")/.."
+command=$1 file=${CATALOG:-catalog}/podset-operator/$2.yaml version=${3-}
 
 # versions orders a pre-release before its release, as semantic versioning does.
 listed() { if [ -f "$file" ]; then sed -n 's/^- name: podset-operator\.v//p' "$file"; fi; }

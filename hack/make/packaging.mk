@@ -106,6 +106,13 @@ bundle: manifests bin/kustomize bin/operator-sdk ## Generate and validate the bu
 	hack/bundle.sh config/manifests .
 	$(validate) ./bundle
 
+.PHONY: set-version
+set-version: ## Make VERSION the version of this tree, as of today; RELEASING.md says when.
+	sed -i 's|^VERSION ?= .*|VERSION ?= $(VERSION)|' Makefile
+	sed -i "s|^CREATED_AT ?= .*|CREATED_AT ?= $$(date -u +%Y-%m-%dT00:00:00Z)|" hack/make/packaging.mk
+	sed -i 's|newTag: .*|newTag: v$(VERSION)|' config/manager/kustomization.yaml
+	sed -i 's|\(podset-operator-scorecard\):.*|\1:v$(VERSION)|' config/scorecard/config.yaml
+
 .PHONY: bundle-openshift
 bundle-openshift: bin/kustomize bin/operator-sdk ## Generate into dist/openshift the bundle with monitoring and console objects, for OpenShift alone.
 	hack/bundle.sh config/openshift/bundle dist/openshift

@@ -27,16 +27,22 @@ func TestTheCatalogOffersTheBundle(t *testing.T) {
 	}
 	unmarshal(t, "bundle/metadata/annotations.yaml", &metadata)
 	channels := strings.Split(metadata.Annotations["operators.operatorframework.io.bundle.channels.v1"], ",")
+	defaultChannel := metadata.Annotations["operators.operatorframework.io.bundle.channel.default.v1"]
 	for _, name := range channels {
 		var c channel
 		unmarshal(t, filepath.Join("catalog/podset-operator", name+".yaml"), &c)
 		offered := false
 		for _, entry := range c.Entries {
-			if entry.Name == csv.Name {
-				offered = true
-				if entry.Replaces != csv.Spec.Replaces || entry.SkipRange != csv.Annotations["olm.skipRange"] {
-					t.Errorf("%s: %+v, but the CSV replaces %q and skips %q", name, entry, csv.Spec.Replaces, csv.Annotations["olm.skipRange"])
-				}
+			if entry.Name != csv.Name {
+				continue
+			}
+			offered = true
+			if entry.SkipRange != csv.Annotations["olm.skipRange"] {
+				t.Errorf("%s: %s skips %q, the CSV %q", name, entry.Name, entry.SkipRange, csv.Annotations["olm.skipRange"])
+			}
+			// A CSV knows one version that it replaces; another channel may have had a candidate in between.
+			if name == defaultChannel && entry.Replaces != csv.Spec.Replaces {
+				t.Errorf("%s: %s replaces %q, the CSV %q", name, entry.Name, entry.Replaces, csv.Spec.Replaces)
 			}
 		}
 		if !offered {
