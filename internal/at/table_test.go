@@ -198,6 +198,10 @@ func TestTheStateTable(t *testing.T) {
 			at: a().Recorded(7, pod0, pod0+"-uid"), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
 			want: decision{Phase: runs, Scheduled: started},
 		},
+		"7 a pod is believed before a forged startTime": {
+			at:   a().ActiveDeadline(60).Status(cnatv1alpha1.AtStatus{StartTime: ptr.To(metav1.NewTime(due.Add(-time.Hour)))}),
+			pods: []*corev1.Pod{ownPod().Obj()}, now: 59 * time.Second, want: decision{Phase: runs, Scheduled: started, Wake: in(time.Minute)},
+		},
 		"7 a pod is believed before a phase that was set back": {
 			at: a().Status(cnatv1alpha1.AtStatus{Phase: pending}), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
 			want: decision{Phase: runs, Scheduled: started},
