@@ -14,10 +14,24 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// verbsUsed are the rights that the operator made use of while the tests ran, as "verb group/resource".
+// verbsUsed are the rights that the operator made use of while the tests ran, as "verb group/resource", and its writes.
 type verbsUsed struct {
-	mu    sync.Mutex
-	verbs sets.Set[string]
+	mu     sync.Mutex
+	verbs  sets.Set[string]
+	writes []string // the paths
+}
+
+// writesIn counts the writes in a namespace.
+func (v *verbsUsed) writesIn(namespace string) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := 0
+	for _, path := range v.writes {
+		if strings.Contains(path, "/namespaces/"+namespace+"/") {
+			n++
+		}
+	}
+	return n
 }
 
 // record makes a copy of config whose requests are recorded.
@@ -31,6 +45,9 @@ func (v *verbsUsed) record(config *rest.Config) *rest.Config {
 					v.verbs = sets.New[string]()
 				}
 				v.verbs.Insert(verb)
+				if req.Method != http.MethodGet {
+					v.writes = append(v.writes, req.URL.Path)
+				}
 				v.mu.Unlock()
 			}
 			return next.RoundTrip(req)

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -98,7 +99,16 @@ func runSuite(m *testing.M) (code int, err error) {
 	go func() { done <- mgr.Start(ctx) }()
 	code = m.Run()
 	cancel()
-	return code, <-done
+	if err := <-done; err != nil || code != 0 || !all() {
+		return code, err
+	}
+	return code, used.compareWithRole()
+}
+
+// all tells whether every test was asked for, so that rights which were not used are used by nobody.
+func all() bool {
+	run, short := flag.Lookup("test.run"), testing.Short()
+	return (run == nil || run.Value.String() == "") && !short
 }
 
 // newManager is a manager as main makes it, without metrics and probes.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -140,7 +140,7 @@ func (w *world) pass() bool {
 		w.bound = o.wanted()
 	}
 	status := Status(o, outcome)
-	changed := cmp.Diff(w.set.Status, status) != ""
+	changed := !equality.Semantic.DeepEqual(w.set.Status, status)
 	w.set.Status = status
 	if !slices.IsSorted(status.PodNames) || len(status.PodNames) != len(active) {
 		w.t.Errorf("podNames %v for %d active pods", status.PodNames, len(active))

@@ -1,0 +1,142 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/redhat/podset-operator/internal/at"
+)
+
+const (
+	podSetYAML = "{apiVersion: app.example.com/v1alpha1, kind: PodSet, metadata: {name: %s}, spec: %s}"
+	atYAML     = "{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, metadata: {name: %s}, spec: %s}"
+)
+
+// try creates an object from YAML without keeping it. It returns it as it would be stored, or what the API server said.
+func try(t *testing.T, format, name, spec string) (*unstructured.Unstructured, error) {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(fmt.Appendf(nil, format, name, spec), &obj.Object); err != nil {
+		t.Fatal(err)
+	}
+	obj.SetNamespace("default")
+	return obj, admin.Create(t.Context(), obj, client.DryRunAll)
+}
+
+func TestAdmissionRefusesWhatCannotWork(t *testing.T) {
+	pod := func(rest string) string {
+		return `{template: {spec: {containers: [{name: main, image: x}]` + rest + `}}}`
+	}
+	for title, tc := range map[string]struct{ format, name, spec, want string }{
+		"replicas 0":                       {podSetYAML, "a", "{replicas: 0}", "spec.replicas: Invalid value: 0: spec.replicas in body should be greater than or equal to 1"},
+		"replicas 11":                      {podSetYAML, "a", "{replicas: 11}", "should be less than or equal to 10"},
+		"replicas -1":                      {podSetYAML, "a", "{replicas: -1}", "should be greater than or equal to 1"},
+		"replicas 2^31":                    {podSetYAML, "a", "{replicas: 2147483648}", "spec.replicas"},
+		"replicas three":                   {podSetYAML, "a", "{replicas: three}", `spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer`},
+		"a PodSet's name of 64":            {podSetYAML, strings.Repeat("a", 64), "{}", "metadata.name must be at most 63 characters: it becomes the value of a label on every pod"},
+		"a template without containers":    {podSetYAML, "a", "{template: {}}", "template.spec.containers must name at least one container"},
+		"a PodSet with restartPolicy":      {podSetYAML, "a", pod(", restartPolicy: Never"), "template.spec.restartPolicy must be Always, or absent"},
+		"maxUnavailable 0":                 {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}", "must be a number from 1 to 10, or a percentage from 1% to 100%"},
+		"maxUnavailable 101%":              {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 101%}}}", "a percentage from 1% to 100%"},
+		"an unknown strategy":              {podSetYAML, "a", "{updateStrategy: {type: Recreate}}", `supported values: "RollingUpdate", "OnDelete"`},
+		"rollingUpdate with OnDelete":      {podSetYAML, "a", "{updateStrategy: {type: OnDelete, rollingUpdate: {}}}", "rollingUpdate goes with type RollingUpdate only"},
+		"an At without a schedule":         {atYAML, "a", "{command: echo}", "spec.schedule: Required value"},
+		"schedule tomorrow":                {atYAML, "a", "{schedule: tomorrow, command: echo}", "2030-01-30T10:02:00Z"},
+		"the 30th of February":             {atYAML, "a", `{schedule: "2030-02-30T00:00:00Z", command: echo}`, "schedule"},
+		"an empty schedule":                {atYAML, "a", `{schedule: "", command: echo}`, "spec.schedule"},
+		"an empty command":                 {atYAML, "a", `{schedule: now, command: ""}`, "spec.command"},
+		"an unbalanced quote":              {atYAML, "a", `{schedule: now, command: "echo 'a"}`, "quote"},
+		"a command of the first container": {atYAML, "a", "{schedule: now, command: echo, template: {spec: {containers: [{name: main, image: x, command: [a]}]}}}", "template.spec.containers[0] must not set command or args: it runs spec.command"},
+		"an At with restartPolicy":         {atYAML, "a", "{schedule: now, command: echo, template: {spec: {containers: [{name: main, image: x}], restartPolicy: Always}}}", "template.spec.restartPolicy must be Never, or absent"},
+		"a negative deadline":              {atYAML, "a", "{schedule: now, command: echo, startingDeadlineSeconds: -1}", "spec.startingDeadlineSeconds"},
+		"no time to run":                   {atYAML, "a", "{schedule: now, command: echo, activeDeadlineSeconds: 0}", "spec.activeDeadlineSeconds"},
+		"eleven retries":                   {atYAML, "a", "{schedule: now, command: echo, backoffLimit: 11}", "spec.backoffLimit"},
+		"a negative time to live":          {atYAML, "a", "{schedule: now, command: echo, ttlSecondsAfterFinished: -1}", "spec.ttlSecondsAfterFinished"},
+	} {
+		_, err := try(t, tc.format, tc.name, tc.spec)
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, wanted %q", title, err, tc.want)
+		}
+	}
+}
+
+func TestAdmissionFillsInDefaults(t *testing.T) {
+	for title, tc := range map[string]struct{ format, spec, want string }{
+		"a PodSet without a spec": {podSetYAML, "{}", `{"replicas":1,"updateStrategy":{"type":"RollingUpdate"}}`},
+		"a rolling update":        {podSetYAML, "{replicas: 2, updateStrategy: {rollingUpdate: {}}}", `{"replicas":2,"updateStrategy":{"rollingUpdate":{"maxUnavailable":1},"type":"RollingUpdate"}}`},
+		"OnDelete":                {podSetYAML, "{updateStrategy: {type: OnDelete}}", `{"replicas":1,"updateStrategy":{"type":"OnDelete"}}`},
+		"an At":                   {atYAML, "{schedule: now, command: echo}", `{"backoffLimit":0,"command":"echo","schedule":"now","suspend":false}`},
+		"labels of a template":    {podSetYAML, "{template: {metadata: {labels: {tier: web}}, spec: {containers: [{name: a, ports: [{containerPort: 80}]}]}}}", `{"replicas":1,"template":{"metadata":{"labels":{"tier":"web"}},"spec":{"containers":[{"name":"a","ports":[{"containerPort":80,"protocol":"TCP"}]}]}},"updateStrategy":{"type":"RollingUpdate"}}`},
+	} {
+		obj, err := try(t, tc.format, "a", tc.spec)
+		if err != nil {
+			t.Errorf("%s: %v", title, err)
+			continue
+		}
+		got, err := json.Marshal(obj.Object["spec"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != tc.want {
+			t.Errorf("%s: got %s, wanted %s", title, got, tc.want)
+		}
+	}
+}
+
+// TestAdmissionAndTheOperatorAgree applies the rows that the parsers of the operator are tested with to the API server.
+func TestAdmissionAndTheOperatorAgree(t *testing.T) {
+	for file, spec := range map[string]func(string) map[string]any{
+		"schedules.txt": func(s string) map[string]any { return map[string]any{"schedule": s, "command": "echo"} },
+		"commands.txt":  func(s string) map[string]any { return map[string]any{"schedule": "now", "command": s} },
+	} {
+		data, err := os.ReadFile("../internal/at/testdata/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		for line := range strings.Lines(string(data)) {
+			verdict, rest, _ := strings.Cut(line, " ")
+			if verdict != "ok" && verdict != "no" {
+				continue
+			}
+			quoted, err := strconv.QuotedPrefix(strings.TrimSpace(rest))
+			if err != nil {
+				t.Fatalf("%s: %s: %v", file, line, err)
+			}
+			input, err := strconv.Unquote(quoted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "cnat.d2iq.com/v1alpha1", "kind": "At", "spec": spec(input),
+				"metadata": map[string]any{"name": "a", "namespace": "default"},
+			}}
+			if err := admin.Create(t.Context(), obj, client.DryRunAll); (err == nil) != (verdict == "ok") {
+				t.Errorf("%s: %q is %s for the operator; the API server says: %v", file, input, verdict, err)
+			}
+			rows++
+		}
+		if rows == 0 {
+			t.Errorf("%s has no rows", file)
+		}
+	}
+}
+
+func TestLongNamesOfAts(t *testing.T) {
+	for _, name := range []string{strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253), "0day", "a.b-c.d"} {
+		obj := newAt(newNamespace(t), name, "now", "true")
+		create(t, obj)
+		podOf(t, obj, at.PodName(obj, 0))
+	}
+}

@@ -1,0 +1,264 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+func newAt(namespace, name, schedule, command string) *cnatv1alpha1.At {
+	return &cnatv1alpha1.At{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       cnatv1alpha1.AtSpec{Schedule: schedule, Command: command},
+	}
+}
+
+// expectPhase waits for a phase of an At that says what generation it is of.
+func expectPhase(t *testing.T, at *cnatv1alpha1.At, phase cnatv1alpha1.Phase) {
+	t.Helper()
+	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(refresh(g, ctx, at).Status.Phase).To(Equal(phase))
+		g.Expect(at.Status.ObservedGeneration).To(Equal(at.Generation))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+func scheduledReason(at *cnatv1alpha1.At) string {
+	if c := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// podOf reads the pod that an At has made.
+func podOf(t *testing.T, at *cnatv1alpha1.At, name string) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{}
+	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: name}, pod)).To(Succeed())
+	}).WithTimeout(patience).Should(Succeed())
+	return pod
+}
+
+// exit plays the kubelet of a pod whose command has ended.
+func exit(t *testing.T, pod *corev1.Pod, code int32, message string) {
+	t.Helper()
+	changeStatus(t, pod, func(pod *corev1.Pod) {
+		pod.Status.Phase = corev1.PodSucceeded
+		if code != 0 {
+			pod.Status.Phase = corev1.PodFailed
+		}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: pod.Spec.Containers[0].Name, Image: "busybox", ImageID: "busybox",
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: code, Reason: "Completed", Message: message, FinishedAt: metav1.Now(),
+			}},
+		}}
+	})
+}
+
+func TestAtRunsOnce(t *testing.T) {
+	at := newAt(newNamespace(t), "yay", "2020-01-30T10:02:00Z", "echo YAY")
+	create(t, at)
+	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+	pod := podOf(t, at, "yay-pod")
+	exit(t, pod, 0, "")
+	expectPhase(t, at, cnatv1alpha1.PhaseDone)
+	if at.Status.Result != cnatv1alpha1.ResultSucceeded || ptr.Deref(at.Status.ExitCode, -1) != 0 || at.Status.PodUID != pod.UID ||
+		!meta.IsStatusConditionTrue(at.Status.Conditions, cnatv1alpha1.ConditionComplete) {
+		t.Errorf("status: %+v", at.Status)
+	}
+	if err := admin.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	g := NewWithT(t)
+	g.Consistently(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(podsIn(ctx, g, at.Namespace)).To(BeEmpty())
+	}).WithTimeout(quiet).Should(Succeed())
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(eventReasons(ctx, g, at)).To(Equal([]string{"PhaseChange", "PhaseChange"}))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+func TestAtWaitsForItsTime(t *testing.T) {
+	at := newAt(newNamespace(t), "soon", "now + 3 seconds", "true")
+	create(t, at)
+	expectPhase(t, at, cnatv1alpha1.PhasePending)
+	pod := podOf(t, at, "soon-pod")
+	if due := at.CreationTimestamp.Add(3 * time.Second); pod.CreationTimestamp.Time.Before(due) {
+		t.Errorf("the pod is of %s, the time is %s", pod.CreationTimestamp, due)
+	}
+	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+}
+
+func TestAtReportsAFailure(t *testing.T) {
+	at := newAt(newNamespace(t), "no", "now", "sh -c 'echo no; exit 3'")
+	create(t, at)
+	exit(t, podOf(t, at, "no-pod"), 3, "no\n")
+	expectPhase(t, at, cnatv1alpha1.PhaseDone)
+	if at.Status.Result != cnatv1alpha1.ResultFailed || ptr.Deref(at.Status.ExitCode, 0) != 3 || at.Status.Output != "no\n" ||
+		at.Status.Reason != cnatv1alpha1.ReasonNonZeroExitCode {
+		t.Errorf("status: %+v", at.Status)
+	}
+}
+
+func TestAtRescheduledWhilePending(t *testing.T) {
+	at := newAt(newNamespace(t), "moved", "now + 1 week", "true")
+	create(t, at)
+	expectPhase(t, at, cnatv1alpha1.PhasePending)
+	change(t, at, func(at *cnatv1alpha1.At) { at.Spec.Schedule = "now" })
+	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+
+	base := at.DeepCopy()
+	at.Spec.Command = "false"
+	err := admin.Patch(t.Context(), at, client.MergeFrom(base))
+	if !apierrors.IsInvalid(err) {
+		t.Errorf("editing the command of a running At: %v", err)
+	}
+}
+
+func TestAtSuspended(t *testing.T) {
+	at := newAt(newNamespace(t), "held", "now", "true")
+	at.Spec.Suspend = ptr.To(true)
+	create(t, at)
+	expectPhase(t, at, cnatv1alpha1.PhasePending)
+	if reason := scheduledReason(at); reason != cnatv1alpha1.ReasonSuspended {
+		t.Errorf("reason %s", reason)
+	}
+	change(t, at, func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(false) })
+	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+}
+
+func TestAtWhosePodIsGoneIsNotRunAgain(t *testing.T) {
+	at := newAt(newNamespace(t), "lost", "now", "true")
+	create(t, at)
+	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+	if err := admin.Delete(t.Context(), podOf(t, at, "lost-pod")); err != nil {
+		t.Fatal(err)
+	}
+	expectPhase(t, at, cnatv1alpha1.PhaseDone)
+	if at.Status.Reason != cnatv1alpha1.ReasonPodLost {
+		t.Errorf("reason %s", at.Status.Reason)
+	}
+	g := NewWithT(t)
+	g.Expect(podsIn(t.Context(), g, at.Namespace)).To(BeEmpty())
+}
+
+func TestAtLeavesAForeignPodOfItsNameAlone(t *testing.T) {
+	namespace := newNamespace(t)
+	foreign := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "mine-pod"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
+	}
+	create(t, foreign)
+	at := newAt(namespace, "mine", "now", "true")
+	create(t, at)
+	expectPhase(t, at, cnatv1alpha1.PhaseDone)
+	if at.Status.Reason != cnatv1alpha1.ReasonPodNameConflict {
+		t.Errorf("reason %s", at.Status.Reason)
+	}
+	before := foreign.ResourceVersion
+	if refresh(NewWithT(t), t.Context(), foreign); foreign.ResourceVersion != before {
+		t.Error("the foreign pod was touched")
+	}
+}
+
+func TestAtMadeAgainUnderItsNameWaitsForTheOldPodAndRunsOnce(t *testing.T) {
+	namespace := newNamespace(t)
+	first := newAt(namespace, "again", "now", "true")
+	create(t, first)
+	expectPhase(t, first, cnatv1alpha1.PhaseRunning)
+	if err := admin.Delete(t.Context(), first, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+		t.Fatal(err)
+	}
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		// No garbage collector runs here that would take the finalizer of orphaning away.
+		err := admin.Get(ctx, client.ObjectKeyFromObject(first), first)
+		if err == nil {
+			first.Finalizers = nil
+			g.Expect(admin.Update(ctx, first)).To(Succeed())
+		}
+		g.Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(first), first))).To(BeTrue())
+	}).WithTimeout(patience).Should(Succeed())
+	second := newAt(namespace, "again", "now", "true")
+	create(t, second)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(scheduledReason(refresh(g, ctx, second))).To(Equal(cnatv1alpha1.ReasonNameTaken))
+	}).WithTimeout(patience).Should(Succeed())
+	if err := admin.Delete(t.Context(), podOf(t, second, "again-pod")); err != nil {
+		t.Fatal(err)
+	}
+	expectPhase(t, second, cnatv1alpha1.PhaseRunning)
+	if pod := podOf(t, second, "again-pod"); !metav1.IsControlledBy(pod, second) {
+		t.Errorf("the pod is of %+v", pod.OwnerReferences)
+	}
+}
+
+func TestAtIsDeletedAfterItsTTL(t *testing.T) {
+	at := newAt(newNamespace(t), "brief", "now", "true")
+	at.Spec.TTLSecondsAfterFinished = ptr.To[int32](1)
+	create(t, at)
+	exit(t, podOf(t, at, "brief-pod"), 0, "")
+	NewWithT(t).Eventually(t.Context(), func(ctx context.Context) bool {
+		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(at), at))
+	}).WithTimeout(patience).Should(BeTrue())
+}
+
+func TestAtIsRetriedInNewPods(t *testing.T) {
+	at := newAt(newNamespace(t), "twice", "now", "false")
+	at.Spec.BackoffLimit = ptr.To[int32](1)
+	create(t, at)
+	exit(t, podOf(t, at, "twice-pod"), 1, "")
+	exit(t, podOf(t, at, "twice-pod-1"), 0, "")
+	expectPhase(t, at, cnatv1alpha1.PhaseDone)
+	if at.Status.Result != cnatv1alpha1.ResultSucceeded || at.Status.Attempts != 2 || at.Status.PodName != "twice-pod-1" {
+		t.Errorf("status: %+v", at.Status)
+	}
+}
+
+func TestAtThatIsRefusedSaysWhyAndRunsLater(t *testing.T) {
+	namespace := newNamespace(t)
+	denyPods(t, namespace)
+	at := newAt(namespace, "denied", "now", "true")
+	create(t, at)
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(scheduledReason(refresh(g, ctx, at))).To(Equal(cnatv1alpha1.ReasonFailedCreate))
+	}).WithTimeout(patience).Should(Succeed())
+	if err := admin.DeleteAllOf(t.Context(), &corev1.ResourceQuota{}, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+}
+
+func TestAForgedPhaseNeitherSkipsNorRepeatsARun(t *testing.T) {
+	namespace := newNamespace(t)
+	waiting := newAt(namespace, "waiting", "now + 1 week", "true")
+	create(t, waiting)
+	expectPhase(t, waiting, cnatv1alpha1.PhasePending)
+	for _, forged := range []cnatv1alpha1.Phase{cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone} {
+		changeStatus(t, waiting, func(at *cnatv1alpha1.At) { at.Status.Phase = forged })
+		expectPhase(t, waiting, cnatv1alpha1.PhasePending)
+	}
+	done := newAt(namespace, "done", "now", "true")
+	create(t, done)
+	exit(t, podOf(t, done, "done-pod"), 0, "")
+	expectPhase(t, done, cnatv1alpha1.PhaseDone)
+	changeStatus(t, done, func(at *cnatv1alpha1.At) { at.Status.Phase = cnatv1alpha1.PhasePending })
+	expectPhase(t, done, cnatv1alpha1.PhaseDone)
+	g := NewWithT(t)
+	g.Expect(podsIn(t.Context(), g, namespace)).To(HaveLen(1))
+}

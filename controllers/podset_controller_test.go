@@ -1,0 +1,378 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/podset"
+)
+
+const (
+	patience = 30 * time.Second
+	// quiet is how long nothing may happen for a claim that nothing happens.
+	quiet = 2 * time.Second
+)
+
+func podSet(namespace, name string, replicas int32) *appv1alpha1.PodSet {
+	return &appv1alpha1.PodSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       appv1alpha1.PodSetSpec{Replicas: &replicas},
+	}
+}
+
+// ownedBy matches the living pods of a PodSet.
+func ownedBy(set client.Object) func(*corev1.Pod) bool {
+	return func(pod *corev1.Pod) bool { return metav1.IsControlledBy(pod, set) && pod.DeletionTimestamp == nil }
+}
+
+// setPhase plays the kubelet.
+func setPhase(t *testing.T, pod *corev1.Pod, phase corev1.PodPhase) {
+	t.Helper()
+	changeStatus(t, pod, func(pod *corev1.Pod) {
+		pod.Status.Phase = phase
+		ready := corev1.ConditionFalse
+		if phase == corev1.PodRunning {
+			ready = corev1.ConditionTrue
+		}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+	})
+}
+
+// expectPods waits until a PodSet has n living pods and says so, and returns them.
+func expectPods(t *testing.T, set *appv1alpha1.PodSet, n int) []corev1.Pod {
+	t.Helper()
+	var pods []corev1.Pod
+	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		pods = podsIn(ctx, g, set.Namespace, ownedBy(set))
+		status := refresh(g, ctx, set).Status
+		g.Expect(pods).To(HaveLen(n))
+		g.Expect(status.PodNames).To(Equal(podNames(pods)))
+		g.Expect(status.Replicas).To(Equal(int32(n)))
+		g.Expect(status.ObservedGeneration).To(Equal(set.Generation))
+	}).WithTimeout(patience).Should(Succeed())
+	return pods
+}
+
+func podNames(pods []corev1.Pod) []string {
+	names := make([]string, 0, len(pods))
+	for i := range pods {
+		names = append(names, pods[i].Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestPodSetScalesAndHeals(t *testing.T) {
+	namespace := newNamespace(t)
+	set := podSet(namespace, "shop", 3)
+	create(t, set)
+	first := expectPods(t, set, 3)
+	for i := range first {
+		owner := metav1.GetControllerOf(&first[i])
+		if owner.UID != set.UID || !ptr.Deref(owner.BlockOwnerDeletion, false) {
+			t.Errorf("owner of %s: %+v", first[i].Name, owner)
+		}
+		setPhase(t, &first[i], corev1.PodRunning)
+	}
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		status := refresh(g, ctx, set).Status
+		g.Expect(status.ReadyReplicas).To(Equal(int32(3)))
+		g.Expect(status.AvailableReplicas).To(Equal(int32(3)))
+		g.Expect(meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionAvailable)).To(BeTrue())
+	}).WithTimeout(patience).Should(Succeed())
+
+	change(t, set, func(set *appv1alpha1.PodSet) { set.Spec.Replicas = ptr.To[int32](5) })
+	expectPods(t, set, 5)
+
+	if err := admin.Delete(t.Context(), &first[0]); err != nil {
+		t.Fatal(err)
+	}
+	expectPods(t, set, 5)
+
+	// The two Ready pods that are left are the last to go.
+	change(t, set, func(set *appv1alpha1.PodSet) { set.Spec.Replicas = ptr.To[int32](2) })
+	kept := expectPods(t, set, 2)
+	if want := podNames(first[1:]); !slices.Equal(podNames(kept), want) {
+		t.Errorf("kept %v, wanted the Ready pods %v", podNames(kept), want)
+	}
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(eventReasons(ctx, g, set)).To(ContainElements("SuccessfulCreate", "SuccessfulDelete"))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+// eventsOf lists the events about an object.
+func eventsOf(ctx context.Context, g Gomega, obj client.Object) []eventsv1.Event {
+	list := &eventsv1.EventList{}
+	g.Expect(admin.List(ctx, list, client.InNamespace(obj.GetNamespace()))).To(Succeed())
+	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.UID != obj.GetUID() })
+}
+
+func eventReasons(ctx context.Context, g Gomega, obj client.Object) []string {
+	var reasons []string
+	for _, e := range eventsOf(ctx, g, obj) {
+		reasons = append(reasons, e.Reason)
+	}
+	return reasons
+}
+
+func newScale(replicas int32) *autoscalingv1.Scale {
+	return &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+}
+
+func TestPodSetScaleSubresource(t *testing.T) {
+	set := podSet(newNamespace(t), "shop", 1)
+	create(t, set)
+	expectPods(t, set, 1)
+	scale := newScale(4)
+	if err := admin.SubResource("scale").Update(t.Context(), set, client.WithSubResourceBody(scale)); err != nil {
+		t.Fatal(err)
+	}
+	expectPods(t, set, 4)
+	if err := admin.SubResource("scale").Get(t.Context(), set, scale); err != nil {
+		t.Fatal(err)
+	}
+	selected := &corev1.PodList{}
+	selector, err := metav1.ParseToLabelSelector(scale.Status.Selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.List(t.Context(), selected, client.InNamespace(set.Namespace), client.MatchingLabels(selector.MatchLabels)); err != nil {
+		t.Fatal(err)
+	}
+	if scale.Status.Replicas != 4 || len(selected.Items) != 4 {
+		t.Errorf("scale says %d replicas; its selector %q finds %d pods", scale.Status.Replicas, scale.Status.Selector, len(selected.Items))
+	}
+}
+
+func TestPodSetLeavesForeignPodsAlone(t *testing.T) {
+	namespace := newNamespace(t)
+	foreign := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foreign", Labels: map[string]string{
+			"app": "shop", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "shop",
+		}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
+	}
+	create(t, foreign)
+	set := podSet(namespace, "shop", 3)
+	create(t, set)
+	expectPods(t, set, 3)
+	change(t, set, func(set *appv1alpha1.PodSet) { set.Spec.Replicas = ptr.To[int32](1) })
+	expectPods(t, set, 1)
+	before := foreign.ResourceVersion
+	refresh(NewWithT(t), t.Context(), foreign)
+	if foreign.ResourceVersion != before || foreign.DeletionTimestamp != nil {
+		t.Error("the foreign pod was touched")
+	}
+}
+
+func TestPodSetThatIsBeingDeletedCreatesNothing(t *testing.T) {
+	set := podSet(newNamespace(t), "shop", 2)
+	create(t, set)
+	pods := expectPods(t, set, 2)
+	if err := admin.Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Delete(t.Context(), &pods[0]); err != nil {
+		t.Fatal(err)
+	}
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(refresh(g, ctx, set).Status.Replicas).To(Equal(int32(1)))
+	}).WithTimeout(patience).Should(Succeed())
+	g.Consistently(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(podsIn(ctx, g, set.Namespace, ownedBy(set))).To(HaveLen(1))
+	}).WithTimeout(quiet).Should(Succeed())
+}
+
+func TestPodSetReportsAQuotaAndGoesOnWhenItIsRaised(t *testing.T) {
+	namespace := newNamespace(t)
+	denyPods(t, namespace)
+	set := podSet(namespace, "shop", 3)
+	create(t, set)
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		degraded := meta.FindStatusCondition(refresh(g, ctx, set).Status.Conditions, appv1alpha1.ConditionDegraded)
+		g.Expect(degraded).NotTo(BeNil())
+		g.Expect(degraded.Reason).To(Equal(appv1alpha1.ReasonFailedCreate))
+		g.Expect(degraded.Message).To(ContainSubstring("exceeded quota"))
+		// Refusals that repeat are one event with a count, not ever more events.
+		g.Expect(eventsOf(ctx, g, set)).To(ContainElement(And(HaveField("Reason", "FailedCreate"), HaveField("Series", Not(BeNil())))))
+	}).WithTimeout(patience).Should(Succeed())
+	if err := admin.DeleteAllOf(t.Context(), &corev1.ResourceQuota{}, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	expectPods(t, set, 3)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(meta.IsStatusConditionFalse(refresh(g, ctx, set).Status.Conditions, appv1alpha1.ConditionDegraded)).To(BeTrue())
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+// denyPods fills the quota of a namespace. Its status is what the quota controller would write.
+func denyPods(t *testing.T, namespace string) {
+	t.Helper()
+	none := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "none"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: none},
+	}
+	create(t, quota)
+	changeStatus(t, quota, func(quota *corev1.ResourceQuota) {
+		quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
+	})
+}
+
+func TestPodSetReplacesFinishedPods(t *testing.T) {
+	set := podSet(newNamespace(t), "shop", 2)
+	create(t, set)
+	pods := expectPods(t, set, 2)
+	changeStatus(t, &pods[0], func(pod *corev1.Pod) { pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted" })
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		living := podsIn(ctx, g, set.Namespace, ownedBy(set), func(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodFailed })
+		g.Expect(living).To(HaveLen(2))
+		g.Expect(meta.FindStatusCondition(refresh(g, ctx, set).Status.Conditions, appv1alpha1.ConditionDegraded).Message).To(Equal("1 of 1 pods: Evicted"))
+	}).WithTimeout(patience).Should(Succeed())
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(podsIn(ctx, g, set.Namespace, ownedBy(set))).To(HaveLen(2))
+		g.Expect(eventReasons(ctx, g, set)).To(ContainElement("PodsFinished"))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+func TestPodSetRollsATemplateChange(t *testing.T) {
+	set := podSet(newNamespace(t), "shop", 3)
+	create(t, set)
+	for _, pod := range expectPods(t, set, 3) {
+		setPhase(t, &pod, corev1.PodRunning)
+	}
+	image := func(image string) func(*corev1.Pod) bool {
+		return func(pod *corev1.Pod) bool { return pod.Spec.Containers[0].Image == image }
+	}
+	ready := func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(refresh(g, ctx, set).Status.ReadyReplicas).To(Equal(int32(3)))
+	}).WithTimeout(patience).Should(Succeed())
+
+	change(t, set, func(set *appv1alpha1.PodSet) {
+		set.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "v2"}}}}
+	})
+	for i := range 3 {
+		g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+			g.Expect(podsIn(ctx, g, set.Namespace, ownedBy(set), image("v2"))).To(HaveLen(i + 1))
+		}).WithTimeout(patience).Should(Succeed())
+		g.Expect(len(podsIn(t.Context(), g, set.Namespace, ownedBy(set), ready))).To(BeNumerically(">=", 2), "at most one pod is unready")
+		for _, pod := range podsIn(t.Context(), g, set.Namespace, ownedBy(set), image("v2")) {
+			setPhase(t, &pod, corev1.PodRunning)
+		}
+	}
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		status := refresh(g, ctx, set).Status
+		g.Expect(status.UpdatedReplicas).To(Equal(int32(3)))
+		g.Expect(status.ReadyReplicas).To(Equal(int32(3)))
+		g.Expect(meta.FindStatusCondition(status.Conditions, appv1alpha1.ConditionProgressing).Reason).To(Equal(appv1alpha1.ReasonStable))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+func TestPodSetRepairsAForgedStatus(t *testing.T) {
+	set := podSet(newNamespace(t), "shop", 1)
+	create(t, set)
+	expectPods(t, set, 1)
+	changeStatus(t, set, func(set *appv1alpha1.PodSet) {
+		set.Status.PodNames, set.Status.Replicas = []string{"forged"}, 7
+	})
+	expectPods(t, set, 1)
+}
+
+func TestPodSetIsHeldByItsPauseAnnotation(t *testing.T) {
+	set := podSet(newNamespace(t), "shop", 1)
+	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
+	create(t, set)
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		progressing := meta.FindStatusCondition(refresh(g, ctx, set).Status.Conditions, appv1alpha1.ConditionProgressing)
+		g.Expect(progressing).NotTo(BeNil())
+		g.Expect(progressing.Reason).To(Equal(appv1alpha1.ReasonPaused))
+	}).WithTimeout(patience).Should(Succeed())
+	g.Expect(podsIn(t.Context(), g, set.Namespace)).To(BeEmpty())
+	change(t, set, func(set *appv1alpha1.PodSet) { set.Annotations = nil })
+	expectPods(t, set, 1)
+}
+
+func TestDefaultPodsPassPodSecurityRestricted(t *testing.T) {
+	namespace := newNamespace(t, "pod-security.kubernetes.io/enforce", "restricted")
+	set := podSet(namespace, "shop", 1)
+	create(t, set)
+	expectPods(t, set, 1)
+	at := newAt(namespace, "yay", "now", "echo YAY")
+	create(t, at)
+	expectPhase(t, at, "RUNNING")
+}
+
+func TestPodSetPassesOverANameThatAForeignPodHolds(t *testing.T) {
+	namespace := newNamespace(t)
+	set := podSet(namespace, "shop", 1)
+	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
+	create(t, set)
+	// The name is known once the UID is, so a foreign pod can be put in its way while the set is paused.
+	blocked := podset.MakePlan(podset.Observation{Set: unpaused(set), Now: time.Now()}).Create[0].Name
+	foreign := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: blocked},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
+	}
+	create(t, foreign)
+	change(t, set, func(set *appv1alpha1.PodSet) { set.Annotations = nil })
+	pods := expectPods(t, set, 1)
+	if pods[0].Name == blocked {
+		t.Error("the foreign pod was taken over")
+	}
+	refresh(NewWithT(t), t.Context(), foreign)
+}
+
+func unpaused(set *appv1alpha1.PodSet) *appv1alpha1.PodSet {
+	set = set.DeepCopy()
+	set.Annotations = nil
+	return set
+}
+
+func TestAtRestNothingIsWritten(t *testing.T) {
+	namespace := newNamespace(t)
+	var sets []*appv1alpha1.PodSet
+	for i := range 5 {
+		set := podSet(namespace, fmt.Sprintf("shop-%d", i), 2)
+		create(t, set, newAt(namespace, fmt.Sprintf("later-%d", i), "now + 1 week", "true"))
+		sets = append(sets, set)
+	}
+	for _, set := range sets {
+		for _, pod := range expectPods(t, set, 2) {
+			setPhase(t, &pod, corev1.PodRunning)
+		}
+	}
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		for _, set := range sets {
+			g.Expect(refresh(g, ctx, set).Status.ReadyReplicas).To(Equal(int32(2)))
+		}
+	}).WithTimeout(patience).Should(Succeed())
+	g.Eventually(func() int { return used.writesIn(namespace) }).WithTimeout(patience).ShouldNot(BeZero())
+
+	before := used.writesIn(namespace)
+	g.Consistently(func() int { return used.writesIn(namespace) }).WithTimeout(quiet).Should(Equal(before))
+}
