@@ -43,6 +43,8 @@
 //     PodLost and never repeated; so is a record that was forged and names no pod.
 //   - An At is finished when its status has a completionTime, a reason out of the list and the result that goes with it.
 //     The phase is never read: set back or forward by hand it neither repeats nor skips a run, and is put right.
+//   - The pod is made before the status is written, so that the command starts on time. One gap of at most once follows: a
+//     process that crashes between the two, together with a pod that is deleted before the next process has seen it.
 //   - Who can write the whole status can also erase it. Then the pods speak; when they are deleted too, the At runs again:
 //     nothing is left that could tell.
 //

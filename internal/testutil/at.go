@@ -1,6 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package testutil builds the objects that tests are about, with all that a test does not care for already set.
 package testutil
 
 import (

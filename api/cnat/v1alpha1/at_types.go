@@ -104,8 +104,9 @@ const (
 // AtSpec is what the user asks for.
 type AtSpec struct {
 	// schedule is when to run: a time of RFC 3339 such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or
-	// "now", or "now + N seconds|minutes|hours|days|weeks" counted from metadata.creationTimestamp. A time that has
-	// passed runs at once. At most 64 characters. It can be changed while the phase is PENDING.
+	// "now", or "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular will do too) counted from
+	// metadata.creationTimestamp. A time that has passed runs at once. At most 64 characters. It can be changed while the
+	// phase is PENDING.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -141,8 +142,8 @@ type AtSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Suspend",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// startingDeadlineSeconds is how many seconds after its time the At may still start, 0 or more. Later it ends as
-	// Failed with reason MissedDeadline. Absent: any time later.
+	// startingDeadlineSeconds is how many whole seconds after its time the At may still start, 0 or more. Later it ends
+	// as Failed with reason MissedDeadline, or, while it is suspended, once it is resumed. Absent: any time later.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9000000000
@@ -158,7 +159,7 @@ type AtSpec struct {
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
 	// backoffLimit is how often a run that failed is tried again, 0 to 10, each time in a new pod; the older pods stay
-	// for their logs. Default 0: the command runs at most once.
+	// for their logs. A run whose pod disappeared is not tried again: whether the command did its work is not known. Default 0: the command runs at most once.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
