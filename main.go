@@ -101,10 +101,7 @@ func run(ctx context.Context, args []string) error {
 	restConfig.QPS = -1 // The API server's priority and fairness is the limit, not a guess on our side.
 	restConfig.UserAgent = "podset-operator/" + version
 
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
-	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
+	scheme := newScheme()
 	openShift, err := controllers.Preflight(ctx, restConfig, scheme, o.watch)
 	if err != nil {
 		return err
@@ -119,6 +116,14 @@ func run(ctx context.Context, args []string) error {
 	}
 	logger.Info("starting", "version", version, "watching", watchnamespace.Mode(o.watch), "openshift", openShift)
 	return mgr.Start(ctx)
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
+	return scheme
 }
 
 // setup adds the controllers, metrics and probes to mgr.
