@@ -27,9 +27,9 @@ const (
 type Result string
 
 const (
-	// ResultSucceeded: the command exited with 0.
+	// ResultSucceeded means that the command exited with 0.
 	ResultSucceeded Result = "Succeeded"
-	// ResultFailed: the command failed or was not run; the reason says why.
+	// ResultFailed means that the command failed or was not run; the reason says why.
 	ResultFailed Result = "Failed"
 )
 
