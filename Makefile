@@ -119,8 +119,8 @@ export KUBEBUILDER_ASSETS := $(CURDIR)/bin
 endif
 
 .PHONY: test-api
-test-api: ## Test all the rest against a real etcd and kube-apiserver.
-	go test $(RACE) $$(go list ./... | grep -vE '/(api|internal)/')
+test-api: ## Test the rest, against a real etcd and kube-apiserver; faults and benchmarks have their own targets.
+	go test $(RACE) $$(go list ./... | grep -vE '/(api|internal|test/faults|test/bench)(/|$$)')
 
 # The builders of the tests are tests themselves.
 PURE = $$(go list ./internal/... | grep -v /testutil)
