@@ -149,6 +149,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, openShift bool) error {
 		podSets.SetupWithManager(mgr),
 		ats.SetupWithManager(mgr),
 		controllers.RegisterMetrics(mgr),
+		controllers.AddUpgradeable(mgr, mgr.GetConfig(), clock.RealClock{}),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("caches", func(req *http.Request) error {
 			ctx, cancel := context.WithTimeout(req.Context(), time.Second)

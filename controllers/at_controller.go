@@ -73,16 +73,16 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 		return ctrl.Result{}, err
 	}
 	plan := at.MakePlan(*o)
+	if !plan.IsEmpty() {
+		if fresh, err := r.freshness.verify(ctx, o.At, m, o.Pods); err != nil || !fresh {
+			return wake(err, o.Now, o.Now.Add(staleRetry))
+		}
+	}
 	if plan.Confirm != "" {
 		if err := r.confirm(ctx, o, plan.Confirm); err != nil {
 			return ctrl.Result{}, err
 		}
 		plan = at.MakePlan(*o)
-	}
-	if !plan.IsEmpty() {
-		if fresh, err := r.freshness.verify(ctx, o.At, m, o.Pods); err != nil || !fresh {
-			return wake(err, o.Now, o.Now.Add(staleRetry))
-		}
 	}
 	outcome, err := r.act(ctx, *o, plan, m)
 	if err != nil {

@@ -1,0 +1,98 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/operator-lib/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+func TestUpgradeGate(t *testing.T) {
+	type step struct {
+		after   time.Duration
+		waiting bool
+		want    metav1.ConditionStatus
+	}
+	for title, steps := range map[string][]step{
+		"open while nothing is due": {{0, false, "True"}, {time.Hour, false, "True"}},
+		"closed while an At is due soon, then open": {
+			{0, true, "False"}, {time.Minute, true, "False"}, {time.Second, false, "True"}, {time.Second, true, "False"},
+		},
+		"open for a minute after ten minutes, however many Ats come": {
+			{0, true, "False"},
+			{10*time.Minute - time.Second, true, "False"}, {time.Second, true, "True"},
+			{59 * time.Second, true, "True"}, {time.Second, true, "False"},
+			{10 * time.Minute, true, "True"},
+		},
+		"a moment without an At starts the ten minutes again": {
+			{0, true, "False"}, {9 * time.Minute, false, "True"}, {time.Second, true, "False"}, {9 * time.Minute, true, "False"},
+		},
+	} {
+		now, gate := time.Now(), upgradeGate{}
+		for i, s := range steps {
+			now = now.Add(s.after)
+			if got, reason, message := gate.judge(now, s.waiting); got != s.want || reason == "" || message == "" {
+				t.Errorf("%s: step %d: got %s, %s, %q", title, i, got, reason, message)
+			}
+		}
+	}
+}
+
+// recorded is an OperatorCondition that remembers what it was set to, and refuses the first time.
+type recorded struct {
+	set chan metav1.ConditionStatus
+	err error
+}
+
+func (*recorded) Get(context.Context) (*metav1.Condition, error) { return nil, nil }
+
+func (r *recorded) Set(_ context.Context, status metav1.ConditionStatus, _ ...conditions.Option) error {
+	if err := r.err; err != nil {
+		r.err = nil
+		r.set <- metav1.ConditionUnknown
+		return err
+	}
+	r.set <- status
+	return nil
+}
+
+func TestUpgradeableTellsChangesOnlyAndTriesAgain(t *testing.T) {
+	due := newAt("default", "soon", "now + 90 seconds", "true")
+	clock := clocktesting.NewFakeClock(time.Now().Truncate(time.Second))
+	due.CreationTimestamp = metav1.NewTime(clock.Now())
+	condition := &recorded{set: make(chan metav1.ConditionStatus), err: errors.New("conflict")}
+	u := &Upgradeable{
+		reader:    fake.NewClientBuilder().WithScheme(scheme).WithObjects(due).Build(),
+		condition: condition,
+		clock:     clock,
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- u.Start(ctx) }()
+
+	got := []metav1.ConditionStatus{<-condition.set} // refused
+	for len(got) < 4 {
+		select {
+		case status := <-condition.set:
+			got = append(got, status)
+		case <-time.After(time.Millisecond):
+			clock.Step(upgradeInterval)
+		}
+	}
+	if diff := cmp.Diff([]metav1.ConditionStatus{"Unknown", "True", "False", "True"}, got); diff != "" {
+		t.Errorf("told (-want +got): %s", diff)
+	}
+	cancel()
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
