@@ -82,10 +82,13 @@ cleanup() {
   stop
 }
 
+# stop ends this demo's processes, or those of one that was killed: then only the files know them.
 stop() {
-  if [ -n "$manager" ]; then
-    kill "$manager" 2>/dev/null || true
-    wait "$manager" || true
+  local pid
+  pid=$(cat "$demo/manager.pid" 2>/dev/null) || true
+  if [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null || echo manager)" = manager ]; then
+    kill "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
   fi
   kwokctl delete cluster --name $cluster --kubeconfig "$KUBECONFIG" >/dev/null 2>&1 || true
   rm -rf "$demo"
@@ -131,6 +134,7 @@ printf '%s$ bin/manager &%s\n' "$bold" "$plain"
 log=$demo/manager.log
 bin/manager --metrics-bind-address=0 --health-probe-bind-address=0 >"$log" 2>&1 &
 manager=$!
+echo $manager >"$demo/manager.pid"
 
 title 'A PodSet of three, and an At that was due in 2020 and so runs at once'
 show 'kubectl apply -f config/samples/app_v1alpha1_podset.yaml -f config/samples/cnat_v1alpha1_at.yaml'
