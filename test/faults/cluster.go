@@ -1,0 +1,125 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// Cluster is etcd, kube-apiserver and, for garbage collection, namespaces and quota, kube-controller-manager. No
+// scheduler, no nodes: a Kubelet of ours plays them.
+type Cluster struct {
+	// Config is that of an administrator.
+	Config *rest.Config
+	// Scheme knows Kubernetes and both kinds.
+	Scheme *runtime.Scheme
+	// Admin is a client without limits.
+	Admin client.WithWatch
+	// Environment starts and stops etcd and kube-apiserver.
+	Environment *envtest.Environment
+
+	mapper  meta.RESTMapper
+	manager *exec.Cmd
+	files   string // the directory of the controller manager's kubeconfig and log
+}
+
+// StartCluster starts a cluster from the binaries in KUBEBUILDER_ASSETS, with the CRDs of a directory.
+func StartCluster(crds string) (*Cluster, error) {
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it names the directory of etcd, kube-apiserver and kube-controller-manager; `make test-faults` sets it")
+	}
+	c := &Cluster{Scheme: runtime.NewScheme(), Environment: &envtest.Environment{
+		CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
+	}}
+	utilruntime.Must(clientgoscheme.AddToScheme(c.Scheme))
+	utilruntime.Must(appv1alpha1.AddToScheme(c.Scheme))
+	utilruntime.Must(cnatv1alpha1.AddToScheme(c.Scheme))
+	var err error
+	if c.Config, err = c.Environment.Start(); err != nil {
+		return nil, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
+	}
+	c.Config.QPS = -1
+	if err := c.connect(assets); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+func (c *Cluster) connect(assets string) error {
+	httpClient, err := rest.HTTPClientFor(c.Config)
+	if err != nil {
+		return err
+	}
+	if c.mapper, err = apiutil.NewDynamicRESTMapper(c.Config, httpClient); err != nil {
+		return err
+	}
+	if c.Admin, err = client.NewWithWatch(c.Config, client.Options{Scheme: c.Scheme, Mapper: c.mapper}); err != nil {
+		return err
+	}
+	if c.files, err = os.MkdirTemp("", "faults-"); err != nil {
+		return err
+	}
+	return c.startControllerManager(filepath.Join(assets, "kube-controller-manager"))
+}
+
+// startControllerManager starts the controllers whose doings our operator must live with.
+func (c *Cluster) startControllerManager(binary string) error {
+	kubeconfig := filepath.Join(c.files, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, c.Environment.KubeConfig, 0o600); err != nil {
+		return err
+	}
+	output, err := os.Create(filepath.Join(c.files, "kube-controller-manager.log"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = output.Close() }()
+	c.manager = exec.Command(binary,
+		"--kubeconfig="+kubeconfig,
+		"--controllers=garbage-collector-controller,namespace-controller,resourcequota-controller",
+		"--leader-elect=false", "--secure-port=0",
+		"--kube-api-qps="+strconv.Itoa(1000), "--kube-api-burst="+strconv.Itoa(2000),
+		"--resource-quota-sync-period=2s",
+	)
+	c.manager.Stdout, c.manager.Stderr = output, output
+	if err := c.manager.Start(); err != nil {
+		return fmt.Errorf("starting kube-controller-manager: %w", err)
+	}
+	return nil
+}
+
+// Stop stops everything.
+func (c *Cluster) Stop() error {
+	var err error
+	if c.manager != nil && c.manager.Process != nil {
+		err = c.manager.Process.Kill()
+		_ = c.manager.Wait() // It says that we killed it.
+	}
+	return errors.Join(err, c.Environment.Stop(), os.RemoveAll(c.files))
+}
+
+// Version returns the resource version of the world as it is now.
+func (c *Cluster) Version(ctx context.Context) (string, error) {
+	list := &appv1alpha1.PodSetList{}
+	err := c.Admin.List(ctx, list)
+	return list.ResourceVersion, err
+}

@@ -1,0 +1,26 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package control is the negative control: two reconcilers with the faults that operators of tutorials have. They exist
+// to show that the judgements of package faults can fail.
+package control
+
+import (
+	"context"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/redhat/podset-operator/test/faults"
+)
+
+// Operator is both naive reconcilers.
+var Operator = faults.Controllers{
+	Name: "naive-operator",
+	Setup: func(_ context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
+		if err := (&podSets{client: mgr.GetClient()}).setup(mgr); err != nil {
+			return err
+		}
+		return (&ats{client: mgr.GetClient(), clock: clock}).setup(mgr)
+	},
+}

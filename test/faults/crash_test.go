@@ -1,0 +1,231 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/faults"
+)
+
+// scenario is a piece of a life. An operator that works without faults prepares it; then one with faults acts.
+type scenario struct {
+	prepare func(*faults.World)
+	act     func(*faults.World)
+	// settle waits for the end; nil: Rest.
+	settle func(*faults.World)
+}
+
+func podSet(name string, replicas int32) *appv1alpha1.PodSet {
+	return &appv1alpha1.PodSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       appv1alpha1.PodSetSpec{Replicas: ptr.To(replicas)},
+	}
+}
+
+func template(image string) *corev1.PodTemplateSpec {
+	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers:                    []corev1.Container{{Name: "main", Image: image}},
+		TerminationGracePeriodSeconds: ptr.To[int64](1),
+	}}
+}
+
+func at(name, schedule, command string) *cnatv1alpha1.At {
+	return &cnatv1alpha1.At{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       cnatv1alpha1.AtSpec{Schedule: schedule, Command: command},
+	}
+}
+
+func scale(w *faults.World, name string, replicas int32) {
+	w.Helper()
+	set := podSet(name, 0)
+	set.Namespace = w.Namespace
+	faults.Edit(w, set, func(s *appv1alpha1.PodSet) { s.Spec.Replicas = &replicas })
+}
+
+// failFirst lets the first attempt of an At fail and all others succeed.
+func failFirst(pod *corev1.Pod) *int32 {
+	if pod.Annotations[cnatv1alpha1.AnnotationAttempt] == "0" {
+		return ptr.To[int32](1)
+	}
+	return ptr.To[int32](0)
+}
+
+// firstPods picks the first n pods that it is asked about.
+func firstPods(n int) func(*corev1.Pod) bool {
+	var mu sync.Mutex
+	picked := sets.New[types.UID]()
+	return func(pod *corev1.Pod) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(picked) < n {
+			picked.Insert(pod.UID)
+		}
+		return picked.Has(pod.UID)
+	}
+}
+
+func longAgo() metav1.Time { return metav1.NewTime(time.Now().Add(-time.Hour)) }
+
+// scenarios are the lives of F1. Their writes are few, so that every one of them can be the last of an incarnation.
+var scenarios = map[string]scenario{
+	"create 10": {
+		act: func(w *faults.World) { w.Create(podSet("a", 10)) },
+	},
+	"scale 10 to 3": {
+		prepare: func(w *faults.World) {
+			// Four of ten are unready: they are the ones that must die, with three others.
+			w.RunKubelet(&faults.Kubelet{Ready: firstPods(6)})
+			w.Create(podSet("a", 10))
+			w.Settle()
+			w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 6 })
+		},
+		act: func(w *faults.World) { scale(w, "a", 3) },
+	},
+	"rolling update": {
+		prepare: func(w *faults.World) {
+			w.RunKubelet(&faults.Kubelet{})
+			set := podSet("a", 3)
+			set.Spec.Template = template("one")
+			w.Create(set)
+			w.Settle()
+			w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 3 })
+		},
+		act: func(w *faults.World) {
+			set := podSet("a", 3)
+			set.Namespace = w.Namespace
+			faults.Edit(w, set, func(s *appv1alpha1.PodSet) { s.Spec.Template = template("two") })
+		},
+		settle: func(w *faults.World) {
+			w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool {
+				return s.Status.ReadyReplicas == 3 && s.Status.UpdatedReplicas == 3 && s.Status.ObservedGeneration == s.Generation
+			})
+			w.Rest()
+		},
+	},
+	"delete during scale-up": {
+		act: func(w *faults.World) {
+			set := podSet("a", 5)
+			w.Create(set)
+			w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) > 0 })
+			w.Delete(set)
+		},
+		settle: func(w *faults.World) { w.Gone(); w.Rest() },
+	},
+	"at": {
+		prepare: func(w *faults.World) { w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)}) },
+		act:     func(w *faults.World) { w.Create(at("a", "now + 1 second", "echo YAY")) },
+	},
+	"at with a retry": {
+		prepare: func(w *faults.World) {
+			// What failed long ago is tried again at once: the back-off counts from the end of the failed pod.
+			w.RunKubelet(&faults.Kubelet{Exit: failFirst, Ended: longAgo})
+		},
+		act: func(w *faults.World) {
+			a := at("a", "now", "echo YAY")
+			a.Spec.BackoffLimit = ptr.To[int32](1)
+			w.Create(a)
+		},
+	},
+}
+
+// references are the scenarios without a fault: what each costs, and how many writes it takes.
+var references = map[string]func(t *testing.T) (faults.Counts, int){}
+
+func init() {
+	for name, s := range scenarios {
+		var once sync.Once
+		var counts faults.Counts
+		var writes int
+		references[name] = func(t *testing.T) (faults.Counts, int) {
+			once.Do(func() {
+				w := faults.NewWorld(t, cluster, "F0", faults.Ours)
+				w.Start()
+				if s.prepare != nil {
+					s.prepare(w)
+				}
+				before := len(w.Log.All())
+				s.play(w)
+				counts, writes = w.Counts(), len(w.Log.All())-before
+			})
+			return counts, writes
+		}
+	}
+}
+
+func (s scenario) play(w *faults.World) {
+	s.act(w)
+	if s.settle != nil {
+		s.settle(w)
+		return
+	}
+	w.Rest()
+}
+
+// spare is how many more writes than the reference a life with faults may take and still be swept in full: a status can
+// be written once more when the world moves at another speed.
+const spare = 3
+
+// F1: a crash before and after every write.
+func TestCrashAtEveryWrite(t *testing.T) {
+	t.Parallel()
+	t.Run("reference", func(t *testing.T) {
+		for name := range scenarios {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				references[name](t)
+			})
+		}
+	})
+	var points, crashes atomic.Int32
+	t.Run("sweep", func(t *testing.T) {
+		for name := range scenarios {
+			_, writes := references[name](t)
+			for k := 1; k <= writes+spare; k++ {
+				for _, when := range []string{"before", "after"} {
+					t.Run(fmt.Sprintf("%s, crash %s write %d", name, when, k), func(t *testing.T) {
+						t.Parallel()
+						points.Add(1)
+						crashes.Add(int32(crash(t, name, when, k)))
+					})
+				}
+			}
+		}
+	})
+	fmt.Printf("crash points swept: %d, of which reached: %d\n", points.Load(), crashes.Load())
+}
+
+// crash lives a scenario with a crash and returns how many crashes there were.
+func crash(t *testing.T, name, when string, k int) int {
+	s := scenarios[name]
+	reference, _ := references[name](t)
+	w := faults.NewWorld(t, cluster, "F1", faults.Ours)
+	first := w.Supervise()
+	if s.prepare != nil {
+		s.prepare(w)
+	}
+	fault := first.CrashBefore
+	if when == "after" {
+		fault = first.CrashAfter
+	}
+	first.Inject(faults.Nth(k, faults.Writes, fault))
+	s.play(w)
+	if name != "delete during scale-up" { // How far the scale-up came is a matter of luck.
+		w.Costs(reference)
+	}
+	return w.Incarnations() - 1
+}

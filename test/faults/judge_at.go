@@ -1,0 +1,99 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+var phases = []cnatv1alpha1.Phase{"", cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone}
+
+// at judges a change of an At: A4. The operator's phases only move forward; what users write is none of its doing.
+func (j *judge) at(_, at *cnatv1alpha1.At) {
+	if !j.ours[at.ResourceVersion] {
+		return
+	}
+	was, is := j.phases[at.UID], at.Status.Phase
+	j.check("A4", slices.Index(phases, is) >= slices.Index(phases, was), "At "+at.Name, "phase went from %s to %s", was, is)
+	j.phases[at.UID] = is
+	if is != cnatv1alpha1.PhaseDone {
+		return
+	}
+	ended := at.Status.Reason != ""
+	for uid := range j.runs[at.UID] {
+		phase := j.state.pods[uid].Status.Phase
+		ended = ended || phase == corev1.PodSucceeded || phase == corev1.PodFailed
+	}
+	j.check("A4", ended, "At "+at.Name, "DONE, and neither a pod has ended nor is a reason recorded")
+}
+
+// run judges a new pod of an At: A1, A2.
+func (j *judge) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
+	if j.runs[at.UID] == nil {
+		j.runs[at.UID] = map[types.UID]bool{}
+	}
+	again := false
+	for uid := range j.runs[at.UID] {
+		again = again || j.state.pods[uid].Name == pod.Name
+	}
+	j.runs[at.UID][pod.UID] = true
+	allowed := 1 + int(ptr.Deref(at.Spec.BackoffLimit, 0))
+	j.check("A1", len(j.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were made, %d are allowed", len(j.runs[at.UID]), allowed)
+	j.check("A1", !again, "At "+at.Name, "pod %s was made a second time", pod.Name)
+	if due, ok := Due(at); ok {
+		j.check("A2", !write.Clock.Before(due), "At "+at.Name, "ran %v too early", due.Sub(write.Clock))
+	}
+}
+
+var relative = regexp.MustCompile(`^now *\+ *([0-9]+) *(second|minute|hour)s?$`)
+
+// Due returns the time that an At asks for, in the few notations that the tests use; false for others. It is written down
+// a second time on purpose.
+func Due(at *cnatv1alpha1.At) (time.Time, bool) {
+	if at.Spec.Schedule == "now" {
+		return at.CreationTimestamp.Time, true
+	}
+	if match := relative.FindStringSubmatch(at.Spec.Schedule); match != nil {
+		n, _ := strconv.Atoi(match[1])
+		unit := map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour}[match[2]]
+		return at.CreationTimestamp.Add(time.Duration(n) * unit), true
+	}
+	due, err := time.Parse(time.RFC3339, at.Spec.Schedule)
+	return due, err == nil
+}
+
+// atRest says what keeps an At from rest: A3; "" when nothing does. Rest is DONE, or PENDING for a reason.
+func (s *state) atRest(at *cnatv1alpha1.At, now time.Time, full bool) string {
+	if at.Status.Phase == cnatv1alpha1.PhaseDone {
+		return ""
+	}
+	if at.Status.Phase == cnatv1alpha1.PhasePending && (!full || at.Status.ObservedGeneration == at.Generation) {
+		if due, ok := Due(at); ok && due.Sub(now) > time.Minute {
+			return ""
+		}
+		if slices.ContainsFunc(at.Status.Conditions, heldForGood) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("phase is %q", at.Status.Phase)
+}
+
+// heldForGood finds the condition of an At that waits for its user.
+func heldForGood(c metav1.Condition) bool {
+	return c.Type == cnatv1alpha1.ConditionScheduled && c.Status == metav1.ConditionFalse && slices.Contains([]string{
+		cnatv1alpha1.ReasonSuspended, cnatv1alpha1.ReasonPaused, cnatv1alpha1.ReasonInvalidSchedule,
+		cnatv1alpha1.ReasonInvalidCommand, cnatv1alpha1.ReasonInvalidTemplate,
+	}, c.Reason)
+}

@@ -1,0 +1,95 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Kubelet plays scheduler and kubelet for the pods of a world: it binds them, makes them Ready, ends them, and removes
+// those that are being deleted.
+type Kubelet struct {
+	admin client.Client
+	// Ready tells whether a pod becomes Ready; nil: every pod does. One that does not stays Pending on its node.
+	Ready func(*corev1.Pod) bool
+	// Exit gives the exit code of a pod's command; nil: it runs for ever. Pods with restartPolicy Always never exit.
+	Exit func(*corev1.Pod) *int32
+	// Ended says when a command ended; nil: now.
+	Ended func() metav1.Time
+
+	mu  sync.Mutex
+	ran map[types.UID]bool // whose command was run already
+}
+
+func (k *Kubelet) start(admin client.Client) { k.admin, k.ran = admin, map[types.UID]bool{} }
+
+// see lets the kubelet act on a pod as the witness saw it. What fails (the pod has changed meanwhile) comes again as
+// another event.
+func (k *Kubelet) see(ctx context.Context, kind watch.EventType, seen *corev1.Pod) {
+	if kind == watch.Deleted {
+		return
+	}
+	pod := seen.DeepCopy()
+	switch {
+	case pod.DeletionTimestamp != nil:
+		_ = k.admin.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+	case pod.Spec.NodeName == "":
+		_ = k.admin.SubResource("binding").Create(ctx, pod, &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID},
+			Target:     corev1.ObjectReference{Kind: "Node", Name: "node"},
+		})
+	case pod.Status.Phase == corev1.PodPending && (k.Ready == nil || k.Ready(pod)):
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		_ = k.admin.Status().Update(ctx, pod)
+	case pod.Status.Phase == corev1.PodRunning && pod.Spec.RestartPolicy != corev1.RestartPolicyAlways && k.Exit != nil:
+		if code := k.Exit(pod); code != nil {
+			k.end(ctx, pod, *code)
+		}
+	}
+}
+
+// end lets the command of a pod end. Only the first time counts as a run.
+func (k *Kubelet) end(ctx context.Context, pod *corev1.Pod, code int32) {
+	pod.Status.Phase = corev1.PodSucceeded
+	if code != 0 {
+		pod.Status.Phase = corev1.PodFailed
+	}
+	ended := metav1.Now()
+	if k.Ended != nil {
+		ended = k.Ended()
+	}
+	pod.Status.Conditions = nil
+	pod.Status.ContainerStatuses = nil
+	for _, c := range pod.Spec.Containers {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: c.Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: ended}},
+		})
+	}
+	if k.admin.Status().Update(ctx, pod) == nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.ran[pod.UID] = true
+	}
+}
+
+// Runs returns how many commands have run to their end.
+func (k *Kubelet) Runs() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.ran)
+}
+
+// ExitWith lets every command end with a code.
+func ExitWith(code int32) func(*corev1.Pod) *int32 {
+	return func(*corev1.Pod) *int32 { return ptr.To(code) }
+}

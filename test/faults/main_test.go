@@ -1,0 +1,80 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/redhat/podset-operator/test/faults"
+	"github.com/redhat/podset-operator/test/faults/control"
+)
+
+var (
+	cluster *faults.Cluster
+	logs    = flag.Bool("logs", false, "show the logs of the operators")
+)
+
+func TestMain(m *testing.M) {
+	flag.DurationVar(&faults.Quiet, "quiet", faults.Quiet, "how long nothing may be written at rest")
+	// Most worlds wait most of their time, so many more of them than cores make progress at once.
+	_ = flag.Set("test.parallel", "64")
+	flag.Parse()
+	klog.SetLogger(logr.Discard())
+	ctrl.SetLogger(zap.New(zap.WriteTo(io.Discard)))
+	if *logs {
+		ctrl.SetLogger(zap.New(zap.UseDevMode(true)))
+	}
+	code, err := run(m)
+	if err != nil {
+		fmt.Println(err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	start := time.Now()
+	if cluster, err = faults.StartCluster("../../config/crd/bases"); err != nil {
+		return 1, err
+	}
+	defer func() { _ = cluster.Stop() }()
+	fmt.Printf("seed %d\n", faults.Seed())
+	code = m.Run()
+	for _, operator := range []faults.Controllers{faults.Ours, control.Operator} {
+		fmt.Printf("\n%s: worlds in which an invariant was judged; violated/judged\n%s", operator.Name, faults.Table(operator.Name))
+	}
+	fmt.Printf("\nseed %d, %s\n", faults.Seed(), time.Since(start).Round(time.Second))
+	return code, remains()
+}
+
+// remains judges P10: no reconcile has panicked, and nothing of an operator runs any more.
+func remains() error {
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		return err
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "controller_runtime_reconcile_panics_total" && metric.GetCounter().GetValue() > 0 {
+				return fmt.Errorf("P10: a reconcile panicked: %v", metric)
+			}
+		}
+	}
+	if stacks := faults.Stacks("internal/controller.(*Controller"); len(stacks) > 0 {
+		return fmt.Errorf("P10: %d goroutines of operators are left, such as:\n%s", len(stacks), strings.TrimSpace(stacks[0]))
+	}
+	return nil
+}

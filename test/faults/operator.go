@@ -1,0 +1,129 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/redhat/podset-operator/controllers"
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/podset"
+)
+
+// Controllers is an operator: what it adds to a manager.
+type Controllers struct {
+	// Name is for messages.
+	Name string
+	// TransformPod is applied to every pod in the cache; nil: none.
+	TransformPod toolscache.TransformFunc
+	// Full says that the operator fills the whole status; else podNames and phase are all that is asked of it.
+	Full bool
+	// Setup adds the reconcilers.
+	Setup func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error
+}
+
+// Ours is this operator, put together as main does.
+var Ours = Controllers{
+	Name: "podset-operator", TransformPod: controllers.TrimPod, Full: true,
+	Setup: func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
+		if err := controllers.IndexPods(ctx, mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
+		podSets := &controllers.PodSetReconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
+			Clock: clock, Concurrency: 16, Defaults: podset.Defaults{Image: "busybox", FixedUser: true},
+		}
+		if err := podSets.SetupWithManager(mgr); err != nil {
+			return err
+		}
+		ats := &controllers.AtReconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
+			Clock: clock, Concurrency: 16, Defaults: at.Defaults{Image: "busybox", FixedUser: true},
+		}
+		return ats.SetupWithManager(mgr)
+	},
+}
+
+// Incarnation is one start of the operator.
+type Incarnation struct {
+	*Wire
+	// Number counts the starts from 1.
+	Number int
+	// Started is when.
+	Started time.Time
+
+	done chan struct{}
+	err  error // of the manager, once done is closed
+}
+
+// Crash ends the incarnation between two calls and returns when nothing of it runs any more.
+func (i *Incarnation) Crash() {
+	i.Kill()
+	<-i.done
+}
+
+// start starts an incarnation that works in one namespace.
+func start(c *Cluster, o Controllers, wire *Wire, namespace string, clock clock.WithTicker, options ...func(*ctrl.Options)) (*Incarnation, error) {
+	i := &Incarnation{Wire: wire, Number: wire.incarnation, Started: time.Now(), done: make(chan struct{})}
+	opts := ctrl.Options{
+		Scheme: c.Scheme,
+		// What kinds there are is known already; asking again would be most of the start.
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.mapper, nil },
+		Metrics:        metricsserver.Options{BindAddress: "0"},
+		Controller:     config.Controller{SkipNameValidation: ptr.To(true)},
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{namespace: {}},
+			DefaultTransform:  cache.TransformStripManagedFields(),
+		},
+	}
+	if o.TransformPod != nil {
+		opts.Cache.ByObject = map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: o.TransformPod}}
+	}
+	for _, option := range options {
+		option(&opts)
+	}
+	mgr, err := ctrl.NewManager(wire.Config(c.Config), opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Setup(wire.life, mgr, clock); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(i.done)
+		i.err = mgr.Start(wire.life)
+		wire.Kill() // A manager that gave up, as one does that lost its lease, is as dead as one that crashed.
+	}()
+	return i, nil
+}
+
+// Clock is the operator's clock: the real one, set forward or back at will.
+type Clock struct {
+	clock.RealClock
+	offset atomic.Int64
+}
+
+// Now is the time that the operator believes in.
+func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
+
+// Since is the time since t.
+func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// Jump sets the clock forward, or back.
+func (c *Clock) Jump(d time.Duration) { c.offset.Add(int64(d)) }

@@ -1,0 +1,205 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// Quiet is how long nothing may be written at rest.
+var Quiet = 30 * time.Second
+
+// afterthought is how long after the world has come to rest the pass that brought it there may still write.
+const afterthought = time.Second
+
+// Counts is what a life cost: how many pods were made for it and how many of them the operator deleted.
+type Counts struct{ Creates, Deletes int }
+
+// Counts counts what happened, not what was asked for.
+func (w *World) Counts() Counts {
+	deleted := map[types.UID]bool{}
+	for _, write := range w.Log.All() {
+		if write.Verb == "delete" && write.Resource == "pods" && write.Committed() {
+			deleted[write.UID] = true
+		}
+	}
+	counts := Counts{Deletes: len(deleted)}
+	w.Witness.look(func(s *state) {
+		for _, pod := range s.pods {
+			owner := controller(pod)
+			if s.sets[owner] != nil || s.ats[owner] != nil {
+				counts.Creates++
+			}
+		}
+	})
+	return counts
+}
+
+// Costs judges P8: the life cost what the reference cost.
+func (w *World) Costs(reference Counts) {
+	w.Helper()
+	counts := w.Counts()
+	w.Check("P8", counts == reference, "made and deleted %+v, the reference %+v", counts, reference)
+}
+
+// Settle judges P3 and A3: it waits until every PodSet has what it asks for, every At is at rest and no pod is left of
+// what was deleted.
+func (w *World) Settle() {
+	w.Helper()
+	podSets, ats := false, false
+	missing := w.await(Patience, func(s *state) string {
+		var problems []string
+		for _, set := range s.living() {
+			podSets = true
+			if problem := s.settled(set, w.controllers.Full); problem != "" {
+				problems = append(problems, fmt.Sprintf("P3 PodSet %s: %s", set.Name, problem))
+			}
+		}
+		for uid, at := range s.ats {
+			if s.gone[uid] {
+				continue
+			}
+			ats = true
+			if problem := s.atRest(at, w.Clock.Now(), w.controllers.Full); problem != "" {
+				problems = append(problems, fmt.Sprintf("A3 At %s: %s", at.Name, problem))
+			}
+		}
+		return strings.Join(problems, "; ")
+	})
+	if podSets {
+		w.Check("P3", !strings.Contains(missing, "P3 "), "%s", missing)
+	}
+	if ats {
+		w.Check("A3", !strings.Contains(missing, "A3 "), "%s", missing)
+	}
+}
+
+// Rest is Settle, and then nothing may be written for a while: the rest of P3.
+func (w *World) Rest() {
+	w.Helper()
+	w.Settle()
+	w.release()
+	timeout := time.After(afterthought)
+	for settling := true; settling; {
+		select {
+		case <-w.Log.Next():
+		case <-timeout:
+			settling = false
+		}
+	}
+	before := len(w.Log.All())
+	select {
+	case <-w.Log.Next():
+		w.Check("P3", false, "written at rest: %v", w.Log.All()[before])
+	case <-time.After(Quiet):
+		w.Check("P3", true, "")
+	}
+}
+
+// Gone waits until no pod is left, as after the deletion of all owners.
+func (w *World) Gone() {
+	w.Helper()
+	missing := w.await(Patience, func(s *state) string {
+		var left []string
+		for uid, pod := range s.pods {
+			if !s.gone[uid] {
+				left = append(left, pod.Name)
+			}
+		}
+		if len(left) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("pods are left: %v", left)
+	})
+	w.Check("P3", missing == "", "%s", missing)
+}
+
+// AwaitPods waits until n pods are active, whoever owns them, and returns whether they came.
+func (w *World) AwaitPods(n int) bool {
+	return w.await(Patience, func(s *state) string {
+		active := 0
+		for _, pod := range s.pods {
+			if s.isActive(pod) {
+				active++
+			}
+		}
+		if active == n {
+			return ""
+		}
+		return fmt.Sprintf("%d pods", active)
+	}) == ""
+}
+
+// AwaitSet waits until a PodSet is as wanted and judges an invariant by it.
+func (w *World) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) bool) {
+	w.Helper()
+	missing := w.await(Patience, func(s *state) string {
+		last := "no PodSet " + name
+		for uid, set := range s.sets {
+			if set.Name == name && !s.gone[uid] {
+				if want(set) {
+					return ""
+				}
+				last = fmt.Sprintf("status %+v", set.Status)
+			}
+		}
+		return last
+	})
+	w.Check(invariant, missing == "", "%s", missing)
+}
+
+// AwaitAt waits until an At is as wanted and judges an invariant by it.
+func (w *World) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool) {
+	w.Helper()
+	missing := w.await(Patience, func(s *state) string {
+		last := "no At " + name
+		for uid, at := range s.ats {
+			if at.Name == name && !s.gone[uid] {
+				if want(at) {
+					return ""
+				}
+				last = fmt.Sprintf("status %+v", at.Status)
+			}
+		}
+		return last
+	})
+	w.Check(invariant, missing == "", "%s", missing)
+}
+
+// AwaitPod waits until a pod is as wanted, its absence being nil, and returns whether that came.
+func (w *World) AwaitPod(name string, want func(*corev1.Pod) bool) bool {
+	return w.await(Patience, func(s *state) string {
+		var found *corev1.Pod
+		for uid, pod := range s.pods {
+			if pod.Name == name && !s.gone[uid] {
+				found = pod
+			}
+		}
+		if want(found) {
+			return ""
+		}
+		return "not yet"
+	}) == ""
+}
+
+// Pods returns the pods that exist, as the witness saw them last.
+func (w *World) Pods() []*corev1.Pod {
+	var pods []*corev1.Pod
+	w.Witness.look(func(s *state) {
+		for uid, pod := range s.pods {
+			if !s.gone[uid] {
+				pods = append(pods, pod)
+			}
+		}
+	})
+	return pods
+}

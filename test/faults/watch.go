@@ -1,0 +1,166 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// gate holds back what the watches of one resource deliver.
+type gate struct {
+	open    chan struct{} // closed while the gate is open
+	streams map[*stream]struct{}
+	expired bool // the next watch is answered with 410 Gone
+}
+
+// gate returns the gate of a resource; w.mu is held.
+func (w *Wire) gate(resource string) *gate {
+	g, ok := w.gates[resource]
+	if !ok {
+		g = &gate{open: make(chan struct{}), streams: map[*stream]struct{}{}}
+		close(g.open)
+		w.gates[resource] = g
+	}
+	return g
+}
+
+// Hold makes the caches of resources go stale: their watches stay open and deliver nothing until Release.
+func (w *Wire) Hold(resources ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, resource := range resources {
+		if g := w.gate(resource); isClosed(g.open) {
+			g.open = make(chan struct{})
+		}
+	}
+}
+
+// Release delivers what was held back, in order.
+func (w *Wire) Release(resources ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, resource := range resources {
+		if g := w.gate(resource); !isClosed(g.open) {
+			close(g.open)
+		}
+	}
+}
+
+// Expire breaks the watches of resources, drops what was held back, and answers the next watch with 410 Gone: the
+// events in between are lost for ever.
+func (w *Wire) Expire(resources ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, resource := range resources {
+		g := w.gate(resource)
+		g.expired = true
+		for s := range g.streams {
+			s.cut()
+		}
+		if !isClosed(g.open) {
+			close(g.open)
+		}
+	}
+}
+
+// Cut breaks the watches of resources; the informers watch again from where they were.
+func (w *Wire) Cut(resources ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, resource := range resources {
+		for s := range w.gate(resource).streams {
+			s.cut()
+		}
+	}
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// watch starts a watch whose body passes the gate of its resource.
+func (w *Wire) watch(next http.RoundTripper, req *http.Request, call *Call) (*http.Response, error) {
+	query := req.URL.Query()
+	w.mu.Lock()
+	g := w.gate(call.Resource)
+	_, travels := w.past[call.Resource]
+	expired := g.expired && query.Get("sendInitialEvents") == ""
+	if expired {
+		g.expired = false
+	}
+	w.mu.Unlock()
+	switch {
+	case travels && query.Get("sendInitialEvents") == "true":
+		// A streamed list has no exact version. An informer whose server cannot stream falls back to a list.
+		return answer(req, http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden here"), nil
+	case expired:
+		return answer(req, http.StatusGone, "Expired", "too old resource version"), nil
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(w.life, cancel)
+	resp, err := next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		stop()
+		cancel()
+		return nil, err
+	}
+	s := &stream{wire: w, gate: g, body: resp.Body, ctx: ctx, cut: cancel, stop: stop}
+	w.mu.Lock()
+	g.streams[s] = struct{}{}
+	w.mu.Unlock()
+	resp.Body = s
+	return resp, nil
+}
+
+// stream is the body of a watch.
+type stream struct {
+	wire *Wire
+	gate *gate
+	body io.ReadCloser
+	ctx  context.Context
+	cut  context.CancelFunc
+	stop func() bool
+	once sync.Once
+}
+
+// Read reads first and passes the gate then, so that Hold holds what is on its way already.
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.body.Read(p)
+	for {
+		s.wire.mu.Lock()
+		open := s.gate.open
+		s.wire.mu.Unlock()
+		if isClosed(open) {
+			break
+		}
+		select {
+		case <-open:
+		case <-s.ctx.Done():
+			return 0, io.EOF
+		}
+	}
+	if s.ctx.Err() != nil {
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+func (s *stream) Close() error {
+	s.once.Do(func() {
+		s.stop()
+		s.cut()
+		s.wire.mu.Lock()
+		delete(s.gate.streams, s)
+		s.wire.mu.Unlock()
+	})
+	return s.body.Close()
+}

@@ -1,0 +1,121 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	toolswatch "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// event is one change of the world.
+type event struct {
+	version uint64 // the order of the world: etcd numbers the changes of all kinds in one row
+	kind    watch.EventType
+	object  client.Object
+	seen    time.Time
+}
+
+// Witness watches the PodSets, Ats and pods of a namespace, on connections that no fault touches.
+type Witness struct {
+	mu     sync.Mutex
+	events []event
+	state  *state
+	next   chan struct{} // closed at the next event
+	err    error
+	stop   context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// startWitness starts to watch. Each pod event also goes to pod.
+func startWitness(ctx context.Context, c client.WithWatch, namespace string, pod func(watch.EventType, *corev1.Pod)) (*Witness, error) {
+	w := &Witness{state: newState(), next: make(chan struct{})}
+	ctx, w.stop = context.WithCancel(ctx)
+	for _, list := range []client.ObjectList{&appv1alpha1.PodSetList{}, &cnatv1alpha1.AtList{}, &corev1.PodList{}} {
+		if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			w.stop()
+			return nil, err
+		}
+		watcher, err := toolswatch.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), listWatch{c, list, namespace})
+		if err != nil {
+			w.stop()
+			return nil, err
+		}
+		w.done.Go(func() {
+			for e := range watcher.ResultChan() {
+				w.add(e)
+				if p, ok := e.Object.(*corev1.Pod); ok && pod != nil {
+					pod(e.Type, p)
+				}
+			}
+		})
+	}
+	return w, nil
+}
+
+// listWatch makes a watch of a client; the retries are the RetryWatcher's.
+type listWatch struct {
+	client    client.WithWatch
+	list      client.ObjectList
+	namespace string
+}
+
+func (l listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	list := l.list.DeepCopyObject().(client.ObjectList)
+	return l.client.Watch(ctx, list, client.InNamespace(l.namespace), &client.ListOptions{Raw: &options, Namespace: l.namespace})
+}
+
+func (w *Witness) add(e watch.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	object, ok := e.Object.(client.Object)
+	if !ok || e.Type == watch.Error {
+		w.err = fmt.Errorf("the witness lost sight of the world: %v", e.Object)
+		return
+	}
+	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	if err != nil {
+		w.err = err
+	}
+	seen := event{version: version, kind: e.Type, object: object, seen: time.Now()}
+	w.events = append(w.events, seen)
+	w.state.apply(seen)
+	close(w.next)
+	w.next = make(chan struct{})
+}
+
+// look calls f with the present state and returns a channel that is closed at the next event.
+func (w *Witness) look(f func(*state)) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f(w.state)
+	return w.next
+}
+
+// history returns the events so far in the order of the world, across kinds.
+func (w *Witness) history() ([]event, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := slices.Clone(w.events)
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.version, b.version) })
+	return events, w.err
+}
+
+func (w *Witness) close() {
+	w.stop()
+	w.done.Wait()
+}

@@ -1,0 +1,288 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// Patience is how long the world may take to come to rest after the last disturbance.
+const Patience = 30 * time.Second
+
+// World is a namespace with an operator, a user, a kubelet and a witness in it.
+type World struct {
+	testing.TB
+	Cluster   *Cluster
+	Namespace string
+	// User is an administrator whose calls never fail.
+	User client.Client
+	// Clock is the operator's.
+	Clock *Clock
+	// Log is all that the operator wrote.
+	Log *Log
+	// Witness sees all.
+	Witness *Witness
+	// Options change how managers are made, from the next incarnation on.
+	Options []func(*ctrl.Options)
+
+	fault       string
+	controllers Controllers
+	ctx         context.Context
+	release     func() // gives the place among the busy worlds back
+	background  sync.WaitGroup
+
+	mu           sync.Mutex
+	kubelet      *Kubelet
+	incarnations []*Incarnation
+	violations   []Violation // found by waiting, not by looking at events
+	checked      map[string]bool
+	tolerated    bool
+}
+
+// busy bounds how many worlds do something at the same time. Those that only watch that nothing happens do not count.
+var busy = make(chan struct{}, 6)
+
+// NewWorld makes a world in which a fault is tried on an operator, which is not started yet. When the test ends, the
+// world is judged, and a violation fails the test.
+func NewWorld(t testing.TB, cluster *Cluster, fault string, operator Controllers) *World {
+	t.Helper()
+	busy <- struct{}{}
+	w := &World{
+		TB: t, Cluster: cluster, User: cluster.Admin, Clock: &Clock{}, Log: &Log{}, fault: fault, controllers: operator,
+		release: sync.OnceFunc(func() { <-busy }), checked: map[string]bool{},
+	}
+	var end context.CancelFunc
+	w.ctx, end = context.WithCancel(context.Background())
+	t.Cleanup(func() {
+		w.release()
+		w.judge()
+		end()
+		for _, i := range w.incarnations {
+			i.Crash()
+		}
+		w.background.Wait()
+		if w.Witness != nil {
+			w.Witness.close()
+		}
+		_ = cluster.Admin.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}})
+	})
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "world-"}}
+	w.must(cluster.Admin.Create(w.ctx, namespace))
+	w.Namespace = namespace.Name
+	var err error
+	w.Witness, err = startWitness(w.ctx, cluster.Admin, w.Namespace, func(kind watch.EventType, pod *corev1.Pod) {
+		if k := w.theKubelet(); k != nil {
+			k.see(w.ctx, kind, pod)
+		}
+	})
+	w.must(err)
+	return w
+}
+
+func (w *World) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *World) mustBe(missing string) {
+	w.Helper()
+	if missing != "" {
+		w.Fatal(missing)
+	}
+}
+
+// Context ends with the world.
+func (w *World) Context() context.Context { return w.ctx }
+
+// Start starts the next incarnation of the operator. The wire of the last one should be dead, unless two operators at
+// the same time are the point.
+func (w *World) Start(prepare ...func(*Wire)) *Incarnation {
+	w.Helper()
+	i, err := w.start(prepare...)
+	w.must(err)
+	return i
+}
+
+func (w *World) start(prepare ...func(*Wire)) (*Incarnation, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wire := newWire(len(w.incarnations)+1, w.Log, w.Clock.Now)
+	for _, p := range prepare {
+		p(wire)
+	}
+	i, err := start(w.Cluster, w.controllers, wire, w.Namespace, w.Clock, w.Options...)
+	if err == nil {
+		w.incarnations = append(w.incarnations, i)
+	}
+	return i, err
+}
+
+// Supervise starts incarnation after incarnation, each when the one before has crashed, as a Deployment does. It returns
+// the first one.
+func (w *World) Supervise(prepare ...func(*Wire)) *Incarnation {
+	w.Helper()
+	first := w.Start(prepare...)
+	w.background.Go(func() {
+		for i := first; ; {
+			select {
+			case <-w.ctx.Done():
+				return
+			case <-i.Dead():
+				<-i.done
+			}
+			if w.ctx.Err() != nil {
+				return
+			}
+			var err error
+			if i, err = w.start(prepare...); err != nil {
+				w.Errorf("starting the operator again: %v", err)
+				return
+			}
+		}
+	})
+	return first
+}
+
+// Incarnations returns how often the operator was started.
+func (w *World) Incarnations() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.incarnations)
+}
+
+// RunKubelet lets a kubelet work on the pods of the world. Once a second it looks at all of them, as a kubelet does.
+func (w *World) RunKubelet(k *Kubelet) *Kubelet {
+	k.start(w.User)
+	w.mu.Lock()
+	first := w.kubelet == nil
+	w.kubelet = k
+	w.mu.Unlock()
+	if first {
+		w.background.Go(func() {
+			ticker := time.NewTicker(time.Second)
+			defer ticker.Stop()
+			for {
+				w.syncKubelet()
+				select {
+				case <-w.ctx.Done():
+					return
+				case <-ticker.C:
+				}
+			}
+		})
+	}
+	return k
+}
+
+func (w *World) syncKubelet() {
+	var pods []*corev1.Pod
+	w.Witness.look(func(s *state) {
+		for uid, pod := range s.pods {
+			if !s.gone[uid] {
+				pods = append(pods, pod)
+			}
+		}
+	})
+	for _, pod := range pods {
+		w.theKubelet().see(w.ctx, watch.Modified, pod)
+	}
+}
+
+func (w *World) theKubelet() *Kubelet {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.kubelet
+}
+
+// Create makes objects in the world.
+func (w *World) Create(objects ...client.Object) {
+	w.Helper()
+	for _, object := range objects {
+		object.SetNamespace(w.Namespace)
+		w.must(w.User.Create(w.ctx, object))
+		w.sees(object)
+	}
+}
+
+// sees waits until the witness knows what the user has just done, so that nobody takes the rest before for the rest after.
+func (w *World) sees(object client.Object) {
+	w.Helper()
+	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	w.must(err)
+	switch object.(type) {
+	case *appv1alpha1.PodSet, *cnatv1alpha1.At, *corev1.Pod:
+		w.mustBe(w.await(Patience, func(s *state) string {
+			if s.version[object.GetUID()] >= version {
+				return ""
+			}
+			return "the witness has not seen " + object.GetName()
+		}))
+	}
+}
+
+// Edit changes an object, of which a fresh copy is read first.
+func Edit[T client.Object](w *World, object T, edit func(T)) {
+	w.Helper()
+	w.must(w.User.Get(w.ctx, client.ObjectKeyFromObject(object), object))
+	base := object.DeepCopyObject().(client.Object)
+	edit(object)
+	w.must(w.User.Patch(w.ctx, object, client.MergeFrom(base)))
+	w.sees(object)
+}
+
+// EditStatus changes the status of an object, of which a fresh copy is read first.
+func EditStatus[T client.Object](w *World, object T, edit func(T)) {
+	w.Helper()
+	w.must(w.User.Get(w.ctx, client.ObjectKeyFromObject(object), object))
+	base := object.DeepCopyObject().(client.Object)
+	edit(object)
+	w.must(w.User.Status().Patch(w.ctx, object, client.MergeFrom(base)))
+	w.sees(object)
+}
+
+// Delete deletes an object as a user does.
+func (w *World) Delete(object client.Object, options ...client.DeleteOption) {
+	w.Helper()
+	w.must(client.IgnoreNotFound(w.User.Delete(w.ctx, object, options...)))
+	w.mustBe(w.await(Patience, func(s *state) string {
+		if s.isGoing(object) {
+			return ""
+		}
+		return "the witness has not seen the deletion of " + object.GetName()
+	}))
+}
+
+// await waits for something that the witness sees and returns whether it came; want returns "" when it is there, else
+// what is missing.
+func (w *World) await(patience time.Duration, want func(*state) string) string {
+	timeout := time.After(patience)
+	for {
+		var missing string
+		next := w.Witness.look(func(s *state) { missing = want(s) })
+		if missing == "" {
+			return ""
+		}
+		select {
+		case <-next:
+		case <-timeout:
+			return fmt.Sprintf("after %v: %s", patience, missing)
+		}
+	}
+}
