@@ -40,7 +40,7 @@ demo: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kube-sc
 
 .PHONY: clean
 clean: ## Remove what was built and measured.
-	rm -rf bin cover.out
+	rm -rf bin dist cover.out
 
 ##@ Develop
 
