@@ -81,6 +81,20 @@ func firstPods(n int) func(*corev1.Pod) bool {
 
 func longAgo() metav1.Time { return metav1.NewTime(time.Now().Add(-time.Hour)) }
 
+// podKey names a pod of the world, whose UID it reads.
+func podKey(w *faults.World, name string) metav1.ObjectMeta {
+	w.Helper()
+	if !w.AwaitPod(name, func(pod *corev1.Pod) bool { return pod != nil }) {
+		w.Fatalf("no pod %s", name)
+	}
+	for _, pod := range w.Pods() {
+		if pod.Name == name {
+			return metav1.ObjectMeta{Name: name, Namespace: w.Namespace, UID: pod.UID}
+		}
+	}
+	return metav1.ObjectMeta{}
+}
+
 // scenarios are the lives of F1. Their writes are few, so that every one of them can be the last of an incarnation.
 var scenarios = map[string]scenario{
 	"create 10": {

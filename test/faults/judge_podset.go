@@ -101,8 +101,8 @@ func (s *state) settled(set *appv1alpha1.PodSet, full bool) string {
 		return "pods of an older template"
 	}
 	terminating := int32(0)
-	for _, pod := range s.pods {
-		if controller(pod) == set.UID && !s.gone[pod.UID] && pod.DeletionTimestamp != nil {
+	for _, pod := range s.owned[set.UID] {
+		if !s.gone[pod.UID] && pod.DeletionTimestamp != nil {
 			terminating++
 		}
 	}

@@ -18,8 +18,9 @@ import (
 // Quiet is how long nothing may be written at rest.
 var Quiet = 30 * time.Second
 
-// afterthought is how long after the world has come to rest the pass that brought it there may still write.
-const afterthought = time.Second
+// afterthought is how long after the world has come to rest the words of a status may still change: the operator's longest
+// step of back-off, and a second for the pass itself.
+const afterthought = 6 * time.Second
 
 // Counts is what a life cost: how many pods were made for it and how many of them the operator deleted.
 type Counts struct{ Creates, Deletes int }
@@ -103,6 +104,13 @@ func (w *World) Rest() {
 	case <-time.After(Quiet):
 		w.Check("P3", true, "")
 	}
+}
+
+// Pass lets time pass, which is what some faults consist of. Other worlds may be busy meanwhile.
+func (w *World) Pass(d time.Duration) {
+	<-busy
+	<-time.After(d)
+	busy <- struct{}{}
 }
 
 // Gone waits until no pod is left, as after the deletion of all owners.

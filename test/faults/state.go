@@ -24,6 +24,8 @@ type state struct {
 	ats  map[types.UID]*cnatv1alpha1.At
 	pods map[types.UID]*corev1.Pod
 	gone map[types.UID]bool
+	// owned are the pods by controller.
+	owned map[types.UID]map[types.UID]*corev1.Pod
 	// version is that of each object, and deleting says whose deletion has begun.
 	version  map[types.UID]uint64
 	deleting map[types.UID]bool
@@ -33,6 +35,7 @@ func newState() *state {
 	return &state{
 		sets: map[types.UID]*appv1alpha1.PodSet{}, ats: map[types.UID]*cnatv1alpha1.At{},
 		pods: map[types.UID]*corev1.Pod{}, gone: map[types.UID]bool{},
+		owned:   map[types.UID]map[types.UID]*corev1.Pod{},
 		version: map[types.UID]uint64{}, deleting: map[types.UID]bool{},
 	}
 }
@@ -45,7 +48,15 @@ func (s *state) apply(e event) {
 	case *cnatv1alpha1.At:
 		s.ats[uid] = object
 	case *corev1.Pod:
+		if before, ok := s.pods[uid]; ok {
+			delete(s.owned[controller(before)], uid)
+		}
 		s.pods[uid] = object
+		owner := controller(object)
+		if s.owned[owner] == nil {
+			s.owned[owner] = map[types.UID]*corev1.Pod{}
+		}
+		s.owned[owner][uid] = object
 	}
 	s.version[uid] = e.version
 	if e.kind == watch.Deleted {
@@ -77,8 +88,8 @@ func (s *state) isActive(pod *corev1.Pod) bool {
 // active returns the active pods that a PodSet controls, by name.
 func (s *state) active(owner types.UID) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, pod := range s.pods {
-		if controller(pod) == owner && s.isActive(pod) {
+	for _, pod := range s.owned[owner] {
+		if s.isActive(pod) {
 			pods = append(pods, pod)
 		}
 	}

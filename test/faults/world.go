@@ -262,7 +262,7 @@ func (w *World) Delete(object client.Object, options ...client.DeleteOption) {
 	w.Helper()
 	w.must(client.IgnoreNotFound(w.User.Delete(w.ctx, object, options...)))
 	w.mustBe(w.await(Patience, func(s *state) string {
-		if s.isGoing(object) {
+		if object.GetUID() == "" || s.isGoing(object) {
 			return ""
 		}
 		return "the witness has not seen the deletion of " + object.GetName()
