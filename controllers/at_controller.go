@@ -95,8 +95,7 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*at.Observation, *memory, error) {
 	cached := &cnatv1alpha1.At{}
 	if err := r.Client.Get(ctx, req.NamespacedName, cached); err != nil {
-		r.memories.forget(req.NamespacedName)
-		return nil, nil, client.IgnoreNotFound(err)
+		return nil, nil, r.memories.forgetIfGone(req.NamespacedName, err)
 	}
 	now := r.Clock.Now()
 	m := r.memories.of(cached)

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -91,11 +92,15 @@ func (m *memories) of(obj client.Object) *memory {
 	return known
 }
 
-// forget drops the memory of an object that is gone.
-func (m *memories) forget(key types.NamespacedName) {
+// forgetIfGone drops the memory of an object that was not found, and returns any other error.
+func (m *memories) forgetIfGone(key types.NamespacedName, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byKey, key)
+	return nil
 }
 
 // newest is the newer of what the cache shows of an object and what our last write of its status returned.
@@ -125,14 +130,14 @@ func (m *memory) pods(ctx context.Context, live client.Reader, cached []*corev1.
 		if now.Sub(created.at) >= unseenFor {
 			pod := &corev1.Pod{}
 			err := live.Get(ctx, client.ObjectKeyFromObject(created.pod), pod)
-			if apierrors.IsNotFound(err) || err == nil && pod.UID != uid {
+			if client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("looking up Pod %s: %w", created.pod.Name, err)
+			}
+			if owner := metav1.GetControllerOfNoCopy(pod); err != nil || pod.UID != uid || owner == nil || owner.UID != m.uid {
 				delete(m.created, uid)
 				continue
 			}
-			if err != nil {
-				return nil, fmt.Errorf("looking up Pod %s: %w", created.pod.Name, err)
-			}
-			created = unseen{pod: pod, at: now}
+			created = unseen{pod: trim(pod), at: now}
 			m.created[uid] = created
 		}
 		living.Insert(uid)

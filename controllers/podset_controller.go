@@ -81,8 +81,7 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*podset.Observation, *memory, error) {
 	set := &appv1alpha1.PodSet{}
 	if err := r.Client.Get(ctx, req.NamespacedName, set); err != nil {
-		r.memories.forget(req.NamespacedName)
-		return nil, nil, client.IgnoreNotFound(err)
+		return nil, nil, r.memories.forgetIfGone(req.NamespacedName, err)
 	}
 	now := r.Clock.Now()
 	m := r.memories.of(set)
@@ -136,6 +135,7 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 	switch err := outcome.CreateError; {
 	case errors.As(err, &taken):
 		m.taken.Insert(taken.name)
+		outcome.CreateError, outcome.RetryAt = nil, o.Now // The next name is tried; nobody needs to know.
 	case isRefusal(err):
 		m.refuse(err, o.Set.Generation, o.Now)
 		outcome.RetryAt = m.refusal.until
@@ -161,7 +161,7 @@ func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod
 func (r *PodSetReconciler) report(ctx context.Context, o podset.Observation, plan podset.Plan, outcome podset.Outcome, m *memory) (ctrl.Result, error) {
 	changed := o.Set.DeepCopy()
 	changed.Status = podset.Status(o, outcome)
-	err := errors.Join(retryable(outcome.CreateError), retryable(outcome.DeleteError))
+	err := errors.Join(retryable(outcome.CreateError), outcome.DeleteError)
 	if statusErr := writeStatus(ctx, r.Client, m, o.Set, changed); statusErr != nil {
 		return ctrl.Result{}, errors.Join(err, statusErr)
 	}

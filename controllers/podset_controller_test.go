@@ -11,6 +11,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -239,6 +240,62 @@ func denyPods(t *testing.T, namespace string) {
 	})
 }
 
+func TestPodSetReportsARefusedDeletionAndGoesOnWhenItIsAllowed(t *testing.T) {
+	namespace := newNamespace(t)
+	set := podSet(namespace, "shop", 2)
+	create(t, set)
+	expectPods(t, set, 2)
+	protect := protectPods(t, namespace)
+	change(t, set, func(set *appv1alpha1.PodSet) { set.Spec.Replicas = ptr.To[int32](1) })
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		degraded := meta.FindStatusCondition(refresh(g, ctx, set).Status.Conditions, appv1alpha1.ConditionDegraded)
+		g.Expect(degraded).NotTo(BeNil())
+		g.Expect(degraded.Reason).To(Equal(appv1alpha1.ReasonFailedDelete))
+		g.Expect(degraded.Message).To(ContainSubstring("these pods stay"))
+	}).WithTimeout(patience).Should(Succeed())
+	for _, obj := range protect {
+		if err := admin.Delete(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectPods(t, set, 1)
+}
+
+// protectPods makes an admission policy that refuses to delete the pods of a namespace, and waits until it is in force.
+func protectPods(t *testing.T, namespace string) []client.Object {
+	t.Helper()
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Delete},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: "these pods stay"}},
+		},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        policy.Name,
+			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
+			}},
+		},
+	}
+	create(t, policy, binding)
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		pod := podsIn(ctx, g, namespace)[0]
+		g.Expect(admin.Delete(ctx, &pod, client.DryRunAll)).To(MatchError(ContainSubstring("these pods stay")))
+	}).WithTimeout(patience).Should(Succeed())
+	return []client.Object{binding, policy}
+}
+
 func TestPodSetReplacesFinishedPods(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 2)
 	create(t, set)
@@ -371,8 +428,8 @@ func TestAtRestNothingIsWritten(t *testing.T) {
 			g.Expect(refresh(g, ctx, set).Status.ReadyReplicas).To(Equal(int32(2)))
 		}
 	}).WithTimeout(patience).Should(Succeed())
-	g.Eventually(func() int { return used.writesIn(namespace) }).WithTimeout(patience).ShouldNot(BeZero())
+	g.Eventually(func() int { return used.writesIn(namespace, "") }).WithTimeout(patience).ShouldNot(BeZero())
 
-	before := used.writesIn(namespace)
-	g.Consistently(func() int { return used.writesIn(namespace) }).WithTimeout(quiet).Should(Equal(before))
+	before := used.writesIn(namespace, "")
+	g.Consistently(func() int { return used.writesIn(namespace, "") }).WithTimeout(quiet).Should(Equal(before))
 }

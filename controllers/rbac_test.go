@@ -18,16 +18,19 @@ import (
 type verbsUsed struct {
 	mu     sync.Mutex
 	verbs  sets.Set[string]
-	writes []string // the paths
+	writes []write
 }
 
-// writesIn counts the writes in a namespace.
-func (v *verbsUsed) writesIn(namespace string) int {
+// write is a request that changes something.
+type write struct{ verb, path string }
+
+// writesIn counts the writes in a namespace: those of a verb such as "create /pods", or all for "".
+func (v *verbsUsed) writesIn(namespace, verb string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := 0
-	for _, path := range v.writes {
-		if strings.Contains(path, "/namespaces/"+namespace+"/") {
+	for _, w := range v.writes {
+		if strings.Contains(w.path, "/namespaces/"+namespace+"/") && (verb == "" || w.verb == verb) {
 			n++
 		}
 	}
@@ -46,7 +49,7 @@ func (v *verbsUsed) record(config *rest.Config) *rest.Config {
 				}
 				v.verbs.Insert(verb)
 				if req.Method != http.MethodGet {
-					v.writes = append(v.writes, req.URL.Path)
+					v.writes = append(v.writes, write{verb: verb, path: req.URL.Path})
 				}
 				v.mu.Unlock()
 			}

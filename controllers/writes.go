@@ -43,7 +43,8 @@ func isRefusal(err error) bool {
 	}
 }
 
-// retryable drops refusals from what Reconcile returns: they are in the status and are tried again with their own back-off.
+// retryable drops refused creates from what Reconcile returns: they are in the status, and are tried again with their own
+// back-off.
 func retryable(err error) error {
 	if isRefusal(err) {
 		return nil

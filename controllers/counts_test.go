@@ -1,0 +1,208 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// What the operator may ask of the API server. Writes are counted, not timed, so these bounds hold on any machine.
+const (
+	countedSets, podsPerSet = 20, 10
+	countedPods             = countedSets * podsPerSet
+	countedAts              = 50
+)
+
+const (
+	podSetStatus = "patch app.example.com/podsets/status"
+	atStatus     = "patch cnat.d2iq.com/ats/status"
+	newPod       = "create /pods"
+	oldPod       = "delete /pods"
+	newEvent     = "create events.k8s.io/events"
+)
+
+// tally is what was counted while something was done.
+type tally struct {
+	writes     map[string]int // by verb; "" is all of them
+	reconciles int
+	elapsed    time.Duration
+}
+
+// countWhile does something in a namespace, waits until the operator is at rest there, and returns what that took.
+func countWhile(t *testing.T, namespace, controller string, do func()) tally {
+	t.Helper()
+	verbs := []string{"", podSetStatus, atStatus, newPod, oldPod, newEvent}
+	before := map[string]int{}
+	for _, verb := range verbs {
+		before[verb] = used.writesIn(namespace, verb)
+	}
+	reconciles, start := reconcilesOf(t, controller), time.Now()
+	do()
+	result := tally{writes: map[string]int{}, elapsed: time.Since(start)}
+	last := -1
+	NewWithT(t).Eventually(func() bool {
+		now := used.writesIn(namespace, "")
+		rest := now == last
+		last = now
+		return rest
+	}).WithTimeout(patience).WithPolling(quiet).Should(BeTrue(), "the operator never comes to rest")
+	for _, verb := range verbs {
+		result.writes[verb] = used.writesIn(namespace, verb) - before[verb]
+	}
+	result.reconciles = reconcilesOf(t, controller) - reconciles
+	t.Logf("%d writes (%v), %d reconciles in %s", result.writes[""], result.writes, result.reconciles, result.elapsed)
+	return result
+}
+
+// reconcilesOf is how often a controller was called.
+func reconcilesOf(t *testing.T, controller string) int {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n float64
+	for _, family := range families {
+		if family.GetName() != "controller_runtime_reconcile_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "controller" && label.GetValue() == controller {
+					n += metric.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return int(n)
+}
+
+func atMost(t *testing.T, what string, got int, limit float64) {
+	t.Helper()
+	if float64(got) > limit {
+		t.Errorf("%s: %d, more than %g", what, got, math.Floor(limit))
+	}
+}
+
+// everySet waits until all PodSets of a namespace fulfil a condition.
+func everySet(t *testing.T, namespace string, holds func(*appv1alpha1.PodSet) bool) {
+	t.Helper()
+	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		list := &appv1alpha1.PodSetList{}
+		g.Expect(admin.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+		for i := range list.Items {
+			g.Expect(list.Items[i].Status.ObservedGeneration).To(Equal(list.Items[i].Generation))
+			g.Expect(holds(&list.Items[i])).To(BeTrue())
+		}
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+func TestPodSetsWriteNoMoreThanTheyMust(t *testing.T) {
+	namespace := newNamespace(t)
+	var sets []*appv1alpha1.PodSet
+
+	created := countWhile(t, namespace, "podset", func() {
+		for i := range countedSets {
+			sets = append(sets, podSet(namespace, fmt.Sprintf("set-%d", i), podsPerSet))
+		}
+		for _, set := range sets {
+			create(t, set)
+		}
+		everySet(t, namespace, func(set *appv1alpha1.PodSet) bool { return set.Status.Replicas == podsPerSet })
+	})
+	if got := created.writes[newPod]; got != countedPods {
+		t.Errorf("creates of pods: %d, want %d", got, countedPods)
+	}
+	atMost(t, "writes to create pods", created.writes[""], 1.3*countedPods)
+
+	ready := countWhile(t, namespace, "podset", func() {
+		for _, pod := range podsIn(t.Context(), NewWithT(t), namespace) {
+			setPhase(t, &pod, corev1.PodRunning)
+		}
+		everySet(t, namespace, func(set *appv1alpha1.PodSet) bool { return set.Status.ReadyReplicas == podsPerSet })
+	})
+	atMost(t, "writes while pods become ready", ready.writes[""], countedSets*(2+4*ready.elapsed.Seconds()))
+	atMost(t, "reconciles until all pods are ready", created.reconciles+ready.reconciles, 0.5*countedPods)
+
+	scaled := countWhile(t, namespace, "podset", func() {
+		for _, set := range sets {
+			change(t, set, func(set *appv1alpha1.PodSet) { *set.Spec.Replicas = podsPerSet - 3 })
+		}
+		everySet(t, namespace, func(set *appv1alpha1.PodSet) bool {
+			return set.Status.Replicas == podsPerSet-3 && set.Status.TerminatingReplicas == 0
+		})
+	})
+	if got := scaled.writes[oldPod]; got != 3*countedSets {
+		t.Errorf("deletes of pods: %d, want %d", got, 3*countedSets)
+	}
+	atMost(t, "writes to scale down", scaled.writes[""], countedSets*(3+2+1)) // and an event
+
+	if rest := countWhile(t, namespace, "podset", func() {}); rest.writes[""] != 0 || rest.reconciles != 0 {
+		t.Errorf("at rest: %d writes, %d reconciles, want none", rest.writes[""], rest.reconciles)
+	}
+
+	deleted := countWhile(t, namespace, "podset", func() {
+		if err := admin.DeleteAllOf(t.Context(), &appv1alpha1.PodSet{}, client.InNamespace(namespace)); err != nil {
+			t.Fatal(err)
+		}
+		// The garbage collector's part.
+		if err := admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace), client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if deleted.writes[""] != 0 {
+		t.Errorf("writes to delete PodSets: %d, want none", deleted.writes[""])
+	}
+}
+
+func TestAtsWriteNoMoreThanTheyMust(t *testing.T) {
+	for title, tc := range map[string]struct {
+		delay          time.Duration
+		writes, events int
+	}{
+		"due when they are created": {delay: -time.Hour, writes: 3, events: 2},
+		// The fourth write and the third event say that it waits.
+		"due later": {delay: 10 * time.Second, writes: 4, events: 3},
+	} {
+		t.Run(title, func(t *testing.T) {
+			namespace := newNamespace(t)
+			run := countWhile(t, namespace, "at", func() {
+				schedule := time.Now().Add(tc.delay).UTC().Format(time.RFC3339)
+				for i := range countedAts {
+					create(t, newAt(namespace, fmt.Sprintf("at-%d", i), schedule, "true"))
+				}
+				g := NewWithT(t)
+				g.Eventually(func() []corev1.Pod { return podsIn(t.Context(), g, namespace) }).WithTimeout(patience).Should(HaveLen(countedAts))
+				for _, pod := range podsIn(t.Context(), g, namespace) {
+					exit(t, &pod, 0, "")
+				}
+				for i := range countedAts {
+					at := &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("at-%d", i)}}
+					expectPhase(t, at, cnatv1alpha1.PhaseDone)
+				}
+			})
+			if got := run.writes[newPod]; got != countedAts {
+				t.Errorf("creates of pods: %d, want %d", got, countedAts)
+			}
+			atMost(t, "writes without events", run.writes[""]-run.writes[newEvent], float64(tc.writes*countedAts))
+			atMost(t, "events", run.writes[newEvent], float64(tc.events*countedAts))
+			if rest := countWhile(t, namespace, "at", func() {}); rest.writes[""] != 0 || rest.reconciles != 0 {
+				t.Errorf("at rest: %d writes, %d reconciles, want none", rest.writes[""], rest.reconciles)
+			}
+		})
+	}
+}
