@@ -192,7 +192,7 @@ func (r *AtReconciler) report(ctx context.Context, o at.Observation, plan at.Pla
 	changed := o.At.DeepCopy()
 	changed.Status = report.Status
 	if err := writeStatus(ctx, r.Client, m, o.At, changed); err != nil {
-		return ctrl.Result{}, err
+		return wake(err, o.Now)
 	}
 	if o.At.Status.Phase != cnatv1alpha1.PhaseDone && report.Status.Phase == cnatv1alpha1.PhaseDone {
 		atRuns.WithLabelValues(string(report.Status.Result), report.Status.Reason).Inc()

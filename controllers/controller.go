@@ -8,6 +8,7 @@ package controllers
 import (
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,7 +20,7 @@ const (
 	// An error is retried after 20 ms, doubling to 5 s, so that an outage of the API server is over for everybody a few
 	// seconds after it is over.
 	minErrorBackoff, maxErrorBackoff = 20 * time.Millisecond, 5 * time.Second
-	// staleRetry is when a cache that was older than this process is looked at again.
+	// staleRetry is when a cache that was older than what the API server has is looked at again.
 	staleRetry = 200 * time.Millisecond
 )
 
@@ -32,9 +33,12 @@ func controllerOptions(concurrency int) controller.Options {
 	}
 }
 
-// wake asks for the next look at the earliest of some times, of which zero ones do not count; an error has its own
-// back-off and needs none.
+// wake asks for the next look at the earliest of some times, of which zero ones do not count. An error has its own
+// back-off and needs none. A conflict is no error: it says that the cache was behind.
 func wake(err error, now time.Time, times ...time.Time) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -163,7 +163,7 @@ func (r *PodSetReconciler) report(ctx context.Context, o podset.Observation, pla
 	changed.Status = podset.Status(o, outcome)
 	err := errors.Join(retryable(outcome.CreateError), outcome.DeleteError)
 	if statusErr := writeStatus(ctx, r.Client, m, o.Set, changed); statusErr != nil {
-		return ctrl.Result{}, errors.Join(err, statusErr)
+		return wake(errors.Join(err, statusErr), o.Now)
 	}
 	send(r.Recorder, o.Set, podset.Events(outcome))
 	return wake(err, o.Now, plan.WakeAt, outcome.RetryAt, m.checkUnseenAt())

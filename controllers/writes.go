@@ -5,7 +5,6 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -122,34 +120,18 @@ func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) (*corev1.Pod, error)) (
 }
 
 // writeStatus writes the status of changed if it differs from that of base, and remembers the result until the cache
-// shows it. The patch names the UID, so it never lands on an object that was made again under the same name.
+// shows it. An object that has changed since base was read is left alone, and the error is a conflict: a status that was
+// computed from an old state could hide the record of a run, or land on an object that was made again under the name.
 func writeStatus(ctx context.Context, c client.Client, m *memory, base, changed client.Object) error {
 	if equality.Semantic.DeepEqual(base, changed) {
 		return nil
 	}
-	patch, err := statusPatch(base, changed)
-	if err != nil {
-		return fmt.Errorf("encoding the status: %w", err)
-	}
+	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 	if err := c.Status().Patch(ctx, changed, patch); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("writing the status: %w", err))
 	}
 	m.written = changed
 	return nil
-}
-
-func statusPatch(base, changed client.Object) (client.Patch, error) {
-	data, err := client.MergeFrom(base).Data(changed)
-	if err != nil {
-		return nil, err
-	}
-	var body map[string]any
-	if err := json.Unmarshal(data, &body); err != nil {
-		return nil, err
-	}
-	body["metadata"] = map[string]any{"uid": base.GetUID()}
-	data, err = json.Marshal(body)
-	return client.RawPatch(types.MergePatchType, data), err
 }
 
 // send sends events about obj.
