@@ -15,6 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/podset"
@@ -51,9 +53,11 @@ type PodSetReconciler struct {
 // SetupWithManager registers the controller with mgr. The cache of mgr must have the index of IndexPods.
 func (r *PodSetReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.freshness = freshness{live: r.Live, list: podSetListKind}
+	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &appv1alpha1.PodSet{}, handler.OnlyControllerOwner())
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&appv1alpha1.PodSet{}).
-		Owns(&corev1.Pod{}, builder.WithPredicates(podChanged())).
+		For(&appv1alpha1.PodSet{}, builder.WithPredicates(predicate.Not(statusWritten))).
+		Watches(&appv1alpha1.PodSet{}, batched{&handler.EnqueueRequestForObject{}, always}, builder.WithPredicates(statusWritten)).
+		Watches(&corev1.Pod{}, batched{owner, podCanWait}, builder.WithPredicates(podChanged())).
 		Named("podset").
 		WithOptions(controllerOptions(r.Concurrency)).
 		Complete(r)

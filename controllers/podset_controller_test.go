@@ -428,8 +428,8 @@ func TestAtRestNothingIsWritten(t *testing.T) {
 			g.Expect(refresh(g, ctx, set).Status.ReadyReplicas).To(Equal(int32(2)))
 		}
 	}).WithTimeout(patience).Should(Succeed())
-	g.Eventually(func() int { return used.writesIn(namespace, "") }).WithTimeout(patience).ShouldNot(BeZero())
+	g.Eventually(func() int { return used.writesIn(namespace) }).WithTimeout(patience).ShouldNot(BeZero())
 
-	before := used.writesIn(namespace, "")
-	g.Consistently(func() int { return used.writesIn(namespace, "") }).WithTimeout(quiet).Should(Equal(before))
+	before := used.writesIn(namespace)
+	g.Consistently(func() int { return used.writesIn(namespace) }).WithTimeout(quiet).Should(Equal(before))
 }

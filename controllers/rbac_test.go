@@ -24,13 +24,13 @@ type verbsUsed struct {
 // write is a request that changes something.
 type write struct{ verb, path string }
 
-// writesIn counts the writes in a namespace: those of a verb such as "create /pods", or all for "".
-func (v *verbsUsed) writesIn(namespace, verb string) int {
+// writesIn counts the writes in a namespace: those of some verbs, such as "create /pods", or all.
+func (v *verbsUsed) writesIn(namespace string, verbs ...string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := 0
 	for _, w := range v.writes {
-		if strings.Contains(w.path, "/namespaces/"+namespace+"/") && (verb == "" || w.verb == verb) {
+		if strings.Contains(w.path, "/namespaces/"+namespace+"/") && (len(verbs) == 0 || slices.Contains(verbs, w.verb)) {
 			n++
 		}
 	}
