@@ -69,7 +69,7 @@ fmt: bin/golangci-lint ## Format the Go code.
 
 .PHONY: build
 build: ## Build bin/manager.
-	@hack/build.sh bin/manager . . -trimpath -ldflags '$(LDFLAGS)'
+	@hack/build.sh bin/manager . . -ldflags '$(LDFLAGS)'
 
 .PHONY: run
 run: ## Run the manager here, against the current kubeconfig; honours WATCH_NAMESPACE.
