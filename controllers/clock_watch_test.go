@@ -39,18 +39,22 @@ func TestClockWatch(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			ticks := clocktesting.NewFakeClock(time.Now())
-			wall, monotonic := time.Now(), time.Duration(0)
 			watch := newClockWatch(ticks, reader)
-			read := make(chan struct{}, 8)
-			watch.wall = func() time.Time { read <- struct{}{}; return wall }
-			watch.monotonic = func() time.Duration { return monotonic }
+			start, read := time.Now(), make(chan struct{}, 8)
+			walls, monotonics := []time.Duration{0, tc.wall}, []time.Duration{0, tc.monotonic}
+			next := func(times *[]time.Duration) time.Duration {
+				now := (*times)[0]
+				*times = (*times)[1:]
+				return now
+			}
+			watch.wall = func() time.Time { return start.Add(next(&walls)) }
+			watch.monotonic = func() time.Duration { read <- struct{}{}; return next(&monotonics) }
 
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			stopped := make(chan error, 1)
 			go func() { stopped <- watch.Start(ctx) }()
 			<-read // The clocks were read for the first time, so the ticker exists.
-			wall, monotonic = wall.Add(tc.wall), monotonic+tc.monotonic
 			ticks.Step(clockInterval)
 			<-read
 
