@@ -189,6 +189,7 @@ func (r *AtReconciler) report(ctx context.Context, o at.Observation, plan at.Pla
 		return ctrl.Result{}, nil
 	}
 	report := at.MakeReport(o, outcome)
+	m.noteRun(o.Pods, report.Status.PodUID)
 	changed := o.At.DeepCopy()
 	changed.Status = report.Status
 	if err := writeStatus(ctx, r.Client, m, o.At, changed); err != nil {

@@ -39,7 +39,7 @@ type memory struct {
 	taken sets.Set[string]
 	// holder is the pod that was met under the name that an At's next pod must have; nil: none.
 	holder *corev1.Pod
-	// run is the pod that was created for an At and is not in its status yet: the only witness of the run.
+	// run is the pod of an At that is not in its status yet, as far as this process knows: the only witness of the run.
 	run *corev1.Pod
 	// fresh is set once the caches were seen to be at least as new as this process.
 	fresh bool
@@ -177,6 +177,16 @@ func (m *memory) refusalOf(generation int64) *refusal {
 func (m *memory) accept() {
 	m.refusal, m.refusals = refusal{}, backoff{}
 	m.taken.Clear()
+}
+
+// noteRun remembers the pod that is about to be recorded, whoever made it: the answer to the record may be lost, the
+// cache may show the record late, and the pod may be gone by then.
+func (m *memory) noteRun(pods []*corev1.Pod, about types.UID) {
+	for _, pod := range pods {
+		if pod.UID == about {
+			m.run = pod
+		}
+	}
 }
 
 // withRun adds the pod of a run to the pods until recorded, the UID in the status, is its own, even if it is gone by then.

@@ -43,7 +43,7 @@ type Cluster struct {
 }
 
 // StartCluster starts a cluster from the binaries in KUBEBUILDER_ASSETS, with the CRDs of a directory.
-func StartCluster(crds string) (*Cluster, error) {
+func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster, error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it names the directory of etcd, kube-apiserver and kube-controller-manager; `make test-faults` sets it")
@@ -51,6 +51,9 @@ func StartCluster(crds string) (*Cluster, error) {
 	c := &Cluster{Scheme: runtime.NewScheme(), Environment: &envtest.Environment{
 		CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
 	}}
+	for _, option := range options {
+		option(c.Environment)
+	}
 	utilruntime.Must(clientgoscheme.AddToScheme(c.Scheme))
 	utilruntime.Must(appv1alpha1.AddToScheme(c.Scheme))
 	utilruntime.Must(cnatv1alpha1.AddToScheme(c.Scheme))

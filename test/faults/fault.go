@@ -159,3 +159,11 @@ func answer(req *http.Request, code int, reason metav1.StatusReason, message str
 		ContentLength: int64(len(body)),
 	}
 }
+
+// Rewrite changes what a call sends: a defect that the operator does not know of.
+func Rewrite(change func([]byte) []byte) Fault {
+	return func(c *Call, send func() (*http.Response, error)) (*http.Response, error) {
+		c.Body = change(c.Body)
+		return send()
+	}
+}

@@ -45,10 +45,18 @@ type judge struct {
 	windows  map[types.UID]*window
 	phases   map[types.UID]cnatv1alpha1.Phase
 	runs     map[types.UID]map[types.UID]bool // At -> its pods
+	owners   map[types.UID]bool               // all that ever were
+	edits    map[types.UID]edit               // the last new schedule of an At
 	verdict  []Violation
 	checked  map[string]bool
 	reported map[string]bool
 	now      event
+}
+
+// edit is a change of a schedule.
+type edit struct {
+	before *cnatv1alpha1.At
+	seen   time.Time
 }
 
 func newJudge(full bool, writes []Write, incarnations []*Incarnation) *judge {
@@ -56,7 +64,7 @@ func newJudge(full bool, writes []Write, incarnations []*Incarnation) *judge {
 		state: newState(), full: full, writes: writes, started: map[int]time.Time{},
 		byUID: map[types.UID]Write{}, deletes: map[types.UID]bool{}, ours: map[string]bool{}, deleted: map[types.UID]time.Time{},
 		windows: map[types.UID]*window{}, phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{},
-		checked: map[string]bool{}, reported: map[string]bool{},
+		owners: map[types.UID]bool{}, edits: map[types.UID]edit{}, checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, i := range incarnations {
 		j.started[i.Number] = i.Started
@@ -88,6 +96,11 @@ func (j *judge) check(invariant string, holds bool, subject, format string, args
 }
 
 func (j *judge) replay(events []event) {
+	for _, e := range events {
+		if _, isPod := e.object.(*corev1.Pod); !isPod {
+			j.owners[e.object.GetUID()] = true
+		}
+	}
 	for _, e := range events {
 		j.now = e
 		uid := e.object.GetUID()
@@ -130,17 +143,17 @@ func (j *judge) noteDeletion(uid types.UID) {
 func (j *judge) born(pod *corev1.Pod) {
 	write, byOperator := j.byUID[pod.UID]
 	owner := controller(pod)
-	set, ofSet := j.state.sets[owner]
+	_, ofSet := j.state.sets[owner]
 	at, ofAt := j.state.ats[owner]
 	if !byOperator {
 		return
 	}
-	j.check("P1", (ofSet || ofAt) && len(pod.OwnerReferences) == 1, "pod "+pod.Name, "made with owners %v", pod.OwnerReferences)
+	// The owner may have been seen late, after a restart of the API server.
+	j.check("P1", j.owners[owner] && len(pod.OwnerReferences) == 1, "pod "+pod.Name, "made with owners %v", pod.OwnerReferences)
 	if deleted, ok := j.deleted[owner]; ofSet || ofAt {
 		late := ok && (write.Sent.After(deleted.Add(inFlight)) || j.started[write.Incarnation].After(deleted))
 		j.check("P5", !late, "pod "+pod.Name, "made %v after the deletion of its owner", write.Sent.Sub(deleted))
 	}
-	_ = set
 	if ofAt {
 		j.run(at, pod, write)
 	}

@@ -20,8 +20,15 @@ import (
 
 var phases = []cnatv1alpha1.Phase{"", cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone}
 
+// lateEdit is how shortly before a run an edit may come and still be overtaken by it: the run and the edit are on their
+// way at the same time.
+const lateEdit = 500 * time.Millisecond
+
 // at judges a change of an At: A4. The operator's phases only move forward; what users write is none of its doing.
-func (j *judge) at(_, at *cnatv1alpha1.At) {
+func (j *judge) at(before, at *cnatv1alpha1.At) {
+	if before != nil && before.Spec.Schedule != at.Spec.Schedule {
+		j.edits[at.UID] = edit{before, j.now.seen}
+	}
 	if !j.ours[at.ResourceVersion] {
 		return
 	}
@@ -53,6 +60,11 @@ func (j *judge) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	j.check("A1", len(j.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were made, %d are allowed", len(j.runs[at.UID]), allowed)
 	j.check("A1", !again, "At "+at.Name, "pod %s was made a second time", pod.Name)
 	if due, ok := Due(at); ok {
+		if e, ok := j.edits[at.UID]; ok && write.Sent.Before(e.seen.Add(lateEdit)) {
+			if earlier, _ := Due(e.before); earlier.Before(due) {
+				due = earlier
+			}
+		}
 		j.check("A2", !write.Clock.Before(due), "At "+at.Name, "ran %v too early", due.Sub(write.Clock))
 	}
 }

@@ -147,6 +147,22 @@ func (w *World) AwaitPods(n int) bool {
 	}) == ""
 }
 
+// AwaitTotal waits until n pods exist, in any phase, and returns whether that came.
+func (w *World) AwaitTotal(n int) bool {
+	return w.await(Patience, func(s *state) string {
+		total := 0
+		for uid := range s.pods {
+			if !s.gone[uid] {
+				total++
+			}
+		}
+		if total == n {
+			return ""
+		}
+		return fmt.Sprintf("%d pods", total)
+	}) == ""
+}
+
 // AwaitSet waits until a PodSet is as wanted and judges an invariant by it.
 func (w *World) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) bool) {
 	w.Helper()

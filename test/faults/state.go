@@ -67,8 +67,30 @@ func (s *state) apply(e event) {
 	}
 }
 
-// isGoing tells whether the deletion of an object has begun.
-func (s *state) isGoing(object client.Object) bool { return s.deleting[object.GetUID()] }
+// ofKind returns the objects of a list's kind that are not gone.
+func (s *state) ofKind(kind client.ObjectList) []client.Object {
+	var objects []client.Object
+	add := func(object client.Object) {
+		if !s.gone[object.GetUID()] {
+			objects = append(objects, object)
+		}
+	}
+	switch kind.(type) {
+	case *appv1alpha1.PodSetList:
+		for _, set := range s.sets {
+			add(set)
+		}
+	case *cnatv1alpha1.AtList:
+		for _, at := range s.ats {
+			add(at)
+		}
+	case *corev1.PodList:
+		for _, pod := range s.pods {
+			add(pod)
+		}
+	}
+	return objects
+}
 
 // controller returns the UID of a pod's controller, "" when it has none.
 func controller(pod *corev1.Pod) types.UID {

@@ -4,6 +4,7 @@
 package faults
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,6 +104,9 @@ func (w *Wire) roundTrip(next http.RoundTripper, req *http.Request) (*http.Respo
 		req = req.WithContext(context.WithoutCancel(req.Context()))
 	}
 	send := func() (*http.Response, error) {
+		if req.Body != nil { // A fault may have changed it.
+			req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(call.Body)), int64(len(call.Body))
+		}
 		resp, err := next.RoundTrip(req)
 		if err == nil && Writes(call) {
 			record.Code = resp.StatusCode

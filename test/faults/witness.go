@@ -13,7 +13,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,25 +49,83 @@ func startWitness(ctx context.Context, c client.WithWatch, namespace string, pod
 	w := &Witness{state: newState(), next: make(chan struct{})}
 	ctx, w.stop = context.WithCancel(ctx)
 	for _, list := range []client.ObjectList{&appv1alpha1.PodSetList{}, &cnatv1alpha1.AtList{}, &corev1.PodList{}} {
-		if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			w.stop()
-			return nil, err
-		}
-		watcher, err := toolswatch.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), listWatch{c, list, namespace})
+		source := listWatch{c, list, namespace}
+		watcher, err := w.watch(ctx, source)
 		if err != nil {
 			w.stop()
 			return nil, err
 		}
 		w.done.Go(func() {
-			for e := range watcher.ResultChan() {
-				w.add(e)
-				if p, ok := e.Object.(*corev1.Pod); ok && pod != nil {
-					pod(e.Type, p)
+			for watcher != nil {
+				for e := range watcher.ResultChan() {
+					if e.Type == watch.Error {
+						continue // A restarted API server has no history; what is missing comes from a list.
+					}
+					w.add(e)
+					if p, ok := e.Object.(*corev1.Pod); ok && pod != nil {
+						pod(e.Type, p)
+					}
 				}
+				watcher = w.watchAgain(ctx, source)
 			}
 		})
 	}
 	return w, nil
+}
+
+// watch lists, notes what is new or gone since the last list, and watches from there.
+func (w *Witness) watch(ctx context.Context, source listWatch) (watch.Interface, error) {
+	list := source.list.DeepCopyObject().(client.ObjectList)
+	if err := source.client.List(ctx, list, client.InNamespace(source.namespace)); err != nil {
+		return nil, err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, err
+	}
+	there := map[types.UID]bool{}
+	for _, item := range items {
+		object := item.(client.Object)
+		there[object.GetUID()] = true
+		if w.knows(object) {
+			continue
+		}
+		w.add(watch.Event{Type: watch.Modified, Object: item})
+	}
+	w.forget(source.list, there, list.GetResourceVersion())
+	return toolswatch.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), source)
+}
+
+// watchAgain watches again as soon as the API server serves the kind; nil: the world has ended.
+func (w *Witness) watchAgain(ctx context.Context, source listWatch) watch.Interface {
+	var watcher watch.Interface
+	_ = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var err error
+		watcher, err = w.watch(ctx, source)
+		return err == nil, nil
+	})
+	return watcher
+}
+
+// knows tells whether the witness has seen an object in this version.
+func (w *Witness) knows(object client.Object) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strconv.FormatUint(w.state.version[object.GetUID()], 10) == object.GetResourceVersion()
+}
+
+// forget notes the objects of a kind that are gone without an event.
+func (w *Witness) forget(kind client.ObjectList, there map[types.UID]bool, version string) {
+	w.mu.Lock()
+	known := w.state.ofKind(kind)
+	w.mu.Unlock()
+	for _, object := range known {
+		if !there[object.GetUID()] {
+			object = object.DeepCopyObject().(client.Object)
+			object.SetResourceVersion(version)
+			w.add(watch.Event{Type: watch.Deleted, Object: object})
+		}
+	}
 }
 
 // listWatch makes a watch of a client; the retries are the RetryWatcher's.

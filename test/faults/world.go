@@ -82,7 +82,7 @@ func NewWorld(t testing.TB, cluster *Cluster, fault string, operator Controllers
 		_ = cluster.Admin.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}})
 	})
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "world-"}}
-	w.must(cluster.Admin.Create(w.ctx, namespace))
+	w.Must(cluster.Admin.Create(w.ctx, namespace))
 	w.Namespace = namespace.Name
 	var err error
 	w.Witness, err = startWitness(w.ctx, cluster.Admin, w.Namespace, func(kind watch.EventType, pod *corev1.Pod) {
@@ -90,11 +90,12 @@ func NewWorld(t testing.TB, cluster *Cluster, fault string, operator Controllers
 			k.see(w.ctx, kind, pod)
 		}
 	})
-	w.must(err)
+	w.Must(err)
 	return w
 }
 
-func (w *World) must(err error) {
+// Must ends the test when an error is not nil.
+func (w *World) Must(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -116,7 +117,7 @@ func (w *World) Context() context.Context { return w.ctx }
 func (w *World) Start(prepare ...func(*Wire)) *Incarnation {
 	w.Helper()
 	i, err := w.start(prepare...)
-	w.must(err)
+	w.Must(err)
 	return i
 }
 
@@ -216,7 +217,7 @@ func (w *World) Create(objects ...client.Object) {
 	w.Helper()
 	for _, object := range objects {
 		object.SetNamespace(w.Namespace)
-		w.must(w.User.Create(w.ctx, object))
+		w.Must(w.User.Create(w.ctx, object))
 		w.sees(object)
 	}
 }
@@ -224,49 +225,61 @@ func (w *World) Create(objects ...client.Object) {
 // sees waits until the witness knows what the user has just done, so that nobody takes the rest before for the rest after.
 func (w *World) sees(object client.Object) {
 	w.Helper()
-	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
-	w.must(err)
-	switch object.(type) {
-	case *appv1alpha1.PodSet, *cnatv1alpha1.At, *corev1.Pod:
-		w.mustBe(w.await(Patience, func(s *state) string {
-			if s.version[object.GetUID()] >= version {
-				return ""
-			}
-			return "the witness has not seen " + object.GetName()
-		}))
+	if !watched(object) {
+		return
 	}
+	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	w.Must(err)
+	w.mustBe(w.await(Patience, func(s *state) string {
+		if s.version[object.GetUID()] >= version {
+			return ""
+		}
+		return "the witness has not seen " + object.GetName()
+	}))
 }
 
 // Edit changes an object, of which a fresh copy is read first.
 func Edit[T client.Object](w *World, object T, edit func(T)) {
 	w.Helper()
-	w.must(w.User.Get(w.ctx, client.ObjectKeyFromObject(object), object))
+	w.Must(w.User.Get(w.ctx, client.ObjectKeyFromObject(object), object))
 	base := object.DeepCopyObject().(client.Object)
 	edit(object)
-	w.must(w.User.Patch(w.ctx, object, client.MergeFrom(base)))
+	w.Must(w.User.Patch(w.ctx, object, client.MergeFrom(base)))
 	w.sees(object)
 }
 
 // EditStatus changes the status of an object, of which a fresh copy is read first.
 func EditStatus[T client.Object](w *World, object T, edit func(T)) {
 	w.Helper()
-	w.must(w.User.Get(w.ctx, client.ObjectKeyFromObject(object), object))
+	w.Must(w.User.Get(w.ctx, client.ObjectKeyFromObject(object), object))
 	base := object.DeepCopyObject().(client.Object)
 	edit(object)
-	w.must(w.User.Status().Patch(w.ctx, object, client.MergeFrom(base)))
+	w.Must(w.User.Status().Patch(w.ctx, object, client.MergeFrom(base)))
 	w.sees(object)
 }
 
 // Delete deletes an object as a user does.
 func (w *World) Delete(object client.Object, options ...client.DeleteOption) {
 	w.Helper()
-	w.must(client.IgnoreNotFound(w.User.Delete(w.ctx, object, options...)))
+	w.Must(client.IgnoreNotFound(w.User.Delete(w.ctx, object, options...)))
+	if !watched(object) || object.GetUID() == "" {
+		return
+	}
 	w.mustBe(w.await(Patience, func(s *state) string {
-		if object.GetUID() == "" || s.isGoing(object) {
+		if s.deleting[object.GetUID()] {
 			return ""
 		}
 		return "the witness has not seen the deletion of " + object.GetName()
 	}))
+}
+
+// watched tells whether the witness watches objects like this one.
+func watched(object client.Object) bool {
+	switch object.(type) {
+	case *appv1alpha1.PodSet, *cnatv1alpha1.At, *corev1.Pod:
+		return true
+	}
+	return false
 }
 
 // await waits for something that the witness sees and returns whether it came; want returns "" when it is there, else

@@ -1,0 +1,255 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/faults"
+	"github.com/redhat/podset-operator/test/faults/control"
+)
+
+// defect is a trial of an operator that is wrong, and the invariants that the judges must find broken.
+type defect struct {
+	fault    string
+	operator faults.Controllers
+	run      trial
+	breaks   []string
+}
+
+// broken is every judge's failure: on the naive operator under a fault, or on ours with a fault built in. Together they
+// break every invariant, which the test checks too: a judge that cannot fail proves nothing.
+var broken = map[string]defect{
+	"names in the order of the cache": {"F0", control.Operator, func(w *faults.World) {
+		w.Supervise()
+		w.Create(podSet("a", 10))
+		w.Rest()
+	}, []string{"P7"}},
+	"no name of its own for a pod whose create got no answer": {"F2", control.Operator, func(w *faults.World) {
+		operator := w.Supervise()
+		w.Create(podSet("b", 1))
+		w.AwaitPods(1)
+		operator.Hold("pods")
+		operator.Inject(faults.First(3, faults.Creates, faults.Lose))
+		w.Create(podSet("a", 3))
+		w.Pass(2 * time.Second)
+		operator.Release("pods")
+		w.Settle()
+		w.Costs(faults.Counts{Creates: 4})
+	}, []string{"P2", "P8"}},
+	"counts in an old cache": {"F3", control.Operator, lagging(time.Second, "pods"), []string{"P2", "P8"}},
+	"the first of the list dies": {"F16", control.Operator, func(w *faults.World) {
+		// Which five of ten come first in the list is chance: one in 252 that it is the unready ones.
+		w.RunKubelet(&faults.Kubelet{Ready: firstPods(5)})
+		w.Supervise()
+		w.Create(podSet("a", 10))
+		w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) == 10 })
+		w.Pass(2 * time.Second)
+		scale(w, "a", 5)
+		w.Settle()
+	}, []string{"P4", "P6"}},
+	"back to the birth of a set that is deleted": {"F4", control.Operator, travelDeleted, []string{"P5"}},
+	"serves a set that is being deleted":         {"F13", control.Operator, deletedButServed, []string{"P5"}},
+	"labels say whose a pod is":                  {"F14", control.Operator, foreignPods, []string{"P3", "P4"}},
+	"insists on what is refused":                 {"F8", control.Operator, naiveQuota, []string{"P9"}},
+	"a pod that is gone has never run":           {"F19", control.Operator, podDeletedLate, []string{"A1"}},
+	"any pod of that name is its own":            {"F19", control.Operator, nameTaken, []string{"A9"}},
+	"splits at spaces":                           {"F22", control.Operator, words, []string{"A8"}},
+	"knows one layout":                           {"F21", control.Operator, offsetSchedule, []string{"A3"}},
+	"retries what cannot be parsed":              {"F21", control.Operator, retriesForEver, []string{"A7"}},
+	"a phase that was set back runs again":       {"F23", control.Operator, forgedBack, []string{"A1"}},
+
+	// Ours, with a defect built in.
+	"owners with another UID": {"mutant", faults.Ours, mutantOwner, []string{"P1"}},
+	"a clock that is ahead":   {"mutant", ahead(time.Hour), tooEarly, []string{"A2"}},
+	"a phase that goes back":  {"mutant", faults.Ours, mutantPhase, []string{"A4"}},
+	"deaf to edits":           {"mutant", faults.Ours, deafToEdits, []string{"A5"}},
+	"never runs again":        {"mutant", faults.Ours, neverAgain, []string{"A6"}},
+}
+
+func TestNegativeControl(t *testing.T) {
+	t.Parallel()
+	found := map[string]map[string]bool{}
+	var mu sync.Mutex
+	t.Run("defects", func(t *testing.T) {
+		for name, d := range broken {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				w := faults.NewWorld(t, cluster, d.fault, d.operator)
+				d.run(w)
+				violated := map[string]bool{}
+				for _, v := range w.Violations() {
+					violated[v.Invariant] = true
+				}
+				for _, invariant := range d.breaks {
+					if !violated[invariant] {
+						t.Errorf("%s was not found broken; broken were %v", invariant, slices.Sorted(maps.Keys(violated)))
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				found[name] = violated
+			})
+		}
+	})
+	all := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		maps.Copy(all, found[name])
+		fmt.Printf("| %s | %s | %s | %s |\n", broken[name].fault, broken[name].operator.Name, name, strings.Join(slices.Sorted(maps.Keys(found[name])), " "))
+	}
+	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 A1 A2 A3 A4 A5 A6 A7 A8 A9") {
+		if !all[invariant] && !t.Failed() {
+			t.Errorf("nothing has broken %s", invariant)
+		}
+	}
+}
+
+func deletedButServed(w *faults.World) {
+	w.Supervise()
+	set := podSet("a", 3)
+	set.Finalizers = []string{"example.com/keep"}
+	w.Create(set)
+	w.AwaitPods(3)
+	w.Delete(set)
+	w.Pass(3 * time.Second)
+	for _, pod := range w.Pods() {
+		w.Delete(pod)
+	}
+	w.Pass(3 * time.Second)
+	faults.Edit(w, set, func(s *appv1alpha1.PodSet) { s.Finalizers = nil })
+}
+
+func naiveQuota(w *faults.World) {
+	limitPods(w, "1")
+	w.Supervise()
+	start := time.Now()
+	w.Create(podSet("a", 3))
+	w.Pass(3 * time.Second)
+	w.Refused(start, firstRefusalStep)
+}
+
+// retriesForEver is A7 for an operator that leaves an unusable spec without a word.
+func retriesForEver(w *faults.World) {
+	w.Supervise()
+	w.Create(at("a", "2020-01-30T10:02:00+01:00", "echo YAY"))
+	w.Pass(2 * time.Second)
+	w.Check("A7", len(w.Log.All()) > 0, "no condition says why nothing happens")
+}
+
+// rewrite changes the body of writes that match: a defect that the operator does not know of.
+func rewrite(match faults.Match, change func(map[string]any)) faults.Rule {
+	return faults.Each(match, faults.Rewrite(func(body []byte) []byte {
+		var object map[string]any
+		if json.Unmarshal(body, &object) != nil {
+			return body
+		}
+		change(object)
+		body, _ = json.Marshal(object) // It was JSON before.
+		return body
+	}))
+}
+
+func mutantOwner(w *faults.World) {
+	w.Supervise(func(wire *faults.Wire) {
+		wire.Inject(rewrite(faults.Creates, func(pod map[string]any) {
+			pod["metadata"].(map[string]any)["ownerReferences"].([]any)[0].(map[string]any)["uid"] = "11111111-2222-3333-4444-555555555555"
+		}))
+	})
+	w.Create(podSet("a", 1))
+	w.Pass(2 * time.Second)
+}
+
+// ahead is our operator with a clock that is ahead of the one that the judges read.
+func ahead(d time.Duration) faults.Controllers {
+	o := faults.Ours
+	o.Name += " with a fast clock"
+	o.Setup = func(ctx context.Context, mgr ctrl.Manager, _ clock.WithTicker) error {
+		fast := &faults.Clock{}
+		fast.Jump(d)
+		return faults.Ours.Setup(ctx, mgr, fast)
+	}
+	return o
+}
+
+func tooEarly(w *faults.World) {
+	w.Supervise()
+	w.Create(at("a", "now + 30 minutes", "echo YAY"))
+	w.AwaitPods(1)
+}
+
+func mutantPhase(w *faults.World) {
+	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	running := 0
+	w.Supervise(func(wire *faults.Wire) {
+		wire.Inject(rewrite(faults.StatusWrites, func(patch map[string]any) {
+			if running++; running > 1 {
+				patch["status"].(map[string]any)["phase"] = cnatv1alpha1.PhasePending
+			}
+		}))
+	})
+	w.Create(at("a", "now", "echo YAY"))
+	w.Pass(2 * time.Second)
+}
+
+func deafToEdits(w *faults.World) {
+	operator := w.Supervise()
+	w.Create(at("a", "now + 1 hour", "echo YAY"))
+	w.Settle()
+	operator.Hold("ats")
+	w.Must(reschedule(w, "a", "now + 1 second"))
+	w.Pass(3 * time.Second)
+	w.Check("A5", w.Counts().Creates == 1, "the edit did not count")
+}
+
+func neverAgain(w *faults.World) {
+	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	operator := w.Supervise()
+	a := at("a", "2020-01-30T10:02:00Z", "echo YAY")
+	w.Create(a)
+	w.Settle()
+	w.Delete(a)
+	w.Gone()
+	operator.Inject(faults.Each(faults.Creates, faults.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden)))
+	w.Create(&cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: a.Spec})
+	w.Pass(2 * time.Second)
+	w.Check("A6", w.Counts() == faults.Counts{Creates: 2}, "two Ats of one name made %+v", w.Counts())
+}
+
+// P10 can fail too: a reconcile that panics is counted, and a goroutine that runs is found.
+func TestPanicsAreCounted(t *testing.T) {
+	before := faults.Panics()
+	operator := faults.Controllers{Name: "panicking", Setup: func(_ context.Context, mgr ctrl.Manager, _ clock.WithTicker) error {
+		return ctrl.NewControllerManagedBy(mgr).For(&appv1alpha1.PodSet{}).Named("panicking").
+			Complete(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { panic("on purpose") }))
+	}}
+	w := faults.NewWorld(t, cluster, "mutant", operator)
+	w.Start()
+	w.Create(podSet("a", 1))
+	eventually(w, func() error {
+		if faults.Panics() == before {
+			return fmt.Errorf("no panic was counted")
+		}
+		return nil
+	})
+	if len(faults.Stacks("internal/controller.(*Controller")) == 0 {
+		t.Error("the goroutines of a controller that runs were not found")
+	}
+	tolerated.Store(int64(faults.Panics() - before))
+}

@@ -1,0 +1,284 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/faults"
+)
+
+// F20: names at the limits give valid pods, or are refused at admission.
+func TestNames(t *testing.T) {
+	long := strings.Repeat("a", 300)
+	try(t, "F20", map[string]trial{
+		"sets": func(w *faults.World) {
+			w.Supervise()
+			w.Check("P3", refused(w, podSet(long[:64], 1)) != nil, "a name of 64 characters was not refused")
+			w.Create(podSet(long[:63], 2), podSet("a.b.c", 1), podSet("1a", 1), podSet(long[:53]+"."+long[:9], 1))
+			w.Rest()
+			w.Costs(faults.Counts{Creates: 5})
+		},
+		"Ats": func(w *faults.World) {
+			w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			w.Supervise()
+			names := []string{long[:63], long[:64], long[:253], "a.b.c", "1a", long[:49] + "." + long[:200], long[:49] + "-" + long[:14]}
+			for _, name := range names {
+				w.Create(at(name, "now", "echo YAY"))
+			}
+			w.Settle()
+			for _, name := range names {
+				w.AwaitAt("A3", name, done(cnatv1alpha1.ReasonCompleted))
+			}
+			w.Rest()
+			w.Costs(faults.Counts{Creates: len(names)})
+		},
+	})
+}
+
+// refused returns why the API server refuses an object.
+func refused(w *faults.World, object client.Object) error {
+	object.SetNamespace(w.Namespace)
+	return w.User.Create(w.Context(), object)
+}
+
+// F21: odd schedules are refused at admission, or understood.
+func TestSchedules(t *testing.T) {
+	try(t, "F21", map[string]trial{
+		"refused": func(w *faults.World) {
+			w.Supervise()
+			for _, schedule := range []string{
+				"", " ", "tomorrow", "2030-02-30T00:00:00Z", "2030-01-30T23:59:60Z", "2030-01-30T24:00:00Z", "2030-01-30 10:00:00Z",
+				" 2030-01-30T10:00:00Z", "2030-01-30T10:00:00", "10000-01-01T00:00:00Z", "now + 1 year", "now + -1 seconds", "NOW",
+				"2030-01-30T10:00:00+24:00", "２０３０-01-30T10:00:00Z", strings.Repeat("2", 1<<20),
+			} {
+				w.Check("A7", refused(w, at("a", schedule, "echo YAY")) != nil, "schedule %.80q was not refused", schedule)
+			}
+			w.Rest()
+			w.Check("A7", len(w.Log.All()) == 0, "the operator wrote:\n%s", w.Log)
+		},
+		"understood": func(w *faults.World) {
+			w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			w.Supervise()
+			past := []string{
+				"0001-01-01T00:00:00Z", "0000-01-01T00:00:00Z", "2020-01-30T10:02:00+14:00", "2020-01-30t10:02:00z", "2020-02-29T00:00:00.123456789-23:59", "now",
+			}
+			future := []string{"9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59", "now + 999999999 weeks", "now+1day"}
+			for i, schedule := range past {
+				w.Create(at(fmt.Sprintf("past-%d", i), schedule, "echo YAY"))
+			}
+			for i, schedule := range future {
+				w.Create(at(fmt.Sprintf("future-%d", i), schedule, "echo YAY"))
+			}
+			for i := range past {
+				w.AwaitAt("A3", fmt.Sprintf("past-%d", i), done(cnatv1alpha1.ReasonCompleted))
+			}
+			for i := range future {
+				w.AwaitAt("A2", fmt.Sprintf("future-%d", i), func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
+			}
+			w.Pass(5 * time.Second)
+			w.Check("A2", w.Counts().Creates == len(past), "%d pods for %d Ats whose time has come", w.Counts().Creates, len(past))
+		},
+		"with an offset": offsetSchedule,
+	})
+}
+
+func offsetSchedule(w *faults.World) {
+	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	w.Supervise()
+	w.Create(at("a", "2020-01-30T10:02:00+01:00", "echo YAY"))
+	w.Settle()
+}
+
+// commands are what users write, and the words that their program gets.
+var commands = map[string][]string{
+	`echo YAY`:                       {"echo", "YAY"},
+	`echo "a b" 'c  d'`:              {"echo", "a b", "c  d"},
+	`sh -c 'echo $HOME; date | cat'`: {"sh", "-c", "echo $HOME; date | cat"},
+	`echo $(HOME) $$ $$(HOME)`:       {"echo", "$(HOME)", "$$", "$$(HOME)"},
+	`a\ b "\"" '' "\$x"`:             {"a b", `"`, "", "$x"},
+	"echo a;\n  b\tc":                {"echo", "a;", "b", "c"},
+	"echo é 🎉":                       {"echo", "é", "🎉"},
+	`# no comment * ~`:               {"#", "no", "comment", "*", "~"},
+}
+
+// F22: the program gets exactly the user's words.
+func TestCommands(t *testing.T) {
+	try(t, "F22", map[string]trial{
+		"words": words,
+		"refused": func(w *faults.World) {
+			w.Supervise()
+			for _, command := range []string{"", " ", "\n\t ", `"`, `echo 'a`, `echo a\`, "echo \x00", `'' a`, strings.Repeat("x", 32769), strings.Repeat("x", 1<<20)} {
+				w.Check("A8", refused(w, at("a", "now", command)) != nil, "command %.40q was not refused", command)
+			}
+			w.Rest()
+			w.Check("A8", len(w.Log.All()) == 0, "the operator wrote:\n%s", w.Log)
+		},
+		"longest": func(w *faults.World) {
+			w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			w.Supervise()
+			w.Create(at("a", "now", strings.Repeat("$", 32768)), at("b", "now", "x "+strings.Repeat("a ", 16000)))
+			w.Rest()
+			w.Costs(faults.Counts{Creates: 2})
+		},
+	})
+}
+
+func words(w *faults.World) {
+	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	w.Supervise()
+	wanted := map[string][]string{}
+	for i, command := range slices.Sorted(mapKeys(commands)) {
+		name := fmt.Sprintf("c%d", i)
+		wanted[name+"-pod"] = commands[command]
+		w.Create(at(name, "2020-01-30T10:02:00Z", command))
+	}
+	w.Settle()
+	for _, pod := range w.Pods() {
+		got := expand(pod.Spec.Containers[0])
+		w.Check("A8", cmp.Equal(wanted[pod.Name], got), "pod %s: %s", pod.Name, cmp.Diff(wanted[pod.Name], got))
+	}
+}
+
+func mapKeys(m map[string][]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for key := range m {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// expand does to a command what the kubelet does: $(NAME) is the variable, if there is one, and $$ is $.
+func expand(c corev1.Container) []string {
+	var words []string
+	for _, word := range slices.Concat(c.Command, c.Args) {
+		var out strings.Builder
+		for i := 0; i < len(word); i++ {
+			if word[i] != '$' || i+1 == len(word) {
+				out.WriteByte(word[i])
+				continue
+			}
+			if word[i+1] == '$' {
+				i++
+				out.WriteByte('$')
+				continue
+			}
+			end := strings.IndexByte(word[i:], ')')
+			if word[i+1] == '(' && end > 0 && slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == word[i+2:i+end] }) {
+				i += end
+				continue
+			}
+			out.WriteByte('$')
+		}
+		words = append(words, out.String())
+	}
+	return words
+}
+
+// F23: impossible specs are refused; a status that others wrote is computed again and neither skips nor repeats a run.
+func TestForgery(t *testing.T) {
+	try(t, "F23", map[string]trial{
+		"replicas": func(w *faults.World) {
+			w.Supervise()
+			for _, replicas := range []int32{0, 11, -1, 1<<31 - 1} {
+				w.Check("P3", refused(w, podSet("a", replicas)) != nil, "replicas %d was not refused", replicas)
+			}
+			set := podSet("a", 1)
+			set.Spec.Replicas = nil
+			w.Create(set)
+			w.Rest()
+			w.Costs(faults.Counts{Creates: 1})
+		},
+		"a forged PodSet status": func(w *faults.World) {
+			w.Supervise()
+			set := podSet("a", 3)
+			w.Create(set)
+			w.Settle()
+			faults.EditStatus(w, set, func(s *appv1alpha1.PodSet) {
+				s.Status = appv1alpha1.PodSetStatus{PodNames: []string{"kubernetes"}, Replicas: 9, ReadyReplicas: 9}
+			})
+			w.AwaitSet("P7", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.Replicas == 3 && s.Status.ReadyReplicas == 0 })
+			w.Rest()
+			w.Costs(faults.Counts{Creates: 3})
+		},
+		"a phase set back to PENDING":    forgedBack,
+		"a phase set forward to RUNNING": forgedForward,
+	})
+}
+
+func forgedBack(w *faults.World) {
+	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	w.Supervise()
+	a := at("a", "2020-01-30T10:02:00Z", "echo YAY")
+	w.Create(a)
+	w.Settle()
+	w.Delete(&corev1.Pod{ObjectMeta: podKey(w, "a-pod")}, client.GracePeriodSeconds(0))
+	faults.EditStatus(w, a, func(a *cnatv1alpha1.At) { a.Status.Phase = cnatv1alpha1.PhasePending })
+	w.AwaitAt("A4", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseDone })
+	w.Rest()
+	w.Costs(faults.Counts{Creates: 1})
+}
+
+func forgedForward(w *faults.World) {
+	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	w.Supervise()
+	a := at("a", time.Now().Add(4*time.Second).UTC().Format(time.RFC3339), "echo YAY")
+	w.Create(a)
+	w.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
+	faults.EditStatus(w, a, func(a *cnatv1alpha1.At) { a.Status.Phase = cnatv1alpha1.PhaseRunning })
+	w.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseDone })
+	w.Rest()
+	w.Costs(faults.Counts{Creates: 1})
+}
+
+const (
+	manySets = 1000
+	manyAts  = 2000
+	// heapBound is for the operator with its caches, and for the witness, which keeps every event.
+	heapBound = 1 << 30
+)
+
+// F24: very many objects at once.
+func TestMany(t *testing.T) {
+	w := faults.NewWorld(t, cluster, "F24", faults.Ours)
+	w.Supervise()
+	start := time.Now()
+	for i := range max(manySets, manyAts) {
+		if i < manySets {
+			w.Must(w.User.Create(w.Context(), inNamespace(w, podSet(fmt.Sprintf("s%d", i), 1))))
+		}
+		a := at(fmt.Sprintf("a%d", i), "2020-01-30T10:02:00Z", "echo YAY")
+		a.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)
+		w.Must(w.User.Create(w.Context(), inNamespace(w, a)))
+	}
+	w.Check("P3", w.AwaitTotal(manySets+manyAts), "not all pods were made")
+	w.AwaitSet("P3", fmt.Sprintf("s%d", manySets-1), func(s *appv1alpha1.PodSet) bool { return s.Status.Replicas == 1 })
+	elapsed := time.Since(start)
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	w.Check("P3", m.HeapAlloc < heapBound, "%d MiB of heap", m.HeapAlloc>>20)
+	w.Costs(faults.Counts{Creates: manySets + manyAts})
+	fmt.Printf("%d PodSets and %d Ats had their pods after %v, %d MiB of heap\n", manySets, manyAts, elapsed.Round(time.Second), m.HeapAlloc>>20)
+}
+
+func inNamespace[T metav1.Object](w *faults.World, object T) T {
+	object.SetNamespace(w.Namespace)
+	return object
+}

@@ -1,0 +1,40 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// sameStep is how far the creates of one batch lie apart.
+const sameStep = 300 * time.Millisecond
+
+// Refused judges P9: the creates that the API server refused since a moment came in steps of a back-off that doubles
+// from first on, one create in each. The first step may be a whole batch, since the creates of a batch are on their way
+// together.
+func (w *World) Refused(since time.Time, first time.Duration) {
+	w.Helper()
+	var steps []time.Time
+	for _, write := range w.Log.All() {
+		refused := write.Code == http.StatusForbidden || write.Code == http.StatusUnprocessableEntity ||
+			strings.HasPrefix(write.Fault, "403 ") || strings.HasPrefix(write.Fault, "422 ")
+		if !Creates(write.Call) || !refused || write.Sent.Before(since) {
+			continue
+		}
+		if len(steps) == 1 && write.Sent.Sub(steps[0]) < sameStep {
+			continue
+		}
+		steps = append(steps, write.Sent)
+	}
+	w.Check("P9", len(steps) > 0, "nothing was refused")
+	for i := 1; i < len(steps); i++ {
+		gap, least := steps[i].Sub(steps[i-1]), first<<(i-1)*9/10
+		if gap < least {
+			w.Check("P9", false, "refused create %d came %v after the one before, and the back-off is %v", i+1, gap, least)
+			return
+		}
+	}
+}
