@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs the end-to-end tests on the cluster in KUBECONFIG, else on the lab in ../shared/lab when that is there: see docs/e2e.md.
+# usage: e2e.sh [GO TEST FLAG...], with E2E=optional to end well, with one line, where there is no cluster
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+lab=$PWD/../shared/lab/lab
+
+# missing REASON ends the script.
+missing() {
+  if [ "${E2E-}" = optional ]; then
+    echo "e2e: skipped: $1"
+    exit 0
+  fi
+  cat >&2 <<END
+e2e: $1.
+The end-to-end tests need a cluster of Kubernetes with Operator Lifecycle Manager, where the operator is not installed, and
+a registry from where it can pull:
+    KUBECONFIG=... E2E_REGISTRY=registry.example.com/me CONTAINER_TOOL=docker make test-e2e
+docs/e2e.md says more.
+END
+  exit 1
+}
+
+# start_lab starts the lab unless it is up, puts OLM into it and sets the environment; at the end the lab is left as it was.
+start_lab() {
+  [ "$(id -u)" = 0 ] || missing 'no cluster: KUBECONFIG is not set, and the lab needs root'
+  command -v apt-get >/dev/null || missing 'no cluster: KUBECONFIG is not set, and the lab needs Debian'
+  if "$lab" status | grep -q ' down$'; then trap '"$lab" down' EXIT; fi
+  "$lab" up
+  eval "$("$lab" env)"
+  if ! kubectl get crd subscriptions.operators.coreos.com >/dev/null 2>&1; then "$lab" olm; fi
+  kubectl -n olm rollout status deployment/olm-operator deployment/catalog-operator --timeout 120s
+  export CONTAINER_TOOL=buildah E2E_REGISTRY=${E2E_REGISTRY:-$LAB_REGISTRY/redhat} E2E_INDEX_IMAGE=$LAB_INDEX_IMAGE
+  export E2E_SCORECARD_UNTAR_IMAGE=quay.io/operator-framework/scorecard-untar:lab
+  export E2E_SCORECARD_STORAGE_IMAGE=quay.io/operator-framework/scorecard-storage:lab
+}
+
+if [ -n "${KUBECONFIG-}" ]; then
+  [ -n "${E2E_REGISTRY-}" ] || missing 'E2E_REGISTRY is not set: there is no registry for the images'
+  [ -n "${CONTAINER_TOOL-}" ] || missing 'CONTAINER_TOOL is not set: nothing builds the images'
+elif [ -x "$lab" ]; then
+  start_lab
+else
+  missing 'no cluster: KUBECONFIG is not set'
+fi
+
+ARCH=${ARCH:-$(go env GOARCH)}
+export ARCH
+# The variables of this make are not those of the makes that the tests run.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG BUNDLE_IMG CATALOG_IMG
+go test -tags e2e -count 1 -timeout 40m "$@" ./test/e2e

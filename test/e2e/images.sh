@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Builds and pushes what the end-to-end tests install: two versions of the operator, their bundles, and two catalogs, of
+# the older version and of both. The older version is the newest released one; before the first release it is this tree.
+# Every tag names the content, so a node never runs an image of another day.
+# usage: images.sh, with E2E_REGISTRY, ARCH, CONTAINER_TOOL and, if need be, BUSYBOX_IMG in the environment
+# The last lines of the output are the names: KEY=VALUE.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+root=$PWD out=$PWD/bin/e2e base=${E2E_REGISTRY:?}/podset-operator
+export ARCH CONTAINER_TOOL CHANNELS=stable,candidate DEFAULT_CHANNEL=stable CREATED_AT=2026-01-01T00:00:00Z OPENSHIFT_VERSIONS=v4.18
+export BUSYBOX_IMG=${BUSYBOX_IMG-}
+rm -rf "$out"
+mkdir -p "$out"
+
+# digest FILE... is a short checksum of files and directories.
+digest() { find "$@" -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-12; }
+
+# push TAGGED DIRECTORY DOCKERFILE builds an image of a directory and pushes it.
+push() {
+  (cd "$2" && "$root/hack/image.sh" build "$1" "$3" "$ARCH" && "$root/hack/image.sh" push "$1")
+}
+
+# source_of VERSION prints the directory with the source of that version.
+source_of() {
+  if ! git rev-parse -q --verify "refs/tags/v$1" >/dev/null; then
+    echo "$root"
+    return
+  fi
+  mkdir -p "$out/src/bin"
+  git archive "v$1" | tar -x -C "$out/src"
+  cp -l bin/kustomize bin/operator-sdk bin/opm "$out/src/bin/" # built by the make of this tree
+  echo "$out/src"
+}
+
+# release NAME VERSION SOURCE: the images of one version; its bundle is in $out/NAME.
+release() {
+  local name=$1 version=$2 source=$3
+  echo "--- version $version, from ${source#"$root/"}"
+  cd "$source"
+  make --no-print-directory "bin/image/manager-$ARCH" "bin/image/scorecard-$ARCH" VERSION="$version"
+  IMG=$base:v$version-$(digest "bin/image/manager-$ARCH" Dockerfile LICENSE)
+  SCORECARD_IMG=$base-scorecard:v$version-$(digest "bin/image/scorecard-$ARCH" test/scorecard/Dockerfile LICENSE)
+  export IMG SCORECARD_IMG VERSION=$version
+  make --no-print-directory docker-build docker-push scorecard-build scorecard-push
+
+  hack/bundle.sh config/manifests "$out/$name"
+  BUNDLE_IMG=$base-bundle:v$version-$(digest "$out/$name/bundle" "$out/$name/bundle.Dockerfile")
+  push "$BUNDLE_IMG" "$out/$name" bundle.Dockerfile
+  cd "$root"
+}
+
+# catalog NAME: adds the version that was just made to the catalog in $CATALOG and pushes it from $out/NAME.
+catalog() {
+  local channel
+  cp catalog/podset-operator/package.yaml "$CATALOG/podset-operator/"
+  bin/opm render "$out/$1/bundle" --output yaml --migrate-level bundle-object-to-csv-metadata --alpha-image-ref-template "$BUNDLE_IMG" \
+    > "$CATALOG/podset-operator/v$VERSION.yaml"
+  for channel in stable candidate; do hack/catalog.sh add "$channel" "$VERSION"; done
+  bin/opm validate "$CATALOG"
+  cp -r "$CATALOG" "$out/$1/catalog"
+  CATALOG_IMG=$base-catalog:v$VERSION-$(digest "$CATALOG" catalog.Dockerfile)
+  push "$CATALOG_IMG" "$out/$1" "$root/catalog.Dockerfile"
+}
+
+version=$(sed -n 's/^VERSION ?= //p' Makefile)
+old=$(git tag --list 'v[0-9]*' --sort=-v:refname | grep -v -- - | head -n 1 | cut -c 2- || true)
+old=${old:-$version}
+new=$version
+if [ "$new" = "$old" ]; then new=$(awk -F. '{ print $1 "." $2 + 1 ".0" }' <<<"$old"); fi
+
+export CATALOG=$out/catalog
+mkdir -p "$CATALOG/podset-operator"
+names=
+for name in old new; do
+  if [ $name = old ]; then release old "$old" "$(source_of "$old")"; else release new "$new" "$root"; fi
+  catalog $name
+  names+="$name.version=$VERSION
+$name.manager=$IMG
+$name.bundle=$BUNDLE_IMG
+$name.catalog=$CATALOG_IMG
+"
+done
+printf '%s' "$names"

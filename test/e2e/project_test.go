@@ -1,0 +1,179 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// patience is how long a cluster may take for one thing.
+	patience = 2 * time.Minute
+	// restricted is the label of namespaces that enforce the restricted Pod Security Standard.
+	restricted = "pod-security.kubernetes.io/enforce=restricted"
+)
+
+// eventually fails the test unless holds succeeds within patience.
+func eventually(t *testing.T, what string, holds func(g gomega.Gomega)) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(holds).WithTimeout(patience).WithPolling(200*time.Millisecond).Should(gomega.Succeed(), what)
+}
+
+// execute runs a line of shell in the root of the repository, with a kubeconfig of its own unless that is empty.
+func execute(kubeconfig, line string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "bash", "-c", line)
+	command.Dir = root
+	command.Env = os.Environ()
+	if kubeconfig != "" {
+		command.Env = append(command.Env, "KUBECONFIG="+kubeconfig)
+	}
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	err := command.Run()
+	return output.String(), err
+}
+
+// labelled reads labels as kubectl writes them.
+func labelled(pairs ...string) map[string]string {
+	labels := map[string]string{}
+	for _, pair := range pairs {
+		key, value, _ := strings.Cut(pair, "=")
+		labels[key] = value
+	}
+	return labels
+}
+
+// project is a namespace and somebody who works in it.
+type project struct {
+	t          *testing.T
+	name       string
+	kubeconfig string // its current namespace is this one
+}
+
+func newProject(t *testing.T, labels ...string) *project {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "podset-e2e-", Labels: labelled(append(labels, partOf)...),
+	}}
+	if err := admin.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	p := &project{t: t, name: namespace.Name, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	t.Cleanup(func() {
+		p.explain()
+		if err := admin.Delete(context.Background(), namespace); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+
+	access, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	access.Contexts[access.CurrentContext].Namespace = p.name
+	if err := clientcmdapi.FlattenConfig(access); err != nil {
+		t.Fatal(err)
+	}
+	if err := clientcmd.WriteToFile(*access, p.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// types runs a command line in the project, as one would type it, and returns what it prints. It must succeed.
+func (p *project) types(line string, args ...any) string {
+	p.t.Helper()
+	if len(args) > 0 {
+		line = fmt.Sprintf(line, args...)
+	}
+	start := time.Now()
+	output, err := execute(p.kubeconfig, line)
+	p.t.Logf("%s [%.1f s] $ %s\n%s", p.name, time.Since(start).Seconds(), line, output)
+	if err != nil {
+		p.t.Fatalf("%s: %v", line, err)
+	}
+	return output
+}
+
+// explain shows what a failed test left.
+func (p *project) explain() {
+	if !p.t.Failed() {
+		return
+	}
+	for _, line := range []string{
+		"kubectl get podsets,ats,pods,deployments,leases -o wide",
+		"kubectl get subscriptions,installplans,csv,catalogsources,operatorgroups,operatorconditions -o wide",
+		"kubectl get events --sort-by .lastTimestamp | tail -n 30",
+		"kubectl logs --tail 40 deployment/" + deploymentName,
+	} {
+		output, _ := execute(p.kubeconfig, line)
+		p.t.Logf("%s $ %s\n%s", p.name, line, output)
+	}
+}
+
+// create makes objects as the administrator.
+func create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, obj := range objects {
+		if err := admin.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// refresh reads obj again.
+func refresh[T client.Object](ctx context.Context, g gomega.Gomega, obj T) T {
+	g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(gomega.Succeed())
+	return obj
+}
+
+// change edits obj as the administrator.
+func change[T client.Object](t *testing.T, obj T, edit func(T)) {
+	t.Helper()
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		t.Fatal(err)
+	}
+	base := obj.DeepCopyObject().(client.Object)
+	edit(obj)
+	if err := admin.Patch(t.Context(), obj, client.MergeFrom(base)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// podsOf lists the pods that owner controls and that are not terminating.
+func podsOf(ctx context.Context, g gomega.Gomega, owner client.Object) []corev1.Pod {
+	var all corev1.PodList
+	g.Expect(admin.List(ctx, &all, client.InNamespace(owner.GetNamespace()))).To(gomega.Succeed())
+	var pods []corev1.Pod
+	for _, pod := range all.Items {
+		if metav1.IsControlledBy(&pod, owner) && pod.DeletionTimestamp == nil {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// of is the same project in a part of the test.
+func (p *project) of(t *testing.T) *project {
+	return &project{t: t, name: p.name, kubeconfig: p.kubeconfig}
+}

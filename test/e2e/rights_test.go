@@ -1,0 +1,106 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/onsi/gomega"
+	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// rights are what somebody may do in a namespace, each as "verb resource.group/name".
+type rights map[string]bool
+
+func (r rights) add(verbs, groups, resources, names []string) {
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	for _, verb := range verbs {
+		for _, group := range groups {
+			for _, resource := range resources {
+				for _, name := range names {
+					r[strings.TrimRight(fmt.Sprintf("%s %s.%s/%s", verb, resource, group, name), "./")] = true
+				}
+			}
+		}
+	}
+}
+
+func (r rights) addRules(rules []rbacv1.PolicyRule) {
+	for _, rule := range rules {
+		r.add(rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames)
+	}
+}
+
+// rightsOf asks the cluster for what a service account may do in a namespace.
+func rightsOf(t *testing.T, g gomega.Gomega, account, namespace string) rights {
+	t.Helper()
+	as := rest.CopyConfig(cluster)
+	as.Impersonate = rest.ImpersonationConfig{UserName: account}
+	c, err := client.New(as, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	g.Expect(c.Create(t.Context(), review)).To(gomega.Succeed())
+	all := rights{}
+	for _, rule := range review.Status.ResourceRules {
+		all.add(rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames)
+	}
+	return all
+}
+
+// hasOnlyTheRightsOf sees that the operator in p may do in each namespace what its ClusterServiceVersion asks for and
+// nothing else: inside of its own and the target namespaces, or under AllNamespaces everywhere, what is in permissions;
+// outside what is in clusterPermissions. What every service account may do does not count, nor what OLM adds by itself.
+func (p *project) hasOnlyTheRightsOf(csv *operatorsv1alpha1.ClusterServiceVersion, inside, outside []string) {
+	p.t.Helper()
+	strategy := csv.Spec.InstallStrategy.StrategySpec
+	everywhere, granted := rights{}, rights{}
+	for _, permission := range strategy.ClusterPermissions {
+		everywhere.addRules(permission.Rules)
+		granted.addRules(permission.Rules)
+	}
+	for _, permission := range strategy.Permissions {
+		granted.addRules(permission.Rules)
+	}
+	account := "system:serviceaccount:" + p.name + ":" + strategy.Permissions[0].ServiceAccountName
+
+	check := func(namespace string, want rights) {
+		want = maps.Clone(want)
+		if len(outside) == 0 { // OLM lets an operator for all namespaces read the namespaces,
+			want.add([]string{"get", "list", "watch"}, []string{""}, []string{"namespaces"}, nil)
+		}
+		if namespace == p.name { // and every operator write its OperatorCondition.
+			want.add([]string{"get", "update", "patch"}, []string{"operators.coreos.com"}, []string{"operatorconditions"}, []string{csv.Name})
+		}
+		var got rights
+		eventually(p.t, "the rights in "+namespace, func(g gomega.Gomega) {
+			got = rightsOf(p.t, g, account, namespace)
+			for common := range rightsOf(p.t, g, "system:serviceaccount:"+p.name+":stranger", namespace) {
+				delete(got, common)
+			}
+			diff := cmp.Diff(want, got)
+			g.Expect(diff).To(gomega.BeEmpty(), "-in the ClusterServiceVersion +on the cluster")
+		})
+		p.t.Logf("%s may in %s:\n  %s", account, namespace, strings.Join(slices.Sorted(maps.Keys(got)), "\n  "))
+		p.types("kubectl auth can-i --list --as %s -n %s", account, namespace)
+	}
+	for _, namespace := range inside {
+		check(namespace, granted)
+	}
+	for _, namespace := range outside {
+		check(namespace, everywhere)
+	}
+}
