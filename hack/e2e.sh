@@ -47,6 +47,7 @@ fi
 
 ARCH=${ARCH:-$(go env GOARCH)}
 export ARCH
-# The variables of this make are not those of the makes that the tests run.
+# The variables of this make are not those of the makes below and in the tests.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG BUNDLE_IMG CATALOG_IMG
+make --no-print-directory bin/kubectl bin/kustomize bin/operator-sdk bin/opm
 go test -tags e2e -count 1 -timeout 40m "$@" ./test/e2e
