@@ -59,12 +59,14 @@ func (r *AtReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cnatv1alpha1.At{}).
-		Owns(&corev1.Pod{}, builder.WithPredicates(podChanged())).
+		Watches(&corev1.Pod{}, enqueueController(atKind), builder.WithPredicates(podChanged(atKind))).
 		WatchesRawSource(watch.source()).
 		Named("at").
 		WithOptions(controllerOptions(r.Concurrency)).
 		Complete(r)
 }
+
+var atKind = cnatv1alpha1.GroupVersion.WithKind("At")
 
 // Reconcile brings one At a step nearer to its end.
 func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -190,9 +192,10 @@ func (r *AtReconciler) report(ctx context.Context, o at.Observation, plan at.Pla
 	}
 	report := at.MakeReport(o, outcome)
 	m.noteRun(o.Pods, report.Status.PodUID)
-	changed := o.At.DeepCopy()
+	base, changed := *o.At, *o.At
+	base.Spec, changed.Spec = cnatv1alpha1.AtSpec{}, cnatv1alpha1.AtSpec{} // Comparing templates is most of the work.
 	changed.Status = report.Status
-	if err := writeStatus(ctx, r.Client, m, o.At, changed); err != nil {
+	if err := writeStatus(ctx, r.Client, m, &base, &changed); err != nil {
 		return wake(err, o.Now)
 	}
 	if o.At.Status.Phase != cnatv1alpha1.PhaseDone && report.Status.Phase == cnatv1alpha1.PhaseDone {

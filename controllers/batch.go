@@ -23,8 +23,8 @@ import (
 // ready one after the other then make one or two writes of the status, not ten.
 const batchWindow = 250 * time.Millisecond
 
-// batched queues what its handler queues at the end of the window, for creates, which are our own, and for updates that
-// can wait. All else is queued at once.
+// batched queues what its handler queues at the end of the window, but for updates that cannot wait. Creates can: they are
+// our own. So can deletions: a pod that has a node tells by an update that it begins to go, and is replaced then.
 type batched struct {
 	handler.EventHandler
 	canWait func(event.UpdateEvent) bool
@@ -35,6 +35,10 @@ func (b batched) Create(ctx context.Context, e event.CreateEvent, q workqueue.Ty
 		q = batch{q}
 	}
 	b.EventHandler.Create(ctx, e, q)
+}
+
+func (b batched) Delete(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	b.EventHandler.Delete(ctx, e, batch{q})
 }
 
 func (b batched) Update(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {

@@ -98,11 +98,15 @@ func TestPodChanged(t *testing.T) {
 		after := fullPod()
 		before := trim(after.DeepCopy())
 		tc.edit(after)
-		if got := podChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: trim(after)}); got != tc.want {
+		if got := podChanged(podSetKind).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: trim(after)}); got != tc.want {
 			t.Errorf("%s: got %t", title, got)
 		}
 	}
-	if !podChanged().Update(event.UpdateEvent{}) {
+	foreign := testutil.MakePod("x").Obj()
+	if podChanged(podSetKind).Update(event.UpdateEvent{ObjectOld: foreign, ObjectNew: testutil.MakePod("x").Running().Obj()}) {
+		t.Error("an update of a foreign pod was let through")
+	}
+	if !podChanged(podSetKind).Update(event.UpdateEvent{}) {
 		t.Error("an update of what is no pod was dropped")
 	}
 }

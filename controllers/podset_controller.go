@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -53,17 +52,19 @@ type PodSetReconciler struct {
 // SetupWithManager registers the controller with mgr. The cache of mgr must have the index of IndexPods.
 func (r *PodSetReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.freshness = freshness{live: r.Live, list: podSetListKind}
-	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &appv1alpha1.PodSet{}, handler.OnlyControllerOwner())
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&appv1alpha1.PodSet{}, builder.WithPredicates(predicate.Not(statusWritten))).
 		Watches(&appv1alpha1.PodSet{}, batched{&handler.EnqueueRequestForObject{}, always}, builder.WithPredicates(statusWritten)).
-		Watches(&corev1.Pod{}, batched{owner, podCanWait}, builder.WithPredicates(podChanged())).
+		Watches(&corev1.Pod{}, batched{enqueueController(podSetKind), podCanWait}, builder.WithPredicates(podChanged(podSetKind))).
 		Named("podset").
 		WithOptions(controllerOptions(r.Concurrency)).
 		Complete(r)
 }
 
-var podSetListKind schema.GroupVersionKind = appv1alpha1.GroupVersion.WithKind("PodSetList")
+var (
+	podSetKind     = appv1alpha1.GroupVersion.WithKind("PodSet")
+	podSetListKind = appv1alpha1.GroupVersion.WithKind("PodSetList")
+)
 
 // Reconcile brings one PodSet a step nearer to its spec.
 func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -163,10 +164,11 @@ func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod
 
 // report writes the status if it has changed, then sends the events.
 func (r *PodSetReconciler) report(ctx context.Context, o podset.Observation, plan podset.Plan, outcome podset.Outcome, m *memory) (ctrl.Result, error) {
-	changed := o.Set.DeepCopy()
+	base, changed := *o.Set, *o.Set
+	base.Spec, changed.Spec = appv1alpha1.PodSetSpec{}, appv1alpha1.PodSetSpec{} // Comparing templates is most of the work.
 	changed.Status = podset.Status(o, outcome)
 	err := errors.Join(retryable(outcome.CreateError), outcome.DeleteError)
-	if statusErr := writeStatus(ctx, r.Client, m, o.Set, changed); statusErr != nil {
+	if statusErr := writeStatus(ctx, r.Client, m, &base, &changed); statusErr != nil {
 		return wake(errors.Join(err, statusErr), o.Now)
 	}
 	send(r.Recorder, o.Set, podset.Events(outcome))

@@ -23,6 +23,6 @@
 //     maxUnavailable pods are unready. The template's hash is taken over the user's template alone, so a new version of
 //     the operator replaces no pod. A pod without a hash is taken for current: it is never replaced in a circle.
 //  10. The status is computed as a whole, in a fixed order, so that at rest it equals the one that is stored.
-//  11. A pod that exists, starts or becomes Ready waits a moment for others like it before the status tells. A pod that
-//     goes, ends, stops being Ready, or cannot start is dealt with at once.
+//  11. A pod that exists, starts, becomes Ready or is gone at last waits a moment for others like it before the status
+//     tells. A pod that begins to go, ends, stops being Ready, or cannot start is dealt with at once.
 package podset
