@@ -3,6 +3,7 @@
 # One test of the suite, and the seed of its random choices: what a failure prints.
 RUN ?= .
 SEED ?= 0
+LIFE ?= 0
 DURATION ?= 10m
 FUZZTIME ?= 20s
 
@@ -16,8 +17,8 @@ test-faults: ## Test every fault against a real API server; RUN=... SEED=... rep
 	go test $(RACE) -timeout 20m ./test/faults -run '$(RUN)' -seed $(SEED)
 
 .PHONY: soak
-soak: ## Test random lives with random faults; DURATION=..., SEED=....
-	go test $(RACE) -timeout 0 ./test/faults -run '^TestSoak$$' -soak $(DURATION) -seed $(SEED) -v
+soak: ## Test random lives with random faults; DURATION=...; LIFE=... replays one.
+	go test $(RACE) -timeout 0 ./test/faults -run '^TestSoak$$' -soak $(DURATION) -life $(LIFE) -seed $(SEED) -v
 
 # package:function of every fuzz target.
 fuzz_targets = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sort | \

@@ -68,19 +68,30 @@ type Incarnation struct {
 	// Started is when.
 	Started time.Time
 
-	done chan struct{}
-	err  error // of the manager, once done is closed
+	synced chan struct{} // closed once the caches are filled
+	done   chan struct{}
 }
 
-// Crash ends the incarnation between two calls and returns when nothing of it runs any more.
+// Crash ends the incarnation between two calls and returns when nothing of it runs any more. It lets the caches fill
+// first: a manager that is told to end before that goes on waiting for them, which a process that is killed does not.
 func (i *Incarnation) Crash() {
+	select {
+	case <-i.synced:
+	case <-i.done:
+	}
 	i.Kill()
 	<-i.done
 }
 
+// whenSynced is a runnable that starts when the caches are filled, with or without a lease.
+type whenSynced func()
+
+func (f whenSynced) Start(context.Context) error { f(); return nil }
+func (whenSynced) NeedLeaderElection() bool      { return false }
+
 // start starts an incarnation that works in one namespace.
 func start(c *Cluster, o Controllers, wire *Wire, namespace string, clock clock.WithTicker, options ...func(*ctrl.Options)) (*Incarnation, error) {
-	i := &Incarnation{Wire: wire, Number: wire.incarnation, Started: time.Now(), done: make(chan struct{})}
+	i := &Incarnation{Wire: wire, Number: wire.incarnation, Started: time.Now(), synced: make(chan struct{}), done: make(chan struct{})}
 	opts := ctrl.Options{
 		Scheme: c.Scheme,
 		// What kinds there are is known already; asking again would be most of the start.
@@ -105,9 +116,12 @@ func start(c *Cluster, o Controllers, wire *Wire, namespace string, clock clock.
 	if err := o.Setup(wire.life, mgr, clock); err != nil {
 		return nil, err
 	}
+	if err := mgr.Add(whenSynced(func() { close(i.synced) })); err != nil {
+		return nil, err
+	}
 	go func() {
 		defer close(i.done)
-		i.err = mgr.Start(wire.life)
+		_ = mgr.Start(wire.life)
 		wire.Kill() // A manager that gave up, as one does that lost its lease, is as dead as one that crashed.
 	}()
 	return i, nil

@@ -1,0 +1,167 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/faults"
+)
+
+var soak = flag.Duration("soak", 2*time.Minute, "how long random lives are lived")
+
+var oneLife = flag.Uint64("life", 0, "live this life alone")
+
+const (
+	// fixedSeeds are lived first, so that every run of the suite has them; then come lives that depend on its seed.
+	fixedSeeds = 12
+	// sideBySide is how many lives are lived at the same time.
+	sideBySide = 4
+	// steps is how long a life is.
+	steps = 25
+)
+
+// TestSoak lives random lives: what users do, mixed with faults, then rest. The model of a life is what its user asked
+// for last; the judges look at every event.
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	if *oneLife != 0 {
+		newLife(t, *oneLife).live()
+		return
+	}
+	var lived atomic.Uint64
+	t.Run("lives", func(t *testing.T) {
+		start := time.Now()
+		for worker := range sideBySide {
+			t.Run(fmt.Sprintf("worker %d", worker), func(t *testing.T) {
+				t.Parallel()
+				for time.Since(start) < *soak && !t.Failed() {
+					seed := lived.Add(1)
+					if seed > fixedSeeds {
+						seed += faults.Seed()
+					}
+					t.Run(fmt.Sprintf("life %d", seed), func(t *testing.T) { newLife(t, seed).live() })
+				}
+			})
+		}
+	})
+	fmt.Printf("random lives: %d\n", lived.Load())
+}
+
+// life is a world in which things happen at random.
+type life struct {
+	*faults.World
+	random   *rand.Rand
+	operator *faults.Incarnation
+	old      string // a resource version of the past
+}
+
+func newLife(t *testing.T, seed uint64) *life {
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("replay with: make soak LIFE=%d", seed)
+		}
+	})
+	return &life{World: faults.NewWorld(t, cluster, "soak", faults.Ours), random: rand.New(rand.NewPCG(seed, 0))}
+}
+
+func (l *life) live() {
+	l.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	l.operator = l.Start()
+	l.old = version(l.World)
+	for range steps {
+		if l.random.IntN(3) == 0 {
+			l.fault()
+		} else {
+			l.user()
+		}
+		l.Pass(time.Duration(l.random.IntN(300)) * time.Millisecond)
+	}
+	l.operator.Heal()
+	l.operator.Release("podsets", "ats", "pods")
+	l.Settle()
+}
+
+// names are few, so that what was deleted is made again.
+func (l *life) name() string { return []string{"a", "b", "c"}[l.random.IntN(3)] }
+
+// user does what a user does; that an object is not there, or cannot be changed any more, is no news to a user.
+func (l *life) user() {
+	ctx, ns := l.Context(), metav1.ObjectMeta{Name: l.name(), Namespace: l.Namespace}
+	set, a := &appv1alpha1.PodSet{ObjectMeta: ns}, &cnatv1alpha1.At{ObjectMeta: ns}
+	switch l.random.IntN(9) {
+	case 0, 1:
+		set.Spec.Replicas = ptr.To(1 + l.random.Int32N(10))
+		_ = l.User.Create(ctx, set)
+	case 2, 3:
+		l.patch(set, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+l.random.IntN(10)))
+	case 4:
+		l.patch(set, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"v%d"}]}}}}`, l.random.IntN(3)))
+	case 5:
+		policies := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground}
+		_ = l.User.Delete(ctx, set, client.PropagationPolicy(policies[l.random.IntN(2)]))
+	case 6:
+		if pods := l.Pods(); len(pods) > 0 { // No pod of an At: what its end was nobody could say.
+			if pod := pods[l.random.IntN(len(pods))]; pod.Labels["app"] != "" {
+				_ = l.User.Delete(ctx, pod.DeepCopy(), client.GracePeriodSeconds(int64(l.random.IntN(2))))
+			}
+		}
+	case 7:
+		a.Spec = cnatv1alpha1.AtSpec{Schedule: fmt.Sprintf("now + %d seconds", l.random.IntN(4)), Command: "echo YAY"}
+		a.Spec.Suspend = ptr.To(l.random.IntN(4) == 0)
+		_ = l.User.Create(ctx, a)
+	case 8:
+		switch l.random.IntN(3) {
+		case 0:
+			l.patch(a, `{"spec":{"suspend":false}}`)
+		case 1:
+			l.patch(a, `{"spec":{"schedule":"now + 1 second"}}`)
+		case 2:
+			_ = l.User.Delete(ctx, a)
+		}
+	}
+}
+
+func (l *life) patch(object client.Object, patch string) {
+	_ = l.User.Patch(l.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch)))
+}
+
+// fault does something to the operator.
+func (l *life) fault() {
+	resource := []string{"podsets", "ats", "pods"}[l.random.IntN(3)]
+	switch l.random.IntN(8) {
+	case 0:
+		l.operator.Inject(faults.Nth(1+l.random.IntN(4), faults.Writes, faults.Lose))
+	case 1:
+		l.operator.Inject(conflicts(1 + l.random.IntN(3)))
+	case 2:
+		l.operator.Inject(faults.First(1+l.random.IntN(20), faults.Everything, faults.Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError)))
+	case 3:
+		l.operator.Hold(resource)
+	case 4:
+		l.operator.Release(resource)
+	case 5:
+		l.operator.Expire(resource)
+	case 6:
+		l.operator.Crash()
+		l.operator = l.Start()
+		l.old = version(l.World)
+	case 7:
+		l.operator.Crash()
+		l.operator = l.Start(func(wire *faults.Wire) { wire.TravelTo(l.old, resource) })
+	}
+}
