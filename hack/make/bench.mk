@@ -1,0 +1,24 @@
+# How fast, beside whom: see docs/benchmarks.md.
+
+# SHORT=1 measures less, in ten minutes. METRICS=M4,M7 and ARMS=P,R-tuned measure a part, REPS=n repeats each run n times.
+METRICS ?=
+ARMS ?=
+REPS ?= 0
+RAW ?= $(CURDIR)/dist/bench.json
+
+.PHONY: bench
+bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager) ## Measure the operator beside Kubernetes' own controllers; SHORT=1, METRICS=..., REPS=....
+	@mkdir -p $(dir $(RAW))
+	cd test/bench && go build -o ../../bin/bench .
+	bin/bench -root . -raw $(RAW) $(if $(SHORT),-short) -metrics '$(METRICS)' -arms '$(ARMS)' -reps $(REPS)
+
+.PHONY: bench-report
+bench-report: ## Put the figures of the last benchmark into docs/benchmarks.md.
+	cp $(RAW) docs/benchmarks/raw.json
+	cd test/bench && go run . -raw ../../docs/benchmarks/raw.json -report ../../docs/benchmarks.md
+
+# Two files to compare: make bench-pure > old.txt, change something, make bench-pure > new.txt, and
+# cd test/bench && go tool benchstat old.txt new.txt.
+.PHONY: bench-pure
+bench-pure: ## Measure the planners, without a cluster.
+	@go test ./internal/podset ./internal/at -run '^$$' -bench . -count 10

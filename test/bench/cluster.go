@@ -1,0 +1,177 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// armUser is whom every arm is to the API server: a service account, as an operator is. An administrator would be exempt
+// from API priority and fairness.
+const armUser = "system:serviceaccount:bench:arm"
+
+// cluster is etcd and kube-apiserver: no scheduler, no nodes, no controllers but the arm that is measured.
+type cluster struct {
+	environment *envtest.Environment
+	scheme      *runtime.Scheme
+	// admin is the harness, without limits.
+	admin client.WithWatch
+	// config is the administrator's, and arm that of every arm.
+	config, arm *rest.Config
+	// directory holds the kubeconfig of the arms and their logs; token lets the harness read their metrics.
+	directory, kubeconfig, token string
+	// own counts the harness's own writes.
+	own *ledger
+}
+
+func startCluster(ctx context.Context, assets, crds, directory string) (*cluster, error) {
+	c := &cluster{
+		environment: &envtest.Environment{
+			BinaryAssetsDirectory: assets, CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
+		},
+		scheme:     runtime.NewScheme(),
+		directory:  directory,
+		kubeconfig: filepath.Join(directory, "kubeconfig"),
+		own:        newLedger(),
+	}
+	utilruntime.Must(clientgoscheme.AddToScheme(c.scheme))
+	utilruntime.Must(appv1alpha1.AddToScheme(c.scheme))
+	utilruntime.Must(cnatv1alpha1.AddToScheme(c.scheme))
+	c.environment.ControlPlane.GetAPIServer().Configure().Append("delete-collection-workers", "16")
+	var err error
+	if c.config, err = c.environment.Start(); err != nil {
+		return nil, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
+	}
+	if err := c.connect(ctx); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	return c, nil
+}
+
+func (c *cluster) stop() error { return c.environment.Stop() }
+
+func (c *cluster) connect(ctx context.Context) error {
+	c.config.QPS = -1
+	harness := rest.CopyConfig(c.config)
+	harness.Wrap(c.own.record)
+	var err error
+	if c.admin, err = client.NewWithWatch(harness, client.Options{Scheme: c.scheme}); err != nil {
+		return err
+	}
+	user, err := c.environment.AddUser(envtest.User{Name: armUser, Groups: []string{"system:serviceaccounts"}}, c.config)
+	if err != nil {
+		return err
+	}
+	c.arm = user.Config()
+	c.arm.QPS = -1
+	kubeconfig, err := user.KubeConfig()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.kubeconfig, kubeconfig, 0o600); err != nil {
+		return err
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "bench", Name: "scraper"}}
+	subject := func(name string) rbacv1.Subject { return rbacv1.Subject{Kind: rbacv1.UserKind, Name: name} }
+	for _, obj := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bench"}},
+		account,
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "bench"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+			Subjects:   []rbacv1.Subject{subject(armUser), subject("system:serviceaccount:bench:scraper")},
+		},
+	} {
+		if err := c.admin.Create(ctx, obj); err != nil {
+			return err
+		}
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(24 * 3600))}}
+	if err := c.admin.SubResource("token").Create(ctx, account, request); err != nil {
+		return err
+	}
+	c.token = request.Status.Token
+	return nil
+}
+
+// namespace makes a fresh namespace.
+func (c *cluster) namespace(ctx context.Context) (string, error) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "run-"}}
+	return ns.Name, func() error { err := c.admin.Create(ctx, ns); return err }()
+}
+
+// clear deletes what a run has left, and compacts etcd.
+func (c *cluster) clear(ctx context.Context, namespace string) error {
+	for _, k := range []kind{podSets, replicaSets, ats, cronJobs, jobs, pods, eventsKind} {
+		if err := c.admin.DeleteAllOf(ctx, k.object("", ""), client.InNamespace(namespace), client.GracePeriodSeconds(0),
+			client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+			return fmt.Errorf("deleting all of %s: %w", k.Kind, err)
+		}
+	}
+	return c.compact(ctx)
+}
+
+// compact drops the history of etcd, so that every run starts with the same.
+func (c *cluster) compact(ctx context.Context) error {
+	var status struct {
+		Header struct{ Revision string }
+	}
+	etcd := c.environment.ControlPlane.Etcd.URL
+	if err := postJSON(ctx, etcd.JoinPath("/v3/maintenance/status").String(), "{}", &status); err != nil {
+		return err
+	}
+	revision, err := strconv.ParseInt(status.Header.Revision, 10, 64)
+	if err != nil {
+		return fmt.Errorf("reading etcd's revision: %w", err)
+	}
+	return postJSON(ctx, etcd.JoinPath("/v3/kv/compaction").String(), fmt.Sprintf(`{"revision":"%d","physical":true}`, revision), nil)
+}
+
+func postJSON(ctx context.Context, url, body string, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewBufferString(body))
+	if err != nil {
+		return err
+	}
+	return do(req, answer)
+}
+
+// eventually calls check every 50 ms until it is true.
+func eventually(ctx context.Context, limit time.Duration, what string, check func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if ok, err := check(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,101 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// machine is what the figures were measured on.
+type machine struct {
+	CPU      string
+	Cores    int
+	MemoryGB int
+	Kernel   string
+	Go       string
+	Versions map[string]string
+}
+
+func thisMachine(assets string) machine {
+	m := machine{Cores: runtime.NumCPU(), Go: runtime.Version(), Versions: map[string]string{}}
+	m.CPU = strings.TrimSpace(field("/proc/cpuinfo", "model name"))
+	if kb, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(field("/proc/meminfo", "MemTotal")), " kB")); err == nil {
+		m.MemoryGB = (kb + 1<<19) >> 20
+	}
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.Kernel = strings.TrimSpace(string(release))
+	}
+	for name, command := range map[string][]string{
+		"etcd":                    {assets + "/etcd", "--version"},
+		"kube-apiserver":          {assets + "/kube-apiserver", "--version"},
+		"kube-controller-manager": {assets + "/kube-controller-manager", "--version"},
+		"podset-operator":         {"git", "describe", "--always", "--dirty", "--exclude=*"},
+	} {
+		if output, err := exec.Command(command[0], command[1:]...).Output(); err == nil {
+			first, _, _ := strings.Cut(string(output), "\n")
+			m.Versions[name] = strings.TrimSpace(strings.TrimPrefix(first, "etcd Version:"))
+		}
+	}
+	return m
+}
+
+// field reads "name: value" from a file of /proc.
+func field(path, name string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(data)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+			return value
+		}
+	}
+	return ""
+}
+
+// load is the machine's load average of the last minute.
+func load() float64 {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(data), " ")
+	n, _ := strconv.ParseFloat(first, 64)
+	return n
+}
+
+// rss is the resident memory of the process in MiB.
+func (p *process) rss() (float64, error) {
+	value := strings.TrimSuffix(strings.TrimSpace(field(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid), "VmRSS")), " kB")
+	kb, err := strconv.ParseFloat(value, 64)
+	return kb / 1024, err
+}
+
+// clockTicks is sysconf(_SC_CLK_TCK), 100 on every Linux.
+const clockTicks = 100
+
+// cpu is the processor time that the process has taken.
+func (p *process) cpu() (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	fields := strings.Fields(rest)
+	var ticks int
+	for _, i := range []int{11, 12} { // utime and stime
+		n, err := strconv.Atoi(fields[i])
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / clockTicks, nil
+}

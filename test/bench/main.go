@@ -1,0 +1,107 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench measures the operator beside the controllers of Kubernetes, beside naive reconcilers, and beside a bare
+// client, on an API server of its own. docs/benchmarks.md says what it measures and shows what came of it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(os.Args) == 4 && os.Args[1] == "-naive" {
+		exit(runNaive(ctx, os.Args[2], os.Args[3]))
+	}
+	ctrl.SetLogger(logr.Discard())
+	exit(run(ctx))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func run(ctx context.Context) error {
+	short := flag.Bool("short", false, "Measure less, in ten minutes.")
+	only := flag.String("metrics", "", "A comma list of M1 to M11; empty: all. Those that come from the same run come together.")
+	arms := flag.String("arms", "", "A comma list of arms; empty: all.")
+	reps := flag.Int("reps", 0, "How often each timed run is repeated; 0: 5 times, or 2 with -short.")
+	root := flag.String("root", "../..", "The root of the repository.")
+	manager := flag.String("manager", "", "The manager to measure; empty: bin/manager of the repository.")
+	path := flag.String("raw", "", "The file of raw figures. With -report it is read, with -metrics added to, else written anew.")
+	report := flag.String("report", "", "Measure nothing: put the tables of the raw figures into this page, and the plots beside it.")
+	flag.Parse()
+	if *report != "" {
+		return writeReport(*path, *report)
+	}
+	list := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
+	b := &bench{arms: list(*arms), assets: *root + "/bin", manager: *root + "/bin/manager", sizes: fullSizes, path: *path}
+	if *short {
+		b.sizes = shortSizes
+	}
+	if *manager != "" {
+		b.manager = *manager
+	}
+	if *reps > 0 {
+		b.sizes.reps = *reps
+	}
+	return b.run(ctx, *root+"/config/crd/bases", list(*only))
+}
+
+// run starts a cluster, measures and stops it.
+func (b *bench) run(ctx context.Context, crds string, only []string) (err error) {
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	directory, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return err
+	}
+	if b.cluster, err = startCluster(ctx, b.assets, crds, directory); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.cluster.stop(), os.RemoveAll(directory)) }()
+	b.raw = raw{Started: time.Now().UTC(), Machine: thisMachine(b.assets)}
+	for _, part := range []struct {
+		metrics []string // that come from the same run
+		measure func(context.Context) error
+	}{
+		{[]string{"M1", "M2", "M3", "M11"}, b.lives},
+		{[]string{"M4", "M5", "M6"}, b.lateness},
+		{[]string{"M10"}, b.fairness},
+		{[]string{"M8"}, b.restart},
+		{[]string{"M7"}, b.memory},
+		{[]string{"M9"}, b.rest},
+	} {
+		if len(only) > 0 && !slices.ContainsFunc(part.metrics, func(m string) bool { return slices.Contains(only, m) }) {
+			continue
+		}
+		if len(only) > 0 {
+			if err := b.resume(part.metrics); err != nil {
+				return err
+			}
+		}
+		if err := part.measure(ctx); err != nil {
+			return fmt.Errorf("measuring %s: %w", strings.Join(part.metrics, ", "), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,301 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// memoryRest is how long an arm has nothing to do before its memory is read.
+const memoryRest = 5 * time.Second
+
+// populate fills a fresh namespace with sets and their pods.
+func (b *bench) populate(ctx context.Context, p *process, sets, podsPerSet int) (string, error) {
+	namespace, err := b.cluster.namespace(ctx)
+	if err != nil {
+		return "", err
+	}
+	w, err := b.cluster.watchPods(ctx, namespace, nil)
+	if err != nil {
+		return "", err
+	}
+	defer w.stop()
+	_, _, err = b.phase(ctx, p, func() error {
+		if err := b.createSets(ctx, p.arm, namespace, sets, podsPerSet); err != nil {
+			return err
+		}
+		_, err := w.await(ctx, sets*podsPerSet, patience)
+		return err
+	})
+	return namespace, err
+}
+
+// memory is M7: the resident memory of a fresh process beside many pods, its own or those of others.
+func (b *bench) memory(ctx context.Context) error {
+	for _, a := range b.pick(operatorArm, replicaSetTuned) {
+		for _, owned := range b.sizes.owned {
+			p, err := b.startWarm(ctx, a)
+			if err != nil {
+				return err
+			}
+			namespace, err := b.populate(ctx, p, owned/10, 10)
+			p.kill()
+			if err != nil {
+				return err
+			}
+			if err := b.measureMemory(ctx, a, fmt.Sprintf("%d pods of its own", owned)); err != nil {
+				return err
+			}
+			if owned == b.sizes.owned[0] {
+				if err := b.addForeign(ctx, namespace); err != nil {
+					return err
+				}
+				if err := b.measureMemory(ctx, a, fmt.Sprintf("%d of its own, %d foreign", owned, b.sizes.foreign)); err != nil {
+					return err
+				}
+			}
+			if err := b.cluster.clear(ctx, namespace); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) addForeign(ctx context.Context, namespace string) error {
+	return inParallel(ctx, b.sizes.foreign, inFlight, func(ctx context.Context, i int) error {
+		pod := template("foreign", corev1.RestartPolicyAlways, "sleep", "3600")
+		return b.cluster.admin.Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("foreign-%d", i), Labels: pod.Labels}, Spec: pod.Spec,
+		})
+	})
+}
+
+func (b *bench) measureMemory(ctx context.Context, a *arm, what string) error {
+	for rep := range b.sizes.reps {
+		p, err := b.start(a)
+		if err != nil {
+			return err
+		}
+		err = p.atRest(ctx)
+		var rss float64
+		if err == nil {
+			err = pause(ctx, memoryRest)
+		}
+		if err == nil {
+			rss, err = p.rss()
+		}
+		p.kill()
+		if err != nil {
+			return err
+		}
+		if err := b.add("M7", what, a.name, "MiB", rep, rss); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// atRest waits until the arm has looked at something and then at nothing for a second.
+func (p *process) atRest(ctx context.Context) error {
+	last, since := 0.0, time.Now()
+	return eventually(ctx, patience, p.name+" to come to rest", func() (bool, error) {
+		n, err := p.reconcileCount(ctx)
+		if err != nil {
+			return false, nil //nolint:nilerr // It does not listen yet.
+		}
+		if n != last {
+			last, since = n, time.Now()
+		}
+		return n > 0 && time.Since(since) > time.Second, nil
+	})
+}
+
+// restart is M8: an arm is killed, and its successor looks at everything once.
+func (b *bench) restart(ctx context.Context) error {
+	for _, a := range b.pick(operatorArm, replicaSetTuned) {
+		p, err := b.startWarm(ctx, a)
+		if err != nil {
+			return err
+		}
+		namespace, err := b.populate(ctx, p, b.sizes.sets, 10)
+		p.kill()
+		if err != nil {
+			return err
+		}
+		for rep := range b.sizes.reps {
+			if err := b.succeed(ctx, a, rep); err != nil {
+				return err
+			}
+		}
+		if err := b.cluster.clear(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) succeed(ctx context.Context, a *arm, rep int) error {
+	before, err := b.cluster.requests(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := b.start(a)
+	if err != nil {
+		return err
+	}
+	defer p.kill()
+	var took time.Duration
+	err = eventually(ctx, time.Minute, "the successor of "+a.name, func() (bool, error) {
+		n, err := p.reconcileCount(ctx)
+		took = time.Since(p.started)
+		return err == nil && int(n) >= b.sizes.sets, nil
+	})
+	if err == nil {
+		err = p.atRest(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	writes, _, _, err := b.cluster.since(ctx, before)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("%d sets of 10", b.sizes.sets)
+	if err := b.add("M8", what+", until all are reconciled", a.name, "s", rep, took.Seconds()); err != nil {
+		return err
+	}
+	return b.add("M8", what+", writes", a.name, "writes", rep, writes)
+}
+
+// rest is M9: sets that are as they should be and Ats that wait.
+func (b *bench) rest(ctx context.Context) error {
+	p, err := b.startWarm(ctx, operatorArm)
+	if err != nil {
+		return err
+	}
+	defer p.kill()
+	namespace, err := b.populate(ctx, p, b.sizes.sets, 1)
+	if err != nil {
+		return err
+	}
+	_, _, err = b.phase(ctx, p, func() error {
+		return inParallel(ctx, b.sizes.timers, inFlight, func(ctx context.Context, i int) error {
+			return b.cluster.admin.Create(ctx, makeTimer(ats, namespace, fmt.Sprintf("timer-%d", i), time.Now().Add(24*time.Hour)))
+		})
+	})
+	if err != nil {
+		return err
+	}
+	before, err := b.cluster.requests(ctx)
+	if err != nil {
+		return err
+	}
+	cpu, err := p.cpu()
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, b.sizes.rest); err != nil {
+		return err
+	}
+	used, err := p.cpu()
+	if err != nil {
+		return err
+	}
+	writes, lists, _, err := b.cluster.since(ctx, before)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("%d sets, %d Ats, %s", b.sizes.sets, b.sizes.timers, b.sizes.rest)
+	err = errorsOf(
+		b.add("M9", what, p.name, "writes", 0, writes),
+		b.add("M9", what, p.name, "lists", 0, lists),
+		b.add("M9", what, p.name, "mcores", 0, (used-cpu).Seconds()/b.sizes.rest.Seconds()*1000),
+	)
+	return errorsOf(err, b.cluster.clear(ctx, namespace))
+}
+
+// fairness is M10: one-pod sets come while many others are served.
+func (b *bench) fairness(ctx context.Context) error {
+	const probes, interval = 25, 200 * time.Millisecond
+	for rep := range b.sizes.reps {
+		for _, a := range b.pick(operatorArm, replicaSetTuned) {
+			p, err := b.startWarm(ctx, a)
+			if err != nil {
+				return err
+			}
+			err = b.probe(ctx, p, rep, "idle", probes, interval)
+			if err == nil {
+				err = b.storm(ctx, p, rep, probes, interval)
+			}
+			p.kill()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// storm probes while the sets of the grid go from 0 to 10 pods.
+func (b *bench) storm(ctx context.Context, p *process, rep, probes int, interval time.Duration) error {
+	namespace, err := b.cluster.namespace(ctx)
+	if err != nil {
+		return err
+	}
+	var others sync.WaitGroup
+	var stormErr error
+	others.Go(func() { stormErr = b.createSets(ctx, p.arm, namespace, b.sizes.sets, 10) })
+	err = b.probe(ctx, p, rep, fmt.Sprintf("%d sets go 0 to 10", b.sizes.sets), probes, interval)
+	others.Wait()
+	return errorsOf(err, stormErr, b.cluster.clear(ctx, namespace))
+}
+
+// probe creates one-pod sets one after the other and measures how long each waits for its pod.
+func (b *bench) probe(ctx context.Context, p *process, rep int, what string, probes int, interval time.Duration) error {
+	namespace, err := b.cluster.namespace(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := b.cluster.watchPods(ctx, namespace, nil)
+	if err != nil {
+		return err
+	}
+	defer w.stop()
+	waits := make([]float64, probes)
+	for i := range probes {
+		start := time.Now()
+		if err := b.cluster.admin.Create(ctx, makeSet(p.set, namespace, fmt.Sprintf("probe-%d", i), 1)); err != nil {
+			return err
+		}
+		last, err := w.await(ctx, i+1, patience)
+		if err != nil {
+			return err
+		}
+		waits[i] = milliseconds(last.Sub(start))
+		if err := pause(ctx, interval-time.Since(start)); err != nil {
+			return err
+		}
+	}
+	if err := b.add("M10", what, p.name, "ms to the pod", rep, waits...); err != nil {
+		return err
+	}
+	return b.cluster.clear(ctx, namespace)
+}
+
+// pause waits, unless ctx is done.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,196 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// inFlight is how many requests of the harness are under way at the same time.
+	inFlight = 32
+	// patience bounds every wait. R-stock makes 20 pods per second.
+	patience = 15 * time.Minute
+	// settled is how long no write may come for an arm to be at rest.
+	settled = 1500 * time.Millisecond
+	// readyPerSecond is the rate at which the harness plays the kubelets.
+	readyPerSecond = 200
+)
+
+var becomeReady = []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+
+// lives are M1, M2, M3 and M11: sets are created, their pods become ready, they are scaled down and deleted.
+func (b *bench) lives(ctx context.Context) error {
+	for _, grid := range b.sizes.grids {
+		for rep := range b.sizes.reps {
+			if err := b.wire(ctx, grid[0]*grid[1], rep, gridName(grid)); err != nil {
+				return err
+			}
+			arms := []*arm{replicaSetTuned, operatorArm}
+			if rep == 0 { // Slow, and known to be.
+				arms = append(arms, naiveArm)
+				if b.sizes.stock && grid[0]*grid[1] <= 1000 {
+					arms = append(arms, replicaSetStock)
+				}
+			}
+			for _, a := range b.pick(arms...) {
+				if err := b.life(ctx, a, grid, rep); err != nil {
+					return fmt.Errorf("arm %s, %s: %w", a.name, gridName(grid), err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func gridName(grid [2]int) string { return fmt.Sprintf("%d x %d", grid[0], grid[1]) }
+
+// createSets creates sets of an arm's kind.
+func (b *bench) createSets(ctx context.Context, a *arm, namespace string, sets, podsPerSet int) error {
+	return inParallel(ctx, sets, inFlight, func(ctx context.Context, i int) error {
+		return b.cluster.admin.Create(ctx, makeSet(a.set, namespace, fmt.Sprintf("set-%d", i), int32(podsPerSet)))
+	})
+}
+
+// phase does something, waits until the arm has no more to write and returns its writes.
+func (b *bench) phase(ctx context.Context, p *process, do func() error) (writes, reconciles float64, err error) {
+	before, err := b.cluster.requests(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	looked, err := p.reconcileCount(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := do(); err != nil {
+		return 0, 0, err
+	}
+	last, since := -1.0, time.Now()
+	err = eventually(ctx, patience, "the arm to come to rest", func() (bool, error) {
+		var err error
+		if writes, _, _, err = b.cluster.since(ctx, before); writes != last {
+			last, since = writes, time.Now()
+		}
+		return time.Since(since) > settled, err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	reconciles, err = p.reconcileCount(ctx)
+	return writes, reconciles - looked, err
+}
+
+// life is one run of one arm.
+func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) error {
+	sets, podsPerSet := grid[0], grid[1]
+	n, what := sets*podsPerSet, gridName(grid)
+	p, err := b.startWarm(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer p.kill()
+	namespace, err := b.cluster.namespace(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := b.cluster.watchPods(ctx, namespace, nil)
+	if err != nil {
+		return err
+	}
+	defer w.stop()
+	cpu, err := p.cpu()
+	if err != nil {
+		return err
+	}
+
+	var took time.Duration
+	writes, created, err := b.phase(ctx, p, func() error {
+		start := time.Now()
+		if err := b.createSets(ctx, a, namespace, sets, podsPerSet); err != nil {
+			return err
+		}
+		last, err := w.await(ctx, n, patience)
+		took = last.Sub(start)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := b.add("M1", what, a.name, "pods/s", rep, float64(n)/took.Seconds()); err != nil {
+		return err
+	}
+	if err := b.add("M2", what+" create, per pod", a.name, "writes", rep, writes/float64(n)); err != nil {
+		return err
+	}
+	writes, ready, err := b.phase(ctx, p, func() error { return b.playKubelets(ctx, namespace, w, n) })
+	if err != nil {
+		return err
+	}
+	if err := b.add("M2", what+" ready, per set", a.name, "writes", rep, writes/float64(sets)); err != nil {
+		return err
+	}
+	err = errorsOf(
+		b.add("M3", what+" create, per pod", a.name, "reconciles", rep, created/float64(n)),
+		b.add("M3", what+" ready, per pod", a.name, "reconciles", rep, ready/float64(n)),
+	)
+	if err != nil {
+		return err
+	}
+	if podsPerSet > 3 {
+		if err := b.scaleDown(ctx, p, namespace, grid, rep); err != nil {
+			return err
+		}
+	}
+	writes, _, err = b.phase(ctx, p, func() error { return b.cluster.clear(ctx, namespace) })
+	if err != nil {
+		return err
+	}
+	if err := b.add("M2", what+" delete, per set", a.name, "writes", rep, writes/float64(sets)); err != nil {
+		return err
+	}
+	used, err := p.cpu()
+	if err != nil {
+		return err
+	}
+	return b.add("M11", what, a.name, "CPU s per 1000 pods", rep, (used-cpu).Seconds()/float64(n)*1000)
+}
+
+// playKubelets makes pods ready, in a random order, at a rate that is the same for every arm.
+func (b *bench) playKubelets(ctx context.Context, namespace string, w *witness, n int) error {
+	names := make([]string, 0, n)
+	for name := range w.times() {
+		names = append(names, name)
+	}
+	tick := time.NewTicker(time.Second / readyPerSecond)
+	defer tick.Stop()
+	return inParallel(ctx, len(names), inFlight, func(ctx context.Context, i int) error {
+		<-tick.C
+		return b.cluster.admin.SubResource("status").Patch(ctx, pods.object(namespace, names[i]), client.RawPatch(types.MergePatchType, becomeReady))
+	})
+}
+
+func (b *bench) scaleDown(ctx context.Context, p *process, namespace string, grid [2]int, rep int) error {
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, grid[1]-3))
+	writes, _, err := b.phase(ctx, p, func() error {
+		err := inParallel(ctx, grid[0], inFlight, func(ctx context.Context, i int) error {
+			return b.cluster.admin.Patch(ctx, p.set.object(namespace, fmt.Sprintf("set-%d", i)), patch)
+		})
+		if err != nil {
+			return err
+		}
+		return eventually(ctx, patience, "the surplus pods to go", func() (bool, error) {
+			n, err := b.count(ctx, namespace)
+			return n == grid[0]*(grid[1]-3), err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return b.add("M2", gridName(grid)+" 10 to 7, per set", p.name, "writes", rep, writes/float64(grid[0]))
+}

@@ -1,0 +1,104 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// witness notes by its own clock when it first sees each object of a kind fulfil a condition. Every arm is timed by the same
+// witness, so that what a watch adds is the same for all; creationTimestamp knows seconds only.
+type witness struct {
+	stop func()
+
+	mu   sync.Mutex
+	seen map[string]time.Time
+	last time.Time
+	err  error
+	note func(name string)
+}
+
+// watchObjects starts a witness of a namespace. note is called for each object that was seen, in a goroutine of its own.
+func (c *cluster) watchObjects(ctx context.Context, namespace string, list client.ObjectList, holds func(client.Object) bool, note func(name string)) (*witness, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	stream, err := c.admin.Watch(ctx, list, client.InNamespace(namespace))
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("watching: %w", err)
+	}
+	w := &witness{stop: cancel, seen: map[string]time.Time{}, note: note}
+	go func() {
+		for e := range stream.ResultChan() {
+			w.see(e, holds)
+		}
+		w.fail(ctx)
+	}()
+	return w, nil
+}
+
+// watchPods starts a witness of the pods' existence.
+func (c *cluster) watchPods(ctx context.Context, namespace string, note func(name string)) (*witness, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(pods.GroupVersion().WithKind("PodList"))
+	return c.watchObjects(ctx, namespace, list, func(client.Object) bool { return true }, note)
+}
+
+func (w *witness) see(e watch.Event, holds func(client.Object) bool) {
+	now := time.Now()
+	obj, ok := e.Object.(client.Object)
+	if !ok || e.Type == watch.Deleted || !holds(obj) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, known := w.seen[obj.GetName()]; known {
+		return
+	}
+	w.seen[obj.GetName()], w.last = now, now
+	if w.note != nil {
+		go w.note(obj.GetName())
+	}
+}
+
+// fail notes that the watch has ended before it was stopped: what comes after would be missed.
+func (w *witness) fail(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ctx.Err() == nil {
+		w.err = fmt.Errorf("the witness's watch was closed by the API server")
+	}
+}
+
+// await waits until n objects were seen and returns when the last of them was.
+func (w *witness) await(ctx context.Context, n int, limit time.Duration) (time.Time, error) {
+	err := eventually(ctx, limit, fmt.Sprintf("%d objects", n), func() (bool, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.seen) >= n, w.err
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		err = fmt.Errorf("%w; saw %d", err, len(w.seen))
+	}
+	return w.last, err
+}
+
+// times returns a copy of what was seen.
+func (w *witness) times() map[string]time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	times := make(map[string]time.Time, len(w.seen))
+	for name, t := range w.seen {
+		times[name] = t
+	}
+	return times
+}
