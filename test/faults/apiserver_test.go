@@ -22,6 +22,7 @@ const crds = "../../config/crd/bases"
 
 // F12, the second half of F15 and A7: what happens to the whole API server needs one of its own.
 func TestAPIServer(t *testing.T) {
+	t.Parallel()
 	c, err := faults.StartCluster(crds, faults.KeepData(t.TempDir(), t.TempDir()))
 	if err != nil {
 		t.Fatal(err)

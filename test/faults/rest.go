@@ -57,7 +57,7 @@ func (w *World) Costs(reference Counts) {
 func (w *World) Settle() {
 	w.Helper()
 	podSets, ats := false, false
-	missing := w.await(Patience, func(s *state) string {
+	missing := w.await(func(s *state) string {
 		var problems []string
 		for _, set := range s.living() {
 			podSets = true
@@ -116,7 +116,7 @@ func (w *World) Pass(d time.Duration) {
 // Gone waits until no pod is left, as after the deletion of all owners.
 func (w *World) Gone() {
 	w.Helper()
-	missing := w.await(Patience, func(s *state) string {
+	missing := w.await(func(s *state) string {
 		var left []string
 		for uid, pod := range s.pods {
 			if !s.gone[uid] {
@@ -133,7 +133,7 @@ func (w *World) Gone() {
 
 // AwaitPods waits until n pods are active, whoever owns them, and returns whether they came.
 func (w *World) AwaitPods(n int) bool {
-	return w.await(Patience, func(s *state) string {
+	return w.await(func(s *state) string {
 		active := 0
 		for _, pod := range s.pods {
 			if s.isActive(pod) {
@@ -149,7 +149,7 @@ func (w *World) AwaitPods(n int) bool {
 
 // AwaitTotal waits until n pods exist, in any phase, and returns whether that came.
 func (w *World) AwaitTotal(n int) bool {
-	return w.await(Patience, func(s *state) string {
+	return w.await(func(s *state) string {
 		total := 0
 		for uid := range s.pods {
 			if !s.gone[uid] {
@@ -166,7 +166,7 @@ func (w *World) AwaitTotal(n int) bool {
 // AwaitSet waits until a PodSet is as wanted and judges an invariant by it.
 func (w *World) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) bool) {
 	w.Helper()
-	missing := w.await(Patience, func(s *state) string {
+	missing := w.await(func(s *state) string {
 		last := "no PodSet " + name
 		for uid, set := range s.sets {
 			if set.Name == name && !s.gone[uid] {
@@ -184,7 +184,7 @@ func (w *World) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) 
 // AwaitAt waits until an At is as wanted and judges an invariant by it.
 func (w *World) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool) {
 	w.Helper()
-	missing := w.await(Patience, func(s *state) string {
+	missing := w.await(func(s *state) string {
 		last := "no At " + name
 		for uid, at := range s.ats {
 			if at.Name == name && !s.gone[uid] {
@@ -201,7 +201,7 @@ func (w *World) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool
 
 // AwaitPod waits until a pod is as wanted, its absence being nil, and returns whether that came.
 func (w *World) AwaitPod(name string, want func(*corev1.Pod) bool) bool {
-	return w.await(Patience, func(s *state) string {
+	return w.await(func(s *state) string {
 		var found *corev1.Pod
 		for uid, pod := range s.pods {
 			if pod.Name == name && !s.gone[uid] {

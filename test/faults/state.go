@@ -67,6 +67,15 @@ func (s *state) apply(e event) {
 	}
 }
 
+// watched tells whether the witness watches objects like this one.
+func watched(object client.Object) bool {
+	switch object.(type) {
+	case *appv1alpha1.PodSet, *cnatv1alpha1.At, *corev1.Pod:
+		return true
+	}
+	return false
+}
+
 // ofKind returns the objects of a list's kind that are not gone.
 func (s *state) ofKind(kind client.ObjectList) []client.Object {
 	var objects []client.Object

@@ -16,9 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
 // Patience is how long the world may take to come to rest after the last disturbance.
@@ -230,7 +227,7 @@ func (w *World) sees(object client.Object) {
 	}
 	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	w.Must(err)
-	w.mustBe(w.await(Patience, func(s *state) string {
+	w.mustBe(w.await(func(s *state) string {
 		if s.version[object.GetUID()] >= version {
 			return ""
 		}
@@ -265,7 +262,7 @@ func (w *World) Delete(object client.Object, options ...client.DeleteOption) {
 	if !watched(object) || object.GetUID() == "" {
 		return
 	}
-	w.mustBe(w.await(Patience, func(s *state) string {
+	w.mustBe(w.await(func(s *state) string {
 		if s.deleting[object.GetUID()] {
 			return ""
 		}
@@ -273,19 +270,10 @@ func (w *World) Delete(object client.Object, options ...client.DeleteOption) {
 	}))
 }
 
-// watched tells whether the witness watches objects like this one.
-func watched(object client.Object) bool {
-	switch object.(type) {
-	case *appv1alpha1.PodSet, *cnatv1alpha1.At, *corev1.Pod:
-		return true
-	}
-	return false
-}
-
 // await waits for something that the witness sees and returns whether it came; want returns "" when it is there, else
 // what is missing.
-func (w *World) await(patience time.Duration, want func(*state) string) string {
-	timeout := time.After(patience)
+func (w *World) await(want func(*state) string) string {
+	timeout := time.After(Patience)
 	for {
 		var missing string
 		next := w.Witness.look(func(s *state) { missing = want(s) })
@@ -295,7 +283,7 @@ func (w *World) await(patience time.Duration, want func(*state) string) string {
 		select {
 		case <-next:
 		case <-timeout:
-			return fmt.Sprintf("after %v: %s", patience, missing)
+			return fmt.Sprintf("after %v: %s", Patience, missing)
 		}
 	}
 }
