@@ -47,6 +47,8 @@
 //     process that crashes between the two, together with a pod that is deleted before the next process has seen it.
 //   - Who can write the whole status can also erase it. Then the pods speak; when they are deleted too, the At runs again:
 //     nothing is left that could tell.
+//   - The record follows the creation of the pod. A pod that is deleted in between, while the operator crashes as well or
+//     hears no answer to the creation, is a run of which nothing is left either.
 //
 // # Time
 //
