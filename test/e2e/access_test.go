@@ -39,7 +39,7 @@ func (p *project) refusesThoseWithoutPods() {
 	at.Spec = cnatv1alpha1.AtSpec{Schedule: "now", Command: "true"}
 	for _, obj := range []client.Object{p.podSet("web"), at} {
 		eventually(p.t, "the policy refuses", func(g gomega.Gomega) {
-			err := somebody.Create(p.t.Context(), obj)
+			err := somebody.Create(p.t.Context(), obj.DeepCopyObject().(client.Object), client.DryRunAll) // the policy may be seconds old
 			g.Expect(apierrors.IsForbidden(err)).To(gomega.BeTrue(), "%v", err)
 			g.Expect(err.Error()).To(gomega.ContainSubstring("somebody may not create pods in the namespace " + p.name))
 		})

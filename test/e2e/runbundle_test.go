@@ -36,6 +36,11 @@ func TestRunBundle(t *testing.T) {
 		p.types("kubectl get csv,podset,at,pods")
 	})
 	t.Run("the scorecard", func(t *testing.T) { p.of(t).passesTheScorecard(previous) })
+	t.Run("the admission policy, which a bundle cannot carry", func(t *testing.T) {
+		home.of(t).types("make deploy-policy")
+		defer home.of(t).types("make undeploy-policy")
+		newProject(t).refusesThoseWithoutPods()
+	})
 	t.Run("the upgrade", func(t *testing.T) {
 		home, p := home.of(t), p.of(t)
 		waiting := p.newAt("waiting", "2099-01-01T00:00:00Z", "echo once")
