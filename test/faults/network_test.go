@@ -20,6 +20,7 @@ type trial func(*faults.World)
 
 // try tries a fault on our operator.
 func try(t *testing.T, fault string, trials map[string]trial) {
+	t.Parallel()
 	for name, run := range trials {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,6 +48,7 @@ func live(t *testing.T, fault, name string, rules func(*rand.Rand) []faults.Rule
 
 // F2: the API server commits and the answer is lost.
 func TestLostAnswers(t *testing.T) {
+	t.Parallel()
 	for name := range scenarios {
 		for _, percent := range []int{30, 70} {
 			t.Run(fmt.Sprintf("%s, %d %% of the answers", name, percent), func(t *testing.T) {
@@ -60,6 +62,7 @@ func TestLostAnswers(t *testing.T) {
 
 // F6: each write of a status meets a conflict, some times in a row.
 func TestStatusConflicts(t *testing.T) {
+	t.Parallel()
 	for name := range scenarios {
 		for _, n := range []int{1, 6} {
 			t.Run(fmt.Sprintf("%s, %d conflicts before each write", name, n), func(t *testing.T) {
