@@ -36,10 +36,14 @@ func (c *cluster) watchObjects(ctx context.Context, namespace string, list clien
 	}
 	w := &witness{stop: cancel, seen: map[string]time.Time{}, note: note}
 	go func() {
-		for e := range stream.ResultChan() {
-			w.see(e, holds)
+		for err == nil {
+			for e := range stream.ResultChan() {
+				w.see(e, holds)
+			}
+			// The API server closes the watch of a client that is too slow for it. A new one tells first what there is.
+			stream, err = c.admin.Watch(ctx, list, client.InNamespace(namespace))
 		}
-		w.fail(ctx)
+		w.fail(ctx, err)
 	}()
 	return w, nil
 }
@@ -69,11 +73,11 @@ func (w *witness) see(e watch.Event, holds func(client.Object) bool) {
 }
 
 // fail notes that the watch has ended before it was stopped: what comes after would be missed.
-func (w *witness) fail(ctx context.Context) {
+func (w *witness) fail(ctx context.Context, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ctx.Err() == nil {
-		w.err = fmt.Errorf("the witness's watch was closed by the API server")
+		w.err = fmt.Errorf("watching again: %w", err)
 	}
 }
 
