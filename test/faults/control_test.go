@@ -77,11 +77,18 @@ var broken = map[string]defect{
 	"a phase that was set back runs again":       {"F23", control.Operator, forgedBack, []string{"A1"}},
 
 	// Ours, with a defect built in.
-	"owners with another UID": {"mutant", faults.Ours, mutantOwner, []string{"P1"}},
+	"owners with another UID": {"mutant", mutant(), mutantOwner, []string{"P1"}},
 	"a clock that is ahead":   {"mutant", ahead(time.Hour), tooEarly, []string{"A2"}},
-	"a phase that goes back":  {"mutant", faults.Ours, mutantPhase, []string{"A4"}},
-	"deaf to edits":           {"mutant", faults.Ours, deafToEdits, []string{"A5"}},
-	"never runs again":        {"mutant", faults.Ours, neverAgain, []string{"A6"}},
+	"a phase that goes back":  {"mutant", mutant(), mutantPhase, []string{"A4"}},
+	"deaf to edits":           {"mutant", mutant(), deafToEdits, []string{"A5"}},
+	"never runs again":        {"mutant", mutant(), neverAgain, []string{"A6"}},
+}
+
+// mutant is ours under a name of its own, for the table.
+func mutant() faults.Controllers {
+	o := faults.Ours
+	o.Name = "mutant of ours"
+	return o
 }
 
 func TestNegativeControl(t *testing.T) {
@@ -178,8 +185,7 @@ func mutantOwner(w *faults.World) {
 
 // ahead is our operator with a clock that is ahead of the one that the judges read.
 func ahead(d time.Duration) faults.Controllers {
-	o := faults.Ours
-	o.Name += " with a fast clock"
+	o := mutant()
 	o.Setup = func(ctx context.Context, mgr ctrl.Manager, _ clock.WithTicker) error {
 		fast := &faults.Clock{}
 		fast.Jump(d)
@@ -191,7 +197,7 @@ func ahead(d time.Duration) faults.Controllers {
 func tooEarly(w *faults.World) {
 	w.Supervise()
 	w.Create(at("a", "now + 30 minutes", "echo YAY"))
-	w.AwaitPods(1)
+	w.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
 }
 
 func mutantPhase(w *faults.World) {

@@ -5,6 +5,7 @@ package faults
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +20,13 @@ type window struct {
 	unready map[types.UID]bool
 	// sacrificed is a Ready pod that the operator deleted since; "": none.
 	sacrificed string
+	// edited is when replicas last changed.
+	edited time.Time
 }
+
+// calm is how long replicas must have been the same before they shrink for P6 to be judged: what the operator deletes
+// right after may have been decided on what was asked for before.
+const calm = time.Second
 
 func (j *judge) window(set *appv1alpha1.PodSet) *window {
 	w, ok := j.windows[set.UID]
@@ -34,9 +41,15 @@ func (j *judge) window(set *appv1alpha1.PodSet) *window {
 func (j *judge) podSet(before, set *appv1alpha1.PodSet) {
 	w := j.window(set)
 	w.most = max(w.most, replicas(set))
-	if before != nil && replicas(set) < replicas(before) {
+	if before != nil && replicas(set) != replicas(before) {
 		w.sacrificed = ""
 		clear(w.unready)
+		calm := j.now.seen.Sub(w.edited) > calm
+		w.edited = j.now.seen
+		if replicas(set) > replicas(before) || !calm {
+			j.converge(set)
+			return
+		}
 		for _, pod := range j.state.active(set.UID) {
 			if !isReady(pod) {
 				w.unready[pod.UID] = true

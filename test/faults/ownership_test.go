@@ -168,6 +168,7 @@ func TestFlipping(t *testing.T) {
 				}
 			}
 			w.Settle()
+			w.Pass(2 * time.Second) // P6 is judged when the wish was the same for a while.
 			scale(w, "a", 4)
 			w.Rest()
 		},

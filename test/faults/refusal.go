@@ -31,7 +31,8 @@ func (w *World) Refused(since time.Time, first time.Duration) {
 	}
 	w.Check("P9", len(steps) > 0, "nothing was refused")
 	for i := 1; i < len(steps); i++ {
-		gap, least := steps[i].Sub(steps[i-1]), first<<(i-1)*9/10
+		// The operator counts from the moment when it looked, which on a busy machine is a while before it wrote.
+		gap, least := steps[i].Sub(steps[i-1]), first<<(i-1)/2
 		if gap < least {
 			w.Check("P9", false, "refused create %d came %v after the one before, and the back-off is %v", i+1, gap, least)
 			return
