@@ -101,23 +101,18 @@ func (c *cluster) requests(ctx context.Context) (map[string]float64, error) {
 	return result, nil
 }
 
-// since is what was asked after a snapshot: the writes, the lists, and all by name.
-func (c *cluster) since(ctx context.Context, before map[string]float64) (writes, lists float64, byName map[string]float64, err error) {
+// since is how many writes and lists were asked for after a snapshot.
+func (c *cluster) since(ctx context.Context, before map[string]float64) (writes, lists float64, err error) {
 	after, err := c.requests(ctx)
-	byName = map[string]float64{}
 	for key, n := range after {
-		if n -= before[key]; n == 0 {
-			continue
-		}
 		switch verb, _, _ := strings.Cut(key, " "); verb {
 		case "POST", "PUT", "PATCH", "APPLY", "DELETE":
-			writes += n
-			byName[key] = n
+			writes += n - before[key]
 		case "LIST":
-			lists += n
+			lists += n - before[key]
 		}
 	}
-	return writes, lists, byName, err
+	return writes, lists, err
 }
 
 func labels(metric *dto.Metric) map[string]string {

@@ -74,7 +74,7 @@ func (b *bench) phase(ctx context.Context, p *process, do func() error) (writes,
 	last, since := -1.0, time.Now()
 	err = eventually(ctx, patience, "the arm to come to rest", func() (bool, error) {
 		var err error
-		if writes, _, _, err = b.cluster.since(ctx, before); writes != last {
+		if writes, _, err = b.cluster.since(ctx, before); writes != last {
 			last, since = writes, time.Now()
 		}
 		return time.Since(since) > settled, err
