@@ -164,7 +164,7 @@ func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan, 
 	}
 	switch existing, err := createPod(ctx, r.Client, r.Live, plan.Create); {
 	case isRefusal(err):
-		m.refuse(err, o.At.Generation, o.Now)
+		m.refuse(err, o.At.Generation, r.Clock.Now()) // Counted from the answer, which may have taken a while.
 		outcome.Refusal = &at.Refusal{Invalid: m.refusal.invalid, Message: m.refusal.message, Until: m.refusal.until}
 	case err != nil:
 		return outcome, err

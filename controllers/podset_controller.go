@@ -142,7 +142,7 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 		m.taken.Insert(taken.name)
 		outcome.CreateError, outcome.RetryAt = nil, o.Now // The next name is tried; nobody needs to know.
 	case isRefusal(err):
-		m.refuse(err, o.Set.Generation, o.Now)
+		m.refuse(err, o.Set.Generation, r.Clock.Now()) // Counted from the answer, which may have taken a while.
 		outcome.RetryAt = m.refusal.until
 	case len(plan.Create) > 0 && err == nil:
 		m.accept()
