@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -109,7 +108,7 @@ func newest[T client.Object](m *memory, cached T) T {
 	if !ok {
 		return cached
 	}
-	if order, err := resourceversion.CompareResourceVersion(cached.GetResourceVersion(), written.GetResourceVersion()); err == nil && order < 0 {
+	if older, err := isOlder(cached, written.GetResourceVersion()); err == nil && older {
 		return written
 	}
 	m.written = nil
