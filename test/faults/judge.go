@@ -34,6 +34,7 @@ const inFlight = 2 * time.Second
 
 // judge replays the history of a world and looks at every event.
 type judge struct {
+	full     bool // what the operator's status says: see Controllers
 	state    *state
 	writes   []Write
 	started  map[int]time.Time       // of each incarnation
@@ -58,9 +59,9 @@ type edit struct {
 	seen   time.Time
 }
 
-func newJudge(writes []Write, incarnations []*Incarnation) *judge {
+func newJudge(full bool, writes []Write, incarnations []*Incarnation) *judge {
 	j := &judge{
-		state: newState(), writes: writes, started: map[int]time.Time{},
+		full: full, state: newState(), writes: writes, started: map[int]time.Time{},
 		byUID: map[types.UID]Write{}, deletes: map[types.UID]bool{}, ours: map[string]bool{}, deleted: map[types.UID]time.Time{},
 		windows: map[types.UID]*window{}, phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{},
 		owners: map[types.UID]bool{}, edits: map[types.UID]edit{}, checked: map[string]bool{}, reported: map[string]bool{},

@@ -79,7 +79,7 @@ func (j *judge) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, wasAc
 
 // converge ends the window of a PodSet that has converged.
 func (j *judge) converge(set *appv1alpha1.PodSet) {
-	if !j.state.converged(set) {
+	if !j.state.converged(set, j.full) {
 		return
 	}
 	w := j.window(set)
@@ -100,7 +100,7 @@ func (s *state) settled(set *appv1alpha1.PodSet, full bool) string {
 	switch {
 	case len(active) != replicas(set):
 		return "active pods are not what spec.replicas asks for"
-	case !s.converged(set):
+	case !s.converged(set, false):
 		return "podNames are not the active pods"
 	case !full:
 		return ""

@@ -156,8 +156,10 @@ func names(pods []*corev1.Pod) []string {
 	return list
 }
 
-// converged tells whether a PodSet has what it asks for and its status names it, in any order.
-func (s *state) converged(set *appv1alpha1.PodSet) bool {
+// converged tells whether a PodSet has what it asks for and its status names it, in any order. A status that is full also
+// says that the operator knows what is asked for; else the pods of an older wish may be as many by chance.
+func (s *state) converged(set *appv1alpha1.PodSet, full bool) bool {
 	active := s.active(set.UID)
-	return len(active) == replicas(set) && slices.Equal(names(active), slices.Sorted(slices.Values(set.Status.PodNames)))
+	known := !full || set.Status.ObservedGeneration == set.Generation
+	return known && len(active) == replicas(set) && slices.Equal(names(active), slices.Sorted(slices.Values(set.Status.PodNames)))
 }

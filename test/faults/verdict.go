@@ -62,7 +62,7 @@ func (w *World) verdict() ([]Violation, map[string]bool) {
 		return nil, nil
 	}
 	events, err := w.Witness.history()
-	j := newJudge(w.Log.All(), w.incarnations)
+	j := newJudge(w.controllers.Full, w.Log.All(), w.incarnations)
 	j.replay(events)
 	if err != nil {
 		j.verdict = append(j.verdict, Violation{Invariant: "witness", What: err.Error()})
