@@ -27,6 +27,8 @@ type scenario struct {
 	act     func(*faults.World)
 	// settle waits for the end; nil: Rest.
 	settle func(*faults.World)
+	// luck decides how far it comes, so that its cost is not compared.
+	luck bool
 }
 
 func podSet(name string, replicas int32) *appv1alpha1.PodSet {
@@ -139,6 +141,7 @@ var scenarios = map[string]scenario{
 			w.Delete(set)
 		},
 		settle: func(w *faults.World) { w.Gone(); w.Rest() },
+		luck:   true,
 	},
 	"at": {
 		prepare: func(w *faults.World) { w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)}) },
@@ -157,15 +160,20 @@ var scenarios = map[string]scenario{
 	},
 }
 
-// references are the scenarios without a fault: what each costs, and how many writes it takes.
-var references = map[string]func(t *testing.T) (faults.Counts, int){}
+// reference is a scenario without a fault: what it costs, and how many of its writes are of a status.
+type reference struct {
+	counts               faults.Counts
+	writes, statusWrites int
+}
+
+// references live each scenario once.
+var references = map[string]func(t *testing.T) reference{}
 
 func init() {
 	for name, s := range scenarios {
 		var once sync.Once
-		var counts faults.Counts
-		var writes int
-		references[name] = func(t *testing.T) (faults.Counts, int) {
+		var r reference
+		references[name] = func(t *testing.T) reference {
 			once.Do(func() {
 				w := faults.NewWorld(t, cluster, "F0", faults.Ours)
 				w.Start()
@@ -174,9 +182,15 @@ func init() {
 				}
 				before := len(w.Log.All())
 				s.play(w)
-				counts, writes = w.Counts(), len(w.Log.All())-before
+				r.counts = w.Counts()
+				for _, write := range w.Log.All()[before:] {
+					r.writes++
+					if faults.StatusWrites(write.Call) {
+						r.statusWrites++
+					}
+				}
 			})
-			return counts, writes
+			return r
 		}
 	}
 }
@@ -194,52 +208,116 @@ func (s scenario) play(w *faults.World) {
 // be written once more when the world moves at another speed.
 const spare = 3
 
+// point is where an incarnation crashes: before or after its n-th write.
+type point struct {
+	when  string
+	write int
+}
+
+func (p point) String() string { return fmt.Sprintf("%s write %d", p.when, p.write) }
+
+func (p point) rule(wire *faults.Wire) faults.Rule {
+	fault := wire.CrashBefore
+	if p.when == "after" {
+		fault = wire.CrashAfter
+	}
+	return faults.Nth(p.write, faults.Writes, fault)
+}
+
+// everyScenario runs a sweep in each scenario. The scenarios are swept side by side, as are their points.
+func everyScenario(t *testing.T, sweep func(t *testing.T, name string, r reference)) {
+	for name := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sweep(t, name, references[name](t))
+		})
+	}
+}
+
+// tried counts the points of a sweep and those of them that were reached.
+type tried struct{ points, reached atomic.Int32 }
+
+// point runs one point; reach tells whether it was reached.
+func (c *tried) point(t *testing.T, name string, reach func(t *testing.T) bool) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		c.points.Add(1)
+		if reach(t) {
+			c.reached.Add(1)
+		}
+	})
+}
+
+// printAfter prints the counts when a test has ended.
+func (c *tried) printAfter(t *testing.T, what string) {
+	t.Cleanup(func() { fmt.Printf("%s: %d tried, %d reached\n", what, c.points.Load(), c.reached.Load()) })
+}
+
 // F1: a crash before and after every write.
 func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	t.Run("reference", func(t *testing.T) {
-		for name := range scenarios {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				references[name](t)
-			})
+	var count tried
+	count.printAfter(t, "crashes")
+	everyScenario(t, func(t *testing.T, name string, r reference) {
+		for k := 1; k <= r.writes+spare; k++ {
+			for _, when := range []string{"before", "after"} {
+				p := point{when, k}
+				count.point(t, p.String(), func(t *testing.T) bool { return crash(t, name, p) == 1 })
+			}
 		}
 	})
-	var points, crashes atomic.Int32
-	t.Run("sweep", func(t *testing.T) {
-		for name := range scenarios {
-			_, writes := references[name](t)
-			for k := 1; k <= writes+spare; k++ {
+}
+
+// How early two crashes come: after one of the first writes of the first incarnation, and before or after one of the
+// first writes of the second, which has to learn what the first one has done.
+const firstCrashes, secondCrashes = 4, 3
+
+// F1: the incarnation after a crash crashes too.
+func TestCrashTwice(t *testing.T) {
+	t.Parallel()
+	var count tried
+	count.printAfter(t, "pairs of crashes")
+	everyScenario(t, func(t *testing.T, name string, _ reference) {
+		for k := 1; k <= firstCrashes; k++ {
+			for j := 1; j <= secondCrashes; j++ {
 				for _, when := range []string{"before", "after"} {
-					t.Run(fmt.Sprintf("%s, crash %s write %d", name, when, k), func(t *testing.T) {
-						t.Parallel()
-						points.Add(1)
-						crashes.Add(int32(crash(t, name, when, k)))
-					})
+					first, second := point{"after", k}, point{when, j}
+					count.point(t, fmt.Sprintf("%s, then %s", first, second), func(t *testing.T) bool { return crash(t, name, first, second) == 2 })
 				}
 			}
 		}
 	})
-	fmt.Printf("crash points swept: %d, of which reached: %d\n", points.Load(), crashes.Load())
 }
 
-// crash lives a scenario with a crash and returns how many crashes there were.
-func crash(t *testing.T, name, when string, k int) int {
+// crash lives a scenario in which one incarnation after the other crashes at a point of its own, the first one counting
+// from the moment when the scenario acts. It returns how many crashes there were.
+func crash(t *testing.T, name string, points ...point) int {
+	started := 0
+	w := live(t, "F1", name, func(operator *faults.Incarnation) {
+		operator.Inject(points[0].rule(operator.Wire))
+	}, func(wire *faults.Wire) {
+		if started > 0 && started < len(points) {
+			wire.Inject(points[started].rule(wire))
+		}
+		started++
+	})
+	return w.Incarnations() - 1
+}
+
+// live lives a scenario, compares its cost and returns its world. The fault begins when the scenario acts; prepare is
+// called with the wire of every incarnation.
+func live(t *testing.T, fault, name string, begin func(*faults.Incarnation), prepare ...func(*faults.Wire)) *faults.World {
 	s := scenarios[name]
-	reference, _ := references[name](t)
-	w := faults.NewWorld(t, cluster, "F1", faults.Ours)
-	first := w.Supervise()
+	r := references[name](t)
+	w := faults.NewWorld(t, cluster, fault, faults.Ours)
+	operator := w.Supervise(prepare...)
 	if s.prepare != nil {
 		s.prepare(w)
 	}
-	fault := first.CrashBefore
-	if when == "after" {
-		fault = first.CrashAfter
-	}
-	first.Inject(faults.Nth(k, faults.Writes, fault))
+	begin(operator)
 	s.play(w)
-	if name != "delete during scale-up" { // How far the scale-up came is a matter of luck.
-		w.Costs(reference)
+	if !s.luck {
+		w.Costs(r.counts)
 	}
-	return w.Incarnations() - 1
+	return w
 }

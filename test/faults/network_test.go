@@ -5,8 +5,8 @@ package faults_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,48 +29,57 @@ func try(t *testing.T, fault string, trials map[string]trial) {
 	}
 }
 
-// live lives a scenario under rules that begin to apply when it acts, and compares its cost.
-func live(t *testing.T, fault, name string, rules func(*rand.Rand) []faults.Rule) {
-	t.Parallel()
-	s := scenarios[name]
-	reference, _ := references[name](t)
-	w := faults.NewWorld(t, cluster, fault, faults.Ours)
-	operator := w.Supervise()
-	if s.prepare != nil {
-		s.prepare(w)
-	}
-	operator.Inject(rules(faults.Random(t.Name()))...)
-	s.play(w)
-	if name != "delete during scale-up" {
-		w.Costs(reference)
-	}
-}
-
-// F2: the API server commits and the answer is lost.
+// F2: the API server commits and the answer is lost: of every single write, and of many.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
-	for name := range scenarios {
+	var count tried
+	count.printAfter(t, "lost answers")
+	everyScenario(t, func(t *testing.T, name string, r reference) {
+		for k := 1; k <= r.writes+spare; k++ {
+			count.point(t, fmt.Sprintf("of write %d", k), func(t *testing.T) bool { return meets(t, "F2", name, k, faults.Writes, faults.Lose) })
+		}
 		for _, percent := range []int{30, 70} {
-			t.Run(fmt.Sprintf("%s, %d %% of the answers", name, percent), func(t *testing.T) {
-				live(t, "F2", name, func(random *rand.Rand) []faults.Rule {
-					return []faults.Rule{faults.Sometimes(random, percent, faults.Writes, faults.Lose)}
+			t.Run(fmt.Sprintf("%d %% of them", percent), func(t *testing.T) {
+				t.Parallel()
+				live(t, "F2", name, func(operator *faults.Incarnation) {
+					operator.Inject(faults.Sometimes(faults.Random(t.Name()), percent, faults.Writes, faults.Lose))
 				})
 			})
 		}
-	}
+	})
 }
 
-// F6: each write of a status meets a conflict, some times in a row.
+// F6: a conflict on every single write of a status, and on all of them some times in a row.
 func TestStatusConflicts(t *testing.T) {
 	t.Parallel()
-	for name := range scenarios {
+	var count tried
+	count.printAfter(t, "conflicts")
+	everyScenario(t, func(t *testing.T, name string, r reference) {
+		for k := 1; k <= r.statusWrites+spare; k++ {
+			count.point(t, fmt.Sprintf("on status write %d", k), func(t *testing.T) bool { return meets(t, "F6", name, k, faults.StatusWrites, conflict) })
+		}
 		for _, n := range []int{1, 6} {
-			t.Run(fmt.Sprintf("%s, %d conflicts before each write", name, n), func(t *testing.T) {
-				live(t, "F6", name, func(*rand.Rand) []faults.Rule { return []faults.Rule{conflicts(n)} })
+			t.Run(fmt.Sprintf("%d before each write", n), func(t *testing.T) {
+				t.Parallel()
+				live(t, "F6", name, func(operator *faults.Incarnation) { operator.Inject(conflicts(n)) })
 			})
 		}
-	}
+	})
 }
+
+// meets lives a scenario whose k-th call of a kind meets a fault, and tells whether there were so many.
+func meets(t *testing.T, fault, name string, k int, match faults.Match, f faults.Fault) bool {
+	var met atomic.Bool
+	live(t, fault, name, func(operator *faults.Incarnation) {
+		operator.Inject(faults.Nth(k, match, func(c *faults.Call, send func() (*http.Response, error)) (*http.Response, error) {
+			met.Store(true)
+			return f(c, send)
+		}))
+	})
+	return met.Load()
+}
+
+var conflict = faults.Refuse(http.StatusConflict, metav1.StatusReasonConflict)
 
 // conflicts lets every status write but each n+1st meet a conflict.
 func conflicts(n int) faults.Rule {
@@ -81,7 +90,7 @@ func conflicts(n int) faults.Rule {
 		}
 		met++
 		return met%(n+1) != 0
-	}, faults.Refuse(http.StatusConflict, metav1.StatusReasonConflict))
+	}, conflict)
 }
 
 // outages are the kinds of F7.
