@@ -46,6 +46,12 @@ func StatusWrites(c *Call) bool { return Writes(c) && c.Subresource == "status" 
 // Creates matches creates of pods.
 func Creates(c *Call) bool { return c.Verb == "create" && c.Resource == "pods" && c.Subresource == "" }
 
+// Events matches what the operator tells people.
+func Events(c *Call) bool { return c.Resource == "events" }
+
+// Anything matches every call.
+func Anything(*Call) bool { return true }
+
 // Everything matches all calls for resources but watches, which have faults of their own.
 func Everything(c *Call) bool { return c.Verb != "" && c.Verb != "watch" }
 

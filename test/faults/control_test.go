@@ -69,6 +69,7 @@ var broken = map[string]defect{
 	"serves a set that is being deleted":         {"F13", control.Operator, deletedButServed, []string{"P5"}},
 	"labels say whose a pod is":                  {"F14", control.Operator, foreignPods, []string{"P3", "P4"}},
 	"insists on what is refused":                 {"F8", control.Operator, naiveQuota, []string{"P9"}},
+	"insists in a namespace that goes":           {"F15", control.Operator, namespaceStays(podSet("a", 3), (*faults.World).Settle), []string{"P3", "P9"}},
 	"a pod that is gone has never run":           {"F19", control.Operator, podDeletedLate, []string{"A1"}},
 	"any pod of that name is its own":            {"F19", control.Operator, nameTaken, []string{"A9"}},
 	"splits at spaces":                           {"F22", control.Operator, words, []string{"A8"}},

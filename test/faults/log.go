@@ -5,6 +5,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,11 +42,26 @@ func (w Write) String() string {
 	return fmt.Sprintf("incarnation %d: %s -> %d%s", w.Incarnation, w.Call, w.Code, told)
 }
 
-// Log is every write that an operator tried, through all of its incarnations.
+// Log is every write that an operator tried, through all of its incarnations, and the headlines of all its calls.
 type Log struct {
 	mu     sync.Mutex
 	writes []Write
+	calls  []Call        // without their bodies
 	next   chan struct{} // closed at the next write
+}
+
+func (l *Log) call(c Call) {
+	c.Body = nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, c)
+}
+
+// Calls returns every call so far that matches, reads, watches and events included. None of them has a body.
+func (l *Log) Calls(match Match) []Call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.calls), func(c Call) bool { return !match(&c) })
 }
 
 func (l *Log) add(w Write) {

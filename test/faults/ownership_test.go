@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/faults"
 )
 
@@ -132,23 +133,76 @@ func secondOwner(w *faults.World) {
 // F15: the namespace is going. What the operator tries there is refused, and it does not insist.
 func TestTerminatingNamespace(t *testing.T) {
 	try(t, "F15", map[string]trial{
-		"a set that cannot go yet": func(w *faults.World) {
-			w.RunKubelet(&faults.Kubelet{})
-			w.Supervise()
-			set := podSet("a", 3)
-			set.Finalizers = []string{"example.com/keep"}
-			w.Create(set)
-			w.Settle()
-			w.Delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}})
-			w.Gone()
-			w.Check("P3", w.Log.Count(func(write faults.Write) bool { return write.Code >= 400 }) <= 3, "the operator insists:\n%s", w.Log)
-			writes := len(w.Log.All())
-			w.Pass(10 * time.Second)
-			w.Check("P3", len(w.Log.All())-writes <= 3, "the operator goes on writing:\n%s", w.Log)
-			faults.Edit(w, set, func(s *appv1alpha1.PodSet) { s.Finalizers = nil })
-			w.Check("P3", true, "")
-		},
+		"a set that cannot go yet":            setStays,
+		"a set whose namespace cannot go yet": namespaceStays(podSet("a", 3), (*faults.World).Settle),
+		"an At that is due, and cannot run now": namespaceStays(at("a", "now + 5 seconds", "echo YAY"), func(w *faults.World) {
+			w.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
+		}),
 	})
+}
+
+// terminate deletes the namespace of a world.
+func terminate(w *faults.World) {
+	w.Helper()
+	w.Delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}})
+}
+
+// setStays deletes a namespace with a set that stays, deleted, without its pods.
+func setStays(w *faults.World) {
+	w.RunKubelet(&faults.Kubelet{})
+	w.Supervise()
+	set := podSet("a", 3)
+	set.Finalizers = []string{"example.com/keep"}
+	w.Create(set)
+	w.Settle()
+	start := time.Now()
+	terminate(w)
+	w.Gone()
+	w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.DeletionTimestamp != nil })
+	w.Pass(2 * time.Second) // What was on its way comes to its end.
+	bounded(w, 10*time.Second, traffic{calls: 5})
+	w.InSteps(start, firstRefusalStep) // The pods went before the set did.
+	faults.Edit(w, set, func(s *appv1alpha1.PodSet) { s.Finalizers = nil })
+}
+
+// namespaceStays deletes a namespace that a pod of somebody keeps from going. Pods go first, so that the object stays
+// alive, wants its pods and can have none.
+func namespaceStays(object client.Object, begun func(*faults.World)) trial {
+	return func(w *faults.World) {
+		w.RunKubelet(&faults.Kubelet{})
+		w.Supervise()
+		keep := foreignPod("keep", nil)
+		keep.Finalizers = []string{"example.com/keep"}
+		w.Create(keep, object)
+		begun(w)
+		start := time.Now()
+		terminate(w)
+		// Refusals come after 0, 1, 3, 7 and 15 s. Each is a create, a status and an event at most.
+		bounded(w, 20*time.Second, traffic{writes: 12, events: 6, calls: 30})
+		w.Refused(start, firstRefusalStep)
+		faults.Edit(w, keep, func(p *corev1.Pod) { p.Finalizers = nil })
+		w.Gone()
+		w.Pass(2 * time.Second)
+		bounded(w, 10*time.Second, traffic{calls: 5})
+	}
+}
+
+// traffic is how many calls an operator may make: writes, events, and all of them together with reads and watches.
+type traffic struct{ writes, events, calls int }
+
+// bounded lets time pass and judges that nothing goes round in circles meanwhile.
+func bounded(w *faults.World, d time.Duration, most traffic) {
+	w.Helper()
+	count := func() traffic {
+		return traffic{len(w.Log.Calls(faults.Writes)), len(w.Log.Calls(faults.Events)), len(w.Log.Calls(faults.Anything))}
+	}
+	before := count()
+	w.Pass(d)
+	after := count()
+	got := traffic{after.writes - before.writes, after.events - before.events, after.calls - before.calls}
+	w.Logf("in %v: %+v of at most %+v", d, got, most)
+	w.Check("P3", got.writes <= most.writes && got.events <= most.events && got.calls <= most.calls,
+		"in %v the operator made %+v, at most %+v is enough:\n%v", d, got, most, w.Log.Calls(faults.Anything)[before.calls:])
 }
 
 // F16: replicas are flipped 20 times a second.

@@ -12,10 +12,16 @@ import (
 // sameStep is how far the creates of one batch lie apart.
 const sameStep = 300 * time.Millisecond
 
-// Refused judges P9: the creates that the API server refused since a moment came in steps of a back-off that doubles
-// from first on, one create in each. The first step may be a whole batch, since the creates of a batch are on their way
-// together.
+// Refused judges P9: the API server refused creates since a moment, and they came InSteps.
 func (w *World) Refused(since time.Time, first time.Duration) {
+	w.Helper()
+	w.Check("P9", w.InSteps(since, first) > 0, "nothing was refused")
+}
+
+// InSteps judges P9: the creates that the API server refused since a moment came in steps of a back-off that doubles
+// from first on, one create in each. The first step may be a whole batch, since the creates of a batch are on their way
+// together. It returns how many steps there were.
+func (w *World) InSteps(since time.Time, first time.Duration) int {
 	w.Helper()
 	var steps []time.Time
 	for _, write := range w.Log.All() {
@@ -29,13 +35,10 @@ func (w *World) Refused(since time.Time, first time.Duration) {
 		}
 		steps = append(steps, write.Sent)
 	}
-	w.Check("P9", len(steps) > 0, "nothing was refused")
 	for i := 1; i < len(steps); i++ {
 		// The operator counts from the moment when it looked, which on a busy machine is a while before it wrote.
 		gap, least := steps[i].Sub(steps[i-1]), first<<(i-1)/2
-		if gap < least {
-			w.Check("P9", false, "refused create %d came %v after the one before, and the back-off is %v", i+1, gap, least)
-			return
-		}
+		w.Check("P9", gap >= least, "refused create %d came %v after the one before, and the back-off is %v", i+1, gap, least)
 	}
+	return len(steps)
 }

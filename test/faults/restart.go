@@ -28,16 +28,16 @@ func KeepData(etcd, apiServer string) func(*envtest.Environment) {
 	}
 }
 
-// RestartAPIServer kills kube-apiserver and starts it again.
-func (c *Cluster) RestartAPIServer() error {
+// KillAPIServer kills kube-apiserver. The function that it returns starts it again.
+func (c *Cluster) KillAPIServer() (again func() error, err error) {
 	server := c.Environment.ControlPlane.GetAPIServer()
-	return errors.Join(kill(server.CertDir, server.Stop), server.Start(), c.awaitReady())
+	return func() error { return errors.Join(server.Start(), c.awaitReady()) }, kill(server.CertDir, server.Stop)
 }
 
-// RestartEtcd kills etcd below a running kube-apiserver and starts it again.
-func (c *Cluster) RestartEtcd() error {
+// KillEtcd kills etcd below a running kube-apiserver. The function that it returns starts it again.
+func (c *Cluster) KillEtcd() (again func() error, err error) {
 	etcd := c.Environment.ControlPlane.Etcd
-	return errors.Join(kill(etcd.DataDir, etcd.Stop), etcd.Start(), c.awaitReady())
+	return func() error { return errors.Join(etcd.Start(), c.awaitReady()) }, kill(etcd.DataDir, etcd.Stop)
 }
 
 // kill ends the child of this process that has a directory among its arguments, without a chance to say goodbye. The

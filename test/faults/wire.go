@@ -94,6 +94,7 @@ func (w *Wire) roundTrip(next http.RoundTripper, req *http.Request) (*http.Respo
 	if err != nil {
 		return nil, err
 	}
+	w.log.call(*call)
 	if call.Verb == "watch" {
 		return w.watch(next, req, call)
 	}
