@@ -7,8 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +26,8 @@ var soak = flag.Duration("soak", 2*time.Minute, "how long random lives are lived
 var oneLife = flag.Uint64("life", 0, "live this life alone")
 
 const (
-	// fixedSeeds are lived first, so that every run of the suite has them; then come lives that depend on its seed.
+	// fixedSeeds are lived first, and in every run, however slow the machine; then come lives that depend on the seed of
+	// the run, one at least.
 	fixedSeeds = 12
 	// sideBySide is how many lives are lived at the same time.
 	sideBySide = 4
@@ -43,23 +43,32 @@ func TestSoak(t *testing.T) {
 		newLife(t, *oneLife).live()
 		return
 	}
-	var lived atomic.Uint64
+	var mu sync.Mutex
+	var lived uint64
+	start := time.Now()
+	next := func() (seed uint64, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if lived > fixedSeeds && time.Since(start) > *soak {
+			return 0, false
+		}
+		if lived++; lived > fixedSeeds {
+			return faults.Seed() + lived, true
+		}
+		return lived, true
+	}
 	t.Run("lives", func(t *testing.T) {
-		start := time.Now()
 		for worker := range sideBySide {
 			t.Run(fmt.Sprintf("worker %d", worker), func(t *testing.T) {
 				t.Parallel()
-				for time.Since(start) < *soak && !t.Failed() {
-					seed := lived.Add(1)
-					if seed > fixedSeeds {
-						seed += faults.Seed()
-					}
+				for seed, ok := next(); ok && !t.Failed(); seed, ok = next() {
 					t.Run(fmt.Sprintf("life %d", seed), func(t *testing.T) { newLife(t, seed).live() })
 				}
 			})
 		}
 	})
-	fmt.Printf("random lives: %d\n", lived.Load())
+	fmt.Printf("random lives: %d with fixed seeds, %d with the seeds from %d on\n",
+		min(lived, fixedSeeds), lived-min(lived, fixedSeeds), faults.Seed()+fixedSeeds+1)
 }
 
 // life is a world in which things happen at random.
@@ -103,7 +112,7 @@ func (l *life) name() string { return []string{"a", "b", "c"}[l.random.IntN(3)] 
 func (l *life) user() {
 	ctx, ns := l.Context(), metav1.ObjectMeta{Name: l.name(), Namespace: l.Namespace}
 	set, a := &appv1alpha1.PodSet{ObjectMeta: ns}, &cnatv1alpha1.At{ObjectMeta: ns}
-	switch l.random.IntN(9) {
+	switch l.random.IntN(11) {
 	case 0, 1:
 		set.Spec.Replicas = ptr.To(1 + l.random.Int32N(10))
 		_ = l.User.Create(ctx, set)
@@ -133,7 +142,18 @@ func (l *life) user() {
 		case 2:
 			_ = l.User.Delete(ctx, a)
 		}
+	case 9: // tamper with a pod
+		if pods := l.Pods(); len(pods) > 0 {
+			l.patch(pods[l.random.IntN(len(pods))].DeepCopy(), `{"metadata":{"labels":null}}`)
+		}
+	case 10: // tamper with a status
+		l.forge(set, `{"status":{"podNames":["kubernetes"],"replicas":9,"readyReplicas":9}}`)
+		l.forge(a, fmt.Sprintf(`{"status":{"phase":%q}}`, []cnatv1alpha1.Phase{cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning}[l.random.IntN(2)]))
 	}
+}
+
+func (l *life) forge(object client.Object, patch string) {
+	_ = l.User.Status().Patch(l.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
 func (l *life) patch(object client.Object, patch string) {
@@ -149,7 +169,8 @@ func (l *life) fault() {
 	case 1:
 		l.operator.Inject(conflicts(1 + l.random.IntN(3)))
 	case 2:
-		l.operator.Inject(faults.First(1+l.random.IntN(20), faults.Everything, faults.Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError)))
+		kind := []string{"500", "503", "429", "reset"}[l.random.IntN(4)]
+		l.operator.Inject(faults.First(1+l.random.IntN(20), faults.Everything, outages[kind]))
 	case 3:
 		l.operator.Hold(resource)
 	case 4:

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patience is how long the world may take to come to rest after the last disturbance.
+// Patience is how long a world may take to come to rest after the last disturbance.
 const Patience = 30 * time.Second
 
 // World is a namespace with an operator, a user, a kubelet and a witness in it.
@@ -34,6 +34,8 @@ type World struct {
 	Log *Log
 	// Witness sees all.
 	Witness *Witness
+	// Patience is how long the world may take; longer in one that is larger than others.
+	Patience time.Duration
 	// Options change how managers are made, from the next incarnation on.
 	Options []func(*ctrl.Options)
 
@@ -60,7 +62,7 @@ func NewWorld(t testing.TB, cluster *Cluster, fault string, operator Controllers
 	t.Helper()
 	busy <- struct{}{}
 	w := &World{
-		TB: t, Cluster: cluster, User: cluster.Admin, Clock: &Clock{}, Log: &Log{}, fault: fault, controllers: operator,
+		TB: t, Cluster: cluster, User: cluster.Admin, Clock: &Clock{}, Log: &Log{}, Patience: Patience, fault: fault, controllers: operator,
 		release: sync.OnceFunc(func() { <-busy }), checked: map[string]bool{},
 	}
 	var end context.CancelFunc
@@ -273,17 +275,20 @@ func (w *World) Delete(object client.Object, options ...client.DeleteOption) {
 // await waits for something that the witness sees and returns whether it came; want returns "" when it is there, else
 // what is missing.
 func (w *World) await(want func(*state) string) string {
-	timeout := time.After(Patience)
+	timeout := time.After(w.Patience)
 	for {
+		start := time.Now()
 		var missing string
 		next := w.Witness.look(func(s *state) { missing = want(s) })
 		if missing == "" {
 			return ""
 		}
+		took := time.Since(start)
 		select {
 		case <-next:
+			<-time.After(4 * took) // To look at thousands of objects takes a while, and most of the time is for those who change them.
 		case <-timeout:
-			return fmt.Sprintf("after %v: %s", Patience, missing)
+			return fmt.Sprintf("after %v: %s", w.Patience, missing)
 		}
 	}
 }
