@@ -39,7 +39,9 @@ type Cluster struct {
 
 	mapper  meta.RESTMapper
 	manager *exec.Cmd
-	files   string // the directory of the controller manager's kubeconfig and log
+	// restarted end the servers that were killed and started again.
+	restarted []func()
+	files     string // the directory of the controller manager's kubeconfig and log
 }
 
 // StartCluster starts a cluster from the binaries in KUBEBUILDER_ASSETS, with the CRDs of a directory.
@@ -116,6 +118,9 @@ func (c *Cluster) Stop() error {
 	if c.manager != nil && c.manager.Process != nil {
 		err = c.manager.Process.Kill()
 		_ = c.manager.Wait() // It says that we killed it.
+	}
+	for _, end := range c.restarted {
+		end()
 	}
 	return errors.Join(err, c.Environment.Stop(), os.RemoveAll(c.files))
 }

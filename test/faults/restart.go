@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -30,22 +31,38 @@ func KeepData(etcd, apiServer string) func(*envtest.Environment) {
 
 // KillAPIServer kills kube-apiserver. The function that it returns starts it again.
 func (c *Cluster) KillAPIServer() (again func() error, err error) {
-	server := c.Environment.ControlPlane.GetAPIServer()
-	return func() error { return errors.Join(server.Start(), c.awaitReady()) }, kill(server.CertDir, server.Stop)
+	return c.killServer(c.Environment.ControlPlane.GetAPIServer().CertDir)
 }
 
 // KillEtcd kills etcd below a running kube-apiserver. The function that it returns starts it again.
 func (c *Cluster) KillEtcd() (again func() error, err error) {
-	etcd := c.Environment.ControlPlane.Etcd
-	return func() error { return errors.Join(etcd.Start(), c.awaitReady()) }, kill(etcd.DataDir, etcd.Stop)
+	return c.killServer(c.Environment.ControlPlane.Etcd.DataDir)
 }
 
-// kill ends the child of this process that has a directory among its arguments, without a chance to say goodbye. The
-// environment does not tell its number; stop waits until it is gone.
-func kill(dir string, stop func() error) error {
+// killServer kills the process that has a directory among its arguments. The environment only knows how to stop one that
+// lives, so the one that takes its place is ours.
+func (c *Cluster) killServer(dir string) (again func() error, err error) {
+	pid, args, err := findProcess(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		server := exec.Command(args[0], args[1:]...)
+		if err := server.Start(); err != nil {
+			return fmt.Errorf("starting %s again: %w", args[0], err)
+		}
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = server.Wait() }() // It says that we killed it.
+		c.restarted = append(c.restarted, func() { _ = server.Process.Kill(); <-ended })
+		return c.awaitReady()
+	}, kill(pid)
+}
+
+// findProcess finds the process that has a directory among its arguments.
+func findProcess(dir string) (pid int, args []string, err error) {
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	for _, command := range commands {
 		line, err := os.ReadFile(command)
@@ -53,12 +70,19 @@ func kill(dir string, stop func() error) error {
 			continue // A process that has ended meanwhile is none of ours.
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(command)))
-		if err != nil {
-			return err
-		}
-		return errors.Join(syscall.Kill(pid, syscall.SIGKILL), stop())
+		return pid, strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"), err
 	}
-	return fmt.Errorf("no process works in %s", dir)
+	return 0, nil, fmt.Errorf("no process works in %s", dir)
+}
+
+// kill ends a process without a chance to say goodbye and returns when it is gone.
+func kill(pid int) error {
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH), nil
+	})
 }
 
 func (c *Cluster) awaitReady() error {
