@@ -158,7 +158,7 @@ func setStays(w *faults.World) {
 	start := time.Now()
 	terminate(w)
 	w.Gone()
-	w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.DeletionTimestamp != nil })
+	w.AwaitDeletion(set)
 	w.Pass(2 * time.Second) // What was on its way comes to its end.
 	bounded(w, 10*time.Second, traffic{calls: 5})
 	w.InSteps(start, firstRefusalStep) // The pods went before the set did.
@@ -169,6 +169,7 @@ func setStays(w *faults.World) {
 // alive, wants its pods and can have none.
 func namespaceStays(object client.Object, begun func(*faults.World)) trial {
 	return func(w *faults.World) {
+		object := object.DeepCopyObject().(client.Object)
 		w.RunKubelet(&faults.Kubelet{})
 		w.Supervise()
 		keep := foreignPod("keep", nil)
@@ -181,7 +182,7 @@ func namespaceStays(object client.Object, begun func(*faults.World)) trial {
 		bounded(w, 20*time.Second, traffic{writes: 12, events: 6, calls: 30})
 		w.Refused(start, firstRefusalStep)
 		faults.Edit(w, keep, func(p *corev1.Pod) { p.Finalizers = nil })
-		w.Gone()
+		w.AwaitDeletion(object)
 		w.Pass(2 * time.Second)
 		bounded(w, 10*time.Second, traffic{calls: 5})
 	}

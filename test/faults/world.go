@@ -261,9 +261,14 @@ func EditStatus[T client.Object](w *World, object T, edit func(T)) {
 func (w *World) Delete(object client.Object, options ...client.DeleteOption) {
 	w.Helper()
 	w.Must(client.IgnoreNotFound(w.User.Delete(w.ctx, object, options...)))
-	if !watched(object) || object.GetUID() == "" {
-		return
+	if watched(object) && object.GetUID() != "" {
+		w.AwaitDeletion(object)
 	}
+}
+
+// AwaitDeletion waits until the deletion of an object has begun.
+func (w *World) AwaitDeletion(object client.Object) {
+	w.Helper()
 	w.mustBe(w.await(func(s *state) string {
 		if s.deleting[object.GetUID()] {
 			return ""
