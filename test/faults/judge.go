@@ -151,7 +151,11 @@ func (j *judge) born(pod *corev1.Pod) {
 	// The owner may have been seen late, after a restart of the API server.
 	j.check("P1", j.owners[owner] && len(pod.OwnerReferences) == 1, "pod "+pod.Name, "made with owners %v", pod.OwnerReferences)
 	if deleted, ok := j.deleted[owner]; ofSet || ofAt {
-		late := ok && (write.Sent.After(deleted.Add(inFlight)) || j.started[write.Incarnation].After(deleted))
+		told := deleted
+		if write.Blind.After(deleted) {
+			told = write.Blind
+		}
+		late := ok && (write.Sent.After(told.Add(inFlight)) || j.started[write.Incarnation].After(deleted))
 		j.check("P5", !late, "pod "+pod.Name, "made %v after the deletion of its owner", write.Sent.Sub(deleted))
 	}
 	if ofAt {

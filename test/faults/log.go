@@ -22,6 +22,8 @@ type Write struct {
 	Sent time.Time
 	// Clock is what the operator's own clock said then.
 	Clock time.Time
+	// Blind is until when the operator was not told what becomes of PodSets and Ats; Sent: it still was not.
+	Blind time.Time
 	// Code is the API server's answer, 0 when the call never reached it.
 	Code int
 	// UID and Version are those of the object in the answer.

@@ -115,6 +115,7 @@ func (l *life) user() {
 	switch l.random.IntN(11) {
 	case 0, 1:
 		set.Spec.Replicas = ptr.To(1 + l.random.Int32N(10))
+		l.note("user creates set %s with %d replicas", set.Name, *set.Spec.Replicas)
 		_ = l.User.Create(ctx, set)
 	case 2, 3:
 		l.patch(set, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+l.random.IntN(10)))
@@ -122,16 +123,20 @@ func (l *life) user() {
 		l.patch(set, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"v%d"}]}}}}`, l.random.IntN(3)))
 	case 5:
 		policies := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground}
-		_ = l.User.Delete(ctx, set, client.PropagationPolicy(policies[l.random.IntN(2)]))
+		policy := policies[l.random.IntN(2)]
+		l.note("user deletes set %s, %s", set.Name, policy)
+		_ = l.User.Delete(ctx, set, client.PropagationPolicy(policy))
 	case 6:
 		if pods := l.Pods(); len(pods) > 0 { // No pod of an At: what its end was nobody could say.
 			if pod := pods[l.random.IntN(len(pods))]; pod.Labels["app"] != "" {
+				l.note("user deletes pod %s", pod.Name)
 				_ = l.User.Delete(ctx, pod.DeepCopy(), client.GracePeriodSeconds(int64(l.random.IntN(2))))
 			}
 		}
 	case 7:
 		a.Spec = cnatv1alpha1.AtSpec{Schedule: fmt.Sprintf("now + %d seconds", l.random.IntN(4)), Command: "echo YAY"}
 		a.Spec.Suspend = ptr.To(l.random.IntN(4) == 0)
+		l.note("user creates At %s, %s, suspended: %t", a.Name, a.Spec.Schedule, *a.Spec.Suspend)
 		_ = l.User.Create(ctx, a)
 	case 8:
 		switch l.random.IntN(3) {
@@ -140,6 +145,7 @@ func (l *life) user() {
 		case 1:
 			l.patch(a, `{"spec":{"schedule":"now + 1 second"}}`)
 		case 2:
+			l.note("user deletes At %s", a.Name)
 			_ = l.User.Delete(ctx, a)
 		}
 	case 9: // tamper with a pod
@@ -153,36 +159,51 @@ func (l *life) user() {
 }
 
 func (l *life) forge(object client.Object, patch string) {
+	l.note("user forges the status of %T %s: %s", object, object.GetName(), patch)
 	_ = l.User.Status().Patch(l.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
 func (l *life) patch(object client.Object, patch string) {
+	l.note("user patches %T %s: %s", object, object.GetName(), patch)
 	_ = l.User.Patch(l.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
 // fault does something to the operator.
 func (l *life) fault() {
 	resource := []string{"podsets", "ats", "pods"}[l.random.IntN(3)]
-	switch l.random.IntN(8) {
+	switch n := 1 + l.random.IntN(20); l.random.IntN(8) {
 	case 0:
-		l.operator.Inject(faults.Nth(1+l.random.IntN(4), faults.Writes, faults.Lose))
+		l.note("the answer to write %d will be lost", n%4+1)
+		l.operator.Inject(faults.Nth(n%4+1, faults.Writes, faults.Lose))
 	case 1:
-		l.operator.Inject(conflicts(1 + l.random.IntN(3)))
+		l.note("status writes meet %d conflicts each", n%3+1)
+		l.operator.Inject(conflicts(n%3 + 1))
 	case 2:
 		kind := []string{"500", "503", "429", "reset"}[l.random.IntN(4)]
-		l.operator.Inject(faults.First(1+l.random.IntN(20), faults.Everything, outages[kind]))
+		l.note("%d calls fail with %s", n, kind)
+		l.operator.Inject(faults.First(n, faults.Everything, outages[kind]))
 	case 3:
+		l.note("the watch of %s is held", resource)
 		l.operator.Hold(resource)
 	case 4:
+		l.note("the watch of %s is released", resource)
 		l.operator.Release(resource)
 	case 5:
+		l.note("the watch of %s expires", resource)
 		l.operator.Expire(resource)
 	case 6:
+		l.note("crash")
 		l.operator.Crash()
 		l.operator = l.Start()
 		l.old = version(l.World)
 	case 7:
+		l.note("crash, and back to version %s of %s", l.old, resource)
 		l.operator.Crash()
 		l.operator = l.Start(func(wire *faults.Wire) { wire.TravelTo(l.old, resource) })
 	}
+}
+
+// note tells, when a life fails, what happened in it.
+func (l *life) note(format string, args ...any) {
+	l.Logf("%s "+format, append([]any{time.Now().Format("05.000")}, args...)...)
 }

@@ -8,13 +8,23 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // gate holds back what the watches of one resource deliver.
 type gate struct {
 	open    chan struct{} // closed while the gate is open
 	streams map[*stream]struct{}
-	expired bool // the next watch is answered with 410 Gone
+	expired bool      // the next watch is answered with 410 Gone
+	seeing  time.Time // when a watch last began to deliver
+}
+
+// blind returns until when nothing was delivered, which is now when nothing is. Who reads a cache knows nothing newer.
+func (g *gate) blind() time.Time {
+	if len(g.streams) == 0 || !isClosed(g.open) {
+		return time.Now()
+	}
+	return g.seeing
 }
 
 // gate returns the gate of a resource; w.mu is held.
@@ -46,6 +56,7 @@ func (w *Wire) Release(resources ...string) {
 	for _, resource := range resources {
 		if g := w.gate(resource); !isClosed(g.open) {
 			close(g.open)
+			g.seeing = time.Now()
 		}
 	}
 }
@@ -115,7 +126,7 @@ func (w *Wire) watch(next http.RoundTripper, req *http.Request, call *Call) (*ht
 	}
 	s := &stream{wire: w, gate: g, body: resp.Body, ctx: ctx, cut: cancel, stop: stop}
 	w.mu.Lock()
-	g.streams[s] = struct{}{}
+	g.streams[s], g.seeing = struct{}{}, time.Now()
 	w.mu.Unlock()
 	resp.Body = s
 	return resp, nil

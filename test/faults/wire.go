@@ -54,6 +54,17 @@ func (w *Wire) Config(config *rest.Config) *rest.Config {
 	return config
 }
 
+// blind returns until when the incarnation was not told of owners.
+func (w *Wire) blind() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	sets, ats := w.gate("podsets").blind(), w.gate("ats").blind()
+	if ats.After(sets) {
+		return ats
+	}
+	return sets
+}
+
 // Inject adds a rule. The first rule that has a fault for a call decides.
 func (w *Wire) Inject(rules ...Rule) {
 	w.mu.Lock()
@@ -99,7 +110,7 @@ func (w *Wire) roundTrip(next http.RoundTripper, req *http.Request) (*http.Respo
 		return w.watch(next, req, call)
 	}
 	w.rewriteFirstList(req, call)
-	record := Write{Call: call, Incarnation: w.incarnation, Sent: time.Now(), Clock: w.now()}
+	record := Write{Call: call, Incarnation: w.incarnation, Sent: time.Now(), Clock: w.now(), Blind: w.blind()}
 	if Writes(call) {
 		// A crash does not recall what is on its way, and the log must know what came of it.
 		req = req.WithContext(context.WithoutCancel(req.Context()))
