@@ -14,7 +14,7 @@ endif
 
 .PHONY: test-faults
 test-faults: ## Test every fault, and two minutes of random lives, against a real API server; RUN=... SEED=... replay one.
-	go test $(RACE) -timeout 20m ./test/faults -run '$(RUN)' -seed $(SEED)
+	go test -C test/faults $(RACE) -timeout 20m -run '$(RUN)' -seed $(SEED)
 
 .PHONY: soak
 soak: ## Test random lives with random faults; DURATION=...; LIFE=... replays one.

@@ -6,6 +6,7 @@ package faults
 import (
 	"context"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,50 @@ type Kubelet struct {
 }
 
 func (k *Kubelet) start(admin client.Client) { k.admin, k.ran = admin, map[types.UID]bool{} }
+
+// RunKubelet lets a kubelet work on the pods of the world. Once a second it looks at all of them, as a kubelet does.
+func (w *World) RunKubelet(k *Kubelet) *Kubelet {
+	k.start(w.User)
+	w.mu.Lock()
+	first := w.kubelet == nil
+	w.kubelet = k
+	w.mu.Unlock()
+	if first {
+		w.background.Go(func() {
+			ticker := time.NewTicker(time.Second)
+			defer ticker.Stop()
+			for {
+				w.syncKubelet()
+				select {
+				case <-w.ctx.Done():
+					return
+				case <-ticker.C:
+				}
+			}
+		})
+	}
+	return k
+}
+
+func (w *World) syncKubelet() {
+	var pods []*corev1.Pod
+	w.Witness.look(func(s *state) {
+		for uid, pod := range s.pods {
+			if !s.gone[uid] {
+				pods = append(pods, pod)
+			}
+		}
+	})
+	for _, pod := range pods {
+		w.theKubelet().see(w.ctx, watch.Modified, pod)
+	}
+}
+
+func (w *World) theKubelet() *Kubelet {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.kubelet
+}
 
 // see lets the kubelet act on a pod as the witness saw it. What fails (the pod has changed meanwhile) comes again as
 // another event.

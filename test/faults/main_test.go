@@ -32,7 +32,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.DurationVar(&faults.Quiet, "quiet", faults.Quiet, "how long nothing may be written at rest")
 	// Most worlds wait most of their time, so many more of them than cores make progress at once.
-	_ = flag.Set("test.parallel", "64")
+	_ = flag.Set("test.parallel", "96")
 	flag.Parse()
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(zap.New(zap.WriteTo(io.Discard)))

@@ -80,12 +80,9 @@ type life struct {
 }
 
 func newLife(t *testing.T, seed uint64) *life {
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("replay with: make soak LIFE=%d", seed)
-		}
-	})
-	return &life{World: faults.NewWorld(t, cluster, "soak", faults.Ours), random: rand.New(rand.NewPCG(seed, 0))}
+	w := faults.NewWorld(t, cluster, "soak", faults.Ours)
+	w.Replay = fmt.Sprintf("make soak LIFE=%d", seed)
+	return &life{World: w, random: rand.New(rand.NewPCG(seed, 0))}
 }
 
 func (l *life) live() {

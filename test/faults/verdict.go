@@ -81,10 +81,18 @@ func (w *World) judge() {
 		}
 	}
 	if w.Failed() {
-		name := strings.ReplaceAll(regexp.QuoteMeta(w.Name()), "/", "$$/^") // $$ is a $ to make.
-		w.Logf("replay with: make test-faults RUN='^%s$$' SEED=%d", name, Seed())
+		w.Logf("replay with: %s", w.replay())
 		w.Logf("what the operator wrote:\n%s", w.Log)
 	}
+}
+
+// replay is the command that lives the world again.
+func (w *World) replay() string {
+	if w.Replay != "" {
+		return w.Replay
+	}
+	name := strings.ReplaceAll(regexp.QuoteMeta(w.Name()), "/", "$$/^") // $$ is a $ to make.
+	return fmt.Sprintf("make test-faults RUN='^%s$$' SEED=%d", name, Seed())
 }
 
 // score is how often an invariant was judged under a fault, and how often it did not hold.

@@ -36,6 +36,8 @@ type World struct {
 	Witness *Witness
 	// Patience is how long the world may take; longer in one that is larger than others.
 	Patience time.Duration
+	// Replay is the command that lives the world again; "": make finds the test by its name.
+	Replay string
 	// Options change how managers are made, from the next incarnation on.
 	Options []func(*ctrl.Options)
 
@@ -165,50 +167,6 @@ func (w *World) Incarnations() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.incarnations)
-}
-
-// RunKubelet lets a kubelet work on the pods of the world. Once a second it looks at all of them, as a kubelet does.
-func (w *World) RunKubelet(k *Kubelet) *Kubelet {
-	k.start(w.User)
-	w.mu.Lock()
-	first := w.kubelet == nil
-	w.kubelet = k
-	w.mu.Unlock()
-	if first {
-		w.background.Go(func() {
-			ticker := time.NewTicker(time.Second)
-			defer ticker.Stop()
-			for {
-				w.syncKubelet()
-				select {
-				case <-w.ctx.Done():
-					return
-				case <-ticker.C:
-				}
-			}
-		})
-	}
-	return k
-}
-
-func (w *World) syncKubelet() {
-	var pods []*corev1.Pod
-	w.Witness.look(func(s *state) {
-		for uid, pod := range s.pods {
-			if !s.gone[uid] {
-				pods = append(pods, pod)
-			}
-		}
-	})
-	for _, pod := range pods {
-		w.theKubelet().see(w.ctx, watch.Modified, pod)
-	}
-}
-
-func (w *World) theKubelet() *Kubelet {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.kubelet
 }
 
 // Create makes objects in the world.
