@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,9 +28,14 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// duePriority puts Ats whose time has come before all that merely changed. Without it an At that was first seen in the
-// initial list would keep the low priority of that list for ever.
-const duePriority = 100
+const (
+	// duePriority puts Ats whose time has come before all that merely changed. Without it an At that was first seen in the
+	// initial list would keep the low priority of that list for ever.
+	duePriority = 100
+	// recordAfter is when the run of a pod that was made is recorded, unless the news of the pod comes first, as it does. The
+	// record can wait; the pods of other Ats that are due cannot.
+	recordAfter = 100 * time.Millisecond
+)
 
 // AtReconciler runs the commands of Ats. Its rules are those of the package at.
 type AtReconciler struct {
@@ -52,7 +58,7 @@ type AtReconciler struct {
 
 // SetupWithManager registers the controller with mgr. The cache of mgr must have the index of IndexPods.
 func (r *AtReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.freshness = freshness{live: r.Live, list: cnatv1alpha1.GroupVersion.WithKind("AtList")}
+	r.freshness = freshness{live: r.Live, cache: mgr.GetCache(), owner: &cnatv1alpha1.At{}, list: cnatv1alpha1.GroupVersion.WithKind("AtList")}
 	watch := newClockWatch(r.Clock, mgr.GetClient())
 	if err := mgr.Add(watch); err != nil {
 		return err
@@ -75,7 +81,7 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 		return ctrl.Result{}, err
 	}
 	plan := at.MakePlan(*o)
-	if !plan.IsEmpty() {
+	if !plan.IsEmpty() || !plan.WakeAt.IsZero() { // While it waits, so that its time costs no list.
 		if fresh, err := r.freshness.verify(ctx, o.At, m, o.Pods); err != nil || !fresh {
 			return wake(err, o.Now, o.Now.Add(staleRetry))
 		}
@@ -89,6 +95,9 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	outcome, err := r.act(ctx, *o, plan, m)
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if outcome.Created != nil {
+		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(0)}, nil
 	}
 	return r.report(ctx, *o, plan, outcome, m)
 }

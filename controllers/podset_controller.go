@@ -14,8 +14,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/podset"
@@ -51,12 +49,11 @@ type PodSetReconciler struct {
 
 // SetupWithManager registers the controller with mgr. The cache of mgr must have the index of IndexPods.
 func (r *PodSetReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.freshness = freshness{live: r.Live, list: podSetListKind}
+	r.freshness = freshness{live: r.Live, cache: mgr.GetCache(), owner: &appv1alpha1.PodSet{}, list: podSetListKind}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&appv1alpha1.PodSet{}, builder.WithPredicates(predicate.Not(statusWritten))).
-		Watches(&appv1alpha1.PodSet{}, batched{&handler.EnqueueRequestForObject{}, always}, builder.WithPredicates(statusWritten)).
-		Watches(&corev1.Pod{}, batched{enqueueController(podSetKind), podCanWait}, builder.WithPredicates(podChanged(podSetKind))).
 		Named("podset").
+		Watches(&appv1alpha1.PodSet{}, &podSetEvents{}).
+		Watches(&corev1.Pod{}, podEvents{enqueueController(podSetKind)}, builder.WithPredicates(podChanged(podSetKind))).
 		WithOptions(controllerOptions(r.Concurrency)).
 		Complete(r)
 }
