@@ -92,11 +92,11 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 		}
 		plan = at.MakePlan(*o)
 	}
-	outcome, err := r.act(ctx, *o, plan, m)
+	outcome, created, err := r.act(ctx, *o, plan, m)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if outcome.Created != nil {
+	if created {
 		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(0)}, nil
 	}
 	return r.report(ctx, *o, plan, outcome, m)
@@ -156,42 +156,42 @@ func (r *AtReconciler) confirm(ctx context.Context, o *at.Observation, name stri
 	return nil
 }
 
-// act carries out the plan.
-func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan, m *memory) (at.Outcome, error) {
-	var outcome at.Outcome
+// act carries out the plan. It tells whether there is a pod of the At that was not there before.
+func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan, m *memory) (outcome at.Outcome, created bool, err error) {
 	if _, err := deletePods(ctx, r.Client, plan.Delete, m); err != nil {
-		return outcome, err
+		return outcome, false, err
 	}
 	if plan.DeleteAt {
 		err := r.Client.Delete(ctx, o.At, client.Preconditions{UID: &o.At.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return outcome, fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
+			return outcome, false, fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
 		}
 	}
 	if plan.Create == nil {
-		return outcome, nil
+		return outcome, false, nil
 	}
+	var made *corev1.Pod
 	switch existing, err := createPod(ctx, r.Client, r.Live, plan.Create); {
 	case isRefusal(err):
 		m.refuse(err, o.At.Generation, r.Clock.Now()) // Counted from the answer, which may have taken a while.
 		outcome.Refusal = &at.Refusal{Invalid: m.refusal.invalid, Message: m.refusal.message, Until: m.refusal.until}
 	case err != nil:
-		return outcome, err
+		return outcome, false, err
 	case existing == nil:
-		outcome.Created = trim(plan.Create)
+		made = trim(plan.Create)
 		r.observeDelay(o)
 	case metav1.IsControlledBy(existing, o.At):
-		outcome.Created = trim(existing)
+		made = trim(existing)
 	default:
 		outcome.Taken = trim(existing)
 		m.holder = outcome.Taken
 	}
-	if outcome.Created != nil {
+	if made != nil {
 		m.accept()
-		m.noteCreated(outcome.Created, o.Now)
-		m.run = outcome.Created
+		m.noteCreated(made, o.Now)
+		m.run = made
 	}
-	return outcome, nil
+	return outcome, made != nil, nil
 }
 
 // report writes the status if it has changed, then sends the events.

@@ -30,7 +30,9 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // podSetEvents queues PodSets. The fewer pods one lacks or has too many, the sooner it is looked at, so that a small one
 // does not wait until a thousand large ones are served. A change of nothing but the status, mostly an echo of our own
 // writes, can wait.
-type podSetEvents struct{ handler.EnqueueRequestForObject }
+type podSetEvents struct {
+	handler.EnqueueRequestForObject
+}
 
 func (h *podSetEvents) Create(ctx context.Context, e event.CreateEvent, q queue) {
 	if !e.IsInInitialList {
