@@ -60,6 +60,7 @@ type options struct {
 	metricsAddr  string
 	metricsCerts string
 	probeAddr    string
+	pprofAddr    string
 	logging      zap.Options
 	watch        []string
 }
@@ -71,6 +72,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "Address of the metrics over HTTPS, for authorized clients; 0 turns them off.")
 	flags.StringVar(&o.metricsCerts, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics; empty: a self-signed certificate.")
 	flags.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 turns them off.")
+	flags.StringVar(&o.pprofAddr, "pprof-bind-address", "0", "Address of Go's profiles over HTTP, for everybody who reaches it; 0 turns them off.")
 	config.RegisterFlags(flags)
 	o.logging.BindFlags(flags)
 	if err := flags.Parse(args); err != nil {
@@ -178,6 +180,7 @@ func managerOptions(o options, scheme *runtime.Scheme) ctrl.Options {
 		LeaderElectionID:              "podset-operator",
 		LeaderElectionReleaseOnCancel: true, // main ends when run returns, so nothing works without the lease.
 		HealthProbeBindAddress:        o.probeAddr,
+		PprofBindAddress:              o.pprofAddr,
 		Metrics: metricsserver.Options{
 			BindAddress:    o.metricsAddr,
 			CertDir:        o.metricsCerts,

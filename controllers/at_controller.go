@@ -64,7 +64,7 @@ func (r *AtReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&cnatv1alpha1.At{}).
+		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.memories.news())).
 		Watches(&corev1.Pod{}, enqueueController(atKind), builder.WithPredicates(podChanged(atKind))).
 		WatchesRawSource(watch.source()).
 		Named("at").

@@ -23,7 +23,15 @@ import (
 
 // batchWindow is how long an event that asks for nothing but a newer status waits for others. Ten pods that become
 // ready one after the other then make one or two writes of the status, not ten.
-const batchWindow = 250 * time.Millisecond
+//
+// A pass that made or deleted pods reports at the end of the window too, with what has happened to them by then, or
+// reportWithin where one change follows the other. The pods of other PodSets come before this book-keeping, which has
+// reportPriority.
+const (
+	batchWindow    = 250 * time.Millisecond
+	reportWithin   = time.Second
+	reportPriority = -20
+)
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -85,10 +93,17 @@ func (h podEvents) Update(ctx context.Context, e event.UpdateEvent, q queue) {
 	h.EventHandler.Update(ctx, e, q)
 }
 
-// batch is a queue that is given everything at the end of the window; an object that is in it for an earlier time keeps that.
+// batch is a queue that is given everything at the end of the window, behind the pods that are to be made; an object that
+// is in it for an earlier time keeps that.
 type batch struct{ queue }
 
-func (b batch) Add(req reconcile.Request) { b.AddAfter(req, batchWindow) }
+func (b batch) Add(req reconcile.Request) {
+	if byPriority, ok := b.queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		byPriority.AddWithOpts(priorityqueue.AddOpts{After: batchWindow, Priority: ptr.To(reportPriority)}, req)
+		return
+	}
+	b.AddAfter(req, batchWindow)
+}
 
 // prioritized is a queue that is given everything with a priority; an object that is in it with a higher one keeps that.
 type prioritized struct {
