@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -82,7 +83,7 @@ type process struct {
 }
 
 // start starts an arm and returns at once.
-func (b *bench) start(a *arm) (*process, error) {
+func (b *bench) start(a *arm, flags ...string) (*process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (b *bench) start(a *arm) (*process, error) {
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
-	args := a.command(b, p.port)
+	args := append(a.command(b, p.port), flags...)
 	log, err := os.OpenFile(filepath.Join(b.cluster.directory, a.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -114,6 +115,12 @@ func (b *bench) start(a *arm) (*process, error) {
 // kill ends the arm as a crash does.
 func (p *process) kill() {
 	_ = p.command.Process.Kill()
+	<-p.exited
+}
+
+// terminate ends the arm as a kubelet does: it is asked to, and waited for.
+func (p *process) terminate() {
+	_ = p.command.Process.Signal(syscall.SIGTERM)
 	<-p.exited
 }
 

@@ -46,7 +46,7 @@ func (p *process) atRest(ctx context.Context) error {
 	})
 }
 
-// restart is M8: an arm is killed, and its successor looks at everything once.
+// restart is M8: an arm is killed, and its successor looks at everything once; then leaders end that have a standby.
 func (b *bench) restart(ctx context.Context) error {
 	for _, a := range b.pick(operatorArm, replicaSetTuned) {
 		p, err := b.startWarm(ctx, a)
@@ -62,6 +62,9 @@ func (b *bench) restart(ctx context.Context) error {
 			if err := b.succeed(ctx, a, rep); err != nil {
 				return err
 			}
+		}
+		if err := b.failover(ctx, a); err != nil {
+			return err
 		}
 		if err := b.cluster.clear(ctx, namespace); err != nil {
 			return err
