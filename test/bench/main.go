@@ -43,7 +43,16 @@ func run(ctx context.Context) error {
 	short := flag.Bool("short", false, "Measure less, in ten minutes.")
 	only := flag.String("metrics", "", "A comma list of M1 to M11; empty: all. Those that come from the same run come together.")
 	arms := flag.String("arms", "", "A comma list of arms; empty: all.")
-	reps := flag.Int("reps", 0, "How often each timed run is repeated; 0: 5 times, or 2 with -short.")
+	var size sizes
+	// Sizes that are not given are those of a full run, or of a short one.
+	flag.IntVar(&size.reps, "reps", 0, "How often each timed run is repeated; those with 10000 objects at most 3 times.")
+	flag.Func("grids", "M1 to M3 and M11: sets by pods in each, such as 100x10,1000x1.", size.setGrids)
+	flag.Func("bursts", "M4 to M6: how many timers fire at once, such as 300,1000.", numbers(&size.bursts))
+	flag.Func("owned", "M7: how many pods are the arm's own, such as 1000,10000.", numbers(&size.owned))
+	flag.IntVar(&size.foreign, "foreign", 0, "M7: how many pods are not.")
+	flag.IntVar(&size.sets, "sets", 0, "M8 to M10: how many sets there are.")
+	flag.IntVar(&size.timers, "timers", 0, "M9: how many Ats wait.")
+	flag.DurationVar(&size.rest, "rest", 0, "M9: how long to look.")
 	root := flag.String("root", "../..", "The root of the repository.")
 	manager := flag.String("manager", "", "The manager to measure; empty: bin/manager of the repository.")
 	path := flag.String("raw", "", "The file of raw figures. With -report it is read, with -metrics added to, else written anew.")
@@ -52,19 +61,18 @@ func run(ctx context.Context) error {
 	if *report != "" {
 		return writeReport(*path, *report)
 	}
-	list := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
-	b := &bench{arms: list(*arms), assets: *root + "/bin", manager: *root + "/bin/manager", sizes: fullSizes, path: *path}
+	b := &bench{arms: list(*arms), assets: *root + "/bin", manager: *root + "/bin/manager", sizes: size.or(fullSizes), path: *path, measured: map[[4]string]bool{}}
 	if *short {
-		b.sizes = shortSizes
+		b.sizes = size.or(shortSizes)
 	}
 	if *manager != "" {
 		b.manager = *manager
 	}
-	if *reps > 0 {
-		b.sizes.reps = *reps
-	}
 	return b.run(ctx, *root+"/config/crd/bases", list(*only))
 }
+
+// list splits a comma list.
+func list(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
 
 // run starts a cluster, measures and stops it.
 func (b *bench) run(ctx context.Context, crds string, only []string) (err error) {
@@ -80,6 +88,11 @@ func (b *bench) run(ctx context.Context, crds string, only []string) (err error)
 	}
 	defer func() { err = errors.Join(err, b.cluster.stop(), os.RemoveAll(directory)) }()
 	b.raw = raw{Started: time.Now().UTC(), Machine: thisMachine(b.assets)}
+	if len(only) > 0 {
+		if err := b.resume(); err != nil {
+			return err
+		}
+	}
 	for _, part := range []struct {
 		metrics []string // that come from the same run
 		measure func(context.Context) error
@@ -94,14 +107,11 @@ func (b *bench) run(ctx context.Context, crds string, only []string) (err error)
 		if len(only) > 0 && !slices.ContainsFunc(part.metrics, func(m string) bool { return slices.Contains(only, m) }) {
 			continue
 		}
-		if len(only) > 0 {
-			if err := b.resume(part.metrics); err != nil {
-				return err
-			}
-		}
+		name, start := strings.Join(part.metrics, ", "), time.Now()
 		if err := part.measure(ctx); err != nil {
-			return fmt.Errorf("measuring %s: %w", strings.Join(part.metrics, ", "), err)
+			return fmt.Errorf("measuring %s: %w", name, err)
 		}
+		fmt.Printf("%s took %s\n", name, time.Since(start).Round(time.Second))
 	}
 	return nil
 }

@@ -28,14 +28,15 @@ var becomeReady = []byte(`{"status":{"phase":"Running","conditions":[{"type":"Re
 // lives are M1, M2, M3 and M11: sets are created, their pods become ready, they are scaled down and deleted.
 func (b *bench) lives(ctx context.Context) error {
 	for _, grid := range b.sizes.grids {
-		for rep := range b.sizes.reps {
-			if err := b.wire(ctx, grid[0]*grid[1], rep, gridName(grid)); err != nil {
+		n := grid[0] * grid[1]
+		for rep := range b.sizes.repsOf(n) {
+			if err := b.wire(ctx, n, rep, gridName(grid)); err != nil {
 				return err
 			}
 			arms := []*arm{replicaSetTuned, operatorArm}
-			if rep == 0 { // Slow, and known to be.
+			if rep == 0 && n <= few {
 				arms = append(arms, naiveArm)
-				if b.sizes.stock && grid[0]*grid[1] <= 1000 {
+				if b.sizes.stock {
 					arms = append(arms, replicaSetStock)
 				}
 			}
