@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -18,7 +19,7 @@ import (
 
 // sample is one measurement: a value, or a distribution.
 type sample struct {
-	Metric string    // M1 to M11
+	Metric string    // M1 to M11, or calls
 	Case   string    // what was done
 	Arm    string    // by whom
 	Unit   string    // of the values
@@ -35,6 +36,8 @@ func (s sample) key() [4]string { return [4]string{s.Metric, s.Case, s.Arm, s.Un
 type raw struct {
 	Started time.Time
 	Machine machine
+	// Agents are the user agents of each arm.
+	Agents  map[string][]string
 	Samples []sample
 }
 
@@ -53,6 +56,9 @@ type bench struct {
 
 // add notes a measurement and writes all so far, so that a run that is cut short keeps what it has.
 func (b *bench) add(metric, what, arm, unit string, rep int, values ...float64) error {
+	if b.cluster.audit != "" && metric != callsMetric {
+		return nil
+	}
 	s := sample{
 		Metric: metric, Case: what, Arm: arm, Unit: unit, Commit: b.raw.Machine.Versions["podset-operator"],
 		Rep: rep, Load: load(), Values: values,
@@ -94,6 +100,7 @@ func (b *bench) resume() error {
 		return fmt.Errorf("reading %s: %w", b.path, err)
 	}
 	b.raw.Started, b.raw.Samples = earlier.Started, earlier.Samples
+	maps.Copy(b.raw.Agents, earlier.Agents)
 	return nil
 }
 

@@ -41,7 +41,7 @@ func exit(err error) {
 
 func run(ctx context.Context) error {
 	short := flag.Bool("short", false, "Measure less, in ten minutes.")
-	only := flag.String("metrics", "", "A comma list of M1 to M11; empty: all. Those that come from the same run come together.")
+	only := flag.String("metrics", "", "A comma list of M1 to M11 and calls; empty: all. Those that come from the same run come together.")
 	arms := flag.String("arms", "", "A comma list of arms; empty: all.")
 	var size sizes
 	// Sizes that are not given are those of a full run, or of a short one.
@@ -74,41 +74,58 @@ func run(ctx context.Context) error {
 // list splits a comma list.
 func list(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
 
-// run starts a cluster, measures and stops it.
+// part is a part of the benchmark.
+type part struct {
+	metrics []string // that come from the same run
+	measure func(context.Context) error
+}
+
+// run measures what is asked for.
 func (b *bench) run(ctx context.Context, crds string, only []string) (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
-	directory, err := os.MkdirTemp("", "bench-")
-	if err != nil {
-		return err
-	}
-	if b.cluster, err = startCluster(ctx, b.assets, crds, directory); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.cluster.stop(), os.RemoveAll(directory)) }()
-	b.raw = raw{Started: time.Now().UTC(), Machine: thisMachine(b.assets)}
+	b.raw = raw{Started: time.Now().UTC(), Machine: thisMachine(b.assets), Agents: map[string][]string{}}
 	if len(only) > 0 {
 		if err := b.resume(); err != nil {
 			return err
 		}
 	}
-	for _, part := range []struct {
-		metrics []string // that come from the same run
-		measure func(context.Context) error
-	}{
+	err = b.onCluster(ctx, crds, false, only, []part{
 		{[]string{"M1", "M2", "M3", "M11"}, b.lives},
 		{[]string{"M4", "M5", "M6"}, b.lateness},
 		{[]string{"M10"}, b.fairness},
 		{[]string{"M8"}, b.restart},
 		{[]string{"M7"}, b.memory},
 		{[]string{"M9"}, b.rest},
-	} {
-		if len(only) > 0 && !slices.ContainsFunc(part.metrics, func(m string) bool { return slices.Contains(only, m) }) {
-			continue
-		}
-		name, start := strings.Join(part.metrics, ", "), time.Now()
-		if err := part.measure(ctx); err != nil {
+	})
+	if err != nil {
+		return err
+	}
+	return b.onCluster(ctx, crds, true, only, []part{{[]string{callsMetric}, b.audit}})
+}
+
+// onCluster starts a cluster, measures those of some parts that are asked for, and stops it.
+func (b *bench) onCluster(ctx context.Context, crds string, audited bool, only []string, parts []part) (err error) {
+	if len(only) > 0 {
+		parts = slices.DeleteFunc(parts, func(p part) bool {
+			return !slices.ContainsFunc(p.metrics, func(m string) bool { return slices.Contains(only, m) })
+		})
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	directory, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return err
+	}
+	if b.cluster, err = startCluster(ctx, b.assets, crds, directory, audited); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.cluster.stop(), os.RemoveAll(directory)) }()
+	for _, p := range parts {
+		name, start := strings.Join(p.metrics, ", "), time.Now()
+		if err := p.measure(ctx); err != nil {
 			return fmt.Errorf("measuring %s: %w", name, err)
 		}
 		fmt.Printf("%s took %s\n", name, time.Since(start).Round(time.Second))

@@ -59,32 +59,45 @@ func (b *bench) createSets(ctx context.Context, a *arm, namespace string, sets, 
 	})
 }
 
-// phase does something, waits until the arm has no more to write and returns its writes.
-func (b *bench) phase(ctx context.Context, p *process, do func() error) (writes, reconciles float64, err error) {
+// phase does something, waits until the arm has no more to write and returns what it cost.
+func (b *bench) phase(ctx context.Context, p *process, do func() error) (cost, error) {
 	before, err := b.cluster.requests(ctx)
 	if err != nil {
-		return 0, 0, err
+		return cost{}, err
 	}
 	looked, err := p.reconcileCount(ctx)
 	if err != nil {
-		return 0, 0, err
+		return cost{}, err
+	}
+	var start int64
+	if b.cluster.audit != "" {
+		if start, err = b.cluster.audit.size(); err != nil {
+			return cost{}, err
+		}
 	}
 	if err := do(); err != nil {
-		return 0, 0, err
+		return cost{}, err
 	}
-	last, since := -1.0, time.Now()
+	asked, since := cost{writes: -1}, time.Now()
 	err = eventually(ctx, patience, "the arm to come to rest", func() (bool, error) {
-		var err error
-		if writes, _, err = b.cluster.since(ctx, before); writes != last {
-			last, since = writes, time.Now()
+		now, err := b.cluster.since(ctx, before)
+		if now.writes != asked.writes {
+			since = time.Now()
 		}
+		asked = now
 		return time.Since(since) > settled, err
 	})
 	if err != nil {
-		return 0, 0, err
+		return cost{}, err
 	}
-	reconciles, err = p.reconcileCount(ctx)
-	return writes, reconciles - looked, err
+	if b.cluster.audit != "" {
+		if asked.calls, err = b.cluster.audit.since(start); err != nil {
+			return cost{}, err
+		}
+	}
+	n, err := p.reconcileCount(ctx)
+	asked.reconciles = n - looked
+	return asked, err
 }
 
 // life is one run of one arm.
@@ -111,7 +124,7 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) error {
 	}
 
 	var took time.Duration
-	writes, created, err := b.phase(ctx, p, func() error {
+	created, err := b.phase(ctx, p, func() error {
 		start := time.Now()
 		if err := b.createSets(ctx, a, namespace, sets, podsPerSet); err != nil {
 			return err
@@ -123,22 +136,18 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) error {
 	if err != nil {
 		return err
 	}
-	if err := b.add("M1", what, a.name, "pods/s", rep, float64(n)/took.Seconds()); err != nil {
-		return err
-	}
-	if err := b.add("M2", what+" create, per pod", a.name, "writes", rep, writes/float64(n)); err != nil {
-		return err
-	}
-	writes, ready, err := b.phase(ctx, p, func() error { return b.playKubelets(ctx, namespace, w, n) })
+	ready, err := b.phase(ctx, p, func() error { return b.playKubelets(ctx, namespace, w, n) })
 	if err != nil {
 		return err
 	}
-	if err := b.add("M2", what+" ready, per set", a.name, "writes", rep, writes/float64(sets)); err != nil {
-		return err
-	}
 	err = errorsOf(
-		b.add("M3", what+" create, per pod", a.name, "reconciles", rep, created/float64(n)),
-		b.add("M3", what+" ready, per pod", a.name, "reconciles", rep, ready/float64(n)),
+		b.add("M1", what, a.name, "pods/s", rep, float64(n)/took.Seconds()),
+		b.add("M2", what+" create, per pod", a.name, "writes", rep, created.writes/float64(n)),
+		b.add("M2", what+" ready, per set", a.name, "writes", rep, ready.writes/float64(sets)),
+		b.add("M3", what+" create, per pod", a.name, "reconciles", rep, created.reconciles/float64(n)),
+		b.addCalls(what+" create, per pod", a.name, created, n),
+		b.add("M3", what+" ready, per pod", a.name, "reconciles", rep, ready.reconciles/float64(n)),
+		b.addCalls(what+" ready, per set", a.name, ready, sets),
 	)
 	if err != nil {
 		return err
@@ -148,18 +157,19 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) error {
 			return err
 		}
 	}
-	writes, _, err = b.phase(ctx, p, func() error { return b.cluster.clear(ctx, namespace) })
+	deleted, err := b.phase(ctx, p, func() error { return b.cluster.clear(ctx, namespace) })
 	if err != nil {
-		return err
-	}
-	if err := b.add("M2", what+" delete, per set", a.name, "writes", rep, writes/float64(sets)); err != nil {
 		return err
 	}
 	used, err := p.cpu()
 	if err != nil {
 		return err
 	}
-	return b.add("M11", what, a.name, "CPU s per 1000 pods", rep, (used-cpu).Seconds()/float64(n)*1000)
+	return errorsOf(
+		b.add("M2", what+" delete, per set", a.name, "writes", rep, deleted.writes/float64(sets)),
+		b.addCalls(what+" delete, per set", a.name, deleted, sets),
+		b.add("M11", what, a.name, "CPU s per 1000 pods", rep, (used-cpu).Seconds()/float64(n)*1000),
+	)
 }
 
 // playKubelets makes pods ready, in a random order, at a rate that is the same for every arm.
@@ -178,7 +188,7 @@ func (b *bench) playKubelets(ctx context.Context, namespace string, w *witness, 
 
 func (b *bench) scaleDown(ctx context.Context, p *process, namespace string, grid [2]int, rep int) error {
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, grid[1]-3))
-	writes, _, err := b.phase(ctx, p, func() error {
+	down, err := b.phase(ctx, p, func() error {
 		err := inParallel(ctx, grid[0], inFlight, func(ctx context.Context, i int) error {
 			return b.cluster.admin.Patch(ctx, p.set.object(namespace, fmt.Sprintf("set-%d", i)), patch)
 		})
@@ -193,5 +203,9 @@ func (b *bench) scaleDown(ctx context.Context, p *process, namespace string, gri
 	if err != nil {
 		return err
 	}
-	return b.add("M2", gridName(grid)+" 10 to 7, per set", p.name, "writes", rep, writes/float64(grid[0]))
+	what := fmt.Sprintf("%s %d to %d, per set", gridName(grid), grid[1], grid[1]-3)
+	return errorsOf(
+		b.add("M2", what, p.name, "writes", rep, down.writes/float64(grid[0])),
+		b.addCalls(what, p.name, down, grid[0]),
+	)
 }

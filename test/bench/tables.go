@@ -16,13 +16,14 @@ var metrics = []struct{ name, title string }{
 	{"M2", "writes to the API server"},
 	{"M3", "reconciles"},
 	{"M4", "how late the pod of a timer is, in ms"},
-	{"M5", "writes for a timer, end to end, events included"},
+	{"M5", "writes for a timer, end to end"},
 	{"M6", "from a pod's end until its At (or Job) says so, in ms"},
 	{"M7", "resident memory at rest, in MiB"},
 	{"M8", "restart and failover"},
 	{"M9", "at rest"},
 	{"M10", "how long a one-pod set waits for its pod, in ms"},
 	{"M11", "processor time for 1000 pods from creation to deletion, in seconds"},
+	{callsMetric, "what the API server was asked, from its audit log"},
 }
 
 // armOrder is the order of the columns.
@@ -114,6 +115,19 @@ func tables(r *raw) string {
 			}
 			page.WriteString("\n")
 		}
+		if metric.name == callsMetric {
+			page.WriteString(agents(r, arms))
+		}
+	}
+	return page.String()
+}
+
+// agents says under which names arms call.
+func agents(r *raw, arms []string) string {
+	var page strings.Builder
+	page.WriteString("\nThe user agents:\n\n")
+	for _, arm := range arms {
+		fmt.Fprintf(&page, "- %s: `%s`\n", arm, strings.Join(slices.Sorted(slices.Values(r.Agents[arm])), "`, `"))
 	}
 	return page.String()
 }
