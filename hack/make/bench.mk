@@ -1,16 +1,18 @@
 # How fast, beside whom: see docs/benchmarks.md.
 
 # SHORT=1 measures less, in ten minutes. METRICS=M4,M7 and ARMS=P,R-tuned measure a part, REPS=n repeats each run n times.
+# SIZES='-grids 100x10,1000x10 -bursts 300,1000' chooses something between: bin/bench -help lists all sizes.
 METRICS ?=
 ARMS ?=
 REPS ?= 0
+SIZES ?=
 RAW ?= $(CURDIR)/dist/bench.json
 
 .PHONY: bench
-bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager) ## Measure the operator beside Kubernetes' own controllers; SHORT=1, METRICS=..., REPS=....
+bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kwok) ## Measure the operator beside Kubernetes' own controllers; SHORT=1, METRICS=..., REPS=..., SIZES=....
 	@mkdir -p $(dir $(RAW))
 	cd test/bench && go build -o ../../bin/bench .
-	bin/bench -root . -raw $(RAW) $(if $(SHORT),-short) -metrics '$(METRICS)' -arms '$(ARMS)' -reps $(REPS)
+	bin/bench -root . -raw $(RAW) $(if $(SHORT),-short) -metrics '$(METRICS)' -arms '$(ARMS)' -reps $(REPS) $(SIZES)
 
 .PHONY: bench-report
 bench-report: ## Put the figures of the last benchmark into docs/benchmarks.md.

@@ -45,7 +45,7 @@ type raw struct {
 type bench struct {
 	cluster       *cluster
 	arms          []string // empty: all
-	assets        string
+	root, assets  string
 	manager, self string
 	sizes         sizes
 	path          string
@@ -102,6 +102,11 @@ func (b *bench) resume() error {
 	b.raw.Started, b.raw.Samples = earlier.Started, earlier.Samples
 	maps.Copy(b.raw.Agents, earlier.Agents)
 	return nil
+}
+
+// together does several things at the same time and returns the first error.
+func together(ctx context.Context, do ...func(context.Context) error) error {
+	return inParallel(ctx, len(do), len(do), func(ctx context.Context, i int) error { return do[i](ctx) })
 }
 
 // inParallel calls do for 0 to n-1, at most width at a time, and returns the first error.

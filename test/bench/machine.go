@@ -35,6 +35,7 @@ func thisMachine(assets string) machine {
 	for name, command := range map[string][]string{
 		"etcd":                    {assets + "/etcd", "--version"},
 		"kube-apiserver":          {assets + "/kube-apiserver", "--version"},
+		"kwok":                    {assets + "/kwok", "--version"},
 		"kube-controller-manager": {assets + "/kube-controller-manager", "--version"},
 		"podset-operator":         {"git", "describe", "--always", "--dirty", "--exclude=*"},
 	} {

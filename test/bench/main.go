@@ -61,14 +61,17 @@ func run(ctx context.Context) error {
 	if *report != "" {
 		return writeReport(*path, *report)
 	}
-	b := &bench{arms: list(*arms), assets: *root + "/bin", manager: *root + "/bin/manager", sizes: size.or(fullSizes), path: *path, measured: map[[4]string]bool{}}
+	b := &bench{
+		arms: list(*arms), root: *root, assets: *root + "/bin", manager: *root + "/bin/manager",
+		sizes: size.or(fullSizes), path: *path, measured: map[[4]string]bool{},
+	}
 	if *short {
 		b.sizes = size.or(shortSizes)
 	}
 	if *manager != "" {
 		b.manager = *manager
 	}
-	return b.run(ctx, *root+"/config/crd/bases", list(*only))
+	return b.run(ctx, list(*only))
 }
 
 // list splits a comma list.
@@ -81,7 +84,7 @@ type part struct {
 }
 
 // run measures what is asked for.
-func (b *bench) run(ctx context.Context, crds string, only []string) (err error) {
+func (b *bench) run(ctx context.Context, only []string) (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
@@ -91,7 +94,7 @@ func (b *bench) run(ctx context.Context, crds string, only []string) (err error)
 			return err
 		}
 	}
-	err = b.onCluster(ctx, crds, false, only, []part{
+	err = b.onCluster(ctx, false, only, []part{
 		{[]string{"M1", "M2", "M3", "M11"}, b.lives},
 		{[]string{"M4", "M5", "M6"}, b.lateness},
 		{[]string{"M10"}, b.fairness},
@@ -102,11 +105,11 @@ func (b *bench) run(ctx context.Context, crds string, only []string) (err error)
 	if err != nil {
 		return err
 	}
-	return b.onCluster(ctx, crds, true, only, []part{{[]string{callsMetric}, b.audit}})
+	return b.onCluster(ctx, true, only, []part{{[]string{callsMetric}, b.audit}})
 }
 
 // onCluster starts a cluster, measures those of some parts that are asked for, and stops it.
-func (b *bench) onCluster(ctx context.Context, crds string, audited bool, only []string, parts []part) (err error) {
+func (b *bench) onCluster(ctx context.Context, audited bool, only []string, parts []part) (err error) {
 	if len(only) > 0 {
 		parts = slices.DeleteFunc(parts, func(p part) bool {
 			return !slices.ContainsFunc(p.metrics, func(m string) bool { return slices.Contains(only, m) })
@@ -119,7 +122,7 @@ func (b *bench) onCluster(ctx context.Context, crds string, audited bool, only [
 	if err != nil {
 		return err
 	}
-	if b.cluster, err = startCluster(ctx, b.assets, crds, directory, audited); err != nil {
+	if b.cluster, err = startCluster(ctx, b.assets, b.root+"/config/crd/bases", directory, audited); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.cluster.stop(), os.RemoveAll(directory)) }()

@@ -25,7 +25,8 @@ const (
 
 var becomeReady = []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
 
-// lives are M1, M2, M3 and M11: sets are created, their pods become ready, they are scaled down and deleted.
+// lives are M1, M2, M3 and M11: sets are created, their pods become ready, they are scaled down and deleted. At the end it is
+// kwok that runs the pods.
 func (b *bench) lives(ctx context.Context) error {
 	for _, grid := range b.sizes.grids {
 		n := grid[0] * grid[1]
@@ -47,7 +48,7 @@ func (b *bench) lives(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return b.kwokLives(ctx)
 }
 
 func gridName(grid [2]int) string { return fmt.Sprintf("%d x %d", grid[0], grid[1]) }
@@ -153,7 +154,7 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) error {
 		return err
 	}
 	if podsPerSet > 3 {
-		if err := b.scaleDown(ctx, p, namespace, grid, rep); err != nil {
+		if err := b.scaleDown(ctx, p, namespace, what, grid, rep); err != nil {
 			return err
 		}
 	}
@@ -186,7 +187,7 @@ func (b *bench) playKubelets(ctx context.Context, namespace string, w *witness, 
 	})
 }
 
-func (b *bench) scaleDown(ctx context.Context, p *process, namespace string, grid [2]int, rep int) error {
+func (b *bench) scaleDown(ctx context.Context, p *process, namespace, what string, grid [2]int, rep int) error {
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, grid[1]-3))
 	down, err := b.phase(ctx, p, func() error {
 		err := inParallel(ctx, grid[0], inFlight, func(ctx context.Context, i int) error {
@@ -203,7 +204,7 @@ func (b *bench) scaleDown(ctx context.Context, p *process, namespace string, gri
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("%s %d to %d, per set", gridName(grid), grid[1], grid[1]-3)
+	what = fmt.Sprintf("%s %d to %d, per set", what, grid[1], grid[1]-3)
 	return errorsOf(
 		b.add("M2", what, p.name, "writes", rep, down.writes/float64(grid[0])),
 		b.addCalls(what, p.name, down, grid[0]),

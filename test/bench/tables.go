@@ -104,6 +104,9 @@ func tables(r *raw) string {
 		if len(rows) == 0 {
 			continue
 		}
+		if metric.name == callsMetric { // The calls of all arms in a phase belong together.
+			rows = byPhase(rows)
+		}
 		slices.SortFunc(arms, func(a, b string) int {
 			return cmp.Compare(slices.Index(armOrder, a), slices.Index(armOrder, b))
 		})
@@ -120,6 +123,24 @@ func tables(r *raw) string {
 		}
 	}
 	return page.String()
+}
+
+// byPhase puts those of rows named "phase: call" together that are of one phase, in the order of the phases.
+func byPhase(rows []string) []string {
+	var phases []string
+	calls := map[string][]string{}
+	for _, row := range rows {
+		phase, _, _ := strings.Cut(row, ": ")
+		if calls[phase] == nil {
+			phases = append(phases, phase)
+		}
+		calls[phase] = append(calls[phase], row)
+	}
+	var sorted []string
+	for _, phase := range phases {
+		sorted = append(sorted, slices.Sorted(slices.Values(calls[phase]))...)
+	}
+	return sorted
 }
 
 // agents says under which names arms call.
@@ -152,7 +173,7 @@ func conditions(r *raw) string {
 	fmt.Fprintf(&page, "Load average while measuring, the benchmark's own included: median %s, from %s to %s. Repetitions: at most %d.\n\n",
 		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]), reps)
 	fmt.Fprintf(&page, "| program | version |\n|---|---|\n| podset-operator | %s |\n", strings.Join(commits, ", "))
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "etcd"} {
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "etcd", "kwok"} {
 		fmt.Fprintf(&page, "| %s | %s |\n", name, m.Versions[name])
 	}
 	return page.String()
