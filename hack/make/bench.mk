@@ -14,6 +14,12 @@ bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kwok) 
 	cd test/bench && go build -o ../../bin/bench .
 	bin/bench -root . -raw $(RAW) $(if $(SHORT),-short) -metrics '$(METRICS)' -arms '$(ARMS)' -reps $(REPS) $(SIZES)
 
+# go tool pprof -top dist/profiles/M1-100-x-10-cpu-*.pprof, or -sample_index=alloc_space of a heap profile.
+.PHONY: bench-profile
+bench-profile: build $(addprefix bin/,etcd kube-apiserver kwok) ## Profile the operator under load, into dist/profiles; SHORT=1, METRICS=..., SIZES=....
+	cd test/bench && go build -o ../../bin/bench .
+	bin/bench -root . -profile dist/profiles $(if $(SHORT),-short) -metrics '$(METRICS)' $(SIZES)
+
 .PHONY: bench-report
 bench-report: ## Put the figures of the last benchmark into docs/benchmarks.md.
 	cp $(RAW) docs/benchmarks/raw.json

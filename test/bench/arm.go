@@ -78,21 +78,26 @@ type process struct {
 	bench   *bench
 	command *exec.Cmd
 	port    int
-	started time.Time
-	exited  chan struct{}
+	// profiles is the port of net/http/pprof, 0 for an arm that is not profiled.
+	profiles int
+	started  time.Time
+	exited   chan struct{}
 }
 
 // start starts an arm and returns at once.
 func (b *bench) start(a *arm, flags ...string) (*process, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	p := &process{arm: a, bench: b, port: listener.Addr().(*net.TCPAddr).Port, exited: make(chan struct{})}
-	if err := listener.Close(); err != nil {
+	p := &process{arm: a, bench: b, exited: make(chan struct{})}
+	var err error
+	if p.port, err = freePort(); err != nil {
 		return nil, err
 	}
 	args := append(a.command(b, p.port), flags...)
+	if b.profiles != "" && a == operatorArm {
+		if p.profiles, err = freePort(); err != nil {
+			return nil, err
+		}
+		args = append(args, fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", p.profiles))
+	}
 	log, err := os.OpenFile(filepath.Join(b.cluster.directory, a.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -110,6 +115,15 @@ func (b *bench) start(a *arm, flags ...string) (*process, error) {
 		close(p.exited)
 	}()
 	return p, nil
+}
+
+// freePort finds a port on which nobody listens.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
 // kill ends the arm as a crash does.

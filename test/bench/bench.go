@@ -49,7 +49,9 @@ type bench struct {
 	manager, self string
 	sizes         sizes
 	path          string
-	raw           raw
+	// profiles is the directory of the operator's profiles, "" for none.
+	profiles string
+	raw      raw
 	// measured are the cases that this run has figures of. Those of an earlier run are replaced.
 	measured map[[4]string]bool
 }

@@ -72,9 +72,10 @@ func load() float64 {
 	return n
 }
 
-// rss is the resident memory of the process in MiB.
-func (p *process) rss() (float64, error) {
-	value := strings.TrimSuffix(strings.TrimSpace(field(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid), "VmRSS")), " kB")
+// resident is the resident memory of the process in MiB: all of it with the name VmRSS, without the pages of its program's
+// file with RssAnon.
+func (p *process) resident(name string) (float64, error) {
+	value := strings.TrimSuffix(strings.TrimSpace(field(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid), name)), " kB")
 	kb, err := strconv.ParseFloat(value, 64)
 	return kb / 1024, err
 }

@@ -6,12 +6,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -55,6 +57,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&size.rest, "rest", 0, "M9: how long to look.")
 	root := flag.String("root", "../..", "The root of the repository.")
 	manager := flag.String("manager", "", "The manager to measure; empty: bin/manager of the repository.")
+	profiles := flag.String("profile", "", "A directory for CPU and heap profiles of the operator under M1, M4 and M7. They slow it down: the figures go there too, and nowhere else.")
 	path := flag.String("raw", "", "The file of raw figures. With -report it is read, with -metrics added to, else written anew.")
 	report := flag.String("report", "", "Measure nothing: put the tables of the raw figures into this page, and the plots beside it.")
 	flag.Parse()
@@ -70,6 +73,14 @@ func run(ctx context.Context) error {
 	}
 	if *manager != "" {
 		b.manager = *manager
+	}
+	if *profiles != "" {
+		if err := os.MkdirAll(*profiles, 0o755); err != nil {
+			return err
+		}
+		b.profiles, b.path, b.arms = *profiles, filepath.Join(*profiles, "bench.json"), []string{operatorArm.name}
+		b.sizes.reps = 1
+		*only = cmp.Or(*only, "M1,M4,M7")
 	}
 	return b.run(ctx, list(*only))
 }

@@ -64,7 +64,7 @@ func bars(all []*summary, metric, suffix, unit string) (*plot.Plot, error) {
 	var cases []string
 	values := map[string]map[string]float64{}
 	for _, s := range all {
-		if s.metric != metric || !strings.HasSuffix(s.what, suffix) || strings.Contains(s.what, "in flight") {
+		if s.metric != metric || !strings.HasSuffix(s.what, suffix) || strings.Contains(s.what, "in flight") || strings.HasSuffix(s.what, anonymousOnly) {
 			continue
 		}
 		if !slices.Contains(cases, s.what) {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -102,7 +103,7 @@ func (b *bench) phase(ctx context.Context, p *process, do func() error) (cost, e
 }
 
 // life is one run of one arm.
-func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) error {
+func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) (err error) {
 	sets, podsPerSet := grid[0], grid[1]
 	n, what := sets*podsPerSet, gridName(grid)
 	p, err := b.startWarm(ctx, a)
@@ -110,6 +111,8 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) error {
 		return err
 	}
 	defer p.kill()
+	profiled := p.profile(ctx, "M1 "+what)
+	defer func() { err = errors.Join(err, profiled()) }()
 	namespace, err := b.cluster.namespace(ctx)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -105,7 +106,7 @@ func dueTimes(a *arm, n int, v volley) []time.Time {
 }
 
 // fire lets n timers fire once.
-func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) error {
+func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) (err error) {
 	if v == overdue && a.timer == cronJobs {
 		return nil // A CronJob is never due when it is created.
 	}
@@ -117,6 +118,8 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) error {
 		return err
 	}
 	defer p.kill()
+	profiled := p.profile(ctx, "M4 "+v.caseName(n))
+	defer func() { err = errors.Join(err, profiled()) }()
 	f := &firing{bench: b, due: dueTimes(a, n, v), ended: map[string]time.Time{}}
 	if f.namespace, err = b.cluster.namespace(ctx); err != nil {
 		return err
