@@ -26,7 +26,7 @@ bench-report: ## Put the figures of the last benchmark into docs/benchmarks.md.
 	cd test/bench && go run . -raw ../../docs/benchmarks/raw.json -report ../../docs/benchmarks.md
 
 # Two files to compare: make bench-pure > old.txt, change something, make bench-pure > new.txt, and
-# cd test/bench && go tool benchstat old.txt new.txt.
+# go -C test/bench tool benchstat $PWD/old.txt $PWD/new.txt
 .PHONY: bench-pure
 bench-pure: ## Measure the planners, without a cluster.
 	@go test ./internal/podset ./internal/at -run '^$$' -bench . -count 10
