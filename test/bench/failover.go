@@ -30,6 +30,9 @@ func (b *bench) failover(ctx context.Context, a *arm) error {
 			name string
 			end  func(*process)
 		}{{"SIGTERM", (*process).terminate}, {"kill -9", (*process).kill}} {
+			if err := leader.atRest(ctx); err != nil { // It leads, else it would not have begun.
+				return err
+			}
 			standby, err := b.start(a, elected...)
 			if err != nil {
 				return err
@@ -51,9 +54,6 @@ func (b *bench) failover(ctx context.Context, a *arm) error {
 
 // replace ends a leader and returns how long after that the standby has served a set that is created then.
 func (b *bench) replace(ctx context.Context, leader, standby *process, end func(*process)) (time.Duration, error) {
-	if err := leader.atRest(ctx); err != nil {
-		return 0, err
-	}
 	if err := standby.standsBy(ctx); err != nil {
 		return 0, err
 	}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -58,7 +60,8 @@ func (b *bench) startKwok(ctx context.Context) (*kwok, error) {
 	k := &kwok{proxy: &http.Server{ReadHeaderTimeout: time.Minute, Handler: &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     b.cluster.own.record(transport),
-		FlushInterval: -1, // A watch is told at once.
+		FlushInterval: -1,                         // A watch is told at once.
+		ErrorLog:      log.New(io.Discard, "", 0), // kwok is told, and tries again.
 	}}}
 	go func() { _ = k.proxy.Serve(listener) }() // It says that we closed it.
 	if err := b.runKwok(k, "http://"+listener.Addr().String(), stages); err != nil {
@@ -80,13 +83,13 @@ func (b *bench) runKwok(k *kwok, server string, stages []string) error {
 	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
 		return err
 	}
-	log, err := os.Create(filepath.Join(b.cluster.directory, "kwok.log"))
+	output, err := os.Create(filepath.Join(b.cluster.directory, "kwok.log"))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }() // kwok has it open by then.
+	defer func() { _ = output.Close() }() // kwok has it open by then.
 	k.command = exec.Command(filepath.Join(b.assets, "kwok"), "--kubeconfig="+kubeconfig, "--manage-all-nodes", "--config="+strings.Join(stages, ","))
-	k.command.Stdout, k.command.Stderr = log, log
+	k.command.Stdout, k.command.Stderr = output, output
 	k.command.Env = append(os.Environ(), "KWOK_WORKDIR="+b.cluster.directory)
 	return k.command.Start()
 }

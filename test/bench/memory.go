@@ -32,14 +32,14 @@ func (b *bench) memory(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := b.measureMemory(ctx, a, fmt.Sprintf("%d pods of its own", owned)); err != nil {
+			if err := b.measureMemory(ctx, a, owned, fmt.Sprintf("%d pods of its own", owned)); err != nil {
 				return err
 			}
 			if owned == b.sizes.owned[0] {
 				if err := b.addForeign(ctx, namespace); err != nil {
 					return err
 				}
-				if err := b.measureMemory(ctx, a, fmt.Sprintf("%d of its own, %d foreign", owned, b.sizes.foreign)); err != nil {
+				if err := b.measureMemory(ctx, a, b.sizes.foreign, fmt.Sprintf("%d of its own, %d foreign", owned, b.sizes.foreign)); err != nil {
 					return err
 				}
 			}
@@ -60,8 +60,8 @@ func (b *bench) addForeign(ctx context.Context, namespace string) error {
 	})
 }
 
-func (b *bench) measureMemory(ctx context.Context, a *arm, what string) error {
-	for rep := range b.sizes.reps {
+func (b *bench) measureMemory(ctx context.Context, a *arm, pods int, what string) error {
+	for rep := range b.sizes.repsOf(pods) {
 		p, err := b.start(a)
 		if err != nil {
 			return err

@@ -35,8 +35,8 @@ var (
 		owned: []int{1000, 10000, 50000}, foreign: 50000, sets: 1000, timers: 10000, rest: 10 * time.Minute,
 	}
 	shortSizes = sizes{
-		reps: 1, grids: [][2]int{{100, 10}}, sparse: 15, bursts: []int{300},
-		owned: []int{1000}, foreign: 3000, sets: 200, timers: 500, rest: 20 * time.Second,
+		reps: 1, grids: [][2]int{{100, 10}}, sparse: 10, bursts: []int{300},
+		owned: []int{1000}, foreign: 1000, sets: 100, timers: 500, rest: 10 * time.Second,
 	}
 )
 
