@@ -152,11 +152,15 @@ func (b *bench) startWarm(ctx context.Context, a *arm) (*process, error) {
 }
 
 func (b *bench) warm(ctx context.Context, p *process) error {
+	err := eventually(ctx, time.Minute, "the metrics of "+p.name, func() (bool, error) {
+		families, err := p.metrics(ctx)
+		return err == nil && families["workqueue_adds_total"] != nil, nil
+	})
+	if err != nil {
+		return err
+	}
 	if p.set.Kind == "" { // A CronJob fires at a full minute only: the caches are all there is to wait for.
-		return eventually(ctx, time.Minute, "the metrics of "+p.name, func() (bool, error) {
-			families, err := p.metrics(ctx)
-			return err == nil && families["workqueue_adds_total"] != nil && time.Since(p.started) > 5*time.Second, nil
-		})
+		return pause(ctx, 5*time.Second)
 	}
 	namespace, err := b.cluster.namespace(ctx)
 	if err != nil {

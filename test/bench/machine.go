@@ -41,7 +41,7 @@ func thisMachine(assets string) machine {
 	} {
 		if output, err := exec.Command(command[0], command[1:]...).Output(); err == nil {
 			first, _, _ := strings.Cut(string(output), "\n")
-			m.Versions[name] = strings.TrimSpace(strings.TrimPrefix(first, "etcd Version:"))
+			m.Versions[name] = strings.TrimSpace(strings.NewReplacer("etcd Version:", "", "kwok version ", "").Replace(first))
 		}
 	}
 	return m
