@@ -21,6 +21,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +46,10 @@ var version = "unknown"
 // most of its time, so this is no multiple of the cores.
 const concurrency = 16
 
+// leaseRetryPeriod is how often a replica that waits looks at the lease, with up to 1.2 times as much added at random, and
+// how often the leader renews it. A leader that ends gives the lease up, and is followed within 2.2 s.
+const leaseRetryPeriod = time.Second
+
 func main() {
 	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
@@ -56,21 +61,25 @@ func main() {
 
 // options are what the flags say.
 type options struct {
-	leaderElect  bool
-	metricsAddr  string
-	metricsCerts string
-	probeAddr    string
-	logging      zap.Options
-	watch        []string
+	leaderElect    bool
+	leaseNamespace string
+	metricsAddr    string
+	metricsCerts   string
+	probeAddr      string
+	pprofAddr      string
+	logging        zap.Options
+	watch          []string
 }
 
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("podset-operator", flag.ContinueOnError)
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Work only while holding the lease, so that one of several replicas works at a time.")
+	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the lease; empty: the one that the manager runs in.")
 	flags.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "Address of the metrics over HTTPS, for authorized clients; 0 turns them off.")
 	flags.StringVar(&o.metricsCerts, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics; empty: a self-signed certificate.")
 	flags.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 turns them off.")
+	flags.StringVar(&o.pprofAddr, "pprof-bind-address", "0", "Address of Go's profiles over HTTP, for everybody who reaches it; 0 turns them off.")
 	config.RegisterFlags(flags)
 	o.logging.BindFlags(flags)
 	if err := flags.Parse(args); err != nil {
@@ -176,8 +185,11 @@ func managerOptions(o options, scheme *runtime.Scheme) ctrl.Options {
 		},
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "podset-operator",
+		LeaderElectionNamespace:       o.leaseNamespace,
+		RetryPeriod:                   ptr.To(leaseRetryPeriod),
 		LeaderElectionReleaseOnCancel: true, // main ends when run returns, so nothing works without the lease.
 		HealthProbeBindAddress:        o.probeAddr,
+		PprofBindAddress:              o.pprofAddr,
 		Metrics: metricsserver.Options{
 			BindAddress:    o.metricsAddr,
 			CertDir:        o.metricsCerts,

@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,9 +28,14 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// duePriority puts Ats whose time has come before all that merely changed. Without it an At that was first seen in the
-// initial list would keep the low priority of that list for ever.
-const duePriority = 100
+const (
+	// duePriority puts Ats whose time has come before all that merely changed. Without it an At that was first seen in the
+	// initial list would keep the low priority of that list for ever.
+	duePriority = 100
+	// recordAfter is when the run of a pod that was made is recorded, unless the news of the pod comes first, as it does. The
+	// record can wait; the pods of other Ats that are due cannot.
+	recordAfter = 100 * time.Millisecond
+)
 
 // AtReconciler runs the commands of Ats. Its rules are those of the package at.
 type AtReconciler struct {
@@ -52,13 +58,13 @@ type AtReconciler struct {
 
 // SetupWithManager registers the controller with mgr. The cache of mgr must have the index of IndexPods.
 func (r *AtReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.freshness = freshness{live: r.Live, list: cnatv1alpha1.GroupVersion.WithKind("AtList")}
+	r.freshness = freshness{live: r.Live, cache: mgr.GetCache(), owner: &cnatv1alpha1.At{}, list: cnatv1alpha1.GroupVersion.WithKind("AtList")}
 	watch := newClockWatch(r.Clock, mgr.GetClient())
 	if err := mgr.Add(watch); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&cnatv1alpha1.At{}).
+		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.memories.news())).
 		Watches(&corev1.Pod{}, enqueueController(atKind), builder.WithPredicates(podChanged(atKind))).
 		WatchesRawSource(watch.source()).
 		Named("at").
@@ -75,7 +81,7 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 		return ctrl.Result{}, err
 	}
 	plan := at.MakePlan(*o)
-	if !plan.IsEmpty() {
+	if !plan.IsEmpty() || !plan.WakeAt.IsZero() { // While it waits, so that its time costs no list.
 		if fresh, err := r.freshness.verify(ctx, o.At, m, o.Pods); err != nil || !fresh {
 			return wake(err, o.Now, o.Now.Add(staleRetry))
 		}
@@ -86,9 +92,12 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 		}
 		plan = at.MakePlan(*o)
 	}
-	outcome, err := r.act(ctx, *o, plan, m)
+	outcome, created, err := r.act(ctx, *o, plan, m)
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if created {
+		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(0)}, nil
 	}
 	return r.report(ctx, *o, plan, outcome, m)
 }
@@ -147,42 +156,42 @@ func (r *AtReconciler) confirm(ctx context.Context, o *at.Observation, name stri
 	return nil
 }
 
-// act carries out the plan.
-func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan, m *memory) (at.Outcome, error) {
-	var outcome at.Outcome
+// act carries out the plan. It tells whether there is a pod of the At that was not there before.
+func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan, m *memory) (outcome at.Outcome, created bool, err error) {
 	if _, err := deletePods(ctx, r.Client, plan.Delete, m); err != nil {
-		return outcome, err
+		return outcome, false, err
 	}
 	if plan.DeleteAt {
 		err := r.Client.Delete(ctx, o.At, client.Preconditions{UID: &o.At.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return outcome, fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
+			return outcome, false, fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
 		}
 	}
 	if plan.Create == nil {
-		return outcome, nil
+		return outcome, false, nil
 	}
+	var made *corev1.Pod
 	switch existing, err := createPod(ctx, r.Client, r.Live, plan.Create); {
 	case isRefusal(err):
 		m.refuse(err, o.At.Generation, r.Clock.Now()) // Counted from the answer, which may have taken a while.
 		outcome.Refusal = &at.Refusal{Invalid: m.refusal.invalid, Message: m.refusal.message, Until: m.refusal.until}
 	case err != nil:
-		return outcome, err
+		return outcome, false, err
 	case existing == nil:
-		outcome.Created = trim(plan.Create)
+		made = trim(plan.Create)
 		r.observeDelay(o)
 	case metav1.IsControlledBy(existing, o.At):
-		outcome.Created = trim(existing)
+		made = trim(existing)
 	default:
 		outcome.Taken = trim(existing)
 		m.holder = outcome.Taken
 	}
-	if outcome.Created != nil {
+	if made != nil {
 		m.accept()
-		m.noteCreated(outcome.Created, o.Now)
-		m.run = outcome.Created
+		m.noteCreated(made, o.Now)
+		m.run = made
 	}
-	return outcome, nil
+	return outcome, made != nil, nil
 }
 
 // report writes the status if it has changed, then sends the events.

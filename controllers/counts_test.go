@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -150,7 +151,8 @@ func TestPodSetsWriteNoMoreThanTheyMust(t *testing.T) {
 	if got := scaled.byVerb[oldPod]; got != 3*countedSets {
 		t.Errorf("deletes of pods: %d, want %d", got, 3*countedSets)
 	}
-	atMost(t, "writes to scale down", scaled.writes, countedSets*(3+2+1)) // and an event
+	// And an event. A machine that stalls may split the window of a set or two.
+	atMost(t, "writes to scale down", scaled.writes, countedSets*(3+2+1)+2)
 
 	if rest := countWhile(t, namespace, "podset", func() {}); rest.writes != 0 || rest.reconciles != 0 {
 		t.Errorf("at rest: %d writes, %d reconciles, want none", rest.writes, rest.reconciles)
@@ -201,6 +203,14 @@ func TestAtsWriteNoMoreThanTheyMust(t *testing.T) {
 			}
 			atMost(t, "writes without events", run.writes-run.byVerb[newEvent], float64(tc.writes*countedAts))
 			atMost(t, "events", run.byVerb[newEvent], float64(tc.events*countedAts))
+			if tc.delay > 0 {
+				order := used.in(namespace, newPod, atStatus)
+				first, last := slices.Index(order, newPod), len(order)-1
+				for order[last] != newPod {
+					last--
+				}
+				atMost(t, "records written while pods were still to be made", last-first+1-countedAts, countedAts/2)
+			}
 			if rest := countWhile(t, namespace, "at", func() {}); rest.writes != 0 || rest.reconciles != 0 {
 				t.Errorf("at rest: %d writes, %d reconciles, want none", rest.writes, rest.reconciles)
 			}

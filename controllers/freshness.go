@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -23,13 +25,18 @@ const pageSize = 500
 // freshness guards the first write for an object after a start of the process. A new process may be handed a list that
 // is older than what its predecessor wrote (an API server that lags behind may answer from its cache), and would then
 // make pods a second time, or run an At again. So before the first write in a namespace the live state is listed once,
-// metadata only, and an object that the cache shows in an older version waits until the cache has caught up.
+// metadata only, and an object that the cache shows in an older version waits until the cache has caught up. That is over
+// once the caches are past the first such list: from then on they show all that a predecessor wrote.
 type freshness struct {
-	live client.Reader
-	list schema.GroupVersionKind // of the list of owners
+	live  client.Reader
+	cache cache.Informers
+	owner client.Object           // of the kind that is guarded
+	list  schema.GroupVersionKind // of a list of it
 
 	mu         sync.Mutex
 	namespaces map[string]*snapshot
+	first      *snapshot // of whichever namespace was first
+	caughtUp   bool
 }
 
 // snapshot is the live state of one namespace at one moment after the start of the process.
@@ -48,6 +55,10 @@ func (f *freshness) verify(ctx context.Context, obj client.Object, m *memory, po
 	s, err := f.snapshot(ctx, obj.GetNamespace())
 	if err != nil {
 		return false, err
+	}
+	if s == nil {
+		m.fresh = true
+		return true, nil
 	}
 	seen, ok := s.owners[obj.GetUID()]
 	if !ok {
@@ -109,10 +120,15 @@ func (f *freshness) take(s *snapshot, uid types.UID) []*corev1.Pod {
 	return pods
 }
 
-// snapshot lists a namespace once; callers that come meanwhile wait for the same list.
+// snapshot lists a namespace once; callers that come meanwhile wait for the same list. nil means that the caches have
+// caught up, and that there is nothing to compare with any more.
 func (f *freshness) snapshot(ctx context.Context, namespace string) (*snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.hasCaughtUp(ctx) {
+		f.namespaces = nil
+		return nil, nil
+	}
 	if s, ok := f.namespaces[namespace]; ok {
 		return s, nil
 	}
@@ -136,10 +152,32 @@ func (f *freshness) snapshot(ctx context.Context, namespace string) (*snapshot, 
 		return nil, err
 	}
 	if f.namespaces == nil {
-		f.namespaces = map[string]*snapshot{}
+		f.namespaces, f.first = map[string]*snapshot{}, s
 	}
 	f.namespaces[namespace] = s
 	return s, nil
+}
+
+// hasCaughtUp tells whether the caches of owners and of pods are past the first snapshot.
+func (f *freshness) hasCaughtUp(ctx context.Context) bool {
+	f.caughtUp = f.caughtUp || f.first != nil &&
+		f.isPast(ctx, f.owner, f.first.ownersVersion) && f.isPast(ctx, &corev1.Pod{}, f.first.podsVersion)
+	return f.caughtUp
+}
+
+// isPast tells whether the cache of a kind shows everything up to a resource version. The cache of several namespaces is
+// several caches, which cannot tell.
+func (f *freshness) isPast(ctx context.Context, kind client.Object, version string) bool {
+	informer, err := f.cache.GetInformer(ctx, kind)
+	if err != nil {
+		return false
+	}
+	shared, ok := informer.(toolscache.SharedIndexInformer)
+	if !ok {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(shared.GetStore().LastStoreSyncResourceVersion(), version)
+	return err == nil && order >= 0
 }
 
 // each calls visit for the metadata of all objects of a kind, page by page, and returns the resource version of the list.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/redhat/podset-operator/internal/podset"
 )
 
 // A create that was refused is tried again after 1 s, doubling to 1 minute.
@@ -24,8 +29,8 @@ const minRefusalBackoff, maxRefusalBackoff = time.Second, time.Minute
 // unseenFor is how long the cache may take to show a pod that we created, before the API server is asked for it.
 const unseenFor = 5 * time.Second
 
-// memory is what this process knows of one object and the cache may not show yet: its own writes. Only the worker that
-// reconciles the object touches it, and the work queue gives an object to one worker at a time.
+// memory is what this process knows of one object and the cache may not show yet: its own writes. But for echo only the
+// worker that reconciles the object touches it, and the work queue gives an object to one worker at a time.
 type memory struct {
 	uid types.UID
 	// written is the object as our last write of its status returned it; nil: none yet.
@@ -40,6 +45,12 @@ type memory struct {
 	holder *corev1.Pod
 	// run is the pod of an At that is not in its status yet, as far as this process knows: the only witness of the run.
 	run *corev1.Pod
+	// unreported is what was done and is not in the status and the events yet.
+	unreported podset.Outcome
+	// reportBy is when that must be told though there is more to do; zero while there is nothing to tell.
+	reportBy time.Time
+	// echo is the resource version of our last write of the status, which the cache will tell as news.
+	echo atomic.Pointer[string]
 	// fresh is set once the caches were seen to be at least as new as this process.
 	fresh bool
 	// refusal is the API server's last "no" to a create, refusals its back-off.
@@ -89,6 +100,20 @@ func (m *memories) of(obj client.Object) *memory {
 		m.byKey[key] = known
 	}
 	return known
+}
+
+// news drops the updates which say that our last write of a status has arrived: whoever wrote it knows.
+func (m *memories) news() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		m.mu.Lock()
+		known, ok := m.byKey[client.ObjectKeyFromObject(e.ObjectNew)]
+		m.mu.Unlock()
+		if !ok || known.uid != e.ObjectNew.GetUID() {
+			return true
+		}
+		echo := known.echo.Load()
+		return echo == nil || *echo != e.ObjectNew.GetResourceVersion()
+	}}
 }
 
 // forgetIfGone drops the memory of an object that was not found, and returns any other error.

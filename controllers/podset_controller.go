@@ -11,11 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/podset"
@@ -51,12 +50,11 @@ type PodSetReconciler struct {
 
 // SetupWithManager registers the controller with mgr. The cache of mgr must have the index of IndexPods.
 func (r *PodSetReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.freshness = freshness{live: r.Live, list: podSetListKind}
+	r.freshness = freshness{live: r.Live, cache: mgr.GetCache(), owner: &appv1alpha1.PodSet{}, list: podSetListKind}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&appv1alpha1.PodSet{}, builder.WithPredicates(predicate.Not(statusWritten))).
-		Watches(&appv1alpha1.PodSet{}, batched{&handler.EnqueueRequestForObject{}, always}, builder.WithPredicates(statusWritten)).
-		Watches(&corev1.Pod{}, batched{enqueueController(podSetKind), podCanWait}, builder.WithPredicates(podChanged(podSetKind))).
 		Named("podset").
+		Watches(&appv1alpha1.PodSet{}, &podSetEvents{}, builder.WithPredicates(r.memories.news())).
+		Watches(&corev1.Pod{}, podEvents{enqueueController(podSetKind)}, builder.WithPredicates(podChanged(podSetKind))).
 		WithOptions(controllerOptions(r.Concurrency)).
 		Complete(r)
 }
@@ -79,6 +77,12 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		}
 	}
 	outcome := r.act(ctx, *o, plan, m)
+	if m.unreported = m.unreported.Then(outcome); m.reportBy.IsZero() {
+		m.reportBy = o.Now.Add(reportWithin)
+	}
+	if outcome.IsClean() && o.Now.Before(m.reportBy) {
+		return ctrl.Result{RequeueAfter: batchWindow, Priority: ptr.To(reportPriority)}, nil
+	}
 	return r.report(ctx, *o, plan, outcome, m)
 }
 
@@ -171,6 +175,7 @@ func (r *PodSetReconciler) report(ctx context.Context, o podset.Observation, pla
 	if statusErr := writeStatus(ctx, r.Client, m, &base, &changed); statusErr != nil {
 		return wake(errors.Join(err, statusErr), o.Now)
 	}
-	send(r.Recorder, o.Set, podset.Events(outcome))
+	send(r.Recorder, o.Set, podset.Events(m.unreported))
+	m.unreported, m.reportBy = podset.Outcome{}, time.Time{}
 	return wake(err, o.Now, plan.WakeAt, outcome.RetryAt, m.checkUnseenAt())
 }

@@ -14,27 +14,33 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// verbsUsed are the rights that the operator made use of while the tests ran, as "verb group/resource", and its writes.
+// verbsUsed are the rights that the operator made use of while the tests ran, as "verb group/resource", and its requests.
 type verbsUsed struct {
-	mu     sync.Mutex
-	verbs  sets.Set[string]
-	writes []write
+	mu       sync.Mutex
+	verbs    sets.Set[string]
+	requests []request
 }
 
-// write is a request that changes something.
-type write struct{ verb, path string }
+type request struct{ verb, path string }
 
-// writesIn counts the writes in a namespace: those of some verbs, such as "create /pods", or all.
-func (v *verbsUsed) writesIn(namespace string, verbs ...string) int {
+// in gives the verbs of the requests in a namespace, in their order: those of some verbs, such as "create /pods", or all.
+func (v *verbsUsed) in(namespace string, verbs ...string) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	n := 0
-	for _, w := range v.writes {
-		if strings.Contains(w.path, "/namespaces/"+namespace+"/") && (len(verbs) == 0 || slices.Contains(verbs, w.verb)) {
-			n++
+	var found []string
+	for _, r := range v.requests {
+		if strings.Contains(r.path, "/namespaces/"+namespace+"/") && (len(verbs) == 0 || slices.Contains(verbs, r.verb)) {
+			found = append(found, r.verb)
 		}
 	}
-	return n
+	return found
+}
+
+// writesIn counts the writes in a namespace: those of some verbs, or all.
+func (v *verbsUsed) writesIn(namespace string, verbs ...string) int {
+	return len(slices.DeleteFunc(v.in(namespace, verbs...), func(verb string) bool {
+		return strings.HasPrefix(verb, "get ") || strings.HasPrefix(verb, "list ") || strings.HasPrefix(verb, "watch ")
+	}))
 }
 
 // record makes a copy of config whose requests are recorded.
@@ -48,9 +54,7 @@ func (v *verbsUsed) record(config *rest.Config) *rest.Config {
 					v.verbs = sets.New[string]()
 				}
 				v.verbs.Insert(verb)
-				if req.Method != http.MethodGet {
-					v.writes = append(v.writes, write{verb: verb, path: req.URL.Path})
-				}
+				v.requests = append(v.requests, request{verb: verb, path: req.URL.Path})
 				v.mu.Unlock()
 			}
 			return next.RoundTrip(req)

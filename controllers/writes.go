@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/redhat/podset-operator/internal/event"
@@ -131,6 +132,7 @@ func writeStatus(ctx context.Context, c client.Client, m *memory, base, changed 
 		return client.IgnoreNotFound(fmt.Errorf("writing the status: %w", err))
 	}
 	m.written = changed
+	m.echo.Store(ptr.To(changed.GetResourceVersion()))
 	return nil
 }
 

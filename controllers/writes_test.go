@@ -213,3 +213,17 @@ func TestStatusIsNotWrittenOntoAnObjectThatHasChanged(t *testing.T) {
 		t.Errorf("a conflict leads to %v, %v", result, err)
 	}
 }
+
+// The caches are past the first such list as soon as anything happens, and need no other one.
+func TestOnlyTheFirstWritesWaitForAList(t *testing.T) {
+	for _, last := range []bool{false, true} {
+		namespace := newNamespace(t)
+		set, at := podSet(namespace, "a", 1), newAt(namespace, "a", "now", "true")
+		create(t, set, at)
+		expectPods(t, set, 1)
+		expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+		if lists := used.in(namespace, "list /pods", "list app.example.com/podsets", "list cnat.d2iq.com/ats"); last && len(lists) > 0 {
+			t.Errorf("the second namespace was listed: %v", lists)
+		}
+	}
+}

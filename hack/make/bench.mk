@@ -1,16 +1,24 @@
 # How fast, beside whom: see docs/benchmarks.md.
 
 # SHORT=1 measures less, in ten minutes. METRICS=M4,M7 and ARMS=P,R-tuned measure a part, REPS=n repeats each run n times.
+# SIZES='-grids 100x10,1000x10 -bursts 300,1000' chooses something between: bin/bench -help lists all sizes.
 METRICS ?=
 ARMS ?=
 REPS ?= 0
+SIZES ?=
 RAW ?= $(CURDIR)/dist/bench.json
 
 .PHONY: bench
-bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager) ## Measure the operator beside Kubernetes' own controllers; SHORT=1, METRICS=..., REPS=....
+bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kwok) ## Measure the operator beside Kubernetes' own controllers; SHORT=1, METRICS=..., REPS=..., SIZES=....
 	@mkdir -p $(dir $(RAW))
 	cd test/bench && go build -o ../../bin/bench .
-	bin/bench -root . -raw $(RAW) $(if $(SHORT),-short) -metrics '$(METRICS)' -arms '$(ARMS)' -reps $(REPS)
+	bin/bench -root . -raw $(RAW) $(if $(SHORT),-short) -metrics '$(METRICS)' -arms '$(ARMS)' -reps $(REPS) $(SIZES)
+
+# go tool pprof -top dist/profiles/M1-100-x-10-cpu-*.pprof, or -sample_index=alloc_space of a heap profile.
+.PHONY: bench-profile
+bench-profile: build $(addprefix bin/,etcd kube-apiserver kwok) ## Profile the operator under load, into dist/profiles; SHORT=1, METRICS=..., SIZES=....
+	cd test/bench && go build -o ../../bin/bench .
+	bin/bench -root . -profile dist/profiles $(if $(SHORT),-short) -metrics '$(METRICS)' $(SIZES)
 
 .PHONY: bench-report
 bench-report: ## Put the figures of the last benchmark into docs/benchmarks.md.
@@ -18,7 +26,7 @@ bench-report: ## Put the figures of the last benchmark into docs/benchmarks.md.
 	cd test/bench && go run . -raw ../../docs/benchmarks/raw.json -report ../../docs/benchmarks.md
 
 # Two files to compare: make bench-pure > old.txt, change something, make bench-pure > new.txt, and
-# cd test/bench && go tool benchstat old.txt new.txt.
+# go -C test/bench tool benchstat $PWD/old.txt $PWD/new.txt
 .PHONY: bench-pure
 bench-pure: ## Measure the planners, without a cluster.
 	@go test ./internal/podset ./internal/at -run '^$$' -bench . -count 10

@@ -273,8 +273,8 @@ func (e *explorer) reconcile(n *node) {
 			}
 		}
 		n = n.clone()
-		outcome := at.Outcome{Created: e.create(n, plan.Create, true)}
-		e.report(n, o, at.MakeReport(o, outcome))
+		e.create(n, plan.Create, true)
+		e.push(n) // The run is recorded by a pass of its own.
 		return
 	}
 	e.report(n, o, at.MakeReport(o, at.Outcome{}))

@@ -64,12 +64,9 @@ type Defaults struct {
 	Proxy []corev1.EnvVar
 }
 
-// Outcome is what came of carrying out a plan. An error that is none of these (a time-out, a lost connection) is not in
-// it: the pass is repeated.
+// Outcome is what came of carrying out a plan. A pod that was made is not in it: it belongs into the next observation.
+// Neither is an error that is none of these (a time-out, a lost connection): the pass is repeated.
 type Outcome struct {
-	// Created is the pod that exists now as planned: as the create returned it, or, when that met a pod of the same
-	// name under this At's control, that pod.
-	Created *corev1.Pod
 	// Taken is the pod of another owner that the create met under the planned name.
 	Taken *corev1.Pod
 	// Refusal is the API server's "no" to the create.
@@ -78,9 +75,6 @@ type Outcome struct {
 
 // after is the observation with the outcome in it: what a moment later would show.
 func (o Observation) after(outcome Outcome) Observation {
-	if outcome.Created != nil {
-		o.Pods = append(o.Pods[:len(o.Pods):len(o.Pods)], outcome.Created)
-	}
 	if outcome.Taken != nil {
 		o.Taken = outcome.Taken
 	}

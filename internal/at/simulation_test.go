@@ -306,7 +306,7 @@ func (w *world) reconcile(faulty bool) {
 	w.checkRest(o, outcome)
 }
 
-// act carries the plan out. It returns false when the pass ends here, with an error or the process.
+// act carries the plan out. It returns false when the pass ends here: with a pod, an error or the process.
 func (w *world) act(o at.Observation, plan at.Plan, faulty bool) (at.Outcome, bool) {
 	var outcome at.Outcome
 	for _, pod := range plan.Delete {
@@ -330,10 +330,10 @@ func (w *world) act(o at.Observation, plan at.Plan, faulty bool) (at.Outcome, bo
 	}
 	if existing := w.find(plan.Create.Name); existing != nil {
 		if metav1.IsControlledBy(existing, w.at) {
-			outcome.Created = existing
-		} else {
-			outcome.Taken = existing
+			w.created = append(w.created, existing)
+			return outcome, false
 		}
+		outcome.Taken = existing
 		return outcome, true
 	}
 	if faulty && w.chance(4) {
@@ -348,9 +348,8 @@ func (w *world) act(o at.Observation, plan at.Plan, faulty bool) (at.Outcome, bo
 		}
 		return outcome, false // The answer is lost.
 	}
-	outcome.Created = pod
 	w.created = append(w.created, pod)
-	return outcome, true
+	return outcome, false // The run is recorded by a pass of its own.
 }
 
 // create is the API server making a pod, and the check of what may be made.
@@ -407,9 +406,6 @@ func (w *world) checkPhase(next cnatv1alpha1.Phase) {
 // checkRest repeats the pass: without a change in the world there is nothing more to write or to tell.
 func (w *world) checkRest(o at.Observation, outcome at.Outcome) {
 	o.At = w.at
-	if outcome.Created != nil {
-		o.Pods = append(slices.Clone(o.Pods), outcome.Created)
-	}
 	if outcome.Refusal != nil {
 		o.Refusal = outcome.Refusal
 	}

@@ -53,12 +53,8 @@ func MakeReport(o Observation, outcome Outcome) Report {
 	next := *o.At
 	next.Status = report.Status
 	o.At = &next
-	switch plan := judge(o).plan; {
-	case v.plan.DeleteAt: // done, or failed as an error
-	case plan.Create != nil && outcome.Created != nil:
-		report.WakeAt = o.Now // The pod that was met under the planned name has failed already.
-	default:
-		report.WakeAt = plan.WakeAt
+	if !v.plan.DeleteAt { // That is done, or failed as an error.
+		report.WakeAt = judge(o).plan.WakeAt
 	}
 	return report
 }

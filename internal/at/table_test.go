@@ -4,6 +4,7 @@
 package at_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -32,20 +33,24 @@ type decision struct {
 	Wake *time.Duration
 }
 
-// decide carries a plan out on an API server that takes everything, unless outcome says what it does instead.
+// decide carries a plan out on an API server that takes everything, unless outcome says what it does instead. What is
+// reported about a pod that was made is what the next pass reports.
 func decide(o at.Observation, outcome *at.Outcome) (decision, at.Report) {
 	plan := at.MakePlan(o)
 	d := decision{Confirm: plan.Confirm, DeleteAt: plan.DeleteAt}
 	var done at.Outcome
 	if plan.Create != nil {
 		d.Create = plan.Create.Name
-		done.Created = plan.Create.DeepCopy()
-		done.Created.UID = types.UID(plan.Create.Name + "-uid")
-		done.Created.CreationTimestamp = metav1.NewTime(o.Now)
-		done.Created.Status.Phase = corev1.PodPending
 	}
-	if outcome != nil {
+	switch {
+	case outcome != nil:
 		done = *outcome
+	case plan.Create != nil:
+		pod := plan.Create.DeepCopy()
+		pod.UID = types.UID(plan.Create.Name + "-uid")
+		pod.CreationTimestamp = metav1.NewTime(o.Now)
+		pod.Status.Phase = corev1.PodPending
+		o.Pods = append(slices.Clone(o.Pods), pod)
 	}
 	for _, pod := range plan.Delete {
 		d.Delete += pod.Name
@@ -321,11 +326,6 @@ func TestTheStateTable(t *testing.T) {
 			at: a().BackoffLimit(1).Template(nil), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
 			want: decision{Phase: runs, Scheduled: "InvalidTemplate"},
 		},
-		"11 a retry that is met and has failed is looked at again at once": {
-			at: a().BackoffLimit(2), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
-			outcome: &at.Outcome{Created: secondPod().Phase(corev1.PodFailed).Obj()},
-			want:    decision{Create: pod1, Phase: runs, Scheduled: started, Wake: in(time.Hour)},
-		},
 		"12 no retry after the deadline": {
 			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 12 * time.Second,
 			want: decision{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
@@ -428,10 +428,6 @@ func TestTheStateTable(t *testing.T) {
 		},
 		"18 a create without an answer is repeated": {
 			at: a(), now: time.Second, outcome: &at.Outcome{}, want: decision{Create: pod0, Phase: pending, Scheduled: waiting},
-		},
-		"18 a create that meets its own pod has made it": {
-			at: a(), now: time.Second, outcome: &at.Outcome{Created: succeeded().Obj()},
-			want: decision{Create: pod0, Phase: done, Reason: "Completed", Scheduled: started},
 		},
 		"19 a create that meets the pod of an older At of this name waits for the garbage collector": {
 			at: a(), now: time.Second, outcome: &at.Outcome{Taken: olderPod},

@@ -24,5 +24,6 @@
 //     the operator replaces no pod. A pod without a hash is taken for current: it is never replaced in a circle.
 //  10. The status is computed as a whole, in a fixed order, so that at rest it equals the one that is stored.
 //  11. A pod that exists, starts, becomes Ready or is gone at last waits a moment for others like it before the status
-//     tells. A pod that begins to go, ends, stops being Ready, or cannot start is dealt with at once.
+//     tells, and so does what we did ourselves. A pod that begins to go, ends, stops being Ready, or cannot start is dealt
+//     with at once, and so is a refusal.
 package podset

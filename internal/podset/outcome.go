@@ -4,6 +4,7 @@
 package podset
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,19 @@ type Outcome struct {
 	CreateError, DeleteError error
 	// RetryAt is when a create that was refused may be tried again; zero: none was.
 	RetryAt time.Time
+}
+
+// IsClean tells whether pods were written and nothing went wrong: there is nothing to say that could not wait a moment.
+func (o Outcome) IsClean() bool {
+	return len(o.Created)+len(o.Deleted)+len(o.Swept) > 0 && o.CreateError == nil && o.DeleteError == nil && o.RetryAt.IsZero()
+}
+
+// Then is what came of this and of a later plan.
+func (o Outcome) Then(later Outcome) Outcome {
+	later.Created = slices.Concat(o.Created, later.Created)
+	later.Deleted = slices.Concat(o.Deleted, later.Deleted)
+	later.Swept = slices.Concat(o.Swept, later.Swept)
+	return later
 }
 
 // Events tells what was done, one event for each kind of action.

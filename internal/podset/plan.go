@@ -33,9 +33,10 @@ func MakePlan(o Observation) Plan {
 	}
 	var p Plan
 	c := takeCensus(o)
+	hash := templateHash(o.Set.Spec.Template)
 	p.planSweep(o, c)
-	p.planDeletes(o, c)
-	p.planCreates(o, c)
+	p.planDeletes(o, c, hash)
+	p.planCreates(o, c, hash)
 	return p
 }
 
@@ -52,8 +53,7 @@ func (p *Plan) planSweep(o Observation, c census) {
 }
 
 // planDeletes gives up surplus pods, and pods of an older template (rules 7 and 9).
-func (p *Plan) planDeletes(o Observation, c census) {
-	hash := templateHash(o.Set.Spec.Template)
+func (p *Plan) planDeletes(o Observation, c census, hash string) {
 	pods := worstFirst(c.active, hash)
 	surplus := max(len(pods)-o.wanted(), 0)
 	p.Delete = pods[:surplus:surplus]
@@ -78,7 +78,7 @@ func (p *Plan) planDeletes(o Observation, c census) {
 }
 
 // planCreates makes the missing pods (rules 4, 5 and 8).
-func (p *Plan) planCreates(o Observation, c census) {
+func (p *Plan) planCreates(o Observation, c census, hash string) {
 	missing := o.wanted() - len(c.active)
 	if ahead := len(c.finished) - len(p.Sweep); ahead > o.wanted() {
 		missing -= ahead - o.wanted()
@@ -91,7 +91,7 @@ func (p *Plan) planCreates(o Observation, c census) {
 		return
 	}
 	for _, place := range freePlaces(o, c.active, missing) {
-		p.Create = append(p.Create, newPod(o, place))
+		p.Create = append(p.Create, newPod(o, place, hash))
 	}
 }
 

@@ -4,7 +4,6 @@
 package podset
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -304,21 +303,5 @@ func TestWorstFirstThinsOutCrowdedNodes(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"b", "c", "a"}, names(worstFirst(pods, ""))); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
-	}
-}
-
-// BenchmarkMakePlan measures a pass that finds nothing to do, by far the most frequent one.
-func BenchmarkMakePlan(b *testing.B) {
-	for _, n := range []int32{1, 10} {
-		set := testutil.MakePodSet("a").Replicas(n).Image("v1")
-		o := Observation{Set: set.Obj(), Pods: ready(set, int(n)), Now: now}
-		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if !MakePlan(o).IsEmpty() {
-					b.Fatal("a plan for a set that wants nothing")
-				}
-			}
-		})
 	}
 }

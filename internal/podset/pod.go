@@ -29,8 +29,8 @@ func selectorLabels(set *appv1alpha1.PodSet) labels.Set {
 	}
 }
 
-// newPod is the pod of a place.
-func newPod(o Observation, p place) *corev1.Pod {
+// newPod is the pod of a place, made from the template that has this hash.
+func newPod(o Observation, p place, hash string) *corev1.Pod {
 	template := o.Set.Spec.Template
 	if template == nil {
 		template = defaultTemplate(o.Defaults)
@@ -51,7 +51,7 @@ func newPod(o Observation, p place) *corev1.Pod {
 	maps.Copy(pod.Annotations, template.Annotations)
 	pod.Annotations[appv1alpha1.AnnotationSlot] = strconv.Itoa(p.slot)
 	pod.Annotations[appv1alpha1.AnnotationAttempt] = strconv.Itoa(p.attempt)
-	pod.Annotations[appv1alpha1.AnnotationTemplateHash] = templateHash(o.Set.Spec.Template)
+	pod.Annotations[appv1alpha1.AnnotationTemplateHash] = hash
 	return pod
 }
 

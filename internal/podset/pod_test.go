@@ -19,7 +19,7 @@ import (
 
 func TestNewPodWithoutATemplate(t *testing.T) {
 	set := testutil.MakePodSet("a").Obj()
-	got := newPod(Observation{Set: set, Defaults: Defaults{Image: "mirror/busybox", FixedUser: true}}, place{slot: 2, attempt: 1})
+	got := newPod(Observation{Set: set, Defaults: Defaults{Image: "mirror/busybox", FixedUser: true}}, place{slot: 2, attempt: 1}, "hash")
 
 	wantLabels := map[string]string{
 		"app": "a", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
@@ -42,7 +42,7 @@ func TestNewPodWithoutATemplate(t *testing.T) {
 	if user := got.Spec.SecurityContext.RunAsUser; user == nil || *user == 0 {
 		t.Errorf("runs as %v where busybox's own user is root", user)
 	}
-	if user := newPod(Observation{Set: set}, place{}).Spec.SecurityContext.RunAsUser; user != nil {
+	if user := newPod(Observation{Set: set}, place{}, "hash").Spec.SecurityContext.RunAsUser; user != nil {
 		t.Errorf("runs as %d where the cluster gives each namespace a range of users", *user)
 	}
 }
@@ -55,7 +55,7 @@ func TestNewPodKeepsTheTemplate(t *testing.T) {
 		template.Name = "not used"
 	})
 	set := builder.Obj()
-	got := newPod(Observation{Set: set}, place{})
+	got := newPod(Observation{Set: set}, place{}, "hash")
 
 	wantLabels := map[string]string{
 		"app": "shop", "tier": "web", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
@@ -182,7 +182,7 @@ func FuzzNewPod(f *testing.F) {
 			template.Annotations = map[string]string{annotation: annotationValue}
 		})
 		set := builder.Obj()
-		pod := newPod(Observation{Set: set}, place{slot: 3})
+		pod := newPod(Observation{Set: set}, place{slot: 3}, templateHash(set.Spec.Template))
 		for key, value := range selectorLabels(set) {
 			if pod.Labels[key] != value {
 				t.Errorf("label %s is %q", key, pod.Labels[key])

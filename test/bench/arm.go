@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -77,21 +78,26 @@ type process struct {
 	bench   *bench
 	command *exec.Cmd
 	port    int
-	started time.Time
-	exited  chan struct{}
+	// profiles is the port of net/http/pprof, 0 for an arm that is not profiled.
+	profiles int
+	started  time.Time
+	exited   chan struct{}
 }
 
 // start starts an arm and returns at once.
-func (b *bench) start(a *arm) (*process, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+func (b *bench) start(a *arm, flags ...string) (*process, error) {
+	p := &process{arm: a, bench: b, exited: make(chan struct{})}
+	var err error
+	if p.port, err = freePort(); err != nil {
 		return nil, err
 	}
-	p := &process{arm: a, bench: b, port: listener.Addr().(*net.TCPAddr).Port, exited: make(chan struct{})}
-	if err := listener.Close(); err != nil {
-		return nil, err
+	args := append(a.command(b, p.port), flags...)
+	if b.profiles != "" && a == operatorArm {
+		if p.profiles, err = freePort(); err != nil {
+			return nil, err
+		}
+		args = append(args, fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", p.profiles))
 	}
-	args := a.command(b, p.port)
 	log, err := os.OpenFile(filepath.Join(b.cluster.directory, a.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -111,9 +117,24 @@ func (b *bench) start(a *arm) (*process, error) {
 	return p, nil
 }
 
+// freePort finds a port on which nobody listens.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+}
+
 // kill ends the arm as a crash does.
 func (p *process) kill() {
 	_ = p.command.Process.Kill()
+	<-p.exited
+}
+
+// terminate ends the arm as a kubelet does: it is asked to, and waited for.
+func (p *process) terminate() {
+	_ = p.command.Process.Signal(syscall.SIGTERM)
 	<-p.exited
 }
 
@@ -131,11 +152,15 @@ func (b *bench) startWarm(ctx context.Context, a *arm) (*process, error) {
 }
 
 func (b *bench) warm(ctx context.Context, p *process) error {
+	err := eventually(ctx, time.Minute, "the metrics of "+p.name, func() (bool, error) {
+		families, err := p.metrics(ctx)
+		return err == nil && families["workqueue_adds_total"] != nil, nil
+	})
+	if err != nil {
+		return err
+	}
 	if p.set.Kind == "" { // A CronJob fires at a full minute only: the caches are all there is to wait for.
-		return eventually(ctx, time.Minute, "the metrics of "+p.name, func() (bool, error) {
-			families, err := p.metrics(ctx)
-			return err == nil && families["workqueue_adds_total"] != nil && time.Since(p.started) > 5*time.Second, nil
-		})
+		return pause(ctx, 5*time.Second)
 	}
 	namespace, err := b.cluster.namespace(ctx)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -18,19 +19,25 @@ import (
 
 // sample is one measurement: a value, or a distribution.
 type sample struct {
-	Metric string    // M1 to M11
+	Metric string    // M1 to M11, or calls
 	Case   string    // what was done
 	Arm    string    // by whom
 	Unit   string    // of the values
+	Commit string    // of the operator that was measured, or beside which
 	Rep    int       // the repetition
 	Load   float64   // the machine's load average when it was measured
 	Values []float64 // one for a value, many for a distribution
 }
 
+// key is what a sample is a repetition of.
+func (s sample) key() [4]string { return [4]string{s.Metric, s.Case, s.Arm, s.Unit} }
+
 // raw is the file of raw figures.
 type raw struct {
 	Started time.Time
 	Machine machine
+	// Agents are the user agents of each arm.
+	Agents  map[string][]string
 	Samples []sample
 }
 
@@ -38,46 +45,30 @@ type raw struct {
 type bench struct {
 	cluster       *cluster
 	arms          []string // empty: all
-	assets        string
+	root, assets  string
 	manager, self string
 	sizes         sizes
 	path          string
-	raw           raw
+	// profiles is the directory of the operator's profiles, "" for none.
+	profiles string
+	raw      raw
+	// measured are the cases that this run has figures of. Those of an earlier run are replaced.
+	measured map[[4]string]bool
 }
-
-// sizes are how much is measured.
-type sizes struct {
-	// reps is how often a timed run of each arm is repeated, and stock whether the stock limits are measured too: once, 20
-	// requests per second take their time.
-	reps  int
-	stock bool
-	// grids are the numbers of sets and pods per set of M1.
-	grids [][2]int
-	// sparse and burst are the numbers of timers of M4.
-	sparse int
-	bursts []int
-	// owned and foreign are the numbers of pods of M7.
-	owned   []int
-	foreign int
-	// sets is the number of sets of M8 to M10, timers that of the waiting Ats of M9, and rest how long M9 looks.
-	sets, timers int
-	rest         time.Duration
-}
-
-var (
-	fullSizes = sizes{
-		reps: 5, stock: true, grids: [][2]int{{100, 10}, {1000, 10}, {1000, 1}}, sparse: 60, bursts: []int{1000, 10000},
-		owned: []int{1000, 10000, 50000}, foreign: 50000, sets: 1000, timers: 10000, rest: 10 * time.Minute,
-	}
-	shortSizes = sizes{
-		reps: 2, grids: [][2]int{{100, 10}}, sparse: 15, bursts: []int{300},
-		owned: []int{1000}, foreign: 3000, sets: 200, timers: 500, rest: 20 * time.Second,
-	}
-)
 
 // add notes a measurement and writes all so far, so that a run that is cut short keeps what it has.
 func (b *bench) add(metric, what, arm, unit string, rep int, values ...float64) error {
-	s := sample{Metric: metric, Case: what, Arm: arm, Unit: unit, Rep: rep, Load: load(), Values: values}
+	if b.cluster.audit != "" && metric != callsMetric {
+		return nil
+	}
+	s := sample{
+		Metric: metric, Case: what, Arm: arm, Unit: unit, Commit: b.raw.Machine.Versions["podset-operator"],
+		Rep: rep, Load: load(), Values: values,
+	}
+	if key := s.key(); !b.measured[key] {
+		b.measured[key] = true
+		b.raw.Samples = slices.DeleteFunc(b.raw.Samples, func(earlier sample) bool { return earlier.key() == key })
+	}
 	b.raw.Samples = append(b.raw.Samples, s)
 	d := describeValues(values)
 	fmt.Printf("%s  %-3s %-28s %-8s %s %s\n", time.Now().Format(time.TimeOnly), metric, what, arm, d, unit)
@@ -97,8 +88,8 @@ func (b *bench) pick(arms ...*arm) []*arm {
 	return arms
 }
 
-// resume goes on with a file of raw figures, if there is one: what is measured again replaces what is in it.
-func (b *bench) resume(metrics []string) error {
+// resume goes on with a file of raw figures, if there is one.
+func (b *bench) resume() error {
 	data, err := os.ReadFile(b.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -110,11 +101,14 @@ func (b *bench) resume(metrics []string) error {
 	if err := json.Unmarshal(data, &earlier); err != nil {
 		return fmt.Errorf("reading %s: %w", b.path, err)
 	}
-	b.raw.Started = earlier.Started
-	b.raw.Samples = slices.DeleteFunc(earlier.Samples, func(s sample) bool {
-		return slices.Contains(metrics, s.Metric) && (len(b.arms) == 0 || slices.Contains(b.arms, s.Arm))
-	})
+	b.raw.Started, b.raw.Samples = earlier.Started, earlier.Samples
+	maps.Copy(b.raw.Agents, earlier.Agents)
 	return nil
+}
+
+// together does several things at the same time and returns the first error.
+func together(ctx context.Context, do ...func(context.Context) error) error {
+	return inParallel(ctx, len(do), len(do), func(ctx context.Context, i int) error { return do[i](ctx) })
 }
 
 // inParallel calls do for 0 to n-1, at most width at a time, and returns the first error.

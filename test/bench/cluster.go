@@ -45,11 +45,13 @@ type cluster struct {
 	directory, kubeconfig, token string
 	// own counts the harness's own writes.
 	own *ledger
+	// audit is where the API server writes down the calls of the arms; "": it does not.
+	audit auditLog
 	// cleared is etcd's revision when a run was last cleared away.
 	cleared int64
 }
 
-func startCluster(ctx context.Context, assets, crds, directory string) (*cluster, error) {
+func startCluster(ctx context.Context, assets, crds, directory string, audited bool) (*cluster, error) {
 	c := &cluster{
 		environment: &envtest.Environment{
 			BinaryAssetsDirectory: assets, CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
@@ -64,6 +66,11 @@ func startCluster(ctx context.Context, assets, crds, directory string) (*cluster
 	utilruntime.Must(cnatv1alpha1.AddToScheme(c.scheme))
 	c.environment.ControlPlane.GetAPIServer().Configure().Append("delete-collection-workers", "16")
 	var err error
+	if audited {
+		if c.audit, err = newAuditLog(c.environment, directory); err != nil {
+			return nil, err
+		}
+	}
 	if c.config, err = c.environment.Start(); err != nil {
 		return nil, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
 	}

@@ -101,18 +101,32 @@ func (c *cluster) requests(ctx context.Context) (map[string]float64, error) {
 	return result, nil
 }
 
-// since is how many writes and lists were asked for after a snapshot.
-func (c *cluster) since(ctx context.Context, before map[string]float64) (writes, lists float64, err error) {
+// cost is what an arm asked of the API server, and of itself.
+type cost struct {
+	// writes are all writes, those of events among them.
+	writes, events, lists float64
+	reconciles            float64
+	// calls are all calls, in an audited cluster.
+	calls []call
+}
+
+// since is what was asked of the API server after a snapshot.
+func (c *cluster) since(ctx context.Context, before map[string]float64) (cost, error) {
+	var total cost
 	after, err := c.requests(ctx)
 	for key, n := range after {
-		switch verb, _, _ := strings.Cut(key, " "); verb {
+		n -= before[key]
+		switch verb, resource, _ := strings.Cut(key, " "); verb {
 		case "POST", "PUT", "PATCH", "APPLY", "DELETE":
-			writes += n - before[key]
+			total.writes += n
+			if resource == "events" {
+				total.events += n
+			}
 		case "LIST":
-			lists += n - before[key]
+			total.lists += n
 		}
 	}
-	return writes, lists, err
+	return total, err
 }
 
 func labels(metric *dto.Metric) map[string]string {

@@ -35,12 +35,13 @@ func thisMachine(assets string) machine {
 	for name, command := range map[string][]string{
 		"etcd":                    {assets + "/etcd", "--version"},
 		"kube-apiserver":          {assets + "/kube-apiserver", "--version"},
+		"kwok":                    {assets + "/kwok", "--version"},
 		"kube-controller-manager": {assets + "/kube-controller-manager", "--version"},
 		"podset-operator":         {"git", "describe", "--always", "--dirty", "--exclude=*"},
 	} {
 		if output, err := exec.Command(command[0], command[1:]...).Output(); err == nil {
 			first, _, _ := strings.Cut(string(output), "\n")
-			m.Versions[name] = strings.TrimSpace(strings.TrimPrefix(first, "etcd Version:"))
+			m.Versions[name] = strings.TrimSpace(strings.NewReplacer("etcd Version:", "", "kwok version ", "").Replace(first))
 		}
 	}
 	return m
@@ -71,9 +72,10 @@ func load() float64 {
 	return n
 }
 
-// rss is the resident memory of the process in MiB.
-func (p *process) rss() (float64, error) {
-	value := strings.TrimSuffix(strings.TrimSpace(field(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid), "VmRSS")), " kB")
+// resident is the resident memory of the process in MiB: all of it with the name VmRSS, without the pages of its program's
+// file with RssAnon.
+func (p *process) resident(name string) (float64, error) {
+	value := strings.TrimSuffix(strings.TrimSpace(field(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid), name)), " kB")
 	kb, err := strconv.ParseFloat(value, 64)
 	return kb / 1024, err
 }

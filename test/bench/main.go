@@ -6,12 +6,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -41,67 +43,106 @@ func exit(err error) {
 
 func run(ctx context.Context) error {
 	short := flag.Bool("short", false, "Measure less, in ten minutes.")
-	only := flag.String("metrics", "", "A comma list of M1 to M11; empty: all. Those that come from the same run come together.")
+	only := flag.String("metrics", "", "A comma list of M1 to M11 and calls; empty: all. Those that come from the same run come together.")
 	arms := flag.String("arms", "", "A comma list of arms; empty: all.")
-	reps := flag.Int("reps", 0, "How often each timed run is repeated; 0: 5 times, or 2 with -short.")
+	var size sizes
+	// Sizes that are not given are those of a full run, or of a short one.
+	flag.IntVar(&size.reps, "reps", 0, "How often each timed run is repeated; those with 10000 objects at most 3 times.")
+	flag.Func("grids", "M1 to M3 and M11: sets by pods in each, such as 100x10,1000x1.", size.setGrids)
+	flag.Func("bursts", "M4 to M6: how many timers fire at once, such as 300,1000.", numbers(&size.bursts))
+	flag.Func("owned", "M7: how many pods are the arm's own, such as 1000,10000.", numbers(&size.owned))
+	flag.IntVar(&size.foreign, "foreign", 0, "M7: how many pods are not.")
+	flag.IntVar(&size.sets, "sets", 0, "M8 to M10: how many sets there are.")
+	flag.IntVar(&size.timers, "timers", 0, "M9: how many Ats wait.")
+	flag.DurationVar(&size.rest, "rest", 0, "M9: how long to look.")
 	root := flag.String("root", "../..", "The root of the repository.")
 	manager := flag.String("manager", "", "The manager to measure; empty: bin/manager of the repository.")
+	profiles := flag.String("profile", "", "A directory for CPU and heap profiles of the operator under M1, M4 and M7. They slow it down: the figures go there too, and nowhere else.")
 	path := flag.String("raw", "", "The file of raw figures. With -report it is read, with -metrics added to, else written anew.")
 	report := flag.String("report", "", "Measure nothing: put the tables of the raw figures into this page, and the plots beside it.")
 	flag.Parse()
 	if *report != "" {
 		return writeReport(*path, *report)
 	}
-	list := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
-	b := &bench{arms: list(*arms), assets: *root + "/bin", manager: *root + "/bin/manager", sizes: fullSizes, path: *path}
+	b := &bench{
+		arms: list(*arms), root: *root, assets: *root + "/bin", manager: *root + "/bin/manager",
+		sizes: size.or(fullSizes), path: *path, measured: map[[4]string]bool{},
+	}
 	if *short {
-		b.sizes = shortSizes
+		b.sizes = size.or(shortSizes)
 	}
 	if *manager != "" {
 		b.manager = *manager
 	}
-	if *reps > 0 {
-		b.sizes.reps = *reps
+	if *profiles != "" {
+		if err := os.MkdirAll(*profiles, 0o755); err != nil {
+			return err
+		}
+		b.profiles, b.path, b.arms = *profiles, filepath.Join(*profiles, "bench.json"), []string{operatorArm.name}
+		b.sizes.reps = 1
+		*only = cmp.Or(*only, "M1,M4,M7")
 	}
-	return b.run(ctx, *root+"/config/crd/bases", list(*only))
+	return b.run(ctx, list(*only))
 }
 
-// run starts a cluster, measures and stops it.
-func (b *bench) run(ctx context.Context, crds string, only []string) (err error) {
+// list splits a comma list.
+func list(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
+
+// part is a part of the benchmark.
+type part struct {
+	metrics []string // that come from the same run
+	measure func(context.Context) error
+}
+
+// run measures what is asked for.
+func (b *bench) run(ctx context.Context, only []string) (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
-	directory, err := os.MkdirTemp("", "bench-")
-	if err != nil {
-		return err
+	b.raw = raw{Started: time.Now().UTC(), Machine: thisMachine(b.assets), Agents: map[string][]string{}}
+	if len(only) > 0 {
+		if err := b.resume(); err != nil {
+			return err
+		}
 	}
-	if b.cluster, err = startCluster(ctx, b.assets, crds, directory); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.cluster.stop(), os.RemoveAll(directory)) }()
-	b.raw = raw{Started: time.Now().UTC(), Machine: thisMachine(b.assets)}
-	for _, part := range []struct {
-		metrics []string // that come from the same run
-		measure func(context.Context) error
-	}{
+	err = b.onCluster(ctx, false, only, []part{
 		{[]string{"M1", "M2", "M3", "M11"}, b.lives},
 		{[]string{"M4", "M5", "M6"}, b.lateness},
 		{[]string{"M10"}, b.fairness},
 		{[]string{"M8"}, b.restart},
 		{[]string{"M7"}, b.memory},
 		{[]string{"M9"}, b.rest},
-	} {
-		if len(only) > 0 && !slices.ContainsFunc(part.metrics, func(m string) bool { return slices.Contains(only, m) }) {
-			continue
+	})
+	if err != nil {
+		return err
+	}
+	return b.onCluster(ctx, true, only, []part{{[]string{callsMetric}, b.audit}})
+}
+
+// onCluster starts a cluster, measures those of some parts that are asked for, and stops it.
+func (b *bench) onCluster(ctx context.Context, audited bool, only []string, parts []part) (err error) {
+	if len(only) > 0 {
+		parts = slices.DeleteFunc(parts, func(p part) bool {
+			return !slices.ContainsFunc(p.metrics, func(m string) bool { return slices.Contains(only, m) })
+		})
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	directory, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return err
+	}
+	if b.cluster, err = startCluster(ctx, b.assets, b.root+"/config/crd/bases", directory, audited); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.cluster.stop(), os.RemoveAll(directory)) }()
+	for _, p := range parts {
+		name, start := strings.Join(p.metrics, ", "), time.Now()
+		if err := p.measure(ctx); err != nil {
+			return fmt.Errorf("measuring %s: %w", name, err)
 		}
-		if len(only) > 0 {
-			if err := b.resume(part.metrics); err != nil {
-				return err
-			}
-		}
-		if err := part.measure(ctx); err != nil {
-			return fmt.Errorf("measuring %s: %w", strings.Join(part.metrics, ", "), err)
-		}
+		fmt.Printf("%s took %s\n", name, time.Since(start).Round(time.Second))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 
 // memoryRest is how long an arm has nothing to do before its memory is read.
 const memoryRest = 5 * time.Second
+
+// anonymousOnly ends the names of the cases without the pages of the program's file, which any process of it shares.
+const anonymousOnly = ", without the program's file"
 
 // memory is M7: the resident memory of a fresh process beside many pods, its own or those of others.
 func (b *bench) memory(ctx context.Context) error {
@@ -28,14 +32,14 @@ func (b *bench) memory(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := b.measureMemory(ctx, a, fmt.Sprintf("%d pods of its own", owned)); err != nil {
+			if err := b.measureMemory(ctx, a, owned, fmt.Sprintf("%d pods of its own", owned)); err != nil {
 				return err
 			}
 			if owned == b.sizes.owned[0] {
 				if err := b.addForeign(ctx, namespace); err != nil {
 					return err
 				}
-				if err := b.measureMemory(ctx, a, fmt.Sprintf("%d of its own, %d foreign", owned, b.sizes.foreign)); err != nil {
+				if err := b.measureMemory(ctx, a, b.sizes.foreign, fmt.Sprintf("%d of its own, %d foreign", owned, b.sizes.foreign)); err != nil {
 					return err
 				}
 			}
@@ -56,25 +60,34 @@ func (b *bench) addForeign(ctx context.Context, namespace string) error {
 	})
 }
 
-func (b *bench) measureMemory(ctx context.Context, a *arm, what string) error {
-	for rep := range b.sizes.reps {
+func (b *bench) measureMemory(ctx context.Context, a *arm, pods int, what string) error {
+	for rep := range b.sizes.repsOf(pods) {
 		p, err := b.start(a)
 		if err != nil {
 			return err
 		}
+		profiled := p.profile(ctx, "M7 "+what)
 		err = p.atRest(ctx)
-		var rss float64
+		var rss, anonymous float64
 		if err == nil {
 			err = pause(ctx, memoryRest)
 		}
 		if err == nil {
-			rss, err = p.rss()
+			rss, err = p.resident("VmRSS")
 		}
+		if err == nil {
+			anonymous, err = p.resident("RssAnon")
+		}
+		err = errors.Join(err, profiled())
 		p.kill()
 		if err != nil {
 			return err
 		}
-		if err := b.add("M7", what, a.name, "MiB", rep, rss); err != nil {
+		err = errorsOf(
+			b.add("M7", what, a.name, "MiB", rep, rss),
+			b.add("M7", what+anonymousOnly, a.name, "MiB", rep, anonymous),
+		)
+		if err != nil {
 			return err
 		}
 	}

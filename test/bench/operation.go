@@ -21,7 +21,7 @@ func (b *bench) populate(ctx context.Context, p *process, sets, podsPerSet int) 
 		return "", err
 	}
 	defer w.stop()
-	_, _, err = b.phase(ctx, p, func() error {
+	_, err = b.phase(ctx, p, func() error {
 		if err := b.createSets(ctx, p.arm, namespace, sets, podsPerSet); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (p *process) atRest(ctx context.Context) error {
 	})
 }
 
-// restart is M8: an arm is killed, and its successor looks at everything once.
+// restart is M8: an arm is killed, and its successor looks at everything once; then leaders end that have a standby.
 func (b *bench) restart(ctx context.Context) error {
 	for _, a := range b.pick(operatorArm, replicaSetTuned) {
 		p, err := b.startWarm(ctx, a)
@@ -62,6 +62,9 @@ func (b *bench) restart(ctx context.Context) error {
 			if err := b.succeed(ctx, a, rep); err != nil {
 				return err
 			}
+		}
+		if err := b.failover(ctx, a); err != nil {
+			return err
 		}
 		if err := b.cluster.clear(ctx, namespace); err != nil {
 			return err
@@ -92,7 +95,7 @@ func (b *bench) succeed(ctx context.Context, a *arm, rep int) error {
 	if err != nil {
 		return err
 	}
-	writes, _, err := b.cluster.since(ctx, before)
+	asked, err := b.cluster.since(ctx, before)
 	if err != nil {
 		return err
 	}
@@ -100,7 +103,7 @@ func (b *bench) succeed(ctx context.Context, a *arm, rep int) error {
 	if err := b.add("M8", what+", until all are reconciled", a.name, "s", rep, took.Seconds()); err != nil {
 		return err
 	}
-	return b.add("M8", what+", writes", a.name, "writes", rep, writes)
+	return b.add("M8", what+", writes", a.name, "writes", rep, asked.writes)
 }
 
 // rest is M9: sets that are as they should be and Ats that wait.
@@ -114,7 +117,7 @@ func (b *bench) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = b.phase(ctx, p, func() error {
+	_, err = b.phase(ctx, p, func() error {
 		return inParallel(ctx, b.sizes.timers, inFlight, func(ctx context.Context, i int) error {
 			return b.cluster.admin.Create(ctx, makeTimer(ats, namespace, fmt.Sprintf("timer-%d", i), time.Now().Add(24*time.Hour)))
 		})
@@ -137,14 +140,14 @@ func (b *bench) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	writes, lists, err := b.cluster.since(ctx, before)
+	asked, err := b.cluster.since(ctx, before)
 	if err != nil {
 		return err
 	}
 	what := fmt.Sprintf("%d sets, %d Ats, %s", b.sizes.sets, b.sizes.timers, b.sizes.rest)
 	err = errorsOf(
-		b.add("M9", what, p.name, "writes", 0, writes),
-		b.add("M9", what, p.name, "lists", 0, lists),
+		b.add("M9", what, p.name, "writes", 0, asked.writes),
+		b.add("M9", what, p.name, "lists", 0, asked.lists),
 		b.add("M9", what, p.name, "mcores", 0, (used-cpu).Seconds()/b.sizes.rest.Seconds()*1000),
 	)
 	return errorsOf(err, b.cluster.clear(ctx, namespace))

@@ -64,7 +64,7 @@ func bars(all []*summary, metric, suffix, unit string) (*plot.Plot, error) {
 	var cases []string
 	values := map[string]map[string]float64{}
 	for _, s := range all {
-		if s.metric != metric || !strings.HasSuffix(s.what, suffix) || strings.Contains(s.what, "in flight") {
+		if s.metric != metric || !strings.HasSuffix(s.what, suffix) || strings.Contains(s.what, "in flight") || strings.HasSuffix(s.what, anonymousOnly) {
 			continue
 		}
 		if !slices.Contains(cases, s.what) {
@@ -108,10 +108,11 @@ func bars(all []*summary, metric, suffix, unit string) (*plot.Plot, error) {
 
 // lateness shows, for the largest burst, the share of timers that were served by a time.
 func lateness(all []*summary) (*plot.Plot, error) {
-	largest := ""
+	most, largest := 0, ""
 	for _, s := range all {
-		if s.metric == "M4" && s.what != "sparse" {
-			largest = s.what
+		var n int
+		if _, err := fmt.Sscanf(s.what, "%d at once", &n); err == nil && s.metric == "M4" && n > most {
+			most, largest = n, s.what
 		}
 	}
 	p := plot.New()

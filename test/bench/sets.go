@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,17 +26,19 @@ const (
 
 var becomeReady = []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
 
-// lives are M1, M2, M3 and M11: sets are created, their pods become ready, they are scaled down and deleted.
+// lives are M1, M2, M3 and M11: sets are created, their pods become ready, they are scaled down and deleted. At the end it is
+// kwok that runs the pods.
 func (b *bench) lives(ctx context.Context) error {
 	for _, grid := range b.sizes.grids {
-		for rep := range b.sizes.reps {
-			if err := b.wire(ctx, grid[0]*grid[1], rep, gridName(grid)); err != nil {
+		n := grid[0] * grid[1]
+		for rep := range b.sizes.repsOf(n) {
+			if err := b.wire(ctx, n, rep, gridName(grid)); err != nil {
 				return err
 			}
 			arms := []*arm{replicaSetTuned, operatorArm}
-			if rep == 0 { // Slow, and known to be.
+			if rep == 0 && n <= few {
 				arms = append(arms, naiveArm)
-				if b.sizes.stock && grid[0]*grid[1] <= 1000 {
+				if b.sizes.stock {
 					arms = append(arms, replicaSetStock)
 				}
 			}
@@ -46,7 +49,7 @@ func (b *bench) lives(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return b.kwokLives(ctx)
 }
 
 func gridName(grid [2]int) string { return fmt.Sprintf("%d x %d", grid[0], grid[1]) }
@@ -58,36 +61,49 @@ func (b *bench) createSets(ctx context.Context, a *arm, namespace string, sets, 
 	})
 }
 
-// phase does something, waits until the arm has no more to write and returns its writes.
-func (b *bench) phase(ctx context.Context, p *process, do func() error) (writes, reconciles float64, err error) {
+// phase does something, waits until the arm has no more to write and returns what it cost.
+func (b *bench) phase(ctx context.Context, p *process, do func() error) (cost, error) {
 	before, err := b.cluster.requests(ctx)
 	if err != nil {
-		return 0, 0, err
+		return cost{}, err
 	}
 	looked, err := p.reconcileCount(ctx)
 	if err != nil {
-		return 0, 0, err
+		return cost{}, err
+	}
+	var start int64
+	if b.cluster.audit != "" {
+		if start, err = b.cluster.audit.size(); err != nil {
+			return cost{}, err
+		}
 	}
 	if err := do(); err != nil {
-		return 0, 0, err
+		return cost{}, err
 	}
-	last, since := -1.0, time.Now()
+	asked, since := cost{writes: -1}, time.Now()
 	err = eventually(ctx, patience, "the arm to come to rest", func() (bool, error) {
-		var err error
-		if writes, _, err = b.cluster.since(ctx, before); writes != last {
-			last, since = writes, time.Now()
+		now, err := b.cluster.since(ctx, before)
+		if now.writes != asked.writes {
+			since = time.Now()
 		}
+		asked = now
 		return time.Since(since) > settled, err
 	})
 	if err != nil {
-		return 0, 0, err
+		return cost{}, err
 	}
-	reconciles, err = p.reconcileCount(ctx)
-	return writes, reconciles - looked, err
+	if b.cluster.audit != "" {
+		if asked.calls, err = b.cluster.audit.since(start); err != nil {
+			return cost{}, err
+		}
+	}
+	n, err := p.reconcileCount(ctx)
+	asked.reconciles = n - looked
+	return asked, err
 }
 
 // life is one run of one arm.
-func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) error {
+func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) (err error) {
 	sets, podsPerSet := grid[0], grid[1]
 	n, what := sets*podsPerSet, gridName(grid)
 	p, err := b.startWarm(ctx, a)
@@ -95,6 +111,8 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) error {
 		return err
 	}
 	defer p.kill()
+	profiled := p.profile(ctx, "M1 "+what)
+	defer func() { err = errors.Join(err, profiled()) }()
 	namespace, err := b.cluster.namespace(ctx)
 	if err != nil {
 		return err
@@ -110,7 +128,7 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) error {
 	}
 
 	var took time.Duration
-	writes, created, err := b.phase(ctx, p, func() error {
+	created, err := b.phase(ctx, p, func() error {
 		start := time.Now()
 		if err := b.createSets(ctx, a, namespace, sets, podsPerSet); err != nil {
 			return err
@@ -122,43 +140,40 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) error {
 	if err != nil {
 		return err
 	}
-	if err := b.add("M1", what, a.name, "pods/s", rep, float64(n)/took.Seconds()); err != nil {
-		return err
-	}
-	if err := b.add("M2", what+" create, per pod", a.name, "writes", rep, writes/float64(n)); err != nil {
-		return err
-	}
-	writes, ready, err := b.phase(ctx, p, func() error { return b.playKubelets(ctx, namespace, w, n) })
+	ready, err := b.phase(ctx, p, func() error { return b.playKubelets(ctx, namespace, w, n) })
 	if err != nil {
 		return err
 	}
-	if err := b.add("M2", what+" ready, per set", a.name, "writes", rep, writes/float64(sets)); err != nil {
-		return err
-	}
 	err = errorsOf(
-		b.add("M3", what+" create, per pod", a.name, "reconciles", rep, created/float64(n)),
-		b.add("M3", what+" ready, per pod", a.name, "reconciles", rep, ready/float64(n)),
+		b.add("M1", what, a.name, "pods/s", rep, float64(n)/took.Seconds()),
+		b.add("M2", what+" create, per pod", a.name, "writes", rep, created.writes/float64(n)),
+		b.add("M2", what+" ready, per set", a.name, "writes", rep, ready.writes/float64(sets)),
+		b.add("M3", what+" create, per pod", a.name, "reconciles", rep, created.reconciles/float64(n)),
+		b.addCalls(what+" create, per pod", a.name, created, n),
+		b.add("M3", what+" ready, per pod", a.name, "reconciles", rep, ready.reconciles/float64(n)),
+		b.addCalls(what+" ready, per set", a.name, ready, sets),
 	)
 	if err != nil {
 		return err
 	}
 	if podsPerSet > 3 {
-		if err := b.scaleDown(ctx, p, namespace, grid, rep); err != nil {
+		if err := b.scaleDown(ctx, p, namespace, what, grid, rep); err != nil {
 			return err
 		}
 	}
-	writes, _, err = b.phase(ctx, p, func() error { return b.cluster.clear(ctx, namespace) })
+	deleted, err := b.phase(ctx, p, func() error { return b.cluster.clear(ctx, namespace) })
 	if err != nil {
-		return err
-	}
-	if err := b.add("M2", what+" delete, per set", a.name, "writes", rep, writes/float64(sets)); err != nil {
 		return err
 	}
 	used, err := p.cpu()
 	if err != nil {
 		return err
 	}
-	return b.add("M11", what, a.name, "CPU s per 1000 pods", rep, (used-cpu).Seconds()/float64(n)*1000)
+	return errorsOf(
+		b.add("M2", what+" delete, per set", a.name, "writes", rep, deleted.writes/float64(sets)),
+		b.addCalls(what+" delete, per set", a.name, deleted, sets),
+		b.add("M11", what, a.name, "CPU s per 1000 pods", rep, (used-cpu).Seconds()/float64(n)*1000),
+	)
 }
 
 // playKubelets makes pods ready, in a random order, at a rate that is the same for every arm.
@@ -175,9 +190,9 @@ func (b *bench) playKubelets(ctx context.Context, namespace string, w *witness, 
 	})
 }
 
-func (b *bench) scaleDown(ctx context.Context, p *process, namespace string, grid [2]int, rep int) error {
+func (b *bench) scaleDown(ctx context.Context, p *process, namespace, what string, grid [2]int, rep int) error {
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, grid[1]-3))
-	writes, _, err := b.phase(ctx, p, func() error {
+	down, err := b.phase(ctx, p, func() error {
 		err := inParallel(ctx, grid[0], inFlight, func(ctx context.Context, i int) error {
 			return b.cluster.admin.Patch(ctx, p.set.object(namespace, fmt.Sprintf("set-%d", i)), patch)
 		})
@@ -192,5 +207,9 @@ func (b *bench) scaleDown(ctx context.Context, p *process, namespace string, gri
 	if err != nil {
 		return err
 	}
-	return b.add("M2", gridName(grid)+" 10 to 7, per set", p.name, "writes", rep, writes/float64(grid[0]))
+	what = fmt.Sprintf("%s %d to %d, per set", what, grid[1], grid[1]-3)
+	return errorsOf(
+		b.add("M2", what, p.name, "writes", rep, down.writes/float64(grid[0])),
+		b.addCalls(what, p.name, down, grid[0]),
+	)
 }

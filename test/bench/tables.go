@@ -16,13 +16,14 @@ var metrics = []struct{ name, title string }{
 	{"M2", "writes to the API server"},
 	{"M3", "reconciles"},
 	{"M4", "how late the pod of a timer is, in ms"},
-	{"M5", "writes for a timer, end to end, events included"},
+	{"M5", "writes for a timer, end to end"},
 	{"M6", "from a pod's end until its At (or Job) says so, in ms"},
 	{"M7", "resident memory at rest, in MiB"},
-	{"M8", "restart after kill -9"},
+	{"M8", "restart and failover"},
 	{"M9", "at rest"},
 	{"M10", "how long a one-pod set waits for its pod, in ms"},
 	{"M11", "processor time for 1000 pods from creation to deletion, in seconds"},
+	{callsMetric, "what the API server was asked, from its audit log"},
 }
 
 // armOrder is the order of the columns.
@@ -40,11 +41,10 @@ func summarize(samples []sample) []*summary {
 	var all []*summary
 	byKey := map[[4]string]*summary{}
 	for _, s := range samples {
-		key := [4]string{s.Metric, s.Case, s.Arm, s.Unit}
-		group, ok := byKey[key]
+		group, ok := byKey[s.key()]
 		if !ok {
 			group = &summary{metric: s.Metric, what: s.Case, arm: s.Arm, unit: s.Unit}
-			byKey[key] = group
+			byKey[s.key()] = group
 			all = append(all, group)
 		}
 		group.reps = append(group.reps, s.Values)
@@ -104,6 +104,9 @@ func tables(r *raw) string {
 		if len(rows) == 0 {
 			continue
 		}
+		if metric.name == callsMetric { // The calls of all arms in a phase belong together.
+			rows = byPhase(rows)
+		}
 		slices.SortFunc(arms, func(a, b string) int {
 			return cmp.Compare(slices.Index(armOrder, a), slices.Index(armOrder, b))
 		})
@@ -115,6 +118,37 @@ func tables(r *raw) string {
 			}
 			page.WriteString("\n")
 		}
+		if metric.name == callsMetric {
+			page.WriteString(agents(r, arms))
+		}
+	}
+	return page.String()
+}
+
+// byPhase puts those of rows named "phase: call" together that are of one phase, in the order of the phases.
+func byPhase(rows []string) []string {
+	var phases []string
+	calls := map[string][]string{}
+	for _, row := range rows {
+		phase, _, _ := strings.Cut(row, ": ")
+		if calls[phase] == nil {
+			phases = append(phases, phase)
+		}
+		calls[phase] = append(calls[phase], row)
+	}
+	var sorted []string
+	for _, phase := range phases {
+		sorted = append(sorted, slices.Sorted(slices.Values(calls[phase]))...)
+	}
+	return sorted
+}
+
+// agents says under which names arms call.
+func agents(r *raw, arms []string) string {
+	var page strings.Builder
+	page.WriteString("\nThe user agents:\n\n")
+	for _, arm := range arms {
+		fmt.Fprintf(&page, "- %s: `%s`\n", arm, strings.Join(slices.Sorted(slices.Values(r.Agents[arm])), "`, `"))
 	}
 	return page.String()
 }
@@ -124,8 +158,12 @@ func conditions(r *raw) string {
 	var page strings.Builder
 	loads := make([]float64, 0, len(r.Samples))
 	reps := 0
+	var commits []string
 	for _, s := range r.Samples {
 		loads = append(loads, s.Load)
+		if !slices.Contains(commits, s.Commit) {
+			commits = append(commits, s.Commit)
+		}
 		reps = max(reps, s.Rep+1)
 	}
 	slices.Sort(loads)
@@ -134,8 +172,8 @@ func conditions(r *raw) string {
 		r.Started.Format("15:04"), m.CPU, m.Cores, m.MemoryGB, m.Kernel, m.Go)
 	fmt.Fprintf(&page, "Load average while measuring, the benchmark's own included: median %s, from %s to %s. Repetitions: at most %d.\n\n",
 		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]), reps)
-	page.WriteString("| program | version |\n|---|---|\n")
-	for _, name := range []string{"podset-operator", "kube-apiserver", "kube-controller-manager", "etcd"} {
+	fmt.Fprintf(&page, "| program | version |\n|---|---|\n| podset-operator | %s |\n", strings.Join(commits, ", "))
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "etcd", "kwok"} {
 		fmt.Fprintf(&page, "| %s | %s |\n", name, m.Versions[name])
 	}
 	return page.String()

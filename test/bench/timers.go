@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,20 +36,42 @@ func (b *bench) lateness(ctx context.Context) error {
 			}
 		}
 		for _, a := range b.pick(arms...) {
-			if err := b.fire(ctx, a, rep, b.sizes.sparse, true); err != nil {
-				return fmt.Errorf("arm %s, sparse: %w", a.name, err)
-			}
-			for _, n := range b.sizes.bursts {
-				if a == cronJobStock && n > 1000 {
-					continue // 20 writes per second would take an hour.
-				}
-				if err := b.fire(ctx, a, rep, n, false); err != nil {
-					return fmt.Errorf("arm %s, %d timers: %w", a.name, n, err)
-				}
+			if err := b.fireAll(ctx, a, rep); err != nil {
+				return fmt.Errorf("arm %s: %w", a.name, err)
 			}
 		}
 	}
 	return nil
+}
+
+// fireAll is one repetition of one arm.
+func (b *bench) fireAll(ctx context.Context, a *arm, rep int) error {
+	if err := b.fire(ctx, a, rep, b.sizes.sparse, sparse); err != nil {
+		return err
+	}
+	for _, n := range b.sizes.bursts {
+		if rep >= b.sizes.repsOf(n) || n > few && (a == cronJobStock || a == naiveArm) {
+			continue
+		}
+		if err := b.fire(ctx, a, rep, n, burst); err != nil {
+			return err
+		}
+	}
+	return b.fire(ctx, a, rep, b.sizes.bursts[0], overdue)
+}
+
+// volley is how the times of timers lie.
+type volley int
+
+const (
+	sparse  volley = iota // one in each second
+	burst                 // all in one second, which is yet to come
+	overdue               // all before the timers are created
+)
+
+// caseName is what the tables call n timers of an arm.
+func (v volley) caseName(n int) string {
+	return [...]string{"sparse", fmt.Sprintf("%d at once", n), fmt.Sprintf("%d due when created", n)}[v]
 }
 
 // firing is one run of timers.
@@ -64,14 +87,16 @@ type firing struct {
 
 // dueTimes says when n timers of an arm fire. A CronJob fires at a full minute and at no other second, so its sparse timers
 // are as few as fit into one without standing in each other's way.
-func dueTimes(a *arm, n int, sparse bool) []time.Time {
+func dueTimes(a *arm, n int, v volley) []time.Time {
 	due := make([]time.Time, n)
 	for i := range due {
 		switch {
 		case a.timer == cronJobs:
 			// Time to create them all, and never a minute that has begun.
 			due[i] = time.Now().Add(5*time.Second + time.Duration(n)*5*time.Millisecond).Truncate(time.Minute).Add(time.Minute)
-		case sparse:
+		case v == overdue:
+			due[i] = time.Now()
+		case v == sparse:
 			due[i] = time.Now().Add(3 * time.Second).Truncate(time.Second).Add(time.Duration(i) * time.Second)
 		default:
 			due[i] = time.Now().Add(5*time.Second + time.Duration(n)*10*time.Millisecond).Truncate(time.Second)
@@ -81,26 +106,27 @@ func dueTimes(a *arm, n int, sparse bool) []time.Time {
 }
 
 // fire lets n timers fire once.
-func (b *bench) fire(ctx context.Context, a *arm, rep, n int, sparse bool) error {
-	what := fmt.Sprintf("%d at once", n)
-	if sparse {
-		what = "sparse"
-		if a.timer == cronJobs {
-			n = 5
-		}
+func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) (err error) {
+	if v == overdue && a.timer == cronJobs {
+		return nil // A CronJob is never due when it is created.
+	}
+	if v == sparse && a.timer == cronJobs {
+		n = 5
 	}
 	p, err := b.startWarm(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer p.kill()
-	f := &firing{bench: b, due: dueTimes(a, n, sparse), ended: map[string]time.Time{}}
+	profiled := p.profile(ctx, "M4 "+v.caseName(n))
+	defer func() { err = errors.Join(err, profiled()) }()
+	f := &firing{bench: b, due: dueTimes(a, n, v), ended: map[string]time.Time{}}
 	if f.namespace, err = b.cluster.namespace(ctx); err != nil {
 		return err
 	}
-	note := func(pod string) { f.end(ctx, pod) }
-	if !sparse {
-		note = nil
+	var note func(pod string)
+	if v == sparse {
+		note = func(pod string) { f.end(ctx, pod) }
 	}
 	made, err := b.cluster.watchPods(ctx, f.namespace, note)
 	if err != nil {
@@ -113,7 +139,7 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, sparse bool) error
 	}
 	defer done.stop()
 
-	writes, _, err := b.phase(ctx, p, func() error {
+	asked, err := b.phase(ctx, p, func() error {
 		err := inParallel(ctx, n, inFlight, func(ctx context.Context, i int) error {
 			return b.cluster.admin.Create(ctx, makeTimer(a.timer, f.namespace, fmt.Sprintf("timer-%d", i), f.due[i]))
 		})
@@ -123,7 +149,7 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, sparse bool) error
 		if _, err := made.await(ctx, n, patience); err != nil {
 			return err
 		}
-		if !sparse {
+		if v != sparse {
 			names := made.times()
 			pods := make([]string, 0, n)
 			for name := range names {
@@ -139,18 +165,33 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, sparse bool) error
 	if err := errorsOf(err, f.err); err != nil {
 		return err
 	}
-	if err := b.add("M4", what, a.name, "ms late", rep, f.late(made.times())...); err != nil {
+	if err := f.report(a, rep, v, made, done, asked); err != nil {
 		return err
 	}
-	if err := b.add("M6", what, a.name, "ms from the pod's end to the object's", rep, f.behind(done.times())...); err != nil {
-		return err
-	}
-	if !sparse {
-		if err := b.add("M5", what+", per timer", a.name, "writes", rep, writes/float64(n)); err != nil {
+	return b.cluster.clear(ctx, f.namespace)
+}
+
+// report adds the figures of a run.
+func (f *firing) report(a *arm, rep int, v volley, made, done *witness, asked cost) error {
+	n := len(f.due)
+	what := v.caseName(n)
+	if v != overdue {
+		err := errorsOf(
+			f.add("M4", what, a.name, "ms late", rep, f.late(made.times())...),
+			f.add("M6", what, a.name, "ms from the pod's end to the object's", rep, f.behind(done.times())...),
+		)
+		if err != nil {
 			return err
 		}
 	}
-	return b.cluster.clear(ctx, f.namespace)
+	if v == sparse {
+		return nil
+	}
+	return errorsOf(
+		f.add("M5", what+", without events, per timer", a.name, "writes", rep, (asked.writes-asked.events)/float64(n)),
+		f.add("M5", what+", events, per timer", a.name, "writes", rep, asked.events/float64(n)),
+		f.addCalls(what+", per timer", a.name, asked, n),
+	)
 }
 
 // end ends a pod.

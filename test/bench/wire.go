@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,9 @@ import (
 // wire is the arm W: a bare client that creates the same pods, with 16, 32 and 64 requests in flight. The best of them is the
 // limit of this API server.
 func (b *bench) wire(ctx context.Context, n, rep int, what string) error {
+	if len(b.arms) > 0 && !slices.Contains(b.arms, "W") {
+		return nil
+	}
 	var best float64
 	for _, width := range []int{16, 32, 64} {
 		rate, err := b.wireRate(ctx, n, width)

@@ -1,0 +1,55 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podset
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+// BenchmarkReconcile measures the pure part of a pass: the plan, and the status after all of it was done.
+func BenchmarkReconcile(b *testing.B) {
+	ten, seven := testutil.MakePodSet("a").Replicas(10).Image("v1"), testutil.MakePodSet("a").Replicas(7).Image("v1")
+	atRest := Observation{Set: ten.Obj(), Pods: ready(ten, 10), Now: now}
+	atRest.Set.Status = Status(atRest, Outcome{})
+	for _, bc := range []struct {
+		title           string
+		o               Observation
+		creates, erases int
+	}{
+		{title: "at rest", o: atRest},
+		{title: "0 to 10", o: Observation{Set: ten.Obj(), Now: now}, creates: 10},
+		{title: "10 to 7", o: Observation{Set: seven.Obj(), Pods: ready(seven, 10), Now: now}, erases: 3},
+	} {
+		b.Run(bc.title, func(b *testing.B) {
+			b.ReportAllocs()
+			var status appv1alpha1.PodSetStatus
+			for b.Loop() {
+				plan := MakePlan(bc.o)
+				if len(plan.Create) != bc.creates || len(plan.Delete) != bc.erases {
+					b.Fatalf("%d creates and %d deletes", len(plan.Create), len(plan.Delete))
+				}
+				status = Status(bc.o, Outcome{Created: plan.Create, Deleted: plan.Delete})
+			}
+			if want := *bc.o.Set.Spec.Replicas; status.Replicas != want {
+				b.Fatalf("%d replicas, want %d", status.Replicas, want)
+			}
+		})
+	}
+}
+
+// BenchmarkTemplateHash measures what every pass does at least once.
+func BenchmarkTemplateHash(b *testing.B) {
+	user := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
+		template.Spec = defaultTemplate(Defaults{Image: "busybox", FixedUser: true}).Spec
+	}).Obj()
+	b.ReportAllocs()
+	for b.Loop() {
+		templateHash(user.Spec.Template)
+	}
+}

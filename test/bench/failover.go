@@ -1,0 +1,95 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// elected makes an arm work only while it holds a lease. The operator's flags are kube-controller-manager's, and so are the
+// times of its lease: it lasts 15 s and is renewed every 2 s.
+var elected = []string{"--leader-elect=true", "--leader-elect-resource-namespace=bench"}
+
+// looks is the longest time between two looks of a standby at the lease: 2 s and a random part of up to 1.2 times that.
+const looks = 4400 * time.Millisecond
+
+// failover is M8's second half: a leader ends while a standby waits, which serves what comes after. The standby is the next
+// round's leader.
+func (b *bench) failover(ctx context.Context, a *arm) error {
+	leader, err := b.start(a, elected...)
+	if err != nil {
+		return err
+	}
+	defer func() { leader.kill() }()
+	for rep := range b.sizes.reps {
+		for _, way := range []struct {
+			name string
+			end  func(*process)
+		}{{"SIGTERM", (*process).terminate}, {"kill -9", (*process).kill}} {
+			if err := leader.atRest(ctx); err != nil { // It leads, else it would not have begun.
+				return err
+			}
+			standby, err := b.start(a, elected...)
+			if err != nil {
+				return err
+			}
+			took, err := b.replace(ctx, leader, standby, way.end)
+			leader.kill() // It has ended long ago, unless there was an error.
+			leader = standby
+			if err != nil {
+				return fmt.Errorf("failover after %s: %w", way.name, err)
+			}
+			what := fmt.Sprintf("%d sets of 10, from %s of the leader to the standby's next pod", b.sizes.sets, way.name)
+			if err := b.add("M8", what, a.name, "s", rep, took.Seconds()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// replace ends a leader and returns how long after that the standby has served a set that is created then.
+func (b *bench) replace(ctx context.Context, leader, standby *process, end func(*process)) (time.Duration, error) {
+	if err := standby.standsBy(ctx); err != nil {
+		return 0, err
+	}
+	// Otherwise every leader would end right after its standby has looked, which is the worst time for it.
+	if err := pause(ctx, rand.N(looks)); err != nil {
+		return 0, err
+	}
+	namespace, err := b.cluster.namespace(ctx)
+	if err != nil {
+		return 0, err
+	}
+	w, err := b.cluster.watchPods(ctx, namespace, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer w.stop()
+	start := time.Now()
+	end(leader) // It returns when the leader is gone, so that the set is nobody's but the standby's.
+	if err := b.cluster.admin.Create(ctx, makeSet(standby.set, namespace, "next", 1)); err != nil {
+		return 0, err
+	}
+	served, err := w.await(ctx, 1, time.Minute)
+	if err != nil {
+		return 0, err
+	}
+	return served.Sub(start), b.cluster.clear(ctx, namespace)
+}
+
+// standsBy waits until the process has found the lease taken.
+func (p *process) standsBy(ctx context.Context) error {
+	return eventually(ctx, time.Minute, p.name+" to stand by", func() (bool, error) {
+		families, err := p.metrics(ctx)
+		if err != nil {
+			return false, nil //nolint:nilerr // It does not listen yet.
+		}
+		leads := families["leader_election_master_status"].GetMetric()
+		return len(leads) == 1 && leads[0].GetGauge().GetValue() == 0, nil
+	})
+}

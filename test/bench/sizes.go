@@ -1,0 +1,100 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// sizes are how much is measured.
+type sizes struct {
+	// reps is how often a timed run of each arm is repeated, and stock whether the stock limits are measured too: once, 20
+	// requests per second take their time.
+	reps  int
+	stock bool
+	// grids are the numbers of sets and pods per set of M1.
+	grids [][2]int
+	// sparse and burst are the numbers of timers of M4.
+	sparse int
+	bursts []int
+	// owned and foreign are the numbers of pods of M7.
+	owned   []int
+	foreign int
+	// sets is the number of sets of M8 to M10, timers that of the waiting Ats of M9, and rest how long M9 looks.
+	sets, timers int
+	rest         time.Duration
+}
+
+var (
+	fullSizes = sizes{
+		reps: 5, stock: true, grids: [][2]int{{100, 10}, {1000, 10}, {1000, 1}}, sparse: 60, bursts: []int{1000, 10000},
+		owned: []int{1000, 10000, 50000}, foreign: 50000, sets: 1000, timers: 10000, rest: 10 * time.Minute,
+	}
+	shortSizes = sizes{
+		reps: 1, grids: [][2]int{{100, 10}}, sparse: 10, bursts: []int{300},
+		owned: []int{1000}, foreign: 1000, sets: 100, timers: 500, rest: 10 * time.Second,
+	}
+)
+
+const (
+	// many objects are where repetitions take long, and no more than repsOfMany are made.
+	many, repsOfMany = 10000, 3
+	// few objects are the most that the arms are given that are slow, and known to be: the stock ones and N.
+	few = 1000
+)
+
+// repsOf is how often a run with n objects is repeated.
+func (s sizes) repsOf(n int) int {
+	if n >= many {
+		return min(s.reps, repsOfMany)
+	}
+	return s.reps
+}
+
+// or takes from others what these do not say.
+func (s sizes) or(others sizes) sizes {
+	others.reps, others.foreign = cmp.Or(s.reps, others.reps), cmp.Or(s.foreign, others.foreign)
+	others.sets, others.timers, others.rest = cmp.Or(s.sets, others.sets), cmp.Or(s.timers, others.timers), cmp.Or(s.rest, others.rest)
+	if s.grids != nil {
+		others.grids = s.grids
+	}
+	if s.bursts != nil {
+		others.bursts = s.bursts
+	}
+	if s.owned != nil {
+		others.owned = s.owned
+	}
+	return others
+}
+
+// setGrids reads SETSxPODS,...
+func (s *sizes) setGrids(value string) error {
+	s.grids = nil
+	for _, item := range list(value) {
+		var grid [2]int
+		if _, err := fmt.Sscanf(item, "%dx%d", &grid[0], &grid[1]); err != nil {
+			return fmt.Errorf("%q is no SETSxPODS: %w", item, err)
+		}
+		s.grids = append(s.grids, grid)
+	}
+	return nil
+}
+
+// numbers reads a comma list of numbers.
+func numbers(into *[]int) func(string) error {
+	return func(value string) error {
+		*into = nil
+		for _, item := range list(value) {
+			n, err := strconv.Atoi(item)
+			if err != nil {
+				return err
+			}
+			*into = append(*into, n)
+		}
+		return nil
+	}
+}
