@@ -39,6 +39,9 @@ type memory struct {
 	created map[types.UID]unseen
 	// deleted are the pods whose deletion we asked for and the cache shows as living.
 	deleted sets.Set[types.UID]
+	// gone are pods that we created and that were gone before the cache could show them. A cache that lags will show them as
+	// living, and they are deleted pods then.
+	gone sets.Set[types.UID]
 	// taken are pod names that a create found in use by a pod that does not count.
 	taken sets.Set[string]
 	// holder is the pod that was met under the name that an At's next pod must have; nil: none.
@@ -92,6 +95,7 @@ func (m *memories) of(obj client.Object) *memory {
 			uid:     obj.GetUID(),
 			created: map[types.UID]unseen{},
 			deleted: sets.New[types.UID](),
+			gone:    sets.New[types.UID](),
 			taken:   sets.New[string](),
 		}
 		if m.byKey == nil {
@@ -149,6 +153,10 @@ func (m *memory) pods(ctx context.Context, live client.Reader, cached []*corev1.
 		if pod.DeletionTimestamp == nil {
 			living.Insert(pod.UID)
 		}
+		if m.gone.Has(pod.UID) {
+			m.gone.Delete(pod.UID)
+			m.noteDeleted(pod.UID)
+		}
 	}
 	for uid, created := range m.created {
 		if now.Sub(created.at) >= unseenFor {
@@ -159,6 +167,7 @@ func (m *memory) pods(ctx context.Context, live client.Reader, cached []*corev1.
 			}
 			if owner := metav1.GetControllerOfNoCopy(pod); err != nil || pod.UID != uid || owner == nil || owner.UID != m.uid {
 				delete(m.created, uid)
+				m.gone.Insert(uid)
 				continue
 			}
 			created = unseen{pod: trim(pod), at: now}

@@ -144,6 +144,36 @@ func TestMemoryOfDeletedPods(t *testing.T) {
 	}
 }
 
+// A pod can be made, deleted and gone before a cache that lags shows that it ever lived.
+func TestMemoryOfPodsThatAreGoneUnseen(t *testing.T) {
+	set := testutil.MakePodSet("a").Obj()
+	var all memories
+	m := all.of(set)
+	pod := testutil.MakePod("x").OwnedBy(set)
+	now := time.Now()
+	m.noteCreated(pod.Obj(), now)
+	m.noteDeleted(pod.Obj().UID)
+	for _, step := range []struct {
+		title  string
+		cached []*corev1.Pod
+		want   bool
+	}{
+		{"the API server says that the pod is gone", nil, false},
+		{"the cache shows the pod as living", []*corev1.Pod{pod.Obj()}, true},
+		{"the cache still does", []*corev1.Pod{pod.Obj()}, true},
+		{"the cache shows that it is gone", nil, false},
+		{"nothing is left of it", []*corev1.Pod{pod.Obj()}, false},
+	} {
+		pods, err := m.pods(t.Context(), fake.NewFakeClient(), step.cached, now.Add(unseenFor))
+		if err != nil || len(pods) != len(step.cached) {
+			t.Fatalf("%s: %d pods, %v", step.title, len(pods), err)
+		}
+		if got := m.deleted.Has(pod.Obj().UID); got != step.want {
+			t.Errorf("%s: it counts as deleted: %t", step.title, got)
+		}
+	}
+}
+
 func TestMemoryIsOfOneUID(t *testing.T) {
 	var all memories
 	set := testutil.MakePodSet("a").Obj()

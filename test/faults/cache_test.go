@@ -31,7 +31,26 @@ func TestLaggingCaches(t *testing.T) {
 			trials[fmt.Sprintf("%s, %v", name, lag)] = lagging(lag, resources...)
 		}
 	}
+	trials["pods, from 1 to 10 to 3 to 7"] = laggingThroughout
 	try(t, "F3", trials)
+}
+
+// laggingThroughout holds the cache of pods for so long that the operator has to ask the API server about each pod, and
+// then shows it all of history: pods that it made and deleted, and knows to be gone, live in its cache once more.
+func laggingThroughout(w *faults.World) {
+	w.RunKubelet(&faults.Kubelet{Ready: firstPods(5)})
+	operator := w.Supervise()
+	w.Create(podSet("a", 1))
+	w.Settle()
+	operator.Hold("pods")
+	for _, replicas := range []int32{10, 3, 7} {
+		scale(w, "a", replicas)
+		w.Pass(6 * time.Second)
+		w.Check("P3", w.AwaitPods(int(replicas)), "%d pods were asked for", replicas)
+	}
+	operator.Release("pods")
+	w.Rest()
+	w.Costs(faults.Counts{Creates: 14, Deletes: 7})
 }
 
 func lagging(lag time.Duration, resources ...string) trial {
