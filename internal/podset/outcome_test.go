@@ -6,7 +6,6 @@ package podset
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +25,7 @@ func TestOutcomeIsClean(t *testing.T) {
 		"pods were removed":                {Outcome{Swept: pods}, true},
 		"one was made, the next refused":   {Outcome{Created: pods, CreateError: errors.New("no")}, false},
 		"one was deleted, the next is not": {Outcome{Deleted: pods, DeleteError: errors.New("no")}, false},
-		"a name was taken":                 {Outcome{Created: pods, RetryAt: time.Now()}, false},
+		"a name was taken":                 {Outcome{Created: pods, RetryAt: now}, false},
 	} {
 		if got := tc.outcome.IsClean(); got != tc.want {
 			t.Errorf("%s: %t, want %t", title, got, tc.want)
