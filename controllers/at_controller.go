@@ -211,7 +211,7 @@ func (r *AtReconciler) report(ctx context.Context, o at.Observation, plan at.Pla
 		atRuns.WithLabelValues(string(report.Status.Result), report.Status.Reason).Inc()
 	}
 	send(r.Recorder, o.At, report.Events)
-	result, err := wake(nil, o.Now, report.WakeAt, m.checkUnseenAt())
+	result, err := wake(nil, r.Clock.Now(), report.WakeAt, m.checkUnseenAt()) // From now: writing has taken a while.
 	result.Priority = ptr.To(duePriority)
 	return result, err
 }

@@ -13,10 +13,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 func newAt(namespace, name, schedule, command string) *cnatv1alpha1.At {
@@ -261,4 +267,22 @@ func TestAForgedPhaseNeitherSkipsNorRepeatsARun(t *testing.T) {
 	expectPhase(t, done, cnatv1alpha1.PhaseDone)
 	g := NewWithT(t)
 	g.Expect(podsIn(t.Context(), g, namespace)).To(HaveLen(1))
+}
+
+func TestAtIsInTimeThoughWritingTakesAWhile(t *testing.T) {
+	at := testutil.MakeAt("a").Obj()
+	now := clocktesting.NewFakeClock(testutil.AtDue.Add(-time.Minute))
+	slow := interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+		now.Step(20 * time.Second)
+		return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+	}}
+	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(at).WithStatusSubresource(at).WithInterceptorFuncs(slow).
+		WithIndex(&corev1.Pod{}, ownerUIDIndex, func(client.Object) []string { return nil }).Build()
+	r := &AtReconciler{Client: store, Live: store, Recorder: events.NewFakeRecorder(8), Clock: now}
+	r.freshness = freshness{live: store, owner: at, list: cnatv1alpha1.GroupVersion.WithKind("AtList")}
+
+	result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(at)})
+	if err != nil || result.RequeueAfter != 40*time.Second {
+		t.Errorf("wakes after %s (%v), but it is due in 40s", result.RequeueAfter, err)
+	}
 }

@@ -177,5 +177,5 @@ func (r *PodSetReconciler) report(ctx context.Context, o podset.Observation, pla
 	}
 	send(r.Recorder, o.Set, podset.Events(m.unreported))
 	m.unreported, m.reportBy = podset.Outcome{}, time.Time{}
-	return wake(err, o.Now, plan.WakeAt, outcome.RetryAt, m.checkUnseenAt())
+	return wake(err, r.Clock.Now(), plan.WakeAt, outcome.RetryAt, m.checkUnseenAt())
 }
