@@ -172,7 +172,7 @@ func (r *PodSetReconciler) report(ctx context.Context, o podset.Observation, pla
 	base.Spec, changed.Spec = appv1alpha1.PodSetSpec{}, appv1alpha1.PodSetSpec{} // Comparing templates is most of the work.
 	changed.Status = podset.Status(o, outcome)
 	err := errors.Join(retryable(outcome.CreateError), outcome.DeleteError)
-	if statusErr := writeStatus(ctx, r.Client, m, &base, &changed); statusErr != nil {
+	if statusErr := writeStatus(ctx, r.Client, m, base.Status.ObservedGeneration == 0, &base, &changed); statusErr != nil {
 		return wake(errors.Join(err, statusErr), o.Now)
 	}
 	send(r.Recorder, o.Set, podset.Events(m.unreported))

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -432,4 +433,21 @@ func TestAtRestNothingIsWritten(t *testing.T) {
 
 	before := used.writesIn(namespace)
 	g.Consistently(func() int { return used.writesIn(namespace) }).WithTimeout(quiet).Should(Equal(before))
+}
+
+func TestPodSetSaysThatNothingIsReady(t *testing.T) {
+	set := podSet(newNamespace(t), "a", 1)
+	create(t, set)
+	expectPods(t, set, 1)
+	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		stored := &unstructured.Unstructured{}
+		stored.SetGroupVersionKind(podSetKind)
+		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(set), stored)).To(Succeed())
+		for _, number := range []string{"readyReplicas", "terminatingReplicas"} {
+			n, found, err := unstructured.NestedInt64(stored.Object, "status", number)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(found).To(BeTrue(), number)
+			g.Expect(n).To(BeZero(), number)
+		}
+	}).WithTimeout(patience).Should(Succeed())
 }

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -123,17 +126,38 @@ func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) (*corev1.Pod, error)) (
 // writeStatus writes the status of changed if it differs from that of base, and remembers the result until the cache
 // shows it. An object that has changed since base was read is left alone, and the error is a conflict: a status that was
 // computed from an old state could hide the record of a run, or land on an object that was made again under the name.
-func writeStatus(ctx context.Context, c client.Client, m *memory, base, changed client.Object) error {
+//
+// The first status is written as a whole, or a number that is 0 would not be in it: it is no difference to none.
+func writeStatus(ctx context.Context, c client.Client, m *memory, first bool, base, changed client.Object) error {
 	if equality.Semantic.DeepEqual(base, changed) {
 		return nil
 	}
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	if first {
+		whole, err := wholeStatus(changed)
+		if err != nil {
+			return err
+		}
+		patch = client.RawPatch(types.MergePatchType, whole)
+	}
 	if err := c.Status().Patch(ctx, changed, patch); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("writing the status: %w", err))
 	}
 	m.written = changed
 	m.echo.Store(ptr.To(changed.GetResourceVersion()))
 	return nil
+}
+
+// wholeStatus is a merge patch that sets the status of obj, if its resource version is still the same.
+func wholeStatus(obj client.Object) ([]byte, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the status: %w", err)
+	}
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": obj.GetResourceVersion()},
+		"status":   content["status"],
+	})
 }
 
 // send sends events about obj.
