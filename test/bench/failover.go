@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// elected makes an arm work only while it holds a lease. The operator's flags are kube-controller-manager's, and so are the
-// times of its lease: it lasts 15 s and is renewed every 2 s.
+// elected makes an arm work only while it holds a lease. The operator's flags are kube-controller-manager's, and its lease
+// lasts as long, 15 s. The operator renews it every second, kube-controller-manager every 2 s.
 var elected = []string{"--leader-elect=true", "--leader-elect-resource-namespace=bench"}
 
-// looks is the longest time between two looks of a standby at the lease: 2 s and a random part of up to 1.2 times that.
-const looks = 4400 * time.Millisecond
+// betweenLooks is the longest time between two looks of a standby at the lease. It looks after the time between two renewals
+// and up to 1.2 times as much again: every 1 to 2.2 s if it is the operator, every 2 to 4.4 s if kube-controller-manager.
+const betweenLooks = 4400 * time.Millisecond
 
 // failover is M8's second half: a leader ends while a standby waits, which serves what comes after. The standby is the next
 // round's leader.
@@ -58,7 +59,7 @@ func (b *bench) replace(ctx context.Context, leader, standby *process, end func(
 		return 0, err
 	}
 	// Otherwise every leader would end right after its standby has looked, which is the worst time for it.
-	if err := pause(ctx, rand.N(looks)); err != nil {
+	if err := pause(ctx, rand.N(betweenLooks)); err != nil {
 		return 0, err
 	}
 	namespace, err := b.cluster.namespace(ctx)
