@@ -162,11 +162,7 @@ func (b *bench) warm(ctx context.Context, p *process) error {
 	if p.set.Kind == "" { // A CronJob fires at a full minute only: the caches are all there is to wait for.
 		return pause(ctx, 5*time.Second)
 	}
-	namespace, err := b.cluster.namespace(ctx)
-	if err != nil {
-		return err
-	}
-	w, err := b.cluster.watchPods(ctx, namespace, nil)
+	namespace, w, err := b.cluster.watchedNamespace(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -62,11 +62,7 @@ func (b *bench) replace(ctx context.Context, leader, standby *process, end func(
 	if err := pause(ctx, rand.N(betweenLooks)); err != nil {
 		return 0, err
 	}
-	namespace, err := b.cluster.namespace(ctx)
-	if err != nil {
-		return 0, err
-	}
-	w, err := b.cluster.watchPods(ctx, namespace, nil)
+	namespace, w, err := b.cluster.watchedNamespace(ctx, nil)
 	if err != nil {
 		return 0, err
 	}

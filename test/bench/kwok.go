@@ -142,12 +142,8 @@ func (b *bench) kwokLife(ctx context.Context, a *arm, grid [2]int, rep int) erro
 		return err
 	}
 	defer p.kill()
-	namespace, err := b.cluster.namespace(ctx)
-	if err != nil {
-		return err
-	}
 	unbound := make(chan string, n)
-	w, err := b.cluster.watchPods(ctx, namespace, func(pod string) { unbound <- pod })
+	namespace, w, err := b.cluster.watchedNamespace(ctx, func(pod string) { unbound <- pod })
 	if err != nil {
 		return err
 	}

@@ -12,11 +12,7 @@ import (
 
 // populate fills a fresh namespace with sets and their pods.
 func (b *bench) populate(ctx context.Context, p *process, sets, podsPerSet int) (string, error) {
-	namespace, err := b.cluster.namespace(ctx)
-	if err != nil {
-		return "", err
-	}
-	w, err := b.cluster.watchPods(ctx, namespace, nil)
+	namespace, w, err := b.cluster.watchedNamespace(ctx, nil)
 	if err != nil {
 		return "", err
 	}
@@ -191,11 +187,7 @@ func (b *bench) storm(ctx context.Context, p *process, rep, probes int, interval
 
 // probe creates one-pod sets one after the other and measures how long each waits for its pod.
 func (b *bench) probe(ctx context.Context, p *process, rep int, what string, probes int, interval time.Duration) error {
-	namespace, err := b.cluster.namespace(ctx)
-	if err != nil {
-		return err
-	}
-	w, err := b.cluster.watchPods(ctx, namespace, nil)
+	namespace, w, err := b.cluster.watchedNamespace(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -113,11 +113,7 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) (err err
 	defer p.kill()
 	profiled := p.profile(ctx, "M1 "+what)
 	defer func() { err = errors.Join(err, profiled()) }()
-	namespace, err := b.cluster.namespace(ctx)
-	if err != nil {
-		return err
-	}
-	w, err := b.cluster.watchPods(ctx, namespace, nil)
+	namespace, w, err := b.cluster.watchedNamespace(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -43,11 +43,7 @@ func (b *bench) wireRate(ctx context.Context, n, width int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	namespace, err := b.cluster.namespace(ctx)
-	if err != nil {
-		return 0, err
-	}
-	w, err := b.cluster.watchPods(ctx, namespace, nil)
+	namespace, w, err := b.cluster.watchedNamespace(ctx, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -55,6 +55,16 @@ func (c *cluster) watchPods(ctx context.Context, namespace string, note func(nam
 	return c.watchObjects(ctx, namespace, list, func(client.Object) bool { return true }, note)
 }
 
+// watchedNamespace makes a fresh namespace and starts a witness of its pods.
+func (c *cluster) watchedNamespace(ctx context.Context, note func(name string)) (string, *witness, error) {
+	namespace, err := c.namespace(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	w, err := c.watchPods(ctx, namespace, note)
+	return namespace, w, err
+}
+
 func (w *witness) see(e watch.Event, holds func(client.Object) bool) {
 	now := time.Now()
 	obj, ok := e.Object.(client.Object)
