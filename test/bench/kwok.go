@@ -155,16 +155,13 @@ func (b *bench) kwokLife(ctx context.Context, a *arm, grid [2]int, rep int) erro
 	defer ready.stop()
 	var took time.Duration
 	created, err := b.phase(ctx, p, func() error {
-		start := time.Now()
 		err := together(ctx,
-			func(ctx context.Context) error { return b.createSets(ctx, a, namespace, grid[0], grid[1]) },
+			func(ctx context.Context) (err error) {
+				took, err = b.fill(ctx, a, namespace, w, grid[0], grid[1])
+				return err
+			},
 			func(ctx context.Context) error { return b.playScheduler(ctx, namespace, unbound, n) },
 		)
-		if err != nil {
-			return err
-		}
-		last, err := w.await(ctx, n, patience)
-		took = last.Sub(start)
 		if err == nil {
 			_, err = ready.await(ctx, n, patience)
 		}

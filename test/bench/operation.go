@@ -18,10 +18,7 @@ func (b *bench) populate(ctx context.Context, p *process, sets, podsPerSet int) 
 	}
 	defer w.stop()
 	_, err = b.phase(ctx, p, func() error {
-		if err := b.createSets(ctx, p.arm, namespace, sets, podsPerSet); err != nil {
-			return err
-		}
-		_, err := w.await(ctx, sets*podsPerSet, patience)
+		_, err := b.fill(ctx, p.arm, namespace, w, sets, podsPerSet)
 		return err
 	})
 	return namespace, err

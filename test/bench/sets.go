@@ -61,6 +61,16 @@ func (b *bench) createSets(ctx context.Context, a *arm, namespace string, sets, 
 	})
 }
 
+// fill creates sets and returns how long it took until the last of their pods was seen.
+func (b *bench) fill(ctx context.Context, a *arm, namespace string, w *witness, sets, podsPerSet int) (time.Duration, error) {
+	start := time.Now()
+	if err := b.createSets(ctx, a, namespace, sets, podsPerSet); err != nil {
+		return 0, err
+	}
+	last, err := w.await(ctx, sets*podsPerSet, patience)
+	return last.Sub(start), err
+}
+
 // phase does something, waits until the arm has no more to write and returns what it cost.
 func (b *bench) phase(ctx context.Context, p *process, do func() error) (cost, error) {
 	before, err := b.cluster.requests(ctx)
@@ -124,13 +134,8 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) (err err
 	}
 
 	var took time.Duration
-	created, err := b.phase(ctx, p, func() error {
-		start := time.Now()
-		if err := b.createSets(ctx, a, namespace, sets, podsPerSet); err != nil {
-			return err
-		}
-		last, err := w.await(ctx, n, patience)
-		took = last.Sub(start)
+	created, err := b.phase(ctx, p, func() (err error) {
+		took, err = b.fill(ctx, a, namespace, w, sets, podsPerSet)
 		return err
 	})
 	if err != nil {
