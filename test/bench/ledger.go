@@ -4,8 +4,8 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -146,34 +146,27 @@ func scrape(ctx context.Context, c *http.Client, url, token string) (map[string]
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
+	body, err := fetch(c, req)
+	if err != nil {
+		return nil, err
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(bytes.NewReader(body))
+}
+
+// fetch sends a request and returns the body of its answer. An answer that is not OK is an error, which quotes the body.
+func fetch(c *http.Client, req *http.Request) ([]byte, error) {
 	resp, err := c.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", url, resp.Status)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	return parser.TextToMetricFamilies(resp.Body)
-}
-
-// do sends a request and decodes its answer.
-func do(req *http.Request, answer any) error {
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s: %s", req.URL, resp.Status, body)
+		return nil, fmt.Errorf("%s: %s: %s", req.URL, resp.Status, body)
 	}
-	if answer == nil {
-		return nil
-	}
-	return json.Unmarshal(body, answer)
+	return body, nil
 }
