@@ -44,7 +44,7 @@ type cluster struct {
 	config, arm *rest.Config
 	// directory holds the kubeconfig of the arms and their logs; token lets the harness read their metrics.
 	directory, kubeconfig, token string
-	// own counts the harness's own writes.
+	// own counts the harness's own requests.
 	own *ledger
 	// audit is where the API server writes down the calls of the arms; "": it does not.
 	audit auditLog

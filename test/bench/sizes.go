@@ -18,7 +18,7 @@ type sizes struct {
 	stock bool
 	// grids are the numbers of sets and pods per set of M1.
 	grids [][2]int
-	// sparse and burst are the numbers of timers of M4.
+	// sparse and bursts are the numbers of timers of M4.
 	sparse int
 	bursts []int
 	// owned and foreign are the numbers of pods of M7.
