@@ -130,7 +130,8 @@ func (c *cluster) connect(ctx context.Context) error {
 // namespace makes a fresh namespace.
 func (c *cluster) namespace(ctx context.Context) (string, error) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "run-"}}
-	return ns.Name, func() error { err := c.admin.Create(ctx, ns); return err }()
+	err := c.admin.Create(ctx, ns) // It fills in the name.
+	return ns.Name, err
 }
 
 // clear deletes what a run has left, and compacts etcd.
