@@ -19,15 +19,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-
-	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
 // armUser is whom every arm is to the API server: a service account, as an operator is. An administrator would be exempt
@@ -37,7 +31,6 @@ const armUser = "system:serviceaccount:bench:arm"
 // cluster is etcd and kube-apiserver: no scheduler, no nodes, no controllers but the arm that is measured.
 type cluster struct {
 	environment *envtest.Environment
-	scheme      *runtime.Scheme
 	// admin is the harness, without limits.
 	admin client.WithWatch
 	// config is the administrator's, and arm that of every arm.
@@ -57,14 +50,10 @@ func startCluster(ctx context.Context, assets, crds, directory string, audited b
 		environment: &envtest.Environment{
 			BinaryAssetsDirectory: assets, CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
 		},
-		scheme:     runtime.NewScheme(),
 		directory:  directory,
 		kubeconfig: filepath.Join(directory, "kubeconfig"),
 		own:        newLedger(),
 	}
-	utilruntime.Must(clientgoscheme.AddToScheme(c.scheme))
-	utilruntime.Must(appv1alpha1.AddToScheme(c.scheme))
-	utilruntime.Must(cnatv1alpha1.AddToScheme(c.scheme))
 	c.environment.ControlPlane.GetAPIServer().Configure().Append("delete-collection-workers", "16")
 	var err error
 	if audited {
@@ -88,7 +77,7 @@ func (c *cluster) connect(ctx context.Context) error {
 	harness := rest.CopyConfig(c.config)
 	harness.Wrap(c.own.record)
 	var err error
-	if c.admin, err = client.NewWithWatch(harness, client.Options{Scheme: c.scheme}); err != nil {
+	if c.admin, err = client.NewWithWatch(harness, client.Options{Scheme: newScheme()}); err != nil {
 		return err
 	}
 	user, err := c.environment.AddUser(envtest.User{Name: armUser, Groups: []string{"system:serviceaccounts"}}, c.config)

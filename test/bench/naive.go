@@ -6,17 +6,12 @@ package main
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/faults/control"
 )
 
@@ -29,11 +24,7 @@ func runNaive(ctx context.Context, kubeconfig, metrics string) error {
 		return err
 	}
 	config.QPS = -1
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
-	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
-	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: metrics}})
+	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: metrics}})
 	if err != nil {
 		return err
 	}
