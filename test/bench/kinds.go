@@ -52,6 +52,13 @@ func (k kind) object(namespace, name string) *metav1.PartialObjectMetadata {
 	return obj
 }
 
+// podList is a list of pods, without their fields.
+func podList() *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(pods.GroupVersion().WithKind("PodList"))
+	return list
+}
+
 // template is the pod of every arm: that of a PodSet without a template.
 func template(name string, policy corev1.RestartPolicy, command ...string) corev1.PodTemplateSpec {
 	no, yes, grace, user := false, true, int64(1), int64(65534)

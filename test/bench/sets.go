@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -213,4 +214,12 @@ func (b *bench) scaleDown(ctx context.Context, p *process, namespace, what strin
 		b.add("M2", what, p.name, "writes", rep, down.writes/float64(grid[0])),
 		b.addCalls(what, p.name, down, grid[0]),
 	)
+}
+
+// count counts the pods of a namespace, in the API server's cache.
+func (b *bench) count(ctx context.Context, namespace string) (int, error) {
+	list := podList()
+	cached := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
+	err := b.cluster.admin.List(ctx, list, client.InNamespace(namespace), cached)
+	return len(list.Items), err
 }

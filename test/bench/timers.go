@@ -14,7 +14,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -258,9 +257,4 @@ func errorsOf(errs ...error) error {
 		}
 	}
 	return nil
-}
-
-// inNamespace lists a namespace from the API server's cache.
-func inNamespace(namespace string) []client.ListOption {
-	return []client.ListOption{client.InNamespace(namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}}
 }

@@ -70,11 +70,3 @@ func (b *bench) wireRate(ctx context.Context, n, width int) (float64, error) {
 	}
 	return float64(n) / last.Sub(start).Seconds(), b.cluster.clear(ctx, namespace)
 }
-
-// count counts the pods of a namespace.
-func (b *bench) count(ctx context.Context, namespace string) (int, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(pods.GroupVersion().WithKind("PodList"))
-	err := b.cluster.admin.List(ctx, list, inNamespace(namespace)...)
-	return len(list.Items), err
-}

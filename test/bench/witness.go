@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -50,9 +49,7 @@ func (c *cluster) watchObjects(ctx context.Context, namespace string, list clien
 
 // watchPods starts a witness of the pods' existence.
 func (c *cluster) watchPods(ctx context.Context, namespace string, note func(name string)) (*witness, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(pods.GroupVersion().WithKind("PodList"))
-	return c.watchObjects(ctx, namespace, list, func(client.Object) bool { return true }, note)
+	return c.watchObjects(ctx, namespace, podList(), func(client.Object) bool { return true }, note)
 }
 
 // watchedNamespace makes a fresh namespace and starts a witness of its pods.
