@@ -25,8 +25,8 @@ type machine struct {
 
 func thisMachine(assets string) machine {
 	m := machine{Cores: runtime.NumCPU(), Go: runtime.Version(), Versions: map[string]string{}}
-	m.CPU = strings.TrimSpace(field("/proc/cpuinfo", "model name"))
-	if kb, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(field("/proc/meminfo", "MemTotal")), " kB")); err == nil {
+	m.CPU = field("/proc/cpuinfo", "model name")
+	if kb, err := strconv.Atoi(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB")); err == nil {
 		m.MemoryGB = (kb + 1<<19) >> 20
 	}
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
@@ -55,7 +55,7 @@ func field(path, name string) string {
 	}
 	for line := range strings.Lines(string(data)) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
-			return value
+			return strings.TrimSpace(value)
 		}
 	}
 	return ""
@@ -75,7 +75,7 @@ func load() float64 {
 // resident is the resident memory of the process in MiB: all of it with the name VmRSS, without the pages of its program's
 // file with RssAnon.
 func (p *process) resident(name string) (float64, error) {
-	value := strings.TrimSuffix(strings.TrimSpace(field(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid), name)), " kB")
+	value := strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid), name), " kB")
 	kb, err := strconv.ParseFloat(value, 64)
 	return kb / 1024, err
 }

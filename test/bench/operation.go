@@ -138,12 +138,12 @@ func (b *bench) rest(ctx context.Context) error {
 		return err
 	}
 	what := fmt.Sprintf("%d sets, %d Ats, %s", b.sizes.sets, b.sizes.timers, b.sizes.rest)
-	err = errorsOf(
+	return errorsOf(
 		b.add("M9", what, p.name, "writes", 0, asked.writes),
 		b.add("M9", what, p.name, "lists", 0, asked.lists),
 		b.add("M9", what, p.name, "mcores", 0, (used-cpu).Seconds()/b.sizes.rest.Seconds()*1000),
+		b.cluster.clear(ctx, namespace),
 	)
-	return errorsOf(err, b.cluster.clear(ctx, namespace))
 }
 
 // fairness is M10: one-pod sets come while many others are served.

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -142,7 +144,7 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) (err err
 	if err != nil {
 		return err
 	}
-	ready, err := b.phase(ctx, p, func() error { return b.playKubelets(ctx, namespace, w, n) })
+	ready, err := b.phase(ctx, p, func() error { return b.playKubelets(ctx, namespace, w) })
 	if err != nil {
 		return err
 	}
@@ -179,11 +181,8 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) (err err
 }
 
 // playKubelets makes pods ready, in a random order, at a rate that is the same for every arm.
-func (b *bench) playKubelets(ctx context.Context, namespace string, w *witness, n int) error {
-	names := make([]string, 0, n)
-	for name := range w.times() {
-		names = append(names, name)
-	}
+func (b *bench) playKubelets(ctx context.Context, namespace string, w *witness) error {
+	names := slices.Collect(maps.Keys(w.times()))
 	tick := time.NewTicker(time.Second / readyPerSecond)
 	defer tick.Stop()
 	return inParallel(ctx, len(names), inFlight, func(ctx context.Context, i int) error {

@@ -67,11 +67,10 @@ func (s *summary) at(q float64) float64 {
 
 // cell is what a table shows: the median and the range.
 func (s *summary) cell() string {
+	all := s.all()
 	if s.distribution {
-		all := s.all()
 		return fmt.Sprintf("p50 %s, p99 %s, max %s", number(s.at(.5)), number(s.at(.99)), number(all[len(all)-1]))
 	}
-	all := s.all()
 	if all[0] == all[len(all)-1] {
 		return number(all[0])
 	}

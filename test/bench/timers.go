@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -149,12 +150,8 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) (err err
 			return err
 		}
 		if v != sparse {
-			names := made.times()
-			pods := make([]string, 0, n)
-			for name := range names {
-				pods = append(pods, name)
-			}
-			err = inParallel(ctx, n, inFlight, func(ctx context.Context, i int) error { f.end(ctx, pods[i]); return nil })
+			names := slices.Collect(maps.Keys(made.times()))
+			err = inParallel(ctx, n, inFlight, func(ctx context.Context, i int) error { f.end(ctx, names[i]); return nil })
 		}
 		if err == nil {
 			_, err = done.await(ctx, n, patience)

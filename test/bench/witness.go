@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -107,9 +108,5 @@ func (w *witness) await(ctx context.Context, n int, limit time.Duration) (time.T
 func (w *witness) times() map[string]time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	times := make(map[string]time.Time, len(w.seen))
-	for name, t := range w.seen {
-		times[name] = t
-	}
-	return times
+	return maps.Clone(w.seen)
 }
