@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -174,12 +173,13 @@ func (b *bench) storm(ctx context.Context, p *process, rep, probes int, interval
 	if err != nil {
 		return err
 	}
-	var others sync.WaitGroup
-	var stormErr error
-	others.Go(func() { stormErr = b.createSets(ctx, p.arm, namespace, b.sizes.sets, 10) })
-	err = b.probe(ctx, p, rep, fmt.Sprintf("%d sets go 0 to 10", b.sizes.sets), probes, interval)
-	others.Wait()
-	return errorsOf(err, stormErr, b.cluster.clear(ctx, namespace))
+	err = together(ctx,
+		func(ctx context.Context) error { return b.createSets(ctx, p.arm, namespace, b.sizes.sets, 10) },
+		func(ctx context.Context) error {
+			return b.probe(ctx, p, rep, fmt.Sprintf("%d sets go 0 to 10", b.sizes.sets), probes, interval)
+		},
+	)
+	return errorsOf(err, b.cluster.clear(ctx, namespace))
 }
 
 // probe creates one-pod sets one after the other and measures how long each waits for its pod.
