@@ -51,7 +51,7 @@ func (h *podSetEvents) Create(ctx context.Context, e event.CreateEvent, q queue)
 
 func (h *podSetEvents) Update(ctx context.Context, e event.UpdateEvent, q queue) {
 	if changesOnlyStatus(e) {
-		q = batch{q}
+		q = inBatches(q)
 	} else {
 		q = shortestFirst(q, e.ObjectNew)
 	}
@@ -75,54 +75,50 @@ type podEvents struct{ handler.EventHandler }
 
 func (h podEvents) Create(ctx context.Context, e event.CreateEvent, q queue) {
 	if !e.IsInInitialList {
-		q = batch{q}
+		q = inBatches(q)
 	}
 	h.EventHandler.Create(ctx, e, q)
 }
 
 func (h podEvents) Delete(ctx context.Context, e event.DeleteEvent, q queue) {
-	h.EventHandler.Delete(ctx, e, batch{q})
+	h.EventHandler.Delete(ctx, e, inBatches(q))
 }
 
 func (h podEvents) Update(ctx context.Context, e event.UpdateEvent, q queue) {
 	before, ok := e.ObjectOld.(*corev1.Pod)
 	after, both := e.ObjectNew.(*corev1.Pod)
 	if ok && both && podset.CanWait(before, after) {
-		q = batch{q}
+		q = inBatches(q)
 	}
 	h.EventHandler.Update(ctx, e, q)
 }
 
-// batch is a queue that is given everything at the end of the window, behind the pods that are to be made; an object that
-// is in it for an earlier time keeps that.
-type batch struct{ queue }
+// adding is a queue to which everything is added with the same options. An object that is in it for an earlier time, or with
+// a higher priority, keeps that.
+type adding struct {
+	queue
+	options priorityqueue.AddOpts
+}
 
-func (b batch) Add(req reconcile.Request) {
-	if byPriority, ok := b.queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		byPriority.AddWithOpts(priorityqueue.AddOpts{After: batchWindow, Priority: ptr.To(reportPriority)}, req)
+func (a adding) Add(req reconcile.Request) {
+	if byPriority, ok := a.queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		byPriority.AddWithOpts(a.options, req)
 		return
 	}
-	b.AddAfter(req, batchWindow)
+	a.AddAfter(req, a.options.After)
 }
 
-// prioritized is a queue that is given everything with a priority; an object that is in it with a higher one keeps that.
-type prioritized struct {
-	queue
-	byPriority priorityqueue.PriorityQueue[reconcile.Request]
-	priority   int
-}
-
-func (p prioritized) Add(req reconcile.Request) {
-	p.byPriority.AddWithOpts(priorityqueue.AddOpts{Priority: &p.priority}, req)
+// inBatches has everything wait for the end of the window, behind the pods that are to be made.
+func inBatches(q queue) queue {
+	return adding{q, priorityqueue.AddOpts{After: batchWindow, Priority: ptr.To(reportPriority)}}
 }
 
 // shortestFirst lowers the priority of a PodSet by the number of its pods that come or go.
 func shortestFirst(q queue, obj client.Object) queue {
 	set, ok := obj.(*appv1alpha1.PodSet)
-	byPriority, can := q.(priorityqueue.PriorityQueue[reconcile.Request])
-	if !ok || !can {
+	if !ok {
 		return q
 	}
 	gap := int(ptr.Deref(set.Spec.Replicas, 1) - set.Status.Replicas)
-	return prioritized{q, byPriority, -max(gap, -gap)}
+	return adding{q, priorityqueue.AddOpts{Priority: ptr.To(-max(gap, -gap))}}
 }
