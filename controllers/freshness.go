@@ -64,7 +64,7 @@ func (f *freshness) verify(ctx context.Context, obj client.Object, m *memory, po
 	if !ok {
 		seen = s.ownersVersion // Older than the snapshot and not in it: gone by then.
 	}
-	if older, err := isOlder(obj, seen); older || err != nil {
+	if older, err := isOlder(obj.GetResourceVersion(), seen); older || err != nil {
 		return false, err
 	}
 	m.fresh = true
@@ -82,7 +82,7 @@ func (m *memory) correct(live []*corev1.Pod, version string, observed []*corev1.
 		listed, ok := byUID[pod.UID]
 		delete(byUID, pod.UID)
 		if !ok {
-			if older, err := isOlder(pod, version); err != nil {
+			if older, err := isOlder(pod.ResourceVersion, version); err != nil {
 				return false, err
 			} else if !older {
 				continue // Created since the list.
@@ -102,9 +102,9 @@ func (m *memory) correct(live []*corev1.Pod, version string, observed []*corev1.
 	return upToDate, nil
 }
 
-// isOlder tells whether obj is older than a resource version of its kind.
-func isOlder(obj client.Object, version string) (bool, error) {
-	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), version)
+// isOlder compares two resource versions of the same kind.
+func isOlder(version, than string) (bool, error) {
+	order, err := resourceversion.CompareResourceVersion(version, than)
 	if err != nil {
 		return false, fmt.Errorf("comparing resource versions: %w", err)
 	}
@@ -126,7 +126,7 @@ func (f *freshness) snapshot(ctx context.Context, namespace string) (*snapshot, 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.hasCaughtUp(ctx) {
-		f.namespaces = nil
+		f.namespaces, f.first = nil, nil
 		return nil, nil
 	}
 	if s, ok := f.namespaces[namespace]; ok {
@@ -176,8 +176,8 @@ func (f *freshness) isPast(ctx context.Context, kind client.Object, version stri
 	if !ok {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(shared.GetStore().LastStoreSyncResourceVersion(), version)
-	return err == nil && order >= 0
+	older, err := isOlder(shared.GetStore().LastStoreSyncResourceVersion(), version)
+	return err == nil && !older
 }
 
 // each calls visit for the metadata of all objects of a kind, page by page, and returns the resource version of the list.

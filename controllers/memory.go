@@ -137,7 +137,7 @@ func newest[T client.Object](m *memory, cached T) T {
 	if !ok {
 		return cached
 	}
-	if older, err := isOlder(cached, written.GetResourceVersion()); err == nil && older {
+	if older, err := isOlder(cached.GetResourceVersion(), written.GetResourceVersion()); err == nil && older {
 		return written
 	}
 	m.written = nil
