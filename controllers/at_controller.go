@@ -201,10 +201,9 @@ func (r *AtReconciler) report(ctx context.Context, o at.Observation, plan at.Pla
 	}
 	report := at.MakeReport(o, outcome)
 	m.noteRun(o.Pods, report.Status.PodUID)
-	base, changed := *o.At, *o.At
-	base.Spec, changed.Spec = cnatv1alpha1.AtSpec{}, cnatv1alpha1.AtSpec{} // Comparing templates is most of the work.
+	changed := *o.At
 	changed.Status = report.Status
-	if err := writeStatus(ctx, r.Client, m, base.Status.ObservedGeneration == 0, &base, &changed); err != nil {
+	if err := writeStatus(ctx, r.Client, m, &changed, o.At.Status, changed.Status); err != nil {
 		return wake(err, o.Now)
 	}
 	if o.At.Status.Phase != cnatv1alpha1.PhaseDone && report.Status.Phase == cnatv1alpha1.PhaseDone {

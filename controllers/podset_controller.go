@@ -168,11 +168,10 @@ func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod
 
 // report writes the status if it has changed, then sends the events.
 func (r *PodSetReconciler) report(ctx context.Context, o podset.Observation, plan podset.Plan, outcome podset.Outcome, m *memory) (ctrl.Result, error) {
-	base, changed := *o.Set, *o.Set
-	base.Spec, changed.Spec = appv1alpha1.PodSetSpec{}, appv1alpha1.PodSetSpec{} // Comparing templates is most of the work.
+	changed := *o.Set
 	changed.Status = podset.Status(o, outcome)
 	err := errors.Join(retryable(outcome.CreateError), outcome.DeleteError)
-	if statusErr := writeStatus(ctx, r.Client, m, base.Status.ObservedGeneration == 0, &base, &changed); statusErr != nil {
+	if statusErr := writeStatus(ctx, r.Client, m, &changed, o.Set.Status, changed.Status); statusErr != nil {
 		return wake(errors.Join(err, statusErr), o.Now)
 	}
 	send(r.Recorder, o.Set, podset.Events(m.unreported))

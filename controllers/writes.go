@@ -14,10 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/redhat/podset-operator/internal/event"
@@ -123,41 +122,36 @@ func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) (*corev1.Pod, error)) (
 	return done, first
 }
 
-// writeStatus writes the status of changed if it differs from that of base, and remembers the result until the cache
-// shows it. An object that has changed since base was read is left alone, and the error is a conflict: a status that was
-// computed from an old state could hide the record of a run, or land on an object that was made again under the name.
+// writeStatus writes the status of obj, which is after, if it differs from before, and remembers obj until the cache shows
+// it. An object that has changed since it was read is left alone, and the error is a conflict: a status that was computed
+// from an old state could hide the record of a run, or land on an object that was made again under the name.
 //
-// The first status is written as a whole, or a number that is 0 would not be in it: it is no difference to none.
-func writeStatus(ctx context.Context, c client.Client, m *memory, first bool, base, changed client.Object) error {
-	if equality.Semantic.DeepEqual(base, changed) {
+// A status is written whole: a difference would leave out what has the zero value in the first one. The API server answers
+// with the metadata alone, since the rest is known.
+func writeStatus(ctx context.Context, c client.Client, m *memory, obj client.Object, before, after any) error {
+	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-	if first {
-		whole, err := wholeStatus(changed)
-		if err != nil {
-			return err
-		}
-		patch = client.RawPatch(types.MergePatchType, whole)
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": obj.GetResourceVersion()},
+		{"op": "add", "path": "/status", "value": after},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding the status: %w", err)
 	}
-	if err := c.Status().Patch(ctx, changed, patch); err != nil {
+	kind, err := c.GroupVersionKindFor(obj)
+	if err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	answer.SetGroupVersionKind(kind)
+	if err := c.Status().Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("writing the status: %w", err))
 	}
-	m.written = changed
-	m.echo.Store(ptr.To(changed.GetResourceVersion()))
+	obj.SetResourceVersion(answer.ResourceVersion)
+	m.written = obj
+	m.echo.Store(&answer.ResourceVersion)
 	return nil
-}
-
-// wholeStatus is a merge patch that sets the status of obj, if its resource version is still the same.
-func wholeStatus(obj client.Object) ([]byte, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the status: %w", err)
-	}
-	return json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": obj.GetResourceVersion()},
-		"status":   content["status"],
-	})
 }
 
 // send sends events about obj.

@@ -235,7 +235,7 @@ func TestStatusIsNotWrittenOntoAnObjectThatHasChanged(t *testing.T) {
 	change(t, made, func(at *cnatv1alpha1.At) { at.Spec.Schedule = "now + 2 weeks" })
 	changed := older.DeepCopy()
 	changed.Status.Output = "of an older state"
-	err := writeStatus(t.Context(), admin, &memory{}, false, older, changed)
+	err := writeStatus(t.Context(), admin, &memory{}, changed, older.Status, changed.Status)
 	if !apierrors.IsConflict(err) {
 		t.Errorf("a status of an older state was written: %v", err)
 	}

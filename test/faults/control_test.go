@@ -162,14 +162,14 @@ func retriesForEver(w *faults.World) {
 }
 
 // rewrite changes the body of writes that match: a defect that the operator does not know of.
-func rewrite(match faults.Match, change func(map[string]any)) faults.Rule {
+func rewrite[T any](match faults.Match, change func(T)) faults.Rule {
 	return faults.Each(match, faults.Rewrite(func(body []byte) []byte {
-		var object map[string]any
-		if json.Unmarshal(body, &object) != nil {
+		var content T
+		if json.Unmarshal(body, &content) != nil {
 			return body
 		}
-		change(object)
-		body, _ = json.Marshal(object) // It was JSON before.
+		change(content)
+		body, _ = json.Marshal(content) // It was JSON before.
 		return body
 	}))
 }
@@ -205,9 +205,14 @@ func mutantPhase(w *faults.World) {
 	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 	running := 0
 	w.Supervise(func(wire *faults.Wire) {
-		wire.Inject(rewrite(faults.StatusWrites, func(patch map[string]any) {
-			if running++; running > 1 {
-				patch["status"].(map[string]any)["phase"] = cnatv1alpha1.PhasePending
+		wire.Inject(rewrite(faults.StatusWrites, func(patch []map[string]any) {
+			if running++; running <= 1 {
+				return
+			}
+			for _, operation := range patch {
+				if operation["path"] == "/status" {
+					operation["value"].(map[string]any)["phase"] = cnatv1alpha1.PhasePending
+				}
 			}
 		}))
 	})
