@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/podset"
 )
 
@@ -35,6 +36,9 @@ type memory struct {
 	uid types.UID
 	// written is the object as our last write of its status returned it; nil: none yet.
 	written client.Object
+	// templateHash is that of the template of a PodSet's generation hashedAt.
+	templateHash string
+	hashedAt     int64
 	// created are the pods that we created and the cache has not shown.
 	created map[types.UID]unseen
 	// deleted are the pods whose deletion we asked for and the cache shows as living.
@@ -142,6 +146,14 @@ func newest[T client.Object](m *memory, cached T) T {
 	}
 	m.written = nil
 	return cached
+}
+
+// hash is the hash of a PodSet's template. Computing it costs more than the rest of a pass that changes nothing.
+func (m *memory) hash(set *appv1alpha1.PodSet) string {
+	if m.templateHash == "" || m.hashedAt != set.Generation {
+		m.templateHash, m.hashedAt = podset.HashTemplate(set.Spec.Template), set.Generation
+	}
+	return m.templateHash
 }
 
 // pods adds to the pods that the cache shows those that it does not show yet, and forgets what it shows by now. A pod

@@ -103,7 +103,7 @@ func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*pods
 		return nil, nil, err
 	}
 	o := &podset.Observation{
-		Set: set, Pods: pods, Deleted: m.deleted, Taken: m.taken, Now: now,
+		Set: set, TemplateHash: m.hash(set), Pods: pods, Deleted: m.deleted, Taken: m.taken, Now: now,
 		Defaults: r.Defaults,
 	}
 	if refused := m.refusalOf(set.Generation); refused != nil {

@@ -17,7 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/podset"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -191,6 +193,22 @@ func TestMemoryIsOfOneUID(t *testing.T) {
 	}
 	if err := all.forgetIfGone(client.ObjectKeyFromObject(set), apierrors.NewNotFound(schema.GroupResource{}, "a")); err != nil || len(all.byKey) != 0 {
 		t.Error("an object that is gone was remembered")
+	}
+}
+
+func TestMemoryOfTheHashFollowsTheTemplate(t *testing.T) {
+	m := &memory{}
+	set := testutil.MakePodSet("a").Image("v1").Obj()
+	first := m.hash(set)
+	edited := testutil.FromPodSet(set).Image("v2").Obj()
+	edited.Generation++
+	for _, at := range []*appv1alpha1.PodSet{edited, set} {
+		if got, want := m.hash(at), podset.HashTemplate(at.Spec.Template); got != want {
+			t.Errorf("generation %d: hash %s, want %s", at.Generation, got, want)
+		}
+	}
+	if m.hash(edited) == first {
+		t.Error("another template has the same hash")
 	}
 }
 

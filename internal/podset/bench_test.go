@@ -15,7 +15,8 @@ import (
 // BenchmarkReconcile measures the pure part of a pass: the plan, and the status after all of it was done.
 func BenchmarkReconcile(b *testing.B) {
 	ten, seven := testutil.MakePodSet("a").Replicas(10).Image("v1"), testutil.MakePodSet("a").Replicas(7).Image("v1")
-	atRest := Observation{Set: ten.Obj(), Pods: ready(ten, 10), Now: now}
+	hash := HashTemplate(ten.Obj().Spec.Template) // The controller remembers it.
+	atRest := Observation{Set: ten.Obj(), TemplateHash: hash, Pods: ready(ten, 10), Now: now}
 	atRest.Set.Status = Status(atRest, Outcome{})
 	for _, bc := range []struct {
 		title           string
@@ -23,8 +24,8 @@ func BenchmarkReconcile(b *testing.B) {
 		creates, erases int
 	}{
 		{title: "at rest", o: atRest},
-		{title: "0 to 10", o: Observation{Set: ten.Obj(), Now: now}, creates: 10},
-		{title: "10 to 7", o: Observation{Set: seven.Obj(), Pods: ready(seven, 10), Now: now}, erases: 3},
+		{title: "0 to 10", o: Observation{Set: ten.Obj(), TemplateHash: hash, Now: now}, creates: 10},
+		{title: "10 to 7", o: Observation{Set: seven.Obj(), TemplateHash: hash, Pods: ready(seven, 10), Now: now}, erases: 3},
 	} {
 		b.Run(bc.title, func(b *testing.B) {
 			b.ReportAllocs()
@@ -43,13 +44,13 @@ func BenchmarkReconcile(b *testing.B) {
 	}
 }
 
-// BenchmarkTemplateHash measures what every pass does at least once.
-func BenchmarkTemplateHash(b *testing.B) {
+// BenchmarkHashTemplate measures what every generation of a PodSet costs once.
+func BenchmarkHashTemplate(b *testing.B) {
 	user := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
 		template.Spec = defaultTemplate(Defaults{Image: "busybox", FixedUser: true}).Spec
 	}).Obj()
 	b.ReportAllocs()
 	for b.Loop() {
-		templateHash(user.Spec.Template)
+		HashTemplate(user.Spec.Template)
 	}
 }

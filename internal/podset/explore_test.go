@@ -228,7 +228,7 @@ func (n *node) observe() Observation {
 	if n.cache.deleting {
 		set.DeletionTimestamp = &metav1.Time{Time: now}
 	}
-	o := Observation{Set: set, Deleted: n.deleted, Taken: sets.New[string](), Now: now}
+	o := Observation{Set: set, TemplateHash: HashTemplate(set.Spec.Template), Deleted: n.deleted, Taken: sets.New[string](), Now: now}
 	for _, name := range slices.Sorted(maps.Keys(n.cache.pods)) {
 		o.Pods = append(o.Pods, n.cache.pods[name])
 	}

@@ -22,6 +22,8 @@ import (
 type Observation struct {
 	// Set is the PodSet.
 	Set *appv1alpha1.PodSet
+	// TemplateHash is HashTemplate of the PodSet's template, which changes with its generation only; "": not known yet.
+	TemplateHash string
 	// Pods are the pods that the PodSet's UID controls, in any phase and any order, those included that were created a
 	// moment ago and are not in the cache yet.
 	Pods []*corev1.Pod
@@ -109,6 +111,14 @@ func isReady(pod *corev1.Pod) bool {
 func isOutdated(pod *corev1.Pod, hash string) bool {
 	made, ok := pod.Annotations[appv1alpha1.AnnotationTemplateHash]
 	return ok && made != hash
+}
+
+// templateHash is the hash that pods of the present template carry.
+func (o Observation) templateHash() string {
+	if o.TemplateHash != "" {
+		return o.TemplateHash
+	}
+	return HashTemplate(o.Set.Spec.Template)
 }
 
 func count(pods []*corev1.Pod, match func(*corev1.Pod) bool) int {

@@ -33,7 +33,7 @@ func MakePlan(o Observation) Plan {
 	}
 	var p Plan
 	c := takeCensus(o)
-	hash := templateHash(o.Set.Spec.Template)
+	hash := o.templateHash()
 	p.planSweep(o, c)
 	p.planDeletes(o, c, hash)
 	p.planCreates(o, c, hash)

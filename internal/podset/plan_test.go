@@ -31,7 +31,7 @@ func ready(set *testutil.PodSetBuilder, n int) []*corev1.Pod {
 func pod(set *testutil.PodSetBuilder, slot int) *testutil.PodBuilder {
 	owner := set.Obj()
 	return testutil.MakePod(podName(owner, place{slot: slot})).OwnedBy(owner).Slot(slot).
-		Hash(templateHash(owner.Spec.Template)).Created(testutil.Created.Add(-time.Duration(slot) * time.Minute))
+		Hash(HashTemplate(owner.Spec.Template)).Created(testutil.Created.Add(-time.Duration(slot) * time.Minute))
 }
 
 func TestMakePlan(t *testing.T) {

@@ -81,10 +81,10 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: spec}
 }
 
-// templateHash is a hash of the user's template alone, so that neither a new default nor a new version of the operator
+// HashTemplate is a hash of the user's template alone, so that neither a new default nor a new version of the operator
 // changes it (rule 9). Fields that say nothing (null, {} and []) are left out first: whether they are written at all
 // differs between versions of the Kubernetes API library.
-func templateHash(template *corev1.PodTemplateSpec) string { return hashJSON(template) }
+func HashTemplate(template *corev1.PodTemplateSpec) string { return hashJSON(template) }
 
 // hashJSON hashes the JSON of a value. A value that has none is a mistake in the program: a typed template always has one.
 func hashJSON(value any) string {

@@ -84,12 +84,12 @@ func TestTemplateHash(t *testing.T) {
 	same := base.DeepCopy()
 	same.Labels, same.Spec.Volumes = map[string]string{}, []corev1.Volume{}
 	same.Spec.SecurityContext = &corev1.PodSecurityContext{}
-	if templateHash(base) != templateHash(same) {
+	if HashTemplate(base) != HashTemplate(same) {
 		t.Error("fields that say nothing change the hash")
 	}
 	// A hash that changes between versions of the operator would replace every pod of every user at the upgrade.
 	for hash, template := range map[string]*corev1.PodTemplateSpec{"74234e98af": nil, "927169f2c9": base} {
-		if got := templateHash(template); got != hash {
+		if got := HashTemplate(template); got != hash {
 			t.Errorf("the hash of a template has changed from %s to %s", hash, got)
 		}
 	}
@@ -109,7 +109,7 @@ func TestTemplateHash(t *testing.T) {
 	} {
 		template := base.DeepCopy()
 		edit(template)
-		hash := templateHash(template)
+		hash := HashTemplate(template)
 		if other, ok := seen[hash]; ok {
 			t.Errorf("%s and %s have the same hash", what, other)
 		}
@@ -182,7 +182,7 @@ func FuzzNewPod(f *testing.F) {
 			template.Annotations = map[string]string{annotation: annotationValue}
 		})
 		set := builder.Obj()
-		pod := newPod(Observation{Set: set}, place{slot: 3}, templateHash(set.Spec.Template))
+		pod := newPod(Observation{Set: set}, place{slot: 3}, HashTemplate(set.Spec.Template))
 		for key, value := range selectorLabels(set) {
 			if pod.Labels[key] != value {
 				t.Errorf("label %s is %q", key, pod.Labels[key])
@@ -191,7 +191,7 @@ func FuzzNewPod(f *testing.F) {
 		if slot, ok := slotOf(pod); slot != 3 || !ok {
 			t.Errorf("slot %d, %t", slot, ok)
 		}
-		if isOutdated(pod, templateHash(set.Spec.Template)) {
+		if isOutdated(pod, HashTemplate(set.Spec.Template)) {
 			t.Error("a new pod is outdated")
 		}
 		if diff := cmp.Diff(builder.Obj(), set); diff != "" {

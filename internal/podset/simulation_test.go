@@ -151,7 +151,7 @@ func (w *world) pass() bool {
 // checkVictims: of pods of the present template no Ready one dies while one that is not Ready lives.
 func (w *world) checkVictims(o Observation, plan Plan) {
 	w.t.Helper()
-	hash := templateHash(w.set.Spec.Template)
+	hash := HashTemplate(w.set.Spec.Template)
 	spared := count(takeCensus(o).active, func(pod *corev1.Pod) bool { return !isReady(pod) && !slices.Contains(plan.Delete, pod) })
 	for _, pod := range plan.Delete {
 		if isReady(pod) && !isOutdated(pod, hash) && spared > 0 {
@@ -179,7 +179,7 @@ func (w *world) settle() {
 		}
 	}
 	wanted := int(*w.set.Spec.Replicas)
-	hash := templateHash(w.set.Spec.Template)
+	hash := HashTemplate(w.set.Spec.Template)
 	current := count(w.pods, func(pod *corev1.Pod) bool { return isReady(pod) && !isOutdated(pod, hash) })
 	if len(w.pods) != wanted || current != wanted {
 		w.t.Errorf("at rest: %d pods, %d of them Ready and current, where %d are wanted", len(w.pods), current, wanted)

@@ -35,7 +35,7 @@ func (o Observation) after(outcome Outcome) Observation {
 func Status(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 	o = o.after(outcome)
 	c := takeCensus(o)
-	hash := templateHash(o.Set.Spec.Template)
+	hash := o.templateHash()
 	s := appv1alpha1.PodSetStatus{
 		PodNames: make([]string, 0, len(c.active)), // never null
 		Replicas: int32(len(c.active)),
