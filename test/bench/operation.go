@@ -147,7 +147,7 @@ func (b *bench) rest(ctx context.Context) error {
 
 // fairness is M10: one-pod sets come while many others are served.
 func (b *bench) fairness(ctx context.Context) error {
-	const probes, interval = 25, 200 * time.Millisecond
+	const probes, interval = 50, 200 * time.Millisecond
 	for rep := range b.sizes.reps {
 		for _, a := range b.pick(operatorArm, replicaSetTuned) {
 			p, err := b.startWarm(ctx, a)
@@ -182,27 +182,35 @@ func (b *bench) storm(ctx context.Context, p *process, rep, probes int, interval
 	return errorsOf(err, b.cluster.clear(ctx, namespace))
 }
 
-// probe creates one-pod sets one after the other and measures how long each waits for its pod.
+// probe creates one-pod sets, one in each interval whether the one before has its pod or not, and measures how long each
+// waits for its own.
 func (b *bench) probe(ctx context.Context, p *process, rep int, what string, probes int, interval time.Duration) error {
 	namespace, w, err := b.cluster.watchedNamespace(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer w.stop()
-	waits := make([]float64, probes)
-	for i := range probes {
-		start := time.Now()
-		if err := b.cluster.admin.Create(ctx, makeSet(p.set, namespace, fmt.Sprintf("probe-%d", i), 1)); err != nil {
+	created := make([]time.Time, probes)
+	err = inParallel(ctx, probes, probes, func(ctx context.Context, i int) error {
+		if err := pause(ctx, time.Duration(i)*interval); err != nil {
 			return err
 		}
-		last, err := w.await(ctx, i+1, patience)
-		if err != nil {
-			return err
+		created[i] = time.Now()
+		return b.cluster.admin.Create(ctx, makeSet(p.set, namespace, fmt.Sprintf("probe-%d", i), 1))
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := w.await(ctx, probes, patience); err != nil {
+		return err
+	}
+	var waits []float64
+	for pod, seen := range w.times() {
+		var i int
+		if _, err := fmt.Sscanf(pod, "probe-%d-", &i); err != nil {
+			return fmt.Errorf("pod %s is of no probe: %w", pod, err)
 		}
-		waits[i] = milliseconds(last.Sub(start))
-		if err := pause(ctx, interval-time.Since(start)); err != nil {
-			return err
-		}
+		waits = append(waits, milliseconds(seen.Sub(created[i])))
 	}
 	if err := b.add("M10", what, p.name, "ms to the pod", rep, waits...); err != nil {
 		return err
