@@ -42,9 +42,10 @@ import (
 // version is set by the linker.
 var version = "unknown"
 
-// concurrency is how many objects of each kind are reconciled at the same time. A reconcile waits for the API server
-// most of its time, so this is no multiple of the cores.
-const concurrency = 16
+// How many objects of each kind are reconciled at the same time. A reconcile waits for the API server most of its time, so
+// this is no multiple of the cores. A PodSet makes up to four pods at a time, an At one: with more in flight no pod comes
+// sooner, and a small PodSet waits longer behind the others.
+const podSetConcurrency, atConcurrency = 8, 16
 
 // leaseRetryPeriod is how often a replica that waits looks at the lease, with up to 1.2 times as much added at random, and
 // how often the leader renews it. A leader that ends gives the lease up, and is followed within 2.2 s.
@@ -146,12 +147,12 @@ func setup(ctx context.Context, mgr ctrl.Manager, openShift bool) error {
 	}
 	podSets := &controllers.PodSetReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
-		Clock: clock.RealClock{}, Concurrency: concurrency,
+		Clock: clock.RealClock{}, Concurrency: podSetConcurrency,
 		Defaults: podset.Defaults{Image: image, FixedUser: !openShift},
 	}
 	ats := &controllers.AtReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
-		Clock: clock.RealClock{}, Concurrency: concurrency,
+		Clock: clock.RealClock{}, Concurrency: atConcurrency,
 		Defaults: at.Defaults{Image: image, FixedUser: !openShift, Proxy: proxy.ReadProxyVarsFromEnv()},
 	}
 	return errors.Join(
