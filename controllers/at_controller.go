@@ -128,18 +128,22 @@ func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*at.Obser
 	return o, m, nil
 }
 
-// holder is the pod that was met under the name of the next attempt, as long as it is there.
+// holder is the pod that was met under the name of the next attempt, as long as it is there. It may be nobody's that the
+// cache shows (see TrimPod).
 func (r *AtReconciler) holder(ctx context.Context, m *memory) (*corev1.Pod, error) {
 	if m.holder == nil {
 		return nil, nil
 	}
 	pod := &corev1.Pod{}
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(m.holder), pod)
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(m.holder), pod)
 	if apierrors.IsNotFound(err) || err == nil && pod.UID != m.holder.UID {
 		m.holder = nil
 		return nil, nil
 	}
-	return pod, err
+	if err != nil {
+		return nil, fmt.Errorf("looking up Pod %s: %w", m.holder.Name, err)
+	}
+	return pod, nil
 }
 
 // confirm asks the API server for a pod that the record names and the cache does not show.

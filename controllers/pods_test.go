@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/redhat/podset-operator/internal/at"
@@ -106,7 +107,32 @@ func TestPodChanged(t *testing.T) {
 	if podChanged(podSetKind).Update(event.UpdateEvent{ObjectOld: foreign, ObjectNew: testutil.MakePod("x").Running().Obj()}) {
 		t.Error("an update of a foreign pod was let through")
 	}
-	if !podChanged(podSetKind).Update(event.UpdateEvent{}) {
-		t.Error("an update of what is no pod was dropped")
+	cached, err := TrimPod(foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for title, e := range map[string]event.UpdateEvent{
+		"a pod that was foreign": {ObjectOld: cached.(client.Object), ObjectNew: trim(fullPod())},
+		"a pod that is foreign":  {ObjectOld: trim(fullPod()), ObjectNew: cached.(client.Object)},
+	} {
+		if !podChanged(podSetKind).Update(e) {
+			t.Errorf("an update of %s was dropped", title)
+		}
+	}
+}
+
+func TestTrimPodKeepsNothingOfForeignPods(t *testing.T) {
+	ofReplicaSet := fullPod()
+	ofReplicaSet.OwnerReferences[0].APIVersion, ofReplicaSet.OwnerReferences[0].Kind = "apps/v1", "ReplicaSet"
+	for title, pod := range map[string]*corev1.Pod{
+		"nobody's":       testutil.MakePod("x").Running().Obj(),
+		"a ReplicaSet's": ofReplicaSet,
+	} {
+		pod.ResourceVersion = "7"
+		want := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, ResourceVersion: "7"}}
+		got, err := TrimPod(pod)
+		if diff := cmp.Diff(any(want), got); diff != "" || err != nil {
+			t.Errorf("%s pod: %v, %s", title, err, diff)
+		}
 	}
 }
