@@ -39,11 +39,8 @@ func (b *bench) lives(ctx context.Context) error {
 				return err
 			}
 			arms := []*arm{replicaSetTuned, operatorArm}
-			if rep == 0 && n <= few {
-				arms = append(arms, naiveArm)
-				if b.sizes.stock {
-					arms = append(arms, replicaSetStock)
-				}
+			if b.sizes.slow && rep == 0 && n <= few {
+				arms = append(arms, naiveArm, replicaSetStock)
 			}
 			for _, a := range b.pick(arms...) {
 				if err := b.life(ctx, a, grid, rep); err != nil {

@@ -12,10 +12,10 @@ import (
 
 // sizes are how much is measured.
 type sizes struct {
-	// reps is how often a timed run of each arm is repeated, and stock whether the stock limits are measured too: once, 20
-	// requests per second take their time.
-	reps  int
-	stock bool
+	// reps is how often a timed run of each arm is repeated, and slow whether the arms that are slow, and known to be, are
+	// measured too: once, 20 requests per second take their time.
+	reps int
+	slow bool
 	// grids are the numbers of sets and pods per set of M1.
 	grids [][2]int
 	// sparse and bursts are the numbers of timers of M4.
@@ -31,7 +31,7 @@ type sizes struct {
 
 var (
 	fullSizes = sizes{
-		reps: 5, stock: true, grids: [][2]int{{100, 10}, {1000, 10}, {1000, 1}}, sparse: 60, bursts: []int{1000, 10000},
+		reps: 5, slow: true, grids: [][2]int{{100, 10}, {1000, 10}, {1000, 1}}, sparse: 60, bursts: []int{1000, 10000},
 		owned: []int{1000, 10000, 50000}, foreign: 50000, sets: 1000, timers: 10000, rest: 10 * time.Minute,
 	}
 	shortSizes = sizes{
@@ -43,7 +43,7 @@ var (
 const (
 	// many objects are where repetitions take long, and no more than repsOfMany are made.
 	many, repsOfMany = 10000, 3
-	// few objects are the most that the arms are given that are slow, and known to be: the stock ones and N.
+	// few objects are the most that the slow arms are given: the stock ones and N.
 	few = 1000
 )
 

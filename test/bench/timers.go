@@ -29,11 +29,8 @@ const succeeded = `{"status":{"phase":"Succeeded","containerStatuses":[{"name":"
 func (b *bench) lateness(ctx context.Context) error {
 	for rep := range b.sizes.reps {
 		arms := []*arm{operatorArm, cronJobTuned}
-		if rep == 0 {
-			arms = append(arms, naiveArm)
-			if b.sizes.stock {
-				arms = append(arms, cronJobStock)
-			}
+		if b.sizes.slow && rep == 0 {
+			arms = append(arms, naiveArm, cronJobStock)
 		}
 		for _, a := range b.pick(arms...) {
 			if err := b.fireAll(ctx, a, rep); err != nil {
