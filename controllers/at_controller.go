@@ -128,8 +128,8 @@ func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*at.Obser
 	return o, m, nil
 }
 
-// holder is the pod that was met under the name of the next attempt, as long as it is there. It may be nobody's that the
-// cache shows (see TrimPod).
+// holder is the pod that was met under the name of the next attempt, as long as it is there. The API server is asked: the
+// cache does not show a foreign pod (see TrimPod).
 func (r *AtReconciler) holder(ctx context.Context, m *memory) (*corev1.Pod, error) {
 	if m.holder == nil {
 		return nil, nil
