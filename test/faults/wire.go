@@ -8,8 +8,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -114,6 +116,7 @@ func (w *Wire) roundTrip(next http.RoundTripper, req *http.Request) (*http.Respo
 	if Writes(call) {
 		// A crash does not recall what is on its way, and the log must know what came of it.
 		req = req.WithContext(context.WithoutCancel(req.Context()))
+		acceptJSON(req)
 	}
 	send := func() (*http.Response, error) {
 		if req.Body != nil { // A fault may have changed it.
@@ -147,6 +150,15 @@ func (w *Wire) roundTrip(next http.RoundTripper, req *http.Request) (*http.Respo
 	return resp, err
 }
 
+// acceptJSON takes protobuf off the list of what the answer may be: the log reads it. The client for metadata asks for it
+// whatever its configuration says.
+func acceptJSON(req *http.Request) {
+	kinds := slices.DeleteFunc(strings.Split(req.Header.Get("Accept"), ","), func(kind string) bool {
+		return strings.Contains(kind, "protobuf")
+	})
+	req.Header.Set("Accept", strings.Join(kinds, ","))
+}
+
 // readUID takes the UID out of an answer, which can be read again afterwards.
 func (w *Write) readUID(resp *http.Response) error {
 	data, err := io.ReadAll(resp.Body)
@@ -159,14 +171,18 @@ func (w *Write) readUID(resp *http.Response) error {
 		Metadata metav1.ObjectMeta     `json:"metadata"`
 		Details  *metav1.StatusDetails `json:"details"`
 	}
-	if json.Unmarshal(data, &answer) == nil {
-		w.UID, w.Version = answer.Metadata.UID, answer.Metadata.ResourceVersion
-		if w.UID == "" && answer.Details != nil {
-			w.UID = answer.Details.UID
+	if err := json.Unmarshal(data, &answer); err != nil {
+		if resp.StatusCode < http.StatusMultipleChoices {
+			return fmt.Errorf("an answer that the log cannot read: %w", err)
 		}
-		if w.Name == "" || strings.HasSuffix(w.Name, "-") {
-			w.Name = answer.Metadata.Name
-		}
+		return nil
+	}
+	w.UID, w.Version = answer.Metadata.UID, answer.Metadata.ResourceVersion
+	if w.UID == "" && answer.Details != nil {
+		w.UID = answer.Details.UID
+	}
+	if w.Name == "" || strings.HasSuffix(w.Name, "-") {
+		w.Name = answer.Metadata.Name
 	}
 	return nil
 }
