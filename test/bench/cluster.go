@@ -54,7 +54,8 @@ func startCluster(ctx context.Context, assets, crds, directory string, audited b
 		kubeconfig: filepath.Join(directory, "kubeconfig"),
 		own:        newLedger(),
 	}
-	c.environment.ControlPlane.GetAPIServer().Configure().Append("delete-collection-workers", "16")
+	// Nobody compacts etcd but the harness, between the runs.
+	c.environment.ControlPlane.GetAPIServer().Configure().Append("delete-collection-workers", "16").Append("etcd-compaction-interval", "0")
 	var err error
 	if audited {
 		if c.audit, err = newAuditLog(c.environment, directory); err != nil {
