@@ -4,27 +4,41 @@
 package faults
 
 import (
+	"context"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Panics returns how many reconciles have panicked in this process.
-func Panics() int {
-	families, err := metrics.Registry.Gather()
-	if err != nil {
-		return -1
-	}
-	total := 0
-	for _, family := range families {
-		if family.GetName() == "controller_runtime_reconcile_panics_total" {
-			for _, metric := range family.GetMetric() {
-				total += int(metric.GetCounter().GetValue())
-			}
-		}
-	}
-	return total
+// Panic is what a reconcile panicked with, and where.
+type Panic struct {
+	Value any
+	Stack string
+}
+
+var panics struct {
+	mu  sync.Mutex
+	all []Panic
+}
+
+// RecordPanics has every reconcile that panics in this process from now on recorded.
+func RecordPanics() {
+	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, value any) {
+		panics.mu.Lock()
+		defer panics.mu.Unlock()
+		panics.all = append(panics.all, Panic{value, string(debug.Stack())})
+	})
+}
+
+// Panics returns what was recorded.
+func Panics() []Panic {
+	panics.mu.Lock()
+	defer panics.mu.Unlock()
+	return slices.Clone(panics.all)
 }
 
 // Stacks returns the stacks of the goroutines that run something.
