@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/operator-framework/operator-lib/proxy"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -24,7 +23,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -177,13 +175,11 @@ func managerOptions(o options, scheme *runtime.Scheme) ctrl.Options {
 	for _, namespace := range o.watch {
 		namespaces[namespace] = cache.Config{}
 	}
+	cached := cache.Options{DefaultNamespaces: namespaces, DefaultTransform: cache.TransformStripManagedFields()}
+	controllers.CacheOwnPods(&cached)
 	return ctrl.Options{
-		Scheme: scheme,
-		Cache: cache.Options{
-			DefaultNamespaces: namespaces,
-			DefaultTransform:  cache.TransformStripManagedFields(),
-			ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: controllers.TrimPod}},
-		},
+		Scheme:                        scheme,
+		Cache:                         cached,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "podset-operator",
 		LeaderElectionNamespace:       o.leaseNamespace,

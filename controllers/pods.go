@@ -56,24 +56,15 @@ func podsOf(ctx context.Context, reader client.Reader, namespace string, uid typ
 	return pods, nil
 }
 
-// TrimPod is the transform of the pod cache: of a pod that a PodSet or an At controls it keeps what the controllers read,
-// which is about a tenth. No other pod is ever read from the cache, so of those it keeps what the cache itself needs, and
-// in a smaller type: a Pod takes 1.2 KiB even if it is empty, and a cluster may have 50000.
-func TrimPod(obj any) (any, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return obj, nil
+// trimPod is the transform of the pod cache: see trim.
+func trimPod(obj any) (any, error) {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		return trim(pod), nil
 	}
-	_, ofPodSet := controllerOf(pod, podSetKind)
-	_, ofAt := controllerOf(pod, atKind)
-	if !ofPodSet && !ofAt {
-		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			Name: pod.Name, Namespace: pod.Namespace, ResourceVersion: pod.ResourceVersion,
-		}}, nil
-	}
-	return trim(pod), nil
+	return obj, nil
 }
 
+// trim keeps of a pod what the controllers read, which is about a tenth.
 func trim(pod *corev1.Pod) *corev1.Pod {
 	trimmed := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -153,14 +144,14 @@ func enqueueController(kind schema.GroupVersionKind) handler.EventHandler {
 // read: the cache holds trimmed pods, so all but the resource version counts.
 func podChanged(kind schema.GroupVersionKind) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		_, was := controllerOf(e.ObjectOld, kind)
-		if _, is := controllerOf(e.ObjectNew, kind); !was && !is {
-			return false
-		}
 		before, ok := e.ObjectOld.(*corev1.Pod)
 		after, both := e.ObjectNew.(*corev1.Pod)
 		if !ok || !both {
-			return true // Its controller has changed.
+			return true
+		}
+		_, was := controllerOf(before, kind)
+		if _, is := controllerOf(after, kind); !was && !is {
+			return false
 		}
 		compared := *after
 		compared.ResourceVersion = before.ResourceVersion

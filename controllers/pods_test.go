@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/redhat/podset-operator/internal/at"
@@ -35,10 +34,10 @@ func fullPod() *corev1.Pod {
 	return pod
 }
 
-func TestTrimPodKeepsWhatIsRead(t *testing.T) {
+func TestTrimKeepsWhatIsRead(t *testing.T) {
 	full := fullPod()
 	untouched := full.DeepCopy()
-	got, err := TrimPod(full)
+	got, err := trimPod(full)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +58,12 @@ func TestTrimPodKeepsWhatIsRead(t *testing.T) {
 	if diff := cmp.Diff(untouched, full); diff != "" {
 		t.Errorf("the pod itself was changed: %s", diff)
 	}
-	if other, err := TrimPod("a tombstone"); other != "a tombstone" || err != nil {
+	if other, err := trimPod("a tombstone"); other != "a tombstone" || err != nil {
 		t.Errorf("what is no pod became %v, %v", other, err)
 	}
 }
 
-func TestTrimPodKeepsHowACommandEnded(t *testing.T) {
+func TestTrimKeepsHowACommandEnded(t *testing.T) {
 	made := testutil.MakeAt("a").Obj()
 	pod := testutil.MakeAtPod(made, "a-pod").Phase(corev1.PodFailed).
 		Exited("busybox", 3, "Error", "no luck", testutil.AtDue).Obj()
@@ -106,33 +105,5 @@ func TestPodChanged(t *testing.T) {
 	foreign := testutil.MakePod("x").Obj()
 	if podChanged(podSetKind).Update(event.UpdateEvent{ObjectOld: foreign, ObjectNew: testutil.MakePod("x").Running().Obj()}) {
 		t.Error("an update of a foreign pod was let through")
-	}
-	cached, err := TrimPod(foreign)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for title, e := range map[string]event.UpdateEvent{
-		"a pod that was foreign": {ObjectOld: cached.(client.Object), ObjectNew: trim(fullPod())},
-		"a pod that is foreign":  {ObjectOld: trim(fullPod()), ObjectNew: cached.(client.Object)},
-	} {
-		if !podChanged(podSetKind).Update(e) {
-			t.Errorf("an update of %s was dropped", title)
-		}
-	}
-}
-
-func TestTrimPodKeepsNothingOfForeignPods(t *testing.T) {
-	ofReplicaSet := fullPod()
-	ofReplicaSet.OwnerReferences[0].APIVersion, ofReplicaSet.OwnerReferences[0].Kind = "apps/v1", "ReplicaSet"
-	for title, pod := range map[string]*corev1.Pod{
-		"nobody's":       testutil.MakePod("x").Running().Obj(),
-		"a ReplicaSet's": ofReplicaSet,
-	} {
-		pod.ResourceVersion = "7"
-		want := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, ResourceVersion: "7"}}
-		got, err := TrimPod(pod)
-		if diff := cmp.Diff(any(want), got); diff != "" || err != nil {
-			t.Errorf("%s pod: %v, %s", title, err, diff)
-		}
 	}
 }

@@ -135,15 +135,14 @@ func newManager(ctx context.Context, config *rest.Config) (ctrl.Manager, error) 
 }
 
 func managerOptions() ctrl.Options {
-	return ctrl.Options{
+	o := ctrl.Options{
 		Scheme:     scheme,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: TrimPod}},
-		},
+		Cache:      cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	}
+	CacheOwnPods(&o.Cache)
+	return o
 }
 
 // managerRole is config/rbac/role.yaml.

@@ -9,15 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -30,8 +27,8 @@ import (
 type Controllers struct {
 	// Name is for messages.
 	Name string
-	// TransformPod is applied to every pod in the cache; nil: none.
-	TransformPod toolscache.TransformFunc
+	// Cache changes what the cache holds; nil: nothing.
+	Cache func(*cache.Options)
 	// Full says that the operator fills the whole status; else podNames and phase are all that is asked of it.
 	Full bool
 	// Setup adds the reconcilers.
@@ -40,7 +37,7 @@ type Controllers struct {
 
 // Ours is this operator, put together as main does.
 var Ours = Controllers{
-	Name: "podset-operator", TransformPod: controllers.TrimPod, Full: true,
+	Name: "podset-operator", Cache: controllers.CacheOwnPods, Full: true,
 	Setup: func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
 		if err := controllers.IndexPods(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err
@@ -103,8 +100,8 @@ func start(c *Cluster, o Controllers, wire *Wire, namespace string, clock clock.
 			DefaultTransform:  cache.TransformStripManagedFields(),
 		},
 	}
-	if o.TransformPod != nil {
-		opts.Cache.ByObject = map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: o.TransformPod}}
+	if o.Cache != nil {
+		o.Cache(&opts.Cache)
 	}
 	for _, option := range options {
 		option(&opts)

@@ -1,0 +1,119 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// CacheOwnPods makes a cache hold the pods that a PodSet or an At controls, trimmed to what the controllers read, and no
+// others: a cluster may have 50000 of those. The API server cannot tell them apart, as it selects by labels and by few
+// fields, and a pod that loses its label would be out of sight while its PodSet still has it.
+func CacheOwnPods(o *cache.Options) {
+	if o.ByObject == nil {
+		o.ByObject = map[client.Object]cache.ByObject{}
+	}
+	o.ByObject[&corev1.Pod{}] = cache.ByObject{Transform: trimPod}
+	o.NewInformer = func(all toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		if _, ok := obj.(*corev1.Pod); ok {
+			own := newOwnPods(toolscache.ToListerWatcherWithContext(all))
+			all = &toolscache.ListWatch{ListWithContextFunc: own.list, WatchFuncWithContext: own.watch}
+		}
+		return toolscache.NewSharedIndexInformer(all, obj, resync, indexers)
+	}
+}
+
+// ownPods leaves foreign pods out of what the API server lists and watches. A pod that was shown to the informer is shown
+// until it is gone: that its controller has changed is news to the former one.
+type ownPods struct {
+	all toolscache.ListerWatcherWithContext
+
+	mu    sync.Mutex
+	shown sets.Set[types.UID]
+}
+
+func newOwnPods(all toolscache.ListerWatcherWithContext) *ownPods {
+	return &ownPods{all: all, shown: sets.New[types.UID]()}
+}
+
+func (o *ownPods) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.Continue == "" {
+		o.begin()
+	}
+	list, err := o.all.ListWithContext(ctx, options)
+	if pods, ok := list.(*corev1.PodList); ok && err == nil {
+		o.filterList(pods)
+	}
+	return list, err
+}
+
+func (o *ownPods) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if ptr.Deref(options.SendInitialEvents, false) {
+		o.begin()
+	}
+	events, err := o.all.WatchWithContext(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return watch.Filter(events, o.filterEvent), nil
+}
+
+// begin is for a list that begins anew. The informer itself finds out which of the pods that it was shown are not in it.
+func (o *ownPods) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.shown.Clear()
+}
+
+// filterList drops the foreign pods of a list, or of a page of one.
+func (o *ownPods) filterList(pods *corev1.PodList) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	kept := pods.Items[:0]
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; isOwn(pod) {
+			o.shown.Insert(pod.UID)
+			kept = append(kept, *pod)
+		}
+	}
+	pods.Items = kept
+}
+
+// filterEvent drops the events of foreign pods. It is a watch.FilterFunc.
+func (o *ownPods) filterEvent(e watch.Event) (watch.Event, bool) {
+	pod, ok := e.Object.(*corev1.Pod)
+	if !ok || e.Type == watch.Bookmark {
+		return e, true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	own, shown := isOwn(pod), o.shown.Has(pod.UID)
+	switch {
+	case e.Type == watch.Deleted:
+		o.shown.Delete(pod.UID)
+	case own:
+		o.shown.Insert(pod.UID)
+	}
+	return e, own || shown
+}
+
+// isOwn tells whether a PodSet or an At controls a pod.
+func isOwn(pod *corev1.Pod) bool {
+	_, ofPodSet := controllerOf(pod, podSetKind)
+	_, ofAt := controllerOf(pod, atKind)
+	return ofPodSet || ofAt
+}

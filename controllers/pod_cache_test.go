@@ -1,0 +1,225 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+// podSource is an API server's pods. Each list says what its entry of lists holds; the watch after it is in watches.
+type podSource struct {
+	lists   [][]corev1.Pod
+	watches chan *watch.FakeWatcher
+}
+
+func (s *podSource) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: s.lists[0]}
+	if len(s.lists) > 1 {
+		s.lists = s.lists[1:]
+	}
+	return list, nil
+}
+
+var errNoWatchList = errors.New("an API server that cannot list by a watch")
+
+func (s *podSource) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if options.SendInitialEvents != nil {
+		return nil, errNoWatchList
+	}
+	events := watch.NewFakeWithChanSize(10, false)
+	s.watches <- events
+	return events, nil
+}
+
+func (s *podSource) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+func (s *podSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+// told is what an informer tells a handler, in words.
+type told chan string
+
+func (c told) OnAdd(obj any, _ bool)    { c <- "added " + describe(obj) }
+func (c told) OnUpdate(before, now any) { c <- "updated " + describe(before) + " to " + describe(now) }
+func (c told) OnDelete(obj any) {
+	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	c <- "deleted " + describe(obj)
+}
+
+func describe(obj any) string {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return fmt.Sprintf("%T", obj)
+	}
+	owner := "nobody"
+	if reference := metav1.GetControllerOfNoCopy(pod); reference != nil {
+		owner = reference.Kind
+	}
+	return pod.Name + " of " + owner
+}
+
+func (c told) next(t *testing.T) string {
+	t.Helper()
+	select {
+	case line := <-c:
+		return line
+	case <-time.After(10 * time.Second):
+		t.Fatal("the informer tells nothing more")
+		return ""
+	}
+}
+
+func (c told) expect(t *testing.T, want ...string) {
+	t.Helper()
+	for _, line := range want {
+		if got := c.next(t); got != line {
+			t.Fatalf("the informer told: %s; want: %s", got, line)
+		}
+	}
+}
+
+func TestTheCacheHoldsOwnPodsOnly(t *testing.T) {
+	set, made := testutil.MakePodSet("set").Obj(), testutil.MakeAt("at").Obj()
+	pod := func(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
+		pod := testutil.MakePod(name).OwnedBy(set).Obj()
+		for _, edit := range edits {
+			edit(pod)
+		}
+		return pod
+	}
+	nobodys := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
+	ofReplicaSet := func(pod *corev1.Pod) {
+		pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = "apps/v1", "ReplicaSet"
+	}
+	ofOtherPodSet := func(pod *corev1.Pod) { pod.OwnerReferences[0].APIVersion = "other.example.com/v1" }
+
+	source := &podSource{watches: make(chan *watch.FakeWatcher, 1), lists: [][]corev1.Pod{
+		{*pod("foreign", nobodys), *pod("own"), *pod("replica", ofReplicaSet), *pod("other", ofOtherPodSet), *testutil.MakeAtPod(made, "run").Obj()},
+		{*pod("foreign", nobodys), *pod("adopted", nobodys), *pod("own")},
+	}}
+	var options cache.Options
+	CacheOwnPods(&options)
+	informer := options.NewInformer(source, &corev1.Pod{}, 0, toolscache.Indexers{})
+	heard := make(told, 100)
+	if _, err := informer.AddEventHandler(heard); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		informer.RunWithContext(ctx)
+		close(done)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+
+	events := <-source.watches
+	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		t.Fatal("the informer did not fill its cache")
+	}
+	inList := map[string]bool{heard.next(t): true, heard.next(t): true}
+	if diff := cmp.Diff(map[string]bool{"added own of PodSet": true, "added run of At": true}, inList); diff != "" {
+		t.Fatalf("of the first list the informer told: %s", diff)
+	}
+
+	// The life of a foreign pod, and then one of our own, so that the silence before it is known to have been heard.
+	events.Add(pod("stranger", nobodys))
+	events.Modify(pod("stranger", nobodys))
+	events.Delete(pod("stranger", nobodys))
+	events.Add(pod("second"))
+	heard.expect(t, "added second of PodSet")
+
+	// A pod that is released was ours, and one that is adopted becomes so.
+	events.Modify(pod("second", nobodys))
+	events.Modify(pod("second", nobodys))
+	events.Modify(pod("adopted"))
+	events.Modify(pod("adopted", nobodys))
+	events.Delete(pod("second", nobodys))
+	events.Delete(pod("run", nobodys))
+	heard.expect(t, "updated second of PodSet to second of nobody", "updated second of nobody to second of nobody",
+		"added adopted of PodSet", "updated adopted of PodSet to adopted of nobody", "deleted second of nobody")
+	heard.expect(t, "deleted run of nobody")
+
+	// What the API server has seen beyond our own pods comes by bookmarks.
+	events.Action(watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}})
+	deadline := time.After(10 * time.Second)
+	for informer.GetStore().LastStoreSyncResourceVersion() != "9" {
+		select {
+		case <-deadline:
+			t.Fatalf("the store is at %s after a bookmark", informer.GetStore().LastStoreSyncResourceVersion())
+		case <-time.After(time.Millisecond):
+		}
+	}
+
+	// A list after a gap: the pod that is no longer ours is gone for the informer.
+	events.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
+	events = <-source.watches
+	again := map[string]bool{heard.next(t): true, heard.next(t): true}
+	want := map[string]bool{"deleted adopted of nobody": true, "updated own of PodSet to own of PodSet": true}
+	if diff := cmp.Diff(want, again); diff != "" {
+		t.Fatalf("of the second list the informer told: %s", diff)
+	}
+	events.Modify(pod("adopted", nobodys))
+	events.Modify(pod("own"))
+	heard.expect(t, "updated own of PodSet to own of PodSet")
+	if keys := informer.GetStore().ListKeys(); len(keys) != 1 {
+		t.Errorf("the cache holds %v", keys)
+	}
+}
+
+func TestGonePodsAreForgotten(t *testing.T) {
+	pod := testutil.MakePod("own").OwnedBy(testutil.MakePodSet("set").Obj()).Obj()
+	added := watch.Event{Type: watch.Added, Object: pod}
+	for title, forget := range map[string]func(*ownPods) error{
+		"a deletion": func(own *ownPods) error {
+			own.filterEvent(watch.Event{Type: watch.Deleted, Object: pod})
+			return nil
+		},
+		"a list": func(own *ownPods) error {
+			_, err := own.list(t.Context(), metav1.ListOptions{})
+			return err
+		},
+		"a list by a watch": func(own *ownPods) error {
+			if _, err := own.watch(t.Context(), metav1.ListOptions{SendInitialEvents: new(true)}); !errors.Is(err, errNoWatchList) {
+				return err
+			}
+			return nil
+		},
+	} {
+		own := newOwnPods(&podSource{lists: [][]corev1.Pod{nil}})
+		own.filterEvent(added)
+		if own.shown.Len() != 1 {
+			t.Fatalf("before %s: %v", title, own.shown)
+		}
+		if err := forget(own); err != nil || own.shown.Len() != 0 {
+			t.Errorf("after %s: %v, %v", title, own.shown, err)
+		}
+	}
+	own := newOwnPods(&podSource{lists: [][]corev1.Pod{nil}})
+	own.filterEvent(added)
+	if _, err := own.list(t.Context(), metav1.ListOptions{Continue: "the second page"}); err != nil || own.shown.Len() != 1 {
+		t.Errorf("after the second page of a list: %v, %v", own.shown, err)
+	}
+}
