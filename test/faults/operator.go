@@ -44,7 +44,7 @@ var Ours = Controllers{
 		}
 		podSets := &controllers.PodSetReconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
-			Clock: clock, Concurrency: 16, Defaults: podset.Defaults{Image: "busybox", FixedUser: true},
+			Clock: clock, Concurrency: 8, Defaults: podset.Defaults{Image: "busybox", FixedUser: true},
 		}
 		if err := podSets.SetupWithManager(mgr); err != nil {
 			return err
