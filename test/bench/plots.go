@@ -51,13 +51,17 @@ func writePlots(r *raw, directory string) ([]picture, error) {
 			continue
 		}
 		drawn.Title.Text = p.title
-		if err := drawn.Save(16*vg.Centimeter, 8*vg.Centimeter, filepath.Join(directory, p.file)); err != nil {
+		drawn.Legend.Padding = vg.Points(6)
+		if err := drawn.Save(20*vg.Centimeter, 8*vg.Centimeter, filepath.Join(directory, p.file)); err != nil {
 			return nil, err
 		}
 		pictures = append(pictures, p.picture)
 	}
 	return pictures, nil
 }
+
+// inLines breaks the names of cases that are too long for one line.
+var inLines = strings.NewReplacer(", ", ",\n", " run by ", "\nrun by ")
 
 // bars shows the medians of a metric: a group of bars for each case that ends in suffix, a bar for each arm.
 func bars(all []*summary, metric, suffix, unit string) (*plot.Plot, error) {
@@ -96,12 +100,16 @@ func bars(all []*summary, metric, suffix, unit string) (*plot.Plot, error) {
 			return nil, err
 		}
 		chart.Color, chart.LineStyle.Width = colours[arm], 0
-		chart.Offset = width * vg.Length(n-len(values)/2)
+		chart.Offset = width * (vg.Length(n) - vg.Length(len(values)-1)/2)
 		n++
 		p.Add(chart)
 		p.Legend.Add(arm, chart)
 	}
-	p.NominalX(cases...)
+	labels := make([]string, len(cases))
+	for i, what := range cases {
+		labels[i] = inLines.Replace(what)
+	}
+	p.NominalX(labels...)
 	p.X.Min, p.X.Max = -0.5, float64(len(cases))-0.2 // Room for the legend.
 	return p, nil
 }
