@@ -96,7 +96,7 @@ stop() {
 
 start_cluster() {
   local kwok stage stages=$PWD/hack/demo/stage-at.yaml
-  kwok=$(cd hack/tools/kwok && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)
+  kwok=$(cd hack/tools/cluster && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)
   # A stage of our own replaces kwok's, so those it starts with are named too.
   for stage in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease pod/fast/pod-ready pod/fast/pod-delete; do
     stages+=,$kwok/kustomize/stage/$stage.yaml

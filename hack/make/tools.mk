@@ -13,14 +13,15 @@ $(eval $(call tool,golangci-lint,golangci-lint,.))
 $(eval $(call tool,govulncheck,govulncheck,golang.org/x/vuln/cmd/govulncheck))
 $(eval $(call tool,kustomize,kustomize,sigs.k8s.io/kustomize/kustomize/v5))
 
-# A cluster. A Kubernetes program learns its own version from the linker alone, and behaves as v0.0.0 without it.
-kube_version := v1.36.3
-kube_flags := $(addprefix -X k8s.io/component-base/version.,gitVersion=$(kube_version) gitMajor=1 gitMinor=36)
-$(eval $(call tool,etcd,etcd,go.etcd.io/etcd/server/v3))
+# A cluster: etcd, Kubernetes and kwok share one module, so that what they have in common is compiled once. A Kubernetes
+# program learns its own version from the linker alone, and behaves as v0.0.0 without it.
+kube_version := v1.37.1
+kube_flags := $(addprefix -X k8s.io/component-base/version.,gitVersion=$(kube_version) gitMajor=1 gitMinor=37)
+$(eval $(call tool,etcd,cluster,go.etcd.io/etcd/server/v3))
 $(foreach program,kube-apiserver kube-controller-manager kube-scheduler kubectl,\
-  $(eval $(call tool,$(program),kube,k8s.io/kubernetes/cmd/$(program),$(kube_flags))))
+  $(eval $(call tool,$(program),cluster,k8s.io/kubernetes/cmd/$(program),$(kube_flags))))
 $(foreach program,kwok kwokctl,\
-  $(eval $(call tool,$(program),kwok,sigs.k8s.io/kwok/cmd/$(program))))
+  $(eval $(call tool,$(program),cluster,sigs.k8s.io/kwok/cmd/$(program))))
 
 # OLM's tools. Without the first two tags their image libraries want C headers.
 olm := github.com/operator-framework

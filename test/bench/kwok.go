@@ -103,7 +103,7 @@ func (k *kwok) stop() error {
 // kwokStages are the files that say how kwok plays nodes and pods, from the module that it was compiled from.
 func kwokStages(ctx context.Context, root string) ([]string, error) {
 	module := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok")
-	module.Dir = filepath.Join(root, "hack/tools/kwok")
+	module.Dir = filepath.Join(root, "hack/tools/cluster")
 	directory, err := module.Output()
 	if err != nil {
 		return nil, fmt.Errorf("looking for kwok's stages: %w", err)
