@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 const (
@@ -55,8 +55,7 @@ func shorten(name string, uid types.UID, suffix string) string {
 // does not control it by UID, or when it has no name of an attempt. The annotation is for people; the name cannot be
 // changed.
 func attemptOf(at *cnatv1alpha1.At, pod *corev1.Pod) (int, bool) {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.UID != at.UID {
+	if pods.OwnerUID(pod) != at.UID {
 		return 0, false
 	}
 	for attempt := range maxBackoffLimit + 1 {

@@ -4,7 +4,6 @@
 package at
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -16,13 +15,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/podsecurity"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 const (
-	// labelManagedBy is a label that Kubernetes recommends; operatorName is its value.
-	labelManagedBy = "app.kubernetes.io/managed-by"
-	operatorName   = "podset-operator"
 	// annotationDefaultContainer tells kubectl logs which container is meant, where webhooks add others.
 	annotationDefaultContainer = "kubectl.kubernetes.io/default-container"
 	// defaultContainer runs the command of an At without a template.
@@ -43,20 +39,11 @@ func newPod(o Observation, r run, attempt int) *corev1.Pod {
 	if template == nil {
 		template = defaultTemplate(o.Defaults)
 	}
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:            PodName(o.At, attempt),
-			Namespace:       o.At.Namespace,
-			Labels:          map[string]string{},
-			Annotations:     map[string]string{annotationDefaultContainer: containerName(o.At)},
-			Finalizers:      slices.Clone(template.Finalizers),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o.At, atKind())},
-		},
-		Spec: *template.Spec.DeepCopy(),
+	pod := pods.FromTemplate(template, PodName(o.At, attempt), o.At, atKind())
+	pod.Labels[cnatv1alpha1.LabelAt] = labelValue(o.At)
+	if _, ok := pod.Annotations[annotationDefaultContainer]; !ok {
+		pod.Annotations[annotationDefaultContainer] = containerName(o.At)
 	}
-	maps.Copy(pod.Labels, template.Labels)
-	maps.Copy(pod.Labels, map[string]string{labelManagedBy: operatorName, cnatv1alpha1.LabelAt: labelValue(o.At)})
-	maps.Copy(pod.Annotations, template.Annotations)
 	pod.Annotations[cnatv1alpha1.AnnotationAttempt] = strconv.Itoa(attempt)
 
 	spec := &pod.Spec
@@ -85,7 +72,7 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 		Image:     d.Image,
 		Resources: corev1.ResourceRequirements{Requests: defaultRequests.DeepCopy(), Limits: defaultLimits.DeepCopy()},
 	}}}
-	podsecurity.Restrict(&spec, d.FixedUser)
+	pods.Restrict(&spec, d.FixedUser)
 	return &corev1.PodTemplateSpec{Spec: spec}
 }
 

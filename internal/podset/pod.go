@@ -7,25 +7,23 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	"github.com/redhat/podset-operator/internal/podsecurity"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // selectorLabels are on every pod of the set, whatever its template says. The selector of the scale subresource is made
 // of them.
 func selectorLabels(set *appv1alpha1.PodSet) labels.Set {
 	return labels.Set{
-		"app.kubernetes.io/managed-by": "podset-operator",
-		appv1alpha1.LabelPodSet:        set.Name,
+		pods.LabelManagedBy:     pods.ManagedBy,
+		appv1alpha1.LabelPodSet: set.Name,
 	}
 }
 
@@ -35,20 +33,9 @@ func newPod(o Observation, p place, hash string) *corev1.Pod {
 	if template == nil {
 		template = defaultTemplate(o.Defaults)
 	}
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:            podName(o.Set, p),
-			Namespace:       o.Set.Namespace,
-			Labels:          map[string]string{"app": o.Set.Name, "version": "v0.1"},
-			Annotations:     map[string]string{},
-			Finalizers:      template.Finalizers,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o.Set, appv1alpha1.GroupVersion.WithKind("PodSet"))},
-		},
-		Spec: *template.Spec.DeepCopy(),
-	}
-	maps.Copy(pod.Labels, template.Labels)
-	maps.Copy(pod.Labels, selectorLabels(o.Set))
-	maps.Copy(pod.Annotations, template.Annotations)
+	pod := pods.FromTemplate(template, podName(o.Set, p), o.Set, appv1alpha1.GroupVersion.WithKind("PodSet"))
+	defaults := labels.Set{"app": o.Set.Name, "version": "v0.1"}
+	pod.Labels = labels.Merge(labels.Merge(defaults, pod.Labels), selectorLabels(o.Set))
 	pod.Annotations[appv1alpha1.AnnotationSlot] = strconv.Itoa(p.slot)
 	pod.Annotations[appv1alpha1.AnnotationAttempt] = strconv.Itoa(p.attempt)
 	pod.Annotations[appv1alpha1.AnnotationTemplateHash] = hash
@@ -77,7 +64,7 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 		// sleep as the first process of its container ignores SIGTERM, so waiting for it is in vain.
 		TerminationGracePeriodSeconds: ptr.To[int64](1),
 	}
-	podsecurity.Restrict(&spec, d.FixedUser)
+	pods.Restrict(&spec, d.FixedUser)
 	return &corev1.PodTemplateSpec{Spec: spec}
 }
 

@@ -1,0 +1,34 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package backoff computes delays that double while the same thing goes on failing.
+package backoff
+
+import "time"
+
+// Range bounds the delays of a Backoff.
+type Range struct {
+	// First is the delay of the first use.
+	First time.Duration
+	// Max is the longest delay.
+	Max time.Duration
+}
+
+// Backoff is a delay that doubles each time it is used. It is a value: Next returns the following one and changes
+// nothing, so a caller can compute a delay without starting it. The zero value was never used.
+type Backoff struct {
+	// Delay is the current delay; zero: never used.
+	Delay time.Duration
+	// Until is when the current delay ends.
+	Until time.Time
+}
+
+// Next returns the back-off after one more use at now. The delay starts over at the first one when the back-off was not
+// used for more than twice its delay after that had ended: the problem is then a new one.
+func (b Backoff) Next(now time.Time, r Range) Backoff {
+	delay := min(2*b.Delay, r.Max)
+	if b.Delay == 0 || now.Sub(b.Until) > 2*b.Delay {
+		delay = r.First
+	}
+	return Backoff{Delay: delay, Until: now.Add(delay)}
+}

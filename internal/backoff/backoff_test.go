@@ -1,0 +1,49 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backoff
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	now    = time.Date(2030, 1, 30, 10, 0, 0, 0, time.UTC)
+	limits = Range{First: time.Second, Max: time.Minute}
+)
+
+func TestBackoffDoublesUpToTheMaximum(t *testing.T) {
+	var b Backoff
+	var got []time.Duration
+	for at := now; len(got) < 8; at = b.Until {
+		b = b.Next(at, limits)
+		got = append(got, b.Until.Sub(at)/time.Second)
+	}
+	if diff := cmp.Diff([]time.Duration{1, 2, 4, 8, 16, 32, 60, 60}, got); diff != "" {
+		t.Errorf("delays in seconds (-want +got): %s", diff)
+	}
+}
+
+func TestBackoffStartsOverWhenItWasNotUsedForLong(t *testing.T) {
+	used := Backoff{Delay: 8 * time.Second, Until: now}
+	for title, tc := range map[string]struct {
+		at   time.Time
+		want time.Duration
+	}{
+		"before the delay is over":               {now.Add(-time.Second), 16 * time.Second},
+		"right after the delay":                  {now, 16 * time.Second},
+		"twice the delay after its end":          {now.Add(16 * time.Second), 16 * time.Second},
+		"longer than twice the delay afterwards": {now.Add(16*time.Second + 1), time.Second},
+	} {
+		next := used.Next(tc.at, limits)
+		if diff := cmp.Diff(Backoff{Delay: tc.want, Until: tc.at.Add(tc.want)}, next); diff != "" {
+			t.Errorf("%s (-want +got): %s", title, diff)
+		}
+	}
+	if diff := cmp.Diff(Backoff{Delay: 8 * time.Second, Until: now}, used); diff != "" {
+		t.Errorf("Next changed its receiver: %s", diff)
+	}
+}

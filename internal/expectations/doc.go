@@ -1,0 +1,21 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package expectations holds what a process knows from its own writes and its cache may not show yet.
+//
+// A controller decides from a cache, and the cache lags behind the API server. Without this package a controller that
+// has just created a pod would not see it and create another one, and would count a pod that it has just deleted as
+// running. The ReplicaSet controller waits until its cache shows its own writes. This package adds the writes to what
+// the cache shows instead, so a controller never waits.
+//
+//   - Pods are the pods that this process created or deleted.
+//   - Object is the object as the last write of its status returned it.
+//   - Rejection is the last answer of the API server that rejected a create. No cache ever shows it.
+//
+// All three are values. A method that changes something returns the new value and leaves its receiver and everything
+// that the receiver refers to as it is, so a copy by assignment is independent of the original. The exhaustive tests of
+// the packages podset and at depend on that.
+//
+// Nothing in this package calls the API server. Pods.Unconfirmed names the pods to look up, and the caller passes the
+// answers to Pods.Observe.
+package expectations

@@ -1,0 +1,67 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expectations
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+func TestTheNewerOfTheCachedAndTheWrittenObjectCounts(t *testing.T) {
+	set := func(version string) *appv1alpha1.PodSet {
+		set := testutil.MakePodSet("a").Obj()
+		set.ResourceVersion = version
+		return set
+	}
+	for title, tc := range map[string]struct {
+		written, cached, want string
+		remains               bool
+	}{
+		"nothing was written":              {"", "5", "5", false},
+		"the cache is older":               {"9", "5", "9", true},
+		"the cache shows what was written": {"9", "9", "9", false},
+		"the cache is newer":               {"9", "10", "10", false},
+		"the versions cannot be compared":  {"9", "x", "x", false},
+	} {
+		var o Object[*appv1alpha1.PodSet]
+		if tc.written != "" {
+			o = o.Written(set(tc.written))
+		}
+		got, next := o.Observe(set(tc.cached))
+		if got.ResourceVersion != tc.want {
+			t.Errorf("%s: got version %s, want %s", title, got.ResourceVersion, tc.want)
+		}
+		if again, _ := next.Observe(set("1")); (again.ResourceVersion == tc.written) != (tc.remains) {
+			t.Errorf("%s: the expectation remains is not %t", title, tc.remains)
+		}
+		if next.LastVersion() != tc.written {
+			t.Errorf("%s: the last written version is %q, want %q", title, next.LastVersion(), tc.written)
+		}
+	}
+}
+
+func TestARejectionHoldsForOneGeneration(t *testing.T) {
+	if got := (LastRejection{}).Of(0); got != nil {
+		t.Errorf("there was none, and %v is remembered", got)
+	}
+	first := LastRejection{}.Rejected("quota", false, 1, now)
+	if diff := cmp.Diff(&Rejection{Message: "quota", Until: now.Add(time.Second)}, first.Of(1)); diff != "" {
+		t.Errorf("first rejection (-want +got): %s", diff)
+	}
+	if got := first.Of(2); got != nil {
+		t.Errorf("the spec was edited, and %v is remembered", got)
+	}
+	second := first.Rejected("invalid", true, 2, now.Add(time.Second))
+	if diff := cmp.Diff(&Rejection{Message: "invalid", Invalid: true, Until: now.Add(3 * time.Second)}, second.Of(2)); diff != "" {
+		t.Errorf("second rejection, twice the delay (-want +got): %s", diff)
+	}
+	if diff := cmp.Diff(&Rejection{Message: "quota", Until: now.Add(time.Second)}, first.Of(1)); diff != "" {
+		t.Errorf("the first value has changed (-want +got): %s", diff)
+	}
+}

@@ -1,0 +1,162 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expectations
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+// ConfirmAfter is how long a created pod may stay out of the cache before it must be looked up with the API server. Such
+// a pod was probably deleted before the cache could show it.
+const ConfirmAfter = 5 * time.Second
+
+// Pods are the pods of one owner that this process created or deleted and that the cache may not show so yet. The zero
+// value expects nothing.
+type Pods struct {
+	// created are the expected creations: pods that were created and that the cache has not shown.
+	created []creation
+	// deleted are pods whose deletion the API server accepted and that the cache shows without a deletion timestamp.
+	deleted sets.Set[types.UID]
+	// deletedBeforeObserved are pods that were created and deleted before the cache showed them. A cache that lags can
+	// still show them as running, and they count as deleted then.
+	deletedBeforeObserved sets.Set[types.UID]
+}
+
+// creation is an expected creation.
+type creation struct {
+	pod *corev1.Pod
+	// confirmed is when the API server last said that the pod exists.
+	confirmed time.Time
+}
+
+// Unconfirmed returns the names of the expected creations that the cache does not show although the API server confirmed
+// them ConfirmAfter ago. The caller gets each from the API server and passes the answers to Observe.
+func (p Pods) Unconfirmed(cached []*corev1.Pod, now time.Time) []string {
+	var names []string
+	for _, c := range p.created {
+		if now.Sub(c.confirmed) >= ConfirmAfter && !contains(cached, c.pod.UID) {
+			names = append(names, c.pod.Name)
+		}
+	}
+	return names
+}
+
+// View is what a cache shows of the pods of an owner, corrected by the expectations.
+type View struct {
+	// Pods are the cached pods, followed by the expected creations that the cache does not show. The slice must not be
+	// changed: it may be the one that was passed to Observe.
+	Pods []*corev1.Pod
+	// Deleted are the pods that count as terminating although they have no deletion timestamp in Pods. The set must not be
+	// changed.
+	Deleted sets.Set[types.UID]
+	// Next are the expectations that remain. The caller stores them when it records what it has done; until then the
+	// original is still good.
+	Next Pods
+}
+
+// Observe corrects what the cache shows. lookedUp are the answers of the API server for the names of Unconfirmed, nil for
+// a pod that does not exist.
+func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time) View {
+	v := View{Pods: slices.Clip(cached), Next: Pods{deletedBeforeObserved: p.deletedBeforeObserved}}
+	for _, c := range p.created {
+		if contains(cached, c.pod.UID) {
+			continue
+		}
+		if live, asked := lookedUp[c.pod.Name]; asked {
+			if live == nil || live.UID != c.pod.UID || pods.OwnerUID(live) != pods.OwnerUID(c.pod) {
+				v.Next.deletedBeforeObserved = with(v.Next.deletedBeforeObserved, c.pod.UID)
+				continue
+			}
+			c = creation{pod: live, confirmed: now}
+		}
+		v.Next.created = append(v.Next.created, c)
+		v.Pods = append(v.Pods, c.pod)
+	}
+	v.Next.observeDeleted(p.deleted, v.Pods)
+	v.Deleted = v.Next.deleted
+	return v
+}
+
+// observeDeleted keeps of the deleted pods those that are still shown without a deletion timestamp.
+func (p *Pods) observeDeleted(deleted sets.Set[types.UID], shown []*corev1.Pod) {
+	for _, pod := range shown {
+		early := p.deletedBeforeObserved.Has(pod.UID)
+		if early {
+			p.deletedBeforeObserved = without(p.deletedBeforeObserved, pod.UID)
+		}
+		if pod.DeletionTimestamp == nil && (early || deleted.Has(pod.UID)) {
+			p.deleted = with(p.deleted, pod.UID)
+		}
+	}
+}
+
+// Created returns the expectations after pods were created, or were found to exist already, at now.
+func (p Pods) Created(now time.Time, created ...*corev1.Pod) Pods {
+	all := slices.Clone(p.created)
+	for _, pod := range created {
+		all = slices.DeleteFunc(all, func(c creation) bool { return c.pod.UID == pod.UID })
+		all = append(all, creation{pod: pod, confirmed: now})
+	}
+	p.created = all
+	return p
+}
+
+// Deleted returns the expectations after the API server accepted the deletion of pods, or had none of them any more.
+func (p Pods) Deleted(deleted ...*corev1.Pod) Pods {
+	for _, pod := range deleted {
+		p.deleted = with(p.deleted, pod.UID)
+	}
+	return p
+}
+
+// CheckAt returns when Unconfirmed will name a pod unless the cache shows it before; zero: nothing is expected.
+func (p Pods) CheckAt() time.Time {
+	var first time.Time
+	for _, c := range p.created {
+		first = pods.Earliest(first, c.confirmed.Add(ConfirmAfter))
+	}
+	return first
+}
+
+// String names everything that the expectations hold, in a fixed order.
+func (p Pods) String() string {
+	text := "created"
+	for _, c := range p.created {
+		text += fmt.Sprintf(" %s@%d", c.pod.UID, c.confirmed.Unix())
+	}
+	return fmt.Sprintf("%s deleted %v early %v", text, sets.List(p.deleted), sets.List(p.deletedBeforeObserved))
+}
+
+func contains(pods []*corev1.Pod, uid types.UID) bool {
+	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == uid })
+}
+
+// with returns a set with one more element and leaves the original as it is.
+func with(set sets.Set[types.UID], uid types.UID) sets.Set[types.UID] {
+	if set.Has(uid) {
+		return set
+	}
+	larger := sets.New(uid)
+	for other := range set {
+		larger.Insert(other)
+	}
+	return larger
+}
+
+// without returns a set with one element less and leaves the original as it is; nil when nothing remains.
+func without(set sets.Set[types.UID], uid types.UID) sets.Set[types.UID] {
+	smaller := set.Clone().Delete(uid)
+	if smaller.Len() == 0 {
+		return nil
+	}
+	return smaller
+}

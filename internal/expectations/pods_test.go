@@ -1,0 +1,220 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expectations
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+var now = testutil.Created.Add(time.Hour)
+
+func pod(name string) *testutil.PodBuilder {
+	return testutil.MakePod(name).OwnedBy(testutil.MakePodSet("a").Obj())
+}
+
+func podNames(pods []*corev1.Pod) []string {
+	var names []string
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	return names
+}
+
+func list(pods ...*corev1.Pod) []*corev1.Pod { return pods }
+
+func TestACreatedPodIsThereUntilTheCacheShowsIt(t *testing.T) {
+	p := Pods{}.Created(now, pod("x").Obj(), pod("y").Obj())
+	for _, step := range []struct {
+		title   string
+		cached  []*corev1.Pod
+		want    []string
+		checkAt time.Time
+	}{
+		{"the cache shows none", nil, []string{"x", "y"}, now.Add(ConfirmAfter)},
+		{"the cache shows one", list(pod("x").Obj()), []string{"x", "y"}, now.Add(ConfirmAfter)},
+		{"the cache shows that this one is gone", nil, []string{"y"}, now.Add(ConfirmAfter)},
+		{"the cache shows the other one", list(pod("y").Obj()), []string{"y"}, time.Time{}},
+		{"the cache shows that it is gone", nil, nil, time.Time{}},
+	} {
+		v := p.Observe(step.cached, nil, now)
+		if diff := cmp.Diff(step.want, podNames(v.Pods)); diff != "" {
+			t.Errorf("%s: pods (-want +got): %s", step.title, diff)
+		}
+		p = v.Next
+		if got := p.CheckAt(); !got.Equal(step.checkAt) {
+			t.Errorf("%s: must be checked at %v, want %v", step.title, got, step.checkAt)
+		}
+	}
+}
+
+func TestACreatedPodThatStaysUnobservedIsLookedUp(t *testing.T) {
+	p := Pods{}.Created(now, pod("x").Obj())
+	other := testutil.MakePodSet("b").Obj()
+	later := now.Add(ConfirmAfter)
+	for title, tc := range map[string]struct {
+		cached []*corev1.Pod
+		at     time.Time
+		want   []string
+	}{
+		"it was created a moment ago":       {nil, later.Add(-1), nil},
+		"it was created long ago":           {nil, later, []string{"x"}},
+		"the cache shows it":                {list(pod("x").Obj()), later, nil},
+		"the cache shows a pod of its name": {list(pod("x").UID("other").Obj()), later, []string{"x"}},
+	} {
+		if diff := cmp.Diff(tc.want, p.Unconfirmed(tc.cached, tc.at)); diff != "" {
+			t.Errorf("%s (-want +got): %s", title, diff)
+		}
+	}
+	for title, tc := range map[string]struct {
+		live *corev1.Pod
+		want []string
+	}{
+		"it exists":                      {pod("x").Running().Obj(), []string{"x"}},
+		"it is gone":                     {nil, nil},
+		"another pod has its name":       {pod("x").UID("other").Obj(), nil},
+		"another object controls it now": {pod("x").OwnedBy(other).Obj(), nil},
+		"no object controls it any more": {testutil.MakePod("x").Obj(), nil},
+	} {
+		v := p.Observe(nil, map[string]*corev1.Pod{"x": tc.live}, later)
+		if diff := cmp.Diff(tc.want, podNames(v.Pods)); diff != "" {
+			t.Errorf("%s (-want +got): %s", title, diff)
+		}
+		if tc.want == nil {
+			continue
+		}
+		if v.Pods[0] != tc.live {
+			t.Errorf("%s: the pod is not the one that the API server returned", title)
+		}
+		if got := v.Next.CheckAt(); !got.Equal(later.Add(ConfirmAfter)) {
+			t.Errorf("%s: it is looked up again at %s", title, got)
+		}
+	}
+}
+
+func TestAPodThatWasCreatedTwiceIsThereOnce(t *testing.T) {
+	p := Pods{}.Created(now, pod("x").Obj()).Created(now.Add(time.Second), pod("x").Running().Obj())
+	v := p.Observe(nil, nil, now)
+	if len(v.Pods) != 1 || v.Pods[0].Spec.NodeName == "" || !p.CheckAt().Equal(now.Add(time.Second+ConfirmAfter)) {
+		t.Errorf("%d pods, to be checked at %s", len(v.Pods), p.CheckAt())
+	}
+}
+
+func TestADeletedPodCountsAsDeletedWhileTheCacheShowsItAsRunning(t *testing.T) {
+	running, terminating := pod("x").Running().Obj(), pod("x").Running().Terminating().Obj()
+	type step struct {
+		title    string
+		cached   []*corev1.Pod
+		lookedUp map[string]*corev1.Pod
+		deleted  bool
+	}
+	for title, tc := range map[string]struct {
+		start Pods
+		steps []step
+	}{
+		"a pod that the cache has shown": {
+			start: Pods{}.Deleted(running),
+			steps: []step{
+				{"still running", list(running), nil, true},
+				{"terminating", list(terminating), nil, false},
+				{"gone", nil, nil, false},
+			},
+		},
+		"a pod whose termination the cache does not show": {
+			start: Pods{}.Deleted(running),
+			steps: []step{{"still running", list(running), nil, true}, {"gone", nil, nil, false}},
+		},
+		"a pod that the cache has not shown": {
+			start: Pods{}.Created(now, running).Deleted(running),
+			steps: []step{
+				{"not there yet", nil, nil, true},
+				{"running", list(running), nil, true},
+				{"terminating", list(terminating), nil, false},
+			},
+		},
+		"a pod that is gone before the cache shows it": {
+			start: Pods{}.Created(now, running).Deleted(running),
+			steps: []step{
+				{"not there yet", nil, nil, true},
+				{"the API server has none", nil, map[string]*corev1.Pod{"x": nil}, false},
+				{"running", list(running), nil, true},
+				{"still running", list(running), nil, true},
+				{"gone", nil, nil, false},
+				{"there is nothing to remember any more", list(running), nil, false},
+			},
+		},
+		"a pod that somebody else deleted before the cache shows it": {
+			start: Pods{}.Created(now, running),
+			steps: []step{
+				{"not there yet", nil, nil, false},
+				{"the API server has none", nil, map[string]*corev1.Pod{"x": nil}, false},
+				{"running", list(running), nil, true},
+				{"terminating", list(terminating), nil, false},
+			},
+		},
+		"a pod that is gone and that the cache shows as terminating first": {
+			start: Pods{}.Created(now, running),
+			steps: []step{
+				{"the API server has none", nil, map[string]*corev1.Pod{"x": nil}, false},
+				{"terminating", list(terminating), nil, false},
+				{"there is nothing to remember any more", list(running), nil, false},
+			},
+		},
+	} {
+		p := tc.start
+		for _, step := range tc.steps {
+			v := p.Observe(step.cached, step.lookedUp, now)
+			if got := v.Deleted.Has(running.UID); got != step.deleted {
+				t.Errorf("%s: %s: it counts as deleted: %t", title, step.title, got)
+			}
+			p = v.Next
+		}
+	}
+}
+
+func TestPodsAreAValue(t *testing.T) {
+	before := Pods{}.Created(now, pod("x").Obj(), pod("y").Obj(), pod("gone").Obj()).Deleted(pod("y").Obj())
+	before = before.Observe(nil, map[string]*corev1.Pod{"gone": nil}, now).Next
+	text := before.String()
+	view := before.Observe(nil, nil, now)
+
+	cached := make([]*corev1.Pod, 1, 10)
+	cached[0] = pod("gone").Obj()
+	before.Created(now, pod("x").Running().Obj(), pod("z").Obj())
+	before.Deleted(pod("x").Obj(), pod("y").Obj())
+	before.Observe(cached, map[string]*corev1.Pod{"x": nil}, now.Add(time.Hour))
+
+	if got := before.String(); got != text {
+		t.Errorf("was %q and is now %q", text, got)
+	}
+	if !view.Deleted.Equal(sets.New[types.UID]("y-uid")) || len(view.Pods) != 2 {
+		t.Errorf("what was observed has changed: %d pods, deleted %v", len(view.Pods), view.Deleted)
+	}
+	if cached[:2][1] != nil {
+		t.Error("the array of the caller was written to")
+	}
+	if want := "created x-uid@1896001200 y-uid@1896001200 deleted [y-uid] early [gone-uid]"; text != want {
+		t.Errorf("String: got %q, want %q", text, want)
+	}
+}
+
+func TestAtRestNothingIsAllocated(t *testing.T) {
+	cached := list(pod("x").Obj(), pod("y").Obj())
+	allocated := testing.AllocsPerRun(10, func() {
+		v := Pods{}.Observe(cached, nil, now)
+		if len(v.Next.Unconfirmed(cached, now))+len(v.Deleted)+len(v.Pods) != 2 {
+			t.Error("the expectations are not empty")
+		}
+	})
+	if allocated > 0 {
+		t.Errorf("%g allocations", allocated)
+	}
+}

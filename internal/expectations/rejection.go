@@ -1,0 +1,51 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expectations
+
+import (
+	"time"
+
+	"github.com/redhat/podset-operator/internal/backoff"
+)
+
+// rejectionDelays are the delays before a create is tried again that the API server rejected.
+var rejectionDelays = backoff.Range{First: time.Second, Max: time.Minute}
+
+// Rejection is an answer of the API server that rejected a create, and that trying again at once would not change: a
+// quota is exceeded, an admission policy forbids the pod, the pod is invalid.
+type Rejection struct {
+	// Message is what the API server said.
+	Message string
+	// Invalid says that the pod itself is invalid: its template must be edited.
+	Invalid bool
+	// Until is when the create may be tried again.
+	Until time.Time
+}
+
+// LastRejection is the last rejection of a create for one owner. The zero value has none.
+type LastRejection struct {
+	rejection  *Rejection // never changed once set
+	generation int64
+	backoff    backoff.Backoff
+}
+
+// Rejected returns the value after a create for a generation of the owner's spec was rejected at now. The delay before
+// the next create doubles with each rejection.
+func (l LastRejection) Rejected(message string, invalid bool, generation int64, now time.Time) LastRejection {
+	next := l.backoff.Next(now, rejectionDelays)
+	return LastRejection{
+		rejection:  &Rejection{Message: message, Invalid: invalid, Until: next.Until},
+		generation: generation,
+		backoff:    next,
+	}
+}
+
+// Of returns the rejection that holds for a generation of the owner's spec, nil for none. It must not be changed. An
+// edited spec has a new generation and is tried at once.
+func (l LastRejection) Of(generation int64) *Rejection {
+	if l.generation != generation {
+		return nil
+	}
+	return l.rejection
+}

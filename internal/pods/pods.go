@@ -1,0 +1,83 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pods answers the questions that PodSets and Ats both ask about their pods, and builds what the pods and the
+// statuses of both have in common.
+package pods
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Reasons that the kubelet gives for a waiting container. Kubernetes has no constants for them.
+const (
+	reasonContainerCreating = "ContainerCreating"
+	reasonPodInitializing   = "PodInitializing"
+	reasonErrImagePull      = "ErrImagePull"
+	reasonImagePullBackOff  = "ImagePullBackOff"
+)
+
+// OwnerUID returns the UID of the object that controls pod, "" when none does.
+func OwnerUID(pod metav1.Object) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return owner.UID
+	}
+	return ""
+}
+
+// IsFinished tells whether all containers of pod have terminated for good.
+func IsFinished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// IsReady tells whether pod has the condition Ready.
+func IsReady(pod *corev1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == corev1.PodReady {
+			return pod.Status.Conditions[i].Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// WaitingReason returns why pod cannot start or keep running; "" while it may be just starting. It leaves out messages,
+// which count nodes or attempts and change all the time.
+func WaitingReason(pod *corev1.Pod) string {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason
+		}
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			waiting := statuses[i].State.Waiting
+			if waiting == nil {
+				continue
+			}
+			switch waiting.Reason {
+			case "", reasonContainerCreating, reasonPodInitializing:
+			case reasonErrImagePull:
+				// The kubelet alternates between these two reasons. One name for both keeps the status unchanged.
+				return reasonImagePullBackOff
+			default:
+				return waiting.Reason
+			}
+		}
+	}
+	return ""
+}
+
+// Earliest returns the earliest of some times, of which zero ones do not count; zero: there is no other.
+func Earliest(times ...time.Time) time.Time {
+	var first time.Time
+	for _, t := range times {
+		if first.IsZero() || !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}

@@ -1,0 +1,160 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pods_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/pods"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+func TestQuestionsAboutPods(t *testing.T) {
+	mk := func() *testutil.PodBuilder { return testutil.MakePod("x") }
+	set := testutil.MakePodSet("a").Obj()
+	initWaits := mk().Waiting("CrashLoopBackOff").Obj()
+	initWaits.Status.InitContainerStatuses, initWaits.Status.ContainerStatuses = initWaits.Status.ContainerStatuses, nil
+	notController := mk().OwnedBy(set).Obj()
+	notController.OwnerReferences[0].Controller = ptr.To(false)
+	type answers struct {
+		Owner           string
+		Finished, Ready bool
+		Waiting         string
+	}
+	for title, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want answers
+	}{
+		"a new pod":                            {mk().Obj(), answers{}},
+		"a pod that an object controls":        {mk().OwnedBy(set).Obj(), answers{Owner: "a-uid"}},
+		"a pod that an object only owns":       {notController, answers{}},
+		"a pod that succeeded":                 {mk().Finished(corev1.PodSucceeded, "").Obj(), answers{Finished: true}},
+		"a pod that failed":                    {mk().Finished(corev1.PodFailed, "Evicted").Obj(), answers{Finished: true}},
+		"a pod of an unknown phase":            {mk().Phase(corev1.PodUnknown).Obj(), answers{}},
+		"a ready pod":                          {mk().Running().Obj(), answers{Ready: true}},
+		"a pod that runs and is not ready":     {mk().Running().Unready().Obj(), answers{}},
+		"a pod that no node can run":           {mk().Condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable").Obj(), answers{Waiting: "Unschedulable"}},
+		"a pod whose containers are created":   {mk().Waiting("ContainerCreating").Obj(), answers{}},
+		"a pod whose init containers run":      {mk().Waiting("PodInitializing").Obj(), answers{}},
+		"a container that waits for no reason": {mk().Waiting("").Obj(), answers{}},
+		"a pod whose image was not pulled":     {mk().Waiting("ErrImagePull").Obj(), answers{Waiting: "ImagePullBackOff"}},
+		"the second of two containers waits":   {mk().Restarts(1).Waiting("CrashLoopBackOff").Obj(), answers{Waiting: "CrashLoopBackOff"}},
+		"an init container waits":              {initWaits, answers{Waiting: "CrashLoopBackOff"}},
+	} {
+		got := answers{string(pods.OwnerUID(tc.pod)), pods.IsFinished(tc.pod), pods.IsReady(tc.pod), pods.WaitingReason(tc.pod)}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got): %s", title, diff)
+		}
+	}
+}
+
+func TestEarliest(t *testing.T) {
+	one, two, never := testutil.Created, testutil.Created.Add(time.Second), time.Time{}
+	for _, tc := range []struct {
+		times []time.Time
+		want  time.Time
+	}{
+		{nil, never}, {[]time.Time{never, never}, never}, {[]time.Time{one, two}, one},
+		{[]time.Time{two, one}, one}, {[]time.Time{never, two}, two}, {[]time.Time{one, never}, one},
+	} {
+		if got := pods.Earliest(tc.times...); !got.Equal(tc.want) {
+			t.Errorf("the earliest of %v is %v", tc.times, got)
+		}
+	}
+}
+
+func TestFromTemplate(t *testing.T) {
+	set := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
+		template.Labels = map[string]string{"app": "shop", pods.LabelManagedBy: "somebody else"}
+		template.Annotations = map[string]string{"note": "kept"}
+		template.Finalizers = []string{"example.com/drain"}
+		template.Name = "not used"
+	}).Obj()
+	unchanged := set.DeepCopy()
+	kind := appv1alpha1.GroupVersion.WithKind("PodSet")
+	got := pods.FromTemplate(set.Spec.Template, "a-pod", set, kind)
+	want := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "a-pod", Namespace: "default", Finalizers: []string{"example.com/drain"},
+			Labels:      map[string]string{"app": "shop", pods.LabelManagedBy: pods.ManagedBy},
+			Annotations: map[string]string{"note": "kept"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "app.example.com/v1alpha1", Kind: "PodSet", Name: "a", UID: "a-uid",
+				Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+			}},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "v1"}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got): %s", diff)
+	}
+	got.Spec.Containers[0].Image, got.Labels["app"], got.Annotations["note"], got.Finalizers[0] = "v2", "x", "x", "x"
+	if diff := cmp.Diff(unchanged, set); diff != "" {
+		t.Errorf("the pod shares memory with the template: %s", diff)
+	}
+	if bare := pods.FromTemplate(&corev1.PodTemplateSpec{}, "a-pod", set, kind); bare.Labels == nil || bare.Annotations == nil {
+		t.Error("a pod of a template without labels and annotations has nil maps")
+	}
+}
+
+// A test of the package controllers shows that an API server which enforces "restricted" accepts such a pod.
+func TestRestrict(t *testing.T) {
+	for title, tc := range map[string]struct {
+		fixedUser bool
+		user      *int64
+	}{
+		"on plain Kubernetes the pod runs as nobody":      {true, ptr.To[int64](65534)},
+		"on OpenShift the namespace determines the users": {false, nil},
+	} {
+		got := corev1.PodSpec{Containers: []corev1.Container{{Name: "a"}, {Name: "b"}}}
+		pods.Restrict(&got, tc.fixedUser)
+
+		restricted := &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		}
+		want := corev1.PodSpec{
+			AutomountServiceAccountToken: ptr.To(false),
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr.To(true), RunAsUser: tc.user,
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{Name: "a", SecurityContext: restricted}, {Name: "b", SecurityContext: restricted}},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got): %s", title, diff)
+		}
+	}
+}
+
+func TestStampConditions(t *testing.T) {
+	before := metav1.NewTime(testutil.Created)
+	now := testutil.Created.Add(time.Hour + time.Millisecond)
+	stamped := metav1.NewTime(testutil.Created.Add(time.Hour))
+	stored := []metav1.Condition{
+		{Type: "Same", Status: metav1.ConditionTrue, LastTransitionTime: before, ObservedGeneration: 1, Message: "old"},
+		{Type: "Changed", Status: metav1.ConditionTrue, LastTransitionTime: before, ObservedGeneration: 1},
+	}
+	got := []metav1.Condition{
+		{Type: "Same", Status: metav1.ConditionTrue, Message: "new"},
+		{Type: "Changed", Status: metav1.ConditionFalse},
+		{Type: "New", Status: metav1.ConditionTrue, Message: strings.Repeat("é", 2000)},
+	}
+	pods.StampConditions(got, stored, 2, now)
+	want := []metav1.Condition{
+		{Type: "Same", Status: metav1.ConditionTrue, LastTransitionTime: before, ObservedGeneration: 2, Message: "new"},
+		{Type: "Changed", Status: metav1.ConditionFalse, LastTransitionTime: stamped, ObservedGeneration: 2},
+		{Type: "New", Status: metav1.ConditionTrue, LastTransitionTime: stamped, ObservedGeneration: 2, Message: strings.Repeat("é", 510) + "..."},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got): %s", diff)
+	}
+}
