@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -86,15 +87,15 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 			return wake(err, o.Now, o.Now.Add(staleRetry))
 		}
 	}
-	if plan.Confirm != "" {
-		if err := r.confirm(ctx, o, plan.Confirm); err != nil {
+	for plan.Lookup != "" {
+		if err := r.lookup(ctx, o, plan.Lookup); err != nil {
 			return ctrl.Result{}, err
 		}
 		plan = at.MakePlan(*o)
 	}
 	outcome, created, err := r.act(ctx, *o, plan, m)
 	if err != nil {
-		return ctrl.Result{}, err
+		return wake(err, o.Now)
 	}
 	if created {
 		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(0)}, nil
@@ -146,8 +147,8 @@ func (r *AtReconciler) holder(ctx context.Context, m *memory) (*corev1.Pod, erro
 	return pod, nil
 }
 
-// confirm asks the API server for a pod that the record names and the cache does not show.
-func (r *AtReconciler) confirm(ctx context.Context, o *at.Observation, name string) error {
+// lookup asks the API server for a pod that the cache does not show.
+func (r *AtReconciler) lookup(ctx context.Context, o *at.Observation, name string) error {
 	pod := &corev1.Pod{}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: o.At.Namespace, Name: name}, pod)
 	if client.IgnoreNotFound(err) != nil {
@@ -155,8 +156,12 @@ func (r *AtReconciler) confirm(ctx context.Context, o *at.Observation, name stri
 	}
 	if err == nil && metav1.IsControlledBy(pod, o.At) {
 		o.Pods = append(o.Pods, trim(pod))
+		return nil
 	}
-	o.Confirmed = true
+	if o.Absent == nil {
+		o.Absent = sets.New[string]()
+	}
+	o.Absent.Insert(name)
 	return nil
 }
 
@@ -166,8 +171,10 @@ func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan, 
 		return outcome, false, err
 	}
 	if plan.DeleteAt {
-		err := r.Client.Delete(ctx, o.At, client.Preconditions{UID: &o.At.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		// An At that was edited in the meantime may have another TTL: the resource version makes the API server reject this.
+		same := client.Preconditions{UID: &o.At.UID, ResourceVersion: &o.At.ResourceVersion}
+		err := r.Client.Delete(ctx, o.At, same, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if err != nil && !apierrors.IsNotFound(err) {
 			return outcome, false, fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
 		}
 	}
@@ -221,12 +228,7 @@ func (r *AtReconciler) report(ctx context.Context, o at.Observation, plan at.Pla
 
 // observeDelay measures how late a pod was created.
 func (r *AtReconciler) observeDelay(o at.Observation) {
-	due, err := at.ParseSchedule(o.At.Spec.Schedule, o.At.CreationTimestamp.Time)
-	if err != nil || len(o.Pods) > 0 {
-		return
+	if since, ok := at.StartableSince(o); ok {
+		atStartDelay.Observe(max(r.Clock.Since(since), 0).Seconds())
 	}
-	if due.Before(o.At.CreationTimestamp.Time) {
-		due = o.At.CreationTimestamp.Time
-	}
-	atStartDelay.Observe(max(r.Clock.Since(due), 0).Seconds())
 }

@@ -53,14 +53,25 @@ func retryable(err error) error {
 	return err
 }
 
-// createPod creates a pod. When its name is taken it returns the pod that has the name.
+// createAttempts bounds how often a create is retried because the pod that has its name disappears before it is read.
+const createAttempts = 3
+
+// createPod creates a pod. When its name is in use it returns the pod that has the name.
 func createPod(ctx context.Context, c client.Client, live client.Reader, pod *corev1.Pod) (existing *corev1.Pod, err error) {
-	err = c.Create(ctx, pod)
-	if apierrors.IsAlreadyExists(err) {
+	for range createAttempts {
+		err = c.Create(ctx, pod)
+		if !apierrors.IsAlreadyExists(err) {
+			break
+		}
 		existing = &corev1.Pod{}
 		if err = live.Get(ctx, client.ObjectKeyFromObject(pod), existing); err == nil {
 			return existing, nil
 		}
+		if !apierrors.IsNotFound(err) {
+			break
+		}
+		// The pod disappeared after the create was rejected, so its name is free now.
+		err = errors.New("its name was in use by pods that disappeared before they could be read")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("creating Pod %s: %w", pod.Name, err)

@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -30,6 +34,36 @@ func TestIsDueWithin(t *testing.T) {
 	} {
 		if got := at.IsDueWithin(tc.at.Obj(), testutil.AtDue.Add(-tc.until), time.Minute); got != tc.want {
 			t.Errorf("%s: got %t", title, got)
+		}
+	}
+}
+
+func TestStartableSince(t *testing.T) {
+	created, now := testutil.AtCreated, due.Add(time.Hour)
+	condition := func(status metav1.ConditionStatus, reason string) cnatv1alpha1.AtStatus {
+		return cnatv1alpha1.AtStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{
+			{Type: cnatv1alpha1.ConditionScheduled, Status: status, Reason: reason},
+		}}
+	}
+	for title, tc := range map[string]struct {
+		at   *testutil.AtBuilder
+		pods []*corev1.Pod
+		want time.Time
+	}{
+		"an At that waited for its time":     {at: a().Generation(1).Status(condition(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting)), want: due},
+		"a new At":                           {at: a().Generation(1), want: due},
+		"an At whose time is years ago":      {at: a().Schedule("2020-01-30T10:02:00Z"), want: created},
+		"an At that was suspended":           {at: a().Generation(1).Status(condition(metav1.ConditionFalse, cnatv1alpha1.ReasonSuspended)), want: now},
+		"an At that was paused":              {at: a().Generation(1).Status(condition(metav1.ConditionFalse, cnatv1alpha1.ReasonPaused)), want: now},
+		"an At that was rescheduled":         {at: a().Generation(2).Status(condition(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting)), want: now},
+		"an At whose pod a quota rejected":   {at: a().Generation(1).Status(condition(metav1.ConditionFalse, cnatv1alpha1.ReasonFailedCreate)), want: due},
+		"a retry":                            {at: a(), pods: []*corev1.Pod{failed().Obj()}},
+		"a retry whose failed pod is gone":   {at: a().RetryRecorded(1, pod0, time.Minute)},
+		"an At whose schedule is not a time": {at: a().Schedule("tomorrow")},
+	} {
+		got, ok := at.StartableSince(at.Observation{At: tc.at.Obj(), Pods: tc.pods, Now: now})
+		if !got.Equal(tc.want) || ok == tc.want.IsZero() {
+			t.Errorf("%s: %s, %t; want %s", title, got, ok, tc.want)
 		}
 	}
 }

@@ -40,6 +40,9 @@ type end struct {
 	exitCode *int32
 	output   string
 	at       time.Time // zero: not known
+	// byDeadline says that the kubelet ended the pod by the pod's activeDeadlineSeconds: what was left of the At's, or the
+	// template's own.
+	byDeadline bool
 }
 
 func (e end) succeeded() bool { return e.reason == cnatv1alpha1.ReasonCompleted }
@@ -64,9 +67,10 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 	switch {
 	case phase == corev1.PodFailed && pod.Status.Reason != "":
 		e.reason = cnatv1alpha1.ReasonPodFailed
-		if pod.Status.Reason == reasonDeadlineExceeded || pod.Status.Reason == reasonEvicted {
-			e.reason = pod.Status.Reason // the API has the same word
+		if pod.Status.Reason == reasonEvicted {
+			e.reason = cnatv1alpha1.ReasonEvicted
 		}
+		e.byDeadline = pod.Status.Reason == reasonDeadlineExceeded
 		e.message = fmt.Sprintf("pod %s failed: %s", pod.Name, joinNonEmpty(": ", pod.Status.Reason, pod.Status.Message))
 	case command == nil && phase == corev1.PodSucceeded:
 		// "All containers have terminated with an exit code of 0", says the API of this phase.

@@ -58,10 +58,10 @@ func TestHowAPodEnds(t *testing.T) {
 			want: ending{"Failed", "StartError", ptr.To[int32](127), "not found",
 				"the command in pod a-pod could not be started (exit code 127): not found", 5 * time.Second},
 		},
-		"the kubelet's deadline, though the command exited with 0 when told to stop": {
+		"the deadline of the pod, though the command exited with 0 when told to stop": {
 			pod: ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "Pod was active on the node longer than the specified deadline").
 				Exited("busybox", 0, "Completed", "", exitedAt),
-			want: ending{"Failed", "DeadlineExceeded", ptr.To[int32](0), "",
+			want: ending{"Failed", "PodFailed", ptr.To[int32](0), "",
 				"pod a-pod failed: DeadlineExceeded: Pod was active on the node longer than the specified deadline", 5 * time.Second},
 		},
 		"evicted before it had a container": {

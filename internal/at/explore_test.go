@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -244,13 +245,14 @@ func (n *node) observe() (at.Observation, at.Plan) {
 		o.Pods = append(o.Pods, n.run)
 	}
 	plan := at.MakePlan(o)
-	if plan.Confirm != "" {
+	for plan.Lookup != "" {
+		o.Absent = sets.New(plan.Lookup)
 		for _, pod := range n.store.pods {
-			if pod.Name == plan.Confirm {
+			if pod.Name == plan.Lookup {
 				o.Pods = append(o.Pods, pod)
+				o.Absent.Delete(plan.Lookup)
 			}
 		}
-		o.Confirmed = true
 		plan = at.MakePlan(o)
 	}
 	return o, plan

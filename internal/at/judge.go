@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -33,6 +34,8 @@ type verdict struct {
 	phase     cnatv1alpha1.Phase
 	// scheduled is the condition Scheduled: status, reason, message.
 	scheduled metav1.Condition
+	// retry is when the next attempt is due, once the newest one has failed.
+	retry time.Time
 	// end is how the At ended, once phase is DONE.
 	end end
 }
@@ -45,15 +48,17 @@ func judge(o Observation) verdict {
 		v.unchanged = true // row 1
 	case isFinished(&o.At.Status):
 		v.finished(o)
-	case v.run.lost && !o.Confirmed:
-		v.unchanged = true
-		v.plan.Confirm = PodName(o.At, max(int(o.At.Status.Attempts)-1, 0))
+	case v.run.lost && v.lookup(o, max(int(o.At.Status.Attempts)-1, 0)):
 	case v.run.lost:
 		v.done(o, end{reason: cnatv1alpha1.ReasonPodLost, message: "the pod of the run is gone and its end was not seen: " +
 			"the command is not run again; create another At to do so"})
 	case v.run.newest != nil:
 		v.phase = cnatv1alpha1.PhaseRunning
 		v.running(o)
+	case !v.run.retry.IsZero():
+		v.phase = cnatv1alpha1.PhaseRunning
+		v.ended(o, end{reason: cnatv1alpha1.ReasonPodFailed, message: fmt.Sprintf(
+			"pod %s failed and was deleted before the next attempt", o.At.Status.PodName)}, v.run.retry)
 	default:
 		v.waiting(o)
 	}
@@ -106,6 +111,9 @@ func (v *verdict) due(o Observation, due time.Time) {
 		// is in time, since no pod is made in no time.
 		missed := due.Add(seconds(*deadline) + time.Second)
 		if !o.Now.Before(missed) {
+			if v.lookup(o, 0) {
+				return
+			}
 			v.done(o, end{reason: cnatv1alpha1.ReasonMissedDeadline, message: fmt.Sprintf(
 				"the At could start only more than %d seconds after %s: it was not run", *deadline, formatTime(due))})
 			return
@@ -120,12 +128,12 @@ func (v *verdict) running(o Observation) {
 	pod := v.run.newest
 	deadline := v.run.deadline(o.At)
 	if e, ended := endOf(o, pod); ended {
-		v.ended(o, e, deadline)
+		v.ended(o, e, retryTime(pod, v.run.attempt))
 		return
 	}
-	v.started("pod " + pod.Name + " was made")
+	v.started(o, "pod "+pod.Name+" was made")
 	if reason := waitingReason(pod); reason != "" {
-		v.started("pod " + pod.Name + " waits: " + reason)
+		v.started(o, "pod "+pod.Name+" waits: "+reason)
 	}
 	if deadline.IsZero() || o.paused() {
 		return
@@ -142,29 +150,38 @@ func (v *verdict) running(o Observation) {
 	v.done(o, end{reason: cnatv1alpha1.ReasonDeadlineExceeded, message: deadlineMessage(o.At)})
 }
 
-// ended is the rows of an At whose newest pod has ended.
-func (v *verdict) ended(o Observation, e end, deadline time.Time) {
+// ended is the rows of an At whose newest pod has ended. The next attempt is due at next, if there is one.
+func (v *verdict) ended(o Observation, e end, next time.Time) {
 	limit := min(int(ptr.Deref(o.At.Spec.BackoffLimit, 0)), maxBackoffLimit)
-	timeIsUp := !deadline.IsZero() && (!o.Now.Before(deadline) || e.reason == cnatv1alpha1.ReasonDeadlineExceeded)
+	deadline := v.run.deadline(o.At)
+	// Only the clock decides: the template may have a deadline of its own, by which the kubelet ends a pod earlier.
+	timeIsUp := !deadline.IsZero() && !o.Now.Before(deadline)
+	retriesLeft := v.run.attempt < limit
 	switch {
-	case e.succeeded() || v.run.attempt >= limit:
+	case e.succeeded():
 		v.done(o, e)
 		return
-	case timeIsUp:
+	case (retriesLeft && timeIsUp || !retriesLeft && !v.run.retry.IsZero()) && v.lookup(o, v.run.attempt+1):
+		return
+	case timeIsUp && (retriesLeft || e.byDeadline):
 		e.message = deadlineMessage(o.At) + "; last, " + e.message
 		e.reason = cnatv1alpha1.ReasonDeadlineExceeded
 		v.done(o, e)
 		return
-	case o.paused():
-		v.started(fmt.Sprintf("attempt %d of %d failed: %s; the annotation %s holds the next one",
+	case !retriesLeft:
+		v.done(o, e)
+		return
+	}
+	v.retry = next
+	if o.paused() {
+		v.started(o, fmt.Sprintf("attempt %d of %d failed: %s; the annotation %s holds the next one",
 			v.run.attempt+1, limit+1, e.reason, cnatv1alpha1.AnnotationPaused))
 		return
 	}
 	if !deadline.IsZero() {
 		v.wake(deadline)
 	}
-	next := retryTime(v.run.newest, v.run.attempt)
-	v.started(fmt.Sprintf("attempt %d of %d failed: %s; the next one is due at %s", v.run.attempt+1, limit+1, e.reason, formatTime(next)))
+	v.started(o, fmt.Sprintf("attempt %d of %d failed: %s; the next one is due at %s", v.run.attempt+1, limit+1, e.reason, formatTime(next)))
 	if o.Now.Before(next) {
 		v.wake(next)
 		return
@@ -201,6 +218,18 @@ func (v *verdict) create(o Observation, attempt int) {
 	}
 }
 
+// lookup asks the API server for the pod of an attempt, before anything is concluded from its absence in the cache. It
+// returns false once the API server has said that there is no such pod.
+func (v *verdict) lookup(o Observation, attempt int) bool {
+	name := PodName(o.At, attempt)
+	if o.Absent.Has(name) {
+		return false
+	}
+	v.unchanged = true
+	v.plan = Plan{Lookup: name}
+	return true
+}
+
 // unusable holds the At when no pod can be made of its command or its template.
 func (v *verdict) unusable(o Observation) bool {
 	if _, err := SplitCommand(o.At.Spec.Command); err != nil {
@@ -222,8 +251,22 @@ func (v *verdict) ready(due time.Time) {
 	v.scheduled = metav1.Condition{Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonWaiting, Message: "runs at " + formatTime(due)}
 }
 
-func (v *verdict) started(message string) {
+func (v *verdict) started(o Observation, message string) {
 	v.scheduled = metav1.Condition{Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonStarted, Message: message}
+	record := &o.At.Status
+	if stored := meta.FindStatusCondition(record.Conditions, cnatv1alpha1.ConditionScheduled); stored != nil && stored.Reason == cnatv1alpha1.ReasonEditedTooLate {
+		v.scheduled.Reason, v.scheduled.Message = stored.Reason, stored.Message
+		return
+	}
+	// Admission accepts edits until the run is recorded.
+	if v.run.newest == nil || v.run.recorded {
+		return
+	}
+	if ran := generationOf(v.run.newest); ran > 0 && ran < o.At.Generation {
+		v.scheduled.Reason = cnatv1alpha1.ReasonEditedTooLate
+		v.scheduled.Message = fmt.Sprintf("pod %s was created from generation %d of the At: later changes of schedule, command, or template have no effect",
+			v.run.newest.Name, ran)
+	}
 }
 
 func (v *verdict) done(o Observation, e end) {
@@ -231,7 +274,7 @@ func (v *verdict) done(o Observation, e end) {
 		e.at = o.Now
 	}
 	if v.run.newest != nil || v.run.recorded {
-		v.started("the command was started")
+		v.started(o, "the command was started")
 	} else {
 		v.hold(e.reason, e.message)
 	}

@@ -29,9 +29,9 @@ type Observation struct {
 	Pods []*corev1.Pod
 	// Deleted are the UIDs of pods whose deletion was asked for already; the cache may not show it yet.
 	Deleted sets.Set[types.UID]
-	// Confirmed says that the API server itself, not a cache, was asked for the pod Plan.Confirm and has no such pod of
-	// this At. Where it has, that pod belongs into Pods instead.
-	Confirmed bool
+	// Absent are the names for which the API server itself, not a cache, said that there is no such pod of this At. A pod
+	// that it has belongs in Pods instead. See Plan.Lookup.
+	Absent sets.Set[string]
 	// Now is the instant of the observation.
 	Now time.Time
 	// Taken is a pod that is not this At's and has the name that the next attempt needs; nil: none is known.
@@ -97,6 +97,9 @@ type run struct {
 	attempt int
 	// recorded says that the status names a pod, lost that this pod and all after it are gone.
 	recorded, lost bool
+	// retry is when the next attempt is due, as the status recorded it when the newest attempt was seen to fail; zero when
+	// it did not. The pod of that attempt may be gone: newest is nil then.
+	retry time.Time
 	// start is when the first pod was made; zero before.
 	start time.Time
 }
@@ -121,6 +124,12 @@ func (o Observation) runOf() run {
 		}
 	}
 	r.lost = r.recorded && (r.newest == nil || r.newest.UID != record.PodUID && r.attempt+1 < int(record.Attempts))
+	if newest := int(record.Attempts) - 1; record.RetryTime != nil && newest >= 0 && (r.lost || r.attempt == newest) {
+		r.retry = record.RetryTime.Time
+		if r.lost { // Its failure is known, so the run goes on without the pod.
+			r.newest, r.attempt, r.lost = nil, newest, false
+		}
+	}
 	if first > 0 && record.StartTime != nil {
 		oldest = record.StartTime // The first pod is gone, the status remembers it.
 	}

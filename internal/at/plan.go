@@ -11,9 +11,10 @@ import (
 
 // Plan is what to do next. Carrying it out takes no further decision.
 type Plan struct {
-	// Confirm is the name of a pod to ask the API server for, "" for none: the record names it and the cache does not
-	// show it. The answer belongs into the observation (Confirmed, Pods), from which the plan is made again.
-	Confirm string
+	// Lookup is the name of a pod to ask the API server for, "" for none: the cache does not show this pod, and the
+	// decision depends on whether it exists. The answer belongs in the observation (Pods or Absent), from which the plan is
+	// made again.
+	Lookup string
 	// Create is the pod to create, nil for none.
 	Create *corev1.Pod
 	// Delete are the pods to delete.
@@ -26,7 +27,7 @@ type Plan struct {
 
 // IsEmpty tells whether the plan asks for nothing now.
 func (p Plan) IsEmpty() bool {
-	return p.Confirm == "" && p.Create == nil && len(p.Delete) == 0 && !p.DeleteAt
+	return p.Lookup == "" && p.Create == nil && len(p.Delete) == 0 && !p.DeleteAt
 }
 
 // MakePlan decides what an At needs.

@@ -45,6 +45,7 @@ func newPod(o Observation, r run, attempt int) *corev1.Pod {
 		pod.Annotations[annotationDefaultContainer] = containerName(o.At)
 	}
 	pod.Annotations[cnatv1alpha1.AnnotationAttempt] = strconv.Itoa(attempt)
+	pod.Annotations[cnatv1alpha1.AnnotationGeneration] = strconv.FormatInt(o.At.Generation, 10)
 
 	spec := &pod.Spec
 	spec.RestartPolicy = corev1.RestartPolicyNever
@@ -74,6 +75,15 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 	}}}
 	pods.Restrict(&spec, d.FixedUser)
 	return &corev1.PodTemplateSpec{Spec: spec}
+}
+
+// generationOf returns the generation of the spec that a pod was created from, 0 when it is not known.
+func generationOf(pod *corev1.Pod) int64 {
+	generation, err := strconv.ParseInt(pod.Annotations[cnatv1alpha1.AnnotationGeneration], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return generation
 }
 
 // templateProblem says why a template can make no pod, "" when it can. Admission says the same; this is for an At
@@ -132,7 +142,7 @@ func podDeadline(o Observation, r run) *int64 {
 		own = o.At.Spec.Template.Spec.ActiveDeadlineSeconds
 	}
 	left := o.At.Spec.ActiveDeadlineSeconds
-	if left != nil && r.newest != nil {
+	if left != nil && (r.newest != nil || !r.retry.IsZero()) {
 		left = ptr.To(max(int64(r.deadline(o.At).Sub(o.Now).Round(time.Second)/time.Second), 1))
 	}
 	if left == nil || own != nil && *own < *left {

@@ -276,10 +276,11 @@ func (w *world) reconcile(faulty bool) {
 		}
 	}
 	plan := at.MakePlan(o)
-	if plan.Confirm != "" {
-		o.Confirmed = true
-		if pod := w.find(plan.Confirm); pod != nil && metav1.IsControlledBy(pod, w.at) {
+	for plan.Lookup != "" {
+		if pod := w.find(plan.Lookup); pod != nil && metav1.IsControlledBy(pod, w.at) {
 			o.Pods = append(o.Pods, pod)
+		} else {
+			o.Absent = o.Absent.Clone().Insert(plan.Lookup)
 		}
 		plan = at.MakePlan(o)
 	}
@@ -301,7 +302,7 @@ func (w *world) reconcile(faulty bool) {
 	}
 	w.at = w.at.DeepCopy()
 	w.at.Status = status
-	// From here on the status is the witness; a cache that still lacks the pod is seen through by Plan.Confirm.
+	// From here on the status is the witness; a cache that still lacks the pod is seen through by Plan.Lookup.
 	w.created = slices.DeleteFunc(w.created, func(pod *corev1.Pod) bool { return pod.UID == status.PodUID })
 	w.checkRest(o, outcome)
 }

@@ -85,10 +85,13 @@ func (v *verdict) status(o Observation) cnatv1alpha1.AtStatus {
 		s.ScheduledTime = apiTime(due)
 	}
 	switch {
-	case v.run.lost:
+	case v.run.newest == nil && v.run.recorded:
 		s.StartTime, s.PodName, s.PodUID, s.Attempts = stored.StartTime, stored.PodName, stored.PodUID, stored.Attempts
 	case v.run.newest != nil:
 		s.StartTime, s.PodName, s.PodUID, s.Attempts = apiTime(v.run.start), v.run.newest.Name, v.run.newest.UID, int32(v.run.attempt+1)
+	}
+	if !v.retry.IsZero() && v.phase != cnatv1alpha1.PhaseDone {
+		s.RetryTime = apiTime(v.retry)
 	}
 	if v.phase == cnatv1alpha1.PhaseDone {
 		s.Result, s.Reason, s.CompletionTime = resultOf(v.end.reason), v.end.reason, apiTime(v.end.at)
@@ -133,11 +136,28 @@ func (v *verdict) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.C
 	if v.scheduled.Status != "" {
 		v.scheduled.Type = cnatv1alpha1.ConditionScheduled
 		add(v.scheduled)
+		conditions[0].ObservedGeneration = v.startedGeneration(o)
 	}
 	if s.Phase == cnatv1alpha1.PhaseDone {
 		add(metav1.Condition{Type: endCondition(s), Status: metav1.ConditionTrue, Reason: s.Reason, Message: v.end.message})
 	}
 	return conditions
+}
+
+// startedGeneration is the generation of the spec that the condition Scheduled speaks of: the one that runs once the
+// command was started, and the present one before.
+func (v *verdict) startedGeneration(o Observation) int64 {
+	if v.scheduled.Status != metav1.ConditionTrue || v.scheduled.Reason == cnatv1alpha1.ReasonWaiting {
+		return o.At.Generation
+	}
+	if v.run.newest != nil && generationOf(v.run.newest) > 0 {
+		return generationOf(v.run.newest)
+	}
+	stored := meta.FindStatusCondition(o.At.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+	if stored != nil && stored.Status == metav1.ConditionTrue && stored.Reason != cnatv1alpha1.ReasonWaiting {
+		return stored.ObservedGeneration
+	}
+	return o.At.Generation
 }
 
 // events are the differences between the stored status and s.
@@ -148,8 +168,7 @@ func (v *verdict) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event 
 		events = append(events, event.Normal("Retry", "Run", fmt.Sprintf("attempt %d of %d runs in pod %s",
 			s.Attempts, ptr.Deref(o.At.Spec.BackoffLimit, 0)+1, s.PodName)))
 	}
-	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse &&
-		s.Phase != cnatv1alpha1.PhaseDone && c.Reason != cnatv1alpha1.ReasonSuspended && c.Reason != cnatv1alpha1.ReasonPaused {
+	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil && deservesWarning(c, s.Phase) {
 		old := meta.FindStatusCondition(stored.Conditions, cnatv1alpha1.ConditionScheduled)
 		if old == nil || old.Reason != c.Reason || old.Message != c.Message {
 			events = append(events, event.Warning(c.Reason, "Schedule", c.Message))
@@ -162,6 +181,17 @@ func (v *verdict) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event 
 		events = append(events, event.Warning(failureEvent(s.Reason), "Run", v.end.message))
 	}
 	return events
+}
+
+// deservesWarning tells whether the condition Scheduled says something that the user did not ask for.
+func deservesWarning(scheduled *metav1.Condition, phase cnatv1alpha1.Phase) bool {
+	switch scheduled.Reason {
+	case cnatv1alpha1.ReasonEditedTooLate:
+		return true
+	case cnatv1alpha1.ReasonSuspended, cnatv1alpha1.ReasonPaused:
+		return false
+	}
+	return scheduled.Status == metav1.ConditionFalse && phase != cnatv1alpha1.PhaseDone
 }
 
 // failureEvent is the reason of the event about a failure. What the operator saw has its own; a run that failed by

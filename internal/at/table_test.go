@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +24,8 @@ import (
 
 // decision is what one pass decides and says, in short.
 type decision struct {
-	Create, Delete, Confirm string
-	DeleteAt                bool
+	Create, Delete, Lookup string
+	DeleteAt               bool
 	// Phase, Reason and Scheduled are of the status after the pass; Scheduled is the reason of the condition.
 	Phase     cnatv1alpha1.Phase
 	Reason    string
@@ -37,7 +38,7 @@ type decision struct {
 // reported about a pod that was made is what the next pass reports.
 func decide(o at.Observation, outcome *at.Outcome) (decision, at.Report) {
 	plan := at.MakePlan(o)
-	d := decision{Confirm: plan.Confirm, DeleteAt: plan.DeleteAt}
+	d := decision{Lookup: plan.Lookup, DeleteAt: plan.DeleteAt}
 	var done at.Outcome
 	if plan.Create != nil {
 		d.Create = plan.Create.Name
@@ -167,30 +168,30 @@ func TestTheStateTable(t *testing.T) {
 			want: decision{Phase: done, Reason: "DeadlineExceeded"},
 		},
 		"5 before a run counts as lost the API server is asked": {
-			at: a().Recorded(1, pod0, pod0+"-uid"), now: time.Second, want: decision{Confirm: pod0, Phase: runs},
+			at: a().Recorded(1, pod0, pod0+"-uid"), now: time.Second, want: decision{Lookup: pod0, Phase: runs},
 		},
 		"5 a lost retry too": {
 			at: a().Recorded(2, pod1, pod1+"-uid").BackoffLimit(3), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
-			want: decision{Confirm: pod1, Phase: runs},
+			want: decision{Lookup: pod1, Phase: runs},
 		},
 		"5 a forged podUID without attempts": {
-			at: a().Recorded(0, "", "forged"), now: time.Second, want: decision{Confirm: pod0, Phase: runs},
+			at: a().Recorded(0, "", "forged"), now: time.Second, want: decision{Lookup: pod0, Phase: runs},
 		},
 		"6 a run whose pod is gone is not repeated": {
-			at: a().Recorded(1, pod0, pod0+"-uid").BackoffLimit(3), now: time.Second, seen: obs{Confirmed: true},
+			at: a().Recorded(1, pod0, pod0+"-uid").BackoffLimit(3), now: time.Second, seen: absent(pod0),
 			want: decision{Phase: done, Reason: "PodLost", Scheduled: started},
 		},
 		"6 a retry whose pod is gone is not repeated": {
 			at: a().Recorded(2, pod1, pod1+"-uid").BackoffLimit(3), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
-			seen: obs{Confirmed: true}, want: decision{Phase: done, Reason: "PodLost", Scheduled: started},
+			seen: absent(pod1), want: decision{Phase: done, Reason: "PodLost", Scheduled: started},
 		},
 		"6 forged attempts without a pod are a record": {
-			at: a().Recorded(1, "", ""), now: time.Second, seen: obs{Confirmed: true},
+			at: a().Recorded(1, "", ""), now: time.Second, seen: absent(pod0),
 			want: decision{Phase: done, Reason: "PodLost", Scheduled: started},
 		},
 		"6 a pod that lost its owner reference is gone": {
 			at: a().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{running().Unowned().Obj()}, now: time.Second,
-			seen: obs{Confirmed: true}, want: decision{Phase: done, Reason: "PodLost", Scheduled: started},
+			seen: absent(pod0), want: decision{Phase: done, Reason: "PodLost", Scheduled: started},
 		},
 		"7 a run without a deadline takes its time": {
 			at: a(), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decision{Phase: runs, Scheduled: started},
@@ -327,12 +328,44 @@ func TestTheStateTable(t *testing.T) {
 			want: decision{Phase: runs, Scheduled: "InvalidTemplate"},
 		},
 		"12 no retry after the deadline": {
-			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 12 * time.Second,
+			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 12 * time.Second, seen: absent(pod1),
 			want: decision{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
 		},
-		"12 no retry after the kubelet enforced the deadline, whatever its clock says": {
+		"12 before the deadline ends the At the API server is asked for the retry whose create may have got no response": {
+			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 12 * time.Second,
+			want: decision{Lookup: pod1},
+		},
+		"11 a pod that ended by the template's own deadline, before that of the At, is retried": {
 			at: a().BackoffLimit(1).ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Obj()},
-			now: 59 * time.Second, want: decision{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+			now: 30 * time.Second, want: decision{Create: pod1, Phase: runs, Scheduled: started, Wake: in(time.Minute)},
+		},
+		"13 the end of the last pod by the template's own deadline is not that of the At": {
+			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Obj()},
+			now: 30 * time.Second, want: decision{Phase: done, Reason: "PodFailed", Scheduled: started},
+		},
+		"12 the kubelet enforced the deadline": {
+			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Obj()},
+			now: 61 * time.Second, want: decision{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+		},
+		"10 a failed pod that is deleted during the back-off is retried, since its failure was recorded": {
+			at: a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), now: 14 * time.Second,
+			want: decision{Phase: runs, Scheduled: started, Wake: in(15 * time.Second)},
+		},
+		"11 a failed pod that was deleted during the back-off": {
+			at: a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), now: 15 * time.Second,
+			want: decision{Create: pod1, Phase: runs, Scheduled: started},
+		},
+		"11 the second of two failed pods was deleted during the back-off": {
+			at: a().BackoffLimit(2).RetryRecorded(2, pod1, 80*time.Second), pods: []*corev1.Pod{failed().Obj()}, now: 80 * time.Second,
+			want: decision{Create: "a-pod-2", Phase: runs, Scheduled: started},
+		},
+		"12 the deadline ends an At whose failed pod was deleted during the back-off": {
+			at: a().BackoffLimit(1).ActiveDeadline(12).RetryRecorded(1, pod0, 15*time.Second), now: 12 * time.Second, seen: absent(pod1),
+			want: decision{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+		},
+		"13 retries were taken away while the failed pod was deleted": {
+			at: a().RetryRecorded(1, pod0, 15*time.Second), now: 12 * time.Second, seen: absent(pod1),
+			want: decision{Phase: done, Reason: "PodFailed", Scheduled: started},
 		},
 		"13 without backoffLimit a failure is the end": {
 			at: a(), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
@@ -400,12 +433,18 @@ func TestTheStateTable(t *testing.T) {
 			})), now: -time.Second, want: decision{Phase: pending, Scheduled: waiting, Wake: in(0)},
 		},
 		"17 later than its starting deadline": {
-			at: a().StartingDeadline(10), now: 11 * time.Second,
+			at: a().StartingDeadline(10), now: 11 * time.Second, seen: absent(pod0),
 			want: decision{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"},
 		},
 		"17 released after its starting deadline": {
-			at: a().StartingDeadline(10), now: time.Hour,
+			at: a().StartingDeadline(10), now: time.Hour, seen: absent(pod0),
 			want: decision{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"},
+		},
+		"17 before an At counts as not run the API server is asked for its pod, whose create may have got no response": {
+			at: a().StartingDeadline(10), now: 11 * time.Second, want: decision{Lookup: pod0},
+		},
+		"7 the pod that the API server has is a run, however late": {
+			at: a().StartingDeadline(10), pods: []*corev1.Pod{ownPod().Obj()}, now: 11 * time.Second, want: decision{Phase: runs, Scheduled: started},
 		},
 		"18 at its time": {
 			at: a(), now: 0, want: decision{Create: pod0, Phase: runs, Scheduled: started},
@@ -500,9 +539,58 @@ func TestTheStateTable(t *testing.T) {
 	}
 }
 
+// absent is an observation after the API server was asked for a pod and had none of this At.
+func absent(name string) at.Observation { return at.Observation{Absent: sets.New(name)} }
+
 func with(s cnatv1alpha1.AtStatus, edit func(*cnatv1alpha1.AtStatus)) cnatv1alpha1.AtStatus {
 	edit(&s)
 	return s
+}
+
+// An edit that admission accepts after the pod was created and before the run is recorded changes nothing, and the status
+// says so for good.
+func TestAnEditThatCameTooLate(t *testing.T) {
+	edited := a().Generation(4).Obj()
+	pod := running().Obj()
+	pod.Annotations = map[string]string{cnatv1alpha1.AnnotationGeneration: "3"}
+	report := at.MakeReport(at.Observation{At: edited, Pods: []*corev1.Pod{pod}, Now: due}, at.Outcome{})
+	check := func(when string) {
+		t.Helper()
+		c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+		want := metav1.Condition{
+			Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonEditedTooLate, ObservedGeneration: 3,
+			Message: "pod a-pod was created from generation 3 of the At: later changes of schedule, command, or template have no effect",
+		}
+		if diff := cmp.Diff(&want, c, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
+			t.Errorf("%s (-want +got): %s", when, diff)
+		}
+	}
+	check("when the run is recorded")
+	if e := report.Events[0]; !e.Warning || e.Reason != cnatv1alpha1.ReasonEditedTooLate {
+		t.Errorf("no warning, but %v", report.Events)
+	}
+
+	edited.Status = report.Status
+	edited.Generation++ // Such as an edit of the TTL, which counts.
+	report = at.MakeReport(at.Observation{At: edited, Pods: []*corev1.Pod{pod}, Now: due}, at.Outcome{})
+	check("after another edit")
+	if len(report.Events) > 0 {
+		t.Errorf("the warning is repeated: %v", report.Events)
+	}
+	edited.Status = report.Status
+	report = at.MakeReport(at.Observation{At: edited, Pods: []*corev1.Pod{succeeded().Obj()}, Now: due}, at.Outcome{})
+	check("after the end")
+}
+
+func TestAnEditAfterTheRunWasRecordedIsNoLateEdit(t *testing.T) {
+	recorded := a().Recorded(1, pod0, pod0+"-uid").Generation(4).Obj()
+	pod := running().Obj()
+	pod.Annotations = map[string]string{cnatv1alpha1.AnnotationGeneration: "3"}
+	report := at.MakeReport(at.Observation{At: recorded, Pods: []*corev1.Pod{pod}, Now: due}, at.Outcome{})
+	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+	if c.Reason != cnatv1alpha1.ReasonStarted || c.ObservedGeneration != 3 || report.Status.ObservedGeneration != 4 {
+		t.Errorf("condition %+v, observed generation %d", c, report.Status.ObservedGeneration)
+	}
 }
 
 func TestAPlanIsEmptyWhenItAsksForNothing(t *testing.T) {
@@ -512,7 +600,7 @@ func TestAPlanIsEmptyWhenItAsksForNothing(t *testing.T) {
 	}{
 		"nothing":          {at.Plan{}, true},
 		"to wake":          {at.Plan{WakeAt: due}, true},
-		"to confirm":       {at.Plan{Confirm: pod0}, false},
+		"to look up":       {at.Plan{Lookup: pod0}, false},
 		"to create":        {at.Plan{Create: ownPod().Obj()}, false},
 		"to delete":        {at.Plan{Delete: []*corev1.Pod{ownPod().Obj()}}, false},
 		"to delete the At": {at.Plan{DeleteAt: true}, false},

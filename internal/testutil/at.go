@@ -107,6 +107,21 @@ func (b *AtBuilder) Recorded(attempts int32, podName string, podUID types.UID) *
 // AtPodBuilder builds a pod of an At.
 type AtPodBuilder struct{ pod corev1.Pod }
 
+// Generation sets the generation of the spec.
+func (b *AtBuilder) Generation(generation int64) *AtBuilder {
+	b.at.Generation = generation
+	return b
+}
+
+// RetryRecorded is a status that has recorded the failure of its newest attempt, and when the next one is due, counted
+// from AtDue.
+func (b *AtBuilder) RetryRecorded(attempts int32, podName string, next time.Duration) *AtBuilder {
+	b.Recorded(attempts, podName, types.UID(podName+"-uid"))
+	b.at.Status.StartTime = ptr.To(metav1.NewTime(AtDue))
+	b.at.Status.RetryTime = ptr.To(metav1.NewTime(AtDue.Add(next)))
+	return b
+}
+
 // MakeAtPod starts a Pending pod of the At, made at AtDue.
 func MakeAtPod(at *cnatv1alpha1.At, name string) *AtPodBuilder {
 	return &AtPodBuilder{corev1.Pod{

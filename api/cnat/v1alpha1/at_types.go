@@ -50,6 +50,9 @@ const (
 	ReasonWaiting = "Waiting"
 	// ReasonStarted: the time came and the pod was made.
 	ReasonStarted = "Started"
+	// ReasonEditedTooLate: the time came and the pod was created, and schedule, command, or template were edited before the
+	// run was recorded. The pod runs an earlier generation of the spec; the message names it.
+	ReasonEditedTooLate = "EditedTooLate"
 	// ReasonSuspended: spec.suspend holds the At.
 	ReasonSuspended = "Suspended"
 	// ReasonPaused: the pause annotation holds the At.
@@ -97,6 +100,8 @@ const (
 	LabelAt = "cnat.d2iq.com/at"
 	// AnnotationAttempt is the number of the run that the pod is, from 0.
 	AnnotationAttempt = "cnat.d2iq.com/attempt"
+	// AnnotationGeneration is the generation of the At that the pod was created from.
+	AnnotationGeneration = "cnat.d2iq.com/generation"
 	// AnnotationPaused holds an At while its value is true: nothing is created or deleted for it.
 	AnnotationPaused = "cnat.d2iq.com/paused"
 )
@@ -238,6 +243,11 @@ type AtStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Attempts",xDescriptors={"urn:alm:descriptor:text"}
 	Attempts int32 `json:"attempts,omitempty"`
+
+	// retryTime is when the next attempt is due, once the newest one was seen to fail and has retries left.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Retry time",xDescriptors={"urn:alm:descriptor:text"}
+	RetryTime *metav1.Time `json:"retryTime,omitempty"`
 
 	// observedGeneration is the generation of the spec that this status was computed from.
 	// +optional

@@ -137,6 +137,10 @@ func (in *AtStatus) DeepCopyInto(out *AtStatus) {
 		in, out := &in.CompletionTime, &out.CompletionTime
 		*out = (*in).DeepCopy()
 	}
+	if in.RetryTime != nil {
+		in, out := &in.RetryTime, &out.RetryTime
+		*out = (*in).DeepCopy()
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]metav1.Condition, len(*in))
