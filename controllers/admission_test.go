@@ -71,6 +71,52 @@ func TestAdmissionRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
+// TestAdmissionOfTemplates applies templates that would break a promise of their kind, and their neighbors that keep it.
+func TestAdmissionOfTemplates(t *testing.T) {
+	const (
+		once     = "an At runs its command once"
+		kept     = "a PodSet keeps its pods running"
+		restart  = "restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [1]}}]"
+		restarts = "restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [1]}}]"
+	)
+	main := func(fields string) string { return "containers: [{name: main, image: x, " + fields + "}]" }
+	second := func(fields string) string {
+		return "containers: [{name: main, image: x}, {name: second, image: x, " + fields + "}]"
+	}
+	initial := func(fields string) string {
+		return "containers: [{name: main, image: x}], initContainers: [{name: first, image: x}, {name: init, image: x, " + fields + "}]"
+	}
+	for title, tc := range map[string]struct{ spec, at, podSet string }{
+		"a main container with Always":            {main("restartPolicy: Always"), once, ""},
+		"a main container with OnFailure":         {main("restartPolicy: OnFailure"), once, kept},
+		"a main container with Never":             {main("restartPolicy: Never"), "", kept},
+		"a main container with a rule":            {main("restartPolicy: Never, " + restart), once, kept},
+		"a main container that restarts all":      {main("restartPolicy: Always, " + restarts), once, kept},
+		"a second container with Always":          {second("restartPolicy: Always"), once, ""},
+		"a second container with OnFailure":       {second("restartPolicy: OnFailure"), once, kept},
+		"a second container with Never":           {second("restartPolicy: Never"), "", kept},
+		"a second container that restarts all":    {second("restartPolicy: Never, " + restarts), once, kept},
+		"a sidecar":                               {initial("restartPolicy: Always"), "", ""},
+		"an init container that is tried again":   {initial("restartPolicy: OnFailure"), "", ""},
+		"an init container with Never":            {initial("restartPolicy: Never"), "", kept},
+		"an init container with a rule":           {initial("restartPolicy: Never, " + restart), once, kept},
+		"an init container that restarts all":     {initial("restartPolicy: Never, " + restarts), once, kept},
+		"a sidecar that restarts all":             {initial("restartPolicy: Always, " + restarts), once, kept},
+		"a deadline of the pod":                   {main("stdin: false") + ", activeDeadlineSeconds: 5", "", kept},
+		"a gate, a node, a host name, a priority": {main("tty: true") + ", schedulingGates: [{name: a.b/c}], nodeName: worker, hostname: host, priority: 1", "", ""},
+	} {
+		for kind, check := range map[string]struct{ format, spec, want string }{
+			"At":     {atYAML, "{schedule: now, command: echo, template: {spec: {" + tc.spec + "}}}", tc.at},
+			"PodSet": {podSetYAML, "{template: {spec: {" + tc.spec + "}}}", tc.podSet},
+		} {
+			_, err := try(t, check.format, "a", check.spec)
+			if (err == nil) != (check.want == "") || err != nil && !strings.Contains(err.Error(), check.want) {
+				t.Errorf("%s in %s: got %v, wanted %q", title, kind, err, check.want)
+			}
+		}
+	}
+}
+
 func TestAdmissionFillsInDefaults(t *testing.T) {
 	for title, tc := range map[string]struct{ format, spec, want string }{
 		"a PodSet without a spec": {podSetYAML, "{}", `{"replicas":1,"updateStrategy":{"type":"RollingUpdate"}}`},

@@ -86,22 +86,6 @@ func generationOf(pod *corev1.Pod) int64 {
 	return generation
 }
 
-// templateProblem says why a template can make no pod, "" when it can. Admission says the same; this is for an At
-// that came past it.
-func templateProblem(template *corev1.PodTemplateSpec) string {
-	switch {
-	case template == nil:
-		return ""
-	case len(template.Spec.Containers) == 0:
-		return "template.spec.containers must name at least one container: the first one runs spec.command"
-	case template.Spec.RestartPolicy != "" && template.Spec.RestartPolicy != corev1.RestartPolicyNever:
-		return "template.spec.restartPolicy must be Never, or absent: an At runs its command once"
-	case len(template.Spec.Containers[0].Command)+len(template.Spec.Containers[0].Args) > 0:
-		return "template.spec.containers[0] must not set command or args: it runs spec.command"
-	}
-	return ""
-}
-
 // containerName returns the name of the container that runs the command.
 func containerName(at *cnatv1alpha1.At) string {
 	if t := at.Spec.Template; t != nil && len(t.Spec.Containers) > 0 {

@@ -26,4 +26,5 @@
 //  11. A pod that exists, starts, becomes Ready or is gone at last waits a moment for others like it before the status
 //     tells, and so does what we did ourselves. A pod that begins to go, ends, stops being Ready, or cannot start is dealt
 //     with at once, and so is a refusal.
+//  12. A template whose pods would end by themselves is not used: no pod is created of it, and none is deleted for it.
 package podset

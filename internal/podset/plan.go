@@ -52,12 +52,12 @@ func (p *Plan) planSweep(o Observation, c census) {
 	p.Sweep = c.finished
 }
 
-// planDeletes gives up surplus pods, and pods of an older template (rules 7 and 9).
+// planDeletes gives up surplus pods, and pods of an older template (rules 7, 9 and 12).
 func (p *Plan) planDeletes(o Observation, c census, hash string) {
 	pods := worstFirst(c.active, hash)
 	surplus := max(len(pods)-o.wanted(), 0)
 	p.Delete = pods[:surplus:surplus]
-	if o.Set.Spec.UpdateStrategy.Type == appv1alpha1.OnDelete {
+	if o.Set.Spec.UpdateStrategy.Type == appv1alpha1.OnDelete || templateProblem(o.Set.Spec.Template) != "" {
 		return
 	}
 	kept := pods[surplus:]
@@ -77,13 +77,13 @@ func (p *Plan) planDeletes(o Observation, c census, hash string) {
 	}
 }
 
-// planCreates makes the missing pods (rules 4, 5 and 8).
+// planCreates makes the missing pods (rules 4, 5, 8 and 12).
 func (p *Plan) planCreates(o Observation, c census, hash string) {
 	missing := o.wanted() - len(c.active)
 	if ahead := len(c.finished) - len(p.Sweep); ahead > o.wanted() {
 		missing -= ahead - o.wanted()
 	}
-	if missing <= 0 {
+	if missing <= 0 || templateProblem(o.Set.Spec.Template) != "" {
 		return
 	}
 	if o.Refusal != nil && o.Now.Before(o.Refusal.Until) {

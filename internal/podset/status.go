@@ -100,7 +100,10 @@ func degraded(o Observation, census census, outcome Outcome) metav1.Condition {
 	c := metav1.Condition{Type: appv1alpha1.ConditionDegraded, Status: metav1.ConditionTrue}
 	waiting := countReasons(census.active, waitingReason)
 	finished := countReasons(census.finished, finishReason)
+	problem := templateProblem(o.Set.Spec.Template)
 	switch {
+	case problem != "":
+		c.Reason, c.Message = appv1alpha1.ReasonInvalidTemplate, problem
 	case outcome.CreateError != nil:
 		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, event.Cut(outcome.CreateError.Error(), maxMessage)
 	case o.Refusal != nil && len(census.active) < o.wanted():

@@ -47,6 +47,8 @@ const (
 const (
 	// ReasonAsExpected: nothing is known to be wrong.
 	ReasonAsExpected = "AsExpected"
+	// ReasonInvalidTemplate: spec.template cannot keep pods running; the message names the field and the remedy.
+	ReasonInvalidTemplate = "InvalidTemplate"
 	// ReasonFailedCreate: the API server refused to create a pod; it is tried again with back-off.
 	ReasonFailedCreate = "FailedCreate"
 	// ReasonFailedDelete: the API server refused to delete a pod; it is tried again with back-off.
@@ -120,11 +122,16 @@ type PodSetSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// template is the pod to run. Absent: one container busybox that runs "sleep 3600". Its restartPolicy is Always or
-	// absent. Its labels and annotations are kept; the operator adds its own.
+	// template is the pod to run. Absent: one container busybox that runs "sleep 3600". Its labels and annotations are
+	// kept; the operator adds its own. What would end its pods is rejected: the restartPolicy of the pod and of its
+	// containers is Always or absent, that of init containers is not Never, no container has restartPolicyRules, and
+	// activeDeadlineSeconds is absent.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.containers) && size(self.spec.containers) > 0",message="template.spec.containers must name at least one container"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Always'",message="template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.activeDeadlineSeconds)",message="template.spec.activeDeadlineSeconds must be absent: a PodSet keeps its pods running"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.containers) || self.spec.containers.all(c, (!has(c.restartPolicy) || c.restartPolicy == 'Always') && !has(c.restartPolicyRules))",message="template.spec.containers must not set restartPolicy other than Always, nor restartPolicyRules: a PodSet keeps its pods running"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.initContainers) || self.spec.initContainers.all(c, (!has(c.restartPolicy) || c.restartPolicy != 'Never') && !has(c.restartPolicyRules))",message="template.spec.initContainers must not set restartPolicy Never, nor restartPolicyRules: a PodSet keeps its pods running"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 

@@ -131,12 +131,15 @@ type AtSpec struct {
 	Command string `json:"command"`
 
 	// template is the pod to run. Its first container gets command and decides the exit code, so that container's own
-	// command and args stay empty. Its restartPolicy is Never or absent. Absent: one container of the image busybox.
-	// It can be changed while the phase is PENDING.
+	// command and args stay empty. The restartPolicy of the pod and of its containers is Never or absent, and no container
+	// has restartPolicyRules; init containers may have any restartPolicy, so sidecars work. Absent: one container of the
+	// image busybox. It can be changed while the phase is PENDING.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.containers) && size(self.spec.containers) > 0",message="template.spec.containers must name at least one container: the first one runs spec.command"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Never'",message="template.spec.restartPolicy must be Never, or absent: an At runs its command once"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.containers) || size(self.spec.containers) == 0 || (!has(self.spec.containers[0].command) && !has(self.spec.containers[0].args))",message="template.spec.containers[0] must not set command or args: it runs spec.command"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.containers) || self.spec.containers.all(c, (!has(c.restartPolicy) || c.restartPolicy == 'Never') && !has(c.restartPolicyRules))",message="template.spec.containers must not set restartPolicy other than Never, nor restartPolicyRules: an At runs its command once"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.initContainers) || self.spec.initContainers.all(c, !has(c.restartPolicyRules))",message="template.spec.initContainers must not set restartPolicyRules, which can restart all containers: an At runs its command once"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 

@@ -1,0 +1,42 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// templateProblem says why a template cannot run the command once, "" when it can. Admission rejects the same; this is for
+// an At that was stored without these checks.
+func templateProblem(template *corev1.PodTemplateSpec) string {
+	if template == nil {
+		return ""
+	}
+	spec := &template.Spec
+	switch {
+	case len(spec.Containers) == 0:
+		return "template.spec.containers must name at least one container: the first one runs spec.command"
+	case spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyNever:
+		return "template.spec.restartPolicy must be Never, or absent: an At runs its command once"
+	case len(spec.Containers[0].Command)+len(spec.Containers[0].Args) > 0:
+		return "template.spec.containers[0] must not set command or args: it runs spec.command"
+	case slices.ContainsFunc(spec.Containers, mayRestart):
+		return "template.spec.containers must not set restartPolicy other than Never, nor restartPolicyRules: an At runs its command once"
+	case slices.ContainsFunc(spec.InitContainers, hasRestartRules):
+		return "template.spec.initContainers must not set restartPolicyRules, which can restart all containers: an At runs its command once"
+	}
+	return ""
+}
+
+// mayRestart tells whether the kubelet may run a container again in the same pod, whatever the restartPolicy of the pod is.
+func mayRestart(container corev1.Container) bool {
+	policy := container.RestartPolicy
+	return policy != nil && *policy != corev1.ContainerRestartPolicyNever || hasRestartRules(container)
+}
+
+// hasRestartRules tells whether the exit of a container may restart it or, by the action RestartAllContainers, every
+// container of the pod.
+func hasRestartRules(container corev1.Container) bool { return len(container.RestartPolicyRules) > 0 }

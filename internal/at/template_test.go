@@ -1,0 +1,94 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
+)
+
+// Admission rejects these templates first; TestAdmissionOfTemplates in controllers has the same rows.
+func TestATemplateThatRepeatsTheCommandIsHeld(t *testing.T) {
+	rules := []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
+	container := func(i int, policy corev1.ContainerRestartPolicy, rules ...corev1.ContainerRestartRule) func(*corev1.PodTemplateSpec) {
+		return func(t *corev1.PodTemplateSpec) {
+			t.Spec.Containers[i].RestartPolicy, t.Spec.Containers[i].RestartPolicyRules = ptr.To(policy), rules
+		}
+	}
+	initial := func(policy corev1.ContainerRestartPolicy, rules ...corev1.ContainerRestartRule) func(*corev1.PodTemplateSpec) {
+		return func(t *corev1.PodTemplateSpec) {
+			t.Spec.InitContainers = []corev1.Container{{Name: "first"}, {Name: "init", RestartPolicy: &policy, RestartPolicyRules: rules}}
+		}
+	}
+	for name, test := range map[string]struct {
+		edit func(*corev1.PodTemplateSpec)
+		want string
+	}{
+		"a main container with Always":          {container(0, corev1.ContainerRestartPolicyAlways), "template.spec.containers"},
+		"a main container with OnFailure":       {container(0, corev1.ContainerRestartPolicyOnFailure), "template.spec.containers"},
+		"a main container with a rule":          {container(0, corev1.ContainerRestartPolicyNever, rules...), "template.spec.containers"},
+		"a main container with Never":           {container(0, corev1.ContainerRestartPolicyNever), ""},
+		"a second container with Always":        {container(1, corev1.ContainerRestartPolicyAlways), "template.spec.containers"},
+		"a second container with a rule":        {container(1, corev1.ContainerRestartPolicyNever, rules...), "template.spec.containers"},
+		"a second container with Never":         {container(1, corev1.ContainerRestartPolicyNever), ""},
+		"a sidecar":                             {initial(corev1.ContainerRestartPolicyAlways), ""},
+		"a sidecar with a rule":                 {initial(corev1.ContainerRestartPolicyAlways, rules...), "template.spec.initContainers"},
+		"an init container that is tried again": {initial(corev1.ContainerRestartPolicyOnFailure), ""},
+		"an init container with a rule":         {initial(corev1.ContainerRestartPolicyNever, rules...), "template.spec.initContainers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := at.Observation{At: a().Template(test.edit, "main", "second").Obj(), Now: due}
+			created := at.MakePlan(o).Create != nil
+			scheduled := meta.FindStatusCondition(at.MakeReport(o, at.Outcome{}).Status.Conditions, cnatv1alpha1.ConditionScheduled)
+			switch {
+			case test.want == "" && !created:
+				t.Errorf("no pod is created: %v", scheduled)
+			case test.want != "" && (created || scheduled.Reason != cnatv1alpha1.ReasonInvalidTemplate || !strings.HasPrefix(scheduled.Message, test.want)):
+				t.Errorf("created: %t, condition: %v", created, scheduled)
+			}
+		})
+	}
+}
+
+// The API server drops fields that the CRDs do not have, so what a template can do is what these types can. A field that a
+// newer library adds must be judged before it is added here: can it repeat the command of an At, or end the pods of a PodSet?
+func TestEveryFieldOfATemplateIsJudged(t *testing.T) {
+	for _, test := range []struct {
+		of   any
+		want string
+	}{
+		{corev1.PodSpec{}, `activeDeadlineSeconds affinity automountServiceAccountToken containers dnsConfig dnsPolicy
+			enableServiceLinks ephemeralContainers evictionResponders hostAliases hostIPC hostNetwork hostPID hostUsers hostname
+			hostnameOverride imagePullSecrets initContainers nodeName nodeSelector os overhead preemptionPolicy priority
+			priorityClassName readinessGates resourceClaims resources restartPolicy runtimeClassName schedulerName schedulingGates
+			schedulingGroup securityContext serviceAccount serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain
+			terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes`},
+		{corev1.Container{}, `args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports readinessProbe
+			resizePolicy resources restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce
+			terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir`},
+		{corev1.Lifecycle{}, "postStart preStop stopSignal"},
+	} {
+		want := map[string]bool{}
+		for _, name := range strings.Fields(test.want) {
+			want[name] = true
+		}
+		got, of := map[string]bool{}, reflect.TypeOf(test.of)
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			got[name] = true
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-judged +got):\n%s", of, diff)
+		}
+	}
+}
