@@ -1,0 +1,65 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package timespec
+
+import (
+	"fmt"
+	"time"
+)
+
+// A wall time is what a calendar and a clock on the wall show. It is kept as a time in UTC, where every one exists once.
+
+// wall returns the wall time of t.
+func wall(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
+}
+
+// onClock returns when the clocks in the time zone of now show local. Where they never do, because they are put forward,
+// it counts on from before the change. Where they do twice, because they are put back, it returns the first time that is
+// not over. The note says so in both cases; else it is "".
+func onClock(local, now time.Time) (time.Time, string) {
+	if local.Equal(wall(now)) {
+		return now, "" // Now is now, also when this wall time comes again.
+	}
+	location := now.Location()
+	guess := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), local.Second(), 0, location)
+	start, stop := guess.ZoneBounds()
+	var found []time.Time
+	for _, change := range []time.Time{start, stop} {
+		if change.IsZero() {
+			continue
+		}
+		before, after := change.Add(-time.Second), change
+		first, last := local.Add(-offset(before)).In(location), local.Add(-offset(after)).In(location)
+		switch {
+		case !first.Before(change) && last.Before(change):
+			return first, fmt.Sprintf("%s does not exist on %s: the clocks go from %s to %s. It runs at %s.", local.Format("15:04"), local.Format("Mon 2 Jan 2006"),
+				wall(before).Add(time.Second).Format("15:04 ")+zone(before), after.Format("15:04 MST"), first.Format("15:04 MST"))
+		case first.Before(change) && !last.Before(change):
+			found = []time.Time{first, last}
+		}
+	}
+	if found == nil {
+		return guess, ""
+	}
+	first, last := found[0], found[1]
+	note := fmt.Sprintf("%s occurs twice on %s, ", local.Format("15:04"), local.Format("Mon 2 Jan 2006"))
+	if first.Before(startOfMinute(now)) {
+		return last, note + fmt.Sprintf("and %s is over. It runs at %s.", first.Format("15:04 MST"), last.Format("15:04 MST"))
+	}
+	return first, note + fmt.Sprintf("at %s and at %s. It runs the first time. The second time is %s.",
+		first.Format("15:04 MST"), last.Format("15:04 MST"), last.Format(time.RFC3339))
+}
+
+// offset returns how far the clocks are ahead of UTC.
+func offset(t time.Time) time.Duration {
+	_, seconds := t.Zone()
+	return time.Duration(seconds) * time.Second
+}
+
+// zone returns the abbreviation of the time zone.
+func zone(t time.Time) string {
+	name, _ := t.Zone()
+	return name
+}

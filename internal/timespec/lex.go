@@ -1,0 +1,152 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package timespec
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// kind is what a token is.
+type kind int
+
+const (
+	end        kind = iota // behind the last token
+	word                   // a keyword; value is its number among those of its class
+	number                 // digits
+	clockTime              // HH:MM
+	hyphenDate             // YYYY-MM-DD
+	dottedDate             // DD.MM.YYYY
+	symbol                 // one of + - , /
+)
+
+// token is a piece of the text: text as written, in lower case, and its parts.
+type token struct {
+	kind  kind
+	text  string
+	parts []string // the numbers of clockTime, hyphenDate, and dottedDate
+	word  keyword  // of a word
+}
+
+// class is what a keyword is good for.
+type class int
+
+const (
+	other class = iota // a keyword that means one thing, known by its name
+	weekdayName
+	monthName
+	unitName
+)
+
+// keyword is what a word means. Its value is a time.Weekday, a time.Month, or a unit.
+type keyword struct {
+	class class
+	name  string
+	value int
+}
+
+// keywords are the words by every spelling.
+var keywords = makeKeywords()
+
+func makeKeywords() map[string]keyword {
+	words := map[string]keyword{}
+	for _, name := range strings.Fields("now am pm noon midnight teatime utc today tomorrow next") {
+		words[name] = keyword{class: other, name: name}
+	}
+	for i, name := range strings.Fields("sunday monday tuesday wednesday thursday friday saturday") {
+		words[name] = keyword{class: weekdayName, name: name, value: i}
+		words[name[:3]] = words[name]
+	}
+	for i, name := range strings.Fields("january february march april may june july august september october november december") {
+		words[name] = keyword{class: monthName, name: name, value: i + 1}
+		words[name[:3]] = words[name]
+	}
+	for i, name := range strings.Fields("second minute hour day week month year") {
+		words[name] = keyword{class: unitName, name: name, value: i}
+		words[name+"s"] = words[name]
+	}
+	words["min"] = words["minute"]
+	return words
+}
+
+// numeric are the tokens that begin with a digit. The longest match is taken; the group is the token. None of them may
+// break a row of digits: 2026-11-211 is no date and a 1.
+var numeric = []struct {
+	kind    kind
+	pattern *regexp.Regexp
+}{
+	{hyphenDate, regexp.MustCompile(`^(([0-9]{2}|[0-9]{4})-([0-9]{1,2})-([0-9]{1,2}))(?:[^0-9]|$)`)},
+	{dottedDate, regexp.MustCompile(`^(([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4}|[0-9]{2}))(?:[^0-9]|$)`)},
+	{clockTime, regexp.MustCompile(`^(([0-9]{1,2})[:'h,.]([0-9]{2}))(?:[^0-9]|$)`)},
+	{clockTime, regexp.MustCompile(`^(([0-9]{1,2}):([0-9]))(?:[^0-9]|$)`)},
+	{number, regexp.MustCompile(`^([0-9]+)`)},
+}
+
+var letters = regexp.MustCompile(`^[a-z]+`)
+
+// scan returns the tokens of a text. The error names the first thing that is not one.
+func scan(text string) ([]token, error) {
+	var tokens []token
+	rest := strings.ToLower(text)
+	for {
+		rest = strings.TrimLeft(rest, " \t\n")
+		switch {
+		case rest == "":
+			return tokens, nil
+		case '0' <= rest[0] && rest[0] <= '9':
+			next := scanNumeric(rest)
+			tokens, rest = append(tokens, next), rest[len(next.text):]
+		case strings.IndexByte("+-,/", rest[0]) >= 0:
+			tokens, rest = append(tokens, token{kind: symbol, text: rest[:1]}), rest[1:]
+		default:
+			run := letters.FindString(rest)
+			split, ok := splitWords(run)
+			if !ok {
+				return nil, misunderstood(firstWord(rest))
+			}
+			tokens, rest = append(tokens, split...), rest[len(run):]
+		}
+	}
+}
+
+// scanNumeric returns the longest token at the start of s, which is a digit.
+func scanNumeric(s string) token {
+	var longest token
+	for _, n := range numeric {
+		if match := n.pattern.FindStringSubmatch(s); match != nil && len(match[1]) > len(longest.text) {
+			longest = token{kind: n.kind, text: match[1], parts: match[2:]}
+		}
+	}
+	return longest
+}
+
+// splitWords splits letters into keywords, at each point the longest there is. It returns false when there is none.
+func splitWords(run string) ([]token, bool) {
+	var tokens []token
+	for rest := run; rest != ""; {
+		length := len(rest)
+		for length > 0 && keywords[rest[:length]].name == "" {
+			length--
+		}
+		if length == 0 {
+			return nil, false
+		}
+		tokens = append(tokens, token{kind: word, text: rest[:length], word: keywords[rest[:length]]})
+		rest = rest[length:]
+	}
+	return tokens, run != ""
+}
+
+// firstWord returns s up to its first blank.
+func firstWord(s string) string {
+	return strings.Fields(s)[0]
+}
+
+// Examples are time specifications that show the language, for messages and help.
+const Examples = `"23:30", "tomorrow 02:00", "now + 2 hours", "4pm next monday", "noon Nov 28", "2026-11-22T02:00:00+01:00"`
+
+func misunderstood(text string) error {
+	return fmt.Errorf("the time is not understood at %q; examples: %s", text, Examples)
+}

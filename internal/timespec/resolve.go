@@ -1,0 +1,147 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package timespec
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Layout is how times are written in notes and errors.
+const Layout = "Mon 2 Jan 2006 15:04 MST"
+
+// unitSeconds has the units that are counted on the clock.
+var unitSeconds = map[unit]int64{second: 1, minute: 60, hour: 3600}
+
+// resolve returns the instant that a specification means.
+func (s *spec) resolve(now time.Time, location *time.Location) (time.Time, []string, error) {
+	zone := location
+	if s.utc {
+		zone = time.UTC
+	}
+	t, notes, err := s.in(zone, now)
+	return t.In(location), notes, err
+}
+
+// in resolves a specification in the time zone that it is to be read in.
+func (s *spec) in(location *time.Location, now time.Time) (time.Time, []string, error) {
+	now = now.In(location).Truncate(time.Second)
+	today := wall(now)
+	base := s.base(today)
+	t, notes := s.count(base, now)
+	switch result := wall(t); {
+	case s.timeOnly() && sameDay(result, today) && !startOfMinute(t).After(startOfMinute(now)):
+		base = base.AddDate(0, 0, 1)
+		t, notes = s.count(base, now)
+	case s.needsYear() && s.dayPassed(result, today):
+		next := *s.date
+		next.year = today.Year() + 1
+		s.date = &next
+		base = s.base(today)
+		t, notes = s.count(base, now)
+	}
+	if s.date != nil && s.date.month != 0 && base.Day() != s.date.day {
+		return time.Time{}, nil, fmt.Errorf("%s has no day %d", time.Date(base.Year(), time.Month(s.date.month), 1, 0, 0, 0, 0, time.UTC).Format("January 2006"), s.date.day)
+	}
+	return t, notes, checkRange(t, now)
+}
+
+// timeOnly tells whether the day is left open: today, or tomorrow when the time has passed.
+func (s *spec) timeOnly() bool {
+	for _, step := range s.steps {
+		if step.unit >= day {
+			return false
+		}
+	}
+	return s.hasTime && s.date == nil
+}
+
+// needsYear tells whether there is a date that leaves the year open.
+func (s *spec) needsYear() bool {
+	return s.date != nil && s.date.month != 0 && s.date.year == 0
+}
+
+// dayPassed tells whether the day of a result is over this year. Without steps it is the day as written: a 29 February
+// that this year does not have is over on 1 March.
+func (s *spec) dayPassed(result, today time.Time) bool {
+	if len(s.steps) == 0 {
+		written := time.Month(s.date.month)
+		return written < today.Month() || written == today.Month() && s.date.day < today.Day()
+	}
+	return result.Year() == today.Year() && result.YearDay() < today.YearDay()
+}
+
+// base returns the date and time of a specification before its steps are counted, as a wall time.
+func (s *spec) base(today time.Time) time.Time {
+	base := today
+	if d := s.date; d != nil {
+		switch {
+		case d.weekday != nil:
+			base = base.AddDate(0, 0, int(6+*d.weekday-base.Weekday())%7+1)
+		case d.month != 0 && d.year != 0:
+			base = withDate(base, d.year, d.month, d.day)
+		case d.month != 0:
+			base = withDate(base, base.Year(), d.month, d.day)
+		default:
+			base = base.AddDate(0, 0, d.days)
+		}
+	}
+	if s.hasTime {
+		base = time.Date(base.Year(), base.Month(), base.Day(), s.hour, s.minute, 0, 0, time.UTC)
+	}
+	return base
+}
+
+// count adds the steps to base. Days and more are counted on the calendar, the rest on the clock.
+func (s *spec) count(base, now time.Time) (time.Time, []string) {
+	var notes []string
+	local, elapsed := base, int64(0)
+	for _, step := range s.steps {
+		from := local
+		switch step.unit {
+		case day:
+			local = local.AddDate(0, 0, step.count)
+		case week:
+			local = local.AddDate(0, 0, 7*step.count)
+		case month:
+			local = local.AddDate(0, step.count, 0)
+		case year:
+			local = local.AddDate(step.count, 0, 0)
+		default:
+			elapsed += int64(step.count) * unitSeconds[step.unit]
+		}
+		if step.unit >= month && local.Day() != from.Day() {
+			before := local.AddDate(0, 0, -local.Day())
+			notes = append(notes, fmt.Sprintf("%s has no day %d, so the day is %s.", before.Format("January 2006"), from.Day(), local.Format("Mon 2 Jan 2006")))
+		}
+	}
+	t, note := onClock(local, now)
+	if note != "" {
+		notes = append(notes, note)
+	}
+	return time.Unix(t.Unix()+elapsed, 0).In(now.Location()), notes
+}
+
+// checkRange returns an error for a time before the current minute, and for one that RFC 3339 cannot write.
+func checkRange(t, now time.Time) error {
+	switch {
+	case t.Before(startOfMinute(now)):
+		return fmt.Errorf(`%s is in the past; use "now" to run at once`, t.Format(Layout))
+	case t.UTC().Year() > 9999 || t.Year() > 9999:
+		return errors.New("the time is after the year 9999")
+	}
+	return nil
+}
+
+// startOfMinute returns the start of the minute of a wall clock.
+func startOfMinute(t time.Time) time.Time {
+	return t.Add(-time.Duration(t.Second())*time.Second - time.Duration(t.Nanosecond()))
+}
+
+func sameDay(a, b time.Time) bool { return a.Year() == b.Year() && a.YearDay() == b.YearDay() }
+
+func withDate(t time.Time, year, month, day int) time.Time {
+	return time.Date(year, time.Month(month), day, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
+}

@@ -1,0 +1,289 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package timespec_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	_ "time/tzdata" // the zones of the tests are there on every machine
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/redhat/podset-operator/internal/timespec"
+)
+
+func zone(t testing.TB, name string) *time.Location {
+	t.Helper()
+	location, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return location
+}
+
+func instant(t testing.TB, text string) time.Time {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// Saturday, noon and a half minute, in Berlin.
+const saturday = "2026-11-21T12:00:30+01:00"
+
+func TestTheLanguage(t *testing.T) {
+	for spec, want := range map[string]string{
+		// POSIX, at: the examples of the utility.
+		"0815 am Jan 24":          "2027-01-24T08:15:00+01:00",
+		"8:15amjan24":             "2027-01-24T08:15:00+01:00",
+		"now + 1 day":             "2026-11-22T12:00:30+01:00",
+		"5 pm FRIday":             "2026-11-27T17:00:00+01:00",
+		"17 utc+30minutes":        "2026-11-21T18:30:00+01:00", // 17:30 in UTC
+		"midnight":                "2026-11-22T00:00:00+01:00",
+		"now":                     "2026-11-21T12:00:30+01:00",
+		"NOW":                     "2026-11-21T12:00:30+01:00",
+		"10":                      "2026-11-22T10:00:00+01:00",
+		"13":                      "2026-11-21T13:00:00+01:00",
+		"1030pm":                  "2026-11-21T22:30:00+01:00",
+		"18:5":                    "2026-11-21T18:05:00+01:00",
+		"now next week":           "2026-11-28T12:00:30+01:00",
+		"10:00 tomorrow next day": "2026-11-23T10:00:00+01:00",
+		"10 Nov 28, 2026":         "2026-11-28T10:00:00+01:00",
+		"10 Nov 28,2026":          "2026-11-28T10:00:00+01:00",
+
+		// Debian's at(1): the examples of its page, and every form.
+		"4pm + 3 days":       "2026-11-24T16:00:00+01:00",
+		"10am Jul 31":        "2027-07-31T10:00:00+02:00",
+		"1am tomorrow":       "2026-11-22T01:00:00+01:00",
+		"teatime":            "2026-11-21T16:00:00+01:00",
+		"noon":               "2026-11-22T12:00:00+01:00", // this minute has begun
+		"noon utc":           "2026-11-21T13:00:00+01:00",
+		"12:01":              "2026-11-21T12:01:00+01:00",
+		"1201":               "2026-11-21T12:01:00+01:00",
+		"12am":               "2026-11-22T00:00:00+01:00",
+		"12:30pm":            "2026-11-21T12:30:00+01:00",
+		"0:30 pm":            "2026-11-21T12:30:00+01:00",
+		"22h30":              "2026-11-21T22:30:00+01:00",
+		"22.30":              "2026-11-21T22:30:00+01:00",
+		"22'30":              "2026-11-21T22:30:00+01:00",
+		"22,30":              "2026-11-21T22:30:00+01:00",
+		"today":              "2026-11-21T12:00:30+01:00",
+		"tomorrow":           "2026-11-22T12:00:30+01:00",
+		"saturday":           "2026-11-28T12:00:30+01:00",
+		"sun":                "2026-11-22T12:00:30+01:00",
+		"next monday":        "2026-11-23T12:00:30+01:00",
+		"9am monday":         "2026-11-23T09:00:00+01:00",
+		"next hour":          "2026-11-21T13:00:30+01:00",
+		"next month":         "2026-12-21T12:00:30+01:00",
+		"23:00 next week":    "2026-11-28T23:00:00+01:00",
+		"Dec 24":             "2026-12-24T12:00:30+01:00",
+		"24 Dec":             "2026-12-24T12:00:30+01:00",
+		"Nov 20":             "2027-11-20T12:00:30+01:00",
+		"Nov 20 2027":        "2027-11-20T12:00:30+01:00",
+		"20 Nov 27":          "2027-11-20T12:00:30+01:00",
+		"12/24/26":           "2026-12-24T12:00:30+01:00",
+		"1/2/2027":           "2027-01-02T12:00:30+01:00",
+		"24.12.26":           "2026-12-24T12:00:30+01:00",
+		"24.12.2026":         "2026-12-24T12:00:30+01:00",
+		"2026-12-24":         "2026-12-24T12:00:30+01:00",
+		"26-12-24":           "2026-12-24T12:00:30+01:00",
+		"122426":             "2026-12-24T12:00:30+01:00",
+		"12242026":           "2026-12-24T12:00:30+01:00",
+		"10127":              "2027-01-01T12:00:30+01:00",
+		"1012027":            "2027-01-01T12:00:30+01:00",
+		"10:00 21.11.27":     "2027-11-21T10:00:00+01:00",
+		"10:00 + 30 minutes": "2026-11-22T10:30:00+01:00",
+		"10:00 + 3 hours":    "2026-11-21T13:00:00+01:00",
+		"10:00 + 1 day":      "2026-11-22T10:00:00+01:00",
+		"tomorrow - 1 hour":  "2026-11-22T11:00:30+01:00",
+		"now + 90 min":       "2026-11-21T13:30:30+01:00",
+		"now + 2 years":      "2028-11-21T12:00:30+01:00",
+		"Jan 10 + 1 month":   "2027-02-10T12:00:30+01:00",
+		"next week + 1 day":  "2026-11-29T12:00:30+01:00",
+
+		// Neither's.
+		"tomorrow 02:00":            "2026-11-22T02:00:00+01:00",
+		"Nov 28 10am":               "2026-11-28T10:00:00+01:00",
+		"monday 10":                 "2026-11-23T10:00:00+01:00",
+		"5 dec 2026 10":             "2026-12-05T10:00:00+01:00",
+		"2026-11-22 02:00":          "2026-11-22T02:00:00+01:00",
+		"2026-11-22 02:00 utc":      "2026-11-22T03:00:00+01:00",
+		"now + 45 seconds":          "2026-11-21T12:01:15+01:00",
+		"2026-11-22T02:00:00+01:00": "2026-11-22T02:00:00+01:00",
+		"2026-11-22t02:00:00z":      "2026-11-22T03:00:00+01:00",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			got, notes, err := timespec.Parse(strings.Fields(spec), instant(t, saturday), zone(t, "Europe/Berlin"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Format(time.RFC3339) != want || len(notes) != 0 {
+				t.Errorf("got %s %q, want %s", got.Format(time.RFC3339), notes, want)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoTimeIsRejectedByName(t *testing.T) {
+	const examples = "; examples: " + timespec.Examples
+	for spec, want := range map[string]string{
+		"":                          "the time is missing" + examples,
+		"tomorow 02:00":             `the time is not understood at "tomorow"` + examples,
+		"now tomorrow":              `the time is not understood at "tomorrow"` + examples,
+		"10:00 #5":                  `the time is not understood at "#5"` + examples,
+		"10:00 10":                  `the time is not understood at "10"` + examples,
+		"123":                       `the time is not understood at "123"` + examples,
+		"+ 2 hours":                 `the time is not understood at "+"` + examples,
+		"2026-11-2111":              `"-" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
+		"10:00 next":                `the time is not understood at "next"` + examples,
+		"next":                      `the time is not understood at "next"` + examples,
+		"monday tuesday":            `the time is not understood at "tuesday"` + examples,
+		"24:00":                     `"24:00" is not a time of day: hours go from 0 to 23, minutes from 0 to 59`,
+		"1260":                      `"1260" is not a time of day: hours go from 0 to 23, minutes from 0 to 59`,
+		"tomorrow 24:00":            `"24:00" is not a time of day: hours go from 0 to 23, minutes from 0 to 59`,
+		"13pm":                      `hour 13 goes without am and pm: with them, hours go from 1 to 12`,
+		"now +":                     `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
+		"now + 2":                   `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
+		"now + hours":               `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
+		"now + 1000000000 days":     `the number 1000000000 is too large: it can have up to 9 digits`,
+		"now + 999999999 weeks":     `the time is after the year 9999`,
+		"now + 999999999 years":     `the time is after the year 9999`,
+		"now + 999999999 hours":     `the time is after the year 9999`,
+		"nov":                       `"nov" must have a day behind it, such as nov 21`,
+		"nov 123":                   `"nov" must have a day behind it, such as nov 21`,
+		"12/24":                     `"12/" is not understood: a date with slashes is month/day/year, such as 11/21/2026`,
+		"13/24/26":                  `"13/24/26" is not a date: months go from 1 to 12, days from 1 to 31`,
+		"32 nov":                    `"32 nov" is not a date: months go from 1 to 12, days from 1 to 31`,
+		"nov 0 2027":                `"nov 0 2027" is not a date: months go from 1 to 12, days from 1 to 31`,
+		"0000-11-21":                `"0000-11-21" is not a date: months go from 1 to 12, days from 1 to 31`,
+		"feb 29":                    "February 2027 has no day 29",
+		"31.6.2027":                 "June 2027 has no day 31",
+		"10:00 today":               `Sat 21 Nov 2026 10:00 CET is in the past; use "now" to run at once`,
+		"now - 1 day":               `Fri 20 Nov 2026 12:00 CET is in the past; use "now" to run at once`,
+		"now - 999999999 years":     `Sun 21 Nov -999997973 12:00 LMT is in the past; use "now" to run at once`,
+		"99-11-21":                  `Sun 21 Nov 1999 12:00 CET is in the past; use "now" to run at once`,
+		"today - 1 day":             `Fri 20 Nov 2026 12:00 CET is in the past; use "now" to run at once`,
+		"2026-11-21T10:00:00Z":      `Sat 21 Nov 2026 11:00 CET is in the past; use "now" to run at once`,
+		"2026-11-22T02:00":          `"2026-11-22T02:00" is not a time of RFC 3339 such as 2026-11-22T02:00:00+01:00 or 2026-11-22T01:00:00Z`,
+		"9999-12-31T23:59:59-01:00": "the time is after the year 9999",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			got, _, err := timespec.Parse(strings.Fields(spec), instant(t, saturday), zone(t, "Europe/Berlin"))
+			if err == nil || err.Error() != want {
+				t.Errorf("got %v, %v\nwant %s", got, err, want)
+			}
+		})
+	}
+}
+
+func TestLeapDaysAndShortMonths(t *testing.T) {
+	for name, test := range map[string]struct{ now, spec, want, note string }{
+		"29 February without a year":           {"2027-03-01T12:00:00Z", "feb 29", "2028-02-29T12:00:00Z", ""},
+		"the day after 28 February":            {"2027-02-28T12:00:00Z", "tomorrow", "2027-03-01T12:00:00Z", ""},
+		"the day after 28 February, leap year": {"2028-02-28T12:00:00Z", "tomorrow", "2028-02-29T12:00:00Z", ""},
+		"a month after 31 January":             {"2027-01-31T12:00:00Z", "now + 1 month", "2027-03-03T12:00:00Z", "February 2027 has no day 31, so the day is Wed 3 Mar 2027."},
+		"two months after 30 December":         {"2027-12-30T12:00:00Z", "now + 2 months", "2028-03-01T12:00:00Z", "February 2028 has no day 30, so the day is Wed 1 Mar 2028."},
+		"a year after 29 February":             {"2028-02-29T12:00:00Z", "next year", "2029-03-01T12:00:00Z", "February 2029 has no day 29, so the day is Thu 1 Mar 2029."},
+		"the end of the year":                  {"2026-12-31T23:59:00Z", "0:00", "2027-01-01T00:00:00Z", ""},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, "UTC", test.now, test.spec, test.want, test.note) })
+	}
+}
+
+func TestChangesOfTheClocks(t *testing.T) {
+	for name, test := range map[string]struct{ zone, now, spec, want, note string }{
+		"skipped": {"Europe/Berlin", "2026-03-28T12:00:00+01:00", "02:30 tomorrow", "2026-03-29T03:30:00+02:00",
+			"02:30 does not exist on Sun 29 Mar 2026: the clocks go from 02:00 CET to 03:00 CEST. It runs at 03:30 CEST."},
+		"skipped, west of Greenwich": {"America/New_York", "2026-03-07T12:00:00-05:00", "02:30 tomorrow", "2026-03-08T03:30:00-04:00",
+			"02:30 does not exist on Sun 8 Mar 2026: the clocks go from 02:00 EST to 03:00 EDT. It runs at 03:30 EDT."},
+		"the first skipped minute": {"Europe/Berlin", "2026-03-28T12:00:00+01:00", "02:00 tomorrow", "2026-03-29T03:00:00+02:00",
+			"02:00 does not exist on Sun 29 Mar 2026: the clocks go from 02:00 CET to 03:00 CEST. It runs at 03:00 CEST."},
+		"the minute before": {"Europe/Berlin", "2026-03-28T12:00:00+01:00", "01:59 tomorrow", "2026-03-29T01:59:00+01:00", ""},
+		"the minute after":  {"Europe/Berlin", "2026-03-28T12:00:00+01:00", "03:00 tomorrow", "2026-03-29T03:00:00+02:00", ""},
+		"a skipped half hour": {"Australia/Lord_Howe", "2026-10-03T12:00:00+10:30", "02:15 tomorrow", "2026-10-04T02:45:00+11:00",
+			"02:15 does not exist on Sun 4 Oct 2026: the clocks go from 02:00 +1030 to 02:30 +11. It runs at 02:45 +11."},
+		"twice": {"Europe/Berlin", "2026-10-24T12:00:00+02:00", "02:30 tomorrow", "2026-10-25T02:30:00+02:00",
+			"02:30 occurs twice on Sun 25 Oct 2026, at 02:30 CEST and at 02:30 CET. It runs the first time. The second time is 2026-10-25T02:30:00+01:00."},
+		"twice, west of Greenwich": {"America/New_York", "2026-10-31T12:00:00-04:00", "01:00 tomorrow", "2026-11-01T01:00:00-04:00",
+			"01:00 occurs twice on Sun 1 Nov 2026, at 01:00 EDT and at 01:00 EST. It runs the first time. The second time is 2026-11-01T01:00:00-05:00."},
+		"twice, the first is over": {"Europe/Berlin", "2026-10-25T02:10:00+01:00", "02:30", "2026-10-25T02:30:00+01:00",
+			"02:30 occurs twice on Sun 25 Oct 2026, and 02:30 CEST is over. It runs at 02:30 CET."},
+		"the second time is over too":          {"Europe/Berlin", "2026-10-25T02:40:00+01:00", "02:30", "2026-10-26T02:30:00+01:00", ""},
+		"now is the second time":               {"Europe/Berlin", "2026-10-25T02:30:00+01:00", "now", "2026-10-25T02:30:00+01:00", ""},
+		"hours elapse":                         {"Europe/Berlin", "2026-10-25T00:30:00+02:00", "now + 3 hours", "2026-10-25T02:30:00+01:00", ""},
+		"days keep the time of day":            {"Europe/Berlin", "2026-10-24T12:00:00+02:00", "now + 1 day", "2026-10-25T12:00:00+01:00", ""},
+		"the second time, in UTC":              {"Europe/Berlin", "2026-10-24T12:00:00+02:00", "01:30 utc tomorrow", "2026-10-25T02:30:00+01:00", ""},
+		"utc takes the date of UTC":            {"America/New_York", "2026-11-21T22:00:00-05:00", "23:00 utc today", "2026-11-22T18:00:00-05:00", ""},
+		"a zone that never changed its clocks": {"UTC", "2026-10-25T00:30:00Z", "02:30", "2026-10-25T02:30:00Z", ""},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, test.zone, test.now, test.spec, test.want, test.note) })
+	}
+}
+
+func check(t *testing.T, location, now, spec, want, note string) {
+	t.Helper()
+	got, notes, err := timespec.Parse(strings.Fields(spec), instant(t, now), zone(t, location))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Format(time.RFC3339) != want {
+		t.Errorf("got %s, want %s", got.Format(time.RFC3339), want)
+	}
+	if diff := cmp.Diff(note, strings.Join(notes, "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStamps(t *testing.T) {
+	for stamp, want := range map[string]string{
+		"202611220200":    "2026-11-22T02:00:00+01:00",
+		"202611220200.07": "2026-11-22T02:00:07+01:00",
+		"2611220200":      "2026-11-22T02:00:00+01:00",
+		"11220200":        "2026-11-22T02:00:00+01:00",
+		"6811220200":      "2068-11-22T02:00:00+01:00",
+		"203603300230":    "2036-03-30T03:30:00+02:00 02:30 does not exist on Sun 30 Mar 2036: the clocks go from 02:00 CET to 03:00 CEST. It runs at 03:30 CEST.",
+		"6911220200":      `Sat 22 Nov 1969 02:00 CET is in the past; use "now" to run at once`,
+		"01220200":        `Thu 22 Jan 2026 02:00 CET is in the past; use "now" to run at once`,
+		"202602300200":    `"202602300200" is not a time: it has a month, day, hour, minute, or second that does not exist`,
+		"202611222400":    `"202611222400" is not a time: it has a month, day, hour, minute, or second that does not exist`,
+		"tomorrow":        `"tomorrow" is not a time of the form [[CC]YY]MMDDhhmm[.SS], such as 202611220200`,
+		"2611220":         `"2611220" is not a time of the form [[CC]YY]MMDDhhmm[.SS], such as 202611220200`,
+	} {
+		t.Run(stamp, func(t *testing.T) {
+			at, notes, err := timespec.ParseStamp(stamp, instant(t, saturday), zone(t, "Europe/Berlin"))
+			got := strings.Join(append([]string{at.Format(time.RFC3339)}, notes...), " ")
+			if err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("got %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+// Whatever is accepted is not before the current minute, and RFC 3339 can write it.
+func FuzzParse(f *testing.F) {
+	for _, spec := range []string{"now + 1 month", "10:00 utc next week", "24.12.26 22h30", "nov 21, 2026 4pm", "2026-11-22T02:00:00Z", "8:5pm"} {
+		f.Add(spec, int64(1795258830))
+	}
+	berlin := zone(f, "Europe/Berlin")
+	f.Fuzz(func(t *testing.T, spec string, unix int64) {
+		now := time.Unix(unix%(1<<37), 0)
+		at, _, err := timespec.Parse([]string{spec}, now, berlin)
+		if err != nil {
+			return
+		}
+		if at.Before(now.Add(-time.Minute)) {
+			t.Errorf("%q at %s is %s, in the past", spec, now, at)
+		}
+		text := at.Format(time.RFC3339Nano)
+		if again, _, err := timespec.Parse([]string{text}, now, berlin); err != nil || !again.Equal(at) {
+			t.Errorf("%q at %s is %s, which reads as %s: %v", spec, now, text, again, err)
+		}
+	})
+}
