@@ -1,16 +1,20 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crdprune takes the descriptions out of every spec.template of the given CRD files.
+// Command crdprune takes the descriptions and the defaults out of every spec.template of the given CRD files.
 //
 // A pod template is described by thousands of lines that kubectl explain has for pods already. With them the CRD is
 // larger than the annotation in which `kubectl apply` and `oc apply` keep what they applied (256 KiB).
+//
+// The API server writes a default of the CRD into every object that it serves. A default that a newer Kubernetes API
+// library brings would change templates that nobody edited. Pods get the same defaults when they are created.
 package main
 
 import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 )
@@ -43,6 +47,7 @@ func prune(file string) error {
 		if template, ok := dig(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "template"); ok {
 			own := template["description"]
 			removeDescriptions(template)
+			removeDefaults(template, nil)
 			template["description"] = own
 		}
 	}
@@ -85,6 +90,25 @@ func removeDescriptions(schema any) {
 	case []any:
 		for _, below := range s {
 			removeDescriptions(below)
+		}
+	}
+}
+
+// removeDefaults removes the defaults of the properties of a schema and of all schemas below it. keys are the properties by
+// which a list tells its items apart: the API server demands that those are required or have a default.
+func removeDefaults(schema any, keys []any) {
+	s, _ := schema.(map[string]any)
+	properties, _ := s["properties"].(map[string]any)
+	for name, property := range properties {
+		if p, ok := property.(map[string]any); ok && !slices.Contains(keys, any(name)) {
+			delete(p, "default")
+		}
+		removeDefaults(property, nil)
+	}
+	keys, _ = s["x-kubernetes-list-map-keys"].([]any)
+	for _, below := range []string{"items", "additionalProperties"} {
+		if s[below] != nil {
+			removeDefaults(s[below], keys)
 		}
 	}
 }

@@ -4,9 +4,6 @@
 package podset
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,49 +63,4 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 	}
 	pods.Restrict(&spec, d.FixedUser)
 	return &corev1.PodTemplateSpec{Spec: spec}
-}
-
-// HashTemplate is a hash of the user's template alone, so that neither a new default nor a new version of the operator
-// changes it (rule 9). Fields that say nothing (null, {} and []) are left out first: whether they are written at all
-// differs between versions of the Kubernetes API library.
-func HashTemplate(template *corev1.PodTemplateSpec) string { return hashJSON(template) }
-
-// hashJSON hashes the JSON of a value. A value that has none is a mistake in the program: a typed template always has one.
-func hashJSON(value any) string {
-	encoded, err := json.Marshal(value)
-	var tree any
-	if err == nil {
-		err = json.Unmarshal(encoded, &tree)
-	}
-	if err == nil {
-		encoded, err = json.Marshal(prune(tree))
-	}
-	if err != nil {
-		panic(err)
-	}
-	sum := sha256.Sum256(encoded)
-	return hex.EncodeToString(sum[:])[:10]
-}
-
-// prune drops what says nothing from a decoded JSON value; a value that says nothing itself becomes nil.
-func prune(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, item := range v {
-			if v[key] = prune(item); v[key] == nil {
-				delete(v, key)
-			}
-		}
-		if len(v) == 0 {
-			return nil
-		}
-	case []any:
-		if len(v) == 0 {
-			return nil
-		}
-		for i := range v {
-			v[i] = prune(v[i])
-		}
-	}
-	return value
 }

@@ -79,53 +79,6 @@ func TestNewPodKeepsTheTemplate(t *testing.T) {
 	}
 }
 
-func TestTemplateHash(t *testing.T) {
-	base := testutil.MakePodSet("a").Image("v1").Obj().Spec.Template
-	same := base.DeepCopy()
-	same.Labels, same.Spec.Volumes = map[string]string{}, []corev1.Volume{}
-	same.Spec.SecurityContext = &corev1.PodSecurityContext{}
-	if HashTemplate(base) != HashTemplate(same) {
-		t.Error("fields that say nothing change the hash")
-	}
-	// A hash that changes between versions of the operator would replace every pod of every user at the upgrade.
-	for hash, template := range map[string]*corev1.PodTemplateSpec{"74234e98af": nil, "927169f2c9": base} {
-		if got := HashTemplate(template); got != hash {
-			t.Errorf("the hash of a template has changed from %s to %s", hash, got)
-		}
-	}
-	if hashJSON(map[string]any{"a": 1, "b": []any{}}) != hashJSON(map[string]any{"a": 1}) {
-		t.Error("an empty list changes the hash")
-	}
-	seen := map[string]string{}
-	for what, edit := range map[string]func(*corev1.PodTemplateSpec){
-		"nothing":      func(*corev1.PodTemplateSpec) {},
-		"an image":     func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = "v2" },
-		"a label":      func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"tier": "web"} },
-		"an argument":  func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"a"} },
-		"an empty one": func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"a", ""} },
-		"their order":  func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"", "a"} },
-		"a false":      func(t *corev1.PodTemplateSpec) { t.Spec.AutomountServiceAccountToken = ptr.To(false) },
-		"a true":       func(t *corev1.PodTemplateSpec) { t.Spec.AutomountServiceAccountToken = ptr.To(true) },
-	} {
-		template := base.DeepCopy()
-		edit(template)
-		hash := HashTemplate(template)
-		if other, ok := seen[hash]; ok {
-			t.Errorf("%s and %s have the same hash", what, other)
-		}
-		seen[hash] = what
-	}
-}
-
-func TestTemplateHashOfWhatIsNoJSONPanics(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a template that cannot be encoded got a hash")
-		}
-	}()
-	hashJSON(func() {})
-}
-
 func TestPodName(t *testing.T) {
 	valid := regexp.MustCompile(`^a-pod[a-z0-9]{5}$`)
 	seen := map[string]place{}

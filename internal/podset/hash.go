@@ -1,0 +1,93 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// HashTemplate is a hash of the user's template alone, so that neither a new default nor a new version of the operator
+// changes it (rule 9).
+//
+// The hash covers what the template says, not how a version of the Kubernetes API library writes it. A field that is not
+// a pointer says nothing while it is zero or empty: the library may write it as null, {}, "" or [], or leave it out. A
+// pointer that is set says something even when it points to an empty object: namespaceSelector: {} selects all namespaces.
+func HashTemplate(template *corev1.PodTemplateSpec) string { return hashOf(template) }
+
+// hashOf hashes the JSON of a value. A value that has none is a mistake in the program: a typed template always has one.
+func hashOf(value any) string {
+	encoded, err := json.Marshal(treeOf(reflect.ValueOf(value)))
+	if err != nil {
+		panic(err)
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:])[:10]
+}
+
+// treeOf returns a value as its JSON has it, with the fields of objects that say something.
+func treeOf(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return treeOf(v.Elem())
+	case reflect.Struct:
+		if _, ok := v.Interface().(json.Marshaler); ok {
+			break // a quantity, a time, or a number or string
+		}
+		fields := map[string]any{}
+		addFields(fields, v)
+		return fields
+	case reflect.Map:
+		entries := map[string]any{}
+		for key, value := range v.Seq2() {
+			entries[key.String()] = treeOf(value)
+		}
+		return entries
+	case reflect.Slice:
+		items := make([]any, v.Len())
+		for i := range items {
+			items[i] = treeOf(v.Index(i))
+		}
+		return items
+	}
+	return v.Interface()
+}
+
+// addFields adds the fields of a struct that say something, under the names that they have in JSON.
+func addFields(fields map[string]any, v reflect.Value) {
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		switch field := v.Field(i); {
+		case name == "": // In JSON, its fields are fields of this struct.
+			addFields(fields, field)
+		case !saysNothing(field):
+			fields[name] = treeOf(field)
+		}
+	}
+}
+
+// saysNothing tells whether the value of a field is the one of a field that is absent.
+func saysNothing(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Map, reflect.Slice:
+		return v.Len() == 0
+	case reflect.Struct:
+		if quantity, ok := v.Interface().(resource.Quantity); ok {
+			return quantity.IsZero()
+		}
+		if fields, ok := treeOf(v).(map[string]any); ok {
+			return len(fields) == 0
+		}
+	}
+	return v.IsZero()
+}
