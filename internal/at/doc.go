@@ -20,12 +20,14 @@
 //	 9  no        Succeeded                                                 record                        DONE, Completed
 //	10  no        Failed               retries left, back-off not over      wake then                     RUNNING
 //	11  no        Failed               retries left, back-off over          create the next attempt       RUNNING
-//	12  no        Failed               retries left, activeDeadline over    record                        DONE, DeadlineExceeded
+//	12  no        Failed               activeDeadline is over, and retries  record, once the API server   DONE, DeadlineExceeded
+//	                                   are left or the kubelet ended it     has no pod of the next attempt
 //	13  no        Failed               no retries left                      record                        DONE, Failed
 //	14  no        none                 schedule, command, template unusable wait for an edit              PENDING
 //	15  no        none                 paused, or suspended                 none                          PENDING
 //	16  no        none                 before the time                      wake then                     PENDING
-//	17  no        none                 startingDeadline is over             none                          DONE, MissedDeadline
+//	17  no        none                 startingDeadline is over             none, once the API server     DONE, MissedDeadline
+//	                                                                        has no pod of the At
 //	18  no        none                 due                                  create <name>-pod             RUNNING
 //
 // Rows 11 and 18 create; before that:
@@ -40,7 +42,10 @@
 //   - An own pod is one that the At's UID controls and that has the name of an attempt. Labels and annotations are for
 //     people. A pod is believed before the status: it is the record of its run when a crash came before the status.
 //   - The record (podUID, attempts) is believed where no pod speaks against it. A recorded run whose pod is gone is
-//     PodLost and never repeated; so is a record that was forged and names no pod.
+//     PodLost and never repeated; so is a record that was forged and names no pod. When the record says that the run
+//     failed and that a retry is due (retryTime), the retry follows although the pod is gone.
+//   - The API server is asked before the absence of a pod ends an At: the response to a create can be lost while the cache
+//     lags.
 //   - An At is finished when its status has a completionTime, a reason out of the list and the result that goes with it.
 //     The phase is never read: set back or forward by hand it neither repeats nor skips a run, and is put right.
 //   - The pod is made before the status is written, so that the command starts on time. One gap of at most once follows: a

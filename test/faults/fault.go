@@ -102,6 +102,15 @@ func Lose(_ *Call, send func() (*http.Response, error)) (*http.Response, error) 
 	return nil, errors.New("injected: the answer was lost")
 }
 
+// LoseAfter lets the API server commit the call and loses its response, which the caller learns after a while.
+func LoseAfter(d time.Duration) Fault {
+	return func(c *Call, send func() (*http.Response, error)) (*http.Response, error) {
+		resp, err := Lose(c, send)
+		<-time.After(d)
+		return resp, err
+	}
+}
+
 // Delay passes the call on after a while; several calls overtake each other.
 func Delay(d time.Duration) Fault {
 	return func(_ *Call, send func() (*http.Response, error)) (*http.Response, error) {

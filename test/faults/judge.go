@@ -34,23 +34,25 @@ const inFlight = 2 * time.Second
 
 // judge replays the history of a world and looks at every event.
 type judge struct {
-	full     bool // what the operator's status says: see Controllers
-	state    *state
-	writes   []Write
-	started  map[int]time.Time       // of each incarnation
-	byUID    map[types.UID]Write     // creates of pods
-	deletes  map[types.UID]bool      // pods that the operator deleted
-	ours     map[string]bool         // resource versions that the operator wrote
-	deleted  map[types.UID]time.Time // owners, since when they are being deleted
-	windows  map[types.UID]*window
-	phases   map[types.UID]cnatv1alpha1.Phase
-	runs     map[types.UID]map[types.UID]bool // At -> its pods
-	owners   map[types.UID]bool               // all that ever were
-	edits    map[types.UID]edit               // the last new schedule of an At
-	verdict  []Violation
-	checked  map[string]bool
-	reported map[string]bool
-	now      event
+	full      bool // what the operator's status says: see Controllers
+	state     *state
+	writes    []Write
+	started   map[int]time.Time       // of each incarnation
+	byUID     map[types.UID]Write     // creates of pods
+	deletes   map[types.UID]bool      // pods that the operator deleted
+	ours      map[string]bool         // resource versions that the operator wrote
+	deleted   map[types.UID]time.Time // owners, since when they are being deleted
+	windows   map[types.UID]*window
+	phases    map[types.UID]cnatv1alpha1.Phase
+	runs      map[types.UID]map[types.UID]bool             // At -> its pods
+	owners    map[types.UID]bool                           // all that ever were
+	edits     map[types.UID]edit                           // the last new schedule of an At
+	specs     map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of an At, by generation
+	byVersion map[string]Write                             // writes by the resource version that they led to
+	verdict   []Violation
+	checked   map[string]bool
+	reported  map[string]bool
+	now       event
 }
 
 // edit is a change of a schedule.
@@ -64,7 +66,7 @@ func newJudge(full bool, writes []Write, incarnations []*Incarnation) *judge {
 		full: full, state: newState(), writes: writes, started: map[int]time.Time{},
 		byUID: map[types.UID]Write{}, deletes: map[types.UID]bool{}, ours: map[string]bool{}, deleted: map[types.UID]time.Time{},
 		windows: map[types.UID]*window{}, phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{},
-		owners: map[types.UID]bool{}, edits: map[types.UID]edit{}, checked: map[string]bool{}, reported: map[string]bool{},
+		owners: map[types.UID]bool{}, edits: map[types.UID]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{}, byVersion: map[string]Write{}, checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, i := range incarnations {
 		j.started[i.Number] = i.Started
@@ -73,7 +75,7 @@ func newJudge(full bool, writes []Write, incarnations []*Incarnation) *judge {
 		if !w.Committed() {
 			continue
 		}
-		j.ours[w.Version] = true
+		j.ours[w.Version], j.byVersion[w.Version] = true, w
 		switch {
 		case Creates(w.Call):
 			j.byUID[w.UID] = w

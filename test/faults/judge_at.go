@@ -8,9 +8,11 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -29,6 +31,10 @@ func (j *judge) at(before, at *cnatv1alpha1.At) {
 	if before != nil && before.Spec.Schedule != at.Spec.Schedule {
 		j.edits[at.UID] = edit{before, j.now.seen}
 	}
+	if j.specs[at.UID] == nil {
+		j.specs[at.UID] = map[int64]*cnatv1alpha1.AtSpec{}
+	}
+	j.specs[at.UID][at.Generation] = &at.Spec
 	if !j.ours[at.ResourceVersion] {
 		return
 	}
@@ -44,6 +50,32 @@ func (j *judge) at(before, at *cnatv1alpha1.At) {
 		ended = ended || phase == corev1.PodSucceeded || phase == corev1.PodFailed
 	}
 	j.check("A4", ended, "At "+at.Name, "DONE, and neither a pod has ended nor is a reason recorded")
+	j.truth(at)
+}
+
+// truth judges what the status says of a run that is done: A11.
+func (j *judge) truth(at *cnatv1alpha1.At) {
+	switch at.Status.Reason {
+	case cnatv1alpha1.ReasonMissedDeadline:
+		j.check("A11", len(j.runs[at.UID]) == 0, "At "+at.Name, "it says that it was not run, and %d pods were created", len(j.runs[at.UID]))
+	case cnatv1alpha1.ReasonDeadlineExceeded:
+		took := j.byVersion[at.ResourceVersion].Clock.Sub(at.Status.StartTime.Time)
+		limit := time.Duration(ptr.Deref(at.Spec.ActiveDeadlineSeconds, 0)) * time.Second
+		j.check("A11", at.Spec.ActiveDeadlineSeconds != nil && took >= limit, "At "+at.Name, "it says that its deadline of %v was over after %v", limit, took)
+	}
+	c := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return
+	}
+	for uid := range j.runs[at.UID] {
+		pod, spec := j.state.pods[uid], j.specs[at.UID][c.ObservedGeneration]
+		if pod.Name != at.Status.PodName || spec == nil || strings.ContainsAny(spec.Command, "'\"\\$") {
+			continue
+		}
+		words := strings.Fields(spec.Command)
+		ran := pod.Spec.Containers[0].Command
+		j.check("A11", slices.Equal(words, ran), "At "+at.Name, "generation %d is named, whose words are %q, and %q ran", c.ObservedGeneration, words, ran)
+	}
 }
 
 // run judges a new pod of an At: A1, A2.
@@ -56,6 +88,7 @@ func (j *judge) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		again = again || j.state.pods[uid].Name == pod.Name
 	}
 	j.runs[at.UID][pod.UID] = true
+	j.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "it said that it was not run, and pod %s was created", pod.Name)
 	allowed := 1 + int(ptr.Deref(at.Spec.BackoffLimit, 0))
 	j.check("A1", len(j.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were made, %d are allowed", len(j.runs[at.UID]), allowed)
 	j.check("A1", !again, "At "+at.Name, "pod %s was made a second time", pod.Name)
