@@ -60,7 +60,7 @@ type Defaults struct {
 	// FixedUser makes the pod of an At without a template run as a fixed user. It is false on OpenShift, which gives
 	// each namespace its own.
 	FixedUser bool
-	// Proxy are the proxy variables, given to each container that does not set them.
+	// Proxy are the proxy variables of the container of an At without a template. A template of a user sets its own.
 	Proxy []corev1.EnvVar
 }
 

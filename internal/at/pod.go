@@ -56,12 +56,6 @@ func newPod(o Observation, r run, attempt int) *corev1.Pod {
 	if main.TerminationMessagePolicy == "" {
 		main.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	}
-	for i := range spec.InitContainers {
-		addEnv(&spec.InitContainers[i], o.Defaults.Proxy)
-	}
-	for i := range spec.Containers {
-		addEnv(&spec.Containers[i], o.Defaults.Proxy)
-	}
 	return pod
 }
 
@@ -71,6 +65,7 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{
 		Name:      defaultContainer,
 		Image:     d.Image,
+		Env:       slices.Clone(d.Proxy),
 		Resources: corev1.ResourceRequirements{Requests: defaultRequests.DeepCopy(), Limits: defaultLimits.DeepCopy()},
 	}}}
 	pods.Restrict(&spec, d.FixedUser)
@@ -92,14 +87,6 @@ func containerName(at *cnatv1alpha1.At) string {
 		return t.Spec.Containers[0].Name
 	}
 	return defaultContainer
-}
-
-func addEnv(container *corev1.Container, variables []corev1.EnvVar) {
-	for _, variable := range variables {
-		if !slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == variable.Name }) {
-			container.Env = append(container.Env, variable)
-		}
-	}
 }
 
 // isOlder tells whether a pod of the name that this At needs belongs to an At of the same name that was deleted: two

@@ -64,6 +64,18 @@ func TestTheDefaultPod(t *testing.T) {
 	}
 }
 
+func TestTheDefaultPodHasTheProxyVariables(t *testing.T) {
+	proxy := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://p"}, {Name: "http_proxy", Value: "http://p"}}
+	got := planned(t, at.Observation{At: a().Obj(), Now: due, Defaults: at.Defaults{Image: "busybox", Proxy: proxy}})
+	if diff := cmp.Diff(proxy, got.Spec.Containers[0].Env); diff != "" {
+		t.Errorf("env (-want +got):\n%s", diff)
+	}
+	got.Spec.Containers[0].Env[0].Value = "changed"
+	if proxy[0].Value != "http://p" {
+		t.Error("the defaults changed with the pod")
+	}
+}
+
 func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 	atWithTemplate := a().Template(func(template *corev1.PodTemplateSpec) {
 		template.Labels = map[string]string{"team": "x", "cnat.d2iq.com/at": "mine"}
@@ -83,10 +95,7 @@ func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 
 	wantSpec := before.Spec.Template.Spec.DeepCopy()
 	wantSpec.RestartPolicy = corev1.RestartPolicyNever
-	wantSpec.InitContainers[0].Env = proxy
 	wantSpec.Containers[0].Command = []string{"echo", "YAY"}
-	wantSpec.Containers[0].Env = []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "mine"}, {Name: "NO_PROXY", Value: ".svc"}}
-	wantSpec.Containers[1].Env = proxy
 	if diff := cmp.Diff(*wantSpec, got.Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
