@@ -46,8 +46,8 @@ type memory struct {
 	// gone are pods that we created and that were gone before the cache could show them. A cache that lags will show them as
 	// living, and they are deleted pods then.
 	gone sets.Set[types.UID]
-	// taken are pod names that a create found in use by a pod that does not count.
-	taken sets.Set[string]
+	// attempts are the first possible attempts of the slots of a PodSet: see podset.Observation.
+	attempts map[int]int
 	// holder is the pod that was met under the name that an At's next pod must have; nil: none.
 	holder *corev1.Pod
 	// run is the pod of an At that is not in its status yet, as far as this process knows: the only witness of the run.
@@ -100,7 +100,6 @@ func (m *memories) of(obj client.Object) *memory {
 			created: map[types.UID]unseen{},
 			deleted: sets.New[types.UID](),
 			gone:    sets.New[types.UID](),
-			taken:   sets.New[string](),
 		}
 		if m.byKey == nil {
 			m.byKey = map[types.NamespacedName]*memory{}
@@ -218,11 +217,8 @@ func (m *memory) refusalOf(generation int64) *refusal {
 	return &m.refusal
 }
 
-// accept forgets refusals and names that were taken: all creates went well.
-func (m *memory) accept() {
-	m.refusal, m.refusals = refusal{}, backoff{}
-	m.taken.Clear()
-}
+// accept forgets refusals: all creates went well.
+func (m *memory) accept() { m.refusal, m.refusals = refusal{}, backoff{} }
 
 // noteRun remembers the pod that is about to be recorded, whoever made it: the answer to the record may be lost, the
 // cache may show the record late, and the pod may be gone by then.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/podset"
 )
 
@@ -77,10 +78,10 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		}
 	}
 	outcome := r.act(ctx, *o, plan, m)
-	if m.unreported = m.unreported.Then(outcome); m.reportBy.IsZero() {
+	if m.unreported = m.unreported.Merge(outcome); m.reportBy.IsZero() {
 		m.reportBy = o.Now.Add(reportWithin)
 	}
-	if outcome.IsClean() && o.Now.Before(m.reportBy) {
+	if outcome.Succeeded() && o.Now.Before(m.reportBy) {
 		return ctrl.Result{RequeueAfter: batchWindow, Priority: ptr.To(reportPriority)}, nil
 	}
 	return r.report(ctx, *o, plan, outcome, m)
@@ -103,13 +104,13 @@ func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*pods
 		return nil, nil, err
 	}
 	o := &podset.Observation{
-		Set: set, TemplateHash: m.hash(set), Pods: pods, Deleted: m.deleted, Taken: m.taken, Now: now,
+		Set: set, TemplateHash: m.hash(set), Pods: pods, Deleted: m.deleted, Attempts: m.attempts, Now: now,
 		Defaults: r.Defaults,
 	}
 	if refused := m.refusalOf(set.Generation); refused != nil {
-		o.Refusal = &podset.Refusal{Message: refused.message, Until: refused.until}
+		o.Rejection = &expectations.Rejection{Message: refused.message, Until: refused.until}
 	}
-	o.SweepAt = scheduleSweep(*o, m)
+	o.CleanupAt = scheduleSweep(*o, m)
 	return o, m, nil
 }
 
@@ -129,9 +130,9 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 	var outcome podset.Outcome
 	outcome.Deleted, outcome.DeleteError = deletePods(ctx, r.Client, plan.Delete, m)
 	var err error
-	outcome.Swept, err = deletePods(ctx, r.Client, plan.Sweep, m)
+	outcome.CleanedUp, err = deletePods(ctx, r.Client, plan.Cleanup, m)
 	outcome.DeleteError = errors.Join(outcome.DeleteError, err)
-	if len(plan.Sweep) > 0 {
+	if len(plan.Cleanup) > 0 {
 		m.sweepAt = time.Time{}
 	}
 	outcome.Created, outcome.CreateError = createPods(plan.Create, func(pod *corev1.Pod) (*corev1.Pod, error) {
@@ -143,14 +144,14 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 	var taken *nameTakenError
 	switch err := outcome.CreateError; {
 	case errors.As(err, &taken):
-		m.taken.Insert(taken.name)
-		outcome.CreateError, outcome.RetryAt = nil, o.Now // The next name is tried; nobody needs to know.
+		outcome.CreateError, outcome.NameCollision = nil, taken.name // The next name is tried; nobody needs to know.
 	case isRefusal(err):
 		m.refuse(err, o.Set.Generation, r.Clock.Now()) // Counted from the answer, which may have taken a while.
-		outcome.RetryAt = m.refusal.until
+		outcome.Rejected = true
 	case len(plan.Create) > 0 && err == nil:
 		m.accept()
 	}
+	m.attempts = podset.AttemptsAfter(m.attempts, plan, outcome)
 	return outcome
 }
 
@@ -176,5 +177,12 @@ func (r *PodSetReconciler) report(ctx context.Context, o podset.Observation, pla
 	}
 	send(r.Recorder, o.Set, podset.Events(m.unreported))
 	m.unreported, m.reportBy = podset.Outcome{}, time.Time{}
-	return wake(err, r.Clock.Now(), plan.WakeAt, outcome.RetryAt, m.checkUnseenAt())
+	var retryAt time.Time
+	switch {
+	case outcome.Rejected:
+		retryAt = m.refusal.until
+	case outcome.NameCollision != "":
+		retryAt = o.Now
+	}
+	return wake(err, r.Clock.Now(), plan.RequeueAt, retryAt, m.checkUnseenAt())
 }

@@ -24,11 +24,11 @@ const ConfirmAfter = 5 * time.Second
 type Pods struct {
 	// created are the expected creations: pods that were created and that the cache has not shown.
 	created []creation
-	// deleted are pods whose deletion the API server accepted and that the cache shows without a deletion timestamp.
+	// deleted are pods that were deleted and that the cache does not show as terminating yet.
 	deleted sets.Set[types.UID]
-	// deletedBeforeObserved are pods that were created and deleted before the cache showed them. A cache that lags can
-	// still show them as running, and they count as deleted then.
-	deletedBeforeObserved sets.Set[types.UID]
+	// deletedBeforeObserved are pods that were created and were gone again before the cache showed them. A cache that lags
+	// can still show them as running for a while. The value tells whether it does so now.
+	deletedBeforeObserved map[types.UID]bool
 }
 
 // creation is an expected creation.
@@ -52,13 +52,13 @@ func (p Pods) Unconfirmed(cached []*corev1.Pod, now time.Time) []string {
 
 // View is what a cache shows of the pods of an owner, corrected by the expectations.
 type View struct {
-	// Pods are the cached pods, followed by the expected creations that the cache does not show. The slice must not be
-	// changed: it may be the one that was passed to Observe.
+	// Pods are the cached pods without those that are known to be gone, followed by the expected creations that the cache
+	// does not show. The slice must not be changed: it may be the one that was passed to Observe.
 	Pods []*corev1.Pod
 	// Deleted are the pods that count as terminating although they have no deletion timestamp in Pods. The set must not be
 	// changed.
 	Deleted sets.Set[types.UID]
-	// Next are the expectations that remain. The caller stores them when it records what it has done; until then the
+	// Next are the expectations that remain. The caller stores them when it records what it has done. Until then the
 	// original is still good.
 	Next Pods
 }
@@ -66,37 +66,57 @@ type View struct {
 // Observe corrects what the cache shows. lookedUp are the answers of the API server for the names of Unconfirmed, nil for
 // a pod that does not exist.
 func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time) View {
-	v := View{Pods: slices.Clip(cached), Next: Pods{deletedBeforeObserved: p.deletedBeforeObserved}}
-	for _, c := range p.created {
-		if contains(cached, c.pod.UID) {
-			continue
+	v := View{Pods: slices.Clip(cached)}
+	v.observeGone(p.deletedBeforeObserved, cached)
+	for _, pod := range v.Pods {
+		if pod.DeletionTimestamp == nil && p.deleted.Has(pod.UID) {
+			v.Next.deleted = with(v.Next.deleted, pod.UID)
 		}
-		if live, asked := lookedUp[c.pod.Name]; asked {
-			if live == nil || live.UID != c.pod.UID || pods.OwnerUID(live) != pods.OwnerUID(c.pod) {
-				v.Next.deletedBeforeObserved = with(v.Next.deletedBeforeObserved, c.pod.UID)
-				continue
-			}
-			c = creation{pod: live, confirmed: now}
-		}
-		v.Next.created = append(v.Next.created, c)
-		v.Pods = append(v.Pods, c.pod)
 	}
-	v.Next.observeDeleted(p.deleted, v.Pods)
+	for _, c := range p.created {
+		if !contains(cached, c.pod.UID) {
+			v.observeCreation(c, p.deleted.Has(c.pod.UID), lookedUp, now)
+		}
+	}
 	v.Deleted = v.Next.deleted
 	return v
 }
 
-// observeDeleted keeps of the deleted pods those that are still shown without a deletion timestamp.
-func (p *Pods) observeDeleted(deleted sets.Set[types.UID], shown []*corev1.Pod) {
-	for _, pod := range shown {
-		early := p.deletedBeforeObserved.Has(pod.UID)
-		if early {
-			p.deletedBeforeObserved = without(p.deletedBeforeObserved, pod.UID)
+// observeGone removes the pods that are known to be gone. Such a pod is forgotten once the cache has shown it and does not
+// show it any more.
+func (v *View) observeGone(gone map[types.UID]bool, cached []*corev1.Pod) {
+	for uid, shown := range gone {
+		shows := contains(cached, uid)
+		if shows {
+			v.Pods = slices.DeleteFunc(slices.Clone(v.Pods), func(pod *corev1.Pod) bool { return pod.UID == uid })
 		}
-		if pod.DeletionTimestamp == nil && (early || deleted.Has(pod.UID)) {
-			p.deleted = with(p.deleted, pod.UID)
+		if shows || !shown {
+			v.Next.setGone(uid, shows)
 		}
 	}
+}
+
+// observeCreation adds a pod that the cache does not show, unless the API server has said that it is gone.
+func (v *View) observeCreation(c creation, deleted bool, lookedUp map[string]*corev1.Pod, now time.Time) {
+	if live, asked := lookedUp[c.pod.Name]; asked {
+		if live == nil || live.UID != c.pod.UID || pods.OwnerUID(live) != pods.OwnerUID(c.pod) {
+			v.Next.setGone(c.pod.UID, false)
+			return
+		}
+		c = creation{pod: live, confirmed: now}
+	}
+	v.Next.created = append(v.Next.created, c)
+	v.Pods = append(v.Pods, c.pod)
+	if deleted || c.pod.DeletionTimestamp != nil {
+		v.Next.deleted = with(v.Next.deleted, c.pod.UID) // The cache may show an older version of the pod first.
+	}
+}
+
+func (p *Pods) setGone(uid types.UID, shown bool) {
+	if p.deletedBeforeObserved == nil {
+		p.deletedBeforeObserved = map[types.UID]bool{}
+	}
+	p.deletedBeforeObserved[uid] = shown
 }
 
 // Created returns the expectations after pods were created, or were found to exist already, at now.
@@ -133,7 +153,7 @@ func (p Pods) String() string {
 	for _, c := range p.created {
 		text += fmt.Sprintf(" %s@%d", c.pod.UID, c.confirmed.Unix())
 	}
-	return fmt.Sprintf("%s deleted %v early %v", text, sets.List(p.deleted), sets.List(p.deletedBeforeObserved))
+	return fmt.Sprintf("%s deleted %v gone %v", text, sets.List(p.deleted), p.deletedBeforeObserved)
 }
 
 func contains(pods []*corev1.Pod, uid types.UID) bool {
@@ -150,13 +170,4 @@ func with(set sets.Set[types.UID], uid types.UID) sets.Set[types.UID] {
 		larger.Insert(other)
 	}
 	return larger
-}
-
-// without returns a set with one element less and leaves the original as it is; nil when nothing remains.
-func without(set sets.Set[types.UID], uid types.UID) sets.Set[types.UID] {
-	smaller := set.Clone().Delete(uid)
-	if smaller.Len() == 0 {
-		return nil
-	}
-	return smaller
 }

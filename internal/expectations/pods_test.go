@@ -108,13 +108,14 @@ func TestAPodThatWasCreatedTwiceIsThereOnce(t *testing.T) {
 	}
 }
 
-func TestADeletedPodCountsAsDeletedWhileTheCacheShowsItAsRunning(t *testing.T) {
+func TestADeletedPodIsNeverActiveAgain(t *testing.T) {
 	running, terminating := pod("x").Running().Obj(), pod("x").Running().Terminating().Obj()
+	gone := map[string]*corev1.Pod{"x": nil}
 	type step struct {
 		title    string
 		cached   []*corev1.Pod
 		lookedUp map[string]*corev1.Pod
-		deleted  bool
+		want     string
 	}
 	for title, tc := range map[string]struct {
 		start Pods
@@ -123,61 +124,85 @@ func TestADeletedPodCountsAsDeletedWhileTheCacheShowsItAsRunning(t *testing.T) {
 		"a pod that the cache has shown": {
 			start: Pods{}.Deleted(running),
 			steps: []step{
-				{"still running", list(running), nil, true},
-				{"terminating", list(terminating), nil, false},
-				{"gone", nil, nil, false},
+				{"still running", list(running), nil, "deleted"},
+				{"terminating", list(terminating), nil, "terminating"},
+				{"gone", nil, nil, ""},
 			},
 		},
 		"a pod whose termination the cache does not show": {
 			start: Pods{}.Deleted(running),
-			steps: []step{{"still running", list(running), nil, true}, {"gone", nil, nil, false}},
+			steps: []step{
+				{"still running", list(running), nil, "deleted"},
+				{"gone", nil, nil, ""},
+			},
 		},
 		"a pod that the cache has not shown": {
 			start: Pods{}.Created(now, running).Deleted(running),
 			steps: []step{
-				{"not there yet", nil, nil, true},
-				{"running", list(running), nil, true},
-				{"terminating", list(terminating), nil, false},
+				{"not there yet", nil, nil, "deleted"},
+				{"running", list(running), nil, "deleted"},
+				{"terminating", list(terminating), nil, "terminating"},
 			},
 		},
 		"a pod that is gone before the cache shows it": {
 			start: Pods{}.Created(now, running).Deleted(running),
 			steps: []step{
-				{"not there yet", nil, nil, true},
-				{"the API server has none", nil, map[string]*corev1.Pod{"x": nil}, false},
-				{"running", list(running), nil, true},
-				{"still running", list(running), nil, true},
-				{"gone", nil, nil, false},
-				{"there is nothing to remember any more", list(running), nil, false},
+				{"not there yet", nil, nil, "deleted"},
+				{"the API server has none", nil, gone, ""},
+				{"not there yet, again", nil, nil, ""},
+				{"running", list(running), nil, ""},
+				{"still running", list(running), nil, ""},
+				{"terminating", list(terminating), nil, ""},
+				{"gone", nil, nil, ""},
+				{"there is nothing to remember any more", list(running), nil, "active"},
 			},
 		},
 		"a pod that somebody else deleted before the cache shows it": {
 			start: Pods{}.Created(now, running),
 			steps: []step{
-				{"not there yet", nil, nil, false},
-				{"the API server has none", nil, map[string]*corev1.Pod{"x": nil}, false},
-				{"running", list(running), nil, true},
-				{"terminating", list(terminating), nil, false},
+				{"not there yet", nil, nil, "active"},
+				{"the API server has none", nil, gone, ""},
+				{"running", list(running), nil, ""},
 			},
 		},
-		"a pod that is gone and that the cache shows as terminating first": {
+		"a pod that the API server shows as terminating before the cache shows it": {
 			start: Pods{}.Created(now, running),
 			steps: []step{
-				{"the API server has none", nil, map[string]*corev1.Pod{"x": nil}, false},
-				{"terminating", list(terminating), nil, false},
-				{"there is nothing to remember any more", list(running), nil, false},
+				{"the API server says that it is terminating", nil, map[string]*corev1.Pod{"x": terminating}, "terminating"},
+				{"not there yet", nil, nil, "terminating"},
+				{"running", list(running), nil, "deleted"},
+				{"terminating", list(terminating), nil, "terminating"},
+				{"gone", nil, nil, ""},
 			},
 		},
 	} {
 		p := tc.start
 		for _, step := range tc.steps {
-			v := p.Observe(step.cached, step.lookedUp, now)
-			if got := v.Deleted.Has(running.UID); got != step.deleted {
-				t.Errorf("%s: %s: it counts as deleted: %t", title, step.title, got)
+			v := p.Observe(append(step.cached, pod("other").Obj()), step.lookedUp, now)
+			if got := stateOf(v, running.UID); got != step.want {
+				t.Errorf("%s: %s: the pod is %q, want %q", title, step.title, got, step.want)
+			}
+			if stateOf(v, "other-uid") != "active" {
+				t.Errorf("%s: %s: another pod is not active", title, step.title)
 			}
 			p = v.Next
 		}
 	}
+}
+
+func stateOf(v View, uid types.UID) string {
+	for _, pod := range v.Pods {
+		switch {
+		case pod.UID != uid:
+		case pod.DeletionTimestamp != nil:
+			return "terminating"
+		case v.Deleted.Has(uid):
+			return "deleted"
+		default:
+			return "active"
+		}
+	}
+	return ""
 }
 
 func TestPodsAreAValue(t *testing.T) {
@@ -201,7 +226,7 @@ func TestPodsAreAValue(t *testing.T) {
 	if cached[:2][1] != nil {
 		t.Error("the array of the caller was written to")
 	}
-	if want := "created x-uid@1896001200 y-uid@1896001200 deleted [y-uid] early [gone-uid]"; text != want {
+	if want := "created x-uid@1896001200 y-uid@1896001200 deleted [y-uid] gone map[gone-uid:false]"; text != want {
 		t.Errorf("String: got %q, want %q", text, want)
 	}
 }

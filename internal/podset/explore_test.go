@@ -4,40 +4,58 @@
 package podset
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/redhat/podset-operator/internal/pods"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 var states = flag.Int("states", 40_000, "how many states the explorer visits")
 
-// The explorer walks through every interleaving of a small life: a user who scales, deletes pods and the set; a kubelet;
-// a cache that lags behind by any number of events; an operator that crashes before or after each of its writes, or gets
-// no answer to it, and starts again with a list of any age that the store still had. P1 to P6 hold in every state.
+// The explorer visits every interleaving of a small environment, breadth first, with the real State and the real rules:
+//
+//   - a user who scales the set, deletes pods, and deletes the set; another controller that creates a conflicting pod
+//   - a kubelet that makes pods ready, lets them fail, and removes terminating ones
+//   - a cache that lags behind by any number of events
+//   - an API server that rejects a create, or does what it was asked to and its answer is lost
+//   - an operator that crashes before or after any of its writes, and starts with a new cache
+//
+// These invariants hold in every state:
+//
+//	P1  every pod is created with the set as its controller
+//	P2  there are never more active pods than were asked for since the set last had what it asked for
+//	P3  left alone, the set gets what it asks for, and then nothing is left to do
+//	P4  only pods of the set are deleted, by UID
+//	P5  a set that is being deleted gets no writes
+//	P6  no pod is deleted but the surplus, and no ready pod while one lives that is not ready
+//	P7  a pod that the process knows to be deleted never counts as active again, whatever the cache shows
+//	P8  only finished pods are cleaned up
 
-// change is one event of the store that a cache has not seen.
+// change is one event of the store that the cache has not shown.
 type change struct {
-	pod      *corev1.Pod // nil: the set
+	pod      *corev1.Pod // nil: the event is about the set
 	gone     bool
 	replicas int32
 	deleting bool
 }
 
-// view is the set and its pods, as the store has them or as a cache shows them.
+// view is the set and its pods, as the store has them or as the cache shows them.
 type view struct {
 	replicas int32
 	deleting bool
-	pods     map[string]*corev1.Pod // shared, never changed
+	pods     map[string]*corev1.Pod // the pods themselves are shared and never modified
 }
 
 func (v view) clone() view { v.pods = maps.Clone(v.pods); return v }
@@ -53,56 +71,99 @@ func (v *view) apply(c change) {
 	}
 }
 
-// node is one state of the small world.
+func (v view) sorted() []*corev1.Pod {
+	return slices.SortedFunc(maps.Values(v.pods), func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (v view) active() int {
+	return count(v.sorted(), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !pods.IsFinished(pod) })
+}
+
+// budget is what may still happen.
+type budget struct{ crashes, losses, kills, readies, failures, conflicts, rejections, ticks int }
+
+// node is one state of the environment and of the operator.
 type node struct {
 	store, cache view
 	queue        []change // what the store has done and the cache has not shown
-	// What the operator remembers: see controllers/memory.go.
-	created map[types.UID]*corev1.Pod
-	deleted sets.Set[types.UID]
-	// unverified is how many events the cache lags behind the moment of the start: no write before they are shown.
-	unverified int
-	// What may still happen.
-	script, crashes, losses, kills, readies int
-	uids                                    int
-	most                                    int // the largest replicas since the set had what it asked for
+	foreign      string   // the name of a conflicting pod, which the cache does not show
+	now          time.Time
+	script       int // how many steps of the script the user has done
+	uids         int // how many pods were created
+	most         int // the most replicas since the set had what it asked for
+	budget       budget
+
+	state State // of the operator's process; copied by assignment
+	// there are the pods of the last observation, and deleted those that the process knows to be deleted.
+	there, deleted sets.Set[types.UID]
 }
 
 func (n *node) clone() *node {
 	c := *n
-	c.store, c.cache, c.queue = n.store.clone(), n.cache.clone(), slices.Clone(n.queue)
-	c.created, c.deleted = maps.Clone(n.created), n.deleted.Clone()
+	c.store, c.cache, c.queue, c.deleted = n.store.clone(), n.cache.clone(), slices.Clone(n.queue), n.deleted.Clone()
 	return &c
 }
 
-// key names a state: two with one key have the same future. UIDs are counted, so states that differ in their past by a
-// pod more or less are two.
+// key names a state: two with the same key have the same future.
 func (n *node) key() string {
 	var k strings.Builder
-	pods := func(pods map[string]*corev1.Pod) {
-		for _, name := range slices.Sorted(maps.Keys(pods)) {
-			fmt.Fprintf(&k, "%s%t ", pods[name].UID, isReady(pods[name]))
-		}
+	describe := func(pod *corev1.Pod) {
+		fmt.Fprintf(&k, "%s%.1s%t ", pod.UID, pod.Status.Phase, pod.DeletionTimestamp != nil)
 	}
 	for _, v := range []view{n.store, n.cache} {
 		fmt.Fprintf(&k, "|%d%t ", v.replicas, v.deleting)
-		pods(v.pods)
-	}
-	for _, c := range n.queue {
-		if c.pod != nil {
-			fmt.Fprintf(&k, "+%s%t%t", c.pod.UID, isReady(c.pod), c.gone)
-		} else {
-			fmt.Fprintf(&k, "+%d%t", c.replicas, c.deleting)
+		for _, pod := range v.sorted() {
+			describe(pod)
 		}
 	}
-	fmt.Fprintf(&k, "|%v%v", slices.Sorted(maps.Keys(n.created)), sets.List(n.deleted))
-	fmt.Fprintf(&k, "|%d %d %d %d %d %d %d", n.unverified, n.script, n.crashes, n.losses, n.kills, n.readies, n.most)
+	for _, c := range n.queue {
+		fmt.Fprintf(&k, "+%t%d%t", c.gone, c.replicas, c.deleting)
+		if c.pod != nil {
+			describe(c.pod)
+		}
+	}
+	s := &n.state
+	fmt.Fprintf(&k, "|%s|%v%+v|%d %d %v", s.pods, s.attempts, s.rejection, s.cleanupAt.Unix(), s.cleanupBackoff.Until.Unix(), s.cleanupBackoff.Delay)
+	fmt.Fprintf(&k, "|%v%v|%s|%d %d %d %v", sets.List(n.there), sets.List(n.deleted), n.foreign, n.now.Unix(), n.script, n.most, n.budget)
 	return k.String()
 }
 
+// emit changes the store. The cache shows it later.
 func (n *node) emit(c change) {
 	n.store.apply(c)
 	n.queue = append(n.queue, c)
+}
+
+// delete does what the API server does: a pod that runs on a node is terminating until the kubelet has stopped it.
+func (n *node) delete(pod *corev1.Pod) {
+	switch there := n.store.pods[pod.Name]; {
+	case there == nil || there.UID != pod.UID || there.DeletionTimestamp != nil:
+	case there.Status.Phase == corev1.PodPending || pods.IsFinished(there):
+		n.emit(change{pod: there, gone: true})
+	default:
+		n.emit(change{pod: edit(there, func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: now} })})
+	}
+}
+
+func edit(pod *corev1.Pod, change func(*corev1.Pod)) *corev1.Pod {
+	pod = pod.DeepCopy()
+	change(pod)
+	return pod
+}
+
+// deliver shows the cache one event.
+func (n *node) deliver() {
+	n.cache.apply(n.queue[0])
+	n.queue = n.queue[1:]
+}
+
+// cachedSet is what the cache shows of the set.
+func (n *node) cachedSet() *testutil.PodSetBuilder {
+	set := testutil.MakePodSet("a").Replicas(n.cache.replicas)
+	if n.cache.deleting {
+		set.Deleting()
+	}
+	return set
 }
 
 // script is what the user does to the set, in this order; 0 deletes it.
@@ -112,7 +173,7 @@ var script = []int32{3, 1, 2, 0}
 type explorer struct {
 	t     *testing.T
 	seen  map[string]bool
-	stack []*node
+	queue []*node
 	edges int
 }
 
@@ -120,246 +181,332 @@ func (e *explorer) push(n *node) {
 	e.edges++
 	if key := n.key(); !e.seen[key] {
 		e.seen[key] = true
-		e.stack = append(e.stack, n)
+		e.queue = append(e.queue, n)
 	}
 }
 
 func TestExplore(t *testing.T) {
-	limit := *states
 	e := &explorer{t: t, seen: map[string]bool{}}
 	empty := view{replicas: 1, pods: map[string]*corev1.Pod{}}
 	e.push(&node{
-		store: empty, cache: empty.clone(), created: map[types.UID]*corev1.Pod{}, deleted: sets.New[types.UID](),
-		crashes: 2, losses: 1, kills: 1, readies: 2, most: 1,
+		store: empty, cache: empty.clone(), there: sets.New[types.UID](), deleted: sets.New[types.UID](), now: now, most: 1,
+		budget: budget{crashes: 1, losses: 1, kills: 1, readies: 2, failures: 1, conflicts: 1, rejections: 1, ticks: 2},
 	})
-	// Breadth first: all that can happen in few steps comes before what needs many.
-	for len(e.stack) > 0 && len(e.seen) < limit && !t.Failed() {
-		n := e.stack[0]
-		e.stack = e.stack[1:]
+	// Breadth first: everything that can happen in a few steps comes before what needs many.
+	for len(e.queue) > 0 && len(e.seen) < *states && !t.Failed() {
+		n := e.queue[0]
+		e.queue = e.queue[1:]
 		e.next(n)
 	}
 	rest := "everything"
-	if len(e.stack) > 0 {
-		rest = fmt.Sprintf("%d states are left", len(e.stack))
+	if len(e.queue) > 0 {
+		rest = fmt.Sprintf("%d states are left", len(e.queue))
 	}
 	t.Logf("%d states, %d transitions, %s", len(e.seen), e.edges, rest)
 }
 
-// next pushes all states that can follow.
-func (e *explorer) next(n *node) {
-	if n.script < len(script) && !n.store.deleting {
+// spend pushes a copy of n with a change, if the budget allows it.
+func (e *explorer) spend(n *node, item func(*budget) *int, change func(*node)) {
+	if *item(&n.budget) > 0 {
 		c := n.clone()
-		replicas := script[n.script]
-		c.script++
-		c.emit(change{replicas: max(replicas, n.store.replicas*btoi(replicas == 0)), deleting: replicas == 0})
-		c.most = max(c.most, int(c.store.replicas))
+		*item(&c.budget)--
+		change(c)
 		e.push(c)
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.store.pods)) {
-		pod := n.store.pods[name]
-		if n.kills > 0 {
-			c := n.clone()
-			c.kills--
-			c.emit(change{pod: pod, gone: true})
-			e.push(c)
-		}
-		if n.readies > 0 && !isReady(pod) {
-			c := n.clone()
-			c.readies--
-			ready := pod.DeepCopy()
-			ready.Status.Phase = corev1.PodRunning
-			ready.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-			c.emit(change{pod: ready})
-			e.push(c)
-		}
+}
+
+// next pushes all states that can follow.
+func (e *explorer) next(n *node) {
+	e.user(n)
+	for _, pod := range n.store.sorted() {
+		e.kubelet(n, pod)
 	}
 	if len(n.queue) > 0 {
 		c := n.clone()
 		c.deliver()
 		e.push(c)
 	}
-	if n.crashes > 0 {
-		e.crash(n)
-	}
+	e.spend(n, func(b *budget) *int { return &b.ticks }, func(c *node) { c.now = c.now.Add(10 * time.Second) })
+	e.spend(n, func(b *budget) *int { return &b.crashes }, (*node).restart)
 	e.reconcile(n)
 	e.settle(n)
 }
 
-func btoi(b bool) int32 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// deliver shows the cache one event, and the memory forgets what is shown by now.
-func (n *node) deliver() {
-	n.cache.apply(n.queue[0])
-	n.queue = n.queue[1:]
-	n.unverified = max(n.unverified-1, 0)
-	living := sets.New[types.UID]()
-	for _, pod := range n.cache.pods {
-		delete(n.created, pod.UID)
-		living.Insert(pod.UID)
-	}
-	for uid := range n.created {
-		living.Insert(uid)
-	}
-	n.deleted = n.deleted.Intersection(living)
-}
-
-// crash starts the operator again: with a list as new as the store, or as old as the cache was.
-func (e *explorer) crash(n *node) {
-	for _, stale := range []bool{false, true} {
+func (e *explorer) user(n *node) {
+	if n.script < len(script) && !n.store.deleting {
 		c := n.clone()
-		c.crashes--
-		c.created, c.deleted = map[types.UID]*corev1.Pod{}, sets.New[types.UID]()
-		if !stale {
-			c.cache, c.queue = c.store.clone(), nil
+		replicas := script[n.script]
+		c.script++
+		if replicas == 0 {
+			c.emit(change{replicas: n.store.replicas, deleting: true})
+		} else {
+			c.emit(change{replicas: replicas})
 		}
-		c.unverified = len(c.queue)
+		c.most = max(c.most, int(c.store.replicas))
 		e.push(c)
 	}
+	for _, pod := range n.store.sorted() {
+		if pod.DeletionTimestamp == nil {
+			e.spend(n, func(b *budget) *int { return &b.kills }, func(c *node) { c.delete(pod) })
+		}
+	}
+	name := podName(n.cachedSet().Obj(), place{})
+	if _, exists := n.store.pods[name]; !exists {
+		e.spend(n, func(b *budget) *int { return &b.conflicts }, func(c *node) { c.foreign = name })
+	}
 }
 
-// observe is what the reconciler sees.
-func (n *node) observe() Observation {
-	set := testutil.MakePodSet("a").Replicas(n.cache.replicas).Obj()
-	if n.cache.deleting {
-		set.DeletionTimestamp = &metav1.Time{Time: now}
+func (e *explorer) kubelet(n *node, pod *corev1.Pod) {
+	if pod.DeletionTimestamp != nil {
+		c := n.clone()
+		c.emit(change{pod: pod, gone: true})
+		e.push(c)
+		return
 	}
-	o := Observation{Set: set, TemplateHash: HashTemplate(set.Spec.Template), Deleted: n.deleted, Taken: sets.New[string](), Now: now}
-	for _, name := range slices.Sorted(maps.Keys(n.cache.pods)) {
-		o.Pods = append(o.Pods, n.cache.pods[name])
+	if pod.Status.Phase == corev1.PodPending {
+		e.spend(n, func(b *budget) *int { return &b.readies }, func(c *node) {
+			c.emit(change{pod: edit(pod, func(pod *corev1.Pod) {
+				pod.Spec.NodeName, pod.Status.Phase = "node", corev1.PodRunning
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			})})
+		})
 	}
-	for _, uid := range slices.Sorted(maps.Keys(n.created)) {
-		o.Pods = append(o.Pods, n.created[uid])
+	if pod.Status.Phase == corev1.PodRunning {
+		e.spend(n, func(b *budget) *int { return &b.failures }, func(c *node) {
+			c.emit(change{pod: edit(pod, func(pod *corev1.Pod) { pod.Status = corev1.PodStatus{Phase: corev1.PodFailed} })})
+		})
+	}
+}
+
+// restart is a new process: its first list is as new as the store.
+func (n *node) restart() {
+	n.cache, n.queue = n.store.clone(), nil
+	n.state, n.there, n.deleted = State{}, sets.New[types.UID](), sets.New[types.UID]()
+}
+
+// observe is what the reconciler sees. It changes nothing.
+func (e *explorer) observe(n *node) Observation {
+	cached := n.cache.sorted()
+	lookedUp := map[string]*corev1.Pod{}
+	for _, name := range n.state.Lookups(cached, n.now) {
+		lookedUp[name] = n.store.pods[name]
+	}
+	before := n.state.pods.String()
+	o := n.state.Observe(n.cachedSet().Obj(), cached, lookedUp, n.now, Defaults{})
+	if after := n.state.pods.String(); before != after {
+		e.t.Errorf("Observe changed the State from %q to %q", before, after)
+	}
+	for _, pod := range o.Pods {
+		if n.deleted.Has(pod.UID) && o.IsActive(pod) {
+			e.t.Errorf("P7: pod %s counts as active again in %s", pod.UID, n.key())
+		}
 	}
 	return o
 }
 
-// reconcile pushes what a pass can lead to: all writes succeed; a crash comes before or after any of them; one gets no
-// answer.
-func (e *explorer) reconcile(n *node) {
-	o := n.observe()
-	plan := MakePlan(o)
-	if plan.IsEmpty() || n.unverified > 0 {
-		return
+// writes are the calls of the API server that a plan asks for. Carrying them out stops before the call with the number
+// crash, and the call with the number lost is not answered; -1: neither.
+type writes struct {
+	n           *node
+	plan        Plan
+	crash, lost int
+	rejected    bool // the API server rejects the first create
+	done        int
+	outcome     Outcome
+}
+
+var errNoAnswer = errors.New("connection reset")
+
+// call does one write. It tells whether there was an answer.
+func (w *writes) call(write func()) (answered bool) {
+	w.done++
+	if w.crash >= 0 && w.done > w.crash {
+		return false
 	}
-	e.judgePlan(n, o, plan)
-	writes := len(plan.Delete) + len(plan.Create)
-	for last := range writes + 1 {
-		c := n.clone()
-		for i := range last {
-			e.write(c, plan, i, true)
+	write()
+	return w.done-1 != w.lost
+}
+
+// act carries out the plan in the order of the reconciler: all deletions, then creates in batches of 1, 2, 4, ... until one
+// fails.
+func (e *explorer) act(w *writes, o Observation) {
+	remove := func(pods []*corev1.Pod) (deleted []*corev1.Pod) {
+		for _, pod := range pods {
+			if w.call(func() { w.n.delete(pod) }) {
+				deleted = append(deleted, pod)
+			} else {
+				w.outcome.DeleteError = errNoAnswer
+			}
 		}
-		if last == writes {
-			e.push(c)
-			continue
-		}
-		if n.crashes > 0 {
-			e.crash(c) // before the write; after it is before the next one, or the crash of a pass that is complete
-		}
-		if n.losses > 0 {
-			lost := c.clone()
-			lost.losses--
-			e.write(lost, plan, last, false)
-			e.push(lost)
+		return deleted
+	}
+	w.outcome.Deleted, w.outcome.CleanedUp = remove(w.plan.Delete), remove(w.plan.Cleanup)
+	rest := w.plan.Create
+	for size := 1; len(rest) > 0 && w.outcome.CreateError == nil && w.outcome.NameCollision == ""; size *= 2 {
+		batch := rest[:min(size, len(rest))]
+		rest = rest[len(batch):]
+		for _, pod := range batch {
+			e.create(w, o, pod)
 		}
 	}
 }
 
-// write carries out the i-th write of a plan; unanswered, the operator does not learn of it.
-func (e *explorer) write(n *node, plan Plan, i int, answered bool) {
-	if i < len(plan.Delete) {
-		pod := plan.Delete[i]
-		if there, ok := n.store.pods[pod.Name]; ok && there.UID == pod.UID {
-			n.emit(change{pod: there, gone: true})
+func (e *explorer) create(w *writes, o Observation, pod *corev1.Pod) {
+	n := w.n
+	if w.rejected {
+		w.outcome.CreateError, w.outcome.Rejected, w.rejected = errors.New("exceeded quota"), true, false
+		return
+	}
+	var existing *corev1.Pod
+	answered := w.call(func() {
+		if existing = n.store.pods[pod.Name]; existing != nil || n.foreign == pod.Name {
+			return
 		}
-		if answered {
+		n.uids++
+		existing = edit(pod, func(pod *corev1.Pod) {
+			pod.UID = types.UID(fmt.Sprintf("%s#%d", pod.Name, n.uids))
+			pod.Status.Phase = corev1.PodPending
+		})
+		if !metav1.IsControlledBy(existing, o.Set) {
+			e.t.Errorf("P1: pod %s has another owner", existing.Name)
+		}
+		n.emit(change{pod: existing})
+		if active := n.store.active(); active > n.most {
+			e.t.Errorf("P2: %d pods, and no more than %d were asked for, in %s", active, n.most, n.key())
+		}
+	})
+	switch {
+	case !answered:
+		w.outcome.CreateError = errNoAnswer
+	case existing != nil && o.IsActive(existing):
+		w.outcome.Created = append(w.outcome.Created, existing)
+	default:
+		w.outcome.NameCollision = pod.Name
+	}
+}
+
+// reconcile pushes what one reconcile can lead to: every write succeeds; the process crashes between two of them; one of
+// them is not answered; a create is rejected.
+func (e *explorer) reconcile(n *node) {
+	o := e.observe(n)
+	plan := MakePlan(o)
+	e.checkPlan(n, o, plan)
+	e.push(e.reconciled(n, o, &writes{plan: plan, crash: -1, lost: -1}))
+	for i := range len(plan.Delete) + len(plan.Cleanup) + len(plan.Create) {
+		if i > 0 {
+			e.spend(n, func(b *budget) *int { return &b.crashes }, func(c *node) {
+				e.act(&writes{n: c, plan: plan, crash: i, lost: -1}, o)
+				c.restart()
+			})
+		}
+		if n.budget.losses > 0 {
+			c := e.reconciled(n, o, &writes{plan: plan, crash: -1, lost: i})
+			c.budget.losses--
+			e.push(c)
+		}
+	}
+	if len(plan.Create) > 0 && n.budget.rejections > 0 {
+		c := e.reconciled(n, o, &writes{plan: plan, crash: -1, lost: -1, rejected: true})
+		c.budget.rejections--
+		e.push(c)
+	}
+}
+
+// reconciled is the state after a reconcile that the process survives.
+func (e *explorer) reconciled(n *node, o Observation, w *writes) *node {
+	w.n = n.clone()
+	e.act(w, o)
+	w.outcome.Reported = true
+	w.n.state.Record(o, w.plan, w.outcome, n.now)
+	w.n.learn(o, w.outcome)
+	return w.n
+}
+
+// learn notes what the process knows after a reconcile. A pod that it has deleted, that it has seen terminating, or that
+// was there once and is not there now is deleted for good.
+func (n *node) learn(o Observation, outcome Outcome) {
+	there := sets.New[types.UID]()
+	for _, pod := range slices.Concat(o.Pods, outcome.Created) {
+		there.Insert(pod.UID)
+		if pod.DeletionTimestamp != nil {
 			n.deleted.Insert(pod.UID)
 		}
-		return
 	}
-	pod := plan.Create[i-len(plan.Delete)]
-	there, exists := n.store.pods[pod.Name]
-	if !exists {
-		there = pod.DeepCopy()
-		n.uids++
-		there.UID = types.UID(fmt.Sprintf("%s#%d", pod.Name, n.uids))
-		if !metav1.IsControlledBy(there, n.observe().Set) {
-			e.t.Errorf("P1: pod %s has another owner", there.Name)
+	for _, pod := range slices.Concat(outcome.Deleted, outcome.CleanedUp) {
+		n.deleted.Insert(pod.UID)
+	}
+	n.deleted = n.deleted.Union(n.there.Difference(there))
+	n.there = there
+	// The cache cannot show the others any more, and a key without them makes more states equal.
+	shown := sets.New[types.UID]()
+	for _, pod := range n.cache.pods {
+		shown.Insert(pod.UID)
+	}
+	for _, c := range n.queue {
+		if c.pod != nil {
+			shown.Insert(c.pod.UID)
 		}
-		n.emit(change{pod: there})
 	}
-	if answered {
-		n.created[there.UID] = there
-	}
-	if active := len(n.store.pods); active > n.most {
-		e.t.Errorf("P2: %d pods, and no more than %d were asked for, in %s", active, n.most, n.key())
-	}
+	n.deleted, n.there = n.deleted.Intersection(shown), n.there.Intersection(shown)
 }
 
-// judgePlan judges P4, P5 and P6 by what the planner knew.
-func (e *explorer) judgePlan(n *node, o Observation, plan Plan) {
-	if n.cache.deleting {
+// checkPlan checks P4 to P8, P6 by what the reconciler has observed.
+func (e *explorer) checkPlan(n *node, o Observation, plan Plan) {
+	if n.cache.deleting && !plan.IsEmpty() {
 		e.t.Errorf("P5: a set that is being deleted gets writes in %s", n.key())
 	}
-	dead := sets.New[types.UID]()
-	for _, pod := range plan.Delete {
-		dead.Insert(pod.UID)
+	deleted := sets.New[types.UID]()
+	for _, pod := range slices.Concat(plan.Delete, plan.Cleanup) {
+		deleted.Insert(pod.UID)
 		if pod.UID == "" || !metav1.IsControlledBy(pod, o.Set) {
-			e.t.Errorf("P4: pod %s is not ours or has no UID", pod.Name)
+			e.t.Errorf("P4: pod %s is not the set's or has no UID", pod.Name)
+		}
+	}
+	for _, pod := range plan.Cleanup {
+		if !pods.IsFinished(pod) {
+			e.t.Errorf("P8: pod %s is cleaned up and has not finished", pod.Name)
 		}
 	}
 	active := slices.DeleteFunc(slices.Clone(o.Pods), func(pod *corev1.Pod) bool { return !o.IsActive(pod) })
-	if surplus := max(len(active)-o.wanted(), 0); len(plan.Delete) != surplus {
-		e.t.Errorf("P6: %d deletes for a surplus of %d in %s", len(plan.Delete), surplus, n.key())
+	if surplus := max(len(active)-o.wanted(), 0); !n.cache.deleting && len(plan.Delete) != surplus {
+		e.t.Errorf("P6: %d deletions for a surplus of %d in %s", len(plan.Delete), surplus, n.key())
 	}
-	for _, pod := range active {
-		if dead.Has(pod.UID) || isReady(pod) {
-			continue
-		}
-		for _, victim := range plan.Delete {
-			if isReady(victim) {
-				e.t.Errorf("P6: %s dies while %s lives, in %s", victim.Name, pod.Name, n.key())
-			}
-		}
+	spared := count(active, func(pod *corev1.Pod) bool { return !deleted.Has(pod.UID) && !pods.IsReady(pod) })
+	if spared > 0 && slices.ContainsFunc(plan.Delete, pods.IsReady) {
+		e.t.Errorf("P6: a ready pod is deleted while %d others live that are not ready, in %s", spared, n.key())
 	}
 }
 
-// settle judges P3: left alone from here, the set gets what it asks for, and then nothing is left to do.
+// settle checks P3.
 func (e *explorer) settle(n *node) {
 	c := n.clone()
 	for range 20 {
+		for _, pod := range c.store.sorted() {
+			if pod.DeletionTimestamp != nil {
+				c.emit(change{pod: pod, gone: true})
+			}
+		}
 		for len(c.queue) > 0 {
 			c.deliver()
 		}
-		for uid, pod := range c.created {
-			// The reconciler asks the API server for a pod that stays unseen.
-			if there, ok := c.store.pods[pod.Name]; !ok || there.UID != uid {
-				delete(c.created, uid)
+		o := e.observe(c)
+		plan := MakePlan(o)
+		if plan.IsEmpty() && plan.RequeueAt.IsZero() && o.next.pods.CheckAt().IsZero() {
+			if !c.store.deleting && (c.store.active() != int(c.store.replicas) || len(c.store.pods) != c.store.active()) {
+				e.t.Errorf("P3: %d pods for %d replicas, and nothing is planned, in %s", len(c.store.pods), c.store.replicas, n.key())
 			}
-		}
-		plan := MakePlan(c.observe())
-		if plan.IsEmpty() {
-			if c.store.deleting || len(c.store.pods) == int(c.store.replicas) {
-				e.converged(n)
-				return
-			}
-			e.t.Errorf("P3: %d pods for %d replicas, and no plan, in %s", len(c.store.pods), c.store.replicas, n.key())
+			e.converged(n)
 			return
 		}
-		for i := range len(plan.Delete) + len(plan.Create) {
-			e.write(c, plan, i, true)
-		}
+		c = e.reconciled(c, o, &writes{plan: plan, crash: -1, lost: -1})
+		c.now = c.now.Add(10 * time.Second)
 	}
 	e.t.Errorf("P3: it never ends, from %s", n.key())
 }
 
-// converged ends the window of P2 where the set has what it asks for and the operator knows it.
+// converged ends the period of P2 where the set has what it asks for and the operator knows it.
 func (e *explorer) converged(n *node) {
-	if len(n.queue) > 0 || len(n.store.pods) != int(n.store.replicas) || n.most == int(n.store.replicas) {
+	if len(n.queue) > 0 || n.store.active() != int(n.store.replicas) || n.most == int(n.store.replicas) {
 		return
 	}
 	c := n.clone()

@@ -4,6 +4,7 @@
 package podset
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,40 +16,38 @@ import (
 	"k8s.io/utils/ptr"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// Observation is all that a decision about one PodSet rests on, seen at one instant. Nothing in it is ever changed by
-// this package: the objects may be shared with a cache.
+// Observation is everything that a decision about one PodSet depends on, at one instant. It is a value. Nobody changes what
+// it refers to: the objects may belong to a cache.
 type Observation struct {
-	// Set is the PodSet.
+	// Set is the PodSet, with the status that was last written.
 	Set *appv1alpha1.PodSet
-	// TemplateHash is HashTemplate of the PodSet's template, which changes with its generation only; "": not known yet.
+	// TemplateHash is HashTemplate of the PodSet's template; "": not computed yet.
 	TemplateHash string
-	// Pods are the pods that the PodSet's UID controls, in any phase and any order, those included that were created a
-	// moment ago and are not in the cache yet.
+	// Pods are the pods that the PodSet's UID controls, in any phase and any order, including those that were just created
+	// and that the cache does not show yet.
 	Pods []*corev1.Pod
-	// Deleted are the UIDs of pods whose deletion was asked for already; the cache may not show it yet.
+	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]
-	// Taken are names that a create found in use by a pod that does not count: a foreign one, or one of ours that is
-	// ending and that the cache does not show yet.
-	Taken sets.Set[string]
+	// Attempts are the first possible attempts of slots; 0 for a slot that is not in it. They skip names that conflicting
+	// pods have: pods of another owner, or terminating ones of this PodSet that the cache does not show yet. They also keep
+	// the attempt of a create that was not answered.
+	Attempts map[int]int
 	// Now is the instant of the observation.
 	Now time.Time
-	// Refusal is the API server's last refusal to create a pod of this spec, nil when there is none to remember.
-	Refusal *Refusal
-	// SweepAt is when finished pods may be removed.
-	SweepAt time.Time
+	// Rejection is the last answer of the API server that rejected a pod of this spec, nil for none.
+	Rejection *expectations.Rejection
+	// CleanupAt is when finished pods may be deleted.
+	CleanupAt time.Time
 	// Defaults are what the pods take from the operator's environment.
 	Defaults Defaults
-}
 
-// Refusal is a "no" of the API server that trying again at once will not change: a quota, an admission policy, a
-// template that is no pod.
-type Refusal struct {
-	// Message is what the API server said.
-	Message string
-	// Until is when the next create may be tried.
-	Until time.Time
+	// next is the State once the observation is recorded: without the expectations that the cache fulfills by now, and with
+	// the delay that begins with the first finished pod. Record needs it.
+	next *State
 }
 
 // Defaults are what pods without a template take from the operator's environment.
@@ -59,20 +58,20 @@ type Defaults struct {
 	FixedUser bool
 }
 
-// census is the pods of an observation by what they are to the rules.
-type census struct {
+// classes are the pods of an observation, by what they are to the rules.
+type classes struct {
 	active      []*corev1.Pod
 	terminating []*corev1.Pod
 	finished    []*corev1.Pod
 }
 
-func takeCensus(o Observation) census {
-	var c census
+func classify(o Observation) classes {
+	var c classes
 	for _, pod := range o.Pods {
 		switch {
 		case o.isTerminating(pod):
 			c.terminating = append(c.terminating, pod)
-		case isFinished(pod):
+		case pods.IsFinished(pod):
 			c.finished = append(c.finished, pod)
 		default:
 			c.active = append(c.active, pod)
@@ -83,7 +82,7 @@ func takeCensus(o Observation) census {
 
 // IsActive tells whether pod counts as one of the pods that spec.replicas asks for (rules 1 and 2).
 func (o Observation) IsActive(pod *corev1.Pod) bool {
-	return metav1.IsControlledBy(pod, o.Set) && !o.isTerminating(pod) && !isFinished(pod)
+	return metav1.IsControlledBy(pod, o.Set) && !o.isTerminating(pod) && !pods.IsFinished(pod)
 }
 
 // isTerminating is rule 6.
@@ -91,29 +90,18 @@ func (o Observation) isTerminating(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || o.Deleted.Has(pod.UID)
 }
 
-func isFinished(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+// HasFinished tells whether a finished pod is there to be deleted.
+func (o Observation) HasFinished() bool {
+	return slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool { return pods.IsFinished(pod) && !o.isTerminating(pod) })
 }
 
-// HasFinished tells whether a pod of the observation waits for its removal.
-func (o Observation) HasFinished() bool { return len(takeCensus(o).finished) > 0 }
-
-func isReady(pod *corev1.Pod) bool {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == corev1.PodReady {
-			return pod.Status.Conditions[i].Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// isOutdated tells whether pod was made from another template than the one with this hash (rule 9).
+// isOutdated tells whether pod was created from another template than the one with this hash (rule 9).
 func isOutdated(pod *corev1.Pod, hash string) bool {
-	made, ok := pod.Annotations[appv1alpha1.AnnotationTemplateHash]
-	return ok && made != hash
+	of, ok := pod.Annotations[appv1alpha1.AnnotationTemplateHash]
+	return ok && of != hash
 }
 
-// templateHash is the hash that pods of the present template carry.
+// templateHash is the hash of the current template.
 func (o Observation) templateHash() string {
 	if o.TemplateHash != "" {
 		return o.TemplateHash
@@ -134,7 +122,7 @@ func count(pods []*corev1.Pod, match func(*corev1.Pod) bool) int {
 // wanted is spec.replicas with its default.
 func (o Observation) wanted() int { return int(ptr.Deref(o.Set.Spec.Replicas, 1)) }
 
-// maxUnavailable is the bound of the rolling update in pods, a percentage rounded up, at least 1.
+// maxUnavailable is spec.updateStrategy.rollingUpdate.maxUnavailable in pods: at least 1, and a percentage is rounded up.
 func (o Observation) maxUnavailable() int {
 	rolling := o.Set.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil || rolling.MaxUnavailable == nil {
@@ -142,12 +130,12 @@ func (o Observation) maxUnavailable() int {
 	}
 	n, err := intstr.GetScaledValueFromIntOrPercent(rolling.MaxUnavailable, o.wanted(), true)
 	if err != nil {
-		return 1 // Admission lets no such value in; the default is the careful answer.
+		return 1 // Admission rejects such a value. The default is the safest answer.
 	}
 	return max(n, 1)
 }
 
-// paused tells whether the pause annotation holds the PodSet.
+// paused tells whether the pause annotation is true.
 func (o Observation) paused() bool {
 	paused, err := strconv.ParseBool(o.Set.Annotations[appv1alpha1.AnnotationPaused])
 	return err == nil && paused

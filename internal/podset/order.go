@@ -9,12 +9,14 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// worstFirst sorts active pods in the order in which they are given up (rule 7). A pod is worse than another when
+// byDeletionPriority sorts active pods in the order in which they are deleted (rule 7). A pod comes before another one when
 //
 //  1. it has no node and the other has one,
-//  2. else when it is Pending, or its phase is Unknown, and the other is further on,
+//  2. else when its phase comes earlier in Pending, Unknown, Running,
 //  3. else when it is not Ready and the other is,
 //  4. else when it is of an older template and the other is not,
 //  5. else when its annotation controller.kubernetes.io/pod-deletion-cost is lower,
@@ -24,8 +26,8 @@ import (
 //  9. else by its name, so that the order is total.
 //
 // These are the ranks of the ReplicaSet controller (ActivePodsWithRanks in kubernetes/pkg/controller), with rule 4
-// added and readiness by state alone, not by its age.
-func worstFirst(active []*corev1.Pod, hash string) []*corev1.Pod {
+// added. Readiness counts, and not how long a pod has been ready.
+func byDeletionPriority(active []*corev1.Pod, hash string) []*corev1.Pod {
 	onNode := map[string]int{}
 	for _, pod := range active {
 		onNode[pod.Spec.NodeName]++
@@ -35,7 +37,7 @@ func worstFirst(active []*corev1.Pod, hash string) []*corev1.Pod {
 		return cmp.Or(
 			trueFirst(a.Spec.NodeName == "", b.Spec.NodeName == ""),
 			cmp.Compare(progress(a), progress(b)),
-			trueFirst(!isReady(a), !isReady(b)),
+			trueFirst(!pods.IsReady(a), !pods.IsReady(b)),
 			trueFirst(isOutdated(a, hash), isOutdated(b, hash)),
 			cmp.Compare(deletionCost(a), deletionCost(b)),
 			cmp.Compare(onNode[b.Spec.NodeName], onNode[a.Spec.NodeName]),
@@ -70,7 +72,7 @@ func progress(pod *corev1.Pod) int {
 	}
 }
 
-// deletionCost reads the annotation; what is no 32-bit integer counts as 0, as in a ReplicaSet.
+// deletionCost reads the annotation; a value that is not a 32-bit integer counts as 0, as in a ReplicaSet.
 func deletionCost(pod *corev1.Pod) int {
 	cost, err := strconv.ParseInt(pod.Annotations[corev1.PodDeletionCost], 10, 32)
 	if err != nil {

@@ -6,52 +6,60 @@ package podset
 import (
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/event"
 )
 
-// Outcome is what came of carrying out a plan.
+// Outcome is the result of carrying out a plan.
 type Outcome struct {
 	// Created are the pods that exist now, as the API server returned them.
 	Created []*corev1.Pod
 	// Deleted are the pods that were deleted.
 	Deleted []*corev1.Pod
-	// Swept are the finished pods that were removed.
-	Swept []*corev1.Pod
+	// CleanedUp are the finished pods that were deleted.
+	CleanedUp []*corev1.Pod
 	// CreateError and DeleteError are the first error of each kind; nil: none.
 	CreateError, DeleteError error
-	// RetryAt is when a create that was refused may be tried again; zero: none was.
-	RetryAt time.Time
+	// Rejected says that CreateError is an answer of the API server that an immediate retry would not change.
+	Rejected bool
+	// NameCollision is the name of a pod that was not created because a conflicting pod has the name; "": none. The next
+	// reconcile uses the next name, so this is not an error.
+	NameCollision string
+	// Reported says that the status was written, or did not differ from the stored one.
+	Reported bool
+	// Written is the PodSet with the status that was written, as the API server returned it; nil: none was written.
+	Written *appv1alpha1.PodSet
 }
 
-// IsClean tells whether pods were written and nothing went wrong: there is nothing to say that could not wait a moment.
-func (o Outcome) IsClean() bool {
-	return len(o.Created)+len(o.Deleted)+len(o.Swept) > 0 && o.CreateError == nil && o.DeleteError == nil && o.RetryAt.IsZero()
+// Succeeded tells whether pods were written and every write went well, so that the status can wait a moment for what
+// follows from them.
+func (o Outcome) Succeeded() bool {
+	return len(o.Created)+len(o.Deleted)+len(o.CleanedUp) > 0 && o.CreateError == nil && o.DeleteError == nil && o.NameCollision == ""
 }
 
-// Then is what came of this and of a later plan.
-func (o Outcome) Then(later Outcome) Outcome {
+// Merge is the result of this plan and of a later one.
+func (o Outcome) Merge(later Outcome) Outcome {
 	later.Created = slices.Concat(o.Created, later.Created)
 	later.Deleted = slices.Concat(o.Deleted, later.Deleted)
-	later.Swept = slices.Concat(o.Swept, later.Swept)
+	later.CleanedUp = slices.Concat(o.CleanedUp, later.CleanedUp)
 	return later
 }
 
-// Events tells what was done, one event for each kind of action.
+// Events are the events about an outcome, one for each kind of action.
 func Events(outcome Outcome) []event.Event {
 	var events []event.Event
 	if pods := outcome.Created; len(pods) > 0 {
-		events = append(events, event.Normal("SuccessfulCreate", "Create", "Created "+list(pods, podNameOf)))
+		events = append(events, event.Normal("SuccessfulCreate", "Create", "Created "+joinNames(pods, podNameOf)))
 	}
 	if pods := outcome.Deleted; len(pods) > 0 {
-		events = append(events, event.Normal("SuccessfulDelete", "Delete", "Deleted "+list(pods, podNameOf)))
+		events = append(events, event.Normal("SuccessfulDelete", "Delete", "Deleted "+joinNames(pods, podNameOf)))
 	}
-	if pods := outcome.Swept; len(pods) > 0 {
+	if pods := outcome.CleanedUp; len(pods) > 0 {
 		events = append(events, event.Normal("PodsFinished", "Remove", "Removed after their end: "+
-			list(pods, func(pod *corev1.Pod) string { return pod.Name + " (" + finishReason(pod) + ")" })))
+			joinNames(pods, func(pod *corev1.Pod) string { return pod.Name + " (" + finishReason(pod) + ")" })))
 	}
 	if err := outcome.CreateError; err != nil {
 		events = append(events, event.Warning("FailedCreate", "Create", err.Error()))
@@ -64,7 +72,7 @@ func Events(outcome Outcome) []event.Event {
 
 func podNameOf(pod *corev1.Pod) string { return pod.Name }
 
-func list(pods []*corev1.Pod, name func(*corev1.Pod) string) string {
+func joinNames(pods []*corev1.Pod, name func(*corev1.Pod) string) string {
 	names := make([]string, len(pods))
 	for i, pod := range pods {
 		names[i] = name(pod)

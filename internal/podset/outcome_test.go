@@ -13,7 +13,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestOutcomeIsClean(t *testing.T) {
+func TestOutcomeSucceeded(t *testing.T) {
 	pods := []*corev1.Pod{testutil.MakePod("x").Obj()}
 	for title, tc := range map[string]struct {
 		outcome Outcome
@@ -22,12 +22,12 @@ func TestOutcomeIsClean(t *testing.T) {
 		"nothing was done":                 {Outcome{}, false},
 		"pods were made":                   {Outcome{Created: pods}, true},
 		"pods were deleted":                {Outcome{Deleted: pods}, true},
-		"pods were removed":                {Outcome{Swept: pods}, true},
-		"one was made, the next refused":   {Outcome{Created: pods, CreateError: errors.New("no")}, false},
+		"pods were removed":                {Outcome{CleanedUp: pods}, true},
+		"one was made, the next rejected":  {Outcome{Created: pods, CreateError: errors.New("no")}, false},
 		"one was deleted, the next is not": {Outcome{Deleted: pods, DeleteError: errors.New("no")}, false},
-		"a name was taken":                 {Outcome{Created: pods, RetryAt: now}, false},
+		"a name was in use":                {Outcome{Created: pods, NameCollision: "x"}, false},
 	} {
-		if got := tc.outcome.IsClean(); got != tc.want {
+		if got := tc.outcome.Succeeded(); got != tc.want {
 			t.Errorf("%s: %t, want %t", title, got, tc.want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestOutcomesAreToldTogether(t *testing.T) {
 	}
 	no := errors.New("no")
 	got := Outcome{Created: pods("a"), Deleted: pods("b"), CreateError: errors.New("over by now")}.
-		Then(Outcome{Created: pods("c"), Swept: pods("d"), DeleteError: no})
+		Merge(Outcome{Created: pods("c"), CleanedUp: pods("d"), DeleteError: no})
 	var notes []string
 	for _, e := range Events(got) {
 		notes = append(notes, e.Note)

@@ -9,22 +9,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// Plan is what to do next. Carrying it out takes no further decision.
+// Plan is what to do next. Carrying it out needs no further decision.
 type Plan struct {
 	// Create are the pods to create, in this order.
 	Create []*corev1.Pod
 	// Delete are the pods to delete.
 	Delete []*corev1.Pod
-	// Sweep are the finished pods to remove.
-	Sweep []*corev1.Pod
-	// WakeAt is when to look again though nothing has changed; zero: not needed.
-	WakeAt time.Time
+	// Cleanup are the finished pods to delete.
+	Cleanup []*corev1.Pod
+	// RequeueAt is when to reconcile again although nothing has changed; zero: not needed.
+	RequeueAt time.Time
 }
 
 // IsEmpty tells whether the plan asks for no write.
-func (p Plan) IsEmpty() bool { return len(p.Create)+len(p.Delete)+len(p.Sweep) == 0 }
+func (p Plan) IsEmpty() bool { return len(p.Create)+len(p.Delete)+len(p.Cleanup) == 0 }
 
 // MakePlan decides what a PodSet needs.
 func MakePlan(o Observation) Plan {
@@ -32,42 +33,42 @@ func MakePlan(o Observation) Plan {
 		return Plan{}
 	}
 	var p Plan
-	c := takeCensus(o)
+	c := classify(o)
 	hash := o.templateHash()
-	p.planSweep(o, c)
+	p.planCleanup(o, c)
 	p.planDeletes(o, c, hash)
 	p.planCreates(o, c, hash)
 	return p
 }
 
-// planSweep removes finished pods once their back-off is over (rule 8).
-func (p *Plan) planSweep(o Observation, c census) {
+// planCleanup deletes finished pods once their delay is over (rule 8).
+func (p *Plan) planCleanup(o Observation, c classes) {
 	if len(c.finished) == 0 {
 		return
 	}
-	if o.Now.Before(o.SweepAt) {
-		p.wake(o.SweepAt)
+	if o.Now.Before(o.CleanupAt) {
+		p.requeue(o.CleanupAt)
 		return
 	}
-	p.Sweep = c.finished
+	p.Cleanup = c.finished
 }
 
-// planDeletes gives up surplus pods, and pods of an older template (rules 7, 9 and 12).
-func (p *Plan) planDeletes(o Observation, c census, hash string) {
-	pods := worstFirst(c.active, hash)
-	surplus := max(len(pods)-o.wanted(), 0)
-	p.Delete = pods[:surplus:surplus]
+// planDeletes deletes surplus pods, and pods of an older template (rules 7, 9 and 12).
+func (p *Plan) planDeletes(o Observation, c classes, hash string) {
+	sorted := byDeletionPriority(c.active, hash)
+	surplus := max(len(sorted)-o.wanted(), 0)
+	p.Delete = sorted[:surplus:surplus]
 	if o.Set.Spec.UpdateStrategy.Type == appv1alpha1.OnDelete || templateProblem(o.Set.Spec.Template) != "" {
 		return
 	}
-	kept := pods[surplus:]
-	// What may still become unready, with the pods that are missing or unready already taken off.
-	budget := count(kept, isReady) - (o.wanted() - o.maxUnavailable())
+	kept := sorted[surplus:]
+	// How many more pods may become unready. Pods that are missing or unready already are subtracted.
+	budget := count(kept, pods.IsReady) - (o.wanted() - o.maxUnavailable())
 	for _, pod := range kept {
 		if !isOutdated(pod, hash) {
 			continue
 		}
-		if isReady(pod) {
+		if pods.IsReady(pod) {
 			if budget <= 0 {
 				continue
 			}
@@ -77,17 +78,17 @@ func (p *Plan) planDeletes(o Observation, c census, hash string) {
 	}
 }
 
-// planCreates makes the missing pods (rules 4, 5, 8 and 12).
-func (p *Plan) planCreates(o Observation, c census, hash string) {
+// planCreates creates the missing pods (rules 4, 5, 8 and 12).
+func (p *Plan) planCreates(o Observation, c classes, hash string) {
 	missing := o.wanted() - len(c.active)
-	if ahead := len(c.finished) - len(p.Sweep); ahead > o.wanted() {
+	if ahead := len(c.finished) - len(p.Cleanup); ahead > o.wanted() {
 		missing -= ahead - o.wanted()
 	}
 	if missing <= 0 || templateProblem(o.Set.Spec.Template) != "" {
 		return
 	}
-	if o.Refusal != nil && o.Now.Before(o.Refusal.Until) {
-		p.wake(o.Refusal.Until)
+	if o.Rejection != nil && o.Now.Before(o.Rejection.Until) {
+		p.requeue(o.Rejection.Until)
 		return
 	}
 	for _, place := range freePlaces(o, c.active, missing) {
@@ -95,8 +96,4 @@ func (p *Plan) planCreates(o Observation, c census, hash string) {
 	}
 }
 
-func (p *Plan) wake(at time.Time) {
-	if p.WakeAt.IsZero() || at.Before(p.WakeAt) {
-		p.WakeAt = at
-	}
-}
+func (p *Plan) requeue(at time.Time) { p.RequeueAt = pods.Earliest(p.RequeueAt, at) }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -41,16 +42,16 @@ func TestMakePlan(t *testing.T) {
 	name := func(slot, attempt int) string { return podName(one.Obj(), place{slot, attempt}) }
 
 	for title, tc := range map[string]struct {
-		set     *testutil.PodSetBuilder
-		pods    []*corev1.Pod
-		deleted []types.UID
-		taken   []string
-		refused *Refusal
-		sweepAt time.Time
-		create  []string
-		delete  []string
-		sweep   []string
-		wakeAt  time.Time
+		set       *testutil.PodSetBuilder
+		pods      []*corev1.Pod
+		deleted   []types.UID
+		attempts  map[int]int
+		rejected  *expectations.Rejection
+		cleanupAt time.Time
+		create    []string
+		delete    []string
+		cleanup   []string
+		requeue   time.Time
 	}{
 		"a set with the pods that it wants is left alone": {set: three, pods: ready(three, 3)},
 		"all missing pods are created in one pass": {
@@ -75,8 +76,15 @@ func TestMakePlan(t *testing.T) {
 		"a pod whose deletion was asked for counts as terminating": {
 			set: three, pods: ready(three, 3), deleted: []types.UID{types.UID(name(1, 0) + "-uid")}, create: []string{name(1, 1)},
 		},
-		"a name that a foreign pod holds is passed over": {
-			set: one, taken: []string{name(0, 0), name(0, 1)}, create: []string{name(0, 2)},
+		"a name that a conflicting pod has is skipped": {
+			set: one, attempts: map[int]int{0: 2}, create: []string{name(0, 2)},
+		},
+		"a create that was not answered is tried again under the same name": {
+			set: testutil.MakePodSet("a").Replicas(2), attempts: map[int]int{1: 1}, create: []string{name(0, 0), name(1, 1)},
+		},
+		"a possible attempt whose name is in use is skipped": {
+			set: one, pods: []*corev1.Pod{testutil.MakePod(name(0, 1)).OwnedBy(one.Obj()).Slot(0).Terminating().Obj()},
+			attempts: map[int]int{0: 1}, create: []string{name(0, 2)},
 		},
 		"a pod whose slot nobody knows is counted and fills no slot": {
 			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod("stray").OwnedBy(one.Obj()).Running().Obj()},
@@ -101,26 +109,26 @@ func TestMakePlan(t *testing.T) {
 		"a pause that is off, or no truth value, holds nothing": {
 			set: testutil.MakePodSet("a").Annotation(appv1alpha1.AnnotationPaused, "yes please"), create: []string{name(0, 0)},
 		},
-		"after a refusal nothing is created before its back-off is over": {
-			set: one, refused: &Refusal{Message: "quota", Until: now.Add(time.Second)}, wakeAt: now.Add(time.Second),
+		"after a rejection nothing is created before its back-off is over": {
+			set: one, rejected: &expectations.Rejection{Message: "quota", Until: now.Add(time.Second)}, requeue: now.Add(time.Second),
 		},
 		"after the back-off the create is tried again": {
-			set: one, refused: &Refusal{Message: "quota", Until: now}, create: []string{name(0, 0)},
+			set: one, rejected: &expectations.Rejection{Message: "quota", Until: now}, create: []string{name(0, 0)},
 		},
-		"a refusal does not stop deletions": {
-			set: one, pods: ready(one, 2), refused: &Refusal{Until: now.Add(time.Second)}, delete: []string{name(0, 0)},
+		"a rejection does not stop deletions": {
+			set: one, pods: ready(one, 2), rejected: &expectations.Rejection{Until: now.Add(time.Second)}, delete: []string{name(0, 0)},
 		},
 		"a finished pod is replaced at once and removed later": {
-			set: one, pods: []*corev1.Pod{pod(one, 0).Finished(corev1.PodFailed, "Evicted").Obj()}, sweepAt: now.Add(time.Minute),
-			create: []string{name(0, 1)}, wakeAt: now.Add(time.Minute),
+			set: one, pods: []*corev1.Pod{pod(one, 0).Finished(corev1.PodFailed, "Evicted").Obj()}, cleanupAt: now.Add(time.Minute),
+			create: []string{name(0, 1)}, requeue: now.Add(time.Minute),
 		},
 		"finished pods are removed when the back-off is over": {
-			set: one, sweepAt: now,
-			pods:  []*corev1.Pod{pod(one, 0).Finished(corev1.PodSucceeded, "").Obj(), pod(one, 1).Running().Obj()},
-			sweep: []string{name(0, 0)},
+			set: one, cleanupAt: now,
+			pods:    []*corev1.Pod{pod(one, 0).Finished(corev1.PodSucceeded, "").Obj(), pod(one, 1).Running().Obj()},
+			cleanup: []string{name(0, 0)},
 		},
 		"of pods that end as fast as they start no more than spec.replicas are replaced ahead of their removal": {
-			set: one, sweepAt: now.Add(time.Minute), wakeAt: now.Add(time.Minute),
+			set: one, cleanupAt: now.Add(time.Minute), requeue: now.Add(time.Minute),
 			pods: []*corev1.Pod{
 				pod(one, 0).Finished(corev1.PodFailed, "").Obj(),
 				testutil.MakePod(name(0, 1)).OwnedBy(one.Obj()).Slot(0).Finished(corev1.PodFailed, "").Obj(),
@@ -172,21 +180,21 @@ func TestMakePlan(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			o := Observation{
-				Set: tc.set.Obj(), Pods: tc.pods, Deleted: sets.New(tc.deleted...), Taken: sets.New(tc.taken...),
-				Now: now, Refusal: tc.refused, SweepAt: tc.sweepAt, Defaults: Defaults{Image: "busybox"},
+				Set: tc.set.Obj(), Pods: tc.pods, Deleted: sets.New(tc.deleted...), Attempts: tc.attempts,
+				Now: now, Rejection: tc.rejected, CleanupAt: tc.cleanupAt, Defaults: Defaults{Image: "busybox"},
 			}
 			plan := MakePlan(o)
 			for what, diff := range map[string]string{
-				"create": cmp.Diff(tc.create, names(plan.Create)),
-				"delete": cmp.Diff(tc.delete, names(plan.Delete)),
-				"sweep":  cmp.Diff(tc.sweep, names(plan.Sweep)),
-				"wakeAt": cmp.Diff(tc.wakeAt, plan.WakeAt),
+				"create":  cmp.Diff(tc.create, names(plan.Create)),
+				"delete":  cmp.Diff(tc.delete, names(plan.Delete)),
+				"cleanup": cmp.Diff(tc.cleanup, names(plan.Cleanup)),
+				"requeue": cmp.Diff(tc.requeue, plan.RequeueAt),
 			} {
 				if diff != "" {
 					t.Errorf("%s (-want +got): %s", what, diff)
 				}
 			}
-			if empty := len(tc.create)+len(tc.delete)+len(tc.sweep) == 0; plan.IsEmpty() != empty {
+			if empty := len(tc.create)+len(tc.delete)+len(tc.cleanup) == 0; plan.IsEmpty() != empty {
 				t.Errorf("IsEmpty: got %t", plan.IsEmpty())
 			}
 		})
@@ -199,16 +207,16 @@ func withEmptyRollingUpdate() *testutil.PodSetBuilder {
 	return testutil.FromPodSet(set)
 }
 
-func TestWakeIsAtTheEarlierOfTwoTimes(t *testing.T) {
+func TestRequeueIsAtTheEarlierOfTwoTimes(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(2)
 	finished := pod(set, 0).Finished(corev1.PodFailed, "").Obj()
-	for _, tc := range []struct{ sweep, retry, want time.Duration }{{2, 1, 1}, {1, 2, 1}} {
+	for _, tc := range []struct{ cleanup, retry, want time.Duration }{{2, 1, 1}, {1, 2, 1}} {
 		o := Observation{
 			Set: set.Obj(), Pods: []*corev1.Pod{finished}, Now: now,
-			SweepAt: now.Add(tc.sweep), Refusal: &Refusal{Until: now.Add(tc.retry)},
+			CleanupAt: now.Add(tc.cleanup), Rejection: &expectations.Rejection{Until: now.Add(tc.retry)},
 		}
-		if got := MakePlan(o).WakeAt; !got.Equal(now.Add(tc.want)) {
-			t.Errorf("sweep after %d, retry after %d: woke after %d", tc.sweep, tc.retry, got.Sub(now))
+		if got := MakePlan(o).RequeueAt; !got.Equal(now.Add(tc.want)) {
+			t.Errorf("cleanup after %d, retry after %d: requeued after %d", tc.cleanup, tc.retry, got.Sub(now))
 		}
 	}
 }
@@ -243,7 +251,7 @@ func names(pods []*corev1.Pod) []string {
 	return names
 }
 
-func TestWorstFirst(t *testing.T) {
+func TestDeletionPriority(t *testing.T) {
 	// Each row names two pods, of which the first is worse by the rank in the title and better by the one after it.
 	day := 24 * time.Hour
 	mk := testutil.MakePod
@@ -287,21 +295,21 @@ func TestWorstFirst(t *testing.T) {
 	} {
 		want := []string{tc.worse.Name, tc.better.Name}
 		for _, pods := range [][]*corev1.Pod{{tc.worse, tc.better}, {tc.better, tc.worse}} {
-			if diff := cmp.Diff(want, names(worstFirst(pods, "new"))); diff != "" {
+			if diff := cmp.Diff(want, names(byDeletionPriority(pods, "new"))); diff != "" {
 				t.Errorf("%s (-want +got): %s", title, diff)
 			}
 		}
 	}
 }
 
-func TestWorstFirstThinsOutCrowdedNodes(t *testing.T) {
+func TestDeletionPriorityThinsOutCrowdedNodes(t *testing.T) {
 	mk := testutil.MakePod
 	pods := []*corev1.Pod{
 		mk("a").On("lonely").Running().Created(testutil.Created.Add(time.Hour)).Obj(),
 		mk("b").On("crowded").Running().Obj(),
 		mk("c").On("crowded").Running().Obj(),
 	}
-	if diff := cmp.Diff([]string{"b", "c", "a"}, names(worstFirst(pods, ""))); diff != "" {
+	if diff := cmp.Diff([]string{"b", "c", "a"}, names(byDeletionPriority(pods, ""))); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
 	}
 }

@@ -17,17 +17,18 @@ import (
 	"k8s.io/utils/ptr"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/pods"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 // world is a PodSet and its pods as an API server would hold them, with a user and a kubelet that act at random.
 type world struct {
-	t       *testing.T
-	random  *rand.Rand
-	set     *appv1alpha1.PodSet
-	pods    []*corev1.Pod
-	now     time.Time
-	sweepAt time.Time
+	t         *testing.T
+	random    *rand.Rand
+	set       *appv1alpha1.PodSet
+	pods      []*corev1.Pod
+	now       time.Time
+	cleanupAt time.Time
 	// bound is the largest number of pods asked for since the set had what it asked for.
 	bound   int
 	created int
@@ -82,7 +83,7 @@ func (w *world) kubelet() {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		w.remove(pod)
-	case isFinished(pod):
+	case pods.IsFinished(pod):
 	case pod.Spec.NodeName == "":
 		pod.Spec.NodeName = fmt.Sprintf("node-%d", w.random.IntN(3))
 	case w.random.IntN(20) == 0:
@@ -111,14 +112,14 @@ func (w *world) remove(pod *corev1.Pod) {
 // pass observes, plans, acts and reports once, and tells whether anything was written.
 func (w *world) pass() bool {
 	w.t.Helper()
-	o := Observation{Set: w.set, Pods: slices.Clone(w.pods), Now: w.now, SweepAt: w.sweepAt}
+	o := Observation{Set: w.set, Pods: slices.Clone(w.pods), Now: w.now, CleanupAt: w.cleanupAt}
 	if !o.HasFinished() {
-		w.sweepAt = w.now.Add(10 * time.Second)
+		w.cleanupAt = w.now.Add(10 * time.Second)
 	}
 	plan := MakePlan(o)
-	outcome := Outcome{Deleted: plan.Delete, Swept: plan.Sweep}
+	outcome := Outcome{Deleted: plan.Delete, CleanedUp: plan.Cleanup}
 	w.checkVictims(o, plan)
-	for _, pod := range slices.Concat(plan.Delete, plan.Sweep) {
+	for _, pod := range slices.Concat(plan.Delete, plan.Cleanup) {
 		pod.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
 	}
 	for _, pod := range plan.Create {
@@ -132,7 +133,7 @@ func (w *world) pass() bool {
 		w.pods = append(w.pods, pod)
 		outcome.Created = append(outcome.Created, pod)
 	}
-	active := takeCensus(Observation{Set: w.set, Pods: w.pods}).active
+	active := classify(Observation{Set: w.set, Pods: w.pods}).active
 	if len(active) > w.bound {
 		w.t.Fatalf("%d pods are active where %d were asked for at the most", len(active), w.bound)
 	}
@@ -152,9 +153,9 @@ func (w *world) pass() bool {
 func (w *world) checkVictims(o Observation, plan Plan) {
 	w.t.Helper()
 	hash := HashTemplate(w.set.Spec.Template)
-	spared := count(takeCensus(o).active, func(pod *corev1.Pod) bool { return !isReady(pod) && !slices.Contains(plan.Delete, pod) })
+	spared := count(classify(o).active, func(pod *corev1.Pod) bool { return !pods.IsReady(pod) && !slices.Contains(plan.Delete, pod) })
 	for _, pod := range plan.Delete {
-		if isReady(pod) && !isOutdated(pod, hash) && spared > 0 {
+		if pods.IsReady(pod) && !isOutdated(pod, hash) && spared > 0 {
 			w.t.Errorf("the Ready pod %s dies while %d others that are not Ready live", pod.Name, spared)
 		}
 	}
@@ -167,7 +168,7 @@ func (w *world) settle() {
 		for _, pod := range slices.Clone(w.pods) {
 			if pod.DeletionTimestamp != nil {
 				w.remove(pod)
-			} else if !isFinished(pod) {
+			} else if !pods.IsFinished(pod) {
 				pod.Spec.NodeName, pod.Status.Phase = "node-0", corev1.PodRunning
 				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 			}
@@ -180,7 +181,7 @@ func (w *world) settle() {
 	}
 	wanted := int(*w.set.Spec.Replicas)
 	hash := HashTemplate(w.set.Spec.Template)
-	current := count(w.pods, func(pod *corev1.Pod) bool { return isReady(pod) && !isOutdated(pod, hash) })
+	current := count(w.pods, func(pod *corev1.Pod) bool { return pods.IsReady(pod) && !isOutdated(pod, hash) })
 	if len(w.pods) != wanted || current != wanted {
 		w.t.Errorf("at rest: %d pods, %d of them Ready and current, where %d are wanted", len(w.pods), current, wanted)
 	}

@@ -6,6 +6,8 @@ package podset
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,17 +19,17 @@ import (
 )
 
 const (
-	// letters are those of Kubernetes' generated names: no vowels, so no words, and nothing that looks like another.
+	// letters are those of Kubernetes' generated names: without vowels, so no words, and without similar characters.
 	letters      = "bcdfghjklmnpqrstvwxz2456789"
 	suffixLength = 5
 	infix        = "-pod"
 )
 
-// place is where a pod belongs: its slot, and how many names of that slot were taken before it.
+// place is a slot and an attempt, which is how many names of that slot were in use before.
 type place struct{ slot, attempt int }
 
 // podName is the name of the pod of a place: <name>-pod<5 letters or digits> (rule 5). The name of the PodSet is cut
-// where the whole would not fit into a host name.
+// where the whole name would be too long for a host name.
 func podName(set *appv1alpha1.PodSet, p place) string {
 	hash := fnv.New64a()
 	hash.Write([]byte(set.UID))
@@ -49,37 +51,61 @@ func podName(set *appv1alpha1.PodSet, p place) string {
 	return base + infix + string(suffix)
 }
 
-// slotOf reads the slot of a pod; ok is false when nobody or somebody else wrote it.
-func slotOf(pod *corev1.Pod) (slot int, ok bool) {
-	slot, err := strconv.Atoi(pod.Annotations[appv1alpha1.AnnotationSlot])
-	return slot, err == nil && slot >= 0
+// slotOf returns the slot of a pod; ok is false when the annotation is missing or is not a slot.
+func slotOf(pod *corev1.Pod) (slot int, ok bool) { return intOf(pod, appv1alpha1.AnnotationSlot) }
+
+func intOf(pod *corev1.Pod, annotation string) (n int, ok bool) {
+	n, err := strconv.Atoi(pod.Annotations[annotation])
+	return n, err == nil && n >= 0
 }
 
-// freePlaces gives the next n places: the lowest slots that no active pod fills, each with the first attempt whose name
-// is not taken.
+// freePlaces returns the next n places: the lowest slots that no active pod fills, each with the first attempt that is
+// possible and whose name is not in use.
 func freePlaces(o Observation, active []*corev1.Pod, n int) []place {
-	filled, taken := sets.New[int](), sets.New[string]()
+	filled, used := sets.New[int](), sets.New[string]()
 	for _, pod := range active {
 		if slot, ok := slotOf(pod); ok {
 			filled.Insert(slot)
 		}
 	}
 	for _, pod := range o.Pods {
-		taken.Insert(pod.Name)
+		used.Insert(pod.Name)
 	}
 	var places []place
 	for slot := 0; len(places) < n; slot++ {
 		if filled.Has(slot) {
 			continue
 		}
-		p := place{slot: slot}
-		name := podName(o.Set, p)
-		for taken.Has(name) || o.Taken.Has(name) {
+		p := place{slot: slot, attempt: o.Attempts[slot]}
+		for used.Has(podName(o.Set, p)) {
 			p.attempt++
-			name = podName(o.Set, p)
 		}
-		taken.Insert(name)
+		used.Insert(podName(o.Set, p))
 		places = append(places, p)
 	}
 	return places
+}
+
+// AttemptsAfter returns the first possible attempt of each slot after a plan was carried out. A slot whose pod was created
+// starts over. A conflicting pod has its name for good. Every other create may have succeeded although its answer was
+// lost; only the same name finds out, and another name could give the slot two pods.
+func AttemptsAfter(attempts map[int]int, plan Plan, outcome Outcome) map[int]int {
+	if len(plan.Create) == 0 || len(attempts) == 0 && outcome.CreateError == nil && outcome.NameCollision == "" {
+		return attempts
+	}
+	next := map[int]int{}
+	maps.Copy(next, attempts)
+	for _, pod := range plan.Create {
+		slot, _ := slotOf(pod)
+		attempt, _ := intOf(pod, appv1alpha1.AnnotationAttempt)
+		switch {
+		case slices.ContainsFunc(outcome.Created, func(created *corev1.Pod) bool { return created.Name == pod.Name }):
+			delete(next, slot)
+		case outcome.NameCollision == pod.Name:
+			next[slot] = attempt + 1
+		default:
+			next[slot] = attempt
+		}
+	}
+	return next
 }

@@ -11,30 +11,26 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	"github.com/redhat/podset-operator/internal/event"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// maxMessage bounds what is quoted from an error, in bytes.
-const maxMessage = 1024
-
-// after is the observation with the outcome in it: what a moment later would show.
+// after is the observation with the outcome in it: what the caches will show soon.
 func (o Observation) after(outcome Outcome) Observation {
 	o.Pods = slices.Concat(o.Pods, outcome.Created)
 	o.Deleted = o.Deleted.Clone()
-	for _, pod := range slices.Concat(outcome.Deleted, outcome.Swept) {
+	for _, pod := range slices.Concat(outcome.Deleted, outcome.CleanedUp) {
 		o.Deleted.Insert(pod.UID)
 	}
 	return o
 }
 
-// Status computes the whole status from what was observed and what came of acting on it (rule 10).
+// Status computes the whole status from what was observed and the outcome of acting on it (rule 10).
 func Status(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 	o = o.after(outcome)
-	c := takeCensus(o)
+	c := classify(o)
 	hash := o.templateHash()
 	s := appv1alpha1.PodSetStatus{
 		PodNames: make([]string, 0, len(c.active)), // never null
@@ -42,7 +38,7 @@ func Status(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 		AvailableReplicas: int32(count(c.active, func(pod *corev1.Pod) bool {
 			return pod.Status.Phase != corev1.PodUnknown
 		})),
-		ReadyReplicas:       int32(count(c.active, isReady)),
+		ReadyReplicas:       int32(count(c.active, pods.IsReady)),
 		UpdatedReplicas:     int32(count(c.active, func(pod *corev1.Pod) bool { return !isOutdated(pod, hash) })),
 		TerminatingReplicas: int32(len(c.terminating)),
 		Selector:            selectorLabels(o.Set).String(),
@@ -52,14 +48,8 @@ func Status(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 		s.PodNames = append(s.PodNames, pod.Name)
 	}
 	slices.Sort(s.PodNames)
-	for _, condition := range []metav1.Condition{available(o, s), progressing(o, s), degraded(o, c, outcome)} {
-		condition.ObservedGeneration = o.Set.Generation
-		condition.LastTransitionTime = metav1.NewTime(o.Now).Rfc3339Copy()
-		if old := meta.FindStatusCondition(o.Set.Status.Conditions, condition.Type); old != nil && old.Status == condition.Status {
-			condition.LastTransitionTime = old.LastTransitionTime
-		}
-		s.Conditions = append(s.Conditions, condition)
-	}
+	s.Conditions = []metav1.Condition{available(o, s), progressing(o, s), degraded(o, c, outcome)}
+	pods.StampConditions(s.Conditions, o.Set.Status.Conditions, o.Set.Generation, o.Now)
 	return s
 }
 
@@ -96,20 +86,20 @@ func progressing(o Observation, s appv1alpha1.PodSetStatus) metav1.Condition {
 	return c
 }
 
-func degraded(o Observation, census census, outcome Outcome) metav1.Condition {
+func degraded(o Observation, of classes, outcome Outcome) metav1.Condition {
 	c := metav1.Condition{Type: appv1alpha1.ConditionDegraded, Status: metav1.ConditionTrue}
-	waiting := countReasons(census.active, waitingReason)
-	finished := countReasons(census.finished, finishReason)
+	waiting := countReasons(of.active, pods.WaitingReason)
+	finished := countReasons(of.finished, finishReason)
 	problem := templateProblem(o.Set.Spec.Template)
 	switch {
 	case problem != "":
 		c.Reason, c.Message = appv1alpha1.ReasonInvalidTemplate, problem
 	case outcome.CreateError != nil:
-		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, event.Cut(outcome.CreateError.Error(), maxMessage)
-	case o.Refusal != nil && len(census.active) < o.wanted():
-		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, event.Cut(o.Refusal.Message, maxMessage)
+		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, outcome.CreateError.Error()
+	case o.Rejection != nil && len(of.active) < o.wanted():
+		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, o.Rejection.Message
 	case outcome.DeleteError != nil:
-		c.Reason, c.Message = appv1alpha1.ReasonFailedDelete, event.Cut(outcome.DeleteError.Error(), maxMessage)
+		c.Reason, c.Message = appv1alpha1.ReasonFailedDelete, outcome.DeleteError.Error()
 	case waiting != "":
 		c.Reason, c.Message = appv1alpha1.ReasonPodsWaiting, waiting
 	case finished != "":
@@ -120,34 +110,10 @@ func degraded(o Observation, census census, outcome Outcome) metav1.Condition {
 	return c
 }
 
-// waitingReason says why a pod cannot start or stay up; "" while it may be just starting.
-func waitingReason(pod *corev1.Pod) string {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return c.Reason
-		}
-	}
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range statuses {
-			if waiting := statuses[i].State.Waiting; waiting != nil {
-				switch waiting.Reason {
-				case "", "ContainerCreating", "PodInitializing":
-				case "ErrImagePull":
-					// The kubelet alternates between the try and the wait; one word for both keeps the status still.
-					return "ImagePullBackOff"
-				default:
-					return waiting.Reason
-				}
-			}
-		}
-	}
-	return ""
-}
-
-// finishReason says in a word why a finished pod ended: the pod's own reason (such as Evicted), else its phase.
+// finishReason is why a finished pod ended: the pod's own reason (such as Evicted), else its phase.
 func finishReason(pod *corev1.Pod) string { return cmp.Or(pod.Status.Reason, string(pod.Status.Phase)) }
 
-// countReasons aggregates the reasons of pods, most frequent first: "2 of 3 pods: ImagePullBackOff"; "" when there are none.
+// countReasons lists the reasons of pods, most frequent first: "2 of 3 pods: ImagePullBackOff"; "" when there are none.
 func countReasons(pods []*corev1.Pod, reason func(*corev1.Pod) string) string {
 	counts := map[string]int{}
 	for _, pod := range pods {

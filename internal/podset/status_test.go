@@ -18,6 +18,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/event"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -38,7 +39,7 @@ func TestStatusCounts(t *testing.T) {
 		Deleted: sets.New[types.UID]("e-deleted-uid"),
 		Now:     now,
 	}
-	outcome := Outcome{Created: []*corev1.Pod{mk("a-new").Obj()}, Deleted: []*corev1.Pod{mk("h-given-up").Obj()}, Swept: []*corev1.Pod{mk("f-failed").Obj()}}
+	outcome := Outcome{Created: []*corev1.Pod{mk("a-new").Obj()}, Deleted: []*corev1.Pod{mk("h-given-up").Obj()}, CleanedUp: []*corev1.Pod{mk("f-failed").Obj()}}
 
 	got := Status(o, outcome)
 
@@ -66,7 +67,7 @@ func TestStatusOfNoPodsHasAnEmptyList(t *testing.T) {
 func TestConditions(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(3)
 	edited := testutil.MakePodSet("a").Replicas(3).Image("v2")
-	refused := errors.New("creating Pod a-pod1: exceeded quota")
+	rejected := errors.New("creating Pod a-pod1: exceeded quota")
 	waiting := func(reason string) *corev1.Pod { return pod(set, 2).Running().Unready().Waiting(reason).Obj() }
 	type condition struct{ Status, Reason, Message string }
 	stable := condition{"False", "Stable", "the pods are what the spec asks for"}
@@ -75,7 +76,7 @@ func TestConditions(t *testing.T) {
 	for title, tc := range map[string]struct {
 		set                              *testutil.PodSetBuilder
 		pods                             []*corev1.Pod
-		refusal                          *Refusal
+		rejection                        *expectations.Rejection
 		outcome                          Outcome
 		available, progressing, degraded condition
 	}{
@@ -112,20 +113,20 @@ func TestConditions(t *testing.T) {
 			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
 			progressing: condition{"False", "Paused", "the annotation app.example.com/paused holds the PodSet: remove it to go on"}, degraded: good,
 		},
-		"a create was refused": {
-			set: set, pods: ready(set, 2), outcome: Outcome{CreateError: refused},
+		"a create was rejected": {
+			set: set, pods: ready(set, 2), outcome: Outcome{CreateError: rejected},
 			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
 			progressing: condition{"True", "Scaling", "2 of 3 pods exist"},
-			degraded:    condition{"True", "FailedCreate", refused.Error()},
+			degraded:    condition{"True", "FailedCreate", rejected.Error()},
 		},
-		"a refusal is remembered while its back-off lasts": {
-			set: set, pods: ready(set, 2), refusal: &Refusal{Message: "exceeded quota"},
+		"a rejection is remembered while its back-off lasts": {
+			set: set, pods: ready(set, 2), rejection: &expectations.Rejection{Message: "exceeded quota"},
 			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
 			progressing: condition{"True", "Scaling", "2 of 3 pods exist"},
 			degraded:    condition{"True", "FailedCreate", "exceeded quota"},
 		},
-		"a refusal is over when the pods are there": {
-			set: set, pods: ready(set, 3), refusal: &Refusal{Message: "exceeded quota"},
+		"a rejection is over when the pods are there": {
+			set: set, pods: ready(set, 3), rejection: &expectations.Rejection{Message: "exceeded quota"},
 			available: condition{"True", "EnoughReady", "3 of 3 pods are ready"}, progressing: stable, degraded: good,
 		},
 		"a delete failed": {
@@ -159,15 +160,15 @@ func TestConditions(t *testing.T) {
 			progressing: stable,
 			degraded:    condition{"True", "PodsFinished", "1 of 2 pods: Evicted, 1 of 2 pods: Succeeded"},
 		},
-		"a long refusal is cut": {
-			set: set, pods: ready(set, 2), refusal: &Refusal{Message: strings.Repeat("é", 2000)},
+		"a long rejection is cut": {
+			set: set, pods: ready(set, 2), rejection: &expectations.Rejection{Message: strings.Repeat("é", 2000)},
 			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
 			progressing: condition{"True", "Scaling", "2 of 3 pods exist"},
 			degraded:    condition{"True", "FailedCreate", strings.Repeat("é", 510) + "..."},
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			status := Status(Observation{Set: tc.set.Obj(), Pods: tc.pods, Refusal: tc.refusal, Now: now}, tc.outcome)
+			status := Status(Observation{Set: tc.set.Obj(), Pods: tc.pods, Rejection: tc.rejection, Now: now}, tc.outcome)
 			for kind, want := range map[string]condition{"Available": tc.available, "Progressing": tc.progressing, "Degraded": tc.degraded} {
 				c := meta.FindStatusCondition(status.Conditions, kind)
 				if diff := cmp.Diff(want, condition{string(c.Status), c.Reason, c.Message}); diff != "" {
@@ -203,7 +204,7 @@ func TestEvents(t *testing.T) {
 	outcome := Outcome{
 		Created:     []*corev1.Pod{mk("a").Obj(), mk("b").Obj()},
 		Deleted:     []*corev1.Pod{mk("c").Obj()},
-		Swept:       []*corev1.Pod{mk("d").Finished(corev1.PodFailed, "Evicted").Obj(), mk("e").Finished(corev1.PodSucceeded, "").Obj()},
+		CleanedUp:   []*corev1.Pod{mk("d").Finished(corev1.PodFailed, "Evicted").Obj(), mk("e").Finished(corev1.PodSucceeded, "").Obj()},
 		CreateError: errors.New("creating Pod f: exceeded quota"),
 		DeleteError: errors.New("deleting Pod g: forbidden"),
 	}

@@ -5,23 +5,16 @@ package podset
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// CanWait tells whether an update of a pod asks for nothing but newer counts in the status, so that it may wait a
-// moment for others (rule 11).
+// CanWait tells whether an update of a pod changes nothing but counts in the status, so that it may be coalesced with
+// other updates (rule 11).
 func CanWait(before, after *corev1.Pod) bool {
-	return controllerOf(before) == controllerOf(after) &&
+	return pods.OwnerUID(before) == pods.OwnerUID(after) &&
 		(after.DeletionTimestamp == nil || before.DeletionTimestamp != nil) &&
-		(!isFinished(after) || isFinished(before)) &&
-		(!isReady(before) || isReady(after)) &&
-		waitingReason(before) == waitingReason(after)
-}
-
-func controllerOf(pod *corev1.Pod) types.UID {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return owner.UID
-	}
-	return ""
+		(!pods.IsFinished(after) || pods.IsFinished(before)) &&
+		(!pods.IsReady(before) || pods.IsReady(after)) &&
+		pods.WaitingReason(before) == pods.WaitingReason(after)
 }

@@ -1,0 +1,145 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podset
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/backoff"
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+// ReportWithin is the longest time that the status of a PodSet may lag behind pods which were created or deleted without a
+// problem. While one change follows another, the status is written once for all of them.
+const ReportWithin = time.Second
+
+// cleanupDelays are the delays before finished pods are deleted (rule 8).
+var cleanupDelays = backoff.Range{First: 10 * time.Second, Max: 5 * time.Minute}
+
+// State is what one process knows about one PodSet beyond what its caches show. The zero value is the State of a process
+// that has just started: nothing in it has to survive a restart.
+//
+// Each reconcile observes, plans, acts, reports, and records:
+//
+//	names := state.Lookups(cached, now)                        // the caller gets these pods from the API server
+//	o := state.Observe(set, cached, lookedUp, now, defaults)
+//	plan := MakePlan(o)
+//	...                                                        // the caller carries out the plan, which gives an outcome
+//	if state.ReportNow(o, outcome) { ... }                     // the caller writes Status(o, outcome)
+//	state.Record(o, plan, outcome, now)
+//
+// Only Record changes a State. Everything that a State refers to is replaced and never modified, so a copy by assignment
+// is independent of the original, and an Observation stays as it is.
+type State struct {
+	// pods are the pods that this process created or deleted and that the cache may not show so yet.
+	pods expectations.Pods
+	// status is the PodSet with the last status that this process wrote.
+	status expectations.Object[*appv1alpha1.PodSet]
+	// rejection is the last rejection of a create.
+	rejection expectations.LastRejection
+	// attempts are the first possible attempts of slots: see Observation.Attempts.
+	attempts map[int]int
+	// cleanupAt is when the finished pods may be deleted; zero: there are none. cleanupBackoff gives the delay.
+	cleanupAt      time.Time
+	cleanupBackoff backoff.Backoff
+	// reportBy is when the status must tell what was done; zero: it tells everything.
+	reportBy time.Time
+	// templateHash is the hash of the template of hashedGeneration; "": none was computed. Computing it costs more than
+	// everything else in a reconcile that changes nothing.
+	templateHash     string
+	hashedGeneration int64
+}
+
+// Lookups returns the names of the pods that the caller must get from the API server before it calls Observe.
+func (s *State) Lookups(cached []*corev1.Pod, now time.Time) []string {
+	return s.pods.Unconfirmed(cached, now)
+}
+
+// Observe combines what the caches show at now with what the State knows. set and cached are the PodSet and its pods from
+// the caches. lookedUp are the answers of the API server for the names of Lookups, nil for a pod that does not exist.
+func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
+	next := *s
+	set, next.status = s.status.Observe(set)
+	view := s.pods.Observe(cached, lookedUp, now)
+	next.pods = view.Next
+	if next.templateHash == "" || next.hashedGeneration != set.Generation {
+		next.templateHash, next.hashedGeneration = HashTemplate(set.Spec.Template), set.Generation
+	}
+	o := Observation{
+		Set:          set,
+		TemplateHash: next.templateHash,
+		Pods:         view.Pods,
+		Deleted:      view.Deleted,
+		Attempts:     s.attempts,
+		Now:          now,
+		Rejection:    s.rejection.Of(set.Generation),
+		Defaults:     defaults,
+		next:         &next,
+	}
+	switch {
+	case !o.HasFinished():
+		next.cleanupAt = time.Time{}
+	case next.cleanupAt.IsZero():
+		next.cleanupBackoff = next.cleanupBackoff.Next(now, cleanupDelays)
+		next.cleanupAt = next.cleanupBackoff.Until
+	}
+	o.CleanupAt = next.cleanupAt
+	return o
+}
+
+// ReportNow tells whether the status must be written now. After writes of pods that all succeeded it can wait for the
+// changes that follow from them, but not longer than ReportWithin.
+func (s *State) ReportNow(o Observation, outcome Outcome) bool {
+	return !outcome.Succeeded() || !s.reportBy.IsZero() && !o.Now.Before(s.reportBy)
+}
+
+// Record remembers an observation, the plan that was made from it, and the outcome. o must be the last one that Observe
+// returned. now is when the last answer of the API server came: it may have taken a while, and delays count from the
+// answer.
+func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time) {
+	next := *o.next
+	next.attempts = AttemptsAfter(next.attempts, plan, outcome)
+	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
+	switch {
+	case outcome.Rejected:
+		next.rejection = next.rejection.Rejected(outcome.CreateError.Error(), false, o.Set.Generation, now)
+	case len(outcome.Created) > 0 && outcome.CreateError == nil && outcome.NameCollision == "":
+		next.rejection = expectations.LastRejection{}
+	}
+	// A failed deletion of finished pods is retried as an error is, and the next delay begins after it has succeeded.
+	if len(outcome.CleanedUp) > 0 && !o.after(outcome).HasFinished() {
+		next.cleanupAt = time.Time{}
+	}
+	switch {
+	case outcome.Reported:
+		next.reportBy = time.Time{}
+	case next.reportBy.IsZero():
+		next.reportBy = o.Now.Add(ReportWithin)
+	}
+	if outcome.Written != nil {
+		next.status = next.status.Written(outcome.Written)
+	}
+	*s = next
+}
+
+// RequeueAt returns when to reconcile the PodSet again although nothing has changed, after the outcome of a plan was
+// recorded and reported; zero: not needed. It may have passed.
+func (s *State) RequeueAt(o Observation, plan Plan, outcome Outcome) time.Time {
+	var retryAt time.Time
+	switch {
+	case outcome.NameCollision != "":
+		retryAt = o.Now
+	case outcome.Rejected:
+		retryAt = s.rejection.Of(o.Set.Generation).Until
+	}
+	return pods.Earliest(plan.RequeueAt, retryAt, s.pods.CheckAt())
+}
+
+// LastStatusVersion returns the resource version of the last write of the status; "": there was none. An update event with
+// this version is the process's own write and needs no reconcile.
+func (s *State) LastStatusVersion() string { return s.status.LastVersion() }
