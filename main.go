@@ -98,6 +98,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := limitMemory(); err != nil {
+		return err
+	}
 	logger := zap.New(zap.UseFlagOptions(&o.logging))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)

@@ -21,7 +21,9 @@ func TestTheCRDsAddNothingToATemplateButTheKeysOfLists(t *testing.T) {
 		}
 		var crd struct {
 			Spec struct {
-				Versions []struct{ Schema struct{ OpenAPIV3Schema map[string]any } }
+				Versions []struct {
+					Schema struct{ OpenAPIV3Schema map[string]any }
+				}
 			}
 		}
 		if err := yaml.Unmarshal(data, &crd); err != nil {

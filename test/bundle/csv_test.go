@@ -147,10 +147,27 @@ func TestTheManagerIsRestricted(t *testing.T) {
 	case container.LivenessProbe == nil || container.ReadinessProbe == nil:
 		t.Error("the container lacks a probe")
 	}
-	for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
-		if list.Cpu().IsZero() || list.Memory().IsZero() {
-			t.Errorf("a request or a limit is missing: %v", container.Resources)
-		}
+}
+
+// OpenShift asks for requests and for no limits. The memory limit stays: it protects the node from a cache of many pods.
+func TestTheManagerIsNotThrottledAndKnowsItsMemoryLimit(t *testing.T) {
+	container := manager(t)
+	requests, limits := container.Resources.Requests, container.Resources.Limits
+	if requests.Cpu().IsZero() || requests.Memory().IsZero() || limits.Memory().IsZero() {
+		t.Errorf("a request or the memory limit is missing: %v", container.Resources)
+	}
+	if !limits.Cpu().IsZero() {
+		t.Errorf("the CPU limit %s delays Ats that are due together", limits.Cpu())
+	}
+	names := map[string]*corev1.EnvVarSource{}
+	for _, env := range container.Env {
+		names[env.Name] = env.ValueFrom
+	}
+	if _, ok := names["GOMEMLIMIT"]; ok {
+		t.Error("GOMEMLIMIT takes precedence over the part of the memory limit that the manager computes")
+	}
+	if from := names["MEMORY_LIMIT"]; from == nil || from.ResourceFieldRef == nil || from.ResourceFieldRef.Resource != "limits.memory" {
+		t.Errorf("MEMORY_LIMIT is not the memory limit of the container: %v", container.Env)
 	}
 }
 

@@ -1,0 +1,37 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
+)
+
+// goMemoryPercent is the part of the memory limit of the container that the Go runtime may use. The rest is for what the
+// runtime does not count, such as the program itself and the kernel's buffers, and for the moments when it needs more.
+const goMemoryPercent = 85
+
+// limitMemory keeps the Go runtime below the memory limit of the container, which the environment variable MEMORY_LIMIT
+// has in bytes. GOMEMLIMIT, which the runtime reads by itself, takes precedence.
+func limitMemory() error {
+	limit, err := memoryLimit(os.Getenv("MEMORY_LIMIT"))
+	if err == nil && limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit)
+	}
+	return err
+}
+
+// memoryLimit returns how many bytes the Go runtime may use in a container with this limit, 0 when there is none.
+func memoryLimit(container string) (int64, error) {
+	if container == "" {
+		return 0, nil
+	}
+	limit, err := strconv.ParseInt(container, 10, 64)
+	if err != nil || limit <= 0 {
+		return 0, fmt.Errorf("environment variable MEMORY_LIMIT: %q is not a number of bytes", container)
+	}
+	return int64(float64(limit) * goMemoryPercent / 100), nil
+}
