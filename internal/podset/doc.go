@@ -1,30 +1,37 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podset decides what a PodSet needs. It talks to nobody: an Observation goes in, a Plan comes out, and after
-// the plan was carried out a status and events. The same observation always gives the same plan.
+// Package podset decides what a PodSet needs. It is pure: it calls no API, reads no clock, and the same Observation always
+// gives the same Plan. State is what the process knows about a PodSet beyond what its caches show. State.Observe combines
+// both to an Observation, MakePlan decides, Status and Events tell the outcome, and State.Record remembers it.
 //
-// The rules, by the numbers that the code and the tests name:
+// The code and the tests refer to these rules by their numbers:
 //
-//  1. Ours are the pods whose controller reference has this PodSet's UID. Labels are for people and selectors: a foreign
-//     pod with our labels is never counted, changed or deleted, and nothing is adopted.
-//  2. Active is a pod of ours that is not terminating and has neither succeeded nor failed. Phase Unknown is active.
-//  3. Once the PodSet has a deletionTimestamp, or is paused, nothing is created and nothing is deleted.
-//  4. Missing pods are created in one pass. After a refusal by the API server no pod is created until the back-off is
-//     over or the spec has changed.
-//  5. A pod's name follows from the PodSet's UID, a slot and an attempt, so that a create that is repeated after a crash
-//     or with a stale cache meets its own pod instead of making a second one. The lowest free slot is filled first; the
-//     attempt grows while the name is taken.
-//  6. A pod whose deletion we asked for counts as terminating although the cache does not show it yet.
-//  7. Surplus pods die in a total order, worst first: see order.go.
-//  8. A finished pod is replaced at once and removed when the back-off of its PodSet is over. At most spec.replicas
-//     finished pods are replaced ahead of their removal, so that pods which end as fast as they start make no flood.
-//  9. Pods of an older template are replaced a few at a time: those that are not Ready at once, Ready ones while at most
-//     maxUnavailable pods are unready. The template's hash is taken over the user's template alone, so a new version of
-//     the operator replaces no pod. A pod without a hash is taken for current: it is never replaced in a circle.
-//  10. The status is computed as a whole, in a fixed order, so that at rest it equals the one that is stored.
-//  11. A pod that exists, starts, becomes Ready or is gone at last waits a moment for others like it before the status
-//     tells, and so does what we did ourselves. A pod that begins to go, ends, stops being Ready, or cannot start is dealt
-//     with at once, and so is a refusal.
-//  12. A template whose pods would end by themselves is not used: no pod is created of it, and none is deleted for it.
+//  1. The pods of a PodSet are those whose controller reference has its UID. Labels are only for users and selectors: the
+//     operator never counts, changes, deletes, or adopts a pod that merely has the labels.
+//  2. A pod of the PodSet is active unless it is terminating, has succeeded, or has failed. A pod in phase Unknown is
+//     active.
+//  3. The operator creates and deletes nothing for a PodSet that has a deletion timestamp or is paused.
+//  4. One reconcile creates all missing pods. After the API server has rejected a create, the operator creates no pod
+//     until the back-off is over or the spec has changed.
+//  5. The name of a pod follows from the UID of the PodSet, a slot, and an attempt. A create that is repeated after a
+//     crash or from a stale cache therefore finds its own pod instead of creating a second one. The operator fills the
+//     lowest free slot first. The attempt grows while a terminating or conflicting pod has the name. A create that was not
+//     answered is retried under the same name, since only that name tells whether the pod exists.
+//  6. A pod that the operator has deleted counts as terminating although the cache shows it as running. A pod that is known
+//     to be gone does not count at all.
+//  7. Surplus pods are deleted in a total order: see byDeletionPriority.
+//  8. A finished pod is replaced at once. It is deleted after a delay, which grows while pods keep finishing and is not
+//     longer after a failed deletion. At most spec.replicas finished pods are replaced before they are deleted, so pods that
+//     finish as fast as they start do not pile up.
+//  9. Pods of an older template are replaced a few at a time. Pods that are not ready are replaced at once, and ready ones
+//     while at most maxUnavailable pods are not ready. The hash of the template covers only what the user wrote, so a new
+//     version of the operator replaces no pod. A pod without a hash counts as current, so it is not replaced again and
+//     again.
+//  10. The status is computed as a whole and in a fixed order, so it equals the stored one when nothing has changed.
+//  11. Some changes can wait a moment for others before the status tells them: the operator's own writes, and a pod that is
+//     created, starts, becomes ready, or is gone. Others cannot wait: a pod that begins to terminate, finishes, stops being
+//     ready, or cannot start, and a rejected create.
+//  12. The operator does not use a template whose pods would finish by themselves: it creates no pod from it, and deletes
+//     none because of it.
 package podset

@@ -42,6 +42,9 @@ func (b *PodSetBuilder) Obj() *appv1alpha1.PodSet { return b.set.DeepCopy() }
 // Replicas sets spec.replicas.
 func (b *PodSetBuilder) Replicas(n int32) *PodSetBuilder { b.set.Spec.Replicas = &n; return b }
 
+// Generation sets the generation.
+func (b *PodSetBuilder) Generation(n int64) *PodSetBuilder { b.set.Generation = n; return b }
+
 // Image sets spec.template to one container with an image.
 func (b *PodSetBuilder) Image(image string) *PodSetBuilder {
 	return b.Template(func(template *corev1.PodTemplateSpec) {

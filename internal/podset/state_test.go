@@ -1,0 +1,322 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podset
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+// step observes with a State, plans, and records an outcome.
+func step(s *State, set *testutil.PodSetBuilder, cached []*corev1.Pod, now time.Time, act func(Plan) Outcome) (Observation, Plan) {
+	o := s.Observe(set.Obj(), cached, nil, now, Defaults{})
+	plan := MakePlan(o)
+	s.Record(o, plan, act(plan), now)
+	return o, plan
+}
+
+// succeed is the outcome of a plan whose writes all succeed and whose status is written.
+func succeed(plan Plan) Outcome {
+	created := make([]*corev1.Pod, len(plan.Create))
+	for i, pod := range plan.Create {
+		created[i] = pod.DeepCopy()
+		created[i].UID = types.UID(pod.Name + "-uid")
+	}
+	return Outcome{Created: created, Deleted: plan.Delete, CleanedUp: plan.Cleanup, Reported: true}
+}
+
+func TestStateKnowsItsOwnWrites(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	old := pod(set, 0).Finished(corev1.PodFailed, "").Obj()
+	var s State
+	step(&s, set, []*corev1.Pod{old}, now, succeed) // creates the replacement
+	o, plan := step(&s, set, []*corev1.Pod{old}, now.Add(10*time.Second), succeed)
+	if len(o.Pods) != 2 || len(plan.Create) != 0 || len(plan.Cleanup) != 1 {
+		t.Errorf("with a created pod: %d pods, plan %+v", len(o.Pods), plan)
+	}
+	o, plan = step(&s, set, []*corev1.Pod{old}, now.Add(11*time.Second), succeed)
+	if !o.Deleted.Equal(sets.New(old.UID)) || !plan.IsEmpty() {
+		t.Errorf("with a deleted pod: deleted %v, plan %+v", o.Deleted, plan)
+	}
+	if diff := cmp.Diff([]string{podName(set.Obj(), place{0, 1})}, s.Lookups([]*corev1.Pod{old}, now.Add(20*time.Second))); diff != "" {
+		t.Errorf("lookups (-want +got): %s", diff)
+	}
+	gone := s.Observe(set.Obj(), nil, map[string]*corev1.Pod{podName(set.Obj(), place{0, 1}): nil}, now.Add(20*time.Second), Defaults{})
+	if len(gone.Pods) != 0 {
+		t.Errorf("a pod that the API server does not have: %v", names(gone.Pods))
+	}
+}
+
+func TestObserveChangesNothing(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(3)
+	var s State
+	step(&s, set, nil, now, succeed)
+	before := s
+	cached := []*corev1.Pod{pod(set, 0).Finished(corev1.PodFailed, "").Obj()}
+	first := s.Observe(set.Obj(), cached, nil, now, Defaults{})
+	second := s.Observe(set.Obj(), cached, nil, now, Defaults{})
+	if s.pods.String() != before.pods.String() || s.cleanupAt != before.cleanupAt || s.cleanupBackoff != before.cleanupBackoff {
+		t.Errorf("the State was %+v and is now %+v", before, s)
+	}
+	if first.CleanupAt != second.CleanupAt || first.CleanupAt != now.Add(10*time.Second) || cmp.Diff(names(first.Pods), names(second.Pods)) != "" {
+		t.Errorf("two equal observations differ: %+v, %+v", first, second)
+	}
+	deleted, attempts := first.Deleted.Clone(), len(first.Attempts)
+	s.Record(first, Plan{Create: []*corev1.Pod{pod(set, 1).Obj()}}, Outcome{Deleted: first.Pods, CreateError: errors.New("no answer")}, now)
+	if !first.Deleted.Equal(deleted) || len(first.Attempts) != attempts {
+		t.Errorf("Record changed the observation: deleted %v, attempts %v", first.Deleted, first.Attempts)
+	}
+}
+
+func TestCleanupOfFinishedPodsBacksOff(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	finished := func(attempt int) *corev1.Pod {
+		return testutil.MakePod(podName(set.Obj(), place{0, attempt})).OwnedBy(set.Obj()).Slot(0).Finished(corev1.PodFailed, "").Obj()
+	}
+	fail := func(plan Plan) Outcome {
+		outcome := succeed(plan)
+		outcome.CleanedUp, outcome.DeleteError = nil, errors.New("no answer")
+		return outcome
+	}
+	partly := func(plan Plan) Outcome {
+		outcome := fail(plan)
+		outcome.CleanedUp = plan.Cleanup[:1]
+		return outcome
+	}
+	var s State
+	for _, tc := range []struct {
+		title     string
+		at        time.Duration
+		cached    []*corev1.Pod
+		act       func(Plan) Outcome
+		cleanupAt time.Duration // -1: none
+		cleanup   int
+	}{
+		{"no pod has finished", 0, nil, succeed, -1, 0},
+		{"the first delay begins", 1, []*corev1.Pod{finished(0)}, succeed, 11, 0},
+		{"it does not start over", 5, []*corev1.Pod{finished(0), finished(1)}, succeed, 11, 0},
+		{"a failed cleanup", 11, []*corev1.Pod{finished(0), finished(1)}, fail, 11, 2},
+		{"is retried with the same delay, and fails in part", 12, []*corev1.Pod{finished(0), finished(1)}, partly, 11, 2},
+		{"the rest is retried with the same delay", 13, []*corev1.Pod{finished(0), finished(1)}, succeed, 11, 1},
+		{"the deleted pods count as terminating", 14, []*corev1.Pod{finished(0), finished(1)}, succeed, -1, 0},
+		{"the second delay is twice the first one", 20, []*corev1.Pod{finished(2)}, succeed, 40, 0},
+		{"a finished pod that is gone", 21, nil, succeed, -1, 0},
+		{"needs no cleanup, and the third delay doubles again", 40, []*corev1.Pod{finished(3)}, succeed, 80, 0},
+	} {
+		o, plan := step(&s, set, tc.cached, now.Add(tc.at*time.Second), tc.act)
+		want := time.Time{}
+		if tc.cleanupAt >= 0 {
+			want = now.Add(tc.cleanupAt * time.Second)
+		}
+		if !o.CleanupAt.Equal(want) || len(plan.Cleanup) != tc.cleanup {
+			t.Errorf("%s: %d pods are cleaned up, at %s, want %d at %s", tc.title, len(plan.Cleanup), o.CleanupAt, tc.cleanup, want)
+		}
+	}
+}
+
+func TestARejectedCreateBacksOff(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	edited := testutil.FromPodSet(set.Obj()).Generation(2)
+	reject := func(Plan) Outcome {
+		return Outcome{CreateError: errors.New("exceeded quota"), Rejected: true, Reported: true}
+	}
+	var s State
+	for _, tc := range []struct {
+		title    string
+		set      *testutil.PodSetBuilder
+		at       time.Duration
+		act      func(Plan) Outcome
+		creates  int
+		rejected time.Duration // when the remembered rejection ends, afterwards; -1: none
+	}{
+		{"the first create is rejected", set, 0, reject, 1, 1},
+		{"nothing is tried before the delay is over", set, 0, func(Plan) Outcome { return Outcome{Reported: true} }, 0, 1},
+		{"the second one is rejected", set, 1, reject, 1, 3},
+		{"an edited spec is tried at once, with the next delay", edited, 2, reject, 1, 6},
+		{"a create succeeds", edited, 6, succeed, 1, -1},
+		{"the next rejection has the first delay", edited, 7, reject, 1, 8},
+	} {
+		at := now.Add(tc.at * time.Second)
+		gone := map[string]*corev1.Pod{}
+		for _, name := range s.Lookups(nil, at.Add(time.Hour)) {
+			gone[name] = nil // somebody has deleted what was created
+		}
+		o := s.Observe(tc.set.Obj(), nil, gone, at, Defaults{})
+		plan := MakePlan(o)
+		outcome := tc.act(plan)
+		s.Record(o, plan, outcome, at)
+		if len(plan.Create) != tc.creates {
+			t.Errorf("%s: %d creates", tc.title, len(plan.Create))
+		}
+		got := s.rejection.Of(tc.set.Obj().Generation)
+		if tc.rejected < 0 {
+			if got != nil {
+				t.Errorf("%s: %v is remembered", tc.title, got)
+			}
+			continue
+		}
+		if got == nil || !got.Until.Equal(now.Add(tc.rejected*time.Second)) || got.Message != "exceeded quota" {
+			t.Errorf("%s: got %+v, want one until %d s", tc.title, got, tc.rejected)
+		} else if requeueAt := s.RequeueAt(o, plan, outcome); !requeueAt.Equal(got.Until) {
+			t.Errorf("%s: requeued at %s, want %s", tc.title, requeueAt, got.Until)
+		}
+	}
+}
+
+func TestARejectionEndsAfterTheAnswer(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	var s State
+	o := s.Observe(set.Obj(), nil, nil, now, Defaults{})
+	answered := now.Add(30 * time.Second)
+	s.Record(o, MakePlan(o), Outcome{CreateError: errors.New("no"), Rejected: true}, answered)
+	if got := s.rejection.Of(1).Until; !got.Equal(answered.Add(time.Second)) {
+		t.Errorf("an answer that took 30 s is retried at %s", got)
+	}
+}
+
+func TestTheNameOfACreate(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(3)
+	name := func(slot, attempt int) string { return podName(set.Obj(), place{slot, attempt}) }
+	lose := func(Plan) Outcome { return Outcome{CreateError: errors.New("no answer"), Reported: true} }
+	collide := func(name string) func(Plan) Outcome {
+		return func(plan Plan) Outcome {
+			outcome := succeed(Plan{Create: plan.Create[:1]})
+			outcome.NameCollision = name
+			return outcome
+		}
+	}
+	terminating := pod(set, 0).Terminating().Obj()
+	var s State
+	for _, tc := range []struct {
+		title  string
+		cached []*corev1.Pod
+		act    func(Plan) Outcome
+		create []string
+	}{
+		{"a create is not answered", []*corev1.Pod{terminating}, lose, []string{name(0, 1), name(1, 0), name(2, 0)}},
+		{"it has the same name again, although the first name of its slot is free", nil, collide(name(1, 0)), []string{name(0, 1), name(1, 0), name(2, 0)}},
+		{"a conflicting pod has a name", nil, collide(name(2, 0)), []string{name(1, 1), name(2, 0)}},
+		{"another one has another name", nil, succeed, []string{name(2, 1)}},
+	} {
+		_, plan := step(&s, set, tc.cached, now, tc.act)
+		if diff := cmp.Diff(tc.create, names(plan.Create)); diff != "" {
+			t.Errorf("%s: creates (-want +got): %s", tc.title, diff)
+		}
+	}
+	if len(s.attempts) != 0 {
+		t.Errorf("all pods were created, and attempts %v are remembered", s.attempts)
+	}
+}
+
+func TestTheStatusWaitsForWhatFollows(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	done := Outcome{Deleted: []*corev1.Pod{pod(set, 0).Obj()}}
+	failed := Outcome{CreateError: errors.New("no answer")}
+	var s State
+	for _, tc := range []struct {
+		title   string
+		at      time.Duration
+		outcome Outcome
+		want    bool
+	}{
+		{"nothing was done", 0, Outcome{}, true},
+		{"a pod was deleted", 0, done, false},
+		{"another one was deleted soon after", 900 * time.Millisecond, done, false},
+		{"something failed", 950 * time.Millisecond, failed, true},
+		{"a pod was deleted after the report", 960 * time.Millisecond, done, false},
+		{"a second went by", 1960 * time.Millisecond, done, true},
+		{"a pod was deleted after the second report", 1970 * time.Millisecond, done, false},
+	} {
+		o := s.Observe(set.Obj(), nil, nil, now.Add(tc.at), Defaults{})
+		got := s.ReportNow(o, tc.outcome)
+		if got != tc.want {
+			t.Errorf("%s: report now is %t", tc.title, got)
+		}
+		tc.outcome.Reported = got
+		s.Record(o, Plan{}, tc.outcome, o.Now)
+	}
+}
+
+func TestAStatusThatCouldNotBeWrittenIsDue(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	var s State
+	for at, want := range []bool{true, false, true} {
+		outcome := Outcome{Reported: false} // The write failed.
+		if at > 0 {
+			outcome.Deleted = []*corev1.Pod{pod(set, 0).Obj()}
+		}
+		o := s.Observe(set.Obj(), nil, nil, now.Add(time.Duration(at)*600*time.Millisecond), Defaults{})
+		if got := s.ReportNow(o, outcome); got != want {
+			t.Errorf("after %d ms: report now is %t", at*600, got)
+		}
+		s.Record(o, Plan{}, outcome, o.Now)
+	}
+}
+
+func TestStateKnowsTheStatusThatItWrote(t *testing.T) {
+	set := testutil.MakePodSet("a").Obj()
+	set.ResourceVersion = "5"
+	written := set.DeepCopy()
+	written.ResourceVersion, written.Status.Replicas = "9", 1
+	var s State
+	if got := s.LastStatusVersion(); got != "" {
+		t.Errorf("nothing was written, and the version is %s", got)
+	}
+	s.Record(s.Observe(set, nil, nil, now, Defaults{}), Plan{}, Outcome{Reported: true, Written: written}, now)
+	if o := s.Observe(set, nil, nil, now, Defaults{}); o.Set != written || s.LastStatusVersion() != "9" {
+		t.Errorf("the set has version %s, the last version is %s", o.Set.ResourceVersion, s.LastStatusVersion())
+	}
+	newer := written.DeepCopy()
+	newer.ResourceVersion = "10"
+	if o := s.Observe(newer, nil, nil, now, Defaults{}); o.Set != newer {
+		t.Errorf("the cache is newer, and the set has version %s", o.Set.ResourceVersion)
+	}
+}
+
+func TestTheHashFollowsTheTemplate(t *testing.T) {
+	set := testutil.MakePodSet("a").Image("v1")
+	edited := testutil.FromPodSet(set.Obj()).Image("v2").Generation(2)
+	var s State
+	for _, tc := range []*testutil.PodSetBuilder{set, edited, set} {
+		o, _ := step(&s, tc, nil, now, succeed)
+		if want := HashTemplate(tc.Obj().Spec.Template); o.TemplateHash != want {
+			t.Errorf("generation %d: hash %s, want %s", o.Set.Generation, o.TemplateHash, want)
+		}
+	}
+	s.templateHash, s.hashedGeneration = "remembered", 1
+	if o := s.Observe(set.Obj(), nil, nil, now, Defaults{}); o.TemplateHash != "remembered" {
+		t.Error("the hash of the same generation is computed again")
+	}
+}
+
+func TestRequeueAt(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	var s State
+	o := s.Observe(set.Obj(), nil, nil, now, Defaults{})
+	for title, tc := range map[string]struct {
+		plan    Plan
+		outcome Outcome
+		want    time.Time
+	}{
+		"nothing is to come":           {Plan{}, Outcome{}, time.Time{}},
+		"the plan waits":               {Plan{RequeueAt: now.Add(time.Minute)}, Outcome{}, now.Add(time.Minute)},
+		"a conflicting pod was met":    {Plan{RequeueAt: now.Add(time.Minute)}, Outcome{NameCollision: "x"}, now},
+		"a created pod is not in view": {Plan{RequeueAt: now.Add(time.Minute)}, Outcome{Created: []*corev1.Pod{pod(set, 0).Obj()}}, now.Add(expectations.ConfirmAfter)},
+	} {
+		c := s
+		c.Record(o, tc.plan, tc.outcome, now)
+		if got := c.RequeueAt(o, tc.plan, tc.outcome); !got.Equal(tc.want) {
+			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
+		}
+	}
+}
