@@ -38,6 +38,10 @@ cat manifests.yaml | "$root/bin/operator-sdk" generate bundle --quiet \
 # the related images, the OpenShift versions.
 sed -i -e "s|^    createdAt: .*|    createdAt: \"$CREATED_AT\"|" \
   -e "s|^  relatedImages:|&\n  - image: $IMG\n    name: manager|" bundle/manifests/podset-operator.clusterserviceversion.yaml
+# Disconnected clusters find images by digest. The base says "false", which is right for tags.
+if [[ $IMG == *@sha256:* && $BUSYBOX_IMG == *@sha256:* ]]; then
+  sed -i 's|\(features.operators.openshift.io/disconnected\): "false"|\1: "true"|' bundle/manifests/podset-operator.clusterserviceversion.yaml
+fi
 printf '\n  # The versions of OpenShift whose catalogs may show the operator.\n  com.redhat.openshift.versions: "%s"\n' "$OPENSHIFT_VERSIONS" \
   >> bundle/metadata/annotations.yaml
 sed -i "s|^# Copy files|# The versions of OpenShift whose catalogs may show the operator.\nLABEL com.redhat.openshift.versions=\"$OPENSHIFT_VERSIONS\"\n\n&|" bundle.Dockerfile

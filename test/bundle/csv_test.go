@@ -6,6 +6,7 @@ package bundle
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -168,6 +169,31 @@ func TestTheManagerIsNotThrottledAndKnowsItsMemoryLimit(t *testing.T) {
 	}
 	if from := names["MEMORY_LIMIT"]; from == nil || from.ResourceFieldRef == nil || from.ResourceFieldRef.Resource != "limits.memory" {
 		t.Errorf("MEMORY_LIMIT is not the memory limit of the container: %v", container.Env)
+	}
+}
+
+func TestTheFeaturesAreTrue(t *testing.T) {
+	csv := readCSV(t)
+	want := map[string]string{
+		// Clusters mirror related images by digest, so a tag makes the claim false.
+		"disconnected": strconv.FormatBool(!slices.ContainsFunc(csv.Spec.RelatedImages, func(image operatorsv1alpha1.RelatedImage) bool {
+			return !strings.Contains(image.Image, "@sha256:")
+		})),
+		"fips-compliant":   "false", // Go's own cryptography is built in, not a validated module.
+		"proxy-aware":      "true",  // The pods whose containers are ours get the variables.
+		"tls-profiles":     "false", // The metrics do not follow the TLS profile of the cluster.
+		"token-auth-aws":   "false", // No cloud is called.
+		"token-auth-azure": "false",
+		"token-auth-gcp":   "false",
+	}
+	got := map[string]string{}
+	for key, value := range csv.Annotations {
+		if name, ok := strings.CutPrefix(key, "features.operators.openshift.io/"); ok {
+			got[name] = value
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("features (-want +got):\n%s", diff)
 	}
 }
 
