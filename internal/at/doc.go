@@ -48,12 +48,14 @@
 //     lags.
 //   - An At is finished when its status has a completionTime, a reason out of the list and the result that goes with it.
 //     The phase is never read: set back or forward by hand it neither repeats nor skips a run, and is put right.
-//   - The pod is made before the status is written, so that the command starts on time. One gap of at most once follows: a
-//     process that crashes between the two, together with a pod that is deleted before the next process has seen it.
-//   - Who can write the whole status can also erase it. Then the pods speak; when they are deleted too, the At runs again:
-//     nothing is left that could tell.
-//   - The record follows the creation of the pod. A pod that is deleted in between, while the operator crashes as well or
-//     hears no answer to the creation, is a run of which nothing is left either.
+//   - The pod is created before the status is written, so that the command starts on time. This leaves one gap of at most
+//     once: somebody deletes the pod before its run is recorded, while the operator crashes or loses the response to the
+//     creation. Nothing is left that could tell of the run.
+//   - Who can write the whole status can also erase it. Then the pods speak; when they are deleted too, the At runs again.
+//     The same holds for a backup of etcd that is older than the run.
+//   - In a pod, Kubernetes is believed to start a container once: templateProblem rejects what restarts one. The kubelet
+//     still starts it again when it loses the state of the container, or when somebody changes the image in the pod.
+//   - README.md lists these exceptions for users.
 //
 // # Time
 //

@@ -167,7 +167,8 @@ type AtSpec struct {
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
 	// backoffLimit is how often a run that failed is tried again, 0 to 10, each time in a new pod; the older pods stay
-	// for their logs. A run whose pod disappeared is not tried again: whether the command did its work is not known. Default 0: the command runs at most once.
+	// for their logs. A run whose pod disappeared is not tried again: whether the command did its work is not known.
+	// Default 0: the command runs at most once; README.md lists the exceptions.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
