@@ -15,16 +15,17 @@ import (
 	"time"
 
 	"github.com/operator-framework/operator-lib/proxy"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -112,20 +113,34 @@ func run(ctx context.Context, args []string) error {
 	restConfig.QPS = -1 // The API server's priority and fairness is the limit, not a guess on our side.
 	restConfig.UserAgent = "podset-operator/" + version
 
-	scheme := newScheme()
-	openShift, err := controllers.Preflight(ctx, restConfig, scheme, o.watch)
+	probes, err := serveProbes(ctx, o.probeAddr)
 	if err != nil {
 		return err
 	}
+	defer probes.close()
 
-	mgr, err := ctrl.NewManager(restConfig, managerOptions(o, scheme))
+	scheme := newScheme()
+	cluster, err := controllers.Preflight(ctrl.LoggerInto(ctx, logger), clock.RealClock{}, restConfig, scheme, o.watch)
+	if ctx.Err() != nil {
+		return nil // Told to end while the API server was away.
+	}
+	if err != nil {
+		return err
+	}
+	lock, err := podLock(restConfig, o)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(restConfig, managerOptions(o, scheme, cluster, lock))
 	if err != nil {
 		return fmt.Errorf("setting up the manager: %w", err)
 	}
-	if err := setup(ctx, mgr, openShift); err != nil {
+	lock.recordEvents(mgr)
+	if err := setup(ctx, mgr, cluster); err != nil {
 		return err
 	}
-	logger.Info("starting", "version", version, "watching", watchnamespace.Mode(o.watch), "openshift", openShift)
+	probes.setCache(mgr.GetCache())
+	logger.Info("starting", "version", version, "watching", watchnamespace.Mode(o.watch), "openshift", cluster.OpenShift)
 	return mgr.Start(ctx)
 }
 
@@ -137,8 +152,8 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// setup adds the controllers, metrics and probes to mgr.
-func setup(ctx context.Context, mgr ctrl.Manager, openShift bool) error {
+// setup adds the controllers and metrics to mgr.
+func setup(ctx context.Context, mgr ctrl.Manager, cluster *controllers.Cluster) error {
 	image := os.Getenv("RELATED_IMAGE_BUSYBOX")
 	if image == "" {
 		image = "busybox"
@@ -149,46 +164,40 @@ func setup(ctx context.Context, mgr ctrl.Manager, openShift bool) error {
 	podSets := &controllers.PodSetReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
 		Clock: clock.RealClock{}, Concurrency: podSetConcurrency,
-		Defaults: podset.Defaults{Image: image, FixedUser: !openShift},
+		Defaults: podset.Defaults{Image: image, FixedUser: !cluster.OpenShift},
 	}
 	ats := &controllers.AtReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
 		Clock: clock.RealClock{}, Concurrency: atConcurrency,
-		Defaults: at.Defaults{Image: image, FixedUser: !openShift, Proxy: proxy.ReadProxyVarsFromEnv()},
+		Defaults: at.Defaults{Image: image, FixedUser: !cluster.OpenShift, Proxy: proxy.ReadProxyVarsFromEnv()},
 	}
 	return errors.Join(
 		podSets.SetupWithManager(mgr),
 		ats.SetupWithManager(mgr),
 		controllers.RegisterMetrics(mgr),
 		controllers.AddUpgradeable(mgr, mgr.GetConfig(), clock.RealClock{}),
-		mgr.AddHealthzCheck("ping", healthz.Ping),
-		mgr.AddReadyzCheck("caches", func(req *http.Request) error {
-			ctx, cancel := context.WithTimeout(req.Context(), time.Second)
-			defer cancel()
-			if !mgr.GetCache().WaitForCacheSync(ctx) {
-				return errors.New("the caches are not filled yet")
-			}
-			return nil
-		}),
+		mgr.Add(cluster.Namespaces),
 	)
 }
 
-func managerOptions(o options, scheme *runtime.Scheme) ctrl.Options {
+func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Cluster, lock *leaseLock) ctrl.Options {
 	namespaces := map[string]cache.Config{}
 	for _, namespace := range o.watch {
 		namespaces[namespace] = cache.Config{}
 	}
 	cached := cache.Options{DefaultNamespaces: namespaces, DefaultTransform: cache.TransformStripManagedFields()}
 	controllers.CacheOwnPods(&cached)
-	return ctrl.Options{
+	cluster.Namespaces.TolerateUnreadable(&cached)
+	options := ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cached,
+		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return cluster.Mapper, nil },
 		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              "podset-operator",
+		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       o.leaseNamespace,
 		RetryPeriod:                   ptr.To(leaseRetryPeriod),
 		LeaderElectionReleaseOnCancel: true, // main ends when run returns, so nothing works without the lease.
-		HealthProbeBindAddress:        o.probeAddr,
+		HealthProbeBindAddress:        "0",  // See serveProbes.
 		PprofBindAddress:              o.pprofAddr,
 		Metrics: metricsserver.Options{
 			BindAddress:    o.metricsAddr,
@@ -199,4 +208,8 @@ func managerOptions(o options, scheme *runtime.Scheme) ctrl.Options {
 			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 		},
 	}
+	if lock != nil {
+		options.LeaderElectionResourceLockInterface = lock
+	}
+	return options
 }

@@ -4,19 +4,23 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -37,6 +41,61 @@ type cluster struct {
 	config      *rest.Config
 }
 
+// asManager makes the test binary the manager: a process has at most one, and it has an exit code.
+const asManager = "RUN_AS_MANAGER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asManager) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// process is a running manager.
+type process struct {
+	*exec.Cmd
+	log   *bytes.Buffer // complete when it has ended
+	ended chan error
+}
+
+// start starts the manager, which ends with the test at the latest.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...), log: &bytes.Buffer{}, ended: make(chan error, 1)}
+	p.Env = append(os.Environ(), asManager+"=yes")
+	p.Stdout, p.Stderr = p.log, p.log
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.ended <- p.Wait() }()
+	t.Cleanup(func() {
+		if t.Failed() && p.ProcessState == nil {
+			_ = p.Process.Kill()
+			<-p.ended
+			t.Logf("what the manager wrote:\n%s", p.log)
+		}
+	})
+	return p
+}
+
+// terminate tells the process to end as the kubelet does, and returns what it wrote.
+func (p *process) terminate(t *testing.T) string {
+	t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			t.Errorf("the manager did not end cleanly: %v\n%s", err, p.log)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the manager does not end")
+	}
+	return p.log.String()
+}
+
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{t: t, environment: &envtest.Environment{}}
@@ -47,6 +106,12 @@ func startCluster(t *testing.T) *cluster {
 	t.Cleanup(func() { _ = c.environment.Stop() })
 	c.config = config
 	return c
+}
+
+// address is that of the API server.
+func (c *cluster) address() string {
+	serving := c.environment.ControlPlane.APIServer.SecureServing
+	return net.JoinHostPort(serving.Address, serving.Port)
 }
 
 // kubeconfig is the path of a kubeconfig for a user.
@@ -82,15 +147,8 @@ func quickly(t *testing.T, args ...string) string {
 func TestMistakesAtTheStartAreOneClearLine(t *testing.T) {
 	c := startCluster(t)
 	admin, nobody := c.kubeconfig("admin", "system:masters"), c.kubeconfig("nobody")
-	refused := filepath.Join(t.TempDir(), "refused")
-	data, err := os.ReadFile(admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	elsewhere := regexp.MustCompile(`server: .*`).ReplaceAll(data, []byte("server: https://"+freeAddress(t)))
-	if err := os.WriteFile(refused, elsewhere, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	other := startCluster(t)
+	foreign := redirect(t, other.kubeconfig("admin", "system:masters"), c.address())
 	expect := func(title, got string, want ...string) {
 		t.Helper()
 		t.Logf("%s: podset-operator: %s", title, got)
@@ -108,7 +166,7 @@ func TestMistakesAtTheStartAreOneClearLine(t *testing.T) {
 	expect("a namespace that cannot be", quickly(t), `WATCH_NAMESPACE: "Not_Valid" cannot be a namespace`, "comma-separated")
 	t.Setenv(watchnamespace.EnvVar, "")
 	expect("no kubeconfig", quickly(t, "--kubeconfig=/does/not/exist"), "no cluster to work on", "/does/not/exist", "KUBECONFIG")
-	expect("no API server", quickly(t, "--kubeconfig="+refused), "cannot reach the API server at", "connection refused")
+	expect("another authority", quickly(t, "--kubeconfig="+foreign), "cannot reach the API server", "certificate signed by unknown authority")
 	expect("no CRDs", quickly(t, "--kubeconfig="+admin), "podsets.app.example.com is not installed", "make install")
 
 	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
@@ -117,6 +175,189 @@ func TestMistakesAtTheStartAreOneClearLine(t *testing.T) {
 	expect("no rights", quickly(t, "--kubeconfig="+nobody), "not allowed to list podsets.app.example.com in all namespaces", "WATCH_NAMESPACE")
 	t.Setenv(watchnamespace.EnvVar, "shop,bank")
 	expect("no rights in a namespace", quickly(t, "--kubeconfig="+nobody), "in namespace bank")
+}
+
+// redirect is a copy of a kubeconfig with another server.
+func redirect(t *testing.T, kubeconfig, address string) string {
+	t.Helper()
+	data, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "redirected")
+	data = regexp.MustCompile(`server: .*`).ReplaceAll(data, []byte("server: https://"+address))
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAnAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
+	c := startCluster(t)
+	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
+		t.Fatal(err)
+	}
+	away, probes := freeAddress(t), freeAddress(t)
+	kubeconfig := redirect(t, c.kubeconfig("admin", "system:masters"), away)
+	probe := func(path string) (int, string) { return get(t, http.DefaultClient, "http://"+probes+path, "") }
+	manager := func() *process {
+		return start(t, "--kubeconfig="+kubeconfig, "--health-probe-bind-address="+probes, "--metrics-bind-address=0")
+	}
+	g := NewWithT(t)
+	isWaiting := func() {
+		t.Helper()
+		g.Eventually(func() string { _, body := probe("/readyz"); return body }).WithTimeout(10 * time.Second).Should(ContainSubstring("waiting for the API server"))
+		code, _ := probe("/healthz")
+		g.Expect(code).To(Equal(http.StatusOK), "the kubelet would kill the process")
+	}
+
+	p := manager()
+	isWaiting()
+	p.terminate(t)
+
+	p = manager()
+	isWaiting()
+	g.Consistently(p.ended).WithTimeout(3 * time.Second).ShouldNot(Receive())
+	forward(t, away, c.address())
+	g.Eventually(func() int { code, _ := probe("/readyz"); return code }).WithTimeout(10 * time.Second).Should(Equal(http.StatusOK))
+	log := p.terminate(t)
+	for _, line := range []string{"Waiting for the API server", "The API server is back"} {
+		g.Expect(strings.Count(log, line)).To(Equal(1), "%s", log)
+	}
+}
+
+// forward passes connections to an address on to another one until the test ends.
+func forward(t *testing.T, from, to string) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			out, err := (&net.Dialer{}).Dial("tcp", to)
+			if err != nil {
+				t.Errorf("forwarding to %s: %v", to, err)
+				_ = in.Close()
+				return
+			}
+			go func() { _, _ = io.Copy(out, in); _ = out.Close() }()
+			go func() { _, _ = io.Copy(in, out); _ = in.Close() }()
+		}
+	}()
+}
+
+func TestANamespaceThatCannotBeReadDoesNotStopTheOthers(t *testing.T) {
+	c := startCluster(t)
+	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.New(c.config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve := func(namespace string) {
+		t.Helper()
+		create(t, admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, managerBinding(namespace, "operator"))
+		create(t, admin, sample(t, "app_v1alpha1_podset.yaml", namespace), sample(t, "cnat_v1alpha1_at.yaml", namespace))
+	}
+	create(t, admin, managerRole(t))
+	serve("shop")
+	t.Setenv(watchnamespace.EnvVar, "shop,bank") // There is no namespace bank.
+	metrics := freeAddress(t)
+	p := start(t, "--kubeconfig="+c.kubeconfig("operator"), "--health-probe-bind-address=0", "--metrics-bind-address="+metrics)
+	g := NewWithT(t)
+	pods := func(namespace string) int {
+		list := &corev1.PodList{}
+		g.Expect(admin.List(t.Context(), list, client.InNamespace(namespace))).To(Succeed())
+		return len(list.Items)
+	}
+	g.Eventually(func() int { return pods("shop") }).WithTimeout(10 * time.Second).Should(Equal(4))
+	create(t, admin, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "auth"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:auth-delegator"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "operator"}},
+	})
+	token := scraper(t, admin)
+	scraped := func() string { _, body := get(t, insecure(), "https://"+metrics+"/metrics", token); return body }
+	unreadable := func(value string) types.GomegaMatcher {
+		return And(ContainSubstring(`podset_operator_namespace_unreadable{target_namespace="bank"} `+value+"\n"),
+			ContainSubstring(`podset_operator_namespace_unreadable{target_namespace="shop"} 0`+"\n"))
+	}
+	g.Eventually(scraped).WithTimeout(30 * time.Second).Should(unreadable("1"))
+	serve("bank")
+	g.Eventually(func() int { return pods("bank") }).WithTimeout(time.Minute).Should(Equal(4))
+	g.Eventually(scraped).WithTimeout(30 * time.Second).Should(unreadable("0"))
+	g.Expect(pods("shop")).To(Equal(4))
+	log := p.terminate(t)
+	for _, line := range []string{"cannot be read and is not served", "can be read again"} {
+		g.Expect(strings.Count(log, line)).To(Equal(1), "%s", log)
+	}
+}
+
+func create(t *testing.T, admin client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, obj := range objects {
+		if err := admin.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func managerRole(t *testing.T) *rbacv1.ClusterRole {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("config", "rbac", "role.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := yaml.UnmarshalStrict(data, role); err != nil {
+		t.Fatal(err)
+	}
+	return role
+}
+
+// managerBinding gives a user the manager's role in a namespace.
+func managerBinding(namespace, user string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "manager"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "manager-role"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
+	}
+}
+
+// insecure is a client that trusts every certificate: that of the metrics signs itself.
+func insecure() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the certificate signs itself
+	}}
+}
+
+// get returns the status code and the body of what is at a URL.
+func get(t *testing.T, web *http.Client, url, token string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := web.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(body)
 }
 
 func freeAddress(t *testing.T) string {
@@ -154,28 +395,8 @@ func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
 		})
 	}()
 	g := NewWithT(t)
-	web := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the certificate signs itself
-	}}
-	get := func(url, token string) (int, string) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token)
-		}
-		resp, err := web.Do(req)
-		if err != nil {
-			return 0, err.Error()
-		}
-		defer func() { _ = resp.Body.Close() }()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			return 0, err.Error()
-		}
-		return resp.StatusCode, string(body)
-	}
+	web := insecure()
+	get := func(url, token string) (int, string) { return get(t, web, url, token) }
 	for _, probe := range []string{"healthz", "readyz"} {
 		g.Eventually(func() int { code, _ := get("http://"+probes+"/"+probe, ""); return code }).WithTimeout(30 * time.Second).Should(Equal(http.StatusOK))
 	}

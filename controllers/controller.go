@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// An error is retried after 20 ms, doubling to 5 s, so that an outage of the API server is over for everybody a few
-	// seconds after it is over.
-	minErrorBackoff, maxErrorBackoff = 20 * time.Millisecond, 5 * time.Second
+	// An error is retried after 20 ms, doubling to 2 s, so that an At which is due while the API server is away runs within
+	// 3 s of its return.
+	minErrorBackoff, maxErrorBackoff = 20 * time.Millisecond, 2 * time.Second
 	// staleRetry is when a cache that was older than what the API server has is looked at again.
 	staleRetry = 200 * time.Millisecond
 )

@@ -19,8 +19,14 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// The operator's own metrics. No label takes a value from a user, so their number is bounded.
+// The operator's own metrics. No label takes a value from a user, so their number is bounded. The namespaces are those of
+// WATCH_NAMESPACE.
 var (
+	// The label is not "namespace", which Prometheus sets to the namespace of the operator.
+	namespaceUnreadable = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "podset_operator_namespace_unreadable",
+		Help: "1 for a namespace of WATCH_NAMESPACE that is not served because the operator is not allowed to read it, else 0. Only with several namespaces.",
+	}, []string{"target_namespace"})
 	atRuns = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podset_operator_at_runs_total",
 		Help: "Ats that are done, by result and reason.",
@@ -38,7 +44,7 @@ var (
 
 // RegisterMetrics adds the operator's own metrics to those of controller-runtime until mgr stops.
 func RegisterMetrics(mgr ctrl.Manager) error {
-	collectors := []prometheus.Collector{atRuns, atStartDelay, inventory{reader: mgr.GetClient()}}
+	collectors := []prometheus.Collector{atRuns, atStartDelay, namespaceUnreadable, inventory{reader: mgr.GetClient()}}
 	for _, collector := range collectors {
 		if err := metrics.Registry.Register(collector); err != nil {
 			return fmt.Errorf("registering metrics: %w", err)

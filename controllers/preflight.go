@@ -4,7 +4,9 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,51 +16,112 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// preflightTimeout bounds the questions at the start.
-const preflightTimeout = 15 * time.Second
+const (
+	// preflightTimeout bounds each request at the start.
+	preflightTimeout = 15 * time.Second
+	// readyTimeout bounds the question whether the API server is ready.
+	readyTimeout = 3 * time.Second
+)
 
-// Preflight finds the mistakes that would otherwise show as endless retries in the log: an API server that cannot be
-// reached, CRDs that are not installed, rights that are missing in one of the namespaces (none: all namespaces). Its
-// error is one line that names the remedy. It returns whether the cluster is OpenShift.
-func Preflight(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (openShift bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, preflightTimeout)
-	defer cancel()
+// Cluster is what Preflight found out about the cluster.
+type Cluster struct {
+	OpenShift bool
+	// Mapper knows the kinds that the controllers use, so that setting them up needs no further request.
+	Mapper meta.RESTMapper
+	// Namespaces tells which of the watched namespaces can be read.
+	Namespaces *NamespaceAccess
+}
+
+// Preflight checks at the start what would otherwise show as endless retries in the log. It waits while the API server is
+// unreachable, overloaded, or starting. It returns an error for what waiting does not change: missing CRDs, wrong
+// credentials, or missing permissions in all of the namespaces (none: all namespaces). The error is one line that names
+// the remedy.
+func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = preflightTimeout
-
-	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return false, fmt.Errorf("reading the configuration of the cluster: %w", err)
-	}
-	groups, err := discoverer.ServerGroups()
-	if err != nil {
-		return false, fmt.Errorf("cannot reach the API server at %s: %w", config.Host, err)
-	}
-	reader, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return false, fmt.Errorf("cannot reach the API server at %s: %w", config.Host, err)
-	}
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	for _, namespace := range namespaces {
-		if err := canList(ctx, reader, namespace); err != nil {
-			return false, err
-		}
-	}
-	return slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool {
-		return group.Name == "security.openshift.io"
-	}), nil
+	var cluster *Cluster
+	err := waitForAPIServer(ctx, c, config.Host, func(ctx context.Context) (err error, doubt error) {
+		cluster, err, doubt = inspect(ctx, c, config, scheme, namespaces)
+		return err, doubt
+	})
+	return cluster, err
 }
 
+// inspect is one attempt of Preflight. A doubt says that the API server may be starting and answer otherwise soon.
+func inspect(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (cluster *Cluster, err, doubt error) {
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err), nil
+	}
+	// The next attempt opens a new connection, which a load balancer can route to another API server.
+	defer utilnet.CloseIdleConnectionsFor(httpClient.Transport)
+	discoverer, discovererErr := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	mapper, mapperErr := apiutil.NewDynamicRESTMapper(config, httpClient)
+	reader, readerErr := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
+	if err := cmp.Or(discovererErr, mapperErr, readerErr); err != nil {
+		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err), nil
+	}
+	cluster = &Cluster{Mapper: mapper, Namespaces: newNamespaceAccess(c, reader, namespaces)}
+	err = cluster.inspect(ctx, discoverer)
+	if err != nil && isOutage(err) {
+		return nil, err, nil
+	}
+	denied := err != nil || len(cluster.Namespaces.unreadable) > 0
+	if !denied && cluster.OpenShift {
+		return cluster, nil, nil
+	}
+	// An API server that is starting rejects what it accepts a moment later, and lacks kinds and groups that it serves a
+	// moment later. What it denies counts only if it denies it after it was ready.
+	notReady := checkReady(ctx, discoverer)
+	switch {
+	case notReady == nil:
+		return cluster, cluster.inspect(ctx, discoverer), nil
+	case isOutage(notReady):
+		return nil, fmt.Errorf("the API server is not ready: %w", notReady), nil
+	case denied:
+		// While it starts it does not even know who may ask. Somebody may have taken away that permission, too.
+		return cluster, err, fmt.Errorf("the API server does not tell whether it is ready: %w", notReady)
+	}
+	return cluster, nil, nil
+}
+
+// inspect asks the API server. Its error is a mistake or an outage.
+func (c *Cluster) inspect(ctx context.Context, discoverer *discovery.DiscoveryClient) error {
+	groups, err := discoverer.ServerGroupsWithContext(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot reach the API server: %w", err)
+	}
+	c.OpenShift = slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool {
+		return group.Name == "security.openshift.io"
+	})
+	return c.Namespaces.inspect(ctx)
+}
+
+// checkReady returns an error unless the API server says that it is ready. By default everybody may ask.
+func checkReady(ctx context.Context, discoverer *discovery.DiscoveryClient) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	return discoverer.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+}
+
+// errForbidden is a missing permission to list.
+var errForbidden = errors.New("not allowed")
+
+// canList returns an error unless all kinds that the operator reads can be listed in a namespace.
 func canList(ctx context.Context, reader client.Reader, namespace string) error {
 	for _, kind := range []struct {
 		resource string
@@ -76,8 +139,10 @@ func canList(ctx context.Context, reader client.Reader, namespace string) error 
 		switch {
 		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 			return fmt.Errorf("the custom resource definition %s is not installed: install it with make install, make deploy or Operator Lifecycle Manager", kind.resource)
-		case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
-			return fmt.Errorf("not allowed to list %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", kind.resource, where, err)
+		case apierrors.IsForbidden(err):
+			return fmt.Errorf("%w to list %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", errForbidden, kind.resource, where, err)
+		case apierrors.IsUnauthorized(err):
+			return fmt.Errorf("the API server does not accept the operator's credentials: %w", err)
 		case err != nil:
 			return fmt.Errorf("listing %s %s: %w", kind.resource, where, err)
 		}

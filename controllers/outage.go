@@ -1,0 +1,80 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// While the API server is away it is tried again after outageRetry, with up to outageJitter times as much added at random.
+const outageRetry, outageJitter = time.Second, 0.2
+
+// doubtFor is how long a denial is doubted if the API server does not tell whether it is ready.
+const doubtFor = 10 * time.Second
+
+// waitForAPIServer calls try until its error is no outage and there is no doubt about it, and returns the error. A process
+// that exited instead would wait for the kubelet, which restarts a failing container after up to 5 minutes.
+func waitForAPIServer(ctx context.Context, c clock.Clock, host string, try func(context.Context) (err, doubt error)) error {
+	logger := log.FromContext(ctx)
+	var since, doubtSince time.Time // zero: not now
+	for {
+		err, doubt := try(ctx)
+		if ctx.Err() != nil {
+			return fmt.Errorf("waiting for the API server at %s: %w", host, ctx.Err())
+		}
+		now := c.Now()
+		if doubt == nil {
+			doubtSince = time.Time{}
+		} else if doubtSince.IsZero() {
+			doubtSince = now
+		}
+		doubtful := doubt != nil && now.Sub(doubtSince) < doubtFor
+		switch {
+		case !isOutage(err) && !doubtful:
+			if !since.IsZero() {
+				logger.Info("The API server is back", "server", host, "after", now.Sub(since).Round(time.Millisecond).String())
+			}
+			return err
+		case since.IsZero():
+			since = now
+			logger.Info("Waiting for the API server", "server", host, "reason", cmp.Or(doubt, err).Error())
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.After(wait.Jitter(outageRetry, outageJitter)):
+		}
+	}
+}
+
+// isOutage tells whether an error is one that goes away when the API server, the network, or the server's certificate is
+// repaired. Everything else is a mistake in how the operator was set up. A certificate of an unknown authority is such a
+// mistake: the process has to start again to read another one.
+func isOutage(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+	}
+	var certificate x509.CertificateInvalidError
+	if errors.As(err, &certificate) {
+		return certificate.Reason == x509.Expired
+	}
+	var network *net.OpError
+	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		utilnet.IsTimeout(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+}

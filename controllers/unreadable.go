@@ -1,0 +1,123 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// TolerateUnreadable makes a cache of several namespaces start although some of them cannot be read. A cache is ready when
+// all its informers have listed, so one namespace without permissions would stop the operator for all others. Call it
+// after other functions that set NewInformer.
+func (a *NamespaceAccess) TolerateUnreadable(o *cache.Options) {
+	if !a.isSeveral() {
+		return
+	}
+	next := o.NewInformer
+	if next == nil {
+		next = toolscache.NewSharedIndexInformer
+	}
+	o.NewInformer = func(all toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		l := &tolerantLister{all: toolscache.ToListerWatcherWithContext(all), clock: a.clock, noteForbidden: a.noteForbidden}
+		return next(&toolscache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, obj, resync, indexers)
+	}
+}
+
+// tolerantLister lists and watches one kind in one namespace. As long as it has never been allowed to list, it shows
+// nothing instead of an error, and asks again. After that it returns errors unchanged, because a cache that has objects
+// must not lose them when a permission is revoked.
+type tolerantLister struct {
+	all           toolscache.ListerWatcherWithContext
+	clock         clock.WithTicker
+	noteForbidden func()
+
+	mu     sync.Mutex
+	listed bool // The API server has answered a list, or a watch that begins with one.
+	empty  bool // The last list was answered here.
+}
+
+func (l *tolerantLister) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := l.all.ListWithContext(ctx, options)
+	if l.pretendEmpty(err) {
+		return &metav1.List{}, nil
+	}
+	return list, err
+}
+
+// watch returns a watch without events if the list before it was empty because it was forbidden.
+func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	listing := ptr.Deref(options.SendInitialEvents, false)
+	if !listing && l.isEmpty() {
+		return l.awaitPermission(ctx), nil
+	}
+	events, err := l.all.WatchWithContext(ctx, options)
+	if listing && err == nil {
+		l.pretendEmpty(nil)
+	}
+	if apierrors.IsForbidden(err) {
+		l.noteForbidden()
+	}
+	return events, err // An informer whose list cannot be streamed lists in the ordinary way.
+}
+
+// pretendEmpty notes the answer to a list and tells whether to show an empty one instead.
+func (l *tolerantLister) pretendEmpty(err error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	forbidden := apierrors.IsForbidden(err)
+	if forbidden {
+		l.noteForbidden()
+	}
+	l.listed = l.listed || err == nil
+	l.empty = forbidden && !l.listed
+	return l.empty
+}
+
+func (l *tolerantLister) isEmpty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.empty
+}
+
+// awaitPermission is a watch that asks now and then whether a list is allowed, and expires when it is: an informer whose
+// watch has expired lists again.
+func (l *tolerantLister) awaitPermission(ctx context.Context) watch.Interface {
+	events := make(chan watch.Event)
+	watcher := watch.NewProxyWatcher(events)
+	ticker := l.clock.NewTicker(accessRetry)
+	go func() {
+		defer close(events)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-watcher.StopChan():
+				return
+			case <-ticker.C():
+			}
+			if _, err := l.all.ListWithContext(ctx, metav1.ListOptions{Limit: 1}); err == nil {
+				break
+			}
+		}
+		expired := apierrors.NewResourceExpired("the permission to list is there").Status()
+		select {
+		case <-ctx.Done():
+		case <-watcher.StopChan():
+		case events <- watch.Event{Type: watch.Error, Object: &expired}:
+		}
+	}()
+	return watcher
+}

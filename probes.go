@@ -1,0 +1,67 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// probes serves /healthz and /readyz while the process lives. The probes of a manager are not served before it starts, and
+// it does not start while the process waits for the API server: the kubelet would kill the process.
+type probes struct {
+	server *http.Server
+	cache  atomic.Pointer[cache.Cache] // nil before there is a manager
+}
+
+// serveProbes starts to serve on an address; "0": nothing is served.
+func serveProbes(ctx context.Context, address string) (*probes, error) {
+	p := &probes{}
+	if address == "" || address == "0" {
+		return p, nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serving the health probes: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/readyz", func(answer http.ResponseWriter, req *http.Request) {
+		if err := p.cachesSynced(req.Context()); err != nil {
+			http.Error(answer, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 30 * time.Second}
+	go func() { _ = p.server.Serve(listener) }() // It returns when it is closed.
+	return p, nil
+}
+
+// setCache sets the cache that must be filled for the process to be ready.
+func (p *probes) setCache(c cache.Cache) { p.cache.Store(&c) }
+
+func (p *probes) cachesSynced(ctx context.Context) error {
+	c := p.cache.Load()
+	if c == nil {
+		return errors.New("waiting for the API server")
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if !(*c).WaitForCacheSync(ctx) {
+		return errors.New("the caches are not filled yet")
+	}
+	return nil
+}
+
+func (p *probes) close() {
+	if p.server != nil {
+		_ = p.server.Close() // It ends with the process.
+	}
+}

@@ -1,0 +1,127 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/faults"
+)
+
+// servedWithin is how soon a namespace is served after its permissions are back.
+const servedWithin = time.Minute
+
+// F27: the permissions of one of two namespaces are gone when the real process starts, and come back.
+func TestANamespaceCannotBeRead(t *testing.T) {
+	t.Parallel()
+	binary := faults.Build(t.Context(), t)
+	for name, revoke := range map[string]func(*rbacv1.Role){
+		"no permission is left": func(r *rbacv1.Role) { r.Rules = nil },
+		"pods cannot be listed": func(r *rbacv1.Role) { r.Rules = withoutList(r.Rules, "pods") },
+		"Ats cannot be listed":  func(r *rbacv1.Role) { r.Rules = withoutList(r.Rules, "ats") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			unreadable(t, binary, revoke)
+		})
+	}
+}
+
+func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
+	shop, bank := faults.NewWorld(t, cluster, "F27", faults.Ours), faults.NewWorld(t, cluster, "F27", faults.Ours)
+	user := "operator-of-" + bank.Namespace
+	for _, w := range []*faults.World{shop, bank} {
+		w.RunKubelet(&faults.Kubelet{})
+		grant(w, user)
+	}
+	added, err := cluster.Environment.AddUser(envtest.User{Name: user}, cluster.Config)
+	bank.Must(err)
+	kubeconfig, err := added.KubeConfig()
+	bank.Must(err)
+	p := shop.RunProcess(binary, writeFile(t, "kubeconfig", kubeconfig), processEnv(shop.Namespace, bank.Namespace), "--health-probe-bind-address=0")
+
+	shop.Create(podSet("a", 2))
+	bank.Create(podSet("a", 2), at("ran", "now", "echo YAY"), at("due", "now + 20 seconds", "echo YAY"))
+	bank.AwaitAt("A4", "ran", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
+	bank.AwaitPods(3)
+	shop.Settle()
+
+	faults.Edit(bank, theRole(bank), revoke)
+	bank.Must(p.Kill())
+	gomega.NewWithT(t).Eventually(p.Starts).WithTimeout(faults.Patience).Should(gomega.Equal(2))
+	shop.Create(podSet("b", 1), at("b", "now", "echo YAY"))
+	served, err := shop.PodAfter(time.Now(), "b-pod", 2*servedWithin)
+	shop.Must(err)
+	shop.Check("A3", served <= 10*time.Second, "the other namespace is served after %v", served)
+	gomega.NewWithT(t).Eventually(func() int { return p.Lines("cannot be read and is not served") }).WithTimeout(faults.Patience).Should(gomega.Equal(1))
+	bank.Pass(25 * time.Second) // An informer that cannot list has asked again, and the other At is due.
+	bank.Check("A1", len(atPods(bank)) <= 1, "pods of one At were expected: %v", atPods(bank))
+
+	granted := theRole(bank)
+	bank.Must(bank.User.Get(bank.Context(), client.ObjectKeyFromObject(granted), granted))
+	granted.Rules = managerRules(bank)
+	bank.Must(bank.User.Update(bank.Context(), granted))
+	again, err := bank.PodAfter(time.Now(), "due-pod", 3*servedWithin)
+	bank.Must(err)
+	t.Logf("served %v after its permissions were back", again.Round(10*time.Millisecond))
+	bank.Check("A3", again <= servedWithin, "the namespace is served %v after its permissions are back", again)
+	for _, w := range []*faults.World{shop, bank} {
+		w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+		w.Settle()
+	}
+	bank.Check("A1", len(atPods(bank)) == 2, "pods of two Ats were expected: %v", atPods(bank))
+	bank.Check("P3", p.Starts() == 2, "the process was started %d times", p.Starts())
+}
+
+// grant gives a user in a namespace what the manager's role gives.
+func grant(w *faults.World, user string) {
+	role := theRole(w)
+	role.Rules = managerRules(w)
+	w.Must(w.User.Create(w.Context(), role))
+	w.Must(w.User.Create(w.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
+	}))
+}
+
+func theRole(w *faults.World) *rbacv1.Role {
+	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "manager"}}
+}
+
+// managerRules are those of config/rbac/role.yaml.
+func managerRules(w *faults.World) []rbacv1.PolicyRule {
+	data, err := os.ReadFile("../../config/rbac/role.yaml")
+	w.Must(err)
+	role := &rbacv1.ClusterRole{}
+	w.Must(yaml.UnmarshalStrict(data, role))
+	return role.Rules
+}
+
+// withoutList takes away to list and watch a resource.
+func withoutList(rules []rbacv1.PolicyRule, resource string) []rbacv1.PolicyRule {
+	for i, rule := range rules {
+		if fmt.Sprint(rule.Resources) != fmt.Sprint([]string{resource}) {
+			continue
+		}
+		rules[i].Verbs = nil
+		for _, verb := range rule.Verbs {
+			if verb != "list" && verb != "watch" {
+				rules[i].Verbs = append(rules[i].Verbs, verb)
+			}
+		}
+	}
+	return rules
+}

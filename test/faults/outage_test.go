@@ -1,0 +1,199 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/controllers"
+	"github.com/redhat/podset-operator/test/faults"
+)
+
+// outageLengths are those of F26. The operator loses its lease in one of more than 10 s.
+var outageLengths = flag.String("outages", "5s,20s", "how long the API server is away from the real process (F26), such as 5s,90s,10m")
+
+// backWithin is how soon after the API server's return the operator must work.
+const backWithin = 3 * time.Second
+
+// F26: the real process, restarted as the kubelet does, through an outage of the API server.
+func TestTheProcessSurvivesAnOutage(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t)
+	binary := faults.Build(t.Context(), t)
+	kubeconfig := writeFile(t, "kubeconfig", c.Environment.KubeConfig)
+	for length := range strings.SplitSeq(*outageLengths, ",") {
+		down, err := time.ParseDuration(length)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(fmt.Sprintf("the API server is away for %v", down), func(t *testing.T) {
+			processOutage(t, c, binary, kubeconfig, down, func(*faults.Process) {})
+		})
+		t.Run(fmt.Sprintf("the API server is away for %v and the process is killed", down), func(t *testing.T) {
+			processOutage(t, c, binary, kubeconfig, down, func(p *faults.Process) {
+				if err := p.Kill(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// processOutage kills the API server, and starts it again after a while in which an At comes due.
+func processOutage(t *testing.T, c *faults.Cluster, binary, kubeconfig string, down time.Duration, harm func(*faults.Process)) {
+	w := faults.NewWorld(t, c, "F26", faults.Ours)
+	w.Patience = max(faults.Patience, 3*down)
+	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	p := w.RunProcess(binary, kubeconfig, processEnv(w.Namespace), "--health-probe-bind-address=0", "--leader-elect", "--leader-elect-resource-namespace="+w.Namespace)
+	w.Create(podSet("a", 3))
+	w.Settle()
+	w.Create(at("due", "now + 3 seconds", "echo YAY"))
+	w.AwaitAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
+
+	again, err := c.KillAPIServer()
+	w.Must(err)
+	harm(p)
+	w.Pass(down)
+	w.Must(again())
+	judgeReturn(w, p, time.Now())
+}
+
+// judgeReturn judges how soon after the API server's return the At that came due meanwhile runs, and that it runs once.
+func judgeReturn(w *faults.World, p *faults.Process, back time.Time) {
+	took, err := w.PodAfter(back, "due-pod", w.Patience+2*time.Minute)
+	w.Must(err)
+	w.Logf("the pod of the due At %v after the server was back; the process was started %d times", took.Round(10*time.Millisecond), p.Starts())
+	w.Check("A3", took <= backWithin, "the At that came due in the outage ran %v after its end", took)
+	w.Create(podSet("b", 1))
+	w.Settle()
+	w.Check("A1", len(atPods(w)) == 1, "pods of one At were expected: %v", atPods(w))
+	w.Check("P3", p.Starts() <= 2, "the process was started %d times", p.Starts())
+	waits, ends := p.Lines("Waiting for the API server"), p.Lines("The API server is back")
+	w.Check("P3", waits == p.Starts()-1 && ends == waits, "%d lines tell that a wait begins and %d that it ends, at %d starts", waits, ends, p.Starts())
+}
+
+// F26: what an API server denies before it is ready is not taken for a mistake, whenever the process asks.
+func TestAStartingAPIServerIsNoMistake(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t)
+	w := faults.NewWorld(t, c, "F26", faults.Ours)
+	grant(w, "starter")
+	user, err := c.Environment.AddUser(envtest.User{Name: "starter"}, c.Config)
+	w.Must(err)
+	user.Config().QPS = -1
+	reader, err := client.New(user.Config(), client.Options{Scheme: c.Scheme, Mapper: c.Admin.RESTMapper()})
+	w.Must(err)
+	again, err := c.KillAPIServer()
+	w.Must(err)
+
+	ctx, ready := context.WithCancel(w.Context())
+	var started sync.WaitGroup
+	var answers sync.Map
+	started.Go(func() {
+		for ctx.Err() == nil {
+			started.Go(func() {
+				_, err := controllers.Preflight(w.Context(), w.Clock, user.Config(), c.Scheme, []string{w.Namespace})
+				w.Check("P3", err == nil, "a process that started while the API server did: %v", err)
+			})
+			err := reader.List(ctx, &cnatv1alpha1.AtList{}, client.InNamespace(w.Namespace))
+			answers.Store(apierrors.ReasonForError(err), true)
+			<-time.After(20 * time.Millisecond)
+		}
+	})
+	w.Must(again())
+	ready()
+	started.Wait()
+	answers.Range(func(reason, _ any) bool { t.Logf("an answer while the API server started: %q", reason); return true })
+}
+
+// F26: the API server answers 503, to a process that starts.
+func TestTheProcessSurvivesAnUnwellServer(t *testing.T) {
+	t.Parallel()
+	binary := faults.Build(t.Context(), t)
+	for _, code := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			t.Parallel()
+			var unwell atomic.Bool
+			unwell.Store(true)
+			kubeconfig := proxied(t, cluster.Config, &unwell, code)
+			w := faults.NewWorld(t, cluster, "F26", faults.Ours)
+			w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			w.Create(podSet("a", 3), at("due", "now + 3 seconds", "echo YAY"))
+			p := w.RunProcess(binary, kubeconfig, processEnv(w.Namespace), "--health-probe-bind-address=0", "--leader-elect", "--leader-elect-resource-namespace="+w.Namespace)
+			w.Pass(12 * time.Second)
+			unwell.Store(false)
+			took, err := w.PodAfter(time.Now(), "due-pod", time.Minute)
+			w.Must(err)
+			w.Check("A3", took <= backWithin, "the At that came due in the outage ran %v after its end", took)
+			w.Settle()
+			w.Check("A1", len(atPods(w)) == 1, "pods of one At were expected: %v", atPods(w))
+			w.Check("P3", p.Starts() == 1, "the process was started %d times", p.Starts())
+		})
+	}
+}
+
+// proxied is a kubeconfig for a server that passes requests on to the API server, or answers all with a code.
+func proxied(t *testing.T, config *rest.Config, unwell *atomic.Bool, code int) string {
+	t.Helper()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Transport: transport, FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, req *http.Request) {
+		if unwell.Load() {
+			http.Error(answer, "unwell", code)
+			return
+		}
+		proxy.ServeHTTP(answer, req)
+	}))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return writeFile(t, "proxied", []byte(`apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "`+server.URL+`"}}]
+users: [{name: u, user: {}}]
+`))
+}
+
+// processEnv is the environment of a container of the Deployment.
+func processEnv(namespaces ...string) []string {
+	return []string{"WATCH_NAMESPACE=" + strings.Join(namespaces, ","), "POD_UID=" + namespaces[0]}
+}
+
+func writeFile(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
