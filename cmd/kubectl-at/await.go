@@ -1,0 +1,70 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// await watches the object of a name until done says so, and returns it as it is then. That it does not exist, or is
+// deleted meanwhile, is an error that apierrors.IsNotFound knows.
+func await[T client.Object](ctx context.Context, c *cluster, name string, list client.ObjectList, object T, done func(T) bool) (T, error) {
+	only := []client.ListOption{client.InNamespace(c.namespace), client.MatchingFields{"metadata.name": name}}
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			found := list.DeepCopyObject().(client.ObjectList)
+			return found, c.List(ctx, found, append(only, &client.ListOptions{Raw: &o})...)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), append(only, &client.ListOptions{Raw: &o})...)
+		},
+	}
+	gone := func() error {
+		kind, _ := c.GroupVersionKindFor(object) // for a message
+		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind) + "s"}, name)
+	}
+	exists := func(store cache.Store) (bool, error) {
+		if len(store.List()) == 0 {
+			return false, gone()
+		}
+		return false, nil
+	}
+	event, err := watchtools.UntilWithSync(ctx, lw, object, exists, func(event watch.Event) (bool, error) {
+		current, ok := event.Object.(T)
+		switch {
+		case event.Type == watch.Error:
+			return false, apierrors.FromObject(event.Object)
+		case event.Type == watch.Deleted:
+			return false, gone()
+		}
+		return ok && done(current), nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return object, ctx.Err()
+	case err != nil:
+		return object, fmt.Errorf("watching: %w", err)
+	}
+	return event.Object.(T), nil
+}
+
+// awaitAt watches an At until done says so.
+func (c *cluster) awaitAt(ctx context.Context, name string, done func(*cnatv1alpha1.At) bool) (*cnatv1alpha1.At, error) {
+	return await(ctx, c, name, &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, done)
+}
+
+func isDone(at *cnatv1alpha1.At) bool { return at.Status.Phase == cnatv1alpha1.PhaseDone }

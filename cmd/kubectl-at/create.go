@@ -1,0 +1,234 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// createOptions are the flags of "kubectl at TIME...".
+type createOptions struct {
+	*plugin
+	print *genericclioptions.PrintFlags
+
+	file, stamp    string
+	name           string
+	pod            podOptions
+	retries        int32
+	deadline       time.Duration
+	startDeadline  time.Duration
+	ttl            time.Duration
+	suspend        bool
+	quiet, andWait bool
+	dryRun         cmdutil.DryRunStrategy
+}
+
+func (o *createOptions) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&o.file, "file", "f", "", "File with a script to run with sh -c; - is standard input.")
+	flags.StringVarP(&o.stamp, "time", "t", "", "Time as [[CC]YY]MMDDhhmm[.SS], in place of TIME.")
+	flags.StringVar(&o.name, "name", "", "Name of the At; the default is at- and five random letters.")
+	flags.StringVar(&o.pod.from, "from", "", "Workload whose image, environment, and volumes the command gets: KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web.")
+	flags.StringVar(&o.pod.image, "image", "", "Image to run the command in.")
+	flags.StringArrayVar(&o.pod.env, "env", nil, "Environment variable NAME=VALUE; may be repeated. Needs --from or --image.")
+	flags.StringVar(&o.pod.serviceAccount, "serviceaccount", "", "Service account of the pod. Needs --from or --image.")
+	flags.Int32Var(&o.retries, "retries", 0, "How often a run that failed is tried again, 0 to 10.")
+	flags.DurationVar(&o.deadline, "deadline", 0, "How long the run may take, such as 30m; the default is any length.")
+	flags.DurationVar(&o.startDeadline, "starting-deadline", 0, "How late the run may start, such as 10m; the default is any time later.")
+	flags.DurationVar(&o.ttl, "ttl", 0, "How long the At is kept after its end, such as 24h; the default is until it is deleted.")
+	flags.BoolVar(&o.suspend, "suspend", false, "Hold the At until kubectl at resume.")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Print nothing when the At is created.")
+	flags.BoolVar(&o.andWait, "wait", false, "Wait for the run, print its logs, and exit with the exit code of the command.")
+	cmdutil.AddDryRunFlag(cmd)
+	o.print.AddFlags(cmd)
+}
+
+func (o *createOptions) run(cmd *cobra.Command, args []string) error {
+	var err error
+	if o.dryRun, err = cmdutil.GetDryRunStrategy(cmd); err != nil {
+		return err
+	}
+	if o.andWait && (o.dryRun != cmdutil.DryRunNone || o.suspend) {
+		return errors.New("--wait goes without --dry-run and --suspend: nothing would run")
+	}
+	words, command := args, []string(nil)
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		words, command = args[:dash], args[dash:]
+	}
+	now := o.clock.Now()
+	due, notes, err := o.when(words, o.stamp, now)
+	if err != nil {
+		return err
+	}
+	c, err := o.connect()
+	if err != nil {
+		return err
+	}
+	at, warnings, err := o.newAt(cmd, c, due, command)
+	if err != nil {
+		return err
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(o.ErrOut, "Warning:", warning)
+	}
+	if err := o.create(cmd, c, at); err != nil {
+		return err
+	}
+	if err := o.report(cmd, at, due, notes); err != nil || !o.andWait {
+		return err
+	}
+	return o.followToEnd(cmd.Context(), c, at.Name)
+}
+
+// newAt returns the At that the flags and the command describe, and warnings about it.
+func (o *createOptions) newAt(cmd *cobra.Command, c *cluster, due time.Time, command []string) (*cnatv1alpha1.At, []string, error) {
+	at := &cnatv1alpha1.At{
+		TypeMeta:   metav1.TypeMeta{APIVersion: cnatv1alpha1.GroupVersion.String(), Kind: "At"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: o.name},
+		Spec:       cnatv1alpha1.AtSpec{Schedule: schedule(due)},
+	}
+	if o.name == "" {
+		at.GenerateName = "at-"
+	}
+	if err := o.setLimits(cmd, &at.Spec); err != nil {
+		return nil, nil, err
+	}
+	var err error
+	if at.Spec.Command, err = o.command(command); err != nil {
+		return nil, nil, err
+	}
+	var warnings []string
+	at.Spec.Template, warnings, err = o.pod.template(cmd.Context(), c)
+	return at, warnings, err
+}
+
+// setLimits sets what was asked for of retries, deadlines, and the like. What was not stays absent.
+func (o *createOptions) setLimits(cmd *cobra.Command, spec *cnatv1alpha1.AtSpec) error {
+	for _, limit := range []struct {
+		flag  string
+		value time.Duration
+		least time.Duration
+		set   func(seconds int64)
+	}{
+		{"deadline", o.deadline, time.Second, func(s int64) { spec.ActiveDeadlineSeconds = &s }},
+		{"starting-deadline", o.startDeadline, 0, func(s int64) { spec.StartingDeadlineSeconds = &s }},
+		{"ttl", o.ttl, 0, func(s int64) { ttl := int32(min(s, 1<<31-1)); spec.TTLSecondsAfterFinished = &ttl }},
+	} {
+		if !cmd.Flags().Changed(limit.flag) {
+			continue
+		}
+		if limit.value < limit.least || limit.value%time.Second != 0 {
+			return fmt.Errorf("--%s %s: it is a number of whole seconds from %s", limit.flag, limit.value, limit.least)
+		}
+		limit.set(int64(limit.value / time.Second))
+	}
+	if o.suspend {
+		spec.Suspend = &o.suspend
+	}
+	if cmd.Flags().Changed("retries") {
+		spec.BackoffLimit = &o.retries
+	}
+	return nil
+}
+
+// command returns spec.command: the words behind --, or a script. It is "" where neither is given and the image has an
+// entrypoint to run.
+func (o *createOptions) command(words []string) (string, error) {
+	if len(words) > 0 {
+		if o.file != "" {
+			return "", errors.New("the command is given twice: by --file, and behind --")
+		}
+		return quoteWords(words)
+	}
+	script, err := o.script()
+	if err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(script) != "" {
+		return quoteWords([]string{"sh", "-c", script})
+	}
+	if o.file != "" {
+		return "", fmt.Errorf("the script in %s is empty", o.file)
+	}
+	if o.pod.isSet() {
+		return "", nil
+	}
+	return "", errors.New("the command is missing: put it behind --, pipe a script into standard input, or name a file with --file")
+}
+
+// script returns the script of --file or of standard input.
+func (o *createOptions) script() (string, error) {
+	if o.file == "" || o.file == "-" {
+		return readScript(o.In)
+	}
+	data, err := os.ReadFile(o.file)
+	if err != nil {
+		return "", fmt.Errorf("reading the script: %w", err)
+	}
+	return string(data), nil
+}
+
+func (o *createOptions) create(cmd *cobra.Command, c *cluster, at *cnatv1alpha1.At) error {
+	switch o.dryRun {
+	case cmdutil.DryRunClient:
+		return nil
+	case cmdutil.DryRunServer:
+		return c.Create(cmd.Context(), at, client.DryRunAll)
+	}
+	return c.Create(cmd.Context(), at)
+}
+
+// report prints the At as -o says, or one line.
+func (o *createOptions) report(cmd *cobra.Command, at *cnatv1alpha1.At, due time.Time, notes []string) error {
+	if o.quiet {
+		return nil
+	}
+	if cmd.Flags().Changed("output") {
+		printer, err := cmdutil.PrintFlagsWithDryRunStrategy(o.print, o.dryRun).ToPrinter()
+		if err != nil {
+			return err
+		}
+		return printer.PrintObj(at, o.Out)
+	}
+	name := at.Name
+	if name == "" {
+		name = at.GenerateName + "?????"
+	}
+	line := runsAt(name, due, o.clock.Now(), notes)
+	if at.Spec.Suspend != nil && *at.Spec.Suspend {
+		line += ", suspended"
+	}
+	switch o.dryRun {
+	case cmdutil.DryRunClient:
+		line += " (dry run)"
+	case cmdutil.DryRunServer:
+		line += " (server dry run)"
+	}
+	_, err := fmt.Fprintln(o.Out, line)
+	return err
+}
+
+// runsAt returns "at/NAME runs at TIME (DISTANCE)" and the notes.
+func runsAt(name string, due, now time.Time, notes []string) string {
+	line := fmt.Sprintf("at/%s runs at %s (%s)", name, absolute(due), distance(due, now))
+	if now.Sub(due) >= time.Second {
+		line = fmt.Sprintf("at/%s runs now, it was due at %s (%s)", name, absolute(due), distance(due, now))
+	}
+	if len(notes) > 0 {
+		line += ": " + strings.TrimSuffix(strings.Join(notes, " "), ".")
+	}
+	return line
+}

@@ -1,0 +1,172 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/kubectl/pkg/util/templates"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
+)
+
+// newest stands for the newest attempt.
+const newest = -1
+
+func newLogsCommand(p *plugin) *cobra.Command {
+	follow, attempt := false, newest
+	cmd := &cobra.Command{
+		Use:   "logs NAME",
+		Short: "Print the logs of the run",
+		Long: templates.LongDesc(`
+			Print the logs of the run of an At.
+
+			With -f it waits for the start, prints the logs as they come, those of retries included, and ends with the run.`),
+		Example: templates.Examples(`
+			# Wait for the start, and follow the logs
+			kubectl at logs at-7gk2p -f
+
+			# Print the logs of the first attempt
+			kubectl at logs at-7gk2p --attempt 0`),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completeName,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := p.connect()
+			if err != nil {
+				return err
+			}
+			if follow {
+				_, err := p.follow(cmd.Context(), c, args[0], attempt)
+				return err
+			}
+			return p.printLogs(cmd.Context(), c, args[0], attempt)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "Wait for the start, and follow the logs until the end.")
+	cmd.Flags().IntVar(&attempt, "attempt", newest, "Which attempt: 0 is the first, 1 the first retry; the default is the newest.")
+	cmd.Flags().Lookup("attempt").DefValue = "" // it says so itself
+	return cmd
+}
+
+// printLogs prints what an attempt has logged so far.
+func (p *plugin) printLogs(ctx context.Context, c *cluster, name string, attempt int) error {
+	a := &cnatv1alpha1.At{}
+	if err := c.Get(ctx, c.key(name), a); err != nil {
+		return err
+	}
+	attempts := int(a.Status.Attempts)
+	if attempt == newest {
+		attempt = attempts - 1
+	}
+	switch {
+	case attempts == 0 && isDone(a):
+		return fmt.Errorf("at/%s was not run: %s", name, a.Status.Reason)
+	case attempts == 0:
+		return fmt.Errorf("at/%s has not started; with -f, the logs are followed from its start", name)
+	case attempt < 0 || attempt >= attempts:
+		return fmt.Errorf("at/%s has the attempts 0 to %d, and no attempt %d", name, attempts-1, attempt)
+	}
+	pod := &corev1.Pod{}
+	if err := c.Get(ctx, c.key(at.PodName(a, attempt)), pod); err != nil {
+		return err
+	}
+	return p.copyLogs(ctx, c, pod, false)
+}
+
+// follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
+// the one attempt that is asked for. It returns the At as it is in the end.
+func (p *plugin) follow(ctx context.Context, c *cluster, name string, attempt int) (*cnatv1alpha1.At, error) {
+	only := attempt != newest
+	for {
+		a, err := c.awaitAt(ctx, name, func(a *cnatv1alpha1.At) bool {
+			return int(a.Status.Attempts) > max(attempt, 0) || isDone(a)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if attempt == newest {
+			attempt = max(int(a.Status.Attempts)-1, 0)
+		}
+		if int(a.Status.Attempts) <= attempt { // it is done
+			return a, nil
+		}
+		if err := p.followPod(ctx, c, at.PodName(a, attempt)); err != nil || only {
+			return a, err
+		}
+		attempt++
+	}
+}
+
+// followPod waits for a pod's container to start and prints its logs until it ends. A pod that is gone has no logs; how
+// the run ended is in the status of the At.
+func (p *plugin) followPod(ctx context.Context, c *cluster, name string) error {
+	reported := ""
+	pod, err := await(ctx, c, name, &corev1.PodList{}, &corev1.Pod{}, func(pod *corev1.Pod) bool {
+		started, reason := hasStarted(pod)
+		if reason != "" && reason != reported {
+			reported = reason
+			_, _ = fmt.Fprintf(p.ErrOut, "pod/%s waits: %s\n", name, reason)
+		}
+		return started
+	})
+	if apierrors.IsNotFound(err) {
+		_, err = fmt.Fprintf(p.ErrOut, "pod/%s is gone, and its logs with it\n", name)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return p.copyLogs(ctx, c, pod, true)
+}
+
+// hasStarted tells whether the container of the command has started, or never will, and what keeps it from starting.
+func hasStarted(pod *corev1.Pod) (started bool, reason string) {
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name != mainContainer(pod) {
+			continue
+		}
+		if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing" {
+			reason = waiting.Reason
+		}
+		started = status.State.Running != nil || status.State.Terminated != nil
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			reason = condition.Reason + ": " + condition.Message
+		}
+	}
+	return started || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed, reason
+}
+
+// mainContainer returns the name of the container that runs the command: the operator says so in an annotation.
+func mainContainer(pod *corev1.Pod) string {
+	if name := pod.Annotations["kubectl.kubernetes.io/default-container"]; name != "" {
+		return name
+	}
+	return pod.Spec.Containers[0].Name
+}
+
+// copyLogs prints the logs of a pod.
+func (p *plugin) copyLogs(ctx context.Context, c *cluster, pod *corev1.Pod, follow bool) error {
+	pods, err := typedcorev1.NewForConfig(c.config)
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	logs, err := pods.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: mainContainer(pod), Follow: follow}).Stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = logs.Close() }()
+	if _, err := io.Copy(p.Out, logs); err != nil {
+		return fmt.Errorf("reading the logs of pod/%s: %w", pod.Name, err)
+	}
+	return nil
+}

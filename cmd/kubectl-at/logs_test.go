@@ -1,0 +1,152 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// start makes the pod of an attempt, as the operator does, and what it logs.
+func (s *shell) start(name, pod string, attempts int32, logs string) *corev1.Pod {
+	s.Helper()
+	created := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: pod, Annotations: map[string]string{"kubectl.kubernetes.io/default-container": "busybox"}},
+		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "webhooks", Image: "a"}, {Name: "busybox", Image: "b"}}},
+	}
+	if err := admin.Create(s.Context(), created); err != nil {
+		s.Fatal(err)
+	}
+	kubelet.set(s.namespace+"/"+pod+"/busybox", logs)
+	s.setStatus(name, cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: attempts, PodName: pod})
+	return created
+}
+
+// setState does what the kubelet does.
+func (s *shell) setState(pod *corev1.Pod, state corev1.ContainerState) {
+	s.Helper()
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "busybox", State: state}}
+	if err := admin.Status().Update(s.Context(), pod); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// lines are what a command that runs has printed.
+type lines struct {
+	test    *testing.T
+	printed chan string
+}
+
+func (l lines) expect(want string) {
+	l.test.Helper()
+	select {
+	case got, open := <-l.printed:
+		if got != want || !open {
+			l.test.Fatalf("got %q, want %q", got, want)
+		}
+	case <-time.After(30 * time.Second):
+		l.test.Fatalf("got nothing, want %q", want)
+	}
+}
+
+// background runs a command until it ends by itself, with both outputs in one.
+func (s *shell) background(ctx context.Context, args ...string) (lines, chan error) {
+	reader, writer := io.Pipe()
+	cmd := newCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: writer, ErrOut: writer}, clocktesting.NewFakeClock(s.now))
+	cmd.SetArgs(append([]string{"--kubeconfig", kubeconfig, "--namespace", s.namespace, "--tz", "Europe/Berlin"}, args...))
+	done := make(chan error, 1)
+	go func() {
+		done <- cmd.ExecuteContext(ctx)
+		_ = writer.Close()
+	}()
+	printed := make(chan string, 100)
+	go func() {
+		defer close(printed)
+		for scanner := bufio.NewScanner(reader); scanner.Scan(); {
+			printed <- scanner.Text()
+		}
+	}()
+	return lines{s.T, printed}, done
+}
+
+func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
+	s := newShell(t)
+	output, ended := s.background(t.Context(), "now", "--name", "a", "--retries", "1", "--wait", "--", "true")
+	output.expect("at/a runs at Sat 21 Nov 2026 16:48 CET (now)")
+	pod := s.start("a", "a-pod", 1, "first line\nsecond line\n")
+	s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+	output.expect("pod/a-pod waits: ImagePullBackOff")
+	s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	output.expect("first line")
+	output.expect("second line")
+	retry := s.start("a", "a-pod-1", 2, "again\n")
+	s.setState(retry, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}})
+	output.expect("again")
+	status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3))
+	status.Attempts = 2
+	s.setStatus("a", status)
+	if err := <-ended; err == nil || err.Error() != "error: at/a failed: NonZeroExitCode, exit code 3" {
+		t.Errorf("got %v", err)
+	}
+
+	s.expect(result{out: "again\n"}, "", "logs", "a")
+	s.expect(result{out: "again\n"}, "", "logs", "-f", "a")
+	s.expect(result{out: "first line\nsecond line\n"}, "", "logs", "a", "--attempt", "0")
+	s.expect(result{out: "first line\nsecond line\n"}, "", "logs", "a", "--attempt", "0", "-f")
+	s.expect(result{errOut: "at/a has the attempts 0 to 1, and no attempt 2\n", code: 1}, "", "logs", "a", "--attempt", "2")
+	if err := admin.Delete(t.Context(), retry, &deleteNow); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(result{errOut: "pod/a-pod-1 is gone, and its logs with it\n"}, "", "logs", "-f", "a")
+}
+
+func TestLogsBeforeTheStartSayHowToWait(t *testing.T) {
+	s := newShell(t)
+	s.run("", "tomorrow", "--name", "a", "--", "true")
+	s.expect(result{errOut: "at/a has not started; with -f, the logs are followed from its start\n", code: 1}, "", "logs", "a")
+}
+
+func TestFollowingEndsWhenTheAtIsDeletedOrNotRun(t *testing.T) {
+	s := newShell(t)
+	for _, name := range []string{"deleted", "late"} {
+		s.run("", "tomorrow", "--name", name, "--", "true")
+	}
+	s.setStatus("late", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonMissedDeadline, nil))
+	s.expect(result{}, "", "logs", "-f", "late")
+	_, ended := s.background(t.Context(), "logs", "-f", "deleted")
+	s.expect(result{out: "at/deleted deleted\n"}, "", "rm", "deleted")
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), `ats.cnat.d2iq.com "deleted" not found`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAWatchedListPrintsALineForEachChange(t *testing.T) {
+	s := newShell(t)
+	s.run("", "18:00", "--name", "a", "--", "true")
+	ctx, cancel := context.WithCancel(t.Context())
+	output, ended := s.background(ctx, "list", "-w")
+	output.expect("NAME   DUE                         IN       PHASE    RESULT   COMMAND")
+	output.expect("a      Sat 21 Nov 2026 18:00 CET   1h 12m   <none>   <none>   true")
+	s.setStatus("a", done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)))
+	output.expect("a     Sat 21 Nov 2026 18:00 CET   1h 12m   DONE   Succeeded   true")
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+var deleteNow = client.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}

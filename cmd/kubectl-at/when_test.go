@@ -1,0 +1,52 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+func TestDistances(t *testing.T) {
+	now := time.Date(2026, 11, 21, 16, 48, 0, 0, time.UTC)
+	for want, d := range map[string]time.Duration{
+		"in 9h 12m": 9*time.Hour + 12*time.Minute + 30*time.Second,
+		"in 3d":     72 * time.Hour,
+		"in 1d 2h":  26 * time.Hour,
+		"in 1h":     time.Hour + 30*time.Second,
+		"in 1m 1s":  61 * time.Second,
+		"in 1s":     time.Millisecond,
+		"now":       0,
+		"1s ago":    -time.Second,
+		"2m 5s ago": -125 * time.Second,
+		"400d ago":  -400 * 24 * time.Hour,
+	} {
+		if got := distance(now.Add(d), now); got != want {
+			t.Errorf("%s: got %q, want %q", d, got, want)
+		}
+	}
+	if got := distance(now.Add(-time.Millisecond), now); got != "now" {
+		t.Errorf("a millisecond ago: got %q", got)
+	}
+}
+
+func TestWhatACreationSays(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 21, 16, 48, 0, 0, berlin)
+	for want, test := range map[string]struct {
+		due   time.Time
+		notes []string
+	}{
+		"at/x runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m)":                 {time.Date(2026, 11, 22, 2, 0, 0, 0, berlin), nil},
+		"at/x runs at Sat 21 Nov 2026 16:48:05 CET (in 5s): A note. Another": {now.Add(5 * time.Second), []string{"A note.", "Another."}},
+		"at/x runs now, it was due at Sat 21 Nov 2026 15:48 CET (1h ago)":    {now.Add(-time.Hour), nil},
+	} {
+		if got := runsAt("x", test.due, now, test.notes); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
