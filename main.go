@@ -186,7 +186,7 @@ func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Clus
 		namespaces[namespace] = cache.Config{}
 	}
 	cached := cache.Options{DefaultNamespaces: namespaces, DefaultTransform: cache.TransformStripManagedFields()}
-	controllers.CacheOwnPods(&cached)
+	controllers.ConfigureCache(&cached)
 	cluster.Namespaces.TolerateUnreadable(&cached)
 	options := ctrl.Options{
 		Scheme:                        scheme,

@@ -130,7 +130,7 @@ func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*at.Obser
 }
 
 // holder is the pod that was met under the name of the next attempt, as long as it is there. The API server is asked: the
-// cache does not show a foreign pod (see CacheOwnPods).
+// cache does not show a foreign pod (see ConfigureCache).
 func (r *AtReconciler) holder(ctx context.Context, m *memory) (*corev1.Pod, error) {
 	if m.holder == nil {
 		return nil, nil

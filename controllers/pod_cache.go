@@ -15,25 +15,44 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CacheOwnPods makes a cache hold the pods that a PodSet or an At controls, trimmed to what the controllers read, and no
+// ConfigureCache makes a cache hold the pods that a PodSet or an At controls, trimmed to what the controllers read, and no
 // others: a cluster may have 50000 of those. The API server cannot tell them apart, as it selects by labels and by few
-// fields, and a pod that loses its label would be out of sight while its PodSet still has it.
-func CacheOwnPods(o *cache.Options) {
+// fields, and a pod that loses its label would be out of sight while its PodSet still has it. The informers of all kinds
+// list the latest state, in pages.
+func ConfigureCache(o *cache.Options) {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}
 	}
 	o.ByObject[&corev1.Pod{}] = cache.ByObject{Transform: trimPod}
 	o.NewInformer = func(all toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		source := toolscache.ToListerWatcherWithContext(all)
 		if _, ok := obj.(*corev1.Pod); ok {
-			own := newOwnPods(toolscache.ToListerWatcherWithContext(all))
-			all = &toolscache.ListWatch{ListWithContextFunc: own.list, WatchFuncWithContext: own.watch}
+			source = newOwnPods(source)
 		}
-		return toolscache.NewSharedIndexInformer(all, obj, resync, indexers)
+		paged := &toolscache.ListWatch{ListWithContextFunc: listLatestInPages(source), WatchFuncWithContext: source.WatchWithContext}
+		return toolscache.NewSharedIndexInformer(paged, obj, resync, indexers)
+	}
+}
+
+// listLatestInPages lists the latest state, page by page, whatever resource version an informer names. Where the API server
+// does not stream lists, an informer requests its first list with resource version 0: the API server then ignores the
+// limit, and may answer with a state that is older than what a former process wrote. It requests a list after a gap with
+// the version that it saw last and without a limit. In both cases the process would decode all foreign pods at once.
+func listLatestInPages(source toolscache.ListerWatcherWithContext) toolscache.ListWithContextFunc {
+	pages := pager.New(source.ListWithContext)
+	// A list that takes so long that its continue token expires fails, and the informer lists again in pages. The fallback
+	// of the pager is a list without a limit.
+	pages.FullListIfExpired = false
+	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		options.ResourceVersion, options.ResourceVersionMatch = "", ""
+		list, _, err := pages.ListWithAlloc(ctx, options)
+		return list, err
 	}
 }
 
@@ -50,7 +69,8 @@ func newOwnPods(all toolscache.ListerWatcherWithContext) *ownPods {
 	return &ownPods{all: all, shown: sets.New[types.UID]()}
 }
 
-func (o *ownPods) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+// ListWithContext lists a page of the own pods.
+func (o *ownPods) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.Continue == "" {
 		o.begin()
 	}
@@ -61,7 +81,8 @@ func (o *ownPods) list(ctx context.Context, options metav1.ListOptions) (runtime
 	return list, err
 }
 
-func (o *ownPods) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+// WatchWithContext watches the own pods.
+func (o *ownPods) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if ptr.Deref(options.SendInitialEvents, false) {
 		o.begin()
 	}
@@ -79,7 +100,8 @@ func (o *ownPods) begin() {
 	o.shown.Clear()
 }
 
-// filterList drops the foreign pods of a list, or of a page of one.
+// filterList drops the foreign pods of a list, or of a page of one, and trims the others: the informer would trim them only
+// after the last page.
 func (o *ownPods) filterList(pods *corev1.PodList) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -87,7 +109,7 @@ func (o *ownPods) filterList(pods *corev1.PodList) {
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; isOwn(pod) {
 			o.shown.Insert(pod.UID)
-			kept = append(kept, *pod)
+			kept = append(kept, *trim(pod))
 		}
 	}
 	pods.Items = kept

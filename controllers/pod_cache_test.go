@@ -118,7 +118,7 @@ func TestTheCacheHoldsOwnPodsOnly(t *testing.T) {
 		{*pod("foreign", nobodys), *pod("adopted", nobodys), *pod("own")},
 	}}
 	var options cache.Options
-	CacheOwnPods(&options)
+	ConfigureCache(&options)
 	informer := options.NewInformer(source, &corev1.Pod{}, 0, toolscache.Indexers{})
 	heard := make(told, 100)
 	if _, err := informer.AddEventHandler(heard); err != nil {
@@ -198,11 +198,11 @@ func TestGonePodsAreForgotten(t *testing.T) {
 			return nil
 		},
 		"a list": func(own *ownPods) error {
-			_, err := own.list(t.Context(), metav1.ListOptions{})
+			_, err := own.ListWithContext(t.Context(), metav1.ListOptions{})
 			return err
 		},
 		"a list by a watch": func(own *ownPods) error {
-			if _, err := own.watch(t.Context(), metav1.ListOptions{SendInitialEvents: new(true)}); !errors.Is(err, errNoWatchList) {
+			if _, err := own.WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: new(true)}); !errors.Is(err, errNoWatchList) {
 				return err
 			}
 			return nil
@@ -219,7 +219,7 @@ func TestGonePodsAreForgotten(t *testing.T) {
 	}
 	own := newOwnPods(&podSource{lists: [][]corev1.Pod{nil}})
 	own.filterEvent(added)
-	if _, err := own.list(t.Context(), metav1.ListOptions{Continue: "the second page"}); err != nil || own.shown.Len() != 1 {
+	if _, err := own.ListWithContext(t.Context(), metav1.ListOptions{Continue: "the second page"}); err != nil || own.shown.Len() != 1 {
 		t.Errorf("after the second page of a list: %v, %v", own.shown, err)
 	}
 }

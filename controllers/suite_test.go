@@ -141,7 +141,7 @@ func managerOptions() ctrl.Options {
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 		Cache:      cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	}
-	CacheOwnPods(&o.Cache)
+	ConfigureCache(&o.Cache)
 	return o
 }
 

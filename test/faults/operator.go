@@ -37,7 +37,7 @@ type Controllers struct {
 
 // Ours is this operator, put together as main does.
 var Ours = Controllers{
-	Name: "podset-operator", Cache: controllers.CacheOwnPods, Full: true,
+	Name: "podset-operator", Cache: controllers.ConfigureCache, Full: true,
 	Setup: func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
 		if err := controllers.IndexPods(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err

@@ -1,0 +1,181 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+// pagedSource is an API server that does not stream lists. Every list has the same pages; the continue token of a page is
+// its number.
+type pagedSource struct {
+	t       *testing.T
+	pages   func() []runtime.Object // makes the pages of a list
+	current []runtime.Object        // the pages of the list that is being read
+	// expire makes the first request for a second page fail: its continue token is too old.
+	expire  bool
+	asked   chan metav1.ListOptions
+	watches chan *watch.FakeWatcher
+}
+
+func (s *pagedSource) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	s.asked <- options
+	if options.Continue == "" {
+		s.current = s.pages()
+	}
+	page := 0
+	if options.Continue != "" {
+		if s.expire {
+			s.expire = false
+			return nil, apierrors.NewResourceExpired("the continue token is too old")
+		}
+		page, _ = strconv.Atoi(options.Continue)
+		s.checkFiltered(s.current[page-1])
+	}
+	if page+1 < len(s.current) {
+		list, err := meta.ListAccessor(s.current[page])
+		if err != nil {
+			return nil, err
+		}
+		list.SetContinue(strconv.Itoa(page + 1))
+	}
+	return s.current[page], nil
+}
+
+// checkFiltered looks at a page when the next one is requested: nothing may be left in it of what the cache does not hold.
+func (s *pagedSource) checkFiltered(page runtime.Object) {
+	pods, ok := page.(*corev1.PodList)
+	if !ok {
+		return
+	}
+	if len(pods.Items) != 1 || !isOwn(&pods.Items[0]) || pods.Items[0].Spec.Containers != nil {
+		s.t.Errorf("the next page was requested while %d pods of this one were in memory", len(pods.Items))
+	}
+}
+
+func (s *pagedSource) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if options.SendInitialEvents != nil {
+		return nil, errNoWatchList
+	}
+	events := watch.NewFakeWithChanSize(10, false)
+	s.watches <- events
+	return events, nil
+}
+
+func (s *pagedSource) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+func (s *pagedSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+// listRequest is what matters of the options of a list.
+type listRequest struct {
+	ResourceVersion, Continue string
+	Limit                     int64
+}
+
+// requests are the lists that were requested since the last call.
+func (s *pagedSource) requests() []listRequest {
+	var list []listRequest
+	for len(s.asked) > 0 {
+		o := <-s.asked
+		list = append(list, listRequest{o.ResourceVersion, o.Continue, o.Limit})
+	}
+	return list
+}
+
+func (s *pagedSource) awaitWatch(t *testing.T) *watch.FakeWatcher {
+	t.Helper()
+	select {
+	case events := <-s.watches:
+		return events
+	case <-time.After(10 * time.Second):
+		t.Fatal("the informer does not watch")
+		return nil
+	}
+}
+
+func TestInformersListTheLatestStateInPages(t *testing.T) {
+	version := metav1.ListMeta{ResourceVersion: "7"}
+	pods := func(name string) *corev1.PodList {
+		foreign := testutil.MakePod("foreign-" + name).Obj()
+		own := testutil.MakePod(name).OwnedBy(testutil.MakePodSet("set").Obj()).Obj()
+		own.Spec.Containers = []corev1.Container{{Name: "main"}}
+		return &corev1.PodList{ListMeta: version, Items: []corev1.Pod{*foreign, *own}}
+	}
+	sources := map[string]struct {
+		kind  runtime.Object
+		pages func() []runtime.Object
+	}{
+		"pods": {&corev1.Pod{}, func() []runtime.Object { return []runtime.Object{pods("a"), pods("b")} }},
+		"PodSets": {&appv1alpha1.PodSet{}, func() []runtime.Object {
+			page := func(name string) runtime.Object {
+				return &appv1alpha1.PodSetList{ListMeta: version, Items: []appv1alpha1.PodSet{*testutil.MakePodSet(name).Obj()}}
+			}
+			return []runtime.Object{page("a"), page("b")}
+		}},
+		"Ats": {&cnatv1alpha1.At{}, func() []runtime.Object {
+			page := func(name string) runtime.Object {
+				return &cnatv1alpha1.AtList{ListMeta: version, Items: []cnatv1alpha1.At{*testutil.MakeAt(name).Obj()}}
+			}
+			return []runtime.Object{page("a"), page("b")}
+		}},
+	}
+	first, second := listRequest{Limit: 500}, listRequest{Limit: 500, Continue: "1"}
+	for name, of := range sources {
+		t.Run(name, func(t *testing.T) {
+			source := &pagedSource{
+				t: t, pages: of.pages, expire: true,
+				asked: make(chan metav1.ListOptions, 100), watches: make(chan *watch.FakeWatcher, 1),
+			}
+			var options cache.Options
+			ConfigureCache(&options)
+			informer := options.NewInformer(source, of.kind, 0, toolscache.Indexers{})
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				informer.RunWithContext(ctx)
+				close(done)
+			}()
+			defer func() {
+				cancel()
+				<-done
+			}()
+
+			events := source.awaitWatch(t)
+			// The continue token of the first list expires, so the list begins again, and it is in pages again.
+			if diff := cmp.Diff([]listRequest{first, second, first, second}, source.requests()); diff != "" {
+				t.Errorf("the first list (-want +got): %s", diff)
+			}
+			// The events of the watch are lost: the informer lists again.
+			events.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
+			source.awaitWatch(t)
+			if diff := cmp.Diff([]listRequest{first, second}, source.requests()); diff != "" {
+				t.Errorf("the list after a gap (-want +got): %s", diff)
+			}
+			if keys := informer.GetStore().ListKeys(); len(keys) != 2 {
+				t.Errorf("the cache holds %v", keys)
+			}
+		})
+	}
+}
