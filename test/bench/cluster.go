@@ -45,7 +45,15 @@ type cluster struct {
 	cleared int64
 }
 
-func startCluster(ctx context.Context, assets, crds, directory string, audited bool) (*cluster, error) {
+// clusterOptions are how an API server differs from the others.
+type clusterOptions struct {
+	// audited says that it writes down the calls of the arms.
+	audited bool
+	// listsOnly says that it does not stream lists, as Kubernetes 1.31 and 1.33 do not by default.
+	listsOnly bool
+}
+
+func startCluster(ctx context.Context, assets, crds, directory string, options clusterOptions) (*cluster, error) {
 	c := &cluster{
 		environment: &envtest.Environment{
 			BinaryAssetsDirectory: assets, CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
@@ -56,8 +64,11 @@ func startCluster(ctx context.Context, assets, crds, directory string, audited b
 	}
 	// Nobody compacts etcd but the harness, between the runs.
 	c.environment.ControlPlane.GetAPIServer().Configure().Append("delete-collection-workers", "16").Append("etcd-compaction-interval", "0")
+	if options.listsOnly {
+		c.environment.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "WatchList=false")
+	}
 	var err error
-	if audited {
+	if options.audited {
 		if c.audit, err = newAuditLog(c.environment, directory); err != nil {
 			return nil, err
 		}

@@ -52,6 +52,8 @@ func run(ctx context.Context) error {
 	flag.Func("bursts", "M4 to M6: how many timers fire at once, such as 300,1000.", numbers(&size.bursts))
 	flag.Func("owned", "M7: how many pods are the arm's own, such as 1000,10000.", numbers(&size.owned))
 	flag.IntVar(&size.foreign, "foreign", 0, "M7: how many pods are not.")
+	flag.IntVar(&size.large, "large", 0, "M7: how many large foreign pods there are at a start.")
+	flag.Func("bytes", "M7: how large these are, such as 6900,13800.", numbers(&size.bytes))
 	flag.IntVar(&size.sets, "sets", 0, "M8 to M10: how many sets there are.")
 	flag.IntVar(&size.timers, "timers", 0, "M9: how many Ats wait.")
 	flag.DurationVar(&size.rest, "rest", 0, "M9: how long to look.")
@@ -105,22 +107,26 @@ func (b *bench) run(ctx context.Context, only []string) (err error) {
 			return err
 		}
 	}
-	err = b.onCluster(ctx, false, only, []part{
+	err = b.onCluster(ctx, clusterOptions{}, only, []part{
 		{[]string{"M1", "M2", "M3", "M11"}, b.lives},
 		{[]string{"M4", "M5", "M6"}, b.lateness},
 		{[]string{"M10"}, b.fairness},
 		{[]string{"M8"}, b.restart},
 		{[]string{"M7"}, b.memory},
+		{[]string{"M7"}, b.peaks("streamed lists")},
 		{[]string{"M9"}, b.rest},
 	})
 	if err != nil {
 		return err
 	}
-	return b.onCluster(ctx, true, only, []part{{[]string{callsMetric}, b.audit}})
+	if err := b.onCluster(ctx, clusterOptions{listsOnly: true}, only, []part{{[]string{"M7"}, b.peaks("no streamed lists")}}); err != nil {
+		return err
+	}
+	return b.onCluster(ctx, clusterOptions{audited: true}, only, []part{{[]string{callsMetric}, b.audit}})
 }
 
 // onCluster starts a cluster, measures those of some parts that are asked for, and stops it.
-func (b *bench) onCluster(ctx context.Context, audited bool, only []string, parts []part) (err error) {
+func (b *bench) onCluster(ctx context.Context, options clusterOptions, only []string, parts []part) (err error) {
 	if len(only) > 0 {
 		parts = slices.DeleteFunc(parts, func(p part) bool {
 			return !slices.ContainsFunc(p.metrics, func(m string) bool { return slices.Contains(only, m) })
@@ -133,7 +139,7 @@ func (b *bench) onCluster(ctx context.Context, audited bool, only []string, part
 	if err != nil {
 		return err
 	}
-	if b.cluster, err = startCluster(ctx, b.assets, b.root+"/config/crd/bases", directory, audited); err != nil {
+	if b.cluster, err = startCluster(ctx, b.assets, b.root+"/config/crd/bases", directory, options); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.cluster.stop(), os.RemoveAll(directory)) }()

@@ -5,12 +5,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // memoryRest is how long an arm has nothing to do before its memory is read.
@@ -36,7 +38,7 @@ func (b *bench) memory(ctx context.Context) error {
 				return err
 			}
 			if owned == b.sizes.owned[0] {
-				if err := b.addForeign(ctx, namespace); err != nil {
+				if err := b.addForeign(ctx, namespace, b.sizes.foreign, 0); err != nil {
 					return err
 				}
 				if err := b.measureMemory(ctx, a, b.sizes.foreign, fmt.Sprintf("%d of its own, %d foreign", owned, b.sizes.foreign)); err != nil {
@@ -51,13 +53,39 @@ func (b *bench) memory(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) addForeign(ctx context.Context, namespace string) error {
-	return inParallel(ctx, b.sizes.foreign, inFlight, func(ctx context.Context, i int) error {
-		pod := template("foreign", corev1.RestartPolicyAlways, "sleep", "3600")
-		return b.cluster.admin.Create(ctx, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("foreign-%d", i), Labels: pod.Labels}, Spec: pod.Spec,
-		})
+// addForeign creates pods that are of no arm, each at least so many bytes large.
+func (b *bench) addForeign(ctx context.Context, namespace string, pods, bytes int) error {
+	pod := template("foreign", corev1.RestartPolicyAlways, "sleep", "3600")
+	foreign := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: pod.Labels}, Spec: pod.Spec}
+	if err := b.enlarge(ctx, &foreign, bytes); err != nil {
+		return err
+	}
+	return inParallel(ctx, pods, inFlight, func(ctx context.Context, i int) error {
+		pod := foreign.DeepCopy()
+		pod.Name = fmt.Sprintf("foreign-%d", i)
+		return b.cluster.admin.Create(ctx, pod)
 	})
+}
+
+// enlarge adds environment variables to a pod until the API server shows it in so many bytes of JSON.
+func (b *bench) enlarge(ctx context.Context, pod *corev1.Pod, bytes int) error {
+	const step = 5
+	for {
+		shown := pod.DeepCopy()
+		shown.Name = "foreign"
+		if err := b.cluster.admin.Create(ctx, shown, client.DryRunAll); err != nil {
+			return err
+		}
+		data, err := json.Marshal(shown)
+		if err != nil || len(data) >= bytes {
+			return err
+		}
+		c := &pod.Spec.Containers[0]
+		for range step {
+			name := fmt.Sprintf("SETTING_%d", len(c.Env))
+			c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: "the value of " + name})
+		}
+	}
 }
 
 func (b *bench) measureMemory(ctx context.Context, a *arm, pods int, what string) error {
@@ -88,6 +116,59 @@ func (b *bench) measureMemory(ctx context.Context, a *arm, pods int, what string
 			b.add("M7", what+anonymousOnly, a.name, "MiB", rep, anonymous),
 		)
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// peaks is the other half of M7: the largest resident memory of the operator from its start until it is at rest, next to
+// many large foreign pods.
+func (b *bench) peaks(lists string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, a := range b.pick(operatorArm) {
+			for _, bytes := range b.sizes.bytes {
+				p, err := b.startWarm(ctx, a)
+				if err != nil {
+					return err
+				}
+				namespace, err := b.populate(ctx, p, 1, 1)
+				p.kill()
+				if err != nil {
+					return err
+				}
+				if err := b.addForeign(ctx, namespace, b.sizes.large, bytes); err != nil {
+					return err
+				}
+				what := fmt.Sprintf("starts next to %d foreign pods of %.1f KB, %s", b.sizes.large, float64(bytes)/1000, lists)
+				if err := b.measurePeak(ctx, a, what); err != nil {
+					return err
+				}
+				if err := b.cluster.clear(ctx, namespace); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+func (b *bench) measurePeak(ctx context.Context, a *arm, what string) error {
+	for rep := range b.sizes.repsOf(b.sizes.large) {
+		p, err := b.start(a)
+		if err != nil {
+			return err
+		}
+		var peak float64
+		if err = p.atRest(ctx); err == nil {
+			peak, err = p.resident("VmHWM")
+		}
+		p.kill()
+		if err != nil {
+			return err
+		}
+		// The unit keeps the peaks out of the plot of the memory at rest.
+		if err := b.add("M7", what, a.name, "MiB at the peak", rep, peak); err != nil {
 			return err
 		}
 	}

@@ -24,6 +24,9 @@ type sizes struct {
 	// owned and foreign are the numbers of pods of M7.
 	owned   []int
 	foreign int
+	// large is the number of large foreign pods of M7, bytes how large each is as JSON.
+	large int
+	bytes []int
 	// sets is the number of sets of M8 to M10, timers that of the waiting Ats of M9, and rest how long M9 looks.
 	sets, timers int
 	rest         time.Duration
@@ -32,11 +35,11 @@ type sizes struct {
 var (
 	fullSizes = sizes{
 		reps: 5, slow: true, grids: [][2]int{{100, 10}, {1000, 10}, {1000, 1}}, sparse: 60, bursts: []int{1000, 10000},
-		owned: []int{1000, 10000, 50000}, foreign: 50000, sets: 1000, timers: 10000, rest: 10 * time.Minute,
+		owned: []int{1000, 10000, 50000}, foreign: 50000, large: 20000, bytes: []int{6900, 13800}, sets: 1000, timers: 10000, rest: 10 * time.Minute,
 	}
 	shortSizes = sizes{
 		reps: 1, grids: [][2]int{{100, 10}}, sparse: 10, bursts: []int{300},
-		owned: []int{1000}, foreign: 1000, sets: 100, timers: 500, rest: 10 * time.Second,
+		owned: []int{1000}, foreign: 1000, large: 2000, bytes: []int{6900, 13800}, sets: 100, timers: 500, rest: 10 * time.Second,
 	}
 )
 
@@ -58,6 +61,7 @@ func (s sizes) repsOf(n int) int {
 // or takes from others what these do not say.
 func (s sizes) or(others sizes) sizes {
 	others.reps, others.foreign = cmp.Or(s.reps, others.reps), cmp.Or(s.foreign, others.foreign)
+	others.large = cmp.Or(s.large, others.large)
 	others.sets, others.timers, others.rest = cmp.Or(s.sets, others.sets), cmp.Or(s.timers, others.timers), cmp.Or(s.rest, others.rest)
 	if s.grids != nil {
 		others.grids = s.grids
@@ -67,6 +71,9 @@ func (s sizes) or(others sizes) sizes {
 	}
 	if s.owned != nil {
 		others.owned = s.owned
+	}
+	if s.bytes != nil {
+		others.bytes = s.bytes
 	}
 	return others
 }

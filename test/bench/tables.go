@@ -18,7 +18,7 @@ var metrics = []struct{ name, title string }{
 	{"M4", "how late the pod of a timer is, in ms"},
 	{"M5", "writes for a timer, end to end"},
 	{"M6", "from a pod's end until its At (or Job) says so, in ms"},
-	{"M7", "resident memory at rest, in MiB"},
+	{"M7", "resident memory, in MiB: at rest, and the peak of a start"},
 	{"M8", "restart and failover"},
 	{"M9", "at rest"},
 	{"M10", "how long a one-pod set waits for its pod, in ms"},
