@@ -21,6 +21,8 @@ type Call struct {
 	Resource, Subresource string
 	// Namespace and Name are those of the object; a list has no name, a create takes it from the body.
 	Namespace, Name string
+	// AnyAge says that a list or a watch accepts a state of any age, such as that of an API server that lags behind.
+	AnyAge bool
 	// Precondition is the UID that a delete insists on; "" when it deletes whatever has the name.
 	Precondition types.UID
 	// Body is what a write sends, as JSON.
@@ -91,9 +93,11 @@ func callOf(req *http.Request) (*Call, error) {
 		if call.Name == "" {
 			call.Verb = "list"
 		}
-		if watch := req.URL.Query().Get("watch"); watch == "true" || watch == "1" {
+		query := req.URL.Query()
+		if watch := query.Get("watch"); watch == "true" || watch == "1" {
 			call.Verb = "watch"
 		}
+		call.AnyAge = query.Get("resourceVersion") == "0"
 	case http.MethodPost:
 		call.Verb = "create"
 	case http.MethodPut:

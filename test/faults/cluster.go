@@ -38,6 +38,7 @@ type Cluster struct {
 	Environment *envtest.Environment
 
 	mapper  meta.RESTMapper
+	busy    chan struct{} // see maxBusy
 	manager *exec.Cmd
 	// restarted end the servers that were killed and started again.
 	restarted []func()
@@ -50,7 +51,7 @@ func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster,
 	if assets == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it names the directory of etcd, kube-apiserver and kube-controller-manager; `make test-faults` sets it")
 	}
-	c := &Cluster{Scheme: runtime.NewScheme(), Environment: &envtest.Environment{
+	c := &Cluster{Scheme: runtime.NewScheme(), busy: make(chan struct{}, maxBusy), Environment: &envtest.Environment{
 		CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
 	}}
 	for _, option := range options {

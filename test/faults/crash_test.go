@@ -292,8 +292,16 @@ func TestCrashTwice(t *testing.T) {
 // crash lives a scenario in which one incarnation after the other crashes at a point of its own, the first one counting
 // from the moment when the scenario acts. It returns how many crashes there were.
 func crash(t *testing.T, name string, points ...point) int {
+	run := crashing(t, name, points...)
+	w := faults.NewWorld(t, cluster, "F1", faults.Ours)
+	run(w)
+	return w.Incarnations() - 1
+}
+
+// crashing is a trial that lives a scenario with crashes.
+func crashing(t *testing.T, name string, points ...point) trial {
 	started := 0
-	w := live(t, "F1", name, func(operator *faults.Incarnation) {
+	return living(t, name, func(operator *faults.Incarnation) {
 		operator.Inject(points[0].rule(operator.Wire))
 	}, func(wire *faults.Wire) {
 		if started > 0 && started < len(points) {
@@ -301,23 +309,28 @@ func crash(t *testing.T, name string, points ...point) int {
 		}
 		started++
 	})
-	return w.Incarnations() - 1
 }
 
-// live lives a scenario, compares its cost and returns its world. The fault begins when the scenario acts; prepare is
-// called with the wire of every incarnation.
-func live(t *testing.T, fault, name string, begin func(*faults.Incarnation), prepare ...func(*faults.Wire)) *faults.World {
+// live lives a scenario in a world of its own.
+func live(t *testing.T, fault, name string, begin func(*faults.Incarnation), prepare ...func(*faults.Wire)) {
+	run := living(t, name, begin, prepare...)
+	run(faults.NewWorld(t, cluster, fault, faults.Ours))
+}
+
+// living is a trial that lives a scenario and compares its cost. The fault begins when the scenario acts; prepare is called
+// with the wire of every incarnation.
+func living(t *testing.T, name string, begin func(*faults.Incarnation), prepare ...func(*faults.Wire)) trial {
 	s := scenarios[name]
 	r := references[name](t)
-	w := faults.NewWorld(t, cluster, fault, faults.Ours)
-	operator := w.Supervise(prepare...)
-	if s.prepare != nil {
-		s.prepare(w)
+	return func(w *faults.World) {
+		operator := w.Supervise(prepare...)
+		if s.prepare != nil {
+			s.prepare(w)
+		}
+		begin(operator)
+		s.play(w)
+		if !s.luck {
+			w.Costs(r.counts)
+		}
 	}
-	begin(operator)
-	s.play(w)
-	if !s.luck {
-		w.Costs(r.counts)
-	}
-	return w
 }

@@ -165,6 +165,15 @@ func (j *judge) born(pod *corev1.Pod) {
 	}
 }
 
+// lists judges what the operator read: L1. A process that accepts a list of any age may not see what its predecessor wrote.
+func (j *judge) lists(calls []Call) {
+	for _, c := range calls {
+		if c.Verb == "list" || c.Verb == "watch" {
+			j.check("L1", !c.AnyAge, c.String(), "accepts any age")
+		}
+	}
+}
+
 // deletions judges every delete of a pod that the operator asked for: P4.
 func (j *judge) deletions() {
 	for _, w := range j.writes {

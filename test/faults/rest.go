@@ -101,16 +101,16 @@ func (w *World) Rest() {
 	select {
 	case <-w.Log.Next():
 		w.Check("P3", false, "written at rest: %v", w.Log.All()[before])
-	case <-time.After(Quiet):
+	case <-time.After(w.Quiet):
 		w.Check("P3", true, "")
 	}
 }
 
 // Pass lets time pass, which is what some faults consist of. Other worlds may be busy meanwhile.
 func (w *World) Pass(d time.Duration) {
-	<-busy
+	<-w.Cluster.busy
 	<-time.After(d)
-	busy <- struct{}{}
+	w.Cluster.busy <- struct{}{}
 }
 
 // Gone waits until no pod is left, as after the deletion of all owners.

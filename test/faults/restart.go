@@ -29,6 +29,11 @@ func KeepData(etcd, apiServer string) func(*envtest.Environment) {
 	}
 }
 
+// WithoutStreamedLists makes kube-apiserver reject streamed lists, as those of Kubernetes 1.31 and 1.33 do by default.
+func WithoutStreamedLists(e *envtest.Environment) {
+	e.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "WatchList=false")
+}
+
 // KillAPIServer kills kube-apiserver. The function that it returns starts it again.
 func (c *Cluster) KillAPIServer() (again func() error, err error) {
 	return c.killServer(c.Environment.ControlPlane.GetAPIServer().CertDir)

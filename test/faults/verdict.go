@@ -64,6 +64,7 @@ func (w *World) verdict() ([]Violation, map[string]bool) {
 	events, err := w.Witness.history()
 	j := newJudge(w.controllers.Full, w.Log.All(), w.incarnations)
 	j.replay(events)
+	j.lists(w.Log.Calls(Anything))
 	if err != nil {
 		j.verdict = append(j.verdict, Violation{Invariant: "witness", What: err.Error()})
 	}

@@ -36,6 +36,8 @@ type World struct {
 	Witness *Witness
 	// Patience is how long the world may take; longer in one that is larger than others.
 	Patience time.Duration
+	// Quiet is how long nothing may be written at rest; shorter in a world of which there are many in a row.
+	Quiet time.Duration
 	// Replay is the command that lives the world again; "": make finds the test by its name.
 	Replay string
 	// Options change how managers are made, from the next incarnation on.
@@ -55,17 +57,18 @@ type World struct {
 	tolerated    bool
 }
 
-// busy bounds how many worlds do something at the same time. Those that only watch that nothing happens do not count.
-var busy = make(chan struct{}, 6)
+// maxBusy is how many worlds of a cluster may do something at the same time. Those that only watch that nothing happens do
+// not count.
+const maxBusy = 6
 
 // NewWorld makes a world in which a fault is tried on an operator, which is not started yet. When the test ends, the
 // world is judged, and a violation fails the test.
 func NewWorld(t testing.TB, cluster *Cluster, fault string, operator Controllers) *World {
 	t.Helper()
-	busy <- struct{}{}
+	cluster.busy <- struct{}{}
 	w := &World{
-		TB: t, Cluster: cluster, User: cluster.Admin, Clock: &Clock{}, Log: &Log{}, Patience: Patience, fault: fault, controllers: operator,
-		release: sync.OnceFunc(func() { <-busy }), checked: map[string]bool{},
+		TB: t, Cluster: cluster, User: cluster.Admin, Clock: &Clock{}, Log: &Log{}, Patience: Patience, Quiet: Quiet, fault: fault, controllers: operator,
+		release: sync.OnceFunc(func() { <-cluster.busy }), checked: map[string]bool{},
 	}
 	var end context.CancelFunc
 	w.ctx, end = context.WithCancel(context.Background())

@@ -1,0 +1,140 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/faults"
+)
+
+// core are the faults that depend on how the cache reads: tried with every kind of cache and every kind of list.
+func core(t *testing.T) map[string]trial {
+	lost := func(operator *faults.Incarnation) {
+		operator.Inject(faults.Sometimes(faults.Random(t.Name()), 70, faults.Writes, faults.Lose))
+	}
+	events := missedEvents()
+	return map[string]trial{
+		"F1, scale 10 to 3":    crashing(t, "scale 10 to 3", point{"after", 2}, point{"before", 2}),
+		"F1, at with a retry":  crashing(t, "at with a retry", point{"after", 1}, point{"after", 2}),
+		"F2, create 10":        living(t, "create 10", lost),
+		"F2, at":               living(t, "at", lost),
+		"F3, podsets and pods": lagging(time.Second, "podsets", "pods"),
+		"F4, a set":            travelRecreate,
+		"F4, an At":            travelAt,
+		"F5, pods of a set":    events["pods that were deleted"],
+		"F5, the pod of an At": events["the pod of an At that was deleted"],
+		"F11, no lease":        withoutLease,
+		"F11, a crash":         leaderCrashes,
+	}
+}
+
+// modeQuiet is how long nothing may be written at rest here. The other worlds look longer.
+const modeQuiet = 5 * time.Second
+
+// allNamespaces makes the cache hold the objects of all namespaces, as in the default deployment.
+func allNamespaces(o *ctrl.Options) { o.Cache.DefaultNamespaces = nil }
+
+// twoNamespaces makes the cache hold those of two namespaces, by informers of their own.
+func twoNamespaces(o *ctrl.Options) {
+	namespaces := maps.Clone(o.Cache.DefaultNamespaces)
+	namespaces[corev1.NamespaceDefault] = cache.Config{}
+	o.Cache.DefaultNamespaces = namespaces
+}
+
+// F28 and the caches of the other install modes: the core of the suite with a cache of all namespaces and of two, with and
+// without streamed lists.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	t.Run("two namespaces", func(t *testing.T) {
+		t.Parallel()
+		tryTwoNamespaces(t, cluster)
+	})
+	t.Run("all namespaces", func(t *testing.T) {
+		t.Parallel()
+		tryAllNamespaces(t, startCluster(t))
+	})
+	t.Run("no streamed lists", func(t *testing.T) {
+		t.Parallel()
+		c := startCluster(t, faults.WithoutStreamedLists)
+		t.Run("all namespaces", func(t *testing.T) { tryAllNamespaces(t, c) })
+		t.Run("two namespaces", func(t *testing.T) { tryTwoNamespaces(t, c) })
+	})
+}
+
+func startCluster(t *testing.T, options ...func(*envtest.Environment)) *faults.Cluster {
+	t.Helper()
+	c, err := faults.StartCluster(crds, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	return c
+}
+
+func tryTwoNamespaces(t *testing.T, c *faults.Cluster) {
+	for name, run := range core(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tryMode(t, c, twoNamespaces, run)
+		})
+	}
+}
+
+// tryAllNamespaces tries one fault at a time: this operator would serve the worlds of all others.
+func tryAllNamespaces(t *testing.T, c *faults.Cluster) {
+	trials := core(t)
+	for _, name := range slices.Sorted(maps.Keys(trials)) {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(func() { clean(t, c) }) // after the end of the world
+			tryMode(t, c, allNamespaces, trials[name])
+		})
+	}
+}
+
+func tryMode(t *testing.T, c *faults.Cluster, mode func(*ctrl.Options), run trial) {
+	w := faults.NewWorld(t, c, "F28", faults.Ours)
+	w.Options = append(w.Options, mode)
+	w.Quiet = modeQuiet
+	run(w)
+}
+
+// clean removes what the operator of the next world would serve.
+func clean(t *testing.T, c *faults.Cluster) {
+	ctx, g := context.Background(), gomega.NewWithT(t)
+	var namespaces corev1.NamespaceList
+	g.Expect(c.Admin.List(ctx, &namespaces)).To(gomega.Succeed())
+	for _, namespace := range namespaces.Items {
+		for _, kind := range []client.Object{&appv1alpha1.PodSet{}, &cnatv1alpha1.At{}, &corev1.Pod{}} {
+			err := c.Admin.DeleteAllOf(ctx, kind, client.InNamespace(namespace.Name), client.GracePeriodSeconds(0))
+			g.Expect(client.IgnoreNotFound(err)).To(gomega.Succeed())
+		}
+	}
+	g.Eventually(func() error {
+		for _, list := range []client.ObjectList{&appv1alpha1.PodSetList{}, &cnatv1alpha1.AtList{}, &corev1.PodList{}} {
+			if err := c.Admin.List(ctx, list, client.Limit(1)); err != nil {
+				return err
+			}
+			if meta.LenList(list) > 0 {
+				return errors.New("objects are left")
+			}
+		}
+		return nil
+	}).WithTimeout(faults.Patience).WithPolling(100 * time.Millisecond).Should(gomega.Succeed())
+}
