@@ -24,25 +24,30 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// core are the faults that depend on how the cache reads: tried with every kind of cache and every kind of list.
-func core(t *testing.T) map[string]trial {
-	lost := func(operator *faults.Incarnation) {
+// core are the faults that depend on how the cache reads: tried with every kind of cache and every kind of list. A scenario is
+// compared with its reference, which is lived when the trial is made, at the latest.
+var core = map[string]func(*testing.T) trial{
+	"F1, scale 10 to 3": func(t *testing.T) trial {
+		return crashing(t, "scale 10 to 3", point{"after", 2}, point{"before", 2})
+	},
+	"F1, at with a retry": func(t *testing.T) trial {
+		return crashing(t, "at with a retry", point{"after", 1}, point{"after", 2})
+	},
+	"F2, create 10":        func(t *testing.T) trial { return losing(t, "create 10") },
+	"F2, at":               func(t *testing.T) trial { return losing(t, "at") },
+	"F3, podsets and pods": func(*testing.T) trial { return lagging(time.Second, "podsets", "pods") },
+	"F4, a set":            func(*testing.T) trial { return travelRecreate },
+	"F4, an At":            func(*testing.T) trial { return travelAt },
+	"F5, pods of a set":    func(*testing.T) trial { return missedEvents()["pods that were deleted"] },
+	"F5, the pod of an At": func(*testing.T) trial { return missedEvents()["the pod of an At that was deleted"] },
+	"F11, two operators":   func(*testing.T) trial { return withoutLease },
+}
+
+// losing loses the answers to most writes of a scenario.
+func losing(t *testing.T, name string) trial {
+	return living(t, name, func(operator *faults.Incarnation) {
 		operator.Inject(faults.Sometimes(faults.Random(t.Name()), 70, faults.Writes, faults.Lose))
-	}
-	events := missedEvents()
-	return map[string]trial{
-		"F1, scale 10 to 3":    crashing(t, "scale 10 to 3", point{"after", 2}, point{"before", 2}),
-		"F1, at with a retry":  crashing(t, "at with a retry", point{"after", 1}, point{"after", 2}),
-		"F2, create 10":        living(t, "create 10", lost),
-		"F2, at":               living(t, "at", lost),
-		"F3, podsets and pods": lagging(time.Second, "podsets", "pods"),
-		"F4, a set":            travelRecreate,
-		"F4, an At":            travelAt,
-		"F5, pods of a set":    events["pods that were deleted"],
-		"F5, the pod of an At": events["the pod of an At that was deleted"],
-		"F11, no lease":        withoutLease,
-		"F11, a crash":         leaderCrashes,
-	}
+	})
 }
 
 // modeQuiet is how long nothing may be written at rest here. The other worlds look longer.
@@ -89,26 +94,26 @@ func startCluster(t *testing.T, options ...func(*envtest.Environment)) *faults.C
 }
 
 func tryTwoNamespaces(t *testing.T, c *faults.Cluster) {
-	for name, run := range core(t) {
+	for name, fault := range core {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tryMode(t, c, twoNamespaces, run)
+			tryMode(t, c, twoNamespaces, fault)
 		})
 	}
 }
 
 // tryAllNamespaces tries one fault at a time: this operator would serve the worlds of all others.
 func tryAllNamespaces(t *testing.T, c *faults.Cluster) {
-	trials := core(t)
-	for _, name := range slices.Sorted(maps.Keys(trials)) {
+	for _, name := range slices.Sorted(maps.Keys(core)) {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { clean(t, c) }) // after the end of the world
-			tryMode(t, c, allNamespaces, trials[name])
+			tryMode(t, c, allNamespaces, core[name])
 		})
 	}
 }
 
-func tryMode(t *testing.T, c *faults.Cluster, mode func(*ctrl.Options), run trial) {
+func tryMode(t *testing.T, c *faults.Cluster, mode func(*ctrl.Options), fault func(*testing.T) trial) {
+	run := fault(t)
 	w := faults.NewWorld(t, c, "F28", faults.Ours)
 	w.Options = append(w.Options, mode)
 	w.Quiet = modeQuiet
