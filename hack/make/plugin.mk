@@ -1,0 +1,15 @@
+# kubectl at, the plugin: see docs/kubectl-at.md.
+
+##@ The kubectl plugin
+
+# The platforms of a release.
+PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: plugin
+plugin: ## Build bin/kubectl-at; with bin in the PATH, `kubectl at` runs it.
+	@hack/build.sh bin/kubectl-at . ./cmd/kubectl-at -ldflags '$(LDFLAGS)'
+	@cp cmd/kubectl-at/kubectl_complete-at bin/
+
+.PHONY: plugin-release
+plugin-release: ## Build the plugin of VERSION for all platforms, with checksums and the krew manifest, in dist/plugin.
+	VERSION=$(VERSION) LDFLAGS='$(LDFLAGS)' hack/plugin-release.sh dist/plugin $(PLUGIN_PLATFORMS)
