@@ -24,7 +24,6 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -33,18 +32,11 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/controllers"
-	"github.com/redhat/podset-operator/internal/at"
-	"github.com/redhat/podset-operator/internal/podset"
 	"github.com/redhat/podset-operator/internal/watchnamespace"
 )
 
 // version is set by the linker.
 var version = "unknown"
-
-// How many objects of each kind are reconciled at the same time. A reconcile waits for the API server most of its time, so
-// this is no multiple of the cores. A PodSet makes up to four pods at a time, an At one: with more in flight no pod comes
-// sooner, and a small PodSet waits longer behind the others.
-const podSetConcurrency, atConcurrency = 8, 16
 
 // leaseRetryPeriod is how often a replica that waits looks at the lease, with up to 1.2 times as much added at random, and
 // how often the leader renews it. A leader that ends gives the lease up, and is followed within 2.2 s.
@@ -158,39 +150,20 @@ func setup(ctx context.Context, mgr ctrl.Manager, cluster *controllers.Cluster) 
 	if image == "" {
 		image = "busybox"
 	}
-	if err := controllers.IndexPods(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
-	podSets := &controllers.PodSetReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
-		Clock: clock.RealClock{}, Concurrency: podSetConcurrency,
-		Defaults: podset.Defaults{Image: image, FixedUser: !cluster.OpenShift},
-	}
-	ats := &controllers.AtReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
-		Clock: clock.RealClock{}, Concurrency: atConcurrency,
-		Defaults: at.Defaults{Image: image, FixedUser: !cluster.OpenShift, Proxy: proxy.ReadProxyVarsFromEnv()},
+	options := controllers.Options{
+		Clock: clock.RealClock{}, Image: image, OpenShift: cluster.OpenShift, Proxy: proxy.ReadProxyVarsFromEnv(),
 	}
 	return errors.Join(
-		podSets.SetupWithManager(mgr),
-		ats.SetupWithManager(mgr),
+		controllers.Add(ctx, mgr, options),
 		controllers.RegisterMetrics(mgr),
-		controllers.AddUpgradeable(mgr, mgr.GetConfig(), clock.RealClock{}),
+		controllers.AddUpgradeable(mgr, clock.RealClock{}),
 		mgr.Add(cluster.Namespaces),
 	)
 }
 
 func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Cluster, lock *leaseLock) ctrl.Options {
-	namespaces := map[string]cache.Config{}
-	for _, namespace := range o.watch {
-		namespaces[namespace] = cache.Config{}
-	}
-	cached := cache.Options{DefaultNamespaces: namespaces, DefaultTransform: cache.TransformStripManagedFields()}
-	controllers.ConfigureCache(&cached)
-	cluster.Namespaces.TolerateUnreadable(&cached)
 	options := ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         cached,
 		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return cluster.Mapper, nil },
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              leaseName,
@@ -208,6 +181,8 @@ func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Clus
 			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 		},
 	}
+	controllers.ConfigureCaches(&options, o.watch)
+	cluster.Namespaces.TolerateUnreadable(&options.Cache)
 	if lock != nil {
 		options.LeaderElectionResourceLockInterface = lock
 	}

@@ -9,17 +9,22 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/controllers/internal/clockjump"
+	"github.com/redhat/podset-operator/controllers/internal/objectstate"
+	"github.com/redhat/podset-operator/controllers/internal/podcache"
+	"github.com/redhat/podset-operator/controllers/internal/write"
 	"github.com/redhat/podset-operator/internal/at"
 )
 
@@ -30,10 +35,10 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// duePriority puts Ats whose time has come before all that merely changed. Without it an At that was first seen in the
-	// initial list would keep the low priority of that list for ever.
+	// duePriority puts Ats that are due before everything that merely changed. Without it an At that was first seen in the
+	// initial list would keep the low priority of that list.
 	duePriority = 100
-	// recordAfter is when the run of a pod that was made is recorded, unless the news of the pod comes first, as it does. The
+	// recordAfter is when the run of a pod that was created is recorded, unless an event of the pod comes first, as it does. The
 	// record can wait; the pods of other Ats that are due cannot.
 	recordAfter = 100 * time.Millisecond
 )
@@ -42,193 +47,158 @@ const (
 type AtReconciler struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server.
-	Live client.Reader
+	// APIReader reads from the API server.
+	APIReader client.Reader
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Clock tells the time.
 	Clock clock.WithTicker
 	// Defaults are what pods take from the operator's environment.
 	Defaults at.Defaults
-	// Concurrency is how many Ats are reconciled at the same time; default 1.
-	Concurrency int
 
-	memories  memories
-	freshness freshness
+	states objectstate.Map[at.State]
 }
 
-// SetupWithManager registers the controller with mgr. The cache of mgr must have the index of IndexPods.
-func (r *AtReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.freshness = freshness{live: r.Live, cache: mgr.GetCache(), owner: &cnatv1alpha1.At{}, list: cnatv1alpha1.GroupVersion.WithKind("AtList")}
-	watch := newClockWatch(r.Clock, mgr.GetClient())
-	if err := mgr.Add(watch); err != nil {
-		return err
+func (r *AtReconciler) setup(mgr ctrl.Manager) error {
+	jumps := clockjump.New(r.Clock, r.waiting)
+	if err := mgr.Add(jumps); err != nil {
+		return fmt.Errorf("adding the watch of the clock: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.memories.news())).
-		Watches(&corev1.Pod{}, enqueueController(atKind), builder.WithPredicates(podChanged(atKind))).
-		WatchesRawSource(watch.source()).
+		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
+		Watches(&corev1.Pod{}, podcache.EnqueueController(atKind), builder.WithPredicates(podcache.Changed(atKind))).
+		WatchesRawSource(jumps.Source()).
 		Named("at").
-		WithOptions(controllerOptions(r.Concurrency)).
+		WithOptions(controllerOptions(atConcurrency)).
 		Complete(r)
 }
 
-var atKind = cnatv1alpha1.GroupVersion.WithKind("At")
+// waiting lists the Ats that wait for a time: that of their schedule, of a deadline or retry, or of their TTL.
+func (r *AtReconciler) waiting(ctx context.Context) ([]client.Object, error) {
+	ats := &cnatv1alpha1.AtList{}
+	if err := r.Client.List(ctx, ats); err != nil {
+		return nil, fmt.Errorf("listing Ats: %w", err)
+	}
+	var waiting []client.Object
+	for i := range ats.Items {
+		if ats.Items[i].Status.Phase != cnatv1alpha1.PhaseDone || ats.Items[i].Spec.TTLSecondsAfterFinished != nil {
+			waiting = append(waiting, &ats.Items[i])
+		}
+	}
+	return waiting, nil
+}
 
-// Reconcile brings one At a step nearer to its end.
+// Reconcile brings one At closer to its end: it observes, plans once, acts, and reports now or later.
 func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	o, m, err := r.observe(ctx, req)
-	if o == nil || err != nil {
+	entry, o, err := r.observe(ctx, req)
+	if entry == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	plan := at.MakePlan(*o)
-	if !plan.IsEmpty() || !plan.WakeAt.IsZero() { // While it waits, so that its time costs no list.
-		if fresh, err := r.freshness.verify(ctx, o.At, m, o.Pods); err != nil || !fresh {
-			return wake(err, o.Now, o.Now.Add(staleRetry))
-		}
+	plan := at.MakePlan(o)
+	outcome, err := r.act(ctx, o, plan)
+	var report at.Report
+	if err == nil && !plan.DeleteAt && at.ReportNow(outcome) {
+		report, err = r.report(ctx, entry, o, &outcome)
 	}
-	for plan.Lookup != "" {
-		if err := r.lookup(ctx, o, plan.Lookup); err != nil {
-			return ctrl.Result{}, err
-		}
-		plan = at.MakePlan(*o)
-	}
-	outcome, created, err := r.act(ctx, *o, plan, m)
-	if err != nil {
-		return wake(err, o.Now)
-	}
-	if created {
+	now := r.Clock.Now() // The responses of the API server may have taken a while.
+	entry.State.Record(o, outcome, now)
+	switch {
+	case err == nil && plan.DeleteAt:
+		return ctrl.Result{}, nil
+	case err == nil && !at.ReportNow(outcome):
 		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(0)}, nil
 	}
-	return r.report(ctx, *o, plan, outcome, m)
+	countConflict(atKind, err)
+	requeue, err := result(err, now, entry.State.RequeueAt(report))
+	requeue.Priority = ptr.To(duePriority)
+	return requeue, err
 }
 
-// observe reads once; nil means that the At is gone.
-func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*at.Observation, *memory, error) {
-	cached := &cnatv1alpha1.At{}
-	if err := r.Client.Get(ctx, req.NamespacedName, cached); err != nil {
-		return nil, nil, r.memories.forgetIfGone(req.NamespacedName, err)
+// observe reads everything once. The entry is nil if the At is gone.
+func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*objectstate.Entry[at.State], at.Observation, error) {
+	var none at.Observation
+	current := &cnatv1alpha1.At{}
+	if err := r.Client.Get(ctx, req.NamespacedName, current); err != nil {
+		return nil, none, r.states.ForgetIfGone(req.NamespacedName, err)
 	}
 	now := r.Clock.Now()
-	m := r.memories.of(cached)
-	o := &at.Observation{At: newest(m, cached), Deleted: m.deleted, Now: now, Defaults: r.Defaults}
-	pods, err := podsOf(ctx, r.Client, cached.Namespace, cached.UID)
-	if err == nil {
-		o.Pods, err = m.pods(ctx, r.Live, pods, now)
-	}
-	if err == nil {
-		o.Taken, err = r.holder(ctx, m)
-	}
+	entry := r.states.Of(current)
+	cached, err := podcache.Of(ctx, r.Client, current)
 	if err != nil {
-		return nil, nil, err
+		return nil, none, err
 	}
-	o.Pods = m.withRun(o.Pods, o.At.Status.PodUID)
-	if refused := m.refusalOf(cached.Generation); refused != nil {
-		o.Refusal = &at.Refusal{Invalid: refused.invalid, Message: refused.message, Until: refused.until}
-	}
-	return o, m, nil
-}
-
-// holder is the pod that was met under the name of the next attempt, as long as it is there. The API server is asked: the
-// cache does not show a foreign pod (see ConfigureCache).
-func (r *AtReconciler) holder(ctx context.Context, m *memory) (*corev1.Pod, error) {
-	if m.holder == nil {
-		return nil, nil
-	}
-	pod := &corev1.Pod{}
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(m.holder), pod)
-	if apierrors.IsNotFound(err) || err == nil && pod.UID != m.holder.UID {
-		m.holder = nil
-		return nil, nil
-	}
+	lookedUp, err := ourPods.LookUp(ctx, r.APIReader, current.Namespace, func(found map[string]*corev1.Pod) []string {
+		return entry.State.Lookups(current, cached, found, now)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("looking up Pod %s: %w", m.holder.Name, err)
+		return nil, none, err
 	}
-	return pod, nil
+	return entry, entry.State.Observe(current, cached, lookedUp, now, r.Defaults), nil
 }
 
-// lookup asks the API server for a pod that the cache does not show.
-func (r *AtReconciler) lookup(ctx context.Context, o *at.Observation, name string) error {
-	pod := &corev1.Pod{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: o.At.Namespace, Name: name}, pod)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("looking up Pod %s: %w", name, err)
-	}
-	if err == nil && metav1.IsControlledBy(pod, o.At) {
-		o.Pods = append(o.Pods, trim(pod))
-		return nil
-	}
-	if o.Absent == nil {
-		o.Absent = sets.New[string]()
-	}
-	o.Absent.Insert(name)
-	return nil
-}
-
-// act carries out the plan. It tells whether there is a pod of the At that was not there before.
-func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan, m *memory) (outcome at.Outcome, created bool, err error) {
-	if _, err := deletePods(ctx, r.Client, plan.Delete, m); err != nil {
-		return outcome, false, err
+// act carries out the plan.
+func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan) (outcome at.Outcome, err error) {
+	logger := log.FromContext(ctx)
+	if len(plan.Delete) > 0 {
+		logger.V(1).Info("Deleting pods that ran longer than activeDeadlineSeconds", "pods", len(plan.Delete))
+		if outcome.Deleted, err = write.DeletePods(ctx, r.Client, plan.Delete); err != nil {
+			return outcome, err
+		}
 	}
 	if plan.DeleteAt {
+		logger.V(1).Info("Deleting the At: its ttlSecondsAfterFinished have passed")
 		// An At that was edited in the meantime may have another TTL: the resource version makes the API server reject this.
 		same := client.Preconditions{UID: &o.At.UID, ResourceVersion: &o.At.ResourceVersion}
-		err := r.Client.Delete(ctx, o.At, same, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		if err != nil && !apierrors.IsNotFound(err) {
-			return outcome, false, fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
+		if err := r.Client.Delete(ctx, o.At, same, client.PropagationPolicy(metav1.DeletePropagationBackground)); !apierrors.IsNotFound(err) && err != nil {
+			return outcome, fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
 		}
 	}
 	if plan.Create == nil {
-		return outcome, false, nil
+		return outcome, nil
 	}
-	var made *corev1.Pod
-	switch existing, err := createPod(ctx, r.Client, r.Live, plan.Create); {
-	case isRefusal(err):
-		m.refuse(err, o.At.Generation, r.Clock.Now()) // Counted from the answer, which may have taken a while.
-		outcome.Refusal = &at.Refusal{Invalid: m.refusal.invalid, Message: m.refusal.message, Until: m.refusal.until}
+	logger.V(1).Info("Creating the pod", "pod", plan.Create.Name)
+	return outcome, r.create(ctx, o, plan.Create, &outcome)
+}
+
+// create creates the pod of an attempt. A pod of the At that has the name already is the pod that was wanted.
+func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1.Pod, outcome *at.Outcome) error {
+	switch existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod); {
+	case write.IsRejected(err):
+		outcome.Rejected = o.Reject(err.Error(), apierrors.IsInvalid(err), r.Clock.Now())
+		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 	case err != nil:
-		return outcome, false, err
+		return err
 	case existing == nil:
-		made = trim(plan.Create)
-		r.observeDelay(o)
+		outcome.Created = ourPods.Trim(pod)
+		if since, ok := at.StartableSince(o); ok {
+			atStartDelay.Observe(max(r.Clock.Since(since), 0).Seconds())
+		}
 	case metav1.IsControlledBy(existing, o.At):
-		made = trim(existing)
+		outcome.Created = ourPods.Trim(existing)
 	default:
-		outcome.Taken = trim(existing)
-		m.holder = outcome.Taken
+		outcome.Conflicting = ourPods.Trim(existing)
+		nameCollisions.WithLabelValues(atKind.Kind).Inc()
 	}
-	if made != nil {
-		m.accept()
-		m.noteCreated(made, o.Now)
-		m.run = made
-	}
-	return outcome, made != nil, nil
+	return nil
 }
 
 // report writes the status if it has changed, then sends the events.
-func (r *AtReconciler) report(ctx context.Context, o at.Observation, plan at.Plan, outcome at.Outcome, m *memory) (ctrl.Result, error) {
-	if plan.DeleteAt {
-		return ctrl.Result{}, nil
-	}
-	report := at.MakeReport(o, outcome)
-	m.noteRun(o.Pods, report.Status.PodUID)
+func (r *AtReconciler) report(ctx context.Context, entry *objectstate.Entry[at.State], o at.Observation, outcome *at.Outcome) (at.Report, error) {
+	report := at.MakeReport(o, *outcome)
 	changed := *o.At
 	changed.Status = report.Status
-	if err := writeStatus(ctx, r.Client, m, &changed, o.At.Status, changed.Status); err != nil {
-		return wake(err, o.Now)
+	outcome.Reported = report.Status.PodUID
+	if !equality.Semantic.DeepEqual(o.At.Status, changed.Status) {
+		written, err := write.Status(ctx, r.Client, &changed, changed.Status)
+		if err != nil || !written {
+			return report, err
+		}
+		entry.StatusWritten(changed.ResourceVersion)
+		outcome.Written = &changed
 	}
 	if o.At.Status.Phase != cnatv1alpha1.PhaseDone && report.Status.Phase == cnatv1alpha1.PhaseDone {
 		atRuns.WithLabelValues(string(report.Status.Result), report.Status.Reason).Inc()
 	}
-	send(r.Recorder, o.At, report.Events)
-	result, err := wake(nil, r.Clock.Now(), report.WakeAt, m.checkUnseenAt()) // From now: writing has taken a while.
-	result.Priority = ptr.To(duePriority)
-	return result, err
-}
-
-// observeDelay measures how late a pod was created.
-func (r *AtReconciler) observeDelay(o at.Observation) {
-	if since, ok := at.StartableSince(o); ok {
-		atStartDelay.Observe(max(r.Clock.Since(since), 0).Seconds())
-	}
+	recordEvents(r.Recorder, o.At, report.Events)
+	return report, nil
 }

@@ -277,12 +277,11 @@ func TestAtIsInTimeThoughWritingTakesAWhile(t *testing.T) {
 		return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 	}}
 	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(at).WithStatusSubresource(at).WithInterceptorFuncs(slow).
-		WithIndex(&corev1.Pod{}, ownerUIDIndex, func(client.Object) []string { return nil }).Build()
-	r := &AtReconciler{Client: store, Live: store, Recorder: events.NewFakeRecorder(8), Clock: now}
-	r.freshness = freshness{live: store, owner: at, list: cnatv1alpha1.GroupVersion.WithKind("AtList")}
+		WithIndex(&corev1.Pod{}, "metadata.controller.uid", func(client.Object) []string { return nil }).Build()
+	r := &AtReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(8), Clock: now}
 
 	result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(at)})
 	if err != nil || result.RequeueAfter != 40*time.Second {
-		t.Errorf("wakes after %s (%v), but it is due in 40s", result.RequeueAfter, err)
+		t.Errorf("requeues after %s (%v), but it is due in 40s", result.RequeueAfter, err)
 	}
 }

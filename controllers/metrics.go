@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +38,18 @@ var (
 		Help:    "Time from the schedule of an At, or from its creation when that was later, to the creation of its pod.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 	})
+	conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "podset_operator_stale_cache_conflicts_total",
+		Help: "Reconciles that were repeated because the cache showed an older object than the API server has, by kind.",
+	}, []string{"kind"})
+	nameCollisions = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "podset_operator_pod_name_collisions_total",
+		Help: "Creates of pods that found the name in use by another pod, by the kind of the owner.",
+	}, []string{"kind"})
+	rejectedCreates = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "podset_operator_rejected_creates_total",
+		Help: "Creates of pods that the API server rejected, for example because of a quota, by the kind of the owner.",
+	}, []string{"kind"})
 	podSetsDesc        = prometheus.NewDesc("podset_operator_podsets", "PodSets that are served.", nil, nil)
 	podSetsDesiredDesc = prometheus.NewDesc("podset_operator_podset_desired_pods", "Pods that all PodSets together ask for.", nil, nil)
 	podSetsReadyDesc   = prometheus.NewDesc("podset_operator_podset_ready_pods", "Ready pods of all PodSets together.", nil, nil)
@@ -44,13 +58,15 @@ var (
 
 // RegisterMetrics adds the operator's own metrics to those of controller-runtime until mgr stops.
 func RegisterMetrics(mgr ctrl.Manager) error {
-	collectors := []prometheus.Collector{atRuns, atStartDelay, namespaceUnreadable, inventory{reader: mgr.GetClient()}}
+	collectors := []prometheus.Collector{
+		atRuns, atStartDelay, namespaceUnreadable, conflicts, nameCollisions, rejectedCreates, stateCollector{reader: mgr.GetClient()},
+	}
 	for _, collector := range collectors {
 		if err := metrics.Registry.Register(collector); err != nil {
 			return fmt.Errorf("registering metrics: %w", err)
 		}
 	}
-	return mgr.Add(everywhere(func(ctx context.Context) error {
+	return mgr.Add(nonLeaderRunnable(func(ctx context.Context) error {
 		<-ctx.Done()
 		for _, collector := range collectors {
 			metrics.Registry.Unregister(collector)
@@ -59,28 +75,35 @@ func RegisterMetrics(mgr ctrl.Manager) error {
 	}))
 }
 
-// everywhere is a runnable that needs no lease.
-type everywhere func(context.Context) error
+// countConflict counts a reconcile that is repeated because the cache was behind.
+func countConflict(kind schema.GroupVersionKind, err error) {
+	if apierrors.IsConflict(err) {
+		conflicts.WithLabelValues(kind.Kind).Inc()
+	}
+}
 
-func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
-func (everywhere) NeedLeaderElection() bool          { return false }
+// nonLeaderRunnable is a runnable that needs no lease.
+type nonLeaderRunnable func(context.Context) error
 
-// inventory counts what the cache holds, at the moment of each scrape.
-type inventory struct{ reader client.Reader }
+func (r nonLeaderRunnable) Start(ctx context.Context) error { return r(ctx) }
+func (nonLeaderRunnable) NeedLeaderElection() bool          { return false }
 
-func (inventory) Describe(descs chan<- *prometheus.Desc) {
+// stateCollector counts what the cache holds, at the moment of each scrape.
+type stateCollector struct{ reader client.Reader }
+
+func (stateCollector) Describe(descs chan<- *prometheus.Desc) {
 	descs <- podSetsDesc
 	descs <- podSetsDesiredDesc
 	descs <- podSetsReadyDesc
 	descs <- atsDesc
 }
 
-func (i inventory) Collect(values chan<- prometheus.Metric) {
+func (c stateCollector) Collect(values chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	sets, ats := &appv1alpha1.PodSetList{}, &cnatv1alpha1.AtList{}
-	if i.reader.List(ctx, sets, client.UnsafeDisableDeepCopy) != nil || i.reader.List(ctx, ats, client.UnsafeDisableDeepCopy) != nil {
-		return // The caches are not filled yet: no value is better than a false one.
+	if c.reader.List(ctx, sets, client.UnsafeDisableDeepCopy) != nil || c.reader.List(ctx, ats, client.UnsafeDisableDeepCopy) != nil {
+		return // The caches are not filled: this process does not lead, or has just begun to.
 	}
 	var desired, ready int32
 	for n := range sets.Items {

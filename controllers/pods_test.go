@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/redhat/podset-operator/controllers/internal/podcache"
 	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/podset"
 	"github.com/redhat/podset-operator/internal/testutil"
@@ -37,15 +38,11 @@ func fullPod() *corev1.Pod {
 func TestTrimKeepsWhatIsRead(t *testing.T) {
 	full := fullPod()
 	untouched := full.DeepCopy()
-	got, err := trimPod(full)
-	if err != nil {
-		t.Fatal(err)
-	}
 	set := testutil.MakePodSet("a").Replicas(2).Obj()
 	observe := func(pod *corev1.Pod) podset.Observation {
 		return podset.Observation{Set: set, Pods: []*corev1.Pod{pod}, Now: time.Now().Truncate(time.Second)}
 	}
-	trimmed := got.(*corev1.Pod)
+	trimmed := ourPods.Trim(full)
 	if diff := cmp.Diff(podset.Status(observe(full), podset.Outcome{}), podset.Status(observe(trimmed), podset.Outcome{})); diff != "" {
 		t.Errorf("the status of a PodSet depends on what was trimmed: %s", diff)
 	}
@@ -58,9 +55,6 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	if diff := cmp.Diff(untouched, full); diff != "" {
 		t.Errorf("the pod itself was changed: %s", diff)
 	}
-	if other, err := trimPod("a tombstone"); other != "a tombstone" || err != nil {
-		t.Errorf("what is no pod became %v, %v", other, err)
-	}
 }
 
 func TestTrimKeepsHowACommandEnded(t *testing.T) {
@@ -70,7 +64,7 @@ func TestTrimKeepsHowACommandEnded(t *testing.T) {
 	observe := func(pod *corev1.Pod) at.Observation {
 		return at.Observation{At: made, Pods: []*corev1.Pod{pod}, Now: testutil.AtDue.Add(time.Minute)}
 	}
-	full, trimmed := at.MakeReport(observe(pod), at.Outcome{}), at.MakeReport(observe(trim(pod)), at.Outcome{})
+	full, trimmed := at.MakeReport(observe(pod), at.Outcome{}), at.MakeReport(observe(ourPods.Trim(pod)), at.Outcome{})
 	if diff := cmp.Diff(full, trimmed); diff != "" {
 		t.Errorf("the report of an At depends on what was trimmed: %s", diff)
 	}
@@ -96,14 +90,14 @@ func TestPodChanged(t *testing.T) {
 		"a restart":          {func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].RestartCount++ }, true},
 	} {
 		after := fullPod()
-		before := trim(after.DeepCopy())
+		before := ourPods.Trim(after.DeepCopy())
 		tc.edit(after)
-		if got := podChanged(podSetKind).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: trim(after)}); got != tc.want {
+		if got := podcache.Changed(podSetKind).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: ourPods.Trim(after)}); got != tc.want {
 			t.Errorf("%s: got %t", title, got)
 		}
 	}
 	foreign := testutil.MakePod("x").Obj()
-	if podChanged(podSetKind).Update(event.UpdateEvent{ObjectOld: foreign, ObjectNew: testutil.MakePod("x").Running().Obj()}) {
+	if podcache.Changed(podSetKind).Update(event.UpdateEvent{ObjectOld: foreign, ObjectNew: testutil.MakePod("x").Running().Obj()}) {
 		t.Error("an update of a foreign pod was let through")
 	}
 }

@@ -6,18 +6,22 @@ package controllers
 import (
 	"context"
 	"errors"
-	"time"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/controllers/internal/objectstate"
+	"github.com/redhat/podset-operator/controllers/internal/podcache"
+	"github.com/redhat/podset-operator/controllers/internal/write"
 	"github.com/redhat/podset-operator/internal/podset"
 )
 
@@ -27,162 +31,139 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Finished pods are removed after 10 s, doubling to 5 minutes while pods keep ending.
-const minSweepBackoff, maxSweepBackoff = 10 * time.Second, 5 * time.Minute
-
-// PodSetReconciler keeps the pods of PodSets. Its rules are those of the package podset.
+// PodSetReconciler keeps the pods of PodSets running. Its rules are those of the package podset.
 type PodSetReconciler struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server.
-	Live client.Reader
+	// APIReader reads from the API server.
+	APIReader client.Reader
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Clock tells the time.
 	Clock clock.Clock
-	// Defaults are what pods without a template are made of.
+	// Defaults are what pods without a template are created from.
 	Defaults podset.Defaults
-	// Concurrency is how many PodSets are reconciled at the same time; default 1.
-	Concurrency int
 
-	memories  memories
-	freshness freshness
+	states objectstate.Map[podset.State]
 }
 
-// SetupWithManager registers the controller with mgr. The cache of mgr must have the index of IndexPods.
-func (r *PodSetReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.freshness = freshness{live: r.Live, cache: mgr.GetCache(), owner: &appv1alpha1.PodSet{}, list: podSetListKind}
+func (r *PodSetReconciler) setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("podset").
-		Watches(&appv1alpha1.PodSet{}, &podSetEvents{}, builder.WithPredicates(r.memories.news())).
-		Watches(&corev1.Pod{}, podEvents{enqueueController(podSetKind)}, builder.WithPredicates(podChanged(podSetKind))).
-		WithOptions(controllerOptions(r.Concurrency)).
+		Watches(&appv1alpha1.PodSet{}, &podSetEvents{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
+		Watches(&corev1.Pod{}, podEvents{podcache.EnqueueController(podSetKind)}, builder.WithPredicates(podcache.Changed(podSetKind))).
+		WithOptions(controllerOptions(podSetConcurrency)).
 		Complete(r)
 }
 
-var (
-	podSetKind     = appv1alpha1.GroupVersion.WithKind("PodSet")
-	podSetListKind = appv1alpha1.GroupVersion.WithKind("PodSetList")
-)
-
-// Reconcile brings one PodSet a step nearer to its spec.
+// Reconcile brings one PodSet closer to its spec: it observes, plans once, acts, and reports now or later.
 func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	o, m, err := r.observe(ctx, req)
-	if o == nil || err != nil {
+	entry, o, err := r.observe(ctx, req)
+	if entry == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	plan := podset.MakePlan(*o)
-	if !plan.IsEmpty() {
-		if fresh, err := r.freshness.verify(ctx, o.Set, m, o.Pods); err != nil || !fresh {
-			return wake(err, o.Now, o.Now.Add(staleRetry))
-		}
+	plan := podset.MakePlan(o)
+	outcome := r.act(ctx, o, plan)
+	err = errors.Join(write.WithoutRejected(outcome.CreateError), outcome.DeleteError)
+	reportNow := entry.State.ReportNow(o, outcome)
+	if reportNow {
+		err = errors.Join(err, r.report(ctx, entry, o, &outcome))
 	}
-	outcome := r.act(ctx, *o, plan, m)
-	if m.unreported = m.unreported.Merge(outcome); m.reportBy.IsZero() {
-		m.reportBy = o.Now.Add(reportWithin)
+	now := r.Clock.Now() // The responses of the API server may have taken a while.
+	entry.State.Record(o, plan, outcome, now)
+	if !reportNow {
+		return ctrl.Result{RequeueAfter: coalesceWindow, Priority: ptr.To(reportPriority)}, nil
 	}
-	if outcome.Succeeded() && o.Now.Before(m.reportBy) {
-		return ctrl.Result{RequeueAfter: batchWindow, Priority: ptr.To(reportPriority)}, nil
-	}
-	return r.report(ctx, *o, plan, outcome, m)
+	countConflict(podSetKind, err)
+	return result(err, now, entry.State.RequeueAt(o, plan, outcome))
 }
 
-// observe reads once; nil means that the PodSet is gone.
-func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*podset.Observation, *memory, error) {
+// observe reads everything once. The entry is nil if the PodSet is gone.
+func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*objectstate.Entry[podset.State], podset.Observation, error) {
+	var none podset.Observation
 	set := &appv1alpha1.PodSet{}
 	if err := r.Client.Get(ctx, req.NamespacedName, set); err != nil {
-		return nil, nil, r.memories.forgetIfGone(req.NamespacedName, err)
+		return nil, none, r.states.ForgetIfGone(req.NamespacedName, err)
 	}
 	now := r.Clock.Now()
-	m := r.memories.of(set)
-	set = newest(m, set)
-	pods, err := podsOf(ctx, r.Client, set.Namespace, set.UID)
-	if err == nil {
-		pods, err = m.pods(ctx, r.Live, pods, now)
-	}
+	entry := r.states.Of(set)
+	cached, err := podcache.Of(ctx, r.Client, set)
 	if err != nil {
-		return nil, nil, err
+		return nil, none, err
 	}
-	o := &podset.Observation{
-		Set: set, TemplateHash: m.hash(set), Pods: pods, Deleted: m.deleted, Attempts: m.attempts, Now: now,
-		Defaults: r.Defaults,
+	lookedUp, err := ourPods.LookUp(ctx, r.APIReader, set.Namespace, func(found map[string]*corev1.Pod) []string {
+		return entry.State.Lookups(cached, found, now)
+	})
+	if err != nil {
+		return nil, none, err
 	}
-	if refused := m.refusalOf(set.Generation); refused != nil {
-		o.Rejection = &expectations.Rejection{Message: refused.message, Until: refused.until}
-	}
-	o.CleanupAt = scheduleSweep(*o, m)
-	return o, m, nil
+	return entry, entry.State.Observe(set, cached, lookedUp, now, r.Defaults), nil
 }
 
-// scheduleSweep decides when the finished pods are removed, from the first one on that is seen.
-func scheduleSweep(o podset.Observation, m *memory) time.Time {
-	switch {
-	case !o.HasFinished():
-		m.sweepAt = time.Time{}
-	case m.sweepAt.IsZero():
-		m.sweepAt = m.sweeps.next(o.Now, minSweepBackoff, maxSweepBackoff)
-	}
-	return m.sweepAt
-}
-
-// act carries out the plan. It tries every deletion; creates stop at the first error.
-func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan podset.Plan, m *memory) podset.Outcome {
+// act carries out the plan and sends the events about it. It tries every deletion; creates stop at the first error.
+func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan podset.Plan) podset.Outcome {
 	var outcome podset.Outcome
-	outcome.Deleted, outcome.DeleteError = deletePods(ctx, r.Client, plan.Delete, m)
-	var err error
-	outcome.CleanedUp, err = deletePods(ctx, r.Client, plan.Cleanup, m)
-	outcome.DeleteError = errors.Join(outcome.DeleteError, err)
-	if len(plan.Cleanup) > 0 {
-		m.sweepAt = time.Time{}
+	if plan.IsEmpty() {
+		return outcome
 	}
-	outcome.Created, outcome.CreateError = createPods(plan.Create, func(pod *corev1.Pod) (*corev1.Pod, error) {
+	log.FromContext(ctx).V(1).Info("Creating and deleting pods", "create", len(plan.Create), "delete", len(plan.Delete), "cleanup", len(plan.Cleanup))
+	outcome.Deleted, outcome.DeleteError = write.DeletePods(ctx, r.Client, plan.Delete)
+	var err error
+	outcome.CleanedUp, err = write.DeletePods(ctx, r.Client, plan.Cleanup)
+	outcome.DeleteError = errors.Join(outcome.DeleteError, err)
+	outcome.Created, outcome.CreateError = write.InBatches(plan.Create, func(pod *corev1.Pod) (*corev1.Pod, error) {
 		return r.create(ctx, o, pod)
 	})
-	for _, pod := range outcome.Created {
-		m.noteCreated(pod, o.Now)
-	}
-	var taken *nameTakenError
-	switch err := outcome.CreateError; {
-	case errors.As(err, &taken):
-		outcome.CreateError, outcome.NameCollision = nil, taken.name // The next name is tried; nobody needs to know.
-	case isRefusal(err):
-		m.refuse(err, o.Set.Generation, r.Clock.Now()) // Counted from the answer, which may have taken a while.
+	var collision *nameCollisionError
+	switch {
+	case errors.As(outcome.CreateError, &collision):
+		outcome.CreateError, outcome.NameCollision = nil, collision.name // The next reconcile uses the next name.
+		nameCollisions.WithLabelValues(podSetKind.Kind).Inc()
+	case write.IsRejected(outcome.CreateError):
 		outcome.Rejected = true
-	case len(plan.Create) > 0 && err == nil:
-		m.accept()
+		rejectedCreates.WithLabelValues(podSetKind.Kind).Inc()
 	}
-	m.attempts = podset.AttemptsAfter(m.attempts, plan, outcome)
+	recordEvents(r.Recorder, o.Set, podset.Events(outcome))
 	return outcome
 }
 
-// create makes one pod. A pod of the same name that is active and the PodSet's own is the pod that was wanted.
+// create creates one pod. An active pod of the PodSet that has the name already is the pod that was wanted.
 func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod *corev1.Pod) (*corev1.Pod, error) {
-	existing, err := createPod(ctx, r.Client, r.Live, pod)
-	if existing == nil || err != nil {
-		return trim(pod), err
+	existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod)
+	switch {
+	case err != nil:
+		return nil, err
+	case existing == nil:
+		return ourPods.Trim(pod), nil
+	case o.IsActive(existing):
+		return ourPods.Trim(existing), nil
 	}
-	if o.IsActive(existing) {
-		return trim(existing), nil
-	}
-	return nil, &nameTakenError{name: pod.Name}
+	return nil, &nameCollisionError{name: pod.Name}
 }
 
-// report writes the status if it has changed, then sends the events.
-func (r *PodSetReconciler) report(ctx context.Context, o podset.Observation, plan podset.Plan, outcome podset.Outcome, m *memory) (ctrl.Result, error) {
+// nameCollisionError says that another pod has the name of a pod that was to be created.
+type nameCollisionError struct{ name string }
+
+func (e *nameCollisionError) Error() string {
+	return fmt.Sprintf("creating Pod %s: another pod has this name; the next name is tried", e.name)
+}
+
+// report writes the status if it has changed.
+func (r *PodSetReconciler) report(ctx context.Context, entry *objectstate.Entry[podset.State], o podset.Observation, outcome *podset.Outcome) error {
 	changed := *o.Set
-	changed.Status = podset.Status(o, outcome)
-	err := errors.Join(retryable(outcome.CreateError), outcome.DeleteError)
-	if statusErr := writeStatus(ctx, r.Client, m, &changed, o.Set.Status, changed.Status); statusErr != nil {
-		return wake(errors.Join(err, statusErr), o.Now)
+	changed.Status = podset.Status(o, *outcome)
+	outcome.Reported = equality.Semantic.DeepEqual(o.Set.Status, changed.Status)
+	if outcome.Reported {
+		return nil
 	}
-	send(r.Recorder, o.Set, podset.Events(m.unreported))
-	m.unreported, m.reportBy = podset.Outcome{}, time.Time{}
-	var retryAt time.Time
-	switch {
-	case outcome.Rejected:
-		retryAt = m.refusal.until
-	case outcome.NameCollision != "":
-		retryAt = o.Now
+	written, err := write.Status(ctx, r.Client, &changed, changed.Status)
+	if err != nil {
+		return err
 	}
-	return wake(err, r.Clock.Now(), plan.RequeueAt, retryAt, m.checkUnseenAt())
+	outcome.Reported = true
+	if written {
+		entry.StatusWritten(changed.ResourceVersion)
+		outcome.Written = &changed
+	}
+	return nil
 }

@@ -6,7 +6,6 @@ package controllers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -25,6 +24,8 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/controllers/internal/access"
+	"github.com/redhat/podset-operator/controllers/internal/outage"
 )
 
 const (
@@ -40,7 +41,7 @@ type Cluster struct {
 	// Mapper knows the kinds that the controllers use, so that setting them up needs no further request.
 	Mapper meta.RESTMapper
 	// Namespaces tells which of the watched namespaces can be read.
-	Namespaces *NamespaceAccess
+	Namespaces *access.Namespaces
 }
 
 // Preflight checks at the start what would otherwise show as endless retries in the log. It waits while the API server is
@@ -54,7 +55,7 @@ func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, sch
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	var cluster *Cluster
-	err := waitForAPIServer(ctx, c, config.Host, func(ctx context.Context) (err error, doubt error) {
+	err := outage.Wait(ctx, c, config.Host, func(ctx context.Context) (err error, doubt error) {
 		cluster, err, doubt = inspect(ctx, c, config, scheme, namespaces)
 		return err, doubt
 	})
@@ -75,12 +76,14 @@ func inspect(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	if err := cmp.Or(discovererErr, mapperErr, readerErr); err != nil {
 		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err), nil
 	}
-	cluster = &Cluster{Mapper: mapper, Namespaces: newNamespaceAccess(c, reader, namespaces)}
+	cluster = &Cluster{Mapper: mapper, Namespaces: access.New(c, namespaces, func(ctx context.Context, namespace string) error {
+		return canList(ctx, reader, namespace)
+	}, namespaceUnreadable)}
 	err = cluster.inspect(ctx, discoverer)
-	if err != nil && isOutage(err) {
+	if err != nil && outage.Is(err) {
 		return nil, err, nil
 	}
-	denied := err != nil || len(cluster.Namespaces.unreadable) > 0
+	denied := err != nil || cluster.Namespaces.Unreadable() > 0
 	if !denied && cluster.OpenShift {
 		return cluster, nil, nil
 	}
@@ -90,7 +93,7 @@ func inspect(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	switch {
 	case notReady == nil:
 		return cluster, cluster.inspect(ctx, discoverer), nil
-	case isOutage(notReady):
+	case outage.Is(notReady):
 		return nil, fmt.Errorf("the API server is not ready: %w", notReady), nil
 	case denied:
 		// While it starts it does not even know who may ask. Somebody may have taken away that permission, too.
@@ -108,7 +111,7 @@ func (c *Cluster) inspect(ctx context.Context, discoverer *discovery.DiscoveryCl
 	c.OpenShift = slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool {
 		return group.Name == "security.openshift.io"
 	})
-	return c.Namespaces.inspect(ctx)
+	return c.Namespaces.Inspect(ctx)
 }
 
 // checkReady returns an error unless the API server says that it is ready. By default everybody may ask.
@@ -117,9 +120,6 @@ func checkReady(ctx context.Context, discoverer *discovery.DiscoveryClient) erro
 	defer cancel()
 	return discoverer.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
-
-// errForbidden is a missing permission to list.
-var errForbidden = errors.New("not allowed")
 
 // canList returns an error unless all kinds that the operator reads can be listed in a namespace.
 func canList(ctx context.Context, reader client.Reader, namespace string) error {
@@ -140,7 +140,7 @@ func canList(ctx context.Context, reader client.Reader, namespace string) error 
 		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 			return fmt.Errorf("the custom resource definition %s is not installed: install it with make install, make deploy or Operator Lifecycle Manager", kind.resource)
 		case apierrors.IsForbidden(err):
-			return fmt.Errorf("%w to list %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", errForbidden, kind.resource, where, err)
+			return fmt.Errorf("%w to list %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", access.ErrForbidden, kind.resource, where, err)
 		case apierrors.IsUnauthorized(err):
 			return fmt.Errorf("the API server does not accept the operator's credentials: %w", err)
 		case err != nil:

@@ -22,7 +22,6 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -32,8 +31,6 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/at"
-	"github.com/redhat/podset-operator/internal/podset"
 )
 
 // The tests of this package share one API server and one operator, which works with the rights of config/rbac/role.yaml
@@ -91,6 +88,10 @@ func runSuite(m *testing.M) (code int, err error) {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
+	if _, err := Preflight(ctx, clock.RealClock{}, operator, scheme, nil); err != nil {
+		cancel()
+		return 1, err
+	}
 	mgr, err := newManager(ctx, operator)
 	if err != nil {
 		cancel()
@@ -117,21 +118,7 @@ func newManager(ctx context.Context, config *rest.Config) (ctrl.Manager, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := IndexPods(ctx, mgr.GetFieldIndexer()); err != nil {
-		return nil, err
-	}
-	podSets := &PodSetReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
-		Clock: clock.RealClock{}, Concurrency: 8, Defaults: podset.Defaults{Image: "busybox", FixedUser: true},
-	}
-	if err := podSets.SetupWithManager(mgr); err != nil {
-		return nil, err
-	}
-	ats := &AtReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
-		Clock: clock.RealClock{}, Concurrency: 8, Defaults: at.Defaults{Image: "busybox", FixedUser: true},
-	}
-	return mgr, ats.SetupWithManager(mgr)
+	return mgr, Add(ctx, mgr, Options{Clock: clock.RealClock{}, Image: "busybox"})
 }
 
 func managerOptions() ctrl.Options {
@@ -139,9 +126,8 @@ func managerOptions() ctrl.Options {
 		Scheme:     scheme,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		Cache:      cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	}
-	ConfigureCache(&o.Cache)
+	ConfigureCaches(&o, nil)
 	return o
 }
 

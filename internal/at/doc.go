@@ -16,7 +16,7 @@
 //	 5  no        recorded, not seen   the API server was not asked yet     ask it                        unchanged
 //	 6  no        recorded, gone                                            never run it again            DONE, PodLost
 //	 7  no        live                 before activeDeadline                wake then                     RUNNING
-//	 8  no        live                 activeDeadline is over               delete the pod                DONE, DeadlineExceeded
+//	 8  no        live                 activeDeadline is over               record; row 4 deletes it      DONE, DeadlineExceeded
 //	 9  no        Succeeded                                                 record                        DONE, Completed
 //	10  no        Failed               retries left, back-off not over      wake then                     RUNNING
 //	11  no        Failed               retries left, back-off over          create the next attempt       RUNNING

@@ -27,10 +27,6 @@ const (
 	reasonOOMKilled          = "OOMKilled"        // of a container
 	reasonStartError         = "StartError"       // of a container, containerd: the command cannot be started
 	reasonContainerCannotRun = "ContainerCannotRun"
-	reasonErrImagePull       = "ErrImagePull"
-	reasonImagePullBackOff   = "ImagePullBackOff"
-	reasonContainerCreating  = "ContainerCreating"
-	reasonPodInitializing    = "PodInitializing"
 )
 
 // end is how a run ended.
@@ -39,7 +35,7 @@ type end struct {
 	message  string
 	exitCode *int32
 	output   string
-	at       time.Time // zero: not known
+	finished time.Time // zero: not known
 	// byDeadline says that the kubelet ended the pod by the pod's activeDeadlineSeconds: what was left of the At's, or the
 	// template's own.
 	byDeadline bool
@@ -56,10 +52,10 @@ func (e end) succeeded() bool { return e.reason == cnatv1alpha1.ReasonCompleted 
 func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 	command := commandState(o.At, pod)
 	phase := pod.Status.Phase
-	if phase != corev1.PodSucceeded && phase != corev1.PodFailed && (command == nil || !o.terminating(pod)) {
+	if phase != corev1.PodSucceeded && phase != corev1.PodFailed && (command == nil || !o.isTerminating(pod)) {
 		return end{}, false
 	}
-	e := end{at: finishTime(pod)}
+	e := end{finished: finishTime(pod)}
 	if command != nil {
 		e.exitCode = ptr.To(command.ExitCode)
 		e.output = tail(command.Message)
@@ -130,29 +126,6 @@ func otherFailure(pod *corev1.Pod) string {
 		}
 	}
 	return cmp.Or(pod.Status.Message, "its containers are unknown")
-}
-
-// waitingReason says why a pod does not start, "" while it may be just starting.
-func waitingReason(pod *corev1.Pod) string {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return condition.Reason // and not the message: it counts nodes and changes with them
-		}
-	}
-	for _, status := range allContainers(pod) {
-		if status.State.Waiting == nil {
-			continue
-		}
-		switch reason := status.State.Waiting.Reason; reason {
-		case "", reasonContainerCreating, reasonPodInitializing:
-		case reasonErrImagePull:
-			// The kubelet alternates between the try and the wait; one word for both keeps the status still.
-			return reasonImagePullBackOff
-		default:
-			return reason
-		}
-	}
-	return ""
 }
 
 func allContainers(pod *corev1.Pod) []corev1.ContainerStatus {

@@ -1,104 +1,118 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package at_test
+package at
 
 import (
 	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-var states = flag.Int("states", 40_000, "how many states the explorer visits")
+var states = flag.Int("states", 40_000, "how many states the explorer visits of each At")
 
-// The explorer walks through every interleaving of the life of an At with one retry: time passes, its pods end well or
-// badly or are deleted, the caches of Ats and pods lag behind by any number of events, the operator crashes before or
-// after each of its writes or gets no answer to it, and starts again with lists of any age that the store still had. A1,
-// A2 and A4 hold in every state, and from every state A3 is reached.
-
-// fact is the At's status and its pods, as the store has them or as the caches show them.
-type fact struct {
-	status *cnatv1alpha1.AtStatus // shared, never changed, as are the pods
-	pods   []*corev1.Pod
-}
-
-// node is one state of the small world.
-type node struct {
-	store       fact
-	statuses    []*cnatv1alpha1.AtStatus // what the cache of Ats shows, and what it will
-	pods        [][]*corev1.Pod          // what the cache of pods shows, and what it will
-	written     *cnatv1alpha1.AtStatus   // what the operator wrote and the cache has not shown
-	created     []*corev1.Pod            // what the operator made and the cache has not shown
-	run         *corev1.Pod              // what the operator made and the status does not say
-	unverified  [2]int                   // events of both caches before the first write of a process
-	hour        int                      // how many hours after the creation of the At it is
-	made        int                      // pods ever
-	phase       int                      // the highest that was written
-	crashes     int
-	losses      int
-	kills, ends int
-}
-
+// The explorer visits every interleaving of the life of an At with one retry, breadth first, with the real State and the real
+// rules:
+//
+//   - time passes, in hours
+//   - the pods end well or badly, or are deleted
+//   - the caches of Ats and of pods lag behind by any number of events
+//   - an API server that rejects a create, or does what it was asked to and its response is lost
+//   - an operator that crashes before or after any of its writes, and starts with consistent caches, which lag from then on
+//
+// These invariants hold in every state:
+//
+//	A1   at most one pod is created for each attempt
+//	A2   no pod is created before the time
+//	A3   left alone, the At gets done
+//	A4   the phase moves forward, and DONE has a reason
+//	A11  what the status says is true: MissedDeadline means that no pod was ever created, DeadlineExceeded that the deadline
+//	     has passed, PodLost that the pod whose end was not seen was deleted
 const dueHour = 1
+
+// explored are the Ats that are explored: all have one retry.
+var explored = map[string]func() *testutil.AtBuilder{
+	"without deadlines":        func() *testutil.AtBuilder { return testutil.MakeAt("a") },
+	"with a starting deadline": func() *testutil.AtBuilder { return testutil.MakeAt("a").StartingDeadline(0) },
+	"with an active deadline":  func() *testutil.AtBuilder { return testutil.MakeAt("a").ActiveDeadline(3600) },
+}
+
+// budget is what may still happen.
+type budget struct{ crashes, losses, kills, ends, rejections int }
+
+// node is one state of the environment and of the operator.
+type node struct {
+	spec *cnatv1alpha1.AtSpec
+	// ats and pods are what the caches show, followed by what they will show; the last is what the store has. The objects
+	// are shared and never modified.
+	ats  []*cnatv1alpha1.At
+	pods [][]*corev1.Pod
+
+	hour   int // hours since the creation of the At
+	made   int // pods that were ever created
+	names  int // the attempts that they were created for, as bits
+	phase  int // the highest phase that was written
+	killed int // pods that were deleted, as bits by attempt
+	budget budget
+
+	state State // of the operator's process; copied by assignment
+}
 
 var phaseOrder = []cnatv1alpha1.Phase{"", cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone}
 
 func (n *node) clone() *node {
 	c := *n
-	c.store.pods = slices.Clone(n.store.pods)
-	c.statuses, c.pods, c.created = slices.Clone(n.statuses), slices.Clone(n.pods), slices.Clone(n.created)
+	c.ats, c.pods = slices.Clone(n.ats), slices.Clone(n.pods)
 	return &c
 }
 
+func (n *node) stored() *cnatv1alpha1.At      { return n.ats[len(n.ats)-1] }
+func (n *node) storedPods() []*corev1.Pod     { return n.pods[len(n.pods)-1] }
+func (n *node) setPods(pods []*corev1.Pod)    { n.pods = append(n.pods, pods) }
+func (n *node) now() time.Time                { return testutil.AtCreated.Add(time.Duration(n.hour) * time.Hour) }
+func (n *node) age(at *cnatv1alpha1.At) int64 { return version(n.stored()) - version(at) }
+
+func version(at *cnatv1alpha1.At) int64 {
+	v, _ := strconv.ParseInt(at.ResourceVersion, 10, 64)
+	return v
+}
+
+// key names a state: two with the same key have the same future.
 func (n *node) key() string {
 	var k strings.Builder
-	status := func(s *cnatv1alpha1.AtStatus) {
-		if s != nil {
-			fmt.Fprintf(&k, "%s%s%s%d;", s.Phase, s.Reason, s.PodUID, s.Attempts)
-		}
-	}
 	pods := func(pods []*corev1.Pod) {
 		for _, pod := range pods {
-			fmt.Fprintf(&k, "%s%s,", pod.UID, pod.Status.Phase)
+			fmt.Fprintf(&k, "%s%.1s%d,", pod.UID, pod.Status.Phase, pod.CreationTimestamp.Hour())
 		}
 		k.WriteString(";")
 	}
-	status(n.store.status)
-	pods(n.store.pods)
-	for _, s := range n.statuses {
-		status(s)
+	status := func(at *cnatv1alpha1.At) {
+		s := &at.Status
+		fmt.Fprintf(&k, "%s%s%s%d%t;", s.Phase, s.Reason, s.PodUID, s.Attempts, s.RetryTime != nil)
+	}
+	for _, at := range n.ats {
+		status(at)
 	}
 	for _, p := range n.pods {
 		pods(p)
 	}
-	k.WriteString("|")
-	status(n.written)
-	pods(n.created)
-	if n.run != nil {
-		k.WriteString(string(n.run.UID))
+	newest, _ := n.state.status.Observe(n.ats[0])
+	fmt.Fprintf(&k, "|%d %s %v", n.age(newest), n.state.pods, n.state.rejection.Of(1) != nil)
+	if n.state.unrecorded != nil {
+		k.WriteString(string(n.state.unrecorded.UID))
 	}
-	fmt.Fprintf(&k, "|%v %d %d %d %d %d %d %d", n.unverified, n.hour, n.made, n.phase, n.crashes, n.losses, n.kills, n.ends)
+	fmt.Fprintf(&k, "|%d %d %d %d %d %v", n.hour, n.made, n.names, n.phase, n.killed, n.budget)
 	return k.String()
-}
-
-func (n *node) now() time.Time { return testutil.AtCreated.Add(time.Duration(n.hour) * time.Hour) }
-
-// setPods changes the pods of the store, which the cache will hear of.
-func (n *node) setPods(pods []*corev1.Pod) {
-	n.store.pods = pods
-	n.pods = append(n.pods, pods)
 }
 
 type explorer struct {
@@ -117,85 +131,90 @@ func (e *explorer) push(n *node) {
 }
 
 func TestExplore(t *testing.T) {
-	e := &explorer{t: t, seen: map[string]bool{}}
-	status := &cnatv1alpha1.AtStatus{}
-	e.push(&node{
-		store: fact{status: status}, statuses: []*cnatv1alpha1.AtStatus{status}, pods: [][]*corev1.Pod{nil},
-		crashes: 3, losses: 2, kills: 1, ends: 2,
-	})
-	for len(e.queue) > 0 && len(e.seen) < *states && !t.Failed() {
-		n := e.queue[0]
-		e.queue = e.queue[1:]
-		e.next(n)
+	for name, spec := range explored {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := spec().Schedule("now + 1 hour").BackoffLimit(1).Generation(1).Obj()
+			at.ResourceVersion = "1"
+			e := &explorer{t: t, seen: map[string]bool{}}
+			e.push(&node{
+				spec: &at.Spec, ats: []*cnatv1alpha1.At{at}, pods: [][]*corev1.Pod{nil},
+				budget: budget{crashes: 2, losses: 2, kills: 1, ends: 2, rejections: 1},
+			})
+			for len(e.queue) > 0 && len(e.seen) < *states && !t.Failed() {
+				n := e.queue[0]
+				e.queue = e.queue[1:]
+				e.next(n)
+			}
+			t.Logf("%d states, %d transitions, %d states are left", len(e.seen), e.edges, len(e.queue))
+		})
 	}
-	rest := "everything"
-	if len(e.queue) > 0 {
-		rest = fmt.Sprintf("%d states are left", len(e.queue))
-	}
-	t.Logf("%d states, %d transitions, %s", len(e.seen), e.edges, rest)
 }
 
 // next pushes all states that can follow.
 func (e *explorer) next(n *node) {
-	if n.hour < dueHour+2 {
+	if n.hour < dueHour+3 {
 		c := n.clone()
 		c.hour++
 		e.push(c)
 	}
-	for i, pod := range n.store.pods {
-		// A pod that is deleted before its UID is recorded, by an operator that crashes or hears no answer, leaves no trace
-		// of its run: the one case in which a command runs twice. See the package documentation.
-		if n.kills > 0 && n.store.status.PodUID == pod.UID {
-			c := n.clone()
-			c.kills--
-			c.setPods(slices.Delete(slices.Clone(n.store.pods), i, i+1))
-			e.push(c)
-		}
-		if n.ends == 0 || pod.Status.Phase != corev1.PodPending {
-			continue
-		}
-		for _, phase := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
-			c := n.clone()
-			c.ends--
-			pods := slices.Clone(n.store.pods)
-			pods[i] = ended(pod, phase, n.now())
-			c.setPods(pods)
+	for i, pod := range n.storedPods() {
+		e.podChanges(n, i, pod)
+	}
+	for _, show := range []func(*node) bool{(*node).showAt, (*node).showPods} {
+		if c := n.clone(); show(c) {
 			e.push(c)
 		}
 	}
-	for _, shows := range []func(*node) bool{(*node).showStatus, (*node).showPods} {
-		if c := n.clone(); shows(c) {
-			e.push(c)
-		}
-	}
-	if n.crashes > 0 {
+	if n.budget.crashes > 0 {
 		e.crash(n)
 	}
 	e.reconcile(n)
 	e.settle(n)
 }
 
-func ended(pod *corev1.Pod, phase corev1.PodPhase, at time.Time) *corev1.Pod {
-	pod = pod.DeepCopy()
-	pod.Status.Phase = phase
+// podChanges pushes what can happen to a pod.
+func (e *explorer) podChanges(n *node, i int, pod *corev1.Pod) {
+	// A pod that is deleted before its UID is recorded, by an operator that crashes or gets no response, leaves nothing that
+	// tells of its run: the one case in which a command runs twice. See the package documentation.
+	if n.budget.kills > 0 && n.stored().Status.PodUID == pod.UID {
+		c := n.clone()
+		c.budget.kills--
+		attempt, _ := attemptOf(n.stored(), pod)
+		c.killed |= 1 << attempt
+		c.setPods(slices.Delete(slices.Clone(n.storedPods()), i, i+1))
+		e.push(c)
+	}
+	if n.budget.ends == 0 || pod.Status.Phase != corev1.PodPending {
+		return
+	}
+	for _, phase := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
+		c := n.clone()
+		c.budget.ends--
+		c.endPod(i, phase)
+		e.push(c)
+	}
+}
+
+func (n *node) endPod(i int, phase corev1.PodPhase) {
+	pods := slices.Clone(n.storedPods())
 	code := int32(0)
 	if phase == corev1.PodFailed {
 		code = 1
 	}
-	builder := testutil.MakeAtPod(testutil.MakeAt("a").Obj(), pod.Name).Exited("busybox", code, "", "", at).Obj()
-	pod.Status.ContainerStatuses = builder.Status.ContainerStatuses
-	return pod
+	pods[i] = pods[i].DeepCopy()
+	pods[i].Status.Phase = phase
+	pods[i].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "busybox", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: code},
+	}}}
+	n.setPods(pods)
 }
 
-func (n *node) showStatus() bool {
-	if len(n.statuses) == 1 {
+func (n *node) showAt() bool {
+	if len(n.ats) == 1 {
 		return false
 	}
-	n.statuses = n.statuses[1:]
-	n.unverified[0] = max(n.unverified[0]-1, 0)
-	if n.written == n.statuses[0] || len(n.statuses) == 1 {
-		n.written = nil
-	}
+	n.ats = n.ats[1:]
 	return true
 }
 
@@ -204,179 +223,186 @@ func (n *node) showPods() bool {
 		return false
 	}
 	n.pods = n.pods[1:]
-	n.unverified[1] = max(n.unverified[1]-1, 0)
-	n.created = slices.DeleteFunc(n.created, func(pod *corev1.Pod) bool { return uidIn(n.pods[0], pod.UID) })
-	if len(n.pods) == 1 {
-		n.created = nil // Looked up: the API server is asked for what the cache does not show for long.
-	}
 	return true
 }
 
-func uidIn(pods []*corev1.Pod, uid types.UID) bool {
-	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == uid })
-}
-
-// crash starts the operator again, with each list new or as old as the cache was.
+// crash starts the operator again. The first list of a new process is consistent.
 func (e *explorer) crash(n *node) {
-	for _, old := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
-		c := n.clone()
-		c.crashes--
-		c.written, c.created, c.run = nil, nil, nil
-		if !old[0] {
-			c.statuses = c.statuses[len(c.statuses)-1:]
-		}
-		if !old[1] {
-			c.pods = c.pods[len(c.pods)-1:]
-		}
-		c.unverified = [2]int{len(c.statuses) - 1, len(c.pods) - 1}
-		e.push(c)
-	}
-}
-
-// observe is what the reconciler sees, after it has asked the API server where the plan wants that.
-func (n *node) observe() (at.Observation, at.Plan) {
-	obj := testutil.MakeAt("a").Schedule("now + 1 hour").BackoffLimit(1).Obj()
-	obj.Status = *n.statuses[0]
-	if n.written != nil {
-		obj.Status = *n.written
-	}
-	o := at.Observation{At: obj, Now: n.now(), Pods: slices.Concat(n.pods[0], n.created)}
-	if n.run != nil && n.run.UID != obj.Status.PodUID && !uidIn(o.Pods, n.run.UID) {
-		o.Pods = append(o.Pods, n.run)
-	}
-	plan := at.MakePlan(o)
-	for plan.Lookup != "" {
-		o.Absent = sets.New(plan.Lookup)
-		for _, pod := range n.store.pods {
-			if pod.Name == plan.Lookup {
-				o.Pods = append(o.Pods, pod)
-				o.Absent.Delete(plan.Lookup)
-			}
-		}
-		plan = at.MakePlan(o)
-	}
-	return o, plan
-}
-
-// reconcile pushes what a pass can lead to.
-func (e *explorer) reconcile(n *node) {
-	o, plan := n.observe()
-	if !plan.IsEmpty() && n.unverified != [2]int{} {
-		return
-	}
-	if plan.Create != nil {
-		if n.losses > 0 {
-			lost := n.clone()
-			lost.losses--
-			e.create(lost, plan.Create, false)
-			e.push(lost)
-			if n.crashes > 0 {
-				e.crash(lost)
-			}
-		}
-		n = n.clone()
-		e.create(n, plan.Create, true)
-		e.push(n) // The run is recorded by a pass of its own.
-		return
-	}
-	e.report(n, o, at.MakeReport(o, at.Outcome{}))
-}
-
-// create makes a pod, or meets the one that is there; unanswered, the operator does not learn of it.
-func (e *explorer) create(n *node, pod *corev1.Pod, answered bool) *corev1.Pod {
-	if n.hour < dueHour {
-		e.t.Errorf("A2: a pod before the time, in %s", n.key())
-	}
-	i := slices.IndexFunc(n.store.pods, func(there *corev1.Pod) bool { return there.Name == pod.Name })
-	if i >= 0 {
-		pod = n.store.pods[i]
-	} else {
-		n.made++
-		if allowed := 1 + int(ptr.Deref(testutil.MakeAt("a").BackoffLimit(1).Obj().Spec.BackoffLimit, 0)); n.made > allowed {
-			e.t.Errorf("A1: %d pods, in %s", n.made, n.key())
-		}
-		pod = pod.DeepCopy()
-		pod.UID = types.UID(fmt.Sprintf("%s#%d", pod.Name, n.made))
-		pod.CreationTimestamp.Time = n.now()
-		pod.Status.Phase = corev1.PodPending
-		n.setPods(append(slices.Clone(n.store.pods), pod))
-	}
-	if answered {
-		n.created, n.run = append(n.created, pod), pod
-	}
-	return pod
-}
-
-// report writes the status: it arrives, or a crash comes before or after, or there is no answer.
-func (e *explorer) report(n *node, o at.Observation, report at.Report) {
-	stored := n.statuses[0]
-	if n.written != nil {
-		stored = n.written
-	}
-	if stored.Phase == report.Status.Phase && stored.Reason == report.Status.Reason && stored.PodUID == report.Status.PodUID && stored.Attempts == report.Status.Attempts {
-		e.push(n)
-		return
-	}
-	if n.crashes > 0 {
-		e.crash(n)
-	}
-	for _, pod := range o.Pods {
-		if pod.UID == report.Status.PodUID {
-			n = n.clone()
-			n.run = pod // See noteRun in controllers/memory.go.
-		}
-	}
-	if stored != n.store.status {
-		e.push(n) // A status of an older state meets a conflict.
-		return
-	}
 	c := n.clone()
-	status := report.Status
-	phase := slices.Index(phaseOrder, status.Phase)
-	if phase < c.phase {
-		e.t.Errorf("A4: from %s to %s, in %s", phaseOrder[c.phase], status.Phase, n.key())
-	}
-	if status.Phase == cnatv1alpha1.PhaseDone && status.Reason == "" {
-		e.t.Errorf("A4: DONE without a reason, in %s", n.key())
-	}
-	c.phase = phase
-	c.store.status = &status
-	c.statuses = append(c.statuses, &status)
-	if n.losses > 0 {
-		lost := c.clone()
-		lost.losses--
-		e.push(lost)
-	}
-	c.written = &status
-	if c.run != nil && c.run.UID == status.PodUID {
-		c.run = nil
-	}
+	c.budget.crashes--
+	c.state = State{}
+	c.ats, c.pods = c.ats[len(c.ats)-1:], c.pods[len(c.pods)-1:]
 	e.push(c)
 }
 
-// settle judges A3: left alone from here, with time passing and pods ending, the At is done.
+// observe is what the reconciler sees, after it has asked the API server for what it must.
+func (n *node) observe() Observation {
+	lookedUp := map[string]*corev1.Pod{}
+	for {
+		names := n.state.Lookups(n.ats[0], n.pods[0], lookedUp, n.now())
+		if len(names) == 0 {
+			return n.state.Observe(n.ats[0], n.pods[0], lookedUp, n.now(), Defaults{})
+		}
+		for _, name := range names {
+			lookedUp[name] = n.find(name)
+		}
+	}
+}
+
+func (n *node) find(name string) *corev1.Pod {
+	for _, pod := range n.storedPods() {
+		if pod.Name == name {
+			return pod
+		}
+	}
+	return nil
+}
+
+// reconcile pushes the states that a reconcile can lead to.
+func (e *explorer) reconcile(n *node) {
+	o := n.observe()
+	plan := MakePlan(o)
+	n = n.clone()
+	var outcome Outcome
+	for _, pod := range plan.Delete {
+		n.setPods(slices.DeleteFunc(slices.Clone(n.storedPods()), func(p *corev1.Pod) bool { return p.UID == pod.UID }))
+		outcome.Deleted = append(outcome.Deleted, pod)
+	}
+	if plan.Create == nil {
+		e.report(n, o, outcome)
+		return
+	}
+	if n.budget.rejections > 0 && n.find(plan.Create.Name) == nil {
+		c := n.clone()
+		c.budget.rejections--
+		e.report(c, o, Outcome{Rejected: o.Reject("quota", false, n.now())})
+	}
+	created := n.clone()
+	pod := e.create(created, plan.Create)
+	if n.budget.losses > 0 {
+		lost := created.clone()
+		lost.budget.losses--
+		e.push(lost)
+		if lost.budget.crashes > 0 {
+			e.crash(lost)
+		}
+	}
+	created.state.Record(o, Outcome{Created: pod}, n.now())
+	e.push(created) // The run is recorded by another reconcile: see ReportNow.
+}
+
+// create creates a pod, or returns the one that exists.
+func (e *explorer) create(n *node, planned *corev1.Pod) *corev1.Pod {
+	if n.hour < dueHour {
+		e.t.Errorf("A2: a pod before the time, in %s", n.key())
+	}
+	if existing := n.find(planned.Name); existing != nil {
+		return existing
+	}
+	bit := 1 << strings.Count(planned.Name, "-pod-")
+	if n.made++; n.names&bit != 0 || n.made > 2 {
+		e.t.Errorf("A1: pod %s is created again, %d pods, in %s", planned.Name, n.made, n.key())
+	}
+	n.names |= bit
+	if n.stored().Status.Reason == cnatv1alpha1.ReasonMissedDeadline {
+		e.t.Errorf("A11: a pod of an At that was not run, in %s", n.key())
+	}
+	pod := planned.DeepCopy()
+	pod.UID = types.UID(fmt.Sprintf("%s#%d", pod.Name, n.made))
+	pod.CreationTimestamp.Time = n.now()
+	pod.Status.Phase = corev1.PodPending
+	n.setPods(append(slices.Clone(n.storedPods()), pod))
+	return pod
+}
+
+// report pushes what the write of the status can lead to: it arrives, or a crash comes before or after it, or its response
+// is lost.
+func (e *explorer) report(n *node, o Observation, outcome Outcome) {
+	report := MakeReport(o, outcome)
+	n = n.clone()
+	if sameStatus(&o.At.Status, &report.Status) {
+		n.state.Record(o, outcome, n.now())
+		e.push(n)
+		return
+	}
+	if n.budget.crashes > 0 {
+		e.crash(n)
+	}
+	outcome.Reported = report.Status.PodUID
+	if o.At.ResourceVersion != n.stored().ResourceVersion {
+		n.state.Record(o, outcome, n.now())
+		e.push(n) // The status of an older object is rejected as a conflict.
+		return
+	}
+	written := o.At.DeepCopy()
+	written.Status = report.Status
+	written.ResourceVersion = strconv.FormatInt(version(written)+1, 10)
+	e.judge(n, &written.Status)
+	n.phase = slices.Index(phaseOrder, written.Status.Phase)
+	n.ats = append(n.ats, written)
+	if n.budget.losses > 0 {
+		lost := n.clone()
+		lost.budget.losses--
+		lost.state.Record(o, outcome, n.now())
+		e.push(lost)
+	}
+	outcome.Written = written
+	n.state.Record(o, outcome, n.now())
+	e.push(n)
+}
+
+func sameStatus(a, b *cnatv1alpha1.AtStatus) bool {
+	return a.Phase == b.Phase && a.Reason == b.Reason && a.PodUID == b.PodUID && a.Attempts == b.Attempts && (a.RetryTime != nil) == (b.RetryTime != nil)
+}
+
+// judge judges a status that the operator writes.
+func (e *explorer) judge(n *node, s *cnatv1alpha1.AtStatus) {
+	if slices.Index(phaseOrder, s.Phase) < n.phase {
+		e.t.Errorf("A4: from %s to %s, in %s", phaseOrder[n.phase], s.Phase, n.key())
+	}
+	if s.Phase != cnatv1alpha1.PhaseDone {
+		return
+	}
+	deadline := n.spec.ActiveDeadlineSeconds
+	attempt := int(s.Attempts) - 1
+	switch s.Reason {
+	case "":
+		e.t.Errorf("A4: DONE without a reason, in %s", n.key())
+	case cnatv1alpha1.ReasonMissedDeadline:
+		if n.made > 0 {
+			e.t.Errorf("A11: MissedDeadline, and %d pods were created, in %s", n.made, n.key())
+		}
+	case cnatv1alpha1.ReasonDeadlineExceeded:
+		if deadline == nil || n.now().Before(s.StartTime.Add(seconds(*deadline))) || int(s.Attempts) != n.made {
+			e.t.Errorf("A11: DeadlineExceeded of attempt %d after %d pods, in %s", attempt, n.made, n.key())
+		}
+	case cnatv1alpha1.ReasonPodLost:
+		if n.killed&(1<<attempt) == 0 || n.stored().Status.RetryTime != nil {
+			e.t.Errorf("A11: PodLost of attempt %d, in %s", attempt, n.key())
+		}
+	}
+}
+
+// settle judges A3: left alone from here, with time passing and pods ending, the At gets done.
 func (e *explorer) settle(n *node) {
 	c := n.clone()
-	c.crashes, c.losses, c.kills = 0, 0, 0
-	alone := &explorer{t: e.t, seen: map[string]bool{}}
+	c.budget = budget{}
+	alone := &explorer{t: e.t}
 	for range 60 {
-		for c.showStatus() || c.showPods() {
+		for c.showAt() || c.showPods() {
 		}
-		if c.store.status.Phase == cnatv1alpha1.PhaseDone {
+		if c.stored().Status.Phase == cnatv1alpha1.PhaseDone {
 			return
 		}
 		c.hour++
-		for i, pod := range c.store.pods {
+		for i, pod := range c.storedPods() {
 			if pod.Status.Phase == corev1.PodPending && c.hour > dueHour {
-				pods := slices.Clone(c.store.pods)
-				pods[i] = ended(pod, corev1.PodFailed, c.now())
-				c.setPods(pods)
+				c.endPod(i, corev1.PodFailed)
 			}
 		}
-		for c.showStatus() || c.showPods() {
+		for c.showAt() || c.showPods() {
 		}
-		alone.queue = nil
-		alone.seen = map[string]bool{}
+		alone.queue, alone.seen = nil, map[string]bool{}
 		alone.reconcile(c)
 		if len(alone.queue) != 1 {
 			e.t.Fatalf("A3: %d ways to go on alone, from %s", len(alone.queue), n.key())

@@ -13,44 +13,38 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/expectations"
 )
 
-// Observation is all that a decision about one At rests on, seen at one instant. Nothing in it is ever changed by this
-// package: the objects may be shared with a cache.
+// Observation is everything that a decision about one At depends on, at one instant. It is a value. Nobody changes what it
+// refers to: the objects may belong to a cache.
 type Observation struct {
-	// At is the At, its status as last written.
+	// At is the At, with the status that was last written.
 	At *cnatv1alpha1.At
-	// Pods are the pods that the At's UID controls, in any phase and any order. A pod that was created by this process
-	// belongs here until the cache shows it and the status has recorded it, even when it is gone by then: it is the
-	// only witness of its run.
+	// Pods are the pods that the At's UID controls, in any phase and any order. A pod that this process created belongs here
+	// until the cache shows it and the status has recorded it, even if the pod was deleted in the meantime: nothing else tells
+	// that the command was started.
 	//
-	// Of a pod are read: name, namespace, UID, owner references, creation and deletion timestamp; phase, reason, message; the
-	// condition PodScheduled; name and state (waiting, terminated) of containers and init containers.
+	// The package reads these fields of a pod: name, namespace, UID, owner references, annotations, creation and deletion
+	// timestamp; phase, reason, and message of its status; the condition PodScheduled; name and state (waiting, terminated) of
+	// containers and init containers.
 	Pods []*corev1.Pod
-	// Deleted are the UIDs of pods whose deletion was asked for already; the cache may not show it yet.
+	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]
-	// Absent are the names for which the API server itself, not a cache, said that there is no such pod of this At. A pod
-	// that it has belongs in Pods instead. See Plan.Lookup.
+	// Absent are the names for which the API server itself, not a cache, said that there is no such pod of this At. See Lookup.
 	Absent sets.Set[string]
 	// Now is the instant of the observation.
 	Now time.Time
-	// Taken is a pod that is not this At's and has the name that the next attempt needs; nil: none is known.
-	Taken *corev1.Pod
-	// Refusal is the API server's last refusal to create a pod of this spec, nil when there is none to remember.
-	Refusal *Refusal
+	// Rejection is the last answer of the API server that rejected a pod of this spec, nil for none.
+	Rejection *expectations.Rejection
 	// Defaults are what the pod takes from the operator's environment.
 	Defaults Defaults
-}
 
-// Refusal is a "no" of the API server that trying again at once will not change: a quota, an admission policy, a
-// template that is no pod.
-type Refusal struct {
-	// Invalid says that the pod itself is invalid: the template must be edited.
-	Invalid bool
-	// Message is what the API server said.
-	Message string
-	// Until is when the next create may be tried.
-	Until time.Time
+	// conflicting is the pod of another owner that has the name which the next attempt needs, as a create has just found; nil:
+	// none.
+	conflicting *corev1.Pod
+	// next is the State once the observation is recorded.
+	next *State
 }
 
 // Defaults are what pods take from the operator's environment.
@@ -64,48 +58,68 @@ type Defaults struct {
 	Proxy []corev1.EnvVar
 }
 
-// Outcome is what came of carrying out a plan. A pod that was made is not in it: it belongs into the next observation.
-// Neither is an error that is none of these (a time-out, a lost connection): the pass is repeated.
+// Outcome is the result of carrying out a plan. An error that is none of these (a timeout, a lost connection) is not part of
+// it: the reconcile is repeated.
 type Outcome struct {
-	// Taken is the pod of another owner that the create met under the planned name.
-	Taken *corev1.Pod
-	// Refusal is the API server's "no" to the create.
-	Refusal *Refusal
+	// Created is the pod of the planned attempt: it was created, or it existed already.
+	Created *corev1.Pod
+	// Deleted are the pods that were deleted.
+	Deleted []*corev1.Pod
+	// Conflicting is the pod of another owner that has the planned name.
+	Conflicting *corev1.Pod
+	// Rejected is the rejection of the create by the API server, nil for none: see Observation.Reject.
+	Rejected *expectations.LastRejection
+	// Reported is the UID of the pod that the status which was to be written names; "": there was nothing to write.
+	Reported types.UID
+	// Written is the At with the status that was written, as the API server returned it; nil: none was written.
+	Written *cnatv1alpha1.At
+}
+
+// Reject returns the value of Outcome.Rejected after the API server rejected the planned pod at now.
+func (o Observation) Reject(message string, invalid bool, now time.Time) *expectations.LastRejection {
+	var last expectations.LastRejection
+	if o.next != nil {
+		last = o.next.rejection
+	}
+	last = last.Rejected(message, invalid, o.At.Generation, now)
+	return &last
 }
 
 // after is the observation with the outcome in it: what a moment later would show.
 func (o Observation) after(outcome Outcome) Observation {
-	if outcome.Taken != nil {
-		o.Taken = outcome.Taken
-	}
-	if outcome.Refusal != nil {
-		o.Refusal = outcome.Refusal
+	o.conflicting = outcome.Conflicting
+	if outcome.Rejected != nil {
+		o.Rejection = outcome.Rejected.Of(o.At.Generation)
 	}
 	return o
 }
 
-// paused tells whether the pause annotation holds the At.
+// paused tells whether the pause annotation is true.
 func (o Observation) paused() bool {
 	paused, err := strconv.ParseBool(o.At.Annotations[cnatv1alpha1.AnnotationPaused])
 	return err == nil && paused
 }
 
+func (o Observation) isTerminating(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || o.Deleted.Has(pod.UID)
+}
+
 // run is what is known of the run of an At: its pods, and its record in the status.
 type run struct {
-	// newest is the pod of the highest attempt, nil when no pod is there, and attempt its number from 0.
+	// newest is the pod of the highest attempt, nil when no pod exists, and attempt its number from 0.
 	newest  *corev1.Pod
 	attempt int
-	// recorded says that the status names a pod, lost that this pod and all after it are gone.
+	// recorded says that the status names a pod, lost that this pod and all later ones do not exist any more.
 	recorded, lost bool
-	// retry is when the next attempt is due, as the status recorded it when the newest attempt was seen to fail; zero when
-	// it did not. The pod of that attempt may be gone: newest is nil then.
+	// retry is when the next attempt is due, as the status recorded it when the newest attempt was seen to fail; zero when it
+	// did not. The pod of that attempt may be gone: newest is nil then.
 	retry time.Time
-	// start is when the first pod was made; zero before.
+	// start is when the first pod was created; zero before.
 	start time.Time
 }
 
-// runOf finds the run. Pods are believed first and the record second, so that a forged record cannot hide a pod. The
-// record is believed where no pod speaks against it: that is what keeps a run from being repeated.
+// runOf finds the run. Pods count first and the record second, so that a forged record cannot hide a pod. The record counts
+// where no pod contradicts it, so that a run is not repeated.
 func (o Observation) runOf() run {
 	record := &o.At.Status
 	r := run{recorded: record.PodUID != "" || record.Attempts > 0}
@@ -126,19 +140,15 @@ func (o Observation) runOf() run {
 	r.lost = r.recorded && (r.newest == nil || r.newest.UID != record.PodUID && r.attempt+1 < int(record.Attempts))
 	if newest := int(record.Attempts) - 1; record.RetryTime != nil && newest >= 0 && (r.lost || r.attempt == newest) {
 		r.retry = record.RetryTime.Time
-		if r.lost { // Its failure is known, so the run goes on without the pod.
+		if r.lost { // Its failure was recorded, so the run continues without the pod.
 			r.newest, r.attempt, r.lost = nil, newest, false
 		}
 	}
 	if first > 0 && record.StartTime != nil {
-		oldest = record.StartTime // The first pod is gone, the status remembers it.
+		oldest = record.StartTime // The first pod is gone, and the status remembers it.
 	}
 	if oldest != nil {
 		r.start = oldest.Time
 	}
 	return r
-}
-
-func (o Observation) terminating(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp != nil || o.Deleted.Has(pod.UID)
 }

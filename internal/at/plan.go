@@ -11,26 +11,29 @@ import (
 
 // Plan is what to do next. Carrying it out takes no further decision.
 type Plan struct {
-	// Lookup is the name of a pod to ask the API server for, "" for none: the cache does not show this pod, and the
-	// decision depends on whether it exists. The answer belongs in the observation (Pods or Absent), from which the plan is
-	// made again.
-	Lookup string
 	// Create is the pod to create, nil for none.
 	Create *corev1.Pod
 	// Delete are the pods to delete.
 	Delete []*corev1.Pod
-	// DeleteAt says that the At itself is to be deleted: its ttlSecondsAfterFinished are over.
+	// DeleteAt says that the At itself is to be deleted: its ttlSecondsAfterFinished have passed.
 	DeleteAt bool
-	// WakeAt is when to look again though nothing has changed; zero: not needed.
-	WakeAt time.Time
+	// RequeueAt is when to reconcile again although nothing has changed; zero: not needed.
+	RequeueAt time.Time
 }
 
 // IsEmpty tells whether the plan asks for nothing now.
 func (p Plan) IsEmpty() bool {
-	return p.Lookup == "" && p.Create == nil && len(p.Delete) == 0 && !p.DeleteAt
+	return p.Create == nil && len(p.Delete) == 0 && !p.DeleteAt
 }
 
 // MakePlan decides what an At needs.
 func MakePlan(o Observation) Plan {
-	return judge(o).plan
+	return decide(o).plan
+}
+
+// Lookup returns the name of a pod that must be looked up with the API server before anything is decided, "" for none: the
+// cache does not show this pod, and the decision depends on whether it exists. The answer belongs in the observation, in
+// Pods or in Absent. Without it the plan is empty.
+func Lookup(o Observation) string {
+	return decide(o).lookup
 }

@@ -33,7 +33,7 @@ var (
 
 func atKind() schema.GroupVersionKind { return cnatv1alpha1.GroupVersion.WithKind("At") }
 
-// newPod returns the pod of an attempt. The command splits and the template has a container: judge has looked.
+// newPod returns the pod of an attempt. The command splits and the template has a container: decide has checked both.
 func newPod(o Observation, r run, attempt int) *corev1.Pod {
 	template := o.At.Spec.Template
 	if template == nil {
@@ -89,9 +89,9 @@ func containerName(at *cnatv1alpha1.At) string {
 	return defaultContainer
 }
 
-// isOlder tells whether a pod of the name that this At needs belongs to an At of the same name that was deleted: two
+// isOfOlderAt tells whether a pod of the name that this At needs belongs to an At of the same name that was deleted: two
 // Ats of one name are never there at the same time, so the garbage collector will remove that pod.
-func isOlder(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+func isOfOlderAt(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == atKind().Kind && owner.Name == at.Name && owner.UID != at.UID &&
 		schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == cnatv1alpha1.GroupVersion.Group

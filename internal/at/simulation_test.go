@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -61,16 +60,12 @@ type world struct {
 	gone   bool           // the At was deleted by its ttl
 	forges bool           // somebody writes into the phase in this life
 
-	// What the process remembers; a crash forgets it.
-	created []*corev1.Pod
-	deleted sets.Set[types.UID]
-	refusal *at.Refusal
+	state at.State // of the process; a crash forgets it
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 0)), now: testutil.AtCreated, made: map[string]int{}}
 	w.forges = w.chance(4)
-	w.deleted = sets.New[types.UID]()
 	w.createAt()
 	if w.chance(10) { // A pod of the name is there already, and is nobody's.
 		w.pods = append(w.pods, testutil.MakeAtPod(w.at, at.PodName(w.at, w.random.IntN(2))).UID("foreign").Unowned().Phase(corev1.PodRunning).Obj())
@@ -110,7 +105,7 @@ func (w *world) live() {
 			a.Spec.Schedule, a.Spec.Command = "now", "true"
 		}
 	})
-	w.refusal, w.forges = nil, false
+	w.forges = false
 	for range 100 {
 		w.collectGarbage()
 		w.now = w.now.Add(10 * time.Minute)
@@ -192,8 +187,7 @@ func (w *world) seen() { w.cache = slices.Clone(w.pods) }
 
 // crash forgets what the process knew. A new process waits until its cache is as new as its start.
 func (w *world) crash() {
-	w.created, w.refusal = nil, nil
-	w.deleted = sets.New[types.UID]()
+	w.state = at.State{}
 	w.seen()
 }
 
@@ -266,31 +260,38 @@ func (w *world) collectGarbage() {
 	})
 }
 
-// reconcile is one pass of the operator, with a fault on the way when faulty.
+// observe is what the process sees, after it has asked the API server for what it must.
+func (w *world) observe() at.Observation {
+	cached := slices.DeleteFunc(slices.Clone(w.cache), func(pod *corev1.Pod) bool { return !metav1.IsControlledBy(pod, w.at) })
+	lookedUp := map[string]*corev1.Pod{}
+	for {
+		names := w.state.Lookups(w.at, cached, lookedUp, w.now)
+		if len(names) == 0 {
+			return w.state.Observe(w.at, cached, lookedUp, w.now, at.Defaults{})
+		}
+		for _, name := range names {
+			lookedUp[name] = w.find(name)
+		}
+	}
+}
+
+// reconcile is one reconcile of the operator, with a fault on the way when faulty.
 func (w *world) reconcile(faulty bool) {
-	o := at.Observation{At: w.at, Now: w.now, Deleted: w.deleted, Refusal: w.refusal}
-	for _, pod := range slices.Concat(w.cache, w.created) {
-		same := func(p *corev1.Pod) bool { return p.UID == pod.UID }
-		if metav1.IsControlledBy(pod, w.at) && !slices.ContainsFunc(o.Pods, same) {
-			o.Pods = append(o.Pods, pod)
-		}
-	}
+	o := w.observe()
 	plan := at.MakePlan(o)
-	for plan.Lookup != "" {
-		if pod := w.find(plan.Lookup); pod != nil && metav1.IsControlledBy(pod, w.at) {
-			o.Pods = append(o.Pods, pod)
-		} else {
-			o.Absent = o.Absent.Clone().Insert(plan.Lookup)
-		}
-		plan = at.MakePlan(o)
-	}
 	outcome, answered := w.act(o, plan, faulty)
 	if !answered || w.gone {
 		return
 	}
+	if !at.ReportNow(outcome) {
+		w.state.Record(o, outcome, w.now)
+		return
+	}
 	report := at.MakeReport(o, outcome)
 	w.checkPhase(report.Status.Phase)
+	outcome.Reported = report.Status.PodUID
 	if faulty && w.chance(2) { // The write of the status fails, or the process crashes before it.
+		w.state.Record(o, outcome, w.now)
 		if w.chance(2) {
 			w.crash()
 		}
@@ -302,19 +303,19 @@ func (w *world) reconcile(faulty bool) {
 	}
 	w.at = w.at.DeepCopy()
 	w.at.Status = status
-	// From here on the status is the witness; a cache that still lacks the pod is seen through by Plan.Lookup.
-	w.created = slices.DeleteFunc(w.created, func(pod *corev1.Pod) bool { return pod.UID == status.PodUID })
-	w.checkRest(o, outcome)
+	outcome.Written = w.at
+	w.state.Record(o, outcome, w.now)
+	w.checkRest()
 }
 
-// act carries the plan out. It returns false when the pass ends here: with a pod, an error or the process.
+// act carries the plan out. It returns false when the reconcile ends here: with an error, a crash, or a response that is lost.
 func (w *world) act(o at.Observation, plan at.Plan, faulty bool) (at.Outcome, bool) {
 	var outcome at.Outcome
 	for _, pod := range plan.Delete {
 		if !metav1.IsControlledBy(pod, w.at) || w.at.Spec.ActiveDeadlineSeconds == nil {
 			w.t.Errorf("A9: pod %s is deleted", pod.Name)
 		}
-		w.deleted.Insert(pod.UID)
+		outcome.Deleted = append(outcome.Deleted, pod)
 		w.pods = slices.DeleteFunc(slices.Clone(w.pods), func(p *corev1.Pod) bool { return p.UID == pod.UID })
 	}
 	if plan.DeleteAt {
@@ -331,15 +332,14 @@ func (w *world) act(o at.Observation, plan at.Plan, faulty bool) (at.Outcome, bo
 	}
 	if existing := w.find(plan.Create.Name); existing != nil {
 		if metav1.IsControlledBy(existing, w.at) {
-			w.created = append(w.created, existing)
-			return outcome, false
+			outcome.Created = existing
+		} else {
+			outcome.Conflicting = existing
 		}
-		outcome.Taken = existing
 		return outcome, true
 	}
 	if faulty && w.chance(4) {
-		w.refusal = &at.Refusal{Message: "exceeded quota", Until: w.now.Add(10 * time.Second)}
-		outcome.Refusal = w.refusal
+		outcome.Rejected = o.Reject("exceeded quota", false, w.now)
 		return outcome, true
 	}
 	pod := w.create(o, plan.Create)
@@ -347,10 +347,10 @@ func (w *world) act(o at.Observation, plan at.Plan, faulty bool) (at.Outcome, bo
 		if w.chance(2) {
 			w.crash()
 		}
-		return outcome, false // The answer is lost.
+		return outcome, false // The response is lost.
 	}
-	w.created = append(w.created, pod)
-	return outcome, false // The run is recorded by a pass of its own.
+	outcome.Created = pod
+	return outcome, true
 }
 
 // create is the API server making a pod, and the check of what may be made.
@@ -404,14 +404,12 @@ func (w *world) checkPhase(next cnatv1alpha1.Phase) {
 	}
 }
 
-// checkRest repeats the pass: without a change in the world there is nothing more to write or to tell.
-func (w *world) checkRest(o at.Observation, outcome at.Outcome) {
-	o.At = w.at
-	if outcome.Refusal != nil {
-		o.Refusal = outcome.Refusal
-	}
-	o.Taken = outcome.Taken
-	o.Now = o.Now.Add(300 * time.Millisecond)
+// checkRest repeats the reconcile: without a change there is nothing more to write or to report.
+func (w *world) checkRest() {
+	now := w.now
+	defer func() { w.now = now }()
+	w.now = w.now.Add(300 * time.Millisecond)
+	o := w.observe()
 	if plan := at.MakePlan(o); !plan.IsEmpty() {
 		return // Its time came in between.
 	}

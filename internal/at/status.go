@@ -14,10 +14,8 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/event"
+	"github.com/redhat/podset-operator/internal/pods"
 )
-
-// maxMessage bounds the message of a condition, which may quote others, in bytes.
-const maxMessage = 1024
 
 // terminalReasons are the values of status.reason.
 var terminalReasons = []string{
@@ -39,22 +37,26 @@ type Report struct {
 	Status cnatv1alpha1.AtStatus
 	// Events are what has changed since the stored status; to be sent once the new one is written.
 	Events []event.Event
-	// WakeAt is when to look again though nothing has changed; zero: not needed. It may have passed: look again now.
-	WakeAt time.Time
+	// RequeueAt is when to look again though nothing has changed; zero: not needed. It may have passed: look again now.
+	RequeueAt time.Time
 }
 
 // MakeReport computes the status from what was observed and what came of acting on it.
 func MakeReport(o Observation, outcome Outcome) Report {
 	o = o.after(outcome)
-	v := judge(o)
-	report := Report{Status: v.status(o)}
-	report.Events = v.events(o, &report.Status)
+	d := decide(o)
+	report := Report{Status: d.status(o)}
+	report.Events = d.events(o, &report.Status)
 	// The next pass may see nothing but this status; what it would wait for is what to wait for.
 	next := *o.At
 	next.Status = report.Status
 	o.At = &next
-	if !v.plan.DeleteAt { // That is done, or failed as an error.
-		report.WakeAt = judge(o).plan.WakeAt
+	if !d.plan.DeleteAt { // That is done, or failed as an error.
+		plan := decide(o).plan
+		report.RequeueAt = plan.RequeueAt
+		if len(plan.Delete) > 0 && len(d.plan.Delete) == 0 {
+			report.RequeueAt = o.Now // The record comes first, and the deletion follows.
+		}
 	}
 	return report
 }
@@ -72,45 +74,45 @@ func resultOf(reason string) cnatv1alpha1.Result {
 	return cnatv1alpha1.ResultFailed
 }
 
-func (v *verdict) status(o Observation) cnatv1alpha1.AtStatus {
+func (d *decision) status(o Observation) cnatv1alpha1.AtStatus {
 	stored := o.At.Status.DeepCopy()
-	if v.unchanged {
+	if d.unchanged {
 		return *stored
 	}
 	if isFinished(stored) {
-		return v.keep(o, *stored)
+		return d.keep(o, *stored)
 	}
-	s := cnatv1alpha1.AtStatus{Phase: v.phase, ObservedGeneration: o.At.Generation}
+	s := cnatv1alpha1.AtStatus{Phase: d.phase, ObservedGeneration: o.At.Generation}
 	if due, err := ParseSchedule(o.At.Spec.Schedule, o.At.CreationTimestamp.Time); err == nil {
 		s.ScheduledTime = apiTime(due)
 	}
 	switch {
-	case v.run.newest == nil && v.run.recorded:
+	case d.run.lost || d.run.newest == nil && d.run.recorded:
 		s.StartTime, s.PodName, s.PodUID, s.Attempts = stored.StartTime, stored.PodName, stored.PodUID, stored.Attempts
-	case v.run.newest != nil:
-		s.StartTime, s.PodName, s.PodUID, s.Attempts = apiTime(v.run.start), v.run.newest.Name, v.run.newest.UID, int32(v.run.attempt+1)
+	case d.run.newest != nil:
+		s.StartTime, s.PodName, s.PodUID, s.Attempts = apiTime(d.run.start), d.run.newest.Name, d.run.newest.UID, int32(d.run.attempt+1)
 	}
-	if !v.retry.IsZero() && v.phase != cnatv1alpha1.PhaseDone {
-		s.RetryTime = apiTime(v.retry)
+	if !d.retry.IsZero() && d.phase != cnatv1alpha1.PhaseDone {
+		s.RetryTime = apiTime(d.retry)
 	}
-	if v.phase == cnatv1alpha1.PhaseDone {
-		s.Result, s.Reason, s.CompletionTime = resultOf(v.end.reason), v.end.reason, apiTime(v.end.at)
-		s.ExitCode, s.Output = v.end.exitCode, v.end.output
+	if d.phase == cnatv1alpha1.PhaseDone {
+		s.Result, s.Reason, s.CompletionTime = resultOf(d.end.reason), d.end.reason, apiTime(d.end.finished)
+		s.ExitCode, s.Output = d.end.exitCode, d.end.output
 	}
-	s.Conditions = v.conditions(o, &s)
+	s.Conditions = d.conditions(o, &s)
 	return s
 }
 
 // keep is the status of an At that has ended: as it is, but for what can be derived from it.
-func (v *verdict) keep(o Observation, s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
+func (d *decision) keep(o Observation, s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
 	s.Phase, s.ObservedGeneration = cnatv1alpha1.PhaseDone, o.At.Generation
 	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil {
-		v.scheduled = *c
+		d.scheduled = *c
 	}
 	if c := meta.FindStatusCondition(s.Conditions, endCondition(&s)); c != nil {
-		v.end.message = c.Message
+		d.end.message = c.Message
 	}
-	s.Conditions = v.conditions(o, &s)
+	s.Conditions = d.conditions(o, &s)
 	return s
 }
 
@@ -122,36 +124,30 @@ func endCondition(s *cnatv1alpha1.AtStatus) string {
 	return cnatv1alpha1.ConditionFailed
 }
 
-func (v *verdict) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.Condition {
+func (d *decision) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.Condition {
 	var conditions []metav1.Condition
-	add := func(c metav1.Condition) {
-		c.Message = event.Cut(c.Message, maxMessage)
-		c.ObservedGeneration = o.At.Generation
-		c.LastTransitionTime = *apiTime(o.Now)
-		if old := meta.FindStatusCondition(o.At.Status.Conditions, c.Type); old != nil && old.Status == c.Status {
-			c.LastTransitionTime = old.LastTransitionTime
-		}
-		conditions = append(conditions, c)
-	}
-	if v.scheduled.Status != "" {
-		v.scheduled.Type = cnatv1alpha1.ConditionScheduled
-		add(v.scheduled)
-		conditions[0].ObservedGeneration = v.startedGeneration(o)
+	if d.scheduled.Status != "" {
+		d.scheduled.Type = cnatv1alpha1.ConditionScheduled
+		conditions = append(conditions, d.scheduled)
 	}
 	if s.Phase == cnatv1alpha1.PhaseDone {
-		add(metav1.Condition{Type: endCondition(s), Status: metav1.ConditionTrue, Reason: s.Reason, Message: v.end.message})
+		conditions = append(conditions, metav1.Condition{Type: endCondition(s), Status: metav1.ConditionTrue, Reason: s.Reason, Message: d.end.message})
+	}
+	pods.StampConditions(conditions, o.At.Status.Conditions, o.At.Generation, o.Now)
+	if d.scheduled.Status != "" {
+		conditions[0].ObservedGeneration = d.startedGeneration(o)
 	}
 	return conditions
 }
 
 // startedGeneration is the generation of the spec that the condition Scheduled speaks of: the one that runs once the
 // command was started, and the present one before.
-func (v *verdict) startedGeneration(o Observation) int64 {
-	if v.scheduled.Status != metav1.ConditionTrue || v.scheduled.Reason == cnatv1alpha1.ReasonWaiting {
+func (d *decision) startedGeneration(o Observation) int64 {
+	if d.scheduled.Status != metav1.ConditionTrue || d.scheduled.Reason == cnatv1alpha1.ReasonWaiting {
 		return o.At.Generation
 	}
-	if v.run.newest != nil && generationOf(v.run.newest) > 0 {
-		return generationOf(v.run.newest)
+	if d.run.newest != nil && generationOf(d.run.newest) > 0 {
+		return generationOf(d.run.newest)
 	}
 	stored := meta.FindStatusCondition(o.At.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	if stored != nil && stored.Status == metav1.ConditionTrue && stored.Reason != cnatv1alpha1.ReasonWaiting {
@@ -161,7 +157,7 @@ func (v *verdict) startedGeneration(o Observation) int64 {
 }
 
 // events are the differences between the stored status and s.
-func (v *verdict) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event {
+func (d *decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event {
 	var events []event.Event
 	stored := &o.At.Status
 	if s.Attempts > stored.Attempts && s.Attempts > 1 {
@@ -178,7 +174,7 @@ func (v *verdict) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event 
 		events = append(events, event.Normal("PhaseChange", "SetPhase", string(s.Phase)))
 	}
 	if s.Result == cnatv1alpha1.ResultFailed && !isFinished(stored) {
-		events = append(events, event.Warning(failureEvent(s.Reason), "Run", v.end.message))
+		events = append(events, event.Warning(failureEvent(s.Reason), "Run", d.end.message))
 	}
 	return events
 }

@@ -155,7 +155,7 @@ func TestEvents(t *testing.T) {
 			at: a().Schedule("x").Status(held("FailedCreate", "quota")), want: []event.Event{invalid},
 		},
 		"another refusal": {
-			at: a().Status(held("FailedCreate", "quota")), out: &at.Outcome{Refusal: &at.Refusal{Message: "no", Until: due.Add(time.Hour)}},
+			at: a().Status(held("FailedCreate", "quota")), out: rejected("no", false, time.Hour),
 			want: []event.Event{event.Warning("FailedCreate", "Schedule", "no")},
 		},
 		"what the user does is no news to the user": {
@@ -203,8 +203,8 @@ func TestScheduledTimeIsWhatTheAPICanWrite(t *testing.T) {
 func TestAFarScheduleNeitherOverflowsNorRuns(t *testing.T) {
 	for _, schedule := range []string{"9999-12-31T23:59:59-23:59", "now + 999999999 weeks"} {
 		got, report := decide(at.Observation{At: a().Schedule(schedule).Obj(), Now: due}, nil)
-		if got.Create != "" || !report.WakeAt.After(due.AddDate(1000, 0, 0)) || report.WakeAt.Sub(due) < 0 {
-			t.Errorf("%s: created %q, wakes at %s", schedule, got.Create, report.WakeAt)
+		if got.Create != "" || !report.RequeueAt.After(due.AddDate(1000, 0, 0)) || report.RequeueAt.Sub(due) < 0 {
+			t.Errorf("%s: created %q, wakes at %s", schedule, got.Create, report.RequeueAt)
 		}
 	}
 }
@@ -255,9 +255,8 @@ func TestAnUnchangedStatusIsACopy(t *testing.T) {
 	}
 }
 
-func TestALongRefusalIsCut(t *testing.T) {
-	refusal := &at.Refusal{Message: strings.Repeat("x", 40000), Until: due.Add(time.Hour)}
-	_, report := decide(at.Observation{At: a().Obj(), Now: due}, &at.Outcome{Refusal: refusal})
+func TestALongRejectionIsCut(t *testing.T) {
+	_, report := decide(at.Observation{At: a().Obj(), Now: due}, rejected(strings.Repeat("x", 40000), false, time.Hour))
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	if len(c.Message) != 1024 || len(report.Events[0].Note) != 1024 {
 		t.Errorf("got %d and %d bytes", len(c.Message), len(report.Events[0].Note))

@@ -19,26 +19,27 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// decision is what one pass decides and says, in short.
-type decision struct {
+// decided is what one reconcile decides and says, in short.
+type decided struct {
 	Create, Delete, Lookup string
 	DeleteAt               bool
 	// Phase, Reason and Scheduled are of the status after the pass; Scheduled is the reason of the condition.
 	Phase     cnatv1alpha1.Phase
 	Reason    string
 	Scheduled string
-	// Wake is when to look again, counted from testutil.AtDue; nil: not needed.
-	Wake *time.Duration
+	// Requeue is when to look again, counted from testutil.AtDue; nil: not needed.
+	Requeue *time.Duration
 }
 
 // decide carries a plan out on an API server that takes everything, unless outcome says what it does instead. What is
 // reported about a pod that was made is what the next pass reports.
-func decide(o at.Observation, outcome *at.Outcome) (decision, at.Report) {
+func decide(o at.Observation, outcome *at.Outcome) (decided, at.Report) {
 	plan := at.MakePlan(o)
-	d := decision{Lookup: plan.Lookup, DeleteAt: plan.DeleteAt}
+	d := decided{Lookup: at.Lookup(o), DeleteAt: plan.DeleteAt}
 	var done at.Outcome
 	if plan.Create != nil {
 		d.Create = plan.Create.Name
@@ -61,8 +62,8 @@ func decide(o at.Observation, outcome *at.Outcome) (decision, at.Report) {
 	if c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled); c != nil {
 		d.Scheduled = c.Reason
 	}
-	if !report.WakeAt.IsZero() {
-		d.Wake = ptr.To(report.WakeAt.Sub(testutil.AtDue))
+	if !report.RequeueAt.IsZero() {
+		d.Requeue = ptr.To(report.RequeueAt.Sub(testutil.AtDue))
 	}
 	return d, report
 }
@@ -110,8 +111,8 @@ func TestTheStateTable(t *testing.T) {
 	otherAt.OwnerReferences[0].Name = "b"
 	foreign := testutil.MakeAtPod(a().Obj(), pod0).Unowned().Obj()
 	foreign1 := testutil.MakeAtPod(a().Obj(), pod1).Unowned().Obj()
-	refusal := func(until time.Duration) *at.Refusal {
-		return &at.Refusal{Message: "exceeded quota", Until: due.Add(until)}
+	rejection := func(until time.Duration) *expectations.Rejection {
+		return &expectations.Rejection{Message: "exceeded quota", Until: due.Add(until)}
 	}
 
 	for name, test := range map[string]struct {
@@ -120,412 +121,405 @@ func TestTheStateTable(t *testing.T) {
 		now     time.Duration // from the time of the At
 		seen    obs
 		outcome *at.Outcome
-		want    decision
+		want    decided
 	}{
 		"1 an At that is being deleted is left alone": {
-			at: a().Deleting(), now: time.Second, want: decision{},
+			at: a().Deleting(), now: time.Second, want: decided{},
 		},
 		"1 a pod of an At that is being deleted too": {
-			at: a().Deleting().ActiveDeadline(1), pods: []*corev1.Pod{ownPod().Obj()}, now: time.Hour, want: decision{},
+			at: a().Deleting().ActiveDeadline(1), pods: []*corev1.Pod{ownPod().Obj()}, now: time.Hour, want: decided{},
 		},
 		"2 a finished At is left alone": {
-			at: a().Status(finished), now: time.Hour, want: decision{Phase: done, Reason: "Completed"},
+			at: a().Status(finished), now: time.Hour, want: decided{Phase: done, Reason: "Completed"},
 		},
 		"2 a finished At whose pod was deleted later is left alone": {
-			at: a().Status(finished), pods: nil, now: time.Hour, want: decision{Phase: done, Reason: "Completed"},
+			at: a().Status(finished), pods: nil, now: time.Hour, want: decided{Phase: done, Reason: "Completed"},
 		},
 		"2 a finished At waits for its ttl": {
-			at: a().Status(finished).TTL(60), now: 59 * time.Second, want: decision{Phase: done, Reason: "Completed", Wake: in(time.Minute)},
+			at: a().Status(finished).TTL(60), now: 59 * time.Second, want: decided{Phase: done, Reason: "Completed", Requeue: in(time.Minute)},
 		},
 		"2 a finished At whose phase was set back by hand stays finished": {
 			at: a().Status(with(finished, func(s *cnatv1alpha1.AtStatus) { s.Phase = pending })), now: time.Hour,
-			want: decision{Phase: done, Reason: "Completed"},
+			want: decided{Phase: done, Reason: "Completed"},
 		},
 		"2 a pause holds the ttl": {
-			at: a().Status(finished).TTL(60).Paused("true"), now: time.Hour, want: decision{Phase: done, Reason: "Completed"},
+			at: a().Status(finished).TTL(60).Paused("true"), now: time.Hour, want: decided{Phase: done, Reason: "Completed"},
 		},
 		"3 an At whose ttl is over is deleted": {
-			at: a().Status(finished).TTL(60), now: time.Minute, want: decision{DeleteAt: true, Phase: done, Reason: "Completed"},
+			at: a().Status(finished).TTL(60), now: time.Minute, want: decided{DeleteAt: true, Phase: done, Reason: "Completed"},
 		},
 		"3 a ttl of 0 deletes the At in the pass after the one that finishes it": {
 			at: a().TTL(0), pods: []*corev1.Pod{succeeded().Obj()}, now: 9 * time.Second,
-			want: decision{Phase: done, Reason: "Completed", Scheduled: started, Wake: in(5 * time.Second)},
+			want: decided{Phase: done, Reason: "Completed", Scheduled: started, Requeue: in(5 * time.Second)},
 		},
 		"4 a pod whose time is over and that is still there is deleted after the end too": {
 			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decision{Delete: pod0, Phase: done, Reason: "DeadlineExceeded"},
+			want: decided{Delete: pod0, Phase: done, Reason: "DeadlineExceeded"},
 		},
 		"4 but not twice": {
 			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			seen: obs{Deleted: sets.New(types.UID(pod0 + "-uid"))}, want: decision{Phase: done, Reason: "DeadlineExceeded"},
+			seen: obs{Deleted: sets.New(types.UID(pod0 + "-uid"))}, want: decided{Phase: done, Reason: "DeadlineExceeded"},
 		},
 		"4 nor when it is terminating": {
 			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{running().Terminating().Obj()}, now: time.Hour,
-			want: decision{Phase: done, Reason: "DeadlineExceeded"},
+			want: decided{Phase: done, Reason: "DeadlineExceeded"},
 		},
 		"4 nor when it has ended": {
 			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
-			want: decision{Phase: done, Reason: "DeadlineExceeded"},
+			want: decided{Phase: done, Reason: "DeadlineExceeded"},
 		},
 		"5 before a run counts as lost the API server is asked": {
-			at: a().Recorded(1, pod0, pod0+"-uid"), now: time.Second, want: decision{Lookup: pod0, Phase: runs},
+			at: a().Recorded(1, pod0, pod0+"-uid"), now: time.Second, want: decided{Lookup: pod0, Phase: runs},
 		},
 		"5 a lost retry too": {
 			at: a().Recorded(2, pod1, pod1+"-uid").BackoffLimit(3), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
-			want: decision{Lookup: pod1, Phase: runs},
+			want: decided{Lookup: pod1, Phase: runs},
 		},
 		"5 a forged podUID without attempts": {
-			at: a().Recorded(0, "", "forged"), now: time.Second, want: decision{Lookup: pod0, Phase: runs},
+			at: a().Recorded(0, "", "forged"), now: time.Second, want: decided{Lookup: pod0, Phase: runs},
 		},
 		"6 a run whose pod is gone is not repeated": {
 			at: a().Recorded(1, pod0, pod0+"-uid").BackoffLimit(3), now: time.Second, seen: absent(pod0),
-			want: decision{Phase: done, Reason: "PodLost", Scheduled: started},
+			want: decided{Phase: done, Reason: "PodLost", Scheduled: started},
 		},
 		"6 a retry whose pod is gone is not repeated": {
 			at: a().Recorded(2, pod1, pod1+"-uid").BackoffLimit(3), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
-			seen: absent(pod1), want: decision{Phase: done, Reason: "PodLost", Scheduled: started},
+			seen: absent(pod1), want: decided{Phase: done, Reason: "PodLost", Scheduled: started},
 		},
 		"6 forged attempts without a pod are a record": {
 			at: a().Recorded(1, "", ""), now: time.Second, seen: absent(pod0),
-			want: decision{Phase: done, Reason: "PodLost", Scheduled: started},
+			want: decided{Phase: done, Reason: "PodLost", Scheduled: started},
 		},
 		"6 a pod that lost its owner reference is gone": {
 			at: a().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{running().Unowned().Obj()}, now: time.Second,
-			seen: absent(pod0), want: decision{Phase: done, Reason: "PodLost", Scheduled: started},
+			seen: absent(pod0), want: decided{Phase: done, Reason: "PodLost", Scheduled: started},
 		},
 		"7 a run without a deadline takes its time": {
-			at: a(), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decision{Phase: runs, Scheduled: started},
+			at: a(), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decided{Phase: runs, Scheduled: started},
 		},
 		"7 a pod is believed before a forged podUID": {
 			at: a().Recorded(1, "x", "forged"), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decision{Phase: runs, Scheduled: started},
+			want: decided{Phase: runs, Scheduled: started},
 		},
 		"7 a pod is believed before forged attempts": {
 			at: a().Recorded(7, pod0, pod0+"-uid"), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decision{Phase: runs, Scheduled: started},
+			want: decided{Phase: runs, Scheduled: started},
 		},
 		"7 a pod is believed before a forged startTime": {
 			at:   a().ActiveDeadline(60).Status(cnatv1alpha1.AtStatus{StartTime: ptr.To(metav1.NewTime(due.Add(-time.Hour)))}),
-			pods: []*corev1.Pod{ownPod().Obj()}, now: 59 * time.Second, want: decision{Phase: runs, Scheduled: started, Wake: in(time.Minute)},
+			pods: []*corev1.Pod{ownPod().Obj()}, now: 59 * time.Second, want: decided{Phase: runs, Scheduled: started, Requeue: in(time.Minute)},
 		},
 		"7 a pod is believed before a phase that was set back": {
 			at: a().Status(cnatv1alpha1.AtStatus{Phase: pending}), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decision{Phase: runs, Scheduled: started},
+			want: decided{Phase: runs, Scheduled: started},
 		},
 		"7 a pod is believed before a phase that was set forward": {
 			at: a().Status(cnatv1alpha1.AtStatus{Phase: done}), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decision{Phase: runs, Scheduled: started},
+			want: decided{Phase: runs, Scheduled: started},
 		},
 		"7 a pod that somebody deletes is live until it is gone": {
-			at: a(), pods: []*corev1.Pod{running().Terminating().Obj()}, now: time.Hour, want: decision{Phase: runs, Scheduled: started},
+			at: a(), pods: []*corev1.Pod{running().Terminating().Obj()}, now: time.Hour, want: decided{Phase: runs, Scheduled: started},
 		},
 		"7 suspend is ignored once started": {
-			at: a().Suspend(), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decision{Phase: runs, Scheduled: started},
+			at: a().Suspend(), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decided{Phase: runs, Scheduled: started},
 		},
 		"7 a pod that never ran has until the deadline": {
 			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Obj()}, now: 59 * time.Second,
-			want: decision{Phase: runs, Scheduled: started, Wake: in(time.Minute)},
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(time.Minute)},
 		},
 		"7 a pod that runs has its grace period and 10 s more, for the kubelet to stop it": {
 			at: a().ActiveDeadline(60), pods: []*corev1.Pod{running().Obj()}, now: 99 * time.Second,
-			want: decision{Phase: runs, Scheduled: started, Wake: in(100 * time.Second)},
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(100 * time.Second)},
 		},
 		"7 the grace period is the template's": {
 			at: a().ActiveDeadline(60).Template(func(t *corev1.PodTemplateSpec) {
 				t.Spec.TerminationGracePeriodSeconds = ptr.To[int64](5)
 			}, "busybox"), pods: []*corev1.Pod{running().Obj()}, now: time.Minute,
-			want: decision{Phase: runs, Scheduled: started, Wake: in(75 * time.Second)},
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(75 * time.Second)},
 		},
 		"7 a pod on a node that was lost is live": {
 			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Phase(corev1.PodUnknown).Obj()}, now: time.Minute,
-			want: decision{Phase: runs, Scheduled: started, Wake: in(100 * time.Second)},
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(100 * time.Second)},
 		},
 		"7 a deadline of 292 years and more does not overflow": {
 			at: a().ActiveDeadline(1 << 62), pods: []*corev1.Pod{ownPod().Obj()}, now: time.Hour,
-			want: decision{Phase: runs, Scheduled: started, Wake: in(9223372035 * time.Second)},
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(9223372035 * time.Second)},
 		},
 		"7 a pause holds the deadline": {
 			at: a().ActiveDeadline(60).Paused("true"), pods: []*corev1.Pod{ownPod().Obj()}, now: time.Hour,
-			want: decision{Phase: runs, Scheduled: started},
+			want: decided{Phase: runs, Scheduled: started},
 		},
 		"7 pods of other Ats and with other names are not own pods": {
 			at: a(), pods: []*corev1.Pod{olderPod, foreign, testutil.MakeAtPod(a().Obj(), "a-pod-11").Obj()}, now: 0,
-			want: decision{Create: pod0, Phase: runs, Scheduled: started},
+			want: decided{Create: pod0, Phase: runs, Scheduled: started},
 		},
-		"8 a pod that never ran is deleted at the deadline": {
+		"8 a pod that never ran is deleted at the deadline, once that is recorded": {
 			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Waiting("busybox", "ImagePullBackOff").Obj()}, now: time.Minute,
-			want: decision{Delete: pod0, Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Requeue: in(time.Minute)},
 		},
-		"8 a pod that the kubelet did not stop is deleted": {
+		"8 a pod that the kubelet did not stop is deleted, once that is recorded": {
 			at: a().ActiveDeadline(60), pods: []*corev1.Pod{running().Obj()}, now: 100 * time.Second,
-			want: decision{Delete: pod0, Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Requeue: in(100 * time.Second)},
 		},
 		"8 a pod that is terminating at the deadline need not be deleted": {
 			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Terminating().Obj()}, now: time.Minute,
-			want: decision{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
 		},
 		"8 the deadline counts from the first pod": {
 			at: a().ActiveDeadline(60).BackoffLimit(3), pods: []*corev1.Pod{secondPod().Obj(), failed().Obj()}, now: time.Minute,
-			want: decision{Delete: pod1, Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Requeue: in(time.Minute)},
 		},
 		"8 the status remembers a first pod that was deleted": {
 			at: a().ActiveDeadline(60).Recorded(2, pod1, pod1+"-uid"), pods: []*corev1.Pod{secondPod().Obj()}, now: time.Minute,
-			want: decision{Delete: pod1, Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Requeue: in(time.Minute)},
 		},
 		"9 a pod that succeeded": {
 			at: a(), pods: []*corev1.Pod{succeeded().Obj()}, now: time.Minute,
-			want: decision{Phase: done, Reason: "Completed", Scheduled: started},
+			want: decided{Phase: done, Reason: "Completed", Scheduled: started},
 		},
 		"9 a pod that succeeded while the At is paused": {
 			at: a().Paused("1"), pods: []*corev1.Pod{succeeded().Obj()}, now: time.Minute,
-			want: decision{Phase: done, Reason: "Completed", Scheduled: started},
+			want: decided{Phase: done, Reason: "Completed", Scheduled: started},
 		},
 		"9 a pod that succeeded after the deadline": {
 			at: a().ActiveDeadline(3), pods: []*corev1.Pod{succeeded().Obj()}, now: time.Minute,
-			want: decision{Phase: done, Reason: "Completed", Scheduled: started},
+			want: decided{Phase: done, Reason: "Completed", Scheduled: started},
 		},
 		"10 a retry waits 10 s from the end of the pod": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: 14 * time.Second,
-			want: decision{Phase: runs, Scheduled: started, Wake: in(15 * time.Second)},
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(15 * time.Second)},
 		},
 		"10 the second waits 20 s": {
 			at: a().BackoffLimit(2), pods: []*corev1.Pod{failed().Obj(), secondPod().Phase(corev1.PodFailed).
 				Exited("busybox", 1, "Error", "", due.Add(time.Minute)).Obj()}, now: time.Minute,
-			want: decision{Phase: runs, Scheduled: started, Wake: in(80 * time.Second)},
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(80 * time.Second)},
 		},
 		"10 the tenth waits 6 minutes": {
 			at: a().BackoffLimit(10), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), "a-pod-9").Phase(corev1.PodFailed).
 				Exited("busybox", 1, "Error", "", due).Obj()}, now: time.Minute,
-			want: decision{Phase: runs, Scheduled: started, Wake: in(6 * time.Minute)},
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(6 * time.Minute)},
 		},
 		"10 a retry counts from the creation when no container's end is known": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("Evicted", "").Obj()}, now: 0,
-			want: decision{Phase: runs, Scheduled: started, Wake: in(10 * time.Second)},
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(10 * time.Second)},
 		},
 		"10 the deadline comes before the retry": {
 			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 6 * time.Second,
-			want: decision{Phase: runs, Scheduled: started, Wake: in(12 * time.Second)},
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(12 * time.Second)},
 		},
 		"10 a pause holds the retry": {
 			at: a().BackoffLimit(1).Paused("true"), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
-			want: decision{Phase: runs, Scheduled: started},
+			want: decided{Phase: runs, Scheduled: started},
 		},
 		"11 a retry has its own name": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: 15 * time.Second,
-			want: decision{Create: pod1, Phase: runs, Scheduled: started},
+			want: decided{Create: pod1, Phase: runs, Scheduled: started},
 		},
 		"11 a command that was killed with its pod is retried": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodRunning).Terminating().
 				Exited("busybox", 143, "Error", "", due).Obj()}, now: 15 * time.Second,
-			want: decision{Create: pod1, Phase: runs, Scheduled: started},
+			want: decided{Create: pod1, Phase: runs, Scheduled: started},
 		},
 		"11 the template's own activeDeadlineSeconds are a failure like others": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Obj()},
-			now: time.Minute, want: decision{Create: pod1, Phase: runs, Scheduled: started},
+			now: time.Minute, want: decided{Create: pod1, Phase: runs, Scheduled: started},
 		},
 		"11 no retry is made of a template that became unusable": {
 			at: a().BackoffLimit(1).Template(nil), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
-			want: decision{Phase: runs, Scheduled: "InvalidTemplate"},
+			want: decided{Phase: runs, Scheduled: "InvalidTemplate"},
 		},
 		"12 no retry after the deadline": {
 			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 12 * time.Second, seen: absent(pod1),
-			want: decision{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
 		},
 		"12 before the deadline ends the At the API server is asked for the retry whose create may have got no response": {
 			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 12 * time.Second,
-			want: decision{Lookup: pod1},
+			want: decided{Lookup: pod1},
 		},
 		"11 a pod that ended by the template's own deadline, before that of the At, is retried": {
 			at: a().BackoffLimit(1).ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Obj()},
-			now: 30 * time.Second, want: decision{Create: pod1, Phase: runs, Scheduled: started, Wake: in(time.Minute)},
+			now: 30 * time.Second, want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(time.Minute)},
 		},
 		"13 the end of the last pod by the template's own deadline is not that of the At": {
 			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Obj()},
-			now: 30 * time.Second, want: decision{Phase: done, Reason: "PodFailed", Scheduled: started},
+			now: 30 * time.Second, want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
 		},
 		"12 the kubelet enforced the deadline": {
 			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Obj()},
-			now: 61 * time.Second, want: decision{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+			now: 61 * time.Second, want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
 		},
 		"10 a failed pod that is deleted during the back-off is retried, since its failure was recorded": {
 			at: a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), now: 14 * time.Second,
-			want: decision{Phase: runs, Scheduled: started, Wake: in(15 * time.Second)},
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(15 * time.Second)},
 		},
 		"11 a failed pod that was deleted during the back-off": {
 			at: a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), now: 15 * time.Second,
-			want: decision{Create: pod1, Phase: runs, Scheduled: started},
+			want: decided{Create: pod1, Phase: runs, Scheduled: started},
 		},
 		"11 the second of two failed pods was deleted during the back-off": {
 			at: a().BackoffLimit(2).RetryRecorded(2, pod1, 80*time.Second), pods: []*corev1.Pod{failed().Obj()}, now: 80 * time.Second,
-			want: decision{Create: "a-pod-2", Phase: runs, Scheduled: started},
+			want: decided{Create: "a-pod-2", Phase: runs, Scheduled: started},
 		},
 		"12 the deadline ends an At whose failed pod was deleted during the back-off": {
 			at: a().BackoffLimit(1).ActiveDeadline(12).RetryRecorded(1, pod0, 15*time.Second), now: 12 * time.Second, seen: absent(pod1),
-			want: decision{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
 		},
 		"13 retries were taken away while the failed pod was deleted": {
 			at: a().RetryRecorded(1, pod0, 15*time.Second), now: 12 * time.Second, seen: absent(pod1),
-			want: decision{Phase: done, Reason: "PodFailed", Scheduled: started},
+			want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
 		},
 		"13 without backoffLimit a failure is the end": {
 			at: a(), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
-			want: decision{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
+			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
 		},
 		"13 the last retry failed": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{secondPod().Phase(corev1.PodFailed).Because("Evicted", "").Obj(), failed().Obj()},
-			now: time.Hour, want: decision{Phase: done, Reason: "Evicted", Scheduled: started},
+			now: time.Hour, want: decided{Phase: done, Reason: "Evicted", Scheduled: started},
 		},
 		"13 a limit over 10 is taken for 10": {
 			at: a().BackoffLimit(99), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), "a-pod-10").Phase(corev1.PodFailed).
 				Exited("busybox", 1, "Error", "", due).Obj()}, now: time.Hour,
-			want: decision{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
+			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
 		},
 		"14 a schedule that is no time waits for an edit": {
-			at: a().Schedule("tomorrow"), now: time.Hour, want: decision{Phase: pending, Scheduled: "InvalidSchedule"},
+			at: a().Schedule("tomorrow"), now: time.Hour, want: decided{Phase: pending, Scheduled: "InvalidSchedule"},
 		},
 		"14 so does a command that cannot be split": {
-			at: a().Command("echo '"), now: time.Hour, want: decision{Phase: pending, Scheduled: "InvalidCommand"},
+			at: a().Command("echo '"), now: time.Hour, want: decided{Phase: pending, Scheduled: "InvalidCommand"},
 		},
 		"14 a template without containers": {
-			at: a().Template(nil), now: time.Hour, want: decision{Phase: pending, Scheduled: "InvalidTemplate"},
+			at: a().Template(nil), now: time.Hour, want: decided{Phase: pending, Scheduled: "InvalidTemplate"},
 		},
 		"14 a template that restarts": {
 			at: a().Template(func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyAlways }, "c"), now: time.Hour,
-			want: decision{Phase: pending, Scheduled: "InvalidTemplate"},
+			want: decided{Phase: pending, Scheduled: "InvalidTemplate"},
 		},
 		"14 a template with a command of its own": {
 			at: a().Template(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"x"} }, "c"), now: time.Hour,
-			want: decision{Phase: pending, Scheduled: "InvalidTemplate"},
+			want: decided{Phase: pending, Scheduled: "InvalidTemplate"},
 		},
 		"14 unusable is told before suspended and before the time": {
-			at: a().Command(" ").Suspend().Paused("true"), now: -time.Hour, want: decision{Phase: pending, Scheduled: "InvalidCommand"},
+			at: a().Command(" ").Suspend().Paused("true"), now: -time.Hour, want: decided{Phase: pending, Scheduled: "InvalidCommand"},
 		},
 		"15 suspended": {
-			at: a().Suspend(), now: time.Hour, want: decision{Phase: pending, Scheduled: "Suspended"},
+			at: a().Suspend(), now: time.Hour, want: decided{Phase: pending, Scheduled: "Suspended"},
 		},
 		"15 suspended past its starting deadline it can still be rescheduled": {
-			at: a().Suspend().StartingDeadline(10), now: time.Hour, want: decision{Phase: pending, Scheduled: "Suspended"},
+			at: a().Suspend().StartingDeadline(10), now: time.Hour, want: decided{Phase: pending, Scheduled: "Suspended"},
 		},
 		"15 paused": {
-			at: a().Paused("T").StartingDeadline(10), now: time.Hour, want: decision{Phase: pending, Scheduled: "Paused"},
+			at: a().Paused("T").StartingDeadline(10), now: time.Hour, want: decided{Phase: pending, Scheduled: "Paused"},
 		},
 		"15 a pause that is false, or no boolean, is none": {
-			at: a().Paused("no"), now: -time.Second, want: decision{Phase: pending, Scheduled: waiting, Wake: in(0)},
+			at: a().Paused("no"), now: -time.Second, want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
 		},
 		"16 before its time": {
-			at: a(), now: -time.Nanosecond, want: decision{Phase: pending, Scheduled: waiting, Wake: in(0)},
+			at: a(), now: -time.Nanosecond, want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
 		},
 		"16 a fraction of a second before": {
 			at: a().Schedule("2030-01-30T10:02:00.5Z"), now: 499 * time.Millisecond,
-			want: decision{Phase: pending, Scheduled: waiting, Wake: in(500 * time.Millisecond)},
+			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(500 * time.Millisecond)},
 		},
 		"16 a phase that was set forward by hand starts nothing": {
 			at: a().Status(cnatv1alpha1.AtStatus{Phase: runs}), now: -time.Second,
-			want: decision{Phase: pending, Scheduled: waiting, Wake: in(0)},
+			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
 		},
 		"16 an end that was forged without a record ends nothing": {
 			at: a().Status(cnatv1alpha1.AtStatus{Phase: done, Result: "Succeeded", Reason: "Completed"}), now: -time.Second,
-			want: decision{Phase: pending, Scheduled: waiting, Wake: in(0)},
+			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
 		},
 		"16 nor does one whose result and reason differ": {
 			at: a().Status(with(finished, func(s *cnatv1alpha1.AtStatus) {
 				s.Result, s.PodUID, s.PodName, s.Attempts = cnatv1alpha1.ResultFailed, "", "", 0
-			})), now: -time.Second, want: decision{Phase: pending, Scheduled: waiting, Wake: in(0)},
+			})), now: -time.Second, want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
 		},
 		"17 later than its starting deadline": {
 			at: a().StartingDeadline(10), now: 11 * time.Second, seen: absent(pod0),
-			want: decision{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"},
+			want: decided{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"},
 		},
 		"17 released after its starting deadline": {
 			at: a().StartingDeadline(10), now: time.Hour, seen: absent(pod0),
-			want: decision{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"},
+			want: decided{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"},
 		},
 		"17 before an At counts as not run the API server is asked for its pod, whose create may have got no response": {
-			at: a().StartingDeadline(10), now: 11 * time.Second, want: decision{Lookup: pod0},
+			at: a().StartingDeadline(10), now: 11 * time.Second, want: decided{Lookup: pod0},
 		},
 		"7 the pod that the API server has is a run, however late": {
-			at: a().StartingDeadline(10), pods: []*corev1.Pod{ownPod().Obj()}, now: 11 * time.Second, want: decision{Phase: runs, Scheduled: started},
+			at: a().StartingDeadline(10), pods: []*corev1.Pod{ownPod().Obj()}, now: 11 * time.Second, want: decided{Phase: runs, Scheduled: started},
 		},
 		"18 at its time": {
-			at: a(), now: 0, want: decision{Create: pod0, Phase: runs, Scheduled: started},
+			at: a(), now: 0, want: decided{Create: pod0, Phase: runs, Scheduled: started},
 		},
 		"18 years late": {
-			at: a(), now: 10 * 365 * 24 * time.Hour, want: decision{Create: pod0, Phase: runs, Scheduled: started},
+			at: a(), now: 10 * 365 * 24 * time.Hour, want: decided{Create: pod0, Phase: runs, Scheduled: started},
 		},
 		"18 now": {
-			at: a().Schedule("now"), now: -2 * time.Minute, want: decision{Create: pod0, Phase: runs, Scheduled: started},
+			at: a().Schedule("now"), now: -2 * time.Minute, want: decided{Create: pod0, Phase: runs, Scheduled: started},
 		},
 		"18 within its starting deadline": {
 			at: a().StartingDeadline(10), now: 10*time.Second + 999*time.Millisecond,
-			want: decision{Create: pod0, Phase: runs, Scheduled: started},
+			want: decided{Create: pod0, Phase: runs, Scheduled: started},
 		},
 		"18 a starting deadline of 0 leaves the second of the time": {
-			at: a().StartingDeadline(0), now: 5 * time.Millisecond, want: decision{Create: pod0, Phase: runs, Scheduled: started},
+			at: a().StartingDeadline(0), now: 5 * time.Millisecond, want: decided{Create: pod0, Phase: runs, Scheduled: started},
 		},
 		"18 with a deadline it wakes at that": {
-			at: a().ActiveDeadline(60), now: time.Second, want: decision{Create: pod0, Phase: runs, Scheduled: started, Wake: in(61 * time.Second)},
+			at: a().ActiveDeadline(60), now: time.Second, want: decided{Create: pod0, Phase: runs, Scheduled: started, Requeue: in(61 * time.Second)},
 		},
 		"18 a create without an answer is repeated": {
-			at: a(), now: time.Second, outcome: &at.Outcome{}, want: decision{Create: pod0, Phase: pending, Scheduled: waiting},
+			at: a(), now: time.Second, outcome: &at.Outcome{}, want: decided{Create: pod0, Phase: pending, Scheduled: waiting},
 		},
 		"19 a create that meets the pod of an older At of this name waits for the garbage collector": {
-			at: a(), now: time.Second, outcome: &at.Outcome{Taken: olderPod},
-			want: decision{Create: pod0, Phase: pending, Scheduled: "NameTaken", Wake: in(11 * time.Second)},
-		},
-		"19 as long as that pod is there": {
-			at: a(), now: time.Second, seen: obs{Taken: olderPod},
-			want: decision{Phase: pending, Scheduled: "NameTaken", Wake: in(11 * time.Second)},
+			at: a(), now: time.Second, outcome: &at.Outcome{Conflicting: olderPod},
+			want: decided{Create: pod0, Phase: pending, Scheduled: "NameTaken", Requeue: in(11 * time.Second)},
 		},
 		"19 and within the starting deadline": {
-			at: a().StartingDeadline(5), now: time.Second, seen: obs{Taken: olderPod},
-			want: decision{Phase: pending, Scheduled: "NameTaken", Wake: in(6 * time.Second)},
+			at: a().StartingDeadline(5), now: time.Second, outcome: &at.Outcome{Conflicting: olderPod},
+			want: decided{Create: pod0, Phase: pending, Scheduled: "NameTaken", Requeue: in(6 * time.Second)},
 		},
 		"20 a create that meets a foreign pod leaves it alone": {
-			at: a(), now: time.Second, outcome: &at.Outcome{Taken: foreign},
-			want: decision{Create: pod0, Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
+			at: a(), now: time.Second, outcome: &at.Outcome{Conflicting: foreign},
+			want: decided{Create: pod0, Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
 		},
 		"20 the pod of another At is foreign": {
-			at: a(), now: time.Second, seen: obs{Taken: otherAt},
-			want: decision{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
+			at: a(), now: time.Second, outcome: &at.Outcome{Conflicting: otherAt},
+			want: decided{Create: pod0, Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
 		},
 		"20 the pod of another kind with this name is foreign": {
-			at: a(), now: time.Second, seen: obs{Taken: otherKind},
-			want: decision{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
+			at: a(), now: time.Second, outcome: &at.Outcome{Conflicting: otherKind},
+			want: decided{Create: pod0, Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
 		},
 		"20 a retry that meets a foreign pod is the end": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour, outcome: &at.Outcome{Taken: foreign1},
-			want: decision{Create: pod1, Phase: done, Reason: "PodNameConflict", Scheduled: started},
-		},
-		"20 a pod under another name is in nobody's way": {
-			at: a(), now: time.Second, seen: obs{Taken: foreign1}, want: decision{Create: pod0, Phase: runs, Scheduled: started},
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour, outcome: &at.Outcome{Conflicting: foreign1},
+			want: decided{Create: pod1, Phase: done, Reason: "PodNameConflict", Scheduled: started},
 		},
 		"21 a refusal is told and waited for": {
-			at: a(), now: time.Second, outcome: &at.Outcome{Refusal: refusal(9 * time.Second)},
-			want: decision{Create: pod0, Phase: pending, Scheduled: "FailedCreate", Wake: in(9 * time.Second)},
+			at: a(), now: time.Second, outcome: rejected("exceeded quota", false, 9*time.Second),
+			want: decided{Create: pod0, Phase: pending, Scheduled: "FailedCreate", Requeue: in(9 * time.Second)},
 		},
 		"21 no create before the back-off is over": {
-			at: a(), now: time.Second, seen: obs{Refusal: refusal(9 * time.Second)},
-			want: decision{Phase: pending, Scheduled: "FailedCreate", Wake: in(9 * time.Second)},
+			at: a(), now: time.Second, seen: obs{Rejection: rejection(9 * time.Second)},
+			want: decided{Phase: pending, Scheduled: "FailedCreate", Requeue: in(9 * time.Second)},
 		},
 		"21 nor after the starting deadline": {
-			at: a().StartingDeadline(3), now: time.Second, seen: obs{Refusal: refusal(9 * time.Second)},
-			want: decision{Phase: pending, Scheduled: "FailedCreate", Wake: in(4 * time.Second)},
+			at: a().StartingDeadline(3), now: time.Second, seen: obs{Rejection: rejection(9 * time.Second)},
+			want: decided{Phase: pending, Scheduled: "FailedCreate", Requeue: in(4 * time.Second)},
 		},
 		"21 then it is tried again": {
-			at: a(), now: 9 * time.Second, seen: obs{Refusal: refusal(9 * time.Second)},
-			want: decision{Create: pod0, Phase: runs, Scheduled: started},
+			at: a(), now: 9 * time.Second, seen: obs{Rejection: rejection(9 * time.Second)},
+			want: decided{Create: pod0, Phase: runs, Scheduled: started},
 		},
 		"21 and what was refused is still told while there is no answer": {
-			at: a(), now: 9 * time.Second, seen: obs{Refusal: refusal(9 * time.Second)}, outcome: &at.Outcome{},
-			want: decision{Create: pod0, Phase: pending, Scheduled: "FailedCreate"},
+			at: a(), now: 9 * time.Second, seen: obs{Rejection: rejection(9 * time.Second)}, outcome: &at.Outcome{},
+			want: decided{Create: pod0, Phase: pending, Scheduled: "FailedCreate"},
 		},
 		"21 a pod that is invalid names the template": {
-			at: a(), now: time.Second, outcome: &at.Outcome{Refusal: &at.Refusal{Invalid: true, Until: due.Add(time.Minute)}},
-			want: decision{Create: pod0, Phase: pending, Scheduled: "InvalidTemplate", Wake: in(time.Minute)},
+			at: a(), now: time.Second, outcome: rejected("invalid", true, time.Minute),
+			want: decided{Create: pod0, Phase: pending, Scheduled: "InvalidTemplate", Requeue: in(time.Minute)},
 		},
 		"21 a retry that is refused keeps running": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute, outcome: &at.Outcome{Refusal: refusal(2 * time.Minute)},
-			want: decision{Create: pod1, Phase: runs, Scheduled: "FailedCreate", Wake: in(2 * time.Minute)},
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute, outcome: rejected("exceeded quota", false, 2*time.Minute),
+			want: decided{Create: pod1, Phase: runs, Scheduled: "FailedCreate", Requeue: in(2 * time.Minute)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -537,6 +531,12 @@ func TestTheStateTable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rejected is a create that the API server has just rejected, with a back-off that ends at a time counted from AtDue.
+func rejected(message string, invalid bool, until time.Duration) *at.Outcome {
+	last := expectations.LastRejection{}.Rejected(message, invalid, a().Obj().Generation, due.Add(until-time.Second))
+	return &at.Outcome{Rejected: &last}
 }
 
 // absent is an observation after the API server was asked for a pod and had none of this At.
@@ -599,8 +599,7 @@ func TestAPlanIsEmptyWhenItAsksForNothing(t *testing.T) {
 		want bool
 	}{
 		"nothing":          {at.Plan{}, true},
-		"to wake":          {at.Plan{WakeAt: due}, true},
-		"to look up":       {at.Plan{Lookup: pod0}, false},
+		"to requeue":       {at.Plan{RequeueAt: due}, true},
 		"to create":        {at.Plan{Create: ownPod().Obj()}, false},
 		"to delete":        {at.Plan{Delete: []*corev1.Pod{ownPod().Obj()}}, false},
 		"to delete the At": {at.Plan{DeleteAt: true}, false},

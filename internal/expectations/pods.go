@@ -50,6 +50,14 @@ func (p Pods) Unconfirmed(cached []*corev1.Pod, now time.Time) []string {
 	return names
 }
 
+// NotLookedUp returns the names that are not in lookedUp.
+func NotLookedUp(names []string, lookedUp map[string]*corev1.Pod) []string {
+	return slices.DeleteFunc(names, func(name string) bool {
+		_, asked := lookedUp[name]
+		return asked
+	})
+}
+
 // View is what a cache shows of the pods of an owner, corrected by the expectations.
 type View struct {
 	// Pods are the cached pods without those that are known to be gone, followed by the expected creations that the cache

@@ -310,7 +310,7 @@ func (n *node) restart() {
 func (e *explorer) observe(n *node) Observation {
 	cached := n.cache.sorted()
 	lookedUp := map[string]*corev1.Pod{}
-	for _, name := range n.state.Lookups(cached, n.now) {
+	for _, name := range n.state.Lookups(cached, nil, n.now) {
 		lookedUp[name] = n.store.pods[name]
 	}
 	before := n.state.pods.String()

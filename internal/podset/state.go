@@ -26,7 +26,7 @@ var cleanupDelays = backoff.Range{First: 10 * time.Second, Max: 5 * time.Minute}
 //
 // Each reconcile observes, plans, acts, reports, and records:
 //
-//	names := state.Lookups(cached, now)                        // the caller gets these pods from the API server
+//	names := state.Lookups(cached, lookedUp, now)              // the caller gets these pods from the API server
 //	o := state.Observe(set, cached, lookedUp, now, defaults)
 //	plan := MakePlan(o)
 //	...                                                        // the caller carries out the plan, which gives an outcome
@@ -55,9 +55,10 @@ type State struct {
 	hashedGeneration int64
 }
 
-// Lookups returns the names of the pods that the caller must get from the API server before it calls Observe.
-func (s *State) Lookups(cached []*corev1.Pod, now time.Time) []string {
-	return s.pods.Unconfirmed(cached, now)
+// Lookups returns the names of the pods that the caller must get from the API server before it calls Observe, other than
+// those in lookedUp.
+func (s *State) Lookups(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time) []string {
+	return expectations.NotLookedUp(s.pods.Unconfirmed(cached, now), lookedUp)
 }
 
 // Observe combines what the caches show at now with what the State knows. set and cached are the PodSet and its pods from

@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -98,32 +97,15 @@ func mutant() faults.Controllers {
 	return o
 }
 
-// believesOldLists is ours with the informers of client-go as they are, and without the stale-read guard, which would also
-// notice the past.
+// believesOldLists is ours with the informers of client-go as they are: their first list may be of any age.
 func believesOldLists() faults.Controllers {
 	o := mutant()
-	o.Cache = nil
-	o.Setup = func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
-		return faults.Ours.Setup(ctx, unguardedManager{mgr}, clock)
+	configure := o.Configure
+	o.Configure = func(options *ctrl.Options, namespaces []string) {
+		configure(options, namespaces)
+		options.Cache.NewInformer = nil
 	}
 	return o
-}
-
-type unguardedManager struct{ ctrl.Manager }
-
-func (m unguardedManager) GetAPIReader() client.Reader {
-	return unguardedReader{m.Manager.GetAPIReader()}
-}
-
-// unguardedReader answers the lists of the stale-read guard, which are of metadata, with nothing.
-type unguardedReader struct{ client.Reader }
-
-func (r unguardedReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	if metadata, ok := list.(*metav1.PartialObjectMetadataList); ok {
-		metadata.ResourceVersion = "1"
-		return nil
-	}
-	return r.Reader.List(ctx, list, options...)
 }
 
 func TestNegativeControl(t *testing.T) {

@@ -19,16 +19,14 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/redhat/podset-operator/controllers"
-	"github.com/redhat/podset-operator/internal/at"
-	"github.com/redhat/podset-operator/internal/podset"
 )
 
 // Controllers is an operator: what it adds to a manager.
 type Controllers struct {
 	// Name is for messages.
 	Name string
-	// Cache changes what the cache holds; nil: nothing.
-	Cache func(*cache.Options)
+	// Configure sets what the manager caches, in these namespaces (none: all); nil: everything.
+	Configure func(o *ctrl.Options, namespaces []string)
 	// Full says that the operator fills the whole status; else podNames and phase are all that is asked of it.
 	Full bool
 	// Setup adds the reconcilers.
@@ -37,23 +35,9 @@ type Controllers struct {
 
 // Ours is this operator, put together as main does.
 var Ours = Controllers{
-	Name: "podset-operator", Cache: controllers.ConfigureCache, Full: true,
+	Name: "podset-operator", Configure: controllers.ConfigureCaches, Full: true,
 	Setup: func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
-		if err := controllers.IndexPods(ctx, mgr.GetFieldIndexer()); err != nil {
-			return err
-		}
-		podSets := &controllers.PodSetReconciler{
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
-			Clock: clock, Concurrency: 8, Defaults: podset.Defaults{Image: "busybox", FixedUser: true},
-		}
-		if err := podSets.SetupWithManager(mgr); err != nil {
-			return err
-		}
-		ats := &controllers.AtReconciler{
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-operator"),
-			Clock: clock, Concurrency: 16, Defaults: at.Defaults{Image: "busybox", FixedUser: true},
-		}
-		return ats.SetupWithManager(mgr)
+		return controllers.Add(ctx, mgr, controllers.Options{Clock: clock, Image: "busybox"})
 	},
 }
 
@@ -95,13 +79,10 @@ func start(c *Cluster, o Controllers, wire *Wire, namespace string, clock clock.
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.mapper, nil },
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		Controller:     config.Controller{SkipNameValidation: ptr.To(true)},
-		Cache: cache.Options{
-			DefaultNamespaces: map[string]cache.Config{namespace: {}},
-			DefaultTransform:  cache.TransformStripManagedFields(),
-		},
+		Cache:          cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 	}
-	if o.Cache != nil {
-		o.Cache(&opts.Cache)
+	if o.Configure != nil {
+		o.Configure(&opts, []string{namespace})
 	}
 	for _, option := range options {
 		option(&opts)
@@ -113,7 +94,11 @@ func start(c *Cluster, o Controllers, wire *Wire, namespace string, clock clock.
 	if err := o.Setup(wire.life, mgr, clock); err != nil {
 		return nil, err
 	}
-	if err := mgr.Add(whenSynced(func() { close(i.synced) })); err != nil {
+	synced := whenSynced(func() {
+		mgr.GetCache().WaitForCacheSync(wire.life)
+		close(i.synced)
+	})
+	if err := mgr.Add(synced); err != nil {
 		return nil, err
 	}
 	go func() {

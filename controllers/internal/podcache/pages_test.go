@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package podcache
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func (s *pagedSource) checkFiltered(page runtime.Object) {
 	if !ok {
 		return
 	}
-	if len(pods.Items) != 1 || !isOwn(&pods.Items[0]) || pods.Items[0].Spec.Containers != nil {
+	if len(pods.Items) != 1 || !kinds.controls(&pods.Items[0]) || pods.Items[0].Spec.Containers != nil {
 		s.t.Errorf("the next page was requested while %d pods of this one were in memory", len(pods.Items))
 	}
 }
@@ -149,7 +149,7 @@ func TestInformersListTheLatestStateInPages(t *testing.T) {
 				asked: make(chan metav1.ListOptions, 100), watches: make(chan *watch.FakeWatcher, 1),
 			}
 			var options cache.Options
-			ConfigureCache(&options)
+			kinds.Configure(&options)
 			informer := options.NewInformer(source, of.kind, 0, toolscache.Indexers{})
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})

@@ -1,7 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+// Package outage waits for an API server that is away, and tells an outage from a mistake.
+package outage
 
 import (
 	"cmp"
@@ -22,14 +23,14 @@ import (
 )
 
 // While the API server is away it is tried again after outageRetry, with up to outageJitter times as much added at random.
-const outageRetry, outageJitter = time.Second, 0.2
+const retryEvery, jitter = time.Second, 0.2
 
 // doubtFor is how long a denial is doubted if the API server does not tell whether it is ready.
 const doubtFor = 10 * time.Second
 
-// waitForAPIServer calls try until its error is no outage and there is no doubt about it, and returns the error. A process
+// Wait calls try until its error is no outage and there is no doubt about it, and returns the error. A process
 // that exited instead would wait for the kubelet, which restarts a failing container after up to 5 minutes.
-func waitForAPIServer(ctx context.Context, c clock.Clock, host string, try func(context.Context) (err, doubt error)) error {
+func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Context) (err, doubt error)) error {
 	logger := log.FromContext(ctx)
 	var since, doubtSince time.Time // zero: not now
 	for {
@@ -45,7 +46,7 @@ func waitForAPIServer(ctx context.Context, c clock.Clock, host string, try func(
 		}
 		doubtful := doubt != nil && now.Sub(doubtSince) < doubtFor
 		switch {
-		case !isOutage(err) && !doubtful:
+		case !Is(err) && !doubtful:
 			if !since.IsZero() {
 				logger.Info("The API server is back", "server", host, "after", now.Sub(since).Round(time.Millisecond).String())
 			}
@@ -56,15 +57,15 @@ func waitForAPIServer(ctx context.Context, c clock.Clock, host string, try func(
 		}
 		select {
 		case <-ctx.Done():
-		case <-c.After(wait.Jitter(outageRetry, outageJitter)):
+		case <-c.After(wait.Jitter(retryEvery, jitter)):
 		}
 	}
 }
 
-// isOutage tells whether an error is one that goes away when the API server, the network, or the server's certificate is
+// Is tells whether an error is one that goes away when the API server, the network, or the server's certificate is
 // repaired. Everything else is a mistake in how the operator was set up. A certificate of an unknown authority is such a
 // mistake: the process has to start again to read another one.
-func isOutage(err error) bool {
+func Is(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code := status.Status().Code

@@ -1,12 +1,11 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package podcache
 
 import (
 	"context"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,28 +16,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// ConfigureCache makes a cache hold the pods that a PodSet or an At controls, trimmed to what the controllers read, and no
-// others: a cluster may have 50000 of those. The API server cannot tell them apart, as it selects by labels and by few
-// fields, and a pod that loses its label would be out of sight while its PodSet still has it. The informers of all kinds
-// list the latest state, in pages.
-func ConfigureCache(o *cache.Options) {
-	if o.ByObject == nil {
-		o.ByObject = map[client.Object]cache.ByObject{}
-	}
-	o.ByObject[&corev1.Pod{}] = cache.ByObject{Transform: trimPod}
-	o.NewInformer = func(all toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		source := toolscache.ToListerWatcherWithContext(all)
-		if _, ok := obj.(*corev1.Pod); ok {
-			source = newOwnPods(source)
-		}
-		paged := &toolscache.ListWatch{ListWithContextFunc: listLatestInPages(source), WatchFuncWithContext: source.WatchWithContext}
-		return toolscache.NewSharedIndexInformer(paged, obj, resync, indexers)
-	}
-}
 
 // listLatestInPages lists the latest state, page by page, whatever resource version an informer names. Where the API server
 // does not stream lists, an informer requests its first list with resource version 0: the API server then ignores the
@@ -56,17 +34,18 @@ func listLatestInPages(source toolscache.ListerWatcherWithContext) toolscache.Li
 	}
 }
 
-// ownPods leaves foreign pods out of what the API server lists and watches. A pod that was shown to the informer is shown
-// until it is gone: that its controller has changed is news to the former one.
+// ownPods leaves foreign pods out of what the API server lists and watches. A pod that was shown to the informer is shown until
+// it is gone, because its former controller must learn that it has another one.
 type ownPods struct {
-	all toolscache.ListerWatcherWithContext
+	all   toolscache.ListerWatcherWithContext
+	kinds Kinds
 
 	mu    sync.Mutex
 	shown sets.Set[types.UID]
 }
 
-func newOwnPods(all toolscache.ListerWatcherWithContext) *ownPods {
-	return &ownPods{all: all, shown: sets.New[types.UID]()}
+func newOwnPods(all toolscache.ListerWatcherWithContext, kinds Kinds) *ownPods {
+	return &ownPods{all: all, kinds: kinds, shown: sets.New[types.UID]()}
 }
 
 // ListWithContext lists a page of the own pods.
@@ -107,9 +86,9 @@ func (o *ownPods) filterList(pods *corev1.PodList) {
 	defer o.mu.Unlock()
 	kept := pods.Items[:0]
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; isOwn(pod) {
+		if pod := &pods.Items[i]; o.kinds.controls(pod) {
 			o.shown.Insert(pod.UID)
-			kept = append(kept, *trim(pod))
+			kept = append(kept, *o.kinds.Trim(pod))
 		}
 	}
 	pods.Items = kept
@@ -123,7 +102,7 @@ func (o *ownPods) filterEvent(e watch.Event) (watch.Event, bool) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	own, shown := isOwn(pod), o.shown.Has(pod.UID)
+	own, shown := o.kinds.controls(pod), o.shown.Has(pod.UID)
 	switch {
 	case e.Type == watch.Deleted:
 		o.shown.Delete(pod.UID)
@@ -131,11 +110,4 @@ func (o *ownPods) filterEvent(e watch.Event) (watch.Event, bool) {
 		o.shown.Insert(pod.UID)
 	}
 	return e, own || shown
-}
-
-// isOwn tells whether a PodSet or an At controls a pod.
-func isOwn(pod *corev1.Pod) bool {
-	_, ofPodSet := controllerOf(pod, podSetKind)
-	_, ofAt := controllerOf(pod, atKind)
-	return ofPodSet || ofAt
 }

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package access
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 // TolerateUnreadable makes a cache of several namespaces start although some of them cannot be read. A cache is ready when
 // all its informers have listed, so one namespace without permissions would stop the operator for all others. Call it
 // after other functions that set NewInformer.
-func (a *NamespaceAccess) TolerateUnreadable(o *cache.Options) {
+func (a *Namespaces) TolerateUnreadable(o *cache.Options) {
 	if !a.isSeveral() {
 		return
 	}

@@ -1,26 +1,31 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+// Package access serves the namespaces that the process is allowed to read when it is not allowed to read all of them.
+package access
 
 import (
 	"context"
 	"errors"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
+
+// ErrForbidden is a missing permission to list.
+var ErrForbidden = errors.New("not allowed")
 
 // accessRetry is how often a namespace that cannot be read is tried again.
 const accessRetry = 10 * time.Second
 
-// NamespaceAccess reports which of the watched namespaces cannot be read because permissions are missing. It is a
+// Namespaces reports which of the watched namespaces cannot be read because permissions are missing. It is a
 // manager.Runnable. While all of them can be read it sends no requests.
-type NamespaceAccess struct {
+type Namespaces struct {
 	clock      clock.WithTicker
-	reader     client.Reader
+	canList    func(ctx context.Context, namespace string) error
+	gauge      *prometheus.GaugeVec
 	namespaces []string
 	// unreadable has the reason for each namespace that cannot be read.
 	unreadable map[string]error
@@ -28,24 +33,26 @@ type NamespaceAccess struct {
 	forbidden chan struct{}
 }
 
-func newNamespaceAccess(c clock.WithTicker, reader client.Reader, namespaces []string) *NamespaceAccess {
-	return &NamespaceAccess{
-		clock: c, reader: reader, namespaces: namespaces,
+// New returns the access to some namespaces. canList returns an error unless everything that the process reads can be listed in a
+// namespace; the error wraps ErrForbidden if a permission is missing. gauge is 1 for a namespace that cannot be read, else 0.
+func New(c clock.WithTicker, namespaces []string, canList func(ctx context.Context, namespace string) error, gauge *prometheus.GaugeVec) *Namespaces {
+	return &Namespaces{
+		clock: c, canList: canList, gauge: gauge, namespaces: namespaces,
 		unreadable: map[string]error{}, forbidden: make(chan struct{}, 1),
 	}
 }
 
 // isSeveral tells whether there are several namespaces, each with informers of its own.
-func (a *NamespaceAccess) isSeveral() bool { return len(a.namespaces) > 1 }
+func (a *Namespaces) isSeveral() bool { return len(a.namespaces) > 1 }
 
-// inspect finds out which namespaces can be read. It returns an error when none can be, or when it does not find out.
-func (a *NamespaceAccess) inspect(ctx context.Context) error {
+// Inspect finds out which namespaces can be read. It returns an error when none can be, or when it does not find out.
+func (a *Namespaces) Inspect(ctx context.Context) error {
 	unreadable := map[string]error{}
 	var first error
 	for _, namespace := range a.namespaces {
-		err := canList(ctx, a.reader, namespace)
+		err := a.canList(ctx, namespace)
 		switch {
-		case errors.Is(err, errForbidden):
+		case errors.Is(err, ErrForbidden):
 			unreadable[namespace] = err
 			if first == nil {
 				first = err
@@ -62,7 +69,7 @@ func (a *NamespaceAccess) inspect(ctx context.Context) error {
 }
 
 // noteForbidden says that an informer was rejected.
-func (a *NamespaceAccess) noteForbidden() {
+func (a *Namespaces) noteForbidden() {
 	select {
 	case a.forbidden <- struct{}{}:
 	default:
@@ -70,14 +77,14 @@ func (a *NamespaceAccess) noteForbidden() {
 }
 
 // NeedLeaderElection is false: a replica that waits for the lease reports too.
-func (*NamespaceAccess) NeedLeaderElection() bool { return false }
+func (*Namespaces) NeedLeaderElection() bool { return false }
 
 // Start reports changes in the log and as a metric until ctx is done.
-func (a *NamespaceAccess) Start(ctx context.Context) error {
+func (a *Namespaces) Start(ctx context.Context) error {
 	if !a.isSeveral() {
 		return nil
 	}
-	defer namespaceUnreadable.Reset()
+	defer a.gauge.Reset()
 	reported := map[string]error{}
 	var err error
 	for {
@@ -93,14 +100,14 @@ func (a *NamespaceAccess) Start(ctx context.Context) error {
 		case <-forbidden:
 		case <-retry:
 		}
-		if err = a.inspect(ctx); err != nil && !errors.Is(err, errForbidden) && ctx.Err() == nil {
+		if err = a.Inspect(ctx); err != nil && !errors.Is(err, ErrForbidden) && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "Cannot find out which namespaces can be read")
 		}
 	}
 }
 
 // report tells what is different from what was reported last.
-func (a *NamespaceAccess) report(ctx context.Context, reported map[string]error) {
+func (a *Namespaces) report(ctx context.Context, reported map[string]error) {
 	logger := log.FromContext(ctx)
 	for _, namespace := range a.namespaces {
 		reason, unreadable := a.unreadable[namespace]
@@ -115,6 +122,9 @@ func (a *NamespaceAccess) report(ctx context.Context, reported map[string]error)
 		if unreadable {
 			value = 1
 		}
-		namespaceUnreadable.WithLabelValues(namespace).Set(value)
+		a.gauge.WithLabelValues(namespace).Set(value)
 	}
 }
+
+// Unreadable returns how many namespaces could not be read when they were inspected.
+func (a *Namespaces) Unreadable() int { return len(a.unreadable) }

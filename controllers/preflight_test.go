@@ -4,12 +4,6 @@
 package controllers
 
 import (
-	"context"
-	"crypto/x509"
-	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,44 +12,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/redhat/podset-operator/controllers/internal/outage"
 )
-
-func TestWhatIsAnOutageAndWhatIsAMistake(t *testing.T) {
-	pods := schema.GroupResource{Resource: "pods"}
-	for title, c := range map[string]struct {
-		err    error
-		outage bool
-	}{
-		"nobody listens":                {&net.OpError{Op: "dial", Err: errors.New("connection refused")}, true},
-		"the name is unknown":           {&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, true},
-		"the connection ends":           {io.ErrUnexpectedEOF, true},
-		"no answer in time":             {context.DeadlineExceeded, true},
-		"500":                           {apierrors.NewInternalError(errors.New("etcd")), true},
-		"502 of a load balancer":        {apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", pods, "", "", 0, true), true},
-		"503":                           {apierrors.NewServiceUnavailable("starting"), true},
-		"504":                           {apierrors.NewTimeoutError("slow", 1), true},
-		"429":                           {apierrors.NewTooManyRequestsError("busy"), true},
-		"an expired certificate":        {x509.CertificateInvalidError{Reason: x509.Expired}, true},
-		"a certificate for other usage": {x509.CertificateInvalidError{Reason: x509.IncompatibleUsage}, false},
-		"an unknown authority":          {x509.UnknownAuthorityError{}, false},
-		"another host's certificate":    {x509.HostnameError{Certificate: &x509.Certificate{}}, false},
-		"no credentials":                {errors.New("getting credentials: exec: executable aws not found"), false},
-		"wrong credentials":             {apierrors.NewUnauthorized("who are you"), false},
-		"forbidden":                     {apierrors.NewForbidden(pods, "", errors.New("RBAC")), false},
-		"no such kind":                  {&meta.NoKindMatchError{}, false},
-	} {
-		if got := isOutage(fmt.Errorf("asking: %w", c.err)); got != c.outage {
-			t.Errorf("%s: outage is %v", title, got)
-		}
-	}
-}
 
 // An API server that starts may say that a kind does not exist, or is forbidden, before it is ready.
 func TestWhatAStartingAPIServerDeniesIsNoMistake(t *testing.T) {
@@ -108,7 +70,7 @@ func TestWhatAStartingAPIServerDeniesIsNoMistake(t *testing.T) {
 			clock.Step(2 * time.Second)
 			select {
 			case err := <-ended:
-				if err == nil || isOutage(err) {
+				if err == nil || outage.Is(err) {
 					t.Errorf("a mistake was expected: %v", err)
 				}
 			case <-time.After(10 * time.Second):

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package podcache
 
 import (
 	"context"
@@ -18,8 +18,13 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
+
+// kinds are those whose pods testutil builds.
+var kinds = Kinds{appv1alpha1.GroupVersion.WithKind("PodSet"), cnatv1alpha1.GroupVersion.WithKind("At")}
 
 // podSource is an API server's pods. Each list says what its entry of lists holds; the watch after it is in watches.
 type podSource struct {
@@ -118,7 +123,7 @@ func TestTheCacheHoldsOwnPodsOnly(t *testing.T) {
 		{*pod("foreign", nobodys), *pod("adopted", nobodys), *pod("own")},
 	}}
 	var options cache.Options
-	ConfigureCache(&options)
+	kinds.Configure(&options)
 	informer := options.NewInformer(source, &corev1.Pod{}, 0, toolscache.Indexers{})
 	heard := make(told, 100)
 	if _, err := informer.AddEventHandler(heard); err != nil {
@@ -208,7 +213,7 @@ func TestGonePodsAreForgotten(t *testing.T) {
 			return nil
 		},
 	} {
-		own := newOwnPods(&podSource{lists: [][]corev1.Pod{nil}})
+		own := newOwnPods(&podSource{lists: [][]corev1.Pod{nil}}, kinds)
 		own.filterEvent(added)
 		if own.shown.Len() != 1 {
 			t.Fatalf("before %s: %v", title, own.shown)
@@ -217,7 +222,7 @@ func TestGonePodsAreForgotten(t *testing.T) {
 			t.Errorf("after %s: %v, %v", title, own.shown, err)
 		}
 	}
-	own := newOwnPods(&podSource{lists: [][]corev1.Pod{nil}})
+	own := newOwnPods(&podSource{lists: [][]corev1.Pod{nil}}, kinds)
 	own.filterEvent(added)
 	if _, err := own.ListWithContext(t.Context(), metav1.ListOptions{Continue: "the second page"}); err != nil || own.shown.Len() != 1 {
 		t.Errorf("after the second page of a list: %v, %v", own.shown, err)

@@ -1,13 +1,13 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+// Package olm tells Operator Lifecycle Manager whether this is a good moment to replace the operator.
+package olm
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	apiv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -19,9 +19,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/at"
 )
 
 // operatorConditionEnvVar names the OperatorCondition of this installation. OLM v0 sets it; nobody else does.
@@ -29,25 +26,26 @@ const operatorConditionEnvVar = "OPERATOR_CONDITION_NAME"
 
 const (
 	upgradeInterval = 5 * time.Second
-	// An upgrade waits for an At that is due within a minute, which is more than the operator's restart takes,
-	dueSoon = time.Minute
-	// but for no more than 10 minutes in a row,
+	// DueSoon is how long an upgrade waits for an At that will be due: more than a restart of the operator takes.
+	DueSoon = time.Minute
+	// maxUpgradeDelay is the longest time that Ats delay an upgrade.
 	maxUpgradeDelay = 10 * time.Minute
-	// and then has a minute to begin.
+	// upgradeWindow is the time in which a delayed upgrade can begin.
 	upgradeWindow = time.Minute
 )
 
-// Upgradeable tells OLM whether this is a good moment to replace the operator.
-type Upgradeable struct {
-	reader    client.Reader
+// upgradeable reports the condition Upgradeable.
+type upgradeable struct {
+	waiting   func(context.Context) (bool, error)
 	condition conditions.Condition
 	clock     clock.WithTicker
 	gate      upgradeGate
 }
 
-// AddUpgradeable adds the reporter of the condition Upgradeable to mgr. Outside of an installation by OLM v0 it adds
-// nothing. Its client has no cache, since OLM grants access to this one object, not to list its kind.
-func AddUpgradeable(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker) error {
+// Add adds the reporter of the condition Upgradeable to mgr. Outside an installation by OLM v0 it adds nothing. waiting tells
+// whether an At is due within DueSoon. The reporter's client has no cache, because OLM grants access to this one object and not
+// to list its kind.
+func Add(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker, waiting func(context.Context) (bool, error)) error {
 	if os.Getenv(operatorConditionEnvVar) == "" {
 		return nil
 	}
@@ -57,23 +55,23 @@ func AddUpgradeable(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker) e
 	}
 	uncached, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("making the client for the OperatorCondition: %w", err)
+		return fmt.Errorf("creating the client for the OperatorCondition: %w", err)
 	}
 	condition, err := conditions.InClusterFactory{Client: uncached}.NewCondition(apiv2.ConditionType(apiv2.Upgradeable))
 	if err != nil {
 		return fmt.Errorf("finding the OperatorCondition: %w", err)
 	}
-	return mgr.Add(&Upgradeable{reader: mgr.GetClient(), condition: condition, clock: c})
+	return mgr.Add(&upgradeable{waiting: waiting, condition: condition, clock: c})
 }
 
 // Start reports each change until ctx is done.
-func (u *Upgradeable) Start(ctx context.Context) error {
+func (u *upgradeable) Start(ctx context.Context) error {
 	ticker := u.clock.NewTicker(upgradeInterval)
 	defer ticker.Stop()
 	reported := metav1.ConditionUnknown
 	for {
 		if status, err := u.report(ctx, reported); err != nil {
-			log.FromContext(ctx).Error(err, "cannot report to OLM whether an upgrade may begin; trying again")
+			log.FromContext(ctx).Error(err, "Cannot tell OLM whether an upgrade may begin; trying again")
 		} else {
 			reported = status
 		}
@@ -86,21 +84,19 @@ func (u *Upgradeable) Start(ctx context.Context) error {
 }
 
 // report writes the condition if it is not what was reported last, and returns it.
-func (u *Upgradeable) report(ctx context.Context, reported metav1.ConditionStatus) (metav1.ConditionStatus, error) {
-	ats := &cnatv1alpha1.AtList{}
-	if err := u.reader.List(ctx, ats, client.UnsafeDisableDeepCopy); err != nil {
-		return "", fmt.Errorf("listing Ats: %w", err)
+func (u *upgradeable) report(ctx context.Context, reported metav1.ConditionStatus) (metav1.ConditionStatus, error) {
+	waiting, err := u.waiting(ctx)
+	if err != nil {
+		return "", err
 	}
-	now := u.clock.Now()
-	waiting := slices.ContainsFunc(ats.Items, func(item cnatv1alpha1.At) bool { return at.IsDueWithin(&item, now, dueSoon) })
-	status, reason, message := u.gate.judge(now, waiting)
+	status, reason, message := u.gate.decide(u.clock.Now(), waiting)
 	if status == reported {
 		return status, nil
 	}
 	if err := u.condition.Set(ctx, status, conditions.WithReason(reason), conditions.WithMessage(message)); err != nil {
 		return "", fmt.Errorf("writing the OperatorCondition: %w", err)
 	}
-	log.FromContext(ctx).Info("told OLM whether an upgrade may begin", "upgradeable", status, "reason", reason)
+	log.FromContext(ctx).Info("Told OLM whether an upgrade may begin", "upgradeable", status, "reason", reason)
 	return status, nil
 }
 
@@ -110,8 +106,8 @@ type upgradeGate struct {
 	openedAt time.Time // when the longest wait was over; zero unless it was
 }
 
-// judge decides on the condition at one moment.
-func (g *upgradeGate) judge(now time.Time, waiting bool) (status metav1.ConditionStatus, reason, message string) {
+// decide returns the condition at one moment.
+func (g *upgradeGate) decide(now time.Time, waiting bool) (status metav1.ConditionStatus, reason, message string) {
 	switch {
 	case !waiting:
 		*g = upgradeGate{}

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package clockjump
 
 import (
 	"context"
@@ -9,21 +9,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-func TestClockWatch(t *testing.T) {
-	waiting := newAt("default", "waiting", "now", "true")
-	done := newAt("default", "done", "now", "true")
-	done.Status.Phase = cnatv1alpha1.PhaseDone
-	expiring := newAt("default", "expiring", "now", "true")
-	expiring.Status.Phase, expiring.Spec.TTLSecondsAfterFinished = cnatv1alpha1.PhaseDone, ptr.To[int32](1)
-	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(waiting, done, expiring).Build()
+func TestWatch(t *testing.T) {
+	list := func(context.Context) ([]client.Object, error) {
+		return []client.Object{
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "expiring"}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "waiting"}},
+		}, nil
+	}
 
 	for title, tc := range map[string]struct {
 		wall, monotonic time.Duration // what passes between two ticks
@@ -39,7 +36,7 @@ func TestClockWatch(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			ticks := clocktesting.NewFakeClock(time.Now())
-			watch := newClockWatch(ticks, reader)
+			watch := New(ticks, list)
 			start, read := time.Now(), make(chan struct{}, 8)
 			walls, monotonics := []time.Duration{0, tc.wall}, []time.Duration{0, tc.monotonic}
 			next := func(times *[]time.Duration) time.Duration {
@@ -55,7 +52,7 @@ func TestClockWatch(t *testing.T) {
 			stopped := make(chan error, 1)
 			go func() { stopped <- watch.Start(ctx) }()
 			<-read // The clocks were read for the first time, so the ticker exists.
-			ticks.Step(clockInterval)
+			ticks.Step(interval)
 			<-read
 
 			var got []string
@@ -68,7 +65,7 @@ func TestClockWatch(t *testing.T) {
 			cancel()
 			select {
 			case e := <-watch.events:
-				t.Errorf("queued beyond that: %s", e.Object.Name)
+				t.Errorf("queued beyond that: %s", e.Object.GetName())
 			case err := <-stopped:
 				if err != nil {
 					t.Error(err)

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package olm
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/operator-framework/operator-lib/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 func TestUpgradeGate(t *testing.T) {
@@ -40,14 +39,14 @@ func TestUpgradeGate(t *testing.T) {
 		now, gate := time.Now(), upgradeGate{}
 		for i, s := range steps {
 			now = now.Add(s.after)
-			if got, reason, message := gate.judge(now, s.waiting); got != s.want || reason == "" || message == "" {
+			if got, reason, message := gate.decide(now, s.waiting); got != s.want || reason == "" || message == "" {
 				t.Errorf("%s: step %d: got %s, %s, %q", title, i, got, reason, message)
 			}
 		}
 	}
 }
 
-// recorded is an OperatorCondition that remembers what it was set to, and refuses the first time.
+// recorded is an OperatorCondition that remembers what it was set to, and rejects the first time.
 type recorded struct {
 	set chan metav1.ConditionStatus
 	err error
@@ -66,20 +65,19 @@ func (r *recorded) Set(_ context.Context, status metav1.ConditionStatus, _ ...co
 }
 
 func TestUpgradeableTellsChangesOnlyAndTriesAgain(t *testing.T) {
-	due := newAt("default", "soon", "now + 90 seconds", "true")
 	clock := clocktesting.NewFakeClock(time.Now().Truncate(time.Second))
-	due.CreationTimestamp = metav1.NewTime(clock.Now())
+	due := clock.Now().Add(90 * time.Second)
 	condition := &recorded{set: make(chan metav1.ConditionStatus), err: errors.New("conflict")}
-	u := &Upgradeable{
-		reader:    fake.NewClientBuilder().WithScheme(scheme).WithObjects(due).Build(),
-		condition: condition,
-		clock:     clock,
+	waiting := func(context.Context) (bool, error) {
+		now := clock.Now()
+		return !due.Before(now) && !due.After(now.Add(DueSoon)), nil
 	}
+	u := &upgradeable{waiting: waiting, condition: condition, clock: clock}
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() { stopped <- u.Start(ctx) }()
 
-	got := []metav1.ConditionStatus{<-condition.set} // refused
+	got := []metav1.ConditionStatus{<-condition.set} // rejected
 	for len(got) < 4 {
 		select {
 		case status := <-condition.set:
@@ -89,7 +87,7 @@ func TestUpgradeableTellsChangesOnlyAndTriesAgain(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]metav1.ConditionStatus{"Unknown", "True", "False", "True"}, got); diff != "" {
-		t.Errorf("told (-want +got): %s", diff)
+		t.Errorf("reported (-want +got): %s", diff)
 	}
 	cancel()
 	if err := <-stopped; err != nil {

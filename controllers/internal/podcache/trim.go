@@ -1,0 +1,70 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podcache
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Trim returns the part of a pod that the controllers read, which is about a tenth.
+func (k Kinds) Trim(pod *corev1.Pod) *corev1.Pod {
+	trimmed := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              pod.Name,
+			Namespace:         pod.Namespace,
+			UID:               pod.UID,
+			ResourceVersion:   pod.ResourceVersion,
+			CreationTimestamp: pod.CreationTimestamp,
+			DeletionTimestamp: pod.DeletionTimestamp,
+			OwnerReferences:   pod.OwnerReferences,
+			Annotations:       k.trimAnnotations(pod.Annotations),
+		},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: corev1.PodStatus{
+			Phase:                 pod.Status.Phase,
+			Reason:                pod.Status.Reason,
+			Message:               pod.Status.Message,
+			StartTime:             pod.Status.StartTime,
+			InitContainerStatuses: trimContainers(pod.Status.InitContainerStatuses),
+			ContainerStatuses:     trimContainers(pod.Status.ContainerStatuses),
+		},
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
+			trimmed.Status.Conditions = append(trimmed.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+		}
+	}
+	return trimmed
+}
+
+// trimAnnotations keeps the annotations of the kinds' groups, and the one that kubectl users set.
+func (k Kinds) trimAnnotations(annotations map[string]string) map[string]string {
+	kept := maps.Clone(annotations)
+	maps.DeleteFunc(kept, func(key, _ string) bool {
+		return key != corev1.PodDeletionCost && !slices.ContainsFunc(k, func(kind schema.GroupVersionKind) bool {
+			return strings.HasPrefix(key, kind.Group+"/")
+		})
+	})
+	return kept
+}
+
+// trimContainers keeps names, restarts and why a container waits or ended; whether one runs, and since when, says nothing
+// that readiness does not say.
+func trimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	trimmed := slices.Clone(statuses)
+	for i := range trimmed {
+		trimmed[i] = corev1.ContainerStatus{
+			Name:         statuses[i].Name,
+			RestartCount: statuses[i].RestartCount,
+			State:        corev1.ContainerState{Waiting: statuses[i].State.Waiting, Terminated: statuses[i].State.Terminated},
+		}
+	}
+	return trimmed
+}

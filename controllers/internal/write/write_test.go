@@ -1,0 +1,105 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+func TestIsRejected(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for title, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"a quota":                     {apierrors.NewForbidden(pods, "a", errors.New("exceeded quota")), true},
+		"an invalid pod":              {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil), true},
+		"a bad request":               {apierrors.NewBadRequest("no"), true},
+		"a rejection that is wrapped": {fmt.Errorf("creating: %w", apierrors.NewBadRequest("no")), true},
+		"a namespace that is gone":    {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "a"), true},
+		"a conflict":                  {apierrors.NewConflict(pods, "a", nil), false},
+		"overload":                    {apierrors.NewTooManyRequests("slow down", 1), false},
+		"an expired token":            {apierrors.NewUnauthorized("who"), false},
+		"a time-out":                  {apierrors.NewTimeoutError("slow", 1), false},
+		"a broken API server":         {apierrors.NewInternalError(errors.New("oops")), false},
+		"a broken connection":         {errors.New("connection reset"), false},
+		"nothing":                     {nil, false},
+	} {
+		if got := IsRejected(tc.err); got != tc.want {
+			t.Errorf("%s: got %t", title, got)
+		}
+		if got := WithoutRejected(tc.err); (got == nil) != (tc.want || tc.err == nil) {
+			t.Errorf("%s: WithoutRejected gave %v", title, got)
+		}
+	}
+}
+
+func TestInBatchesStartsSlowlyAndStopsAtTheFirstRejection(t *testing.T) {
+	pods := make([]*corev1.Pod, 10)
+	for i := range pods {
+		pods[i] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod", i)}}
+	}
+	for title, tc := range map[string]struct{ failing, calls, created int }{
+		"all go well":             {-1, 10, 10},
+		"the first is rejected":   {0, 1, 0},
+		"the third is rejected":   {2, 3, 2},
+		"the seventh is rejected": {6, 7, 6},
+		"the eighth is rejected":  {7, 10, 9},
+	} {
+		var calls atomic.Int32
+		created, err := InBatches(pods, func(pod *corev1.Pod) (*corev1.Pod, error) {
+			calls.Add(1)
+			if tc.failing >= 0 && pod.Name == pods[tc.failing].Name {
+				return nil, errors.New("rejected")
+			}
+			return pod, nil
+		})
+		if int(calls.Load()) != tc.calls || len(created) != tc.created || (err != nil) != (tc.failing >= 0) {
+			t.Errorf("%s: %d calls, %d created, error %v", title, calls.Load(), len(created), err)
+		}
+	}
+}
+
+// A pod that has the name can disappear between the create and the lookup. The name is free then, so the create is retried.
+func TestCreatePodRetriesWhenTheConflictingPodDisappears(t *testing.T) {
+	for title, tc := range map[string]struct {
+		disappear int // how often the pod that has the name is gone when it is read
+		calls     int
+		fails     bool
+	}{
+		"once":   {1, 2, false},
+		"twice":  {2, 3, false},
+		"always": {100, 3, true},
+	} {
+		calls := 0
+		c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+				if calls++; calls > tc.disappear {
+					return nil
+				}
+				return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, "a")
+			},
+		})
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
+		existing, err := CreatePod(t.Context(), c, c, pod)
+		if existing != nil || (err != nil) != tc.fails || calls != tc.calls {
+			t.Errorf("%s: existing pod %v, error %v, %d calls", title, existing, err, calls)
+		}
+		if IsRejected(err) {
+			t.Errorf("%s: counts as a rejection: %v", title, err)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controllers connects the two kinds to a cluster. The rules are in internal/podset and internal/at; the packages below
+// controllers/internal talk to the API server and know no kind.
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/controllers/internal/olm"
+	"github.com/redhat/podset-operator/controllers/internal/podcache"
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/podset"
+)
+
+const (
+	// How many objects of each kind are reconciled at the same time. A reconcile waits for the API server most of the time, so
+	// this is not a multiple of the cores. A PodSet creates up to four pods at a time, an At one: with more in flight no pod is
+	// created sooner, and a small PodSet waits longer for the others.
+	podSetConcurrency, atConcurrency = 8, 16
+	// An error is retried after 20 ms, doubling to 2 s, so that an At which became due while the API server was away runs within
+	// 3 s of its return.
+	minErrorBackoff, maxErrorBackoff = 20 * time.Millisecond, 2 * time.Second
+	// staleRetry is when an object is reconciled again after the cache showed an older version than the API server has.
+	staleRetry = 200 * time.Millisecond
+)
+
+var (
+	podSetKind = appv1alpha1.GroupVersion.WithKind("PodSet")
+	atKind     = cnatv1alpha1.GroupVersion.WithKind("At")
+	// ourPods are the pods of both kinds.
+	ourPods = podcache.Kinds{podSetKind, atKind}
+)
+
+// Options are what the controllers take from the environment of the process.
+type Options struct {
+	// Clock tells the time.
+	Clock clock.WithTicker
+	// Image is the image of pods without a template.
+	Image string
+	// OpenShift says that the cluster is OpenShift, which assigns the user of a pod itself.
+	OpenShift bool
+	// Proxy are the proxy variables of the pods of Ats without a template.
+	Proxy []corev1.EnvVar
+}
+
+// ConfigureCaches makes a manager cache what the controllers need, in these namespaces (none: all namespaces), and fill its
+// caches when it starts to lead. Add requires it.
+func ConfigureCaches(o *ctrl.Options, namespaces []string) {
+	o.Cache.DefaultTransform = cache.TransformStripManagedFields()
+	o.Cache.DefaultNamespaces = map[string]cache.Config{}
+	for _, namespace := range namespaces {
+		o.Cache.DefaultNamespaces[namespace] = cache.Config{}
+	}
+	ourPods.Configure(&o.Cache)
+	o.NewCache = newLeaderCache
+}
+
+// leaderCache is a cache that is filled when its process begins to lead. Its lists are consistent, so it shows everything that
+// earlier leaders wrote. The cache of a process that waits for the lease would not: it may lag when the process begins to lead,
+// and the process would create a pod a second time, or delete pods that another process has replaced already.
+type leaderCache struct {
+	cache.Cache
+	leads <-chan struct{}
+}
+
+func newLeaderCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
+	filled, err := cache.New(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("creating the cache: %w", err)
+	}
+	return &leaderCache{Cache: filled}, nil
+}
+
+// Start fills the cache once the process leads, and keeps it up to date until ctx is done.
+func (c *leaderCache) Start(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.leads:
+		return c.Cache.Start(ctx)
+	}
+}
+
+// WaitForCacheSync waits until the cache is filled. Before the process leads there is nothing to wait for.
+func (c *leaderCache) WaitForCacheSync(ctx context.Context) bool {
+	select {
+	case <-c.leads:
+		return c.Cache.WaitForCacheSync(ctx)
+	default:
+		return ctx.Err() == nil
+	}
+}
+
+// Add adds both controllers to mgr, whose options went through ConfigureCaches.
+func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	filled, ok := mgr.GetCache().(*leaderCache)
+	if !ok {
+		return errors.New("the manager was created without ConfigureCaches")
+	}
+	filled.leads = mgr.Elected()
+	if err := podcache.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	podSets := &PodSetReconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("podset-controller"),
+		Clock: o.Clock, Defaults: podset.Defaults{Image: o.Image, FixedUser: !o.OpenShift},
+	}
+	ats := &AtReconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("at-controller"),
+		Clock: o.Clock, Defaults: at.Defaults{Image: o.Image, FixedUser: !o.OpenShift, Proxy: o.Proxy},
+	}
+	return errors.Join(podSets.setup(mgr), ats.setup(mgr))
+}
+
+// AddUpgradeable makes mgr tell Operator Lifecycle Manager whether this is a good moment to replace the operator: not while an At
+// is due soon. Outside an installation by OLM v0 it does nothing.
+func AddUpgradeable(mgr ctrl.Manager, c clock.WithTicker) error {
+	return olm.Add(mgr, mgr.GetConfig(), c, func(ctx context.Context) (bool, error) {
+		ats := &cnatv1alpha1.AtList{}
+		if err := mgr.GetClient().List(ctx, ats, client.UnsafeDisableDeepCopy); err != nil {
+			return false, fmt.Errorf("listing Ats: %w", err)
+		}
+		now := c.Now()
+		return slices.ContainsFunc(ats.Items, func(item cnatv1alpha1.At) bool { return at.IsDueWithin(&item, now, olm.DueSoon) }), nil
+	})
+}
+
+func controllerOptions(concurrency int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: concurrency,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minErrorBackoff, maxErrorBackoff),
+	}
+}
+
+// result requeues an object at a time, if there is one. An error has a back-off of its own. A conflict is no error: it says that
+// the cache was behind.
+func result(err error, now, requeueAt time.Time) (ctrl.Result, error) {
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	case err != nil || requeueAt.IsZero():
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: max(requeueAt.Sub(now), time.Millisecond)}, nil
+}

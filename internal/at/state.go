@@ -1,0 +1,122 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+// State is what one process knows about one At beyond what its caches show. The zero value is the State of a process that
+// has just started: nothing in it has to survive a restart.
+//
+// Each reconcile observes, plans, acts, reports, and records:
+//
+//	names := state.Lookups(at, cached, lookedUp, now)          // the caller gets these pods, and asks again, until there are none
+//	o := state.Observe(at, cached, lookedUp, now, defaults)
+//	plan := MakePlan(o)
+//	...                                                        // the caller carries out the plan, which gives an outcome
+//	if ReportNow(outcome) { ... }                              // the caller writes the status of MakeReport(o, outcome)
+//	state.Record(o, outcome, now)
+//
+// Only Record changes a State. Everything that a State refers to is replaced and never modified, so a copy by assignment
+// is independent of the original, and an Observation stays as it is.
+type State struct {
+	// pods are the pods that this process created or deleted and that the cache may not show so yet.
+	pods expectations.Pods
+	// status is the At with the last status that this process wrote.
+	status expectations.Object[*cnatv1alpha1.At]
+	// rejection is the last rejection of a create.
+	rejection expectations.LastRejection
+	// unrecorded is a pod that the status may not name yet, as far as this process knows: it was created, or found, and the
+	// write of the status got no response or has not reached the cache. The pod may be gone by then, so the command could run
+	// a second time without this.
+	unrecorded *corev1.Pod
+}
+
+// Lookups returns the names of the pods that the caller must get from the API server before it calls Observe, other than
+// those in lookedUp.
+func (s *State) Lookups(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time) []string {
+	names := s.pods.Unconfirmed(cached, now)
+	if name := Lookup(s.Observe(at, cached, lookedUp, now, Defaults{})); name != "" && !slices.Contains(names, name) {
+		names = append(names, name)
+	}
+	return expectations.NotLookedUp(names, lookedUp)
+}
+
+// Observe combines what the caches show at now with what the State knows. at and cached are the At and its pods from the
+// caches. lookedUp are the answers of the API server for the names of Lookups, nil for a pod that does not exist.
+func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
+	next := *s
+	at, next.status = s.status.Observe(at)
+	view := s.pods.Observe(cached, lookedUp, now)
+	next.pods = view.Next
+	o := Observation{At: at, Pods: view.Pods, Deleted: view.Deleted, Now: now, Rejection: s.rejection.Of(at.Generation), Defaults: defaults, next: &next}
+	for name, pod := range lookedUp {
+		switch {
+		case pod == nil || !metav1.IsControlledBy(pod, at):
+			o.Absent = o.Absent.Union(sets.New(name))
+		case !containsPod(o.Pods, pod):
+			o.Pods = append(o.Pods, pod)
+		}
+	}
+	if pod := s.unrecorded; pod != nil {
+		if at.Status.PodUID == pod.UID {
+			next.unrecorded = nil
+		} else if !containsPod(o.Pods, pod) {
+			o.Pods = append(o.Pods, pod)
+		}
+	}
+	return o
+}
+
+// ReportNow tells whether the status must be written in the same reconcile. After a pod was created it can wait a moment:
+// the pods of other Ats that are due cannot.
+func ReportNow(outcome Outcome) bool { return outcome.Created == nil }
+
+// Record remembers an observation and what came of it. o must be the last one that Observe returned. now is when the last
+// answer of the API server came.
+func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
+	next := *o.next
+	next.pods = next.pods.Deleted(outcome.Deleted...)
+	if outcome.Rejected != nil {
+		next.rejection = *outcome.Rejected
+	}
+	if outcome.Created != nil {
+		next.pods = next.pods.Created(now, outcome.Created)
+		next.rejection = expectations.LastRejection{}
+		next.unrecorded = outcome.Created
+	}
+	for _, pod := range o.Pods {
+		if outcome.Reported != "" && pod.UID == outcome.Reported {
+			next.unrecorded = pod
+		}
+	}
+	if outcome.Written != nil {
+		next.status = next.status.Written(outcome.Written)
+	}
+	*s = next
+}
+
+// RequeueAt returns when to reconcile the At again although nothing has changed, after a report was recorded; zero: not
+// needed. It may have passed.
+func (s *State) RequeueAt(report Report) time.Time {
+	return pods.Earliest(report.RequeueAt, s.pods.CheckAt())
+}
+
+// LastStatusVersion returns the resource version of the last write of the status; "": there was none. An update event with
+// this version is the process's own write and needs no reconcile.
+func (s *State) LastStatusVersion() string { return s.status.LastVersion() }
+
+func containsPod(pods []*corev1.Pod, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(other *corev1.Pod) bool { return other.UID == pod.UID })
+}
