@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,7 +56,7 @@ func await[T client.Object](ctx context.Context, c *cluster, name string, list c
 	case ctx.Err() != nil:
 		return object, ctx.Err()
 	case err != nil:
-		return object, fmt.Errorf("watching: %w", err)
+		return object, err // not wrapped: kubectl's way to print it goes by its type
 	}
 	return event.Object.(T), nil
 }

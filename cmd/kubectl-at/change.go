@@ -105,10 +105,10 @@ func (p *plugin) change(ctx context.Context, name string, edit func(*cnatv1alpha
 		if err := c.Get(ctx, c.key(name), at); err != nil {
 			return err
 		}
-		switch at.Status.Phase {
-		case cnatv1alpha1.PhaseRunning:
+		if at.Status.Phase == cnatv1alpha1.PhaseRunning {
 			return fmt.Errorf("at/%s has started and cannot be changed", name)
-		case cnatv1alpha1.PhaseDone:
+		}
+		if isDone(at) {
 			return fmt.Errorf("at/%s is done and cannot be changed", name)
 		}
 		base := at.DeepCopy()

@@ -187,8 +187,9 @@ func (o *createOptions) create(cmd *cobra.Command, c *cluster, at *cnatv1alpha1.
 		return nil
 	case cmdutil.DryRunServer:
 		return c.Create(cmd.Context(), at, client.DryRunAll)
+	default:
+		return c.Create(cmd.Context(), at)
 	}
-	return c.Create(cmd.Context(), at)
 }
 
 // report prints the At as -o says, or one line.
@@ -211,12 +212,7 @@ func (o *createOptions) report(cmd *cobra.Command, at *cnatv1alpha1.At, due time
 	if at.Spec.Suspend != nil && *at.Spec.Suspend {
 		line += ", suspended"
 	}
-	switch o.dryRun {
-	case cmdutil.DryRunClient:
-		line += " (dry run)"
-	case cmdutil.DryRunServer:
-		line += " (server dry run)"
-	}
+	line += map[cmdutil.DryRunStrategy]string{cmdutil.DryRunClient: " (dry run)", cmdutil.DryRunServer: " (server dry run)"}[o.dryRun]
 	_, err := fmt.Fprintln(o.Out, line)
 	return err
 }

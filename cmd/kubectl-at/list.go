@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/kubectl/pkg/util/templates"
 	"k8s.io/kubectl/pkg/util/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -125,10 +127,14 @@ func (o *listOptions) printObjects(list *cnatv1alpha1.AtList) error {
 // watchTable keeps a table up to date. On a terminal it draws the table again every second; elsewhere it prints a line for
 // each change, as kubectl get -w does.
 func (o *listOptions) watchTable(ctx context.Context, c *cluster, list *cnatv1alpha1.AtList, columns columns, in []client.ListOption) error {
-	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}}
-	changes, err := c.Watch(ctx, &cnatv1alpha1.AtList{}, append(in, from)...)
+	// The API server ends a watch now and then; this one goes on where it ended.
+	changes, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, &cnatv1alpha1.AtList{}, append(in, &client.ListOptions{Raw: &o})...)
+		},
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("watching: %w", err)
 	}
 	defer changes.Stop()
 	screen := &screen{out: o.Out, columns: columns, terminal: term.TTY{Out: o.Out}.IsTerminalOut()}
@@ -151,7 +157,7 @@ func (o *listOptions) watchTable(ctx context.Context, c *cluster, list *cnatv1al
 				return nil
 			}
 			if !open || !isAt {
-				return fmt.Errorf("the watch ended: %w", apierrors.FromObject(event.Object))
+				return apierrors.FromObject(event.Object)
 			}
 			list.Items = apply(list.Items, event.Type, *at)
 			if !screen.terminal {

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/kubectl/pkg/util/templates"
 
@@ -84,9 +86,13 @@ func (p *plugin) printLogs(ctx context.Context, c *cluster, name string, attempt
 // follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
 // the one attempt that is asked for. It returns the At as it is in the end.
 func (p *plugin) follow(ctx context.Context, c *cluster, name string, attempt int) (*cnatv1alpha1.At, error) {
-	only := attempt != newest
+	only, reported := attempt != newest, ""
 	for {
 		a, err := c.awaitAt(ctx, name, func(a *cnatv1alpha1.At) bool {
+			if reason := heldBy(a); reason != "" && reason != reported {
+				reported = reason
+				_, _ = fmt.Fprintf(p.ErrOut, "at/%s waits: %s\n", name, reason)
+			}
 			return int(a.Status.Attempts) > max(attempt, 0) || isDone(a)
 		})
 		if err != nil {
@@ -103,6 +109,15 @@ func (p *plugin) follow(ctx context.Context, c *cluster, name string, attempt in
 		}
 		attempt++
 	}
+}
+
+// heldBy returns what keeps an At from starting at its time: it is suspended, or its pod cannot be created.
+func heldBy(a *cnatv1alpha1.At) string {
+	scheduled := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+	if scheduled == nil || scheduled.Status != metav1.ConditionFalse {
+		return ""
+	}
+	return scheduled.Reason + ": " + scheduled.Message
 }
 
 // followPod waits for a pod's container to start and prints its logs until it ends. A pod that is gone has no logs; how

@@ -87,6 +87,11 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 	s := newShell(t)
 	output, ended := s.background(t.Context(), "now", "--name", "a", "--retries", "1", "--wait", "--", "true")
 	output.expect("at/a runs at Sat 21 Nov 2026 16:48 CET (now)")
+	s.setStatus("a", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{{
+		Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonFailedCreate, Message: "exceeded quota",
+		LastTransitionTime: metav1.NewTime(s.now),
+	}}})
+	output.expect("at/a waits: FailedCreate: exceeded quota")
 	pod := s.start("a", "a-pod", 1, "first line\nsecond line\n")
 	s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
 	output.expect("pod/a-pod waits: ImagePullBackOff")
