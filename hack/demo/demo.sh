@@ -123,11 +123,11 @@ trap 'exit 143' TERM HUP
 
 # --- the steps ----------------------------------------------------------------------------------
 
-title 'A cluster of its own: etcd, API server, controller manager, scheduler and one simulated node'
+title 'Start a cluster: etcd, API server, controller manager, scheduler, and one simulated node'
 start_cluster >"$log" 2>&1 || die "the cluster did not start"
 show 'kubectl get nodes'
 
-title 'The two kinds, and the manager'
+title 'Install the CRDs and start the manager'
 show 'kubectl apply -f config/crd/bases'
 kubectl wait --for=condition=Established -f config/crd/bases --timeout=60s >/dev/null
 printf '%s$ bin/manager &%s\n' "$bold" "$plain"
@@ -136,18 +136,18 @@ bin/manager --metrics-bind-address=0 --health-probe-bind-address=0 >"$log" 2>&1 
 manager=$!
 echo $manager >"$demo/manager.pid"
 
-title 'A PodSet of three, and an At that was due in 2020 and so runs at once'
+title 'Create a PodSet of three pods, and an At that was due in 2020 and therefore runs at once'
 show 'kubectl apply -f config/samples/app_v1alpha1_podset.yaml -f config/samples/cnat_v1alpha1_at.yaml'
 expect '3 ready pods, listed in the status' settled 3
 expect 'the At has a pod' at_started
 show 'kubectl get podset,at,pods'
 
-title 'Three become five'
+title 'Scale the PodSet from three pods to five'
 show "kubectl patch podset podset-sample --type=json -p '[{\"op\": \"replace\", \"path\": \"/spec/replicas\", \"value\": 5}]'"
 expect '5 ready pods, listed in the status' settled 5
 show 'kubectl get podset,pods'
 
-title 'A deleted pod is replaced'
+title 'Delete a pod: the operator replaces it'
 victim=$(get podset podset-sample -o jsonpath='{.status.podNames[0]}')
 uid=$(get pod "$victim" -o jsonpath='{.metadata.uid}')
 show "kubectl delete pod $victim"
@@ -155,7 +155,7 @@ expect 'another pod in its place' replaced "$uid"
 show 'kubectl get podset,pods'
 show "kubectl get podset podset-sample -o jsonpath='{range .status.podNames[*]}{@}{\"\\n\"}{end}'"
 
-title 'The At has run, once'
+title 'The At has run once'
 show 'kubectl wait --for=condition=Complete at/at-sample --timeout=60s'
 expect 'phase DONE, result Succeeded, exit code 0' at_is DONE Succeeded 0
 show 'kubectl get at -o wide'
