@@ -13,23 +13,23 @@ import (
 const (
 	// ConditionAvailable is True while at least spec.replicas pods are Ready.
 	ConditionAvailable = "Available"
-	// ConditionProgressing is True while pods are being created, deleted, replaced or awaited.
+	// ConditionProgressing is True while pods are being created, deleted, or replaced, or are not Ready yet.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is True while something keeps the set from what its spec asks for; the reason and the message say what.
+	// ConditionDegraded is True while something keeps the PodSet from reaching its spec. The reason and the message explain it.
 	ConditionDegraded = "Degraded"
 )
 
 // Reasons of the condition Available.
 const (
-	// ReasonEnoughReady: as many pods are Ready as spec.replicas asks for.
+	// ReasonEnoughReady: at least spec.replicas pods are Ready.
 	ReasonEnoughReady = "EnoughReady"
-	// ReasonTooFewReady: fewer pods are Ready than spec.replicas asks for.
+	// ReasonTooFewReady: fewer than spec.replicas pods are Ready.
 	ReasonTooFewReady = "TooFewReady"
 )
 
 // Reasons of the condition Progressing.
 const (
-	// ReasonStable: the pods are what the spec asks for.
+	// ReasonStable: the pods match the spec.
 	ReasonStable = "Stable"
 	// ReasonScaling: pods are being created or deleted to reach spec.replicas.
 	ReasonScaling = "Scaling"
@@ -37,58 +37,58 @@ const (
 	ReasonUpdating = "Updating"
 	// ReasonAwaitingReady: all pods exist and some are not Ready yet.
 	ReasonAwaitingReady = "AwaitingReady"
-	// ReasonTerminating: the PodSet is being deleted; nothing is created or deleted for it.
+	// ReasonTerminating: the PodSet is being deleted. The operator creates and deletes no pods for it.
 	ReasonTerminating = "Terminating"
-	// ReasonPaused: the pause annotation holds the PodSet.
+	// ReasonPaused: the pause annotation pauses the PodSet.
 	ReasonPaused = "Paused"
 )
 
 // Reasons of the condition Degraded.
 const (
-	// ReasonAsExpected: nothing is known to be wrong.
+	// ReasonAsExpected: no problem is known.
 	ReasonAsExpected = "AsExpected"
-	// ReasonInvalidTemplate: spec.template cannot keep pods running; the message names the field and the remedy.
+	// ReasonInvalidTemplate: spec.template cannot keep pods running. The message names the field and the remedy.
 	ReasonInvalidTemplate = "InvalidTemplate"
-	// ReasonFailedCreate: the API server refused to create a pod; it is tried again with back-off.
+	// ReasonFailedCreate: the API server rejected the creation of a pod. The operator retries with back-off.
 	ReasonFailedCreate = "FailedCreate"
-	// ReasonFailedDelete: the API server refused to delete a pod; it is tried again with back-off.
+	// ReasonFailedDelete: the API server rejected the deletion of a pod. The operator retries with back-off.
 	ReasonFailedDelete = "FailedDelete"
-	// ReasonPodsFinished: pods ended (Failed, Evicted or Succeeded) and are replaced.
+	// ReasonPodsFinished: pods have finished (Failed, Evicted, or Succeeded) and are replaced.
 	ReasonPodsFinished = "PodsFinished"
-	// ReasonPodsWaiting: containers cannot start or cannot stay up; the message aggregates why.
+	// ReasonPodsWaiting: containers cannot start or do not keep running. The message summarizes the reasons.
 	ReasonPodsWaiting = "PodsWaiting"
 )
 
 // Keys of labels and annotations that the operator sets on pods of a PodSet.
 const (
-	// LabelPodSet names the PodSet that a pod was made for. It is for people and selectors: a pod belongs to the
-	// PodSet whose UID is in its controller reference.
+	// LabelPodSet is the name of the PodSet that a pod was created for. It is only for users and selectors: a pod belongs to
+	// the PodSet whose UID is in its controller reference.
 	LabelPodSet = "app.example.com/podset"
-	// AnnotationSlot is the number of the place that the pod fills, from 0.
+	// AnnotationSlot is the number of the slot that the pod fills, from 0.
 	AnnotationSlot = "app.example.com/slot"
-	// AnnotationAttempt counts the pods of one slot whose names were taken when this one was made, from 0.
+	// AnnotationAttempt is the number of pod names of the slot that were in use when the pod was created, from 0.
 	AnnotationAttempt = "app.example.com/attempt"
-	// AnnotationTemplateHash is the hash of the spec.template that the pod was made from.
+	// AnnotationTemplateHash is the hash of the spec.template that the pod was created from.
 	AnnotationTemplateHash = "app.example.com/template-hash"
-	// AnnotationPaused holds a PodSet while its value is true: nothing is created, deleted or updated for it.
+	// AnnotationPaused pauses a PodSet while its value is true: the operator creates and deletes no pods for it.
 	AnnotationPaused = "app.example.com/paused"
 )
 
-// UpdateStrategyType says what happens to pods of an older template.
+// UpdateStrategyType determines how pods of an older template are replaced.
 // +kubebuilder:validation:Enum=RollingUpdate;OnDelete
 type UpdateStrategyType string
 
 const (
 	// RollingUpdate replaces pods of an older template, a few at a time.
 	RollingUpdate UpdateStrategyType = "RollingUpdate"
-	// OnDelete leaves pods of an older template alone until somebody deletes them.
+	// OnDelete keeps pods of an older template until somebody deletes them.
 	OnDelete UpdateStrategyType = "OnDelete"
 )
 
-// RollingUpdateStrategy bounds a rolling update.
+// RollingUpdateStrategy limits a rolling update.
 type RollingUpdateStrategy struct {
-	// maxUnavailable is how many pods may be unready while rolling: a number from 1 to 10, or a percentage of
-	// spec.replicas from "1%" to "100%", rounded up. Default 1.
+	// maxUnavailable is the number of pods that may be unready during a rolling update: a number from 1 to 10, or a
+	// percentage of spec.replicas from "1%" to "100%", rounded up. Default 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
@@ -97,22 +97,22 @@ type RollingUpdateStrategy struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
-// UpdateStrategy says what happens to pods of an older template.
+// UpdateStrategy determines how pods of an older template are replaced.
 // +kubebuilder:validation:XValidation:rule="!has(self.rollingUpdate) || self.type == 'RollingUpdate'",message="rollingUpdate goes with type RollingUpdate only: remove it, or set type to RollingUpdate"
 type UpdateStrategy struct {
-	// type is RollingUpdate (pods of an older template are replaced, a few at a time) or OnDelete (they stay until
-	// somebody deletes them). Default RollingUpdate.
+	// type is RollingUpdate or OnDelete. RollingUpdate replaces pods of an older template, a few at a time. OnDelete keeps
+	// them until somebody deletes them. Default RollingUpdate.
 	// +optional
 	// +kubebuilder:default=RollingUpdate
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Update strategy type",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:RollingUpdate","urn:alm:descriptor:com.tectonic.ui:select:OnDelete","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Type UpdateStrategyType `json:"type,omitempty"`
 
-	// rollingUpdate bounds the rolling update. Only with type RollingUpdate.
+	// rollingUpdate limits the rolling update. It is allowed only with type RollingUpdate.
 	// +optional
 	RollingUpdate *RollingUpdateStrategy `json:"rollingUpdate,omitempty"`
 }
 
-// PodSetSpec is what the user asks for.
+// PodSetSpec is the desired state of a PodSet.
 type PodSetSpec struct {
 	// replicas is the number of pods to keep running, 1 to 10. Default 1.
 	// +optional
@@ -122,10 +122,10 @@ type PodSetSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// template is the pod to run. Absent: one container busybox that runs "sleep 3600". Its labels and annotations are
-	// kept; the operator adds its own. What would end its pods is rejected: the restartPolicy of the pod and of its
-	// containers is Always or absent, that of init containers is not Never, no container has restartPolicyRules, and
-	// activeDeadlineSeconds is absent.
+	// template is the pod template. If absent, pods have one busybox container that runs "sleep 3600". The operator adds its
+	// own labels and annotations to those of the template. A template must not end its pods: the restartPolicy of the pod and
+	// of its containers is Always or absent, the restartPolicy of init containers is not Never, no container has
+	// restartPolicyRules, and activeDeadlineSeconds is absent.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.containers) && size(self.spec.containers) > 0",message="template.spec.containers must name at least one container"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Always'",message="template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"
@@ -135,16 +135,17 @@ type PodSetSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 
-	// updateStrategy says what happens to running pods when the template changes. Default: RollingUpdate, one at a time.
+	// updateStrategy determines how pods are replaced when the template changes. Default: RollingUpdate, one pod at a time.
 	// +optional
 	// +kubebuilder:default={}
 	UpdateStrategy UpdateStrategy `json:"updateStrategy,omitzero"`
 }
 
-// PodSetStatus is what the operator sees. It is computed as a whole from the pods each time and never read back.
+// PodSetStatus is the observed state of a PodSet. The operator computes the whole status from the pods each time. It does not
+// use the stored status for decisions.
 type PodSetStatus struct {
-	// podNames are the names of the active pods, sorted. A pod is active when this PodSet controls it, it is not
-	// terminating and it has neither succeeded nor failed.
+	// podNames are the names of the active pods, sorted. A pod is active if this PodSet controls it, it is not terminating,
+	// and it has neither succeeded nor failed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -153,7 +154,7 @@ type PodSetStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pod names",xDescriptors={"urn:alm:descriptor:text"}
 	PodNames []string `json:"podNames"`
 
-	// replicas is the number of active pods, in any phase; the scale subresource shows it.
+	// replicas is the number of active pods in any phase. The scale subresource shows it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Replicas",xDescriptors={"urn:alm:descriptor:text"}
@@ -171,7 +172,7 @@ type PodSetStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ready replicas",xDescriptors={"urn:alm:descriptor:text"}
 	ReadyReplicas int32 `json:"readyReplicas"`
 
-	// updatedReplicas is the number of active pods that were made from the present template.
+	// updatedReplicas is the number of active pods that were created from the current template.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Updated replicas",xDescriptors={"urn:alm:descriptor:text"}
@@ -183,7 +184,7 @@ type PodSetStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Terminating replicas",xDescriptors={"urn:alm:descriptor:text"}
 	TerminatingReplicas int32 `json:"terminatingReplicas"`
 
-	// selector selects the pods of this PodSet, as a string, for the scale subresource and the horizontal pod autoscaler.
+	// selector is the label selector of the pods, as a string, for the scale subresource and the horizontal pod autoscaler.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector",xDescriptors={"urn:alm:descriptor:text"}
@@ -195,7 +196,7 @@ type PodSetStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:text"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Available (ready >= replicas), Progressing and Degraded; each says why in its reason and message.
+	// conditions are Available (readyReplicas >= spec.replicas), Progressing, and Degraded, each with a reason and a message.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -209,28 +210,28 @@ type PodSetStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=pset,categories=all
-// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Pods asked for"
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Desired number of pods"
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,description="Active pods that are Pending or Running"
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`,description="Active pods that are Ready"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.replicas`,priority=1,description="Active pods in any phase"
-// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`,priority=1,description="Active pods of the present template"
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Degraded")].reason`,priority=1,description="Why the set is degraded, or AsExpected"
+// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`,priority=1,description="Active pods of the current template"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Degraded")].reason`,priority=1,description="Why the PodSet is degraded, or AsExpected"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must be at most 63 characters: it becomes the value of a label on every pod"
 // +operator-sdk:csv:customresourcedefinitions:displayName="PodSet",resources={{Pod,v1},{Event,v1}}
 type PodSet struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// metadata is standard object metadata; the name has at most 63 characters.
+	// metadata is standard object metadata. The name has at most 63 characters.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the user asks for.
+	// spec is the desired state.
 	// +optional
 	// +kubebuilder:default={}
 	Spec PodSetSpec `json:"spec,omitzero"`
 
-	// status is what the operator sees.
+	// status is the observed state.
 	// +optional
 	Status PodSetStatus `json:"status,omitempty"`
 }

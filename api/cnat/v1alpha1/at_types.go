@@ -9,49 +9,49 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Phase is where an At stands. It only moves forward: PENDING, RUNNING, DONE.
+// Phase is the stage of an At. It only moves forward: PENDING, RUNNING, DONE.
 // +kubebuilder:validation:Enum=PENDING;RUNNING;DONE
 type Phase string
 
 const (
-	// PhasePending waits for its time.
+	// PhasePending means that the At waits for its time.
 	PhasePending Phase = "PENDING"
-	// PhaseRunning has made its pod.
+	// PhaseRunning means that the pod of the At exists.
 	PhaseRunning Phase = "RUNNING"
-	// PhaseDone is over, well or badly: result says which.
+	// PhaseDone means that the At has ended. The result says whether it succeeded.
 	PhaseDone Phase = "DONE"
 )
 
-// Result is how an At ended.
+// Result is the outcome of an At.
 // +kubebuilder:validation:Enum=Succeeded;Failed
 type Result string
 
 const (
 	// ResultSucceeded means that the command exited with 0.
 	ResultSucceeded Result = "Succeeded"
-	// ResultFailed means that the command failed or was not run; the reason says why.
+	// ResultFailed means that the command failed or was not run. The reason says why.
 	ResultFailed Result = "Failed"
 )
 
 // Keys of labels and annotations.
 const (
-	// LabelAt names the At that a pod was made for. It is for people and selectors: a pod belongs to the At whose UID is
-	// in its controller reference.
+	// LabelAt is the name of the At that a pod was created for. It is only for users and selectors: a pod belongs to the At
+	// whose UID is in its controller reference.
 	LabelAt = "cnat.d2iq.com/at"
-	// AnnotationAttempt is the number of the run that the pod is, from 0.
+	// AnnotationAttempt is the number of the attempt that the pod runs, from 0.
 	AnnotationAttempt = "cnat.d2iq.com/attempt"
 	// AnnotationGeneration is the generation of the At that the pod was created from.
 	AnnotationGeneration = "cnat.d2iq.com/generation"
-	// AnnotationPaused holds an At while its value is true: nothing is created or deleted for it.
+	// AnnotationPaused pauses an At while its value is true: the operator creates and deletes nothing for it.
 	AnnotationPaused = "cnat.d2iq.com/paused"
 )
 
-// AtSpec is what the user asks for.
+// AtSpec is the desired state of an At.
 type AtSpec struct {
-	// schedule is when to run: a time of RFC 3339 such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or
-	// "now", or "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular will do too) counted from
-	// metadata.creationTimestamp. A time that has passed runs at once. At most 64 characters. It can be changed while the
-	// phase is PENDING.
+	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now",
+	// or "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) counted from
+	// metadata.creationTimestamp. If the time has passed, the At runs at once. At most 64 characters. It can be changed while
+	// the phase is PENDING.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -60,8 +60,8 @@ type AtSpec struct {
 	Schedule string `json:"schedule"`
 
 	// command is the program to run and its arguments, split into words as a POSIX shell does (quotes and backslashes),
-	// with no expansion of any kind; for pipes and variables use sh -c '...'. 1 to 32768 characters. It can be changed
-	// while the phase is PENDING.
+	// without expansion. For pipes and variables, use sh -c '...'. 1 to 32768 characters. It can be changed while the phase
+	// is PENDING.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
@@ -70,10 +70,10 @@ type AtSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Command",xDescriptors={"urn:alm:descriptor:text"},order=2
 	Command string `json:"command"`
 
-	// template is the pod to run. Its first container gets command and decides the exit code, so that container's own
-	// command and args stay empty. The restartPolicy of the pod and of its containers is Never or absent, and no container
-	// has restartPolicyRules; init containers may have any restartPolicy, so sidecars work. Absent: one container of the
-	// image busybox. It can be changed while the phase is PENDING.
+	// template is the pod template. Its first container runs spec.command and determines the exit code, so this container
+	// must not set command or args. The restartPolicy of the pod and of its containers is Never or absent, and no container
+	// has restartPolicyRules. Init containers may have any restartPolicy, so sidecars work. If absent, the pod has one
+	// busybox container, which gets the proxy variables of the operator. It can be changed while the phase is PENDING.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.containers) && size(self.spec.containers) > 0",message="template.spec.containers must name at least one container: the first one runs spec.command"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Never'",message="template.spec.restartPolicy must be Never, or absent: an At runs its command once"
@@ -83,32 +83,34 @@ type AtSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 
-	// suspend holds the At while true. It is ignored once the At has started. Resumed after its time, the At runs at
-	// once, within startingDeadlineSeconds. Default false.
+	// suspend prevents the start of the At while true. It has no effect after the At has started. An At that is resumed
+	// after its time runs at once, within startingDeadlineSeconds. Default false.
 	// +optional
 	// +kubebuilder:default=false
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Suspend",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// startingDeadlineSeconds is how many whole seconds after its time the At may still start, 0 or more. Later it ends
-	// as Failed with reason MissedDeadline, or, while it is suspended, once it is resumed. Absent: any time later.
+	// startingDeadlineSeconds is the number of whole seconds after its time within which the At may start, 0 or more. After
+	// that, the At ends as Failed with reason MissedDeadline. A suspended At does so when it is resumed. If absent, there
+	// is no deadline.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9000000000
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Starting deadline (seconds)",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 
-	// activeDeadlineSeconds is how many seconds the run may take, 1 or more, waiting for a node and pulling of images
-	// included. Then it is stopped and ends as Failed with reason DeadlineExceeded. Absent: any length.
+	// activeDeadlineSeconds is the number of seconds that the run may take, 1 or more, including the time to find a node and
+	// to pull images. After that, the run is stopped and the At ends as Failed with reason DeadlineExceeded. If absent,
+	// there is no deadline.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Active deadline (seconds)",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
-	// backoffLimit is how often a run that failed is tried again, 0 to 10, each time in a new pod; the older pods stay
-	// for their logs. A run whose pod disappeared is not tried again: whether the command did its work is not known.
-	// Default 0: the command runs at most once; README.md lists the exceptions.
+	// backoffLimit is the number of retries after a failure, 0 to 10. Each retry runs in a new pod; the older pods remain for
+	// their logs. A run whose pod disappeared is not retried, because it is not known whether the command has succeeded.
+	// Default 0: the command runs at most once. README.md lists the exceptions.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
@@ -116,7 +118,8 @@ type AtSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Retries",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 
-	// ttlSecondsAfterFinished is how many seconds after its end the At is deleted with its pods, 0 or more. Absent: never.
+	// ttlSecondsAfterFinished is the number of seconds after its end when the At is deleted with its pods, 0 or more. If
+	// absent, it is not deleted.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -124,9 +127,9 @@ type AtSpec struct {
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
-// AtStatus is what the operator sees, and its record of the run.
+// AtStatus is the observed state of an At, and the record of its run.
 type AtStatus struct {
-	// phase is PENDING from the first sight of the At, RUNNING once its pod exists, DONE after success and failure alike.
+	// phase is PENDING until the pod exists, then RUNNING, and DONE after success or failure.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Phase",xDescriptors={"urn:alm:descriptor:io.kubernetes.phase"}
 	Phase Phase `json:"phase,omitempty"`
@@ -136,7 +139,7 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Result",xDescriptors={"urn:alm:descriptor:text"}
 	Result Result `json:"result,omitempty"`
 
-	// reason says in one word why the At ended as it did, such as Completed, NonZeroExitCode or MissedDeadline.
+	// reason is the reason for the result in one word, such as Completed, NonZeroExitCode, or MissedDeadline.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Reason",xDescriptors={"urn:alm:descriptor:io.kubernetes.phase:reason"}
@@ -147,24 +150,24 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Exit code",xDescriptors={"urn:alm:descriptor:text"}
 	ExitCode *int32 `json:"exitCode,omitempty"`
 
-	// output is the termination message of the command: what it wrote to its termination log, else, when it failed, the
-	// end of its log; at most 2 KiB.
+	// output is the termination message of the command, at most 2 KiB: the content of its termination log or, if that is
+	// empty and the command failed, the end of its log.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Output",xDescriptors={"urn:alm:descriptor:text"}
 	Output string `json:"output,omitempty"`
 
-	// scheduledTime is the time that spec.schedule means.
+	// scheduledTime is the time that results from spec.schedule.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Scheduled time",xDescriptors={"urn:alm:descriptor:text"}
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
 
-	// startTime is when the first pod of the run was made.
+	// startTime is when the first pod of the run was created.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Start time",xDescriptors={"urn:alm:descriptor:text"}
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// completionTime is when the At was done.
+	// completionTime is when the At ended.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Completion time",xDescriptors={"urn:alm:descriptor:text"}
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
@@ -182,13 +185,13 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pod UID",xDescriptors={"urn:alm:descriptor:text"}
 	PodUID types.UID `json:"podUID,omitempty"`
 
-	// attempts is the number of pods made for the run: 1, and one more for each retry.
+	// attempts is the number of pods created for the run: 1, and one more for each retry.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Attempts",xDescriptors={"urn:alm:descriptor:text"}
 	Attempts int32 `json:"attempts,omitempty"`
 
-	// retryTime is when the next attempt is due, once the newest one was seen to fail and has retries left.
+	// retryTime is when the next attempt is due. It is set when the newest attempt has failed and retries are left.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Retry time",xDescriptors={"urn:alm:descriptor:text"}
 	RetryTime *metav1.Time `json:"retryTime,omitempty"`
@@ -199,7 +202,7 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:text"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Scheduled, Complete and Failed; each says why in its reason and message.
+	// conditions are Scheduled, Complete, and Failed, each with a reason and a message.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -208,13 +211,13 @@ type AtStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// At runs one command once, at one time, and says how it ended: at(1) for Kubernetes.
+// At runs one command once, at one time, and reports the result: at(1) for Kubernetes.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=all
 // +kubebuilder:selectablefield:JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.schedule`,description="When to run"
-// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,description="PENDING, RUNNING or DONE"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,description="PENDING, RUNNING, or DONE"
 // +kubebuilder:printcolumn:name="Result",type=string,JSONPath=`.status.result`,description="Succeeded or Failed"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Exit",type=integer,JSONPath=`.status.exitCode`,priority=1,description="Exit code of the command"
@@ -233,11 +236,11 @@ type At struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the user asks for.
+	// spec is the desired state.
 	// +required
 	Spec AtSpec `json:"spec"`
 
-	// status is what the operator sees, and its record of the run.
+	// status is the observed state, and the record of the run.
 	// +optional
 	Status AtStatus `json:"status,omitempty"`
 }

@@ -3,10 +3,10 @@
 
 package v1alpha1
 
-// Condition types of an At. Complete and Failed are those of a Job.
+// Condition types of an At. Complete and Failed have the same meaning as in a Job.
 const (
-	// ConditionScheduled is False while the At cannot wait for its time: it is suspended, or its schedule, command or
-	// template is unusable, or something stops its pod from being made; the reason says which.
+	// ConditionScheduled is False while the At cannot start at its time: it is suspended or paused, its schedule, command, or
+	// template is invalid, or its pod cannot be created. The reason says which.
 	ConditionScheduled = "Scheduled"
 	// ConditionComplete is True once the command has succeeded.
 	ConditionComplete = "Complete"
@@ -18,24 +18,24 @@ const (
 const (
 	// ReasonWaiting: the At waits for its time.
 	ReasonWaiting = "Waiting"
-	// ReasonStarted: the time came and the pod was made.
+	// ReasonStarted: the At was due and its pod was created.
 	ReasonStarted = "Started"
-	// ReasonEditedTooLate: the time came and the pod was created, and schedule, command, or template were edited before the
-	// run was recorded. The pod runs an earlier generation of the spec; the message names it.
+	// ReasonEditedTooLate: the schedule, command, or template was edited after the pod was created and before the run was
+	// recorded. The pod runs an earlier generation of the spec. The message names the generation.
 	ReasonEditedTooLate = "EditedTooLate"
-	// ReasonSuspended: spec.suspend holds the At.
+	// ReasonSuspended: spec.suspend prevents the start.
 	ReasonSuspended = "Suspended"
-	// ReasonPaused: the pause annotation holds the At.
+	// ReasonPaused: the pause annotation prevents the start.
 	ReasonPaused = "Paused"
-	// ReasonInvalidSchedule: spec.schedule is no time; the message says what would be one.
+	// ReasonInvalidSchedule: spec.schedule is not a valid time. The message shows valid forms.
 	ReasonInvalidSchedule = "InvalidSchedule"
-	// ReasonInvalidCommand: spec.command cannot be split into words; the message says where it breaks.
+	// ReasonInvalidCommand: spec.command cannot be split into words. The message says where the error is.
 	ReasonInvalidCommand = "InvalidCommand"
-	// ReasonInvalidTemplate: spec.template cannot make a pod; the message names the field and the remedy.
+	// ReasonInvalidTemplate: no pod can be created from spec.template. The message names the field and the remedy.
 	ReasonInvalidTemplate = "InvalidTemplate"
-	// ReasonFailedCreate: the API server refused to create the pod; it is tried again with back-off.
+	// ReasonFailedCreate: the API server rejected the creation of the pod. The operator retries with back-off.
 	ReasonFailedCreate = "FailedCreate"
-	// ReasonNameTaken: the pod of an older At of this name is still going; this At starts when it is gone.
+	// ReasonNameTaken: the pod of an older At of this name still exists. This At starts when that pod is gone.
 	ReasonNameTaken = "NameTaken"
 )
 
@@ -43,21 +43,22 @@ const (
 const (
 	// ReasonCompleted: the command exited with 0.
 	ReasonCompleted = "Completed"
-	// ReasonNonZeroExitCode: the command exited with another code than 0.
+	// ReasonNonZeroExitCode: the command exited with a code other than 0.
 	ReasonNonZeroExitCode = "NonZeroExitCode"
 	// ReasonOOMKilled: the command was killed because it used more memory than its limit.
 	ReasonOOMKilled = "OOMKilled"
-	// ReasonStartError: the command could not be started: no such program, or one that cannot be run.
+	// ReasonStartError: the command could not be started, because the program does not exist or is not executable.
 	ReasonStartError = "StartError"
 	// ReasonEvicted: the node evicted the pod.
 	ReasonEvicted = "Evicted"
-	// ReasonPodFailed: the pod failed and no exit code of the command decides (node lost or shut down, pod refused by the node).
+	// ReasonPodFailed: the pod failed for a reason other than the exit code of the command: the node was lost or shut down, or
+	// it rejected the pod.
 	ReasonPodFailed = "PodFailed"
-	// ReasonPodLost: the pod of the run disappeared before its end was seen; the command is not run again.
+	// ReasonPodLost: the pod of the run disappeared before the operator saw its end. The command is not run again.
 	ReasonPodLost = "PodLost"
-	// ReasonPodNameConflict: a pod that is not this At's has the name that this At's pod must have.
+	// ReasonPodNameConflict: a pod that does not belong to this At has the name of the pod of this At.
 	ReasonPodNameConflict = "PodNameConflict"
-	// ReasonMissedDeadline: startingDeadlineSeconds had passed when the At could have started.
+	// ReasonMissedDeadline: the At could not start within startingDeadlineSeconds.
 	ReasonMissedDeadline = "MissedDeadline"
 	// ReasonDeadlineExceeded: the run took longer than activeDeadlineSeconds.
 	ReasonDeadlineExceeded = "DeadlineExceeded"

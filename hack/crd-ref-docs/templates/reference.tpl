@@ -1,7 +1,7 @@
 {{- define "gvList" -}}
 # API reference
 
-Written by `make docs` from the types in `api/`; `kubectl explain podset.spec` and `kubectl explain at.spec` say the same.
+`make docs` generates this page from the types in `api/`. `kubectl explain podset.spec` and `kubectl explain at.spec` show the same text.
 {{- range . }}
 
 ## {{ .GroupVersionString }}

@@ -32,9 +32,9 @@
 {{- end }}
 {{- end -}}
 
-{{- /* A comment's lines are one cell. Its bounds are in its words. */}}
+{{- /* A table cell holds all lines of a comment. The comment states the bounds of the field. */}}
 {{- define "meaning" }}
-{{- if eq .Name "metadata" }}name, namespace, labels and so on, as of every object
+{{- if eq .Name "metadata" }}name, namespace, labels, and other standard metadata
 {{- else }}{{ markdownRenderFieldDoc .Doc | replace "<br />" " " | trim }}
 {{- end }}
 {{- end -}}
