@@ -44,13 +44,14 @@ func await[T client.Object](ctx context.Context, c *cluster, name string, list c
 	}
 	event, err := watchtools.UntilWithSync(ctx, lw, object, exists, func(event watch.Event) (bool, error) {
 		current, ok := event.Object.(T)
-		switch {
-		case event.Type == watch.Error:
+		switch event.Type {
+		case watch.Error:
 			return false, apierrors.FromObject(event.Object)
-		case event.Type == watch.Deleted:
+		case watch.Deleted:
 			return false, gone()
+		default:
+			return ok && done(current), nil
 		}
-		return ok && done(current), nil
 	})
 	switch {
 	case ctx.Err() != nil:

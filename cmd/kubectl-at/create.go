@@ -82,7 +82,7 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	for _, warning := range warnings {
-		fmt.Fprintln(o.ErrOut, "Warning:", warning)
+		_, _ = fmt.Fprintln(o.ErrOut, "Warning:", warning)
 	}
 	if err := o.create(cmd, c, at); err != nil {
 		return err
