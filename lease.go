@@ -18,18 +18,18 @@ import (
 
 const (
 	leaseName = "podset-operator"
-	// leaseCallTimeout bounds one call, so that one that hangs does not cost the lease, which has to be renewed within 10 s.
+	// leaseCallTimeout limits one call, so that a call that hangs does not cost the lease, which must be renewed within 10 s.
 	leaseCallTimeout = 5 * time.Second
 )
 
-// leaseLock is the lease, held in the name of the pod that the process runs in.
+// leaseLock is the lease. Its holder is the pod that the process runs in.
 type leaseLock struct{ resourcelock.LeaseLock }
 
-// podLock makes the pod the holder of the lease, so that a container that starts again goes on at once. By default each
-// process is a holder of its own: after an outage of the API server, in which a leader can neither renew its lease nor
-// give it up, the next process in the same pod would wait 15 s for the lease of its predecessor to expire. A pod runs one
-// manager, and the kubelet starts a container only when the one before has ended. nil: this is no pod, or there is no
-// leader election.
+// podLock returns a lock that makes the pod the holder of the lease, so that a restarted container continues at once. By default,
+// each process is its own holder. A leader can neither renew nor release its lease while the API server is unavailable, so the
+// next process in the same pod would wait 15 s until the lease of its predecessor expires. A pod can hold the lease because it runs
+// one manager, and the kubelet starts a container only after the previous one has ended. The lock is nil without leader election and
+// outside of a pod.
 func podLock(config *rest.Config, o options) (*leaseLock, error) {
 	pod := os.Getenv("POD_UID")
 	namespace := cmp.Or(o.leaseNamespace, os.Getenv("POD_NAMESPACE"))
@@ -53,9 +53,9 @@ func podLock(config *rest.Config, o options) (*leaseLock, error) {
 	}}, nil
 }
 
-// recordEvents makes a change of the leader an event.
+// recordEvents records an event for each change of the leader.
 func (l *leaseLock) recordEvents(mgr ctrl.Manager) {
 	if l != nil {
-		l.LockConfig.EventRecorder = mgr.GetEventRecorderFor(l.Identity()) //nolint:staticcheck // client-go's leader election knows no other recorder.
+		l.LockConfig.EventRecorder = mgr.GetEventRecorderFor(l.Identity()) //nolint:staticcheck // The leader election of client-go supports no other recorder.
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command podset-operator keeps PodSets and Ats: one manager, two controllers.
+// Command podset-operator runs the controllers of PodSets and Ats in one manager.
 package main
 
 import (
@@ -38,8 +38,8 @@ import (
 // version is set by the linker.
 var version = "unknown"
 
-// leaseRetryPeriod is how often a replica that waits looks at the lease, with up to 1.2 times as much added at random, and
-// how often the leader renews it. A leader that ends gives the lease up, and is followed within 2.2 s.
+// leaseRetryPeriod is how often the leader renews the lease, and how often a replica that waits checks it, with up to 1.2 times
+// as much added at random. A leader that ends releases the lease, so another replica takes over within 2.2 s.
 const leaseRetryPeriod = time.Second
 
 func main() {
@@ -51,7 +51,7 @@ func main() {
 	}
 }
 
-// options are what the flags say.
+// options are the values of the flags and of WATCH_NAMESPACE.
 type options struct {
 	leaderElect    bool
 	leaseNamespace string
@@ -66,26 +66,26 @@ type options struct {
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("podset-operator", flag.ContinueOnError)
-	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Work only while holding the lease, so that one of several replicas works at a time.")
-	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the lease; empty: the one that the manager runs in.")
-	flags.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "Address of the metrics over HTTPS, for authorized clients; 0 turns them off.")
-	flags.StringVar(&o.metricsCerts, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics; empty: a self-signed certificate.")
-	flags.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 turns them off.")
-	flags.StringVar(&o.pprofAddr, "pprof-bind-address", "0", "Address of Go's profiles over HTTP, for everybody who reaches it; 0 turns them off.")
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Use leader election, so that only one of several replicas works at a time.")
+	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the lease. If empty, the namespace that the manager runs in.")
+	flags.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "Address of the metrics, served over HTTPS to authorized clients. 0 disables them.")
+	flags.StringVar(&o.metricsCerts, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics. If empty, the certificate is self-signed.")
+	flags.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz. 0 disables them.")
+	flags.StringVar(&o.pprofAddr, "pprof-bind-address", "0", "Address of the Go profiles, served over HTTP without authentication. 0 disables them.")
 	config.RegisterFlags(flags)
 	o.logging.BindFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q: there are only flags, see -help", flags.Arg(0))
+		return o, fmt.Errorf("unexpected argument %q: only flags are allowed, see -help", flags.Arg(0))
 	}
 	var err error
 	o.watch, err = watchnamespace.Parse(os.Getenv(watchnamespace.EnvVar))
 	return o, err
 }
 
-// run works until ctx is done. What it returns is a mistake at the start, or a manager that cannot go on.
+// run runs the manager until ctx is done. It returns an error if the manager cannot start or cannot continue.
 func run(ctx context.Context, args []string) error {
 	o, err := parse(args)
 	if err != nil {
@@ -102,7 +102,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("no cluster to work on: %w; set KUBECONFIG or --kubeconfig", err)
 	}
-	restConfig.QPS = -1 // The API server's priority and fairness is the limit, not a guess on our side.
+	restConfig.QPS = -1 // No limit here: priority and fairness of the API server limits the requests.
 	restConfig.UserAgent = "podset-operator/" + version
 
 	probes, err := serveProbes(ctx, o.probeAddr)
@@ -114,7 +114,7 @@ func run(ctx context.Context, args []string) error {
 	scheme := newScheme()
 	cluster, err := controllers.Preflight(ctrl.LoggerInto(ctx, logger), clock.RealClock{}, restConfig, scheme, o.watch)
 	if ctx.Err() != nil {
-		return nil // Told to end while the API server was away.
+		return nil // The process was told to end while it waited for the API server.
 	}
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	probes.setCache(mgr.GetCache())
-	logger.Info("starting", "version", version, "watching", watchnamespace.Mode(o.watch), "openshift", cluster.OpenShift)
+	logger.Info("Starting", "version", version, "watching", watchnamespace.Mode(o.watch), "openshift", cluster.OpenShift)
 	return mgr.Start(ctx)
 }
 
@@ -169,7 +169,7 @@ func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Clus
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       o.leaseNamespace,
 		RetryPeriod:                   ptr.To(leaseRetryPeriod),
-		LeaderElectionReleaseOnCancel: true, // main ends when run returns, so nothing works without the lease.
+		LeaderElectionReleaseOnCancel: true, // The process ends when run returns, so nothing works without the lease.
 		HealthProbeBindAddress:        "0",  // See serveProbes.
 		PprofBindAddress:              o.pprofAddr,
 		Metrics: metricsserver.Options{
@@ -177,7 +177,7 @@ func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Clus
 			CertDir:        o.metricsCerts,
 			SecureServing:  true,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
-			// HTTP/2 lets one client open and reset streams without end (CVE-2023-44487); metrics do not need it.
+			// With HTTP/2, one client can open and reset any number of streams (CVE-2023-44487). Metrics do not need HTTP/2.
 			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 		},
 	}

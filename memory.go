@@ -10,12 +10,12 @@ import (
 	"strconv"
 )
 
-// goMemoryPercent is the part of the memory limit of the container that the Go runtime may use. The rest is for what the
-// runtime does not count, such as the program itself and the kernel's buffers, and for the moments when it needs more.
+// goMemoryPercent is the part of the memory limit of the container that the Go runtime may use. The rest is for memory that the
+// runtime does not count, such as the program and the buffers of the kernel, and for peaks.
 const goMemoryPercent = 85
 
-// limitMemory keeps the Go runtime below the memory limit of the container, which the environment variable MEMORY_LIMIT
-// has in bytes. GOMEMLIMIT, which the runtime reads by itself, takes precedence.
+// limitMemory keeps the Go runtime below the memory limit of the container. The environment variable MEMORY_LIMIT contains the
+// limit in bytes. GOMEMLIMIT, which the runtime reads itself, takes precedence.
 func limitMemory() error {
 	limit, err := memoryLimit(os.Getenv("MEMORY_LIMIT"))
 	if err == nil && limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
@@ -24,7 +24,7 @@ func limitMemory() error {
 	return err
 }
 
-// memoryLimit returns how many bytes the Go runtime may use in a container with this limit, 0 when there is none.
+// memoryLimit returns how many bytes the Go runtime may use in a container with this limit, or 0 if there is no limit.
 func memoryLimit(container string) (int64, error) {
 	if container == "" {
 		return 0, nil

@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// probes serves /healthz and /readyz while the process lives. The probes of a manager are not served before it starts, and
-// it does not start while the process waits for the API server: the kubelet would kill the process.
+// probes serves /healthz and /readyz as long as the process runs. The probes of a manager are served only after it starts. It does
+// not start while the process waits for the API server, so the kubelet would kill the process.
 type probes struct {
 	server *http.Server
 	cache  atomic.Pointer[cache.Cache] // nil before there is a manager
 }
 
-// serveProbes starts to serve on an address; "0": nothing is served.
+// serveProbes starts to serve on an address. With "0" it serves nothing.
 func serveProbes(ctx context.Context, address string) (*probes, error) {
 	p := &probes{}
 	if address == "" || address == "0" {
@@ -40,11 +40,11 @@ func serveProbes(ctx context.Context, address string) (*probes, error) {
 		}
 	})
 	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 30 * time.Second}
-	go func() { _ = p.server.Serve(listener) }() // It returns when it is closed.
+	go func() { _ = p.server.Serve(listener) }() // Serve returns when the server is closed.
 	return p, nil
 }
 
-// setCache sets the cache that must be filled for the process to be ready.
+// setCache sets the cache that must be filled before a leader is ready. A process that waits for the lease is ready without it.
 func (p *probes) setCache(c cache.Cache) { p.cache.Store(&c) }
 
 func (p *probes) cachesSynced(ctx context.Context) error {
@@ -62,6 +62,6 @@ func (p *probes) cachesSynced(ctx context.Context) error {
 
 func (p *probes) close() {
 	if p.server != nil {
-		_ = p.server.Close() // It ends with the process.
+		_ = p.server.Close() // The process ends now, so an error does not matter.
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bundle tests what users of OLM get, the directories bundle/ and catalog/, without a cluster.
+// Package bundle tests the directories bundle/ and catalog/, which OLM installs, without a cluster.
 package bundle
 
 import (
@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// root is the repository, seen from this directory.
+// root is the path of the repository from this directory.
 const root = "../.."
 
-// csvFile is where operator-sdk puts the ClusterServiceVersion.
+// csvFile is the path of the ClusterServiceVersion that operator-sdk writes.
 const csvFile = "bundle/manifests/podset-operator.clusterserviceversion.yaml"
 
 func TestValidatorsFindNoErrorAndNoWarning(t *testing.T) {
@@ -56,11 +56,11 @@ func TestTheBundleIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// OLM unpacks a bundle into a ConfigMap, compressed; etcd and the API server stop at about 1 MiB.
+	// OLM stores a compressed bundle in a ConfigMap. etcd and the API server limit objects to about 1 MiB.
 	if limit := int64(256 << 10); bundle.CompressedSize > limit {
 		t.Errorf("the bundle has %d bytes compressed, more than %d", bundle.CompressedSize, limit)
 	}
-	// `kubectl apply` keeps an object as JSON in an annotation, and all annotations together hold 256 KiB.
+	// `kubectl apply` stores an object as JSON in an annotation. All annotations together are limited to 256 KiB.
 	for name := range readCRDs(t, "bundle/manifests") {
 		compact, err := yaml.YAMLToJSON(read(t, filepath.Join("bundle/manifests", name)))
 		if err != nil {
@@ -109,7 +109,7 @@ func TestEveryKindIsDescribed(t *testing.T) {
 	}
 	for _, kind := range owned {
 		if kind.DisplayName == "" || kind.Description == "" || len(kind.Resources) == 0 {
-			t.Errorf("%s lacks a display name, a description or resources", kind.Kind)
+			t.Errorf("%s lacks a display name, a description, or resources", kind.Kind)
 		}
 		var spec, status []string
 		for _, d := range kind.SpecDescriptors {
@@ -133,16 +133,16 @@ func TestEveryKindIsDescribed(t *testing.T) {
 	}
 }
 
-// checkDescriptor checks that a descriptor says something, about a field that exists.
+// checkDescriptor checks that a descriptor is complete and that its field exists.
 func checkDescriptor(t *testing.T, schema apiextensionsv1.JSONSchemaProps, of, path, displayName, description string, xDescriptors []string) {
 	t.Helper()
 	if displayName == "" || description == "" || len(xDescriptors) == 0 {
-		t.Errorf("%s: the descriptor of %s lacks a display name, a description or x-descriptors", of, path)
+		t.Errorf("%s: the descriptor of %s lacks a display name, a description, or x-descriptors", of, path)
 	}
 	for key := range strings.SplitSeq(path, ".") {
 		next, ok := schema.Properties[key]
 		if !ok {
-			t.Errorf("%s: the descriptor of %s is about no field", of, path)
+			t.Errorf("%s: the descriptor of %s has no field", of, path)
 			return
 		}
 		schema = next
@@ -227,7 +227,7 @@ func readCRDs(t *testing.T, dir string) map[string]apiextensionsv1.CustomResourc
 	for _, name := range []string{"app.example.com_podsets.yaml", "cnat.d2iq.com_ats.yaml"} {
 		var crd apiextensionsv1.CustomResourceDefinition
 		unmarshal(t, filepath.Join(dir, name), &crd)
-		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{} // operator-sdk writes an empty one
+		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{} // operator-sdk writes an empty status
 		crds[name] = crd
 	}
 	return crds

@@ -40,7 +40,7 @@ func TestTheCatalogOffersTheBundle(t *testing.T) {
 			if entry.SkipRange != csv.Annotations["olm.skipRange"] {
 				t.Errorf("%s: %s skips %q, the CSV %q", name, entry.Name, entry.SkipRange, csv.Annotations["olm.skipRange"])
 			}
-			// A CSV knows one version that it replaces; another channel may have had a candidate in between.
+			// A CSV names only one version that it replaces. Another channel may contain a prerelease in between.
 			if name == defaultChannel && entry.Replaces != csv.Spec.Replaces {
 				t.Errorf("%s: %s replaces %q, the CSV %q", name, entry.Name, entry.Replaces, csv.Spec.Replaces)
 			}

@@ -29,7 +29,7 @@ func TestClusterWideTheManagerMayOnlyAskWhoReadsItsMetrics(t *testing.T) {
 		},
 	}}
 	if diff := cmp.Diff(want, readCSV(t).Spec.InstallStrategy.StrategySpec.ClusterPermissions); diff != "" {
-		t.Errorf("clusterPermissions hold in every namespace, whatever the install mode (-want +got):\n%s", diff)
+		t.Errorf("clusterPermissions apply to every namespace in every install mode (-want +got):\n%s", diff)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestNoRightIsTooMuch(t *testing.T) {
 	}
 }
 
-// perRight is each "group resource verb [names]" that the rules grant, sorted; the core group is "core".
+// perRight returns each "group resource verb [names]" that the rules grant, sorted. The core group is "core".
 func perRight(lists ...[]rbacv1.PolicyRule) []string {
 	var rights []string
 	for _, rule := range slices.Concat(lists...) {
@@ -138,11 +138,11 @@ func TestTheManagerIsRestricted(t *testing.T) {
 	pod, own := spec.SecurityContext, container.SecurityContext
 	switch {
 	case pod == nil || !yes(pod.RunAsNonRoot) || pod.RunAsUser != nil:
-		t.Error("the pod must run as a user that is not root and that the image or OpenShift chooses")
+		t.Error("the pod must not run as root or set a user: the image or OpenShift chooses the user")
 	case pod.SeccompProfile == nil || pod.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault:
-		t.Error("the pod has not the seccomp profile RuntimeDefault")
+		t.Error("the pod does not have the seccomp profile RuntimeDefault")
 	case own == nil || own.AllowPrivilegeEscalation == nil || *own.AllowPrivilegeEscalation || !yes(own.ReadOnlyRootFilesystem):
-		t.Error("the container may gain privileges or write to its root")
+		t.Error("the container can gain privileges or write to its root file system")
 	case own.Capabilities == nil || !slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(own.Capabilities.Add) > 0:
 		t.Error("the container keeps capabilities")
 	case container.LivenessProbe == nil || container.ReadinessProbe == nil:
@@ -150,7 +150,7 @@ func TestTheManagerIsRestricted(t *testing.T) {
 	}
 }
 
-// OpenShift asks for requests and for no limits. The memory limit stays: it protects the node from a cache of many pods.
+// OpenShift recommends requests and no limits. The memory limit remains, because it protects the node from a cache of many pods.
 func TestTheManagerIsNotThrottledAndKnowsItsMemoryLimit(t *testing.T) {
 	container := manager(t)
 	requests, limits := container.Resources.Requests, container.Resources.Limits
@@ -175,14 +175,14 @@ func TestTheManagerIsNotThrottledAndKnowsItsMemoryLimit(t *testing.T) {
 func TestTheFeaturesAreTrue(t *testing.T) {
 	csv := readCSV(t)
 	want := map[string]string{
-		// Clusters mirror related images by digest, so a tag makes the claim false.
+		// Clusters mirror related images by digest, so the annotation must be false for tags.
 		"disconnected": strconv.FormatBool(!slices.ContainsFunc(csv.Spec.RelatedImages, func(image operatorsv1alpha1.RelatedImage) bool {
 			return !strings.Contains(image.Image, "@sha256:")
 		})),
-		"fips-compliant":   "false", // Go's own cryptography is built in, not a validated module.
-		"proxy-aware":      "true",  // The pods whose containers are ours get the variables.
+		"fips-compliant":   "false", // The binary uses the cryptography of Go, which is not a validated module.
+		"proxy-aware":      "true",  // The pods of Ats without a template get the variables.
 		"tls-profiles":     "false", // The metrics do not follow the TLS profile of the cluster.
-		"token-auth-aws":   "false", // No cloud is called.
+		"token-auth-aws":   "false", // The operator calls no cloud API.
 		"token-auth-azure": "false",
 		"token-auth-gcp":   "false",
 	}
@@ -197,7 +197,7 @@ func TestTheFeaturesAreTrue(t *testing.T) {
 	}
 }
 
-// deployment is the one deployment of the CSV.
+// deployment returns the only deployment of the CSV.
 func deployment(t *testing.T) appsv1.Deployment {
 	t.Helper()
 	specs := readCSV(t).Spec.InstallStrategy.StrategySpec.DeploymentSpecs
@@ -207,7 +207,7 @@ func deployment(t *testing.T) appsv1.Deployment {
 	return appsv1.Deployment{Spec: specs[0].Spec}
 }
 
-// manager is its one container.
+// manager returns its only container.
 func manager(t *testing.T) corev1.Container {
 	t.Helper()
 	containers := deployment(t).Spec.Template.Spec.Containers

@@ -25,8 +25,8 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// refusesThoseWithoutPods sees that a PodSet lends no right: who may not create pods may not create PodSets or Ats either,
-// whatever the roles say.
+// refusesThoseWithoutPods checks that a user without permission to create pods cannot create PodSets or Ats either, even if a
+// role allows it.
 func (p *project) refusesThoseWithoutPods() {
 	as := rest.CopyConfig(cluster)
 	as.Impersonate = rest.ImpersonationConfig{UserName: "somebody"}
@@ -38,15 +38,15 @@ func (p *project) refusesThoseWithoutPods() {
 	at := p.at("hello")
 	at.Spec = cnatv1alpha1.AtSpec{Schedule: "now", Command: "true"}
 	for _, obj := range []client.Object{p.podSet("web"), at} {
-		eventually(p.t, "the policy refuses", func(g gomega.Gomega) {
-			err := somebody.Create(p.t.Context(), obj.DeepCopyObject().(client.Object), client.DryRunAll) // the policy may be seconds old
+		eventually(p.t, "the policy rejects the object", func(g gomega.Gomega) {
+			err := somebody.Create(p.t.Context(), obj.DeepCopyObject().(client.Object), client.DryRunAll) // the policy may not be in effect yet
 			g.Expect(apierrors.IsForbidden(err)).To(gomega.BeTrue(), "%v", err)
 			g.Expect(err.Error()).To(gomega.ContainSubstring("somebody may not create pods in the namespace " + p.name))
 		})
 	}
 }
 
-// showsMetrics reads the metrics as somebody who may and as somebody who may not.
+// showsMetrics reads the metrics with permission, without permission, and without a token.
 func (p *project) showsMetrics(system *project) {
 	settled(p.t, p.newPodSet("web", 2))
 	create(p.t, &rbacv1.ClusterRoleBinding{
@@ -73,7 +73,7 @@ func (p *project) showsMetrics(system *project) {
 	}
 }
 
-// token is a token of a service account of the project.
+// token returns a token of a service account of the project.
 func (p *project) token(account string) string {
 	output, err := execute(p.kubeconfig, "kubectl create token "+account)
 	if err != nil {
@@ -97,19 +97,19 @@ func (p *project) forward(namespace, service, port string) string {
 	line, err := bufio.NewReader(output).ReadString('\n')
 	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(line)
 	if address == "" {
-		p.t.Fatalf("kubectl port-forward says %q: %v", line, err)
+		p.t.Fatalf("kubectl port-forward printed %q: %v", line, err)
 	}
 	return address
 }
 
-// get reads a page, whatever the certificate.
+// get reads a page and accepts any certificate.
 func get(ctx context.Context, g gomega.Gomega, url, token string) (status int, body string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // self-signed, anew at each start
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // a new self-signed certificate at each start
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	g.Expect(err).NotTo(gomega.HaveOccurred())

@@ -20,8 +20,8 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 )
 
-// Without OLM, `make deploy` installs the operator and `make undeploy` removes all of it; in between it works with the
-// rights of its own service account, and outlives the loss of its pod.
+// Without OLM, `make deploy` installs the operator and `make undeploy` removes all of it. The operator works with the permissions
+// of its own service account, and continues after the loss of its pod.
 func TestDeploy(t *testing.T) {
 	p := newProject(t)
 	system := &project{t: t, name: "podset-operator-system", kubeconfig: p.kubeconfig}
@@ -34,8 +34,8 @@ func TestDeploy(t *testing.T) {
 	t.Run("the tutorial", func(t *testing.T) { newProject(t).followsTheTutorial() })
 	t.Run("deletion", func(t *testing.T) { newProject(t).deletes() })
 	t.Run("a namespace for restricted pods", func(t *testing.T) { newProject(t, restricted).isRestricted() })
-	t.Run("somebody else's pods", func(t *testing.T) { newProject(t).hasForeignPods() })
-	t.Run("who may not create pods", func(t *testing.T) { newProject(t).refusesThoseWithoutPods() })
+	t.Run("foreign pods", func(t *testing.T) { newProject(t).hasForeignPods() })
+	t.Run("a user without permission to create pods", func(t *testing.T) { newProject(t).refusesThoseWithoutPods() })
 	t.Run("metrics", func(t *testing.T) { newProject(t).showsMetrics(system) })
 	t.Run("the operator restarts", func(t *testing.T) { newProject(t).outlivesARestart(system.of(t)) })
 	t.Run("the leader fails", func(t *testing.T) { newProject(t).outlivesTheLeader(system.of(t)) })
@@ -45,8 +45,8 @@ func TestDeploy(t *testing.T) {
 	p.leavesNothing()
 }
 
-// isRestricted sees that pods without a template run under the restricted Pod Security Standard, and that a PodSet whose
-// template does not comply says so.
+// isRestricted checks that pods without a template run under the restricted Pod Security Standard, and that the status of a PodSet
+// with a template that does not comply reports it.
 func (p *project) isRestricted() {
 	settled(p.t, p.newPodSet("web", 2))
 	done(p.t, p.newAt("hello", "now", "echo hello"))
@@ -63,7 +63,7 @@ func (p *project) isRestricted() {
 	})
 }
 
-// hasForeignPods sees that a pod with the labels of a PodSet's pods is neither counted nor deleted.
+// hasForeignPods checks that the operator neither counts nor deletes a foreign pod with the labels of a PodSet.
 func (p *project) hasForeignPods() {
 	set := p.newPodSet("web", 2)
 	ours := settled(p.t, set)
@@ -88,11 +88,12 @@ func (p *project) hasForeignPods() {
 	p.types("kubectl delete podset web --cascade=foreground --timeout 60s")
 	now := &corev1.Pod{}
 	if err := admin.Get(p.t.Context(), client.ObjectKeyFromObject(foreign), now); err != nil || now.UID != foreign.UID || now.DeletionTimestamp != nil {
-		p.t.Errorf("the foreign pod is not what it was: %v", err)
+		p.t.Errorf("the foreign pod has changed: %v", err)
 	}
 }
 
-// outlivesARestart sees the operator's pod go while an At becomes due and a pod is lost: the next one makes up for it.
+// outlivesARestart deletes the pod of the operator while an At becomes due and a pod of a PodSet is lost, and checks that the next
+// pod of the operator handles both.
 func (p *project) outlivesARestart(system *project) {
 	kept := newRecord(p)
 	lost := p.newPodSet("lost", 2)
@@ -113,7 +114,7 @@ func (p *project) outlivesARestart(system *project) {
 	kept.compare(p.t)
 }
 
-// outlivesTheLeader sees a standby take over from a leader that is killed, and nothing done twice or not at all.
+// outlivesTheLeader kills the leader and checks that the standby takes over, and that everything is done exactly once.
 func (p *project) outlivesTheLeader(system *project) {
 	system.types("kubectl scale -n %s deployment/%s --replicas 2", system.name, deploymentName)
 	eventually(p.t, "two managers run", func(g gomega.Gomega) { system.runs(p.t.Context(), g, next) })
@@ -133,7 +134,7 @@ func (p *project) outlivesTheLeader(system *project) {
 	eventually(p.t, "the standby is gone", func(g gomega.Gomega) { system.runs(p.t.Context(), g, next) })
 }
 
-// leader is the pod that holds the lease.
+// leader returns the pod that holds the lease.
 func (p *project) leader(g gomega.Gomega) string {
 	lease := &coordinationv1.Lease{}
 	g.Expect(admin.Get(context.Background(), client.ObjectKey{Namespace: p.name, Name: operatorName}, lease)).To(gomega.Succeed())

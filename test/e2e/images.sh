@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds and pushes what the end-to-end tests install: two versions of the operator, their bundles, and two catalogs, of
-# the older version and of both. The older version is the newest released one; before the first release it is this tree.
-# Every tag names the content, so a node never runs an image of another day.
-# usage: images.sh, with E2E_REGISTRY, ARCH, CONTAINER_TOOL and, if need be, BUSYBOX_IMG in the environment
-# The last lines of the output are the names: KEY=VALUE.
+# Builds and pushes the images of the end-to-end tests: two versions of the operator, their bundles, and two catalogs. One catalog
+# contains the older version, the other one both. The older version is the newest release, or this tree before the first release.
+# Every tag contains a digest of the content, so a node never runs an outdated image.
+# usage: images.sh, with E2E_REGISTRY, ARCH, CONTAINER_TOOL, and optionally BUSYBOX_IMG in the environment
+# The last lines of the output are the image names: KEY=VALUE.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,7 +13,7 @@ export BUSYBOX_IMG=${BUSYBOX_IMG-}
 rm -rf "$out"
 mkdir -p "$out"
 
-# digest FILE... is a short checksum of files and directories.
+# digest FILE... prints a short checksum of files and directories.
 digest() { find "$@" -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-12; }
 
 # push TAGGED DIRECTORY DOCKERFILE builds an image of a directory and pushes it.
@@ -21,7 +21,7 @@ push() {
   (cd "$2" && "$root/hack/image.sh" build "$1" "$3" "$ARCH" && "$root/hack/image.sh" push "$1")
 }
 
-# source_of VERSION prints the directory with the source of that version.
+# source_of VERSION prints the source directory of that version.
 source_of() {
   if ! git rev-parse -q --verify "refs/tags/v$1" >/dev/null; then
     echo "$root"
@@ -29,11 +29,11 @@ source_of() {
   fi
   mkdir -p "$out/src/bin"
   git archive "v$1" | tar -x -C "$out/src"
-  cp -l bin/kustomize bin/operator-sdk bin/opm "$out/src/bin/" # built by the make of this tree
+  cp -l bin/kustomize bin/operator-sdk bin/opm "$out/src/bin/" # built from this tree
   echo "$out/src"
 }
 
-# release NAME VERSION SOURCE: the images of one version; its bundle is in $out/NAME.
+# release NAME VERSION SOURCE builds and pushes the images of one version, and writes its bundle to $out/NAME.
 release() {
   local name=$1 version=$2 source=$3
   echo "--- version $version, from ${source#"$root/"}"
@@ -50,7 +50,7 @@ release() {
   cd "$root"
 }
 
-# catalog NAME: adds the version that was just made to the catalog in $CATALOG and pushes it from $out/NAME.
+# catalog NAME adds the version that was just built to the catalog in $CATALOG, and pushes the catalog from $out/NAME.
 catalog() {
   local channel
   cp catalog/podset-operator/package.yaml "$CATALOG/podset-operator/"

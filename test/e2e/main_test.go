@@ -36,30 +36,30 @@ import (
 
 // The tests run one after the other on one cluster. Each installs the operator and removes it.
 var (
-	root    string       // of the repository
-	cluster *rest.Config // of a cluster administrator
+	root    string       // the directory of the repository
+	cluster *rest.Config // with the permissions of a cluster administrator
 	admin   client.Client
 	scheme  = runtime.NewScheme()
 	// previous and next are the two versions of the operator.
 	previous, next release
 )
 
-// release is what images.sh pushed of one version.
+// release contains the images of one version that images.sh pushed.
 type release struct {
 	version string
 	manager string
 	bundle  string
-	catalog string // has this version and those before it
-	dir     string // with bundle/
+	catalog string // contains this version and earlier ones
+	dir     string // contains bundle/
 }
 
-// csv is the name of the ClusterServiceVersion.
+// csv returns the name of the ClusterServiceVersion.
 func (r release) csv() string { return operatorName + ".v" + r.version }
 
 const (
 	operatorName   = "podset-operator"
 	deploymentName = "podset-operator-controller-manager"
-	// partOf labels the namespaces of the tests.
+	// partOf is the label of the namespaces of the tests.
 	partOf = "app.kubernetes.io/part-of=podset-operator-e2e"
 )
 
@@ -77,7 +77,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// prepare finds out whether the tests can run, cleans up after an interrupted run and pushes the images.
+// prepare checks that the tests can run, cleans up after an interrupted run, and pushes the images.
 func prepare(ctx context.Context) (err error) {
 	if root, err = filepath.Abs("../.."); err != nil {
 		return err
@@ -104,7 +104,7 @@ func prepare(ctx context.Context) (err error) {
 	for _, name := range crdNames {
 		err := admin.Get(ctx, client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
 		if !apierrors.IsNotFound(err) {
-			return errors.Join(err, fmt.Errorf("this cluster has the CRD %s: the tests would remove it, and its objects, with the operator", name))
+			return errors.Join(err, fmt.Errorf("the cluster already has the CRD %s: the tests would delete it and its objects", name))
 		}
 	}
 	return pushImages()
@@ -141,7 +141,7 @@ func removeLeftovers(ctx context.Context) error {
 		commands = append(commands, "kubectl delete subscriptions,csv,catalogsources,operatorgroups --all --ignore-not-found -n "+namespace.Name)
 	}
 	commands = append(commands, "make undeploy", "kubectl delete namespace --ignore-not-found --timeout 3m -l "+partOf)
-	for _, namespace := range namespaces.Items { // At times OLM forgets its own roles for an OperatorGroup.
+	for _, namespace := range namespaces.Items { // OLM sometimes does not delete its roles for an OperatorGroup.
 		commands = append(commands, "kubectl delete clusterroles -l olm.owner.kind=OperatorGroup,olm.owner.namespace="+namespace.Name)
 	}
 	for _, command := range commands {

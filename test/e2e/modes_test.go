@@ -13,7 +13,7 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// Every install mode serves its target namespaces, has no rights elsewhere and does nothing there.
+// In every install mode, the operator serves its target namespaces. It has no permissions in other namespaces and does nothing there.
 func TestInstallModes(t *testing.T) {
 	home, one, two, three := newProject(t), newProject(t), newProject(t), newProject(t)
 	everywhere := []*project{home, one, two, three}
@@ -42,7 +42,7 @@ func TestInstallModes(t *testing.T) {
 			home.subscribe(previous, targets...)
 			defer home.unsubscribe()
 
-			// Outside first: by the time that those inside are served, those outside would have been.
+			// The objects outside are created first. When those inside are served, those outside would have been served too.
 			var inside, outside, privileged, plain []string
 			for _, p := range everywhere {
 				if !slices.Contains(served, p) {
@@ -55,7 +55,7 @@ func TestInstallModes(t *testing.T) {
 				inside = append(inside, p.name)
 			}
 			if mode.targets == nil {
-				later := newProject(t) // a namespace that is made after the operator
+				later := newProject(t) // a namespace that is created after the operator
 				later.ask()
 				served = append(slices.Clone(served), later)
 			}
@@ -96,7 +96,7 @@ func (p *project) ask() {
 	p.newAt("hello", "now", "echo hello")
 }
 
-// isIgnored sees that nobody did what ask asks for.
+// isIgnored checks that the operator did not serve the objects of ask.
 func (p *project) isIgnored() {
 	p.t.Helper()
 	g := gomega.NewWithT(p.t)

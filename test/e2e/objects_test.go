@@ -41,7 +41,7 @@ func (p *project) newAt(name, schedule, command string) *cnatv1alpha1.At {
 	return at
 }
 
-// podSet and at are the objects of that name, to be read.
+// podSet and at return empty objects of that name, to be read into.
 func (p *project) podSet(name string) *appv1alpha1.PodSet {
 	return &appv1alpha1.PodSet{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.name}}
 }
@@ -50,7 +50,7 @@ func (p *project) at(name string) *cnatv1alpha1.At {
 	return &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.name}}
 }
 
-// settled waits until set has as many Ready pods as it asks for, and names them. It returns their UIDs by name.
+// settled waits until set has spec.replicas Ready pods and lists them in its status. It returns their UIDs by name.
 func settled(t *testing.T, set *appv1alpha1.PodSet) map[string]types.UID {
 	t.Helper()
 	uids := map[string]types.UID{}
@@ -70,7 +70,7 @@ func settled(t *testing.T, set *appv1alpha1.PodSet) map[string]types.UID {
 	return uids
 }
 
-// done waits until at is over, and sees that it ran well, once and in one pod.
+// done waits until at is DONE, and checks that it succeeded with one attempt and one pod.
 func done(t *testing.T, at *cnatv1alpha1.At) {
 	t.Helper()
 	eventually(t, "At "+at.Name+" is done", func(g gomega.Gomega) {
@@ -83,7 +83,7 @@ func done(t *testing.T, at *cnatv1alpha1.At) {
 	g.Expect(podsOf(t.Context(), g, at)).To(gomega.HaveLen(1))
 }
 
-// pending waits until the operator has seen at, whose time is to come.
+// pending waits until at, which is not due yet, is PENDING.
 func pending(t *testing.T, at *cnatv1alpha1.At) {
 	t.Helper()
 	eventually(t, "At "+at.Name+" is pending", func(g gomega.Gomega) {
@@ -91,14 +91,14 @@ func pending(t *testing.T, at *cnatv1alpha1.At) {
 	})
 }
 
-// record is what must outlive the operator: the pods and statuses of a PodSet and of an At that is over.
+// record is the state that must not change when the operator does: the pods and statuses of a PodSet and of an At that is DONE.
 type record struct {
 	set  *appv1alpha1.PodSet
 	at   *cnatv1alpha1.At
 	uids map[string]types.UID
 }
 
-// newRecord makes the two objects and waits until nothing happens to them any more.
+// newRecord creates the two objects and waits until they no longer change.
 func newRecord(p *project) record {
 	p.t.Helper()
 	r := record{set: p.newPodSet("kept", 3), at: p.newAt("done", "now", "echo YAY")}
@@ -115,12 +115,12 @@ func newRecord(p *project) record {
 	return r
 }
 
-// compare sees the same pods and statuses as at first: not even a write without a change happened.
+// compare checks that the pods and statuses are still the same, and that there was not even a write without a change.
 func (r record) compare(t *testing.T) {
 	t.Helper()
 	set, at := r.set.DeepCopy(), r.at.DeepCopy()
 	if diff := cmp.Diff(r.uids, settled(t, set)); diff != "" {
-		t.Errorf("the pods of the PodSet are not those of before (-before +now): %s", diff)
+		t.Errorf("the pods of the PodSet have changed (-before +now): %s", diff)
 	}
 	done(t, at)
 	if diff := cmp.Diff(r.set.Status, set.Status); diff != "" || set.ResourceVersion != r.set.ResourceVersion {

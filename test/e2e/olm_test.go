@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// subscribe installs a release from its catalog into the project, for these namespaces, or for all when there are none.
+// subscribe installs a release from its catalog into the project, for these namespaces, or for all if none is given.
 func (p *project) subscribe(r release, targets ...string) {
 	p.t.Helper()
 	meta := metav1.ObjectMeta{Name: operatorName, Namespace: p.name}
@@ -32,7 +32,7 @@ func (p *project) subscribe(r release, targets ...string) {
 	p.succeeded(r)
 }
 
-// offer makes the catalog of a release the catalog of the project.
+// offer sets the catalog of the project to the catalog of a release.
 func (p *project) offer(r release) {
 	p.t.Helper()
 	create(p.t, &operatorsv1alpha1.CatalogSource{
@@ -48,12 +48,12 @@ func (p *project) offer(r release) {
 	})
 }
 
-// csv is the ClusterServiceVersion of a release in the project, to be read.
+// csv returns the ClusterServiceVersion of a release in the project, to be read into.
 func (p *project) csv(r release) *operatorsv1alpha1.ClusterServiceVersion {
 	return &operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: r.csv(), Namespace: p.name}}
 }
 
-// succeeded waits until a release is installed and runs, alone.
+// succeeded waits until a release is installed and is the only one that runs.
 func (p *project) succeeded(r release) {
 	p.t.Helper()
 	ctx := p.t.Context()
@@ -69,12 +69,12 @@ func (p *project) succeeded(r release) {
 	p.types("kubectl get csv,deployments,pods -o wide")
 }
 
-// operatorLabel is the label that OLM gives to what a Subscription in namespace installs.
+// operatorLabel is the label that OLM sets on the objects that a Subscription in namespace installs.
 func operatorLabel(namespace string) string {
 	return "operators.coreos.com/" + operatorName + "." + namespace
 }
 
-// runs sees one Ready manager, of that release.
+// runs checks that one manager runs, is Ready, and has the image of the release.
 func (p *project) runs(ctx context.Context, g gomega.Gomega, r release) {
 	deployment := &appsv1.Deployment{}
 	g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: p.name, Name: deploymentName}, deployment)).To(gomega.Succeed())
@@ -85,7 +85,7 @@ func (p *project) runs(ctx context.Context, g gomega.Gomega, r release) {
 	g.Expect(deployment.Status.Replicas).To(gomega.Equal(*deployment.Spec.Replicas))
 }
 
-// unsubscribe removes the operator as docs/uninstall.md says. The CRDs, the objects and their pods stay.
+// unsubscribe removes the operator as docs/uninstall.md describes. The CRDs, the objects, and their pods remain.
 func (p *project) unsubscribe() {
 	p.t.Helper()
 	p.explain()
@@ -95,8 +95,8 @@ func (p *project) unsubscribe() {
 	gone(p.t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: deploymentName, Namespace: p.name}})
 }
 
-// removeRest removes what stays without the operator, as docs/uninstall.md says: with the CRDs go the objects of their
-// kinds, and with those the pods.
+// removeRest removes the remaining objects as docs/uninstall.md describes. The deletion of the CRDs deletes the objects of their
+// kinds and their pods.
 func (p *project) removeRest() {
 	p.t.Helper()
 	p.explain()
@@ -105,7 +105,7 @@ func (p *project) removeRest() {
 	p.types("kubectl delete lease podset-operator --ignore-not-found")
 }
 
-// gone waits until these objects do not exist.
+// gone waits until these objects no longer exist.
 func gone(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, obj := range objects {
@@ -117,11 +117,11 @@ func gone(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// leavesNothing sees that nothing of the operator is left on the cluster.
+// leavesNothing checks that nothing of the operator is left on the cluster.
 func (p *project) leavesNothing() {
 	p.t.Helper()
 	eventually(p.t, "nothing of the operator is left", func(g gomega.Gomega) {
-		// grep finds nothing, and says so.
+		// grep fails if it finds nothing.
 		output, _ := execute(p.kubeconfig, `
 			kubectl get crd -o name | grep -E 'app.example.com|cnat.d2iq.com'
 			kubectl get clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings -o name |

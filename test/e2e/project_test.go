@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// patience is how long a cluster may take for one thing.
+	// patience is the time limit of one condition.
 	patience = 2 * time.Minute
 	// restricted is the label of namespaces that enforce the restricted Pod Security Standard.
 	restricted = "pod-security.kubernetes.io/enforce=restricted"
@@ -37,7 +37,7 @@ func eventually(t *testing.T, what string, holds func(g gomega.Gomega)) {
 	gomega.NewWithT(t).Eventually(holds).WithTimeout(patience).WithPolling(200*time.Millisecond).Should(gomega.Succeed(), what)
 }
 
-// execute runs a line of shell in the root of the repository, with a kubeconfig of its own unless that is empty.
+// execute runs a shell command in the root of the repository, with a kubeconfig unless it is empty.
 func execute(kubeconfig, line string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
@@ -53,7 +53,7 @@ func execute(kubeconfig, line string) (string, error) {
 	return output.String(), err
 }
 
-// labelled reads labels as kubectl writes them.
+// labelled parses labels in the format of kubectl.
 func labelled(pairs ...string) map[string]string {
 	labels := map[string]string{}
 	for _, pair := range pairs {
@@ -63,7 +63,7 @@ func labelled(pairs ...string) map[string]string {
 	return labels
 }
 
-// project is a namespace and somebody who works in it.
+// project is a namespace and a user who works in it.
 type project struct {
 	t          *testing.T
 	name       string
@@ -100,7 +100,7 @@ func newProject(t *testing.T, labels ...string) *project {
 	return p
 }
 
-// types runs a command line in the project, as one would type it, and returns what it prints. It must succeed.
+// types runs a command line in the project as a user would, and returns its output. The command must succeed.
 func (p *project) types(line string, args ...any) string {
 	p.t.Helper()
 	if len(args) > 0 {
@@ -115,7 +115,7 @@ func (p *project) types(line string, args ...any) string {
 	return output
 }
 
-// explain shows what a failed test left.
+// explain logs the state that a failed test left.
 func (p *project) explain() {
 	if !p.t.Failed() {
 		return
@@ -131,7 +131,7 @@ func (p *project) explain() {
 	}
 }
 
-// create makes objects as the administrator.
+// create creates objects as the administrator.
 func create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, obj := range objects {
@@ -147,7 +147,7 @@ func refresh[T client.Object](ctx context.Context, g gomega.Gomega, obj T) T {
 	return obj
 }
 
-// change edits obj as the administrator.
+// change modifies obj as the administrator.
 func change[T client.Object](t *testing.T, obj T, edit func(T)) {
 	t.Helper()
 	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
@@ -173,7 +173,7 @@ func podsOf(ctx context.Context, g gomega.Gomega, owner client.Object) []corev1.
 	return pods
 }
 
-// of is the same project in a part of the test.
+// of returns the same project for a subtest.
 func (p *project) of(t *testing.T) *project {
 	return &project{t: t, name: p.name, kubeconfig: p.kubeconfig}
 }

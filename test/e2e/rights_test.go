@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// rights are what somebody may do in a namespace, each as "verb resource.group/name".
+// rights are the permissions of a user in a namespace, each as "verb resource.group/name".
 type rights map[string]bool
 
 func (r rights) add(verbs, groups, resources, names []string) {
@@ -45,7 +45,7 @@ func (r rights) addRules(rules []rbacv1.PolicyRule) {
 	}
 }
 
-// rightsOf asks the cluster for what a service account may do in a namespace.
+// rightsOf asks the cluster for the permissions of a service account in a namespace.
 func rightsOf(t *testing.T, g gomega.Gomega, account, namespace string) rights {
 	t.Helper()
 	as := rest.CopyConfig(cluster)
@@ -61,9 +61,9 @@ func rightsOf(t *testing.T, g gomega.Gomega, account, namespace string) rights {
 	return all
 }
 
-// hasOnlyTheRightsOf sees that the operator in p may do in each namespace what its ClusterServiceVersion asks for and
-// nothing else: inside of its own and the target namespaces, or under AllNamespaces everywhere, what is in permissions;
-// outside what is in clusterPermissions. What every service account may do does not count, nor what OLM adds by itself.
+// hasOnlyTheRightsOf checks that the operator in p has exactly the permissions of its ClusterServiceVersion in each namespace. In its
+// own and the target namespaces, and under AllNamespaces everywhere, these include permissions. In other namespaces they are only
+// clusterPermissions. The permissions of every service account, and those that OLM adds, do not count.
 func (p *project) hasOnlyTheRightsOf(csv *operatorsv1alpha1.ClusterServiceVersion, inside, outside []string) {
 	p.t.Helper()
 	strategy := csv.Spec.InstallStrategy.StrategySpec
@@ -79,14 +79,14 @@ func (p *project) hasOnlyTheRightsOf(csv *operatorsv1alpha1.ClusterServiceVersio
 
 	check := func(namespace string, want rights) {
 		want = maps.Clone(want)
-		if len(outside) == 0 { // OLM lets an operator for all namespaces read the namespaces,
+		if len(outside) == 0 { // OLM lets an operator for all namespaces read namespaces.
 			want.add([]string{"get", "list", "watch"}, []string{""}, []string{"namespaces"}, nil)
 		}
-		if namespace == p.name { // and every operator write its OperatorCondition.
+		if namespace == p.name { // OLM lets every operator write its OperatorCondition.
 			want.add([]string{"get", "update", "patch"}, []string{"operators.coreos.com"}, []string{"operatorconditions"}, []string{csv.Name})
 		}
 		var got rights
-		eventually(p.t, "the rights in "+namespace, func(g gomega.Gomega) {
+		eventually(p.t, "the permissions in "+namespace, func(g gomega.Gomega) {
 			got = rightsOf(p.t, g, account, namespace)
 			for common := range rightsOf(p.t, g, "system:serviceaccount:"+p.name+":stranger", namespace) {
 				delete(got, common)
@@ -94,7 +94,7 @@ func (p *project) hasOnlyTheRightsOf(csv *operatorsv1alpha1.ClusterServiceVersio
 			diff := cmp.Diff(want, got)
 			g.Expect(diff).To(gomega.BeEmpty(), "-in the ClusterServiceVersion +on the cluster")
 		})
-		p.t.Logf("%s may in %s:\n  %s", account, namespace, strings.Join(slices.Sorted(maps.Keys(got)), "\n  "))
+		p.t.Logf("permissions of %s in %s:\n  %s", account, namespace, strings.Join(slices.Sorted(maps.Keys(got)), "\n  "))
 		p.types("kubectl auth can-i --list --as %s -n %s", account, namespace)
 	}
 	for _, namespace := range inside {

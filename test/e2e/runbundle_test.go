@@ -17,10 +17,10 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// operator-sdk runs the bundle, the samples are served, the scorecard passes, the bundle is upgraded, and cleanup removes
-// everything, the CRDs included.
+// operator-sdk runs the bundle, the operator serves the samples, the scorecard passes, the bundle is upgraded, and cleanup removes
+// everything, including the CRDs.
 func TestRunBundle(t *testing.T) {
-	home, p := newProject(t), newProject(t, restricted) // the pod of operator-sdk for the catalog is not restricted enough
+	home, p := newProject(t), newProject(t, restricted) // the catalog pod of operator-sdk does not comply with the restricted standard
 	t.Cleanup(func() { home.removeRest() })
 	home.types("operator-sdk run bundle %s --timeout 3m --security-context-config restricted%s", previous.bundle, flag("--index-image", "E2E_INDEX_IMAGE"))
 	home.succeeded(previous)
@@ -36,7 +36,7 @@ func TestRunBundle(t *testing.T) {
 		p.types("kubectl get csv,podset,at,pods")
 	})
 	t.Run("the scorecard", func(t *testing.T) { p.of(t).passesTheScorecard(previous) })
-	t.Run("the admission policy, which a bundle cannot carry", func(t *testing.T) {
+	t.Run("the admission policy, which a bundle cannot contain", func(t *testing.T) {
 		home.of(t).types("make deploy-policy")
 		defer home.of(t).types("make undeploy-policy")
 		newProject(t).refusesThoseWithoutPods()
@@ -67,7 +67,7 @@ func TestRunBundle(t *testing.T) {
 	})
 }
 
-// flag is a flag with the value of an environment variable, or nothing.
+// flag returns a flag with the value of an environment variable, or nothing if the variable is empty.
 func flag(name, variable string) string {
 	if value := os.Getenv(variable); value != "" {
 		return " " + name + " " + value
@@ -75,7 +75,7 @@ func flag(name, variable string) string {
 	return ""
 }
 
-// scorecardTests is how many tests there are: six of operator-sdk and four of ours.
+// scorecardTests is the number of tests: six of operator-sdk and four of this repository.
 const scorecardTests = 10
 
 // passesTheScorecard runs every scorecard test of a release in the project.

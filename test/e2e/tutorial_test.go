@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// followsTheTutorial types what a user types, and sees what a user sees.
+// followsTheTutorial runs the commands of the tutorial and checks their output.
 func (p *project) followsTheTutorial() {
 	sees := func(line string, want ...string) {
 		p.t.Helper()
@@ -60,7 +60,7 @@ func (p *project) followsTheTutorial() {
 	p.hasNoPods()
 }
 
-// hasNoPods waits until the project has no pod.
+// hasNoPods waits until the project has no pods.
 func (p *project) hasNoPods() {
 	p.t.Helper()
 	eventually(p.t, "the pods are gone", func(g gomega.Gomega) {
@@ -82,7 +82,7 @@ func (p *project) deletes() {
 
 	before := settled(p.t, p.newPodSet("web", 3))
 	p.types("kubectl delete podset web --cascade=orphan --timeout 10s")
-	// A PodSet of the same name is another owner: it makes pods of its own and leaves the orphans alone.
+	// A new PodSet of the same name is another owner: it creates its own pods and does not adopt the orphans.
 	after := settled(p.t, p.newPodSet("web", 2))
 	for name, uid := range before {
 		pod := &corev1.Pod{}
@@ -90,7 +90,7 @@ func (p *project) deletes() {
 			p.t.Fatal(err)
 		}
 		if pod.UID != uid || pod.DeletionTimestamp != nil || metav1.GetControllerOf(pod) != nil || after[name] != "" {
-			p.t.Errorf("pod %s is no orphan", name)
+			p.t.Errorf("pod %s is not an orphan", name)
 		}
 	}
 	p.types("kubectl get podset,pods --show-labels")

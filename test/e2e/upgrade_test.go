@@ -19,11 +19,11 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// punctual is how late the pod of an At may be made.
+// punctual is how late the pod of an At may be created.
 const punctual = 5 * time.Second
 
-// An upgrade through the channel waits for an At that is due soon, then proceeds; it touches no pod, and an At whose time
-// is later fires once, at that time. Then the operator is removed as the documentation says.
+// An upgrade through the channel waits for an At that is due soon, then proceeds. It changes no pod, and an At that is due later runs
+// once, on time. Then the test removes the operator as the documentation describes.
 func TestUpgradeThroughTheChannel(t *testing.T) {
 	p := newProject(t)
 	p.offer(previous)
@@ -31,7 +31,7 @@ func TestUpgradeThroughTheChannel(t *testing.T) {
 	t.Cleanup(p.removeRest)
 	kept := newRecord(p)
 
-	// The newer version is offered, and waits for its approval, so that the moment of the upgrade is known.
+	// The newer version needs manual approval, so the test determines the time of the upgrade.
 	subscription := &operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Name: operatorName, Namespace: p.name}}
 	change(t, subscription, func(s *operatorsv1alpha1.Subscription) { s.Spec.InstallPlanApproval = operatorsv1alpha1.ApprovalManual })
 	source := &operatorsv1alpha1.CatalogSource{ObjectMeta: metav1.ObjectMeta{Name: operatorName, Namespace: p.name}}
@@ -64,7 +64,7 @@ func TestUpgradeThroughTheChannel(t *testing.T) {
 	done(t, soon)
 	waited := time.Now()
 	p.succeeded(next)
-	t.Logf("the upgrade was done %.0f s after the At", time.Since(waited).Seconds())
+	t.Logf("the upgrade finished %.0f s after the At", time.Since(waited).Seconds())
 	pending(t, later)
 	refresh(t.Context(), gomega.NewWithT(t), upgrade)
 	for _, step := range upgrade.Status.Conditions {
@@ -84,13 +84,13 @@ func TestUpgradeThroughTheChannel(t *testing.T) {
 	p.types("kubectl get csv,podset,at,operatorconditions -o wide; kubectl get pods -o custom-columns=NAME:.metadata.name,UID:.metadata.uid")
 	p.types("kubectl describe at later")
 
-	t.Run("without the operator the objects and the pods stay", func(t *testing.T) {
+	t.Run("without the operator, the objects and the pods remain", func(t *testing.T) {
 		p := p.of(t)
 		p.unsubscribe()
 		kept.compare(t)
 		p.types("kubectl get podset,at,pods; kubectl get crd " + crdNames[0] + " " + crdNames[1])
 	})
-	t.Run("the rest goes, to the last object", func(t *testing.T) {
+	t.Run("the remaining objects are removed", func(t *testing.T) {
 		p := p.of(t)
 		p.removeRest()
 		p.types("kubectl delete catalogsource " + operatorName)
@@ -98,7 +98,7 @@ func TestUpgradeThroughTheChannel(t *testing.T) {
 	})
 }
 
-// upgradeable is what the operator tells OLM: the status and the reason of the condition.
+// upgradeable returns the status and the reason of the condition that the operator reports to OLM.
 func (p *project) upgradeable(g gomega.Gomega, r release) string {
 	condition := &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Name: r.csv(), Namespace: p.name}}
 	refresh(p.t.Context(), g, condition)

@@ -12,12 +12,12 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// atRunsOnce sees an At that is due run its command in one pod and end well.
+// atRunsOnce checks that an At that is due runs its command in one pod and succeeds.
 func atRunsOnce(ctx context.Context, s *suite) error {
 	return s.atEnds(ctx, "runs-once", "echo YAY", cnatv1alpha1.ResultSucceeded, 0)
 }
 
-// atReportsFailure sees an At whose command fails say so, with the exit code, and not run again.
+// atReportsFailure checks that an At whose command fails reports the exit code and does not run again.
 func atReportsFailure(ctx context.Context, s *suite) error {
 	return s.atEnds(ctx, "reports-failure", "sh -c 'exit 3'", cnatv1alpha1.ResultFailed, 3)
 }

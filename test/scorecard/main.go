@@ -1,9 +1,9 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command scorecard is one test of the operator for `operator-sdk scorecard`: it makes objects of ours in the namespace
-// where it runs, watches what the operator does with them, removes them and prints a v1alpha3.TestStatus as JSON.
-// The operator must run and serve that namespace; the rights that it needs are in rbac.yaml.
+// Command scorecard runs one test of the operator for `operator-sdk scorecard`. It creates PodSets and Ats in the namespace where it
+// runs, checks what the operator does with them, deletes them, and prints a v1alpha3.TestStatus as JSON. The operator must serve that
+// namespace. The test needs the permissions in rbac.yaml.
 //
 //	scorecard podset-scales | podset-heals | at-runs-once | at-reports-failure
 package main
@@ -29,10 +29,10 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// patience is how long a test waits for the operator and the nodes altogether.
+// patience is the time limit of a test.
 const patience = 100 * time.Second
 
-// tests are the tests by their names in the scorecard configuration.
+// tests maps the names in the scorecard configuration to the tests.
 var tests = map[string]func(context.Context, *suite) error{
 	"podset-scales":      podSetScales,
 	"podset-heals":       podSetHeals,
@@ -60,7 +60,7 @@ func main() {
 	}
 }
 
-// run runs one test in a suite of its own. The log tells what was seen, up to the error.
+// run runs one test in its own suite. The log contains the steps up to the error.
 func run(ctx context.Context, test func(context.Context, *suite) error) (seen []string, err error) {
 	s, err := newSuite()
 	if err != nil {
@@ -75,7 +75,7 @@ func run(ctx context.Context, test func(context.Context, *suite) error) (seen []
 	return nil, test(ctx, s)
 }
 
-// status is the result of one test as scorecard reads it.
+// status returns the result of one test in the format of scorecard.
 func status(name string, seen []string, err error) v1alpha3.TestStatus {
 	result := v1alpha3.TestResult{Name: name, State: v1alpha3.PassState, Log: strings.Join(seen, "\n")}
 	if err != nil {
@@ -85,7 +85,7 @@ func status(name string, seen []string, err error) v1alpha3.TestStatus {
 	return v1alpha3.TestStatus{Results: []v1alpha3.TestResult{result}}
 }
 
-// newSuite connects to the cluster as the service account of the pod, for the namespace that scorecard names.
+// newSuite connects to the cluster as the service account of the pod, for the namespace that scorecard sets.
 func newSuite() (*suite, error) {
 	namespace := os.Getenv("SCORECARD_NAMESPACE")
 	if namespace == "" {

@@ -14,7 +14,7 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 )
 
-// podSetScales sees a PodSet follow spec.replicas up and down, and name its pods.
+// podSetScales checks that a PodSet follows spec.replicas up and down and lists its pods.
 func podSetScales(ctx context.Context, s *suite) error {
 	set, err := s.createPodSet(ctx, "scales", 2)
 	if err != nil {
@@ -33,7 +33,7 @@ func podSetScales(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// podSetHeals sees a PodSet replace a pod that somebody deletes.
+// podSetHeals checks that the operator replaces a deleted pod of a PodSet.
 func podSetHeals(ctx context.Context, s *suite) error {
 	set, err := s.createPodSet(ctx, "heals", 2)
 	if err != nil {
@@ -53,7 +53,7 @@ func podSetHeals(ctx context.Context, s *suite) error {
 	s.saw("deleted pod %s", victim.Name)
 	return s.eventually(ctx, set, "2 Ready pods without the deleted one", func(pods []corev1.Pod) string {
 		if slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.UID == victim.UID }) {
-			return "the deleted pod is still there"
+			return "the deleted pod still exists"
 		}
 		return notReady(set, pods, 2)
 	})
@@ -70,7 +70,7 @@ func (s *suite) eventuallyReady(ctx context.Context, set *appv1alpha1.PodSet, re
 	})
 }
 
-// notReady says what keeps set from having exactly this many Ready pods and from naming them.
+// notReady returns why set does not have exactly this many Ready pods or does not list them, or "".
 func notReady(set *appv1alpha1.PodSet, pods []corev1.Pod, replicas int32) string {
 	var names []string
 	for _, pod := range pods {

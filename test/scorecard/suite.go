@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// suite is what one test works with: a client, a namespace, and what it made and saw.
+// suite is the environment of one test: a client, a namespace, the objects that it created, and its log.
 type suite struct {
 	client    client.Client
 	namespace string
@@ -27,12 +27,12 @@ func (s *suite) saw(format string, args ...any) {
 	s.log = append(s.log, fmt.Sprintf(format, args...))
 }
 
-// meta is the metadata of an object that no other run of the tests makes.
+// meta returns metadata with a generated name, so that runs of the tests do not conflict.
 func (s *suite) meta(prefix string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{GenerateName: "scorecard-" + prefix + "-", Namespace: s.namespace}
 }
 
-// create makes an object that clean removes.
+// create creates an object that clean deletes.
 func (s *suite) create(ctx context.Context, object client.Object) error {
 	if err := s.client.Create(ctx, object); err != nil {
 		return fmt.Errorf("creating a %T: %w", object, err)
@@ -42,7 +42,7 @@ func (s *suite) create(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// clean removes what the test made, also after its time is over.
+// clean deletes the objects of the test, even after its time limit.
 func (s *suite) clean() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -55,7 +55,7 @@ func (s *suite) clean() error {
 	return nil
 }
 
-// eventually reads object until holds says nothing against it; what it said last is the error when time is over.
+// eventually reads object until holds returns "". After the time limit, its last result is the error.
 func (s *suite) eventually(ctx context.Context, object client.Object, what string, holds func(pods []corev1.Pod) string) error {
 	against := ""
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
@@ -69,7 +69,7 @@ func (s *suite) eventually(ctx context.Context, object client.Object, what strin
 	return nil
 }
 
-// look reads object and its pods and asks holds; an error of reading speaks against it as well.
+// look reads object and its pods and returns the result of holds, or the error of a read.
 func (s *suite) look(ctx context.Context, object client.Object, holds func(pods []corev1.Pod) string) string {
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err.Error()
