@@ -1,4 +1,4 @@
-# The binary is built outside, for TARGETARCH: `make docker-build`.
+# `make docker-build` builds the binary for TARGETARCH before it builds the image.
 FROM scratch
 
 ARG TARGETARCH
@@ -10,10 +10,10 @@ LABEL name="podset-operator" \
       maintainer="The podset-operator Authors" \
       version="v${VERSION}" \
       release="${RELEASE}" \
-      summary="Keeps PodSets and Ats" \
-      description="A Kubernetes operator with two kinds: a PodSet keeps 1 to 10 pods running, an At runs one command once at one time." \
+      summary="Runs the controllers of PodSets and Ats" \
+      description="A Kubernetes operator with two kinds: a PodSet keeps 1 to 10 pods running, and an At runs one command once, at one time." \
       io.k8s.display-name="PodSet Operator" \
-      io.k8s.description="A Kubernetes operator with two kinds: a PodSet keeps 1 to 10 pods running, an At runs one command once at one time." \
+      io.k8s.description="A Kubernetes operator with two kinds: a PodSet keeps 1 to 10 pods running, and an At runs one command once, at one time." \
       org.opencontainers.image.title="podset-operator" \
       org.opencontainers.image.version="v${VERSION}" \
       org.opencontainers.image.licenses="Apache-2.0" \

@@ -1,5 +1,5 @@
-# `make` lists the targets. Nothing but Go, make and git is needed: every tool is compiled into bin/ from a Go module
-# that hack/tools pins.
+# `make` lists the targets. They need only Go, make, and git. Every tool is compiled into bin/ from a Go module that hack/tools
+# pins.
 
 VERSION ?= 0.1.0
 CHANNELS ?= stable,candidate
@@ -10,20 +10,20 @@ IMG ?= $(IMAGE_BASE):v$(VERSION)
 BUNDLE_IMG ?= $(IMAGE_BASE)-bundle:v$(VERSION)
 CATALOG_IMG ?= $(IMAGE_BASE)-catalog:v$(VERSION)
 
-# What builds and pushes images: docker, podman or buildah.
+# The tool that builds and pushes images: docker, podman, or buildah.
 CONTAINER_TOOL ?= $(notdir $(firstword $(shell command -v docker podman buildah)))
-# What `install`, `uninstall` and `deploy` talk to a cluster with: kubectl or oc.
+# The client that `install`, `uninstall`, and `deploy` use: kubectl or oc.
 KUBECTL ?= kubectl
 
-# What the manager says its version is.
+# The version that the manager reports.
 LDFLAGS := -s -w -X main.version=v$(VERSION)
-# The race detector needs a C compiler; without one the tests run without it.
+# The race detector needs a C compiler. Without a C compiler, the tests run without the race detector.
 RACE ?= $(if $(shell command -v gcc clang),-race)
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-# One recipe at a time: Go builds use every core by themselves, and their lines of progress would mix.
+# One recipe runs at a time, because a Go build already uses every core, and the progress lines of several builds would mix.
 .NOTPARALLEL:
 
 ##@ General
@@ -35,11 +35,11 @@ help: ## Show this list.
 	  /^[a-zA-Z_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok kwokctl) ## Show both kinds at work on a local cluster, until Ctrl-C; DEMO=check ends by itself.
+demo: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok kwokctl) ## Show both kinds on a local cluster, until Ctrl-C; DEMO=check ends by itself.
 	@hack/demo/demo.sh $(DEMO)
 
 .PHONY: clean
-clean: ## Remove what was built and measured.
+clean: ## Remove build results and measurements.
 	rm -rf bin dist cover.out
 
 ##@ Develop
@@ -72,7 +72,7 @@ build: ## Build bin/manager.
 	@hack/build.sh bin/manager . . -ldflags '$(LDFLAGS)'
 
 .PHONY: run
-run: ## Run the manager here, against the current kubeconfig; honours WATCH_NAMESPACE.
+run: ## Run the manager on this machine with the current kubeconfig; reads WATCH_NAMESPACE.
 	go run -ldflags '$(LDFLAGS)' .
 
 .PHONY: install
@@ -85,20 +85,20 @@ uninstall: bin/kustomize ## Remove the CRDs, and with them every PodSet and At, 
 
 ##@ Check
 
-# What `verify` regenerates. A file in hack/make adds to it.
+# The targets that `verify` runs. A file in hack/make adds targets.
 VERIFY := generate manifests docs tidy
 
 .PHONY: verify
-verify: ## Regenerate everything and fail when the tree changes.
+verify: ## Regenerate everything, and fail if a file changes.
 	@hack/verify.sh $(VERIFY)
 
 .PHONY: lint
 lint: bin/golangci-lint ## Lint the Go code and the shell scripts.
 	bin/golangci-lint run
-	@if command -v shellcheck >/dev/null; then git ls-files -z '*.sh' .ci/run | xargs -0 -r shellcheck; else echo 'no shellcheck here: scripts not linted'; fi
+	@if command -v shellcheck >/dev/null; then git ls-files -z '*.sh' .ci/run | xargs -0 -r shellcheck; else echo 'shellcheck is not installed: scripts are not linted'; fi
 
 .PHONY: lint-fix
-lint-fix: bin/golangci-lint ## Lint the Go code and mend what can be mended.
+lint-fix: bin/golangci-lint ## Lint the Go code and fix what the linters can fix.
 	bin/golangci-lint run --fix
 
 .PHONY: vet
@@ -112,27 +112,27 @@ test: test-unit test-api ## Run every test that needs no cluster.
 test-unit: ## Test the pure packages: rules, simulations, fuzz seeds.
 	go test $(RACE) ./api/... ./internal/...
 
-# The API-server tests take etcd, kube-apiserver and kubectl from KUBEBUILDER_ASSETS, built here unless it is set.
+# The API-server tests use etcd, kube-apiserver, and kubectl from KUBEBUILDER_ASSETS. If it is not set, make builds them.
 ifndef KUBEBUILDER_ASSETS
 test-api: $(addprefix bin/,etcd kube-apiserver kubectl)
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin
 endif
 
 .PHONY: test-api
-test-api: ## Test the rest, against a real etcd and kube-apiserver; faults and benchmarks have their own targets.
+test-api: ## Run the other tests with a real etcd and kube-apiserver; faults and benchmarks have their own targets.
 	go test $(RACE) $$(go list ./... | grep -vE '/(api|internal|test/faults|test/bench)(/|$$)')
 
-# The builders of the tests are tests themselves.
+# testutil only builds objects for tests, so its coverage does not count.
 PURE = $$(go list ./internal/... | grep -v /testutil)
 
 .PHONY: cover
-cover: ## Show the coverage of internal/; fail when a statement has neither a test nor a reason.
+cover: ## Show the coverage of internal/; fail if a statement has neither a test nor a comment with the reason.
 	go test -coverpkg=$$(echo $(PURE) | tr ' ' ,) -coverprofile=cover.out $(PURE)
 	go tool cover -func=cover.out
 	go run ./hack/covercheck cover.out
 
 .PHONY: vulncheck
-vulncheck: bin/govulncheck ## Look for known vulnerabilities; needs the network.
+vulncheck: bin/govulncheck ## Check for known vulnerabilities; needs the network.
 	bin/govulncheck ./...
 
 include hack/make/*.mk

@@ -1,4 +1,4 @@
-# The file-based catalog, which OLM extracts and serves with an opm of its own: see docs/olm.md.
+# The file-based catalog. OLM extracts it and serves it with its own opm: see docs/olm.md.
 FROM scratch
 
 LABEL operators.operatorframework.io.index.configs.v1=/configs

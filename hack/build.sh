@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds one Go program and says how far it is: a Kubernetes compiled from nothing takes minutes.
+# Builds one Go program and prints its progress, because compiling Kubernetes for the first time takes minutes.
 # usage: build.sh OUTPUT DIRECTORY PACKAGE [GO BUILD FLAG...]
 set -euo pipefail
 
@@ -9,8 +9,8 @@ shift 3
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# progress counts what `go build -v` prints: a line per module downloaded and per package compiled. On a terminal it
-# rewrites its line every second, elsewhere it adds one every minute.
+# progress counts the lines of `go build -v`, which prints one line for each downloaded module and each compiled package. On a
+# terminal, it rewrites its line every second. Otherwise it prints a line every minute.
 progress() {
   local every=60 end='\n' modules=0 packages=0 next line
   if [ -t 1 ]; then every=1 end='\r'; fi
@@ -21,7 +21,7 @@ progress() {
         "go: downloading "*) modules=$((modules + 1)) ;;
         *) packages=$((packages + 1)) ;;
       esac
-    elif [ $? -le 128 ]; then # the end; above 128 it is a second without a line, as while linking
+    elif [ $? -le 128 ]; then # end of input; a status above 128 is a second without a line, for example while linking
       break
     fi
     if [ "$SECONDS" -ge "$next" ]; then

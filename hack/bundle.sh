@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates the bundle of one version into OUTPUT: bundle/ and bundle.Dockerfile.
 # usage: bundle.sh KUSTOMIZATION OUTPUT, with VERSION, IMG, SCORECARD_IMG, BUSYBOX_IMG (may be empty), CHANNELS,
-# DEFAULT_CHANNEL, CREATED_AT and OPENSHIFT_VERSIONS in the environment
+# DEFAULT_CHANNEL, CREATED_AT, and OPENSHIFT_VERSIONS in the environment
 set -euo pipefail
 
 root=$PWD kustomization=$1 output=$2
@@ -10,7 +10,7 @@ rm -rf "$work"
 mkdir -p "$work/overlay"
 cp PROJECT "$work"
 
-# The committed kustomizations stay as they are: this version is an overlay.
+# An overlay sets this version, so the committed kustomizations do not change.
 cd "$work/overlay"
 kustomize=$root/bin/kustomize
 "$kustomize" create --resources "../../../$kustomization"
@@ -30,15 +30,14 @@ $csv"
 
 cd ..
 "$kustomize" build overlay -o manifests.yaml
-# shellcheck disable=SC2002 # operator-sdk wants a pipe
+# shellcheck disable=SC2002 # operator-sdk needs a pipe
 cat manifests.yaml | "$root/bin/operator-sdk" generate bundle --quiet \
   --version "$VERSION" --channels "$CHANNELS" --default-channel "$DEFAULT_CHANNEL"
 
-# What operator-sdk cannot be told: a creation time that does not change from run to run, the operator's own image among
-# the related images, the OpenShift versions.
+# operator-sdk has no options for a fixed creation time, the image of the operator in relatedImages, and the OpenShift versions.
 sed -i -e "s|^    createdAt: .*|    createdAt: \"$CREATED_AT\"|" \
   -e "s|^  relatedImages:|&\n  - image: $IMG\n    name: manager|" bundle/manifests/podset-operator.clusterserviceversion.yaml
-# Disconnected clusters find images by digest. The base says "false", which is right for tags.
+# Disconnected clusters find images by digest. The base has "false", which is correct for tags.
 if [[ $IMG == *@sha256:* && $BUSYBOX_IMG == *@sha256:* ]]; then
   sed -i 's|\(features.operators.openshift.io/disconnected\): "false"|\1: "true"|' bundle/manifests/podset-operator.clusterserviceversion.yaml
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Knows the versions of each channel, which podset-operator/CHANNEL.yaml in $CATALOG lists from the oldest to the newest.
+# Reads and updates the versions of a channel. podset-operator/CHANNEL.yaml in $CATALOG lists them from the oldest to the newest.
 # usage: catalog.sh previous CHANNEL VERSION   the newest version in CHANNEL that is older than VERSION, if any
 #        catalog.sh oldest CHANNEL             the oldest version in CHANNEL
 #        catalog.sh add CHANNEL VERSION        adds VERSION to CHANNEL; safe to repeat
@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 command=$1 file=${CATALOG:-catalog}/podset-operator/$2.yaml version=${3-}
 
-# versions orders a pre-release before its release, as semantic versioning does.
+# ordered sorts a prerelease before its release, as semantic versioning does.
 listed() { if [ -f "$file" ]; then sed -n 's/^- name: podset-operator\.v//p' "$file"; fi; }
 ordered() { sed 's/-/~/' | sort -Vu | sed 's/~/-/'; }
 previous() { { listed; echo "$1"; } | ordered | grep -Fxm1 -B1 -- "$1" | grep -Fxv -- "$1" || true; }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs the end-to-end tests on the cluster in KUBECONFIG, else on the lab in ../shared/lab when that is there: see docs/e2e.md.
-# usage: e2e.sh [GO TEST FLAG...], with E2E=optional to end well, with one line, where there is no cluster
+# Runs the end-to-end tests on the cluster in KUBECONFIG, or else on the lab in ../shared/lab if it exists: see docs/e2e.md.
+# usage: e2e.sh [GO TEST FLAG...]; with E2E=optional it prints one line and succeeds if there is no cluster
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 lab=$PWD/../shared/lab/lab
 
-# missing REASON ends the script.
+# missing REASON prints the reason and ends the script.
 missing() {
   if [ "${E2E-}" = optional ]; then
     echo "e2e: skipped: $1"
@@ -14,15 +14,15 @@ missing() {
   fi
   cat >&2 <<END
 e2e: $1.
-The end-to-end tests need a cluster of Kubernetes with Operator Lifecycle Manager, where the operator is not installed, and
-a registry from where it can pull:
+The end-to-end tests need a Kubernetes cluster with Operator Lifecycle Manager and without the operator, and a registry from
+which the cluster can pull:
     KUBECONFIG=... E2E_REGISTRY=registry.example.com/me CONTAINER_TOOL=docker make test-e2e
-docs/e2e.md says more.
+See docs/e2e.md.
 END
   exit 1
 }
 
-# start_lab starts the lab unless it is up, puts OLM into it and sets the environment; at the end the lab is left as it was.
+# start_lab starts the lab unless it is running, installs OLM, and sets the environment. At the end, it stops the lab if it started it.
 start_lab() {
   [ "$(id -u)" = 0 ] || missing 'no cluster: KUBECONFIG is not set, and the lab needs root'
   command -v apt-get >/dev/null || missing 'no cluster: KUBECONFIG is not set, and the lab needs Debian'
@@ -37,8 +37,8 @@ start_lab() {
 }
 
 if [ -n "${KUBECONFIG-}" ]; then
-  [ -n "${E2E_REGISTRY-}" ] || missing 'E2E_REGISTRY is not set: there is no registry for the images'
-  [ -n "${CONTAINER_TOOL-}" ] || missing 'CONTAINER_TOOL is not set: nothing builds the images'
+  [ -n "${E2E_REGISTRY-}" ] || missing 'E2E_REGISTRY is not set: the images need a registry'
+  [ -n "${CONTAINER_TOOL-}" ] || missing 'CONTAINER_TOOL is not set: the images need a tool to build them'
 elif [ -x "$lab" ]; then
   start_lab
 else
@@ -47,7 +47,7 @@ fi
 
 ARCH=${ARCH:-$(go env GOARCH)}
 export ARCH
-# The variables of this make are not those of the makes below and in the tests.
+# The variables of this make must not reach the make commands below and in the tests.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG BUNDLE_IMG CATALOG_IMG
 make --no-print-directory bin/kubectl bin/kustomize bin/operator-sdk bin/opm
 go test -tags e2e -count 1 -timeout 40m "$@" ./test/e2e

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Builds and pushes images with docker, podman or buildah ($CONTAINER_TOOL). The images are FROM scratch and run nothing
-# while they are built, so any machine builds them for any architecture, without a network.
+# Builds and pushes images with docker, podman, or buildah ($CONTAINER_TOOL). The images are FROM scratch and run no commands
+# during the build, so any machine can build them for any architecture without a network.
 # usage: image.sh build IMAGE DOCKERFILE ARCH [BUILD ARG...]
 #        image.sh push IMAGE
-#        image.sh manifest IMAGE ARCH...   pushes IMAGE-ARCH for each ARCH, then IMAGE as the list of them
+#        image.sh manifest IMAGE ARCH...   pushes IMAGE-ARCH for each ARCH, then IMAGE as their manifest list
 set -euo pipefail
 
-tool=${CONTAINER_TOOL:?set CONTAINER_TOOL to docker, podman or buildah} command=$1 image=$2
+tool=${CONTAINER_TOOL:?set CONTAINER_TOOL to docker, podman, or buildah} command=$1 image=$2
 shift 2
 
 build() { # DOCKERFILE ARCH [BUILD ARG...]
   local dockerfile=$1 arch=$2 flags=() arg
   shift 2
   for arg in "TARGETARCH=$arch" "$@"; do flags+=(--build-arg "$arg"); done
-  # Attestations would turn an image of docker into a list, and a list cannot be part of a list.
+  # With attestations, an image of docker is a manifest list, and a manifest list cannot contain another one.
   BUILDX_NO_DEFAULT_ATTESTATIONS=1 "$tool" build --platform "linux/$arch" "${flags[@]}" -f "$dockerfile" -t "$image" .
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the kubectl plugin of $VERSION for each platform, and writes an archive of each, checksums.txt, and .krew.yaml.
-# The same commit always gives the same archives.
+# Builds the kubectl plugin of $VERSION for each platform, and writes an archive for each, checksums.txt, and .krew.yaml.
+# The same commit always produces the same archives.
 # usage: plugin-release.sh DIRECTORY OS/ARCH...
 set -euo pipefail
 

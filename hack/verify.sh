@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the make targets that generate files and fails when one of them changed, added or removed a file.
-# It compares the tree before and after, so it tells the same on a tree with other changes in it.
+# Runs the make targets that generate files, and fails if one of them changes, adds, or removes a file.
+# It compares the tree before and after, so uncommitted changes do not affect the result.
 # usage: verify.sh TARGET...
 set -euo pipefail
 
@@ -13,8 +13,8 @@ after=$(snapshot)
 
 if [ "$before" != "$after" ]; then
   echo
-  echo "verify: these generated files were out of date; they are not any more, so add them to the commit:"
+  echo "verify: these generated files were outdated and have been regenerated; add them to the commit:"
   diff <(echo "$before") <(echo "$after") | awk '/^[<>]/ { print "  " $3 }' | sort -u
   exit 1
 fi
-echo "verify: everything generated is up to date"
+echo "verify: all generated files are up to date"

@@ -1,9 +1,9 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command covercheck fails when a coverage profile has a statement that no test reaches and no comment excuses.
+// Command covercheck fails if a coverage profile contains a statement that no test reaches and no comment exempts.
 //
-// A block that cannot be reached says why inside itself: `// not covered: REASON`.
+// A block that tests cannot reach contains a comment with the reason: `// not covered: REASON`.
 package main
 
 import (
@@ -17,7 +17,7 @@ const (
 	excuse = "// not covered: "
 )
 
-// block is a run of statements: a file of this module, the lines and columns between which it lies.
+// block is a sequence of statements in a file of this module, with its first and last lines and columns.
 type block struct {
 	file                                         string
 	firstLine, firstColumn, lastLine, lastColumn int
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// check returns the blocks of a profile that are neither covered nor excused.
+// check returns the blocks of a profile that are neither covered nor exempt.
 func check(profile string) ([]block, error) {
 	blocks, runs, err := read(profile)
 	if err != nil {
@@ -60,8 +60,8 @@ func check(profile string) ([]block, error) {
 	return missed, nil
 }
 
-// read returns the blocks of a profile in its order and how often each ran, summed over the test binaries: each of
-// them has its own line for a block.
+// read returns the blocks of a profile in order, and how often each ran. Each test binary writes its own line for a block, and read
+// adds up the counts.
 func read(profile string) ([]block, map[block]int, error) {
 	text, err := os.ReadFile(profile)
 	if err != nil {

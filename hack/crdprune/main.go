@@ -1,13 +1,13 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crdprune takes the descriptions and the defaults out of every spec.template of the given CRD files.
+// Command crdprune removes the descriptions and the defaults from every spec.template of the given CRD files.
 //
-// A pod template is described by thousands of lines that kubectl explain has for pods already. With them the CRD is
-// larger than the annotation in which `kubectl apply` and `oc apply` keep what they applied (256 KiB).
+// The descriptions of a pod template have thousands of lines, which kubectl explain also shows for pods. With them, the CRD is too
+// large for the annotation in which `kubectl apply` and `oc apply` store the applied object (256 KiB).
 //
-// The API server writes a default of the CRD into every object that it serves. A default that a newer Kubernetes API
-// library brings would change templates that nobody edited. Pods get the same defaults when they are created.
+// The API server writes the defaults of a CRD into every object that it serves. A new default in a newer Kubernetes API library would
+// change templates that nobody edited. Pods get the same defaults when they are created.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxSize is the largest CRD, as compact JSON, that leaves the annotation room for the rest of the object.
+// maxSize is the maximum size of a CRD as compact JSON, so that it fits into the annotation with the rest of the object.
 const maxSize = 200 << 10
 
 func main() {
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// prune rewrites one CRD file in the form in which controller-gen wrote it.
+// prune rewrites one CRD file in the format of controller-gen.
 func prune(file string) error {
 	in, err := os.ReadFile(file)
 	if err != nil {
@@ -65,7 +65,7 @@ func prune(file string) error {
 	return os.WriteFile(file, append([]byte("---\n"), out...), 0o644)
 }
 
-// dig follows the keys down from a decoded object; false when one is missing.
+// dig follows the keys from a decoded object. It returns false if a key is missing.
 func dig(object any, keys ...string) (map[string]any, bool) {
 	m, ok := object.(map[string]any)
 	for _, key := range keys {
@@ -76,8 +76,8 @@ func dig(object any, keys ...string) (map[string]any, bool) {
 	return m, ok
 }
 
-// removeDescriptions removes the descriptions of a schema and of all schemas below it. A description is a string; a
-// schema under that key is a property of that name, and stays.
+// removeDescriptions removes the descriptions of a schema and of all schemas below it. A description is a string. A schema under this
+// key is a property with the name "description", and remains.
 func removeDescriptions(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -94,8 +94,8 @@ func removeDescriptions(schema any) {
 	}
 }
 
-// removeDefaults removes the defaults of the properties of a schema and of all schemas below it. keys are the properties by
-// which a list tells its items apart: the API server demands that those are required or have a default.
+// removeDefaults removes the defaults of the properties of a schema and of all schemas below it. keys are the properties that
+// identify the items of a list. The API server requires that they are required or have a default.
 func removeDefaults(schema any, keys []any) {
 	s, _ := schema.(map[string]any)
 	properties, _ := s["properties"].(map[string]any)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Shows both kinds at work, on a cluster that lives in .demo/ and goes when this script ends, however it ends.
+# Shows both kinds on a local cluster in .demo/. The cluster is always removed when this script ends.
 #
-#   demo.sh         stays until Ctrl-C when someone sits at a terminal, else ends like `check`
+#   demo.sh         keeps the cluster until Ctrl-C if standard input is a terminal, else ends like `check`
 #   demo.sh check   ends after the last step
 #
-# Either way it fails at the first step that does not show what it must.
+# It fails at the first step that does not show the expected result.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -12,18 +12,18 @@ mode=${1:-stay}
 if [ ! -t 0 ] || [ -n "${CI:-}" ]; then mode=check; fi
 
 demo=$PWD/.demo cluster=podset-demo
-# Everything is written below .demo/: no file of the user's is read or touched.
+# All files are below .demo/. The demo does not read or change files of the user.
 export KUBECONFIG=$demo/kubeconfig KUBECACHEDIR=$demo/cache KUBERC=off KWOK_WORKDIR=$demo/kwok PATH=$PWD/bin:$PATH
 unset WATCH_NAMESPACE
 
 bold='' blue='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\033[1m' blue=$'\033[1;34m' plain=$'\033[0m'; fi
 
-# --- telling ------------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------
 
 title() { printf '\n%s%s%s\n' "$blue" "$*" "$plain"; }
 
-# show COMMAND prints a command line as one would type it, then runs it.
+# show COMMAND prints a command line, then runs it.
 show() {
   printf '%s$ %s%s\n' "$bold" "$1" "$plain"
   eval "$1"
@@ -40,32 +40,32 @@ expect() {
   shift
   until "$@"; do
     kill -0 "$manager" 2>/dev/null || die "the manager has ended"
-    [ "$SECONDS" -lt "$end" ] || die "after a minute still not so: $what"
+    [ "$SECONDS" -lt "$end" ] || die "not seen within a minute: $what"
     sleep 0.2
   done
 }
 
-# --- what the steps must show -------------------------------------------------------------------
+# --- expected results ---------------------------------------------------------------------------
 
 get() { kubectl get "$@" 2>/dev/null; }
 
-# settled N: the PodSet has N ready pods, and its status lists exactly the pods that run.
+# settled N succeeds if the PodSet has N ready pods and its status lists exactly the running pods.
 settled() {
   [ "$(get podset podset-sample -o jsonpath='{.status.readyReplicas}')" = "$1" ] &&
     [ "$(get podset podset-sample -o jsonpath='{.status.podNames[*]}')" = "$(running name)" ] &&
     [ "$(running name | wc -w)" -eq "$1" ]
 }
 
-# running FIELD prints that metadata field of the PodSet's running pods.
+# running FIELD prints this metadata field of the running pods of the PodSet.
 running() { get pods -l app.example.com/podset=podset-sample --field-selector=status.phase=Running -o jsonpath="{.items[*].metadata.$1}"; }
 
-# replaced UID: five pods again, and none of them is the one with that UID.
+# replaced UID succeeds if there are five pods again and none of them has this UID.
 replaced() { settled 5 && [[ " $(running uid) " != *" $1 "* ]]; }
 
-# at_is PHASE RESULT EXITCODE, as the At's status has them.
+# at_is PHASE RESULT EXITCODE succeeds if the status of the At has these values.
 at_is() { [ "$(get at at-sample -o jsonpath='{.status.phase} {.status.result} {.status.exitCode}')" = "$*" ]; }
 
-# at_started: the At has a pod.
+# at_started succeeds if the At has a pod.
 at_started() { [ -n "$(get at at-sample -o jsonpath='{.status.podName}')" ]; }
 
 # --- the cluster --------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ manager='' log=$demo/cluster.log
 
 cleanup() {
   local status=$?
-  trap '' INT TERM HUP # what is begun here is ended
+  trap '' INT TERM HUP # the cleanup must not be interrupted
   if [ "$status" -ne 0 ] && [ "$status" -lt 128 ] && [ -s "$log" ]; then
     printf '\nThe end of %s:\n' "${log##*/}"
     tail -n 20 "$log"
@@ -82,7 +82,7 @@ cleanup() {
   stop
 }
 
-# stop ends this demo's processes, or those of one that was killed: then only the files know them.
+# stop ends the processes of this demo. It reads the process IDs from files, so it can also end those of a demo that was killed.
 stop() {
   local pid
   pid=$(cat "$demo/manager.pid" 2>/dev/null) || true
@@ -97,11 +97,11 @@ stop() {
 start_cluster() {
   local kwok stage stages=$PWD/hack/demo/stage-at.yaml
   kwok=$(cd hack/tools/cluster && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)
-  # A stage of our own replaces kwok's, so those it starts with are named too.
+  # Custom stages replace the default stages of kwok, so this list includes the default ones.
   for stage in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease pod/fast/pod-ready pod/fast/pod-delete; do
     stages+=,$kwok/kustomize/stage/$stage.yaml
   done
-  # With these flags nothing is downloaded. kwokctl takes free ports.
+  # With these flags, kwokctl downloads nothing. It uses free ports.
   kwokctl create cluster --name $cluster --runtime binary --kubeconfig "$KUBECONFIG" --config "$stages" --wait 60s \
     --etcd-binary "$PWD/bin/etcd" --kwok-controller-binary "$PWD/bin/kwok" \
     --kube-apiserver-binary "$PWD/bin/kube-apiserver" --kube-scheduler-binary "$PWD/bin/kube-scheduler" \
@@ -110,9 +110,9 @@ start_cluster() {
   kubectl wait --for=condition=Ready node --all --timeout=60s
 }
 
-# One demo at a time in a clone; one that was killed is cleaned up after.
+# Only one demo can run in a clone at a time. The next one cleans up after a demo that was killed.
 if ! mkdir "$demo" 2>/dev/null; then
-  if kill -0 "$(cat "$demo/pid" 2>/dev/null)" 2>/dev/null; then die "another demo runs in this directory, as process $(cat "$demo/pid")"; fi
+  if kill -0 "$(cat "$demo/pid" 2>/dev/null)" 2>/dev/null; then die "another demo is running in this directory as process $(cat "$demo/pid")"; fi
   stop
   mkdir "$demo"
 fi
@@ -162,10 +162,10 @@ show 'kubectl get at -o wide'
 show 'kubectl events --for at/at-sample'
 
 if [ "$mode" = check ]; then
-  title 'Every step showed what it must'
+  title 'Every step showed the expected result'
   exit
 fi
-title 'The cluster stays until Ctrl-C. To look around, in another terminal:'
+title 'The cluster runs until Ctrl-C. To use it in another terminal:'
 echo "export KUBECONFIG=$KUBECONFIG PATH=$PWD/bin:\$PATH"
 trap 'exit 0' INT
 wait "$manager" || die "the manager has ended"

@@ -1,7 +1,7 @@
-# How fast, beside whom: see docs/benchmarks.md.
+# Benchmarks: see docs/benchmarks.md.
 
 # SHORT=1 measures less, in ten minutes. METRICS=M4,M7 and ARMS=P,R-tuned measure a part, REPS=n repeats each run n times.
-# SIZES='-grids 100x10,1000x10 -bursts 300,1000' chooses something between: bin/bench -help lists all sizes.
+# SIZES='-grids 100x10,1000x10 -bursts 300,1000' sets the sizes: bin/bench -help lists all of them.
 METRICS ?=
 ARMS ?=
 REPS ?= 0
@@ -9,7 +9,7 @@ SIZES ?=
 RAW ?= $(CURDIR)/dist/bench.json
 
 .PHONY: bench
-bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kwok) ## Measure the operator beside Kubernetes' own controllers; SHORT=1, METRICS=..., REPS=..., SIZES=....
+bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kwok) ## Measure the operator and the controllers of Kubernetes; SHORT=1, METRICS=..., REPS=..., SIZES=....
 	@mkdir -p $(dir $(RAW))
 	cd test/bench && go build -o ../../bin/bench .
 	bin/bench -root . -raw $(RAW) $(if $(SHORT),-short) -metrics '$(METRICS)' -arms '$(ARMS)' -reps $(REPS) $(SIZES)
@@ -21,11 +21,11 @@ bench-profile: build $(addprefix bin/,etcd kube-apiserver kwok) ## Profile the o
 	bin/bench -root . -profile dist/profiles $(if $(SHORT),-short) -metrics '$(METRICS)' $(SIZES)
 
 .PHONY: bench-report
-bench-report: ## Put the figures of the last benchmark into docs/benchmarks.md.
+bench-report: ## Write the figures of the last benchmark to docs/benchmarks.md.
 	cp $(RAW) docs/benchmarks/raw.json
 	cd test/bench && go run . -raw ../../docs/benchmarks/raw.json -report ../../docs/benchmarks.md
 
-# Two files to compare: make bench-pure > old.txt, change something, make bench-pure > new.txt, and
+# To compare two versions: make bench-pure > old.txt, change the code, make bench-pure > new.txt, and
 # go -C test/bench tool benchstat $PWD/old.txt $PWD/new.txt
 .PHONY: bench-pure
 bench-pure: ## Measure the planners, without a cluster.

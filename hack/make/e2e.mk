@@ -1,5 +1,5 @@
-# The operator on a real cluster: see docs/e2e.md.
+# Tests on a real cluster: see docs/e2e.md.
 
 .PHONY: test-e2e
-test-e2e: ## Test on the cluster in KUBECONFIG: every install mode, upgrades, removal; RUN=... is one test.
+test-e2e: ## Test every install mode, upgrades, and removal on the cluster in KUBECONFIG; RUN=... selects one test.
 	@CONTAINER_TOOL='$(CONTAINER_TOOL)' hack/e2e.sh $(if $(filter-out .,$(RUN)),-run '$(RUN)') $(E2E_FLAGS)

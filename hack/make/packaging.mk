@@ -1,14 +1,14 @@
-# Images, installation without OLM, the bundle and the catalog for OLM. docs/olm.md and RELEASING.md use these targets.
+# Images, installation without OLM, and the bundle and the catalog for OLM. docs/olm.md and RELEASING.md use these targets.
 
-# The architectures of a release, and the one that docker-build builds for.
+# The architectures of a release, and the architecture of docker-build.
 ARCHES ?= amd64 arm64 ppc64le s390x
 ARCH ?= $(shell go env GOARCH)
 
 SCORECARD_IMG ?= $(IMAGE_BASE)-scorecard:v$(VERSION)
-# The image of pods without a template; empty keeps the one of config/manager.
+# The image of pods without a template. If empty, the image in config/manager is used.
 BUSYBOX_IMG ?=
 
-# When this version of the bundle was made. It is fixed, so that generating the bundle again changes nothing.
+# The creation time of this version of the bundle. It is fixed, so that regenerating the bundle does not change it.
 CREATED_AT ?= 2026-11-21T00:00:00Z
 # The versions of OpenShift whose catalogs may show the operator.
 OPENSHIFT_VERSIONS ?= v4.18
@@ -16,17 +16,18 @@ OPENSHIFT_VERSIONS ?= v4.18
 comma := ,
 
 image = CONTAINER_TOOL='$(CONTAINER_TOOL)' hack/image.sh
-# $(call overlay,NAME,WHAT): the kustomization bin/overlay/NAME, which is WHAT with the images of this run. The committed
-# kustomizations stay as they are.
+# $(call overlay,NAME,WHAT) creates the kustomization bin/overlay/NAME, which is WHAT with the images of this run. It does not
+# change the committed kustomizations.
 define overlay
 rm -rf bin/overlay/$(1) && mkdir -p bin/overlay/$(1) && cd bin/overlay/$(1) && \
   $(CURDIR)/bin/kustomize create $(2) && \
   $(CURDIR)/bin/kustomize edit set image quay.io/redhat/podset-operator=$(IMG) $(if $(BUSYBOX_IMG),docker.io/library/busybox=$(BUSYBOX_IMG))
 endef
 
-##@ Images (IMG, ARCH, ARCHES; CONTAINER_TOOL is docker, podman or buildah)
+##@ Images (IMG, ARCH, ARCHES; CONTAINER_TOOL is docker, podman, or buildah)
 
-# $(call binary,NAME,PACKAGE): bin/image/NAME-ARCH is PACKAGE for linux on ARCH. The go command knows whether it is up to date.
+# $(call binary,NAME,PACKAGE) defines bin/image/NAME-ARCH, which is PACKAGE for linux on ARCH. The go command always runs and
+# determines whether the binary is up to date.
 define binary
 bin/image/$(1)-%: FORCE
 	CGO_ENABLED=0 GOOS=linux GOARCH=$$* go build -trimpath -ldflags '$$(LDFLAGS)' -o $$@ $(2)
@@ -50,19 +51,19 @@ docker-buildx: $(addprefix bin/image/manager-,$(ARCHES)) ## Build and push the i
 	$(image) manifest $(IMG) $(ARCHES)
 
 .PHONY: scorecard-build
-scorecard-build: bin/image/scorecard-$(ARCH) ## Build the image of our scorecard tests.
+scorecard-build: bin/image/scorecard-$(ARCH) ## Build the image of the scorecard tests.
 	$(image) build $(SCORECARD_IMG) test/scorecard/Dockerfile $(ARCH) VERSION=$(VERSION)
 
 .PHONY: scorecard-push
-scorecard-push: ## Push the image of our scorecard tests.
+scorecard-push: ## Push the image of the scorecard tests.
 	$(image) push $(SCORECARD_IMG)
 
 .PHONY: scorecard-buildx
-scorecard-buildx: $(addprefix bin/image/scorecard-,$(ARCHES)) ## Build and push the image of our scorecard tests for all ARCHES.
+scorecard-buildx: $(addprefix bin/image/scorecard-,$(ARCHES)) ## Build and push the image of the scorecard tests for all ARCHES.
 	$(foreach arch,$(ARCHES),$(image) build $(SCORECARD_IMG)-$(arch) test/scorecard/Dockerfile $(arch) VERSION=$(VERSION) &&) true
 	$(image) manifest $(SCORECARD_IMG) $(ARCHES)
 
-##@ Install without OLM (IMG; DEPLOY is config/default, config/openshift or a kustomization of yours)
+##@ Install without OLM (IMG; DEPLOY is config/default, config/openshift, or your own kustomization)
 
 DEPLOY ?= config/default
 
@@ -76,7 +77,7 @@ undeploy: bin/kustomize ## Remove the operator and the CRDs, and with them every
 	bin/kustomize build $(DEPLOY) | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: deploy-policy
-deploy-policy: bin/kustomize ## Add the admission policy alone, beside an installation by OLM.
+deploy-policy: bin/kustomize ## Add only the admission policy, to an installation by OLM.
 	@$(call overlay,policy,--nameprefix podset-operator-) && $(CURDIR)/bin/kustomize edit add component ../../../config/policy
 	bin/kustomize build bin/overlay/policy | $(KUBECTL) apply -f -
 
@@ -85,7 +86,7 @@ undeploy-policy: ## Remove the admission policy.
 	$(KUBECTL) delete --ignore-not-found validatingadmissionpolicybinding,validatingadmissionpolicy podset-operator-pod-creators
 
 .PHONY: build-installer
-build-installer: bin/kustomize ## Write dist/install.yaml and dist/policy.yaml, for those without this repository.
+build-installer: bin/kustomize ## Write dist/install.yaml and dist/policy.yaml, to install without this repository.
 	@mkdir -p dist
 	@$(call overlay,deploy,--resources ../../../config/default)
 	bin/kustomize build bin/overlay/deploy -o dist/install.yaml
@@ -107,14 +108,14 @@ bundle: manifests bin/kustomize bin/operator-sdk ## Generate and validate the bu
 	$(validate) ./bundle
 
 .PHONY: set-version
-set-version: ## Make VERSION the version of this tree, as of today; RELEASING.md says when.
+set-version: ## Set the version of this tree to VERSION, created today; see RELEASING.md.
 	sed -i 's|^VERSION ?= .*|VERSION ?= $(VERSION)|' Makefile
 	sed -i "s|^CREATED_AT ?= .*|CREATED_AT ?= $$(date -u +%Y-%m-%dT00:00:00Z)|" hack/make/packaging.mk
 	sed -i 's|newTag: .*|newTag: v$(VERSION)|' config/manager/kustomization.yaml
 	sed -i 's|\(podset-operator-scorecard\):.*|\1:v$(VERSION)|' config/scorecard/config.yaml
 
 .PHONY: bundle-openshift
-bundle-openshift: bin/kustomize bin/operator-sdk ## Generate into dist/openshift the bundle with monitoring and console objects, for OpenShift alone.
+bundle-openshift: bin/kustomize bin/operator-sdk ## Generate the bundle for OpenShift, with monitoring and console objects, in dist/openshift.
 	hack/bundle.sh config/openshift/bundle dist/openshift
 	$(validate) ./dist/openshift/bundle
 
@@ -127,7 +128,7 @@ bundle-push: ## Push the image of the bundle.
 	$(image) push $(BUNDLE_IMG)
 
 .PHONY: catalog
-catalog: bin/opm ## Add VERSION, as bundle/ is now, to the catalog: to each of CHANNELS.
+catalog: bin/opm ## Add the current bundle/ as VERSION to each of CHANNELS in the catalog.
 	bin/opm render bundle --output yaml --migrate-level bundle-object-to-csv-metadata --alpha-image-ref-template '$(BUNDLE_IMG)' > catalog/podset-operator/v$(VERSION).yaml
 	$(foreach channel,$(subst $(comma), ,$(CHANNELS)),hack/catalog.sh add $(channel) $(VERSION) &&) true
 	bin/opm validate catalog

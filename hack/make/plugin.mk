@@ -1,4 +1,4 @@
-# kubectl at, the plugin: see docs/kubectl-at.md.
+# The plugin kubectl at: see docs/kubectl-at.md.
 
 ##@ The kubectl plugin
 
@@ -6,7 +6,7 @@
 PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .PHONY: plugin
-plugin: ## Build bin/kubectl-at; with bin in the PATH, `kubectl at` runs it.
+plugin: ## Build bin/kubectl-at; `kubectl at` runs it if bin is in the PATH.
 	@hack/build.sh bin/kubectl-at . ./cmd/kubectl-at -ldflags '$(LDFLAGS)'
 	@cp cmd/kubectl-at/kubectl_complete-at bin/
 

@@ -1,6 +1,6 @@
-# The tools, each compiled from the module in hack/tools that pins it.
+# The tools. Each is compiled from the module in hack/tools that pins it.
 
-# $(call tool,NAME,MODULE,PACKAGE,LINKER FLAGS,TAGS): bin/NAME is PACKAGE of hack/tools/MODULE, built again when the
+# $(call tool,NAME,MODULE,PACKAGE,LINKER FLAGS,TAGS) defines bin/NAME, which is PACKAGE of hack/tools/MODULE. It is rebuilt when the
 # module changes.
 define tool
 bin/$(1): $(wildcard hack/tools/$(2)/*)
@@ -13,8 +13,8 @@ $(eval $(call tool,golangci-lint,golangci-lint,.))
 $(eval $(call tool,govulncheck,govulncheck,golang.org/x/vuln/cmd/govulncheck))
 $(eval $(call tool,kustomize,kustomize,sigs.k8s.io/kustomize/kustomize/v5))
 
-# A cluster: etcd, Kubernetes and kwok share one module, so that what they have in common is compiled once. A Kubernetes
-# program learns its own version from the linker alone, and behaves as v0.0.0 without it.
+# The cluster: etcd, Kubernetes, and kwok share one module, so that common packages are compiled once. A Kubernetes program gets its
+# version only from the linker, and behaves as v0.0.0 without it.
 kube_version := v1.37.1
 kube_flags := $(addprefix -X k8s.io/component-base/version.,gitVersion=$(kube_version) gitMajor=1 gitMinor=37)
 $(eval $(call tool,etcd,cluster,go.etcd.io/etcd/server/v3))
@@ -23,7 +23,7 @@ $(foreach program,kube-apiserver kube-controller-manager kube-scheduler kubectl,
 $(foreach program,kwok kwokctl,\
   $(eval $(call tool,$(program),cluster,sigs.k8s.io/kwok/cmd/$(program))))
 
-# OLM's tools. Without the first two tags their image libraries want C headers.
+# The tools of OLM. Without the first two tags, their image libraries need C headers.
 olm := github.com/operator-framework
 olm_tags := containers_image_openpgp,exclude_graphdriver_btrfs
 opm_tags := $(olm_tags),json1

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command golangci-lint is golangci-lint with Kubernetes' logcheck built in: golangci-lint takes a
-// module plugin only at compile time.
+// Command golangci-lint is golangci-lint with logcheck of Kubernetes. golangci-lint can include a module
+// plugin only at compile time.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	// The Go version decides which language version the linters accept.
+	// The Go version determines which language version the linters accept.
 	if err := commands.Execute(commands.BuildInfo{Version: "podset-operator", GoVersion: runtime.Version()}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(exitcodes.Failure)
