@@ -3,7 +3,7 @@
 # The test to run, and the seed of its random choices. A failure prints both.
 RUN ?= .
 SEED ?= 0
-LIFE ?= 0
+SCENARIO ?= 0
 DURATION ?= 10m
 FUZZTIME ?= 20s
 
@@ -17,8 +17,8 @@ test-faults: ## Test every fault, and two minutes of random scenarios, with a re
 	go test -C test/faults $(RACE) -timeout 20m -run '$(RUN)' -seed $(SEED)
 
 .PHONY: soak
-soak: ## Test random scenarios with random faults; DURATION=...; LIFE=... replays one.
-	go test $(RACE) -timeout 0 ./test/faults -run '^TestSoak$$' -soak $(DURATION) -life $(LIFE) -seed $(SEED) -v
+soak: ## Test random scenarios with random faults; DURATION=...; SCENARIO=... replays one.
+	go test $(RACE) -timeout 0 ./test/faults -run '^TestSoak$$' -soak $(DURATION) -scenario $(SCENARIO) -seed $(SEED) -v
 
 # The package:function pairs of all fuzz targets.
 fuzz_targets = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sort | \

@@ -24,44 +24,44 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// firstRefusalStep is the operator's.
-const firstRefusalStep = time.Second
+// firstRejectionBackoff is the operator's.
+const firstRejectionBackoff = time.Second
 
 // F8: the quota is full, then raised.
 func TestQuota(t *testing.T) {
-	try(t, "F8", map[string]trial{
+	runCases(t, "F8", map[string]testCase{
 		"of a set": quotaOfSet,
-		"of an At": func(w *faults.World) {
-			w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-			quota := limitPods(w, "0")
-			w.Supervise()
+		"of an At": func(e *faults.Env) {
+			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			quota := limitPods(e, "0")
+			e.Supervise()
 			start := time.Now()
-			w.Create(at("a", "now", "echo YAY"))
-			w.AwaitAt("P9", "a", func(a *cnatv1alpha1.At) bool {
+			e.Create(at("a", "now", "echo YAY"))
+			e.AwaitAt("P9", "a", func(a *cnatv1alpha1.At) bool {
 				c := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 				return c != nil && c.Reason == cnatv1alpha1.ReasonFailedCreate && strings.Contains(c.Message, "quota")
 			})
-			w.Pass(5 * time.Second)
-			w.Refused(start, firstRefusalStep)
-			raise(w, quota, "9")
-			w.Rest()
-			w.Costs(faults.Counts{Creates: 1})
+			e.Wait(5 * time.Second)
+			e.ExpectRejected(start, firstRejectionBackoff)
+			raise(e, quota, "9")
+			e.Quiesce()
+			e.ExpectCounts(faults.Counts{Creates: 1})
 		},
 	})
 }
 
-func quotaOfSet(w *faults.World) {
-	quota := limitPods(w, "3")
-	w.Supervise()
+func quotaOfSet(e *faults.Env) {
+	quota := limitPods(e, "3")
+	e.Supervise()
 	start := time.Now()
-	w.Create(podSet("a", 5))
-	w.AwaitPods(3)
-	w.AwaitSet("P9", "a", degraded("quota"))
-	w.Pass(5 * time.Second)
-	w.Refused(start, firstRefusalStep)
-	raise(w, quota, "9")
-	w.Rest()
-	w.Costs(faults.Counts{Creates: 5})
+	e.Create(podSet("a", 5))
+	e.AwaitPods(3)
+	e.AwaitSet("P9", "a", degraded("quota"))
+	e.Wait(5 * time.Second)
+	e.ExpectRejected(start, firstRejectionBackoff)
+	raise(e, quota, "9")
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 5})
 }
 
 // degraded finds a condition that says that creates fail, and why.
@@ -73,27 +73,27 @@ func degraded(why string) func(*appv1alpha1.PodSet) bool {
 }
 
 // limitPods makes a quota and waits until it is in force.
-func limitPods(w *faults.World, n string) *corev1.ResourceQuota {
-	w.Helper()
+func limitPods(e *faults.Env, n string) *corev1.ResourceQuota {
+	e.Helper()
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(n)}},
 	}
-	w.Create(quota)
-	awaitQuota(w, quota)
+	e.Create(quota)
+	awaitQuota(e, quota)
 	return quota
 }
 
-func raise(w *faults.World, quota *corev1.ResourceQuota, n string) {
-	w.Helper()
-	faults.Edit(w, quota, func(q *corev1.ResourceQuota) { q.Spec.Hard[corev1.ResourcePods] = resource.MustParse(n) })
-	awaitQuota(w, quota)
+func raise(e *faults.Env, quota *corev1.ResourceQuota, n string) {
+	e.Helper()
+	faults.Edit(e, quota, func(q *corev1.ResourceQuota) { q.Spec.Hard[corev1.ResourcePods] = resource.MustParse(n) })
+	awaitQuota(e, quota)
 }
 
-func awaitQuota(w *faults.World, quota *corev1.ResourceQuota) {
-	w.Helper()
-	eventually(w, func() error {
-		if err := w.User.Get(w.Context(), client.ObjectKeyFromObject(quota), quota); err != nil {
+func awaitQuota(e *faults.Env, quota *corev1.ResourceQuota) {
+	e.Helper()
+	eventually(e, func() error {
+		if err := e.User.Get(e.Context(), client.ObjectKeyFromObject(quota), quota); err != nil {
 			return err
 		}
 		if q, ok := quota.Status.Hard[corev1.ResourcePods]; !ok || !q.Equal(quota.Spec.Hard[corev1.ResourcePods]) {
@@ -103,64 +103,64 @@ func awaitQuota(w *faults.World, quota *corev1.ResourceQuota) {
 	})
 }
 
-// eventually waits for something that the witness does not watch.
-func eventually(w *faults.World, f func() error) {
-	w.Helper()
-	gomega.NewWithT(w).Eventually(f).WithTimeout(faults.Patience).WithPolling(100 * time.Millisecond).Should(gomega.Succeed())
+// eventually waits for something that the observer does not watch.
+func eventually(e *faults.Env, f func() error) {
+	e.Helper()
+	gomega.NewWithT(e).Eventually(f).WithTimeout(faults.DefaultTimeout).WithPolling(100 * time.Millisecond).Should(gomega.Succeed())
 }
 
 // F9: Pod Security "restricted", and a policy that denies.
 func TestDeniedPods(t *testing.T) {
-	try(t, "F9", map[string]trial{
-		"default pods pass the standard restricted": func(w *faults.World) {
-			restrict(w)
-			w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-			w.Supervise()
-			w.Create(podSet("a", 3), at("a", "now", "echo YAY"))
-			w.Rest()
-			w.Costs(faults.Counts{Creates: 4})
+	runCases(t, "F9", map[string]testCase{
+		"default pods pass the standard restricted": func(e *faults.Env) {
+			restrict(e)
+			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			e.Supervise()
+			e.Create(podSet("a", 3), at("a", "now", "echo YAY"))
+			e.Quiesce()
+			e.ExpectCounts(faults.Counts{Creates: 4})
 		},
-		"a template that the standard refuses": func(w *faults.World) {
-			restrict(w)
-			w.Supervise()
+		"a template that the standard refuses": func(e *faults.Env) {
+			restrict(e)
+			e.Supervise()
 			start := time.Now()
 			set := podSet("a", 3)
 			set.Spec.Template = template("one")
-			w.Create(set)
-			w.AwaitSet("P9", "a", degraded("violates PodSecurity"))
-			w.Pass(5 * time.Second)
-			w.Refused(start, firstRefusalStep)
-			faults.Edit(w, set, func(s *appv1alpha1.PodSet) { s.Spec.Template = nil })
-			w.Rest()
-			w.Costs(faults.Counts{Creates: 3})
+			e.Create(set)
+			e.AwaitSet("P9", "a", degraded("violates PodSecurity"))
+			e.Wait(5 * time.Second)
+			e.ExpectRejected(start, firstRejectionBackoff)
+			faults.Edit(e, set, func(s *appv1alpha1.PodSet) { s.Spec.Template = nil })
+			e.Quiesce()
+			e.ExpectCounts(faults.Counts{Creates: 3})
 		},
-		"a policy that denies, and is withdrawn": func(w *faults.World) {
-			withdraw := denyPods(w)
-			w.Supervise()
+		"a policy that denies, and is withdrawn": func(e *faults.Env) {
+			withdraw := denyPods(e)
+			e.Supervise()
 			start := time.Now()
-			w.Create(podSet("a", 3))
-			w.AwaitSet("P9", "a", degraded("no pods today"))
-			w.Pass(5 * time.Second)
-			w.Refused(start, firstRefusalStep)
+			e.Create(podSet("a", 3))
+			e.AwaitSet("P9", "a", degraded("no pods today"))
+			e.Wait(5 * time.Second)
+			e.ExpectRejected(start, firstRejectionBackoff)
 			withdraw()
-			w.Rest()
-			w.Costs(faults.Counts{Creates: 3})
+			e.Quiesce()
+			e.ExpectCounts(faults.Counts{Creates: 3})
 		},
 	})
 }
 
-func restrict(w *faults.World) {
-	w.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
-	faults.Edit(w, namespace, func(n *corev1.Namespace) {
+func restrict(e *faults.Env) {
+	e.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}
+	faults.Edit(e, namespace, func(n *corev1.Namespace) {
 		n.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
 	})
 }
 
 // podsOf picks creates of pods in the world's namespace.
-func podsOf(w *faults.World) *admissionv1.MatchResources {
+func podsOf(e *faults.Env) *admissionv1.MatchResources {
 	return &admissionv1.MatchResources{
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.Namespace}},
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: e.Namespace}},
 		ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 			Operations: []admissionv1.OperationType{admissionv1.Create},
 			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
@@ -169,36 +169,36 @@ func podsOf(w *faults.World) *admissionv1.MatchResources {
 }
 
 // denyPods denies all pods of the world until the returned function is called.
-func denyPods(w *faults.World) (withdraw func()) {
-	w.Helper()
-	name := metav1.ObjectMeta{Name: w.Namespace}
+func denyPods(e *faults.Env) (withdraw func()) {
+	e.Helper()
+	name := metav1.ObjectMeta{Name: e.Namespace}
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicySpec{
-		MatchConstraints: podsOf(w),
+		MatchConstraints: podsOf(e),
 		Validations:      []admissionv1.Validation{{Expression: "false", Message: "no pods today"}},
 	}}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: w.Namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		PolicyName: e.Namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 	}}
-	inForce(w, policy, binding, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) })
+	inForce(e, policy, binding, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) })
 	return func() {
-		w.Delete(binding)
-		w.Delete(policy)
+		e.Delete(binding)
+		e.Delete(policy)
 	}
 }
 
 // inForce makes a policy and waits until a dry run shows that it works.
-func inForce(w *faults.World, policy, binding client.Object, works func(error) bool) {
-	w.Helper()
+func inForce(e *faults.Env, policy, binding client.Object, works func(error) bool) {
+	e.Helper()
 	for _, object := range []client.Object{policy, binding} {
-		gomega.NewWithT(w).Expect(w.User.Create(w.Context(), object)).To(gomega.Succeed())
-		w.Cleanup(func() { _ = w.Cluster.Admin.Delete(w.Context(), object) })
+		gomega.NewWithT(e).Expect(e.User.Create(e.Context(), object)).To(gomega.Succeed())
+		e.Cleanup(func() { _ = e.Cluster.Admin.Delete(e.Context(), object) })
 	}
-	eventually(w, func() error {
+	eventually(e, func() error {
 		probe := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: w.Namespace, Labels: map[string]string{appv1alpha1.LabelPodSet: "probe"}},
+			ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: e.Namespace, Labels: map[string]string{appv1alpha1.LabelPodSet: "probe"}},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "one"}}},
 		}
-		if err := w.User.Create(w.Context(), probe, client.DryRunAll); !works(err) && len(probe.Spec.Containers) == 1 {
+		if err := e.User.Create(e.Context(), probe, client.DryRunAll); !works(err) && len(probe.Spec.Containers) == 1 {
 			return fmt.Errorf("the policy is not in force: %w", err)
 		}
 		return nil
@@ -207,28 +207,28 @@ func inForce(w *faults.World, policy, binding client.Object, works func(error) b
 
 // F10: admission changes our pods: our labels are gone, a container is added.
 func TestMutatedPods(t *testing.T) {
-	try(t, "F10", map[string]trial{
-		"labels dropped, container added": func(w *faults.World) {
-			mutatePods(w)
-			w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-			w.Supervise()
-			w.Create(podSet("a", 4), at("a", "now", "echo YAY"))
-			w.Settle()
-			scale(w, "a", 2)
-			w.Rest()
-			w.Costs(faults.Counts{Creates: 5, Deletes: 2})
-			for _, pod := range w.Pods() {
-				w.Check("P1", len(pod.Spec.Containers) == 2, "pod %s was not changed", pod.Name)
+	runCases(t, "F10", map[string]testCase{
+		"labels dropped, container added": func(e *faults.Env) {
+			mutatePods(e)
+			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			e.Supervise()
+			e.Create(podSet("a", 4), at("a", "now", "echo YAY"))
+			e.Settle()
+			scale(e, "a", 2)
+			e.Quiesce()
+			e.ExpectCounts(faults.Counts{Creates: 5, Deletes: 2})
+			for _, pod := range e.Pods() {
+				e.Check("P1", len(pod.Spec.Containers) == 2, "pod %s was not changed", pod.Name)
 			}
 		},
 	})
 }
 
-func mutatePods(w *faults.World) {
-	w.Helper()
-	name := metav1.ObjectMeta{Name: w.Namespace}
+func mutatePods(e *faults.Env) {
+	e.Helper()
+	name := metav1.ObjectMeta{Name: e.Namespace}
 	policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: name, Spec: admissionv1.MutatingAdmissionPolicySpec{
-		MatchConstraints:   podsOf(w),
+		MatchConstraints:   podsOf(e),
 		ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
 		FailurePolicy:      ptr.To(admissionv1.Fail),
 		Mutations: []admissionv1.Mutation{
@@ -240,6 +240,6 @@ func mutatePods(w *faults.World) {
 			}},
 		},
 	}}
-	binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: w.Namespace}}
-	inForce(w, policy, binding, func(error) bool { return false })
+	binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: e.Namespace}}
+	inForce(e, policy, binding, func(error) bool { return false })
 }

@@ -53,30 +53,30 @@ func TestCRDs(t *testing.T) {
 
 // killed kills a server in the middle of a scale-up and starts it again after a while, in which an At comes due.
 func killed(t *testing.T, c *faults.Cluster, kill func() (again func() error, err error), down time.Duration) {
-	w := faults.NewWorld(t, c, "F12", faults.Ours)
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	w.Supervise()
-	w.Create(podSet("a", 6))
-	w.Settle()
-	w.Create(at("due", "now + 3 seconds", "echo YAY"))
-	scale(w, "a", 10)
+	e := faults.NewEnv(t, c, "F12", faults.Ours)
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	e.Supervise()
+	e.Create(podSet("a", 6))
+	e.Settle()
+	e.Create(at("due", "now + 3 seconds", "echo YAY"))
+	scale(e, "a", 10)
 	start := time.Now()
 	again, err := kill()
-	w.Must(err)
-	w.Pass(down)
-	w.Must(again())
+	e.Must(err)
+	e.Wait(down)
+	e.Must(again())
 	// Informers look again with a back-off that doubles: after an outage they can sleep for twice as long as it was.
-	w.Patience = max(faults.Patience, 3*time.Since(start))
-	scale(w, "a", 4)
-	w.Create(at("new", "now", "echo YAY"))
-	w.Rest()
-	w.Check("A3", len(atPods(w)) == 2, "pods of two Ats were expected: %v", atPods(w))
+	e.Timeout = max(faults.DefaultTimeout, 3*time.Since(start))
+	scale(e, "a", 4)
+	e.Create(at("new", "now", "echo YAY"))
+	e.Quiesce()
+	e.Check("A3", len(atPods(e)) == 2, "pods of two Ats were expected: %v", atPods(e))
 }
 
 // atPods are the names of the pods that no PodSet controls.
-func atPods(w *faults.World) []string {
+func atPods(e *faults.Env) []string {
 	var names []string
-	for _, pod := range w.Pods() {
+	for _, pod := range e.Pods() {
 		if pod.Labels[appv1alpha1.LabelPodSet] == "" {
 			names = append(names, pod.Name)
 		}
@@ -87,30 +87,30 @@ func atPods(w *faults.World) []string {
 // crdsRemoved judges P3 across a time without the kinds: the operator neither ends nor storms, and goes on afterwards. What
 // is left of it are its informers, which ask for their kinds again with a back-off.
 func crdsRemoved(t *testing.T, c *faults.Cluster) {
-	w := faults.NewWorld(t, c, "F15", faults.Ours)
-	w.Supervise()
-	w.Create(podSet("a", 2))
-	w.Settle()
+	e := faults.NewEnv(t, c, "F15", faults.Ours)
+	e.Supervise()
+	e.Create(podSet("a", 2))
+	e.Settle()
 	options := envtest.CRDInstallOptions{Paths: []string{crds}}
-	w.Must(envtest.UninstallCRDs(c.Config, options))
-	w.Gone()
-	bounded(w, 10*time.Second, traffic{writes: 3, events: 3, calls: 40})
+	e.Must(envtest.UninstallCRDs(c.Config, options))
+	e.AwaitNoPods()
+	bounded(e, 10*time.Second, traffic{writes: 3, events: 3, calls: 40})
 	_, err := envtest.InstallCRDs(c.Config, options)
-	w.Must(err)
-	w.CreateSoon(podSet("b", 3))
+	e.Must(err)
+	e.CreateSoon(podSet("b", 3))
 	// The informers look again with a back-off of their own, of up to half a minute.
-	w.Pass(faults.Patience)
-	w.Rest()
-	w.Check("P3", w.Incarnations() == 1, "the operator ended %d times", w.Incarnations()-1)
+	e.Wait(faults.DefaultTimeout)
+	e.Quiesce()
+	e.Check("P3", e.Starts() == 1, "the operator ended %d times", e.Starts()-1)
 }
 
 // unusable judges A7 on Ats that are in the store although admission refuses them, as after an upgrade of the CRD.
 func unusable(t *testing.T, c *faults.Cluster) {
-	w := faults.NewWorld(t, c, "F21", faults.Ours)
+	e := faults.NewEnv(t, c, "F21", faults.Ours)
 	loose := looseCRDs(t)
 	_, err := envtest.InstallCRDs(c.Config, envtest.CRDInstallOptions{Paths: []string{loose}})
-	w.Must(err)
-	w.Supervise()
+	e.Must(err)
+	e.Supervise()
 	cases := map[string]struct{ schedule, command, reason string }{
 		"schedule":  {"2030-02-30T24:00:00Z", "echo YAY", cnatv1alpha1.ReasonInvalidSchedule},
 		"year":      {"10000-01-01T00:00:00Z", "echo YAY", cnatv1alpha1.ReasonInvalidSchedule},
@@ -119,18 +119,18 @@ func unusable(t *testing.T, c *faults.Cluster) {
 		"nul-bytes": {"now", "echo \x00", cnatv1alpha1.ReasonInvalidCommand},
 	}
 	for name, of := range cases {
-		w.CreateSoon(at(name, of.schedule, of.command))
+		e.CreateSoon(at(name, of.schedule, of.command))
 	}
 	for name, of := range cases {
-		w.AwaitAt("A7", name, func(a *cnatv1alpha1.At) bool {
+		e.AwaitAt("A7", name, func(a *cnatv1alpha1.At) bool {
 			c := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 			return c != nil && c.Reason == of.reason
 		})
 	}
-	w.Rest()
+	e.Quiesce()
 	for name := range cases {
-		writes := w.Log.Count(func(write faults.Write) bool { return write.Name == name })
-		w.Check("A7", writes <= 2, "%d writes for the unusable At %s", writes, name)
+		writes := e.Log.Count(func(write faults.Write) bool { return write.Name == name })
+		e.Check("A7", writes <= 2, "%d writes for the unusable At %s", writes, name)
 	}
 }
 

@@ -51,11 +51,11 @@ func Creates(c *Call) bool { return c.Verb == "create" && c.Resource == "pods" &
 // Events matches what the operator tells people.
 func Events(c *Call) bool { return c.Resource == "events" }
 
-// Anything matches every call.
-func Anything(*Call) bool { return true }
+// AnyCall matches every call.
+func AnyCall(*Call) bool { return true }
 
-// Everything matches all calls for resources but watches, which have faults of their own.
-func Everything(c *Call) bool { return c.Verb != "" && c.Verb != "watch" }
+// AnyButWatch matches all calls for resources but watches, which have faults of their own.
+func AnyButWatch(c *Call) bool { return c.Verb != "" && c.Verb != "watch" }
 
 func (c *Call) String() string {
 	parts := []string{c.Verb, c.Resource}

@@ -27,52 +27,52 @@ import (
 	"github.com/redhat/podset-operator/test/faults/control"
 )
 
-// defect is a trial of an operator that is wrong, and the invariants that the judges must find broken.
+// defect is a testCase of an operator that is wrong, and the invariants that the judges must find broken.
 type defect struct {
 	fault    string
 	operator faults.Controllers
-	run      trial
+	run      testCase
 	breaks   []string
 }
 
 // broken is every judge's failure: on the naive operator under a fault, or on ours with a fault built in. Together they
 // break every invariant, which the test checks too: a judge that cannot fail proves nothing.
 var broken = map[string]defect{
-	"names in the order of the cache": {"F0", control.Operator, func(w *faults.World) {
-		w.Supervise()
-		w.Create(podSet("a", 10))
-		w.Rest()
+	"names in the order of the cache": {"F0", control.Operator, func(e *faults.Env) {
+		e.Supervise()
+		e.Create(podSet("a", 10))
+		e.Quiesce()
 	}, []string{"P7"}},
-	"no name of its own for a pod whose create got no answer": {"F2", control.Operator, func(w *faults.World) {
-		operator := w.Supervise()
-		w.Create(podSet("b", 1))
-		w.AwaitPods(1)
+	"no name of its own for a pod whose create got no answer": {"F2", control.Operator, func(e *faults.Env) {
+		operator := e.Supervise()
+		e.Create(podSet("b", 1))
+		e.AwaitPods(1)
 		operator.Hold("pods")
-		operator.Inject(faults.First(3, faults.Creates, faults.Lose))
-		w.Create(podSet("a", 3))
-		w.Pass(2 * time.Second)
+		operator.Inject(faults.First(3, faults.Creates, faults.LoseResponse))
+		e.Create(podSet("a", 3))
+		e.Wait(2 * time.Second)
 		operator.Release("pods")
-		w.Settle()
-		w.Costs(faults.Counts{Creates: 4})
+		e.Settle()
+		e.ExpectCounts(faults.Counts{Creates: 4})
 	}, []string{"P2", "P8"}},
 	"counts in an old cache": {"F3", control.Operator, lagging(time.Second, "pods"), []string{"P2", "P8"}},
-	"the first of the list dies": {"F16", control.Operator, func(w *faults.World) {
+	"the first of the list dies": {"F16", control.Operator, func(e *faults.Env) {
 		// Which five of ten come first in the list is chance: one in 252 that it is the unready ones.
-		w.RunKubelet(&faults.Kubelet{Ready: firstPods(5)})
-		w.Supervise()
-		w.Create(podSet("a", 10))
-		w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) == 10 })
-		w.Pass(2 * time.Second)
-		scale(w, "a", 5)
-		w.Settle()
+		e.RunKubelet(&faults.Kubelet{Ready: firstPods(5)})
+		e.Supervise()
+		e.Create(podSet("a", 10))
+		e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) == 10 })
+		e.Wait(2 * time.Second)
+		scale(e, "a", 5)
+		e.Settle()
 	}, []string{"P4", "P6"}},
 	"back to the birth of a set that is deleted": {"F4", control.Operator, travelDeleted, []string{"P5"}},
 	"serves a set that is being deleted":         {"F13", control.Operator, deletedButServed, []string{"P5"}},
 	"labels say whose a pod is":                  {"F14", control.Operator, foreignPods, []string{"P3", "P4"}},
 	"insists on what is refused":                 {"F8", control.Operator, naiveQuota, []string{"P9"}},
-	"insists in a namespace that goes":           {"F15", control.Operator, namespaceStays(podSet("a", 3), (*faults.World).Settle), []string{"P3", "P9"}},
+	"insists in a namespace that goes":           {"F15", control.Operator, namespaceStays(podSet("a", 3), (*faults.Env).Settle), []string{"P3", "P9"}},
 	"a pod that is gone has never run":           {"F19", control.Operator, podDeletedLate, []string{"A1"}},
-	"any pod of that name is its own":            {"F19", control.Operator, nameTaken, []string{"A9"}},
+	"any pod of that name is its own":            {"F19", control.Operator, nameCollision, []string{"A9"}},
 	"splits at spaces":                           {"F22", control.Operator, words, []string{"A8"}},
 	"knows one layout":                           {"F21", control.Operator, offsetSchedule, []string{"A3"}},
 	"retries what cannot be parsed":              {"F21", control.Operator, retriesForEver, []string{"A7"}},
@@ -82,8 +82,8 @@ var broken = map[string]defect{
 	"owners with another UID": {"mutant", mutant(), mutantOwner, []string{"P1"}},
 	"a clock that is ahead":   {"mutant", ahead(time.Hour), tooEarly, []string{"A2"}},
 	"a phase that goes back":  {"mutant", mutant(), mutantPhase, []string{"A4"}},
-	"deaf to edits":           {"mutant", mutant(), deafToEdits, []string{"A5"}},
-	"never runs again":        {"mutant", mutant(), neverAgain, []string{"A6"}},
+	"deaf to edits":           {"mutant", mutant(), missesEdits, []string{"A5"}},
+	"never runs again":        {"mutant", mutant(), neverRunsAgain, []string{"A6"}},
 
 	// What the lists of the latest state are for: the same operator with the lists of client-go believes in the past.
 	"lists of any age: an At that ran":        {"F4", believesOldLists(), travelAt, []string{"L1", "A1"}},
@@ -116,10 +116,10 @@ func TestNegativeControl(t *testing.T) {
 		for name, d := range broken {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				w := faults.NewWorld(t, cluster, d.fault, d.operator)
-				d.run(w)
+				e := faults.NewEnv(t, cluster, d.fault, d.operator)
+				d.run(e)
 				violated := map[string]bool{}
-				for _, v := range w.Violations() {
+				for _, v := range e.Violations() {
 					violated[v.Invariant] = true
 				}
 				for _, invariant := range d.breaks {
@@ -145,36 +145,36 @@ func TestNegativeControl(t *testing.T) {
 	}
 }
 
-func deletedButServed(w *faults.World) {
-	w.Supervise()
+func deletedButServed(e *faults.Env) {
+	e.Supervise()
 	set := podSet("a", 3)
 	set.Finalizers = []string{"example.com/keep"}
-	w.Create(set)
-	w.AwaitPods(3)
-	w.Delete(set)
-	w.Pass(3 * time.Second)
-	for _, pod := range w.Pods() {
-		w.Delete(pod)
+	e.Create(set)
+	e.AwaitPods(3)
+	e.Delete(set)
+	e.Wait(3 * time.Second)
+	for _, pod := range e.Pods() {
+		e.Delete(pod)
 	}
-	w.Pass(3 * time.Second)
-	faults.Edit(w, set, func(s *appv1alpha1.PodSet) { s.Finalizers = nil })
+	e.Wait(3 * time.Second)
+	faults.Edit(e, set, func(s *appv1alpha1.PodSet) { s.Finalizers = nil })
 }
 
-func naiveQuota(w *faults.World) {
-	limitPods(w, "1")
-	w.Supervise()
+func naiveQuota(e *faults.Env) {
+	limitPods(e, "1")
+	e.Supervise()
 	start := time.Now()
-	w.Create(podSet("a", 3))
-	w.Pass(3 * time.Second)
-	w.Refused(start, firstRefusalStep)
+	e.Create(podSet("a", 3))
+	e.Wait(3 * time.Second)
+	e.ExpectRejected(start, firstRejectionBackoff)
 }
 
 // retriesForEver is A7 for an operator that leaves an unusable spec without a word.
-func retriesForEver(w *faults.World) {
-	w.Supervise()
-	w.Create(at("a", "2020-01-30T10:02:00+01:00", "echo YAY"))
-	w.Pass(2 * time.Second)
-	w.Check("A7", len(w.Log.All()) > 0, "no condition says why nothing happens")
+func retriesForEver(e *faults.Env) {
+	e.Supervise()
+	e.Create(at("a", "2020-01-30T10:02:00+01:00", "echo YAY"))
+	e.Wait(2 * time.Second)
+	e.Check("A7", len(e.Log.All()) > 0, "no condition says why nothing happens")
 }
 
 // rewrite changes the body of writes that match: a defect that the operator does not know of.
@@ -190,14 +190,14 @@ func rewrite[T any](match faults.Match, change func(T)) faults.Rule {
 	}))
 }
 
-func mutantOwner(w *faults.World) {
-	w.Supervise(func(wire *faults.Wire) {
-		wire.Inject(rewrite(faults.Creates, func(pod map[string]any) {
+func mutantOwner(e *faults.Env) {
+	e.Supervise(func(injector *faults.Injector) {
+		injector.Inject(rewrite(faults.Creates, func(pod map[string]any) {
 			pod["metadata"].(map[string]any)["ownerReferences"].([]any)[0].(map[string]any)["uid"] = "11111111-2222-3333-4444-555555555555"
 		}))
 	})
-	w.Create(podSet("a", 1))
-	w.Pass(2 * time.Second)
+	e.Create(podSet("a", 1))
+	e.Wait(2 * time.Second)
 }
 
 // ahead is our operator with a clock that is ahead of the one that the judges read.
@@ -211,17 +211,17 @@ func ahead(d time.Duration) faults.Controllers {
 	return o
 }
 
-func tooEarly(w *faults.World) {
-	w.Supervise()
-	w.Create(at("a", "now + 30 minutes", "echo YAY"))
-	w.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
+func tooEarly(e *faults.Env) {
+	e.Supervise()
+	e.Create(at("a", "now + 30 minutes", "echo YAY"))
+	e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
 }
 
-func mutantPhase(w *faults.World) {
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+func mutantPhase(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 	running := 0
-	w.Supervise(func(wire *faults.Wire) {
-		wire.Inject(rewrite(faults.StatusWrites, func(patch []map[string]any) {
+	e.Supervise(func(injector *faults.Injector) {
+		injector.Inject(rewrite(faults.StatusWrites, func(patch []map[string]any) {
 			if running++; running <= 1 {
 				return
 			}
@@ -232,32 +232,32 @@ func mutantPhase(w *faults.World) {
 			}
 		}))
 	})
-	w.Create(at("a", "now", "echo YAY"))
-	w.Pass(2 * time.Second)
+	e.Create(at("a", "now", "echo YAY"))
+	e.Wait(2 * time.Second)
 }
 
-func deafToEdits(w *faults.World) {
-	operator := w.Supervise()
-	w.Create(at("a", "now + 1 hour", "echo YAY"))
-	w.Settle()
+func missesEdits(e *faults.Env) {
+	operator := e.Supervise()
+	e.Create(at("a", "now + 1 hour", "echo YAY"))
+	e.Settle()
 	operator.Hold("ats")
-	w.Must(reschedule(w, "a", "now + 1 second"))
-	w.Pass(3 * time.Second)
-	w.Check("A5", w.Counts().Creates == 1, "the edit did not count")
+	e.Must(reschedule(e, "a", "now + 1 second"))
+	e.Wait(3 * time.Second)
+	e.Check("A5", e.Counts().Creates == 1, "the edit did not count")
 }
 
-func neverAgain(w *faults.World) {
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	operator := w.Supervise()
+func neverRunsAgain(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	operator := e.Supervise()
 	a := at("a", "2020-01-30T10:02:00Z", "echo YAY")
-	w.Create(a)
-	w.Settle()
-	w.Delete(a)
-	w.Gone()
-	operator.Inject(faults.Each(faults.Creates, faults.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden)))
-	w.Create(&cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: a.Spec})
-	w.Pass(2 * time.Second)
-	w.Check("A6", w.Counts() == faults.Counts{Creates: 2}, "two Ats of one name made %+v", w.Counts())
+	e.Create(a)
+	e.Settle()
+	e.Delete(a)
+	e.AwaitNoPods()
+	operator.Inject(faults.Each(faults.Creates, faults.Reject(http.StatusForbidden, metav1.StatusReasonForbidden)))
+	e.Create(&cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: a.Spec})
+	e.Wait(2 * time.Second)
+	e.Check("A6", e.Counts() == faults.Counts{Creates: 2}, "two Ats of one name made %+v", e.Counts())
 }
 
 // P10 can fail too: a reconcile that panics is recorded, and a goroutine that runs is found.
@@ -266,10 +266,10 @@ func TestPanicsAreRecorded(t *testing.T) {
 		return ctrl.NewControllerManagedBy(mgr).For(&appv1alpha1.PodSet{}).Named("panicking").
 			Complete(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { panic(onPurpose) }))
 	}}
-	w := faults.NewWorld(t, cluster, "mutant", operator)
-	w.Start()
-	w.Create(podSet("a", 1))
-	eventually(w, func() error {
+	e := faults.NewEnv(t, cluster, "mutant", operator)
+	e.Start()
+	e.Create(podSet("a", 1))
+	eventually(e, func() error {
 		if !slices.ContainsFunc(faults.Panics(), func(p faults.Panic) bool { return p.Value == onPurpose }) {
 			return errors.New("no panic was recorded")
 		}

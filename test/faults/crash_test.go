@@ -23,12 +23,12 @@ import (
 
 // scenario is a piece of a life. An operator that works without faults prepares it; then one with faults acts.
 type scenario struct {
-	prepare func(*faults.World)
-	act     func(*faults.World)
+	prepare func(*faults.Env)
+	act     func(*faults.Env)
 	// settle waits for the end; nil: Rest.
-	settle func(*faults.World)
-	// luck decides how far it comes, so that its cost is not compared.
-	luck bool
+	settle func(*faults.Env)
+	// nondeterministic decides how far it comes, so that its cost is not compared.
+	nondeterministic bool
 }
 
 func podSet(name string, replicas int32) *appv1alpha1.PodSet {
@@ -52,11 +52,11 @@ func at(name, schedule, command string) *cnatv1alpha1.At {
 	}
 }
 
-func scale(w *faults.World, name string, replicas int32) {
-	w.Helper()
+func scale(e *faults.Env, name string, replicas int32) {
+	e.Helper()
 	set := podSet(name, 0)
-	set.Namespace = w.Namespace
-	faults.Edit(w, set, func(s *appv1alpha1.PodSet) { s.Spec.Replicas = &replicas })
+	set.Namespace = e.Namespace
+	faults.Edit(e, set, func(s *appv1alpha1.PodSet) { s.Spec.Replicas = &replicas })
 }
 
 // failFirst lets the first attempt of an At fail and all others succeed.
@@ -84,78 +84,78 @@ func firstPods(n int) func(*corev1.Pod) bool {
 func longAgo() metav1.Time { return metav1.NewTime(time.Now().Add(-time.Hour)) }
 
 // podKey names a pod of the world, whose UID it reads.
-func podKey(w *faults.World, name string) metav1.ObjectMeta {
-	w.Helper()
-	if !w.AwaitPod(name, func(pod *corev1.Pod) bool { return pod != nil }) {
-		w.Fatalf("no pod %s", name)
+func podKey(e *faults.Env, name string) metav1.ObjectMeta {
+	e.Helper()
+	if !e.AwaitPod(name, func(pod *corev1.Pod) bool { return pod != nil }) {
+		e.Fatalf("no pod %s", name)
 	}
-	for _, pod := range w.Pods() {
+	for _, pod := range e.Pods() {
 		if pod.Name == name {
-			return metav1.ObjectMeta{Name: name, Namespace: w.Namespace, UID: pod.UID}
+			return metav1.ObjectMeta{Name: name, Namespace: e.Namespace, UID: pod.UID}
 		}
 	}
 	return metav1.ObjectMeta{}
 }
 
-// scenarios are the lives of F1. Their writes are few, so that every one of them can be the last of an incarnation.
+// scenarios are the lives of F1. Their writes are few, so that every one of them can be the last of an process.
 var scenarios = map[string]scenario{
 	"create 10": {
-		act: func(w *faults.World) { w.Create(podSet("a", 10)) },
+		act: func(e *faults.Env) { e.Create(podSet("a", 10)) },
 	},
 	"scale 10 to 3": {
-		prepare: func(w *faults.World) {
+		prepare: func(e *faults.Env) {
 			// Four of ten are unready: they are the ones that must die, with three others.
-			w.RunKubelet(&faults.Kubelet{Ready: firstPods(6)})
-			w.Create(podSet("a", 10))
-			w.Settle()
-			w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 6 })
+			e.RunKubelet(&faults.Kubelet{Ready: firstPods(6)})
+			e.Create(podSet("a", 10))
+			e.Settle()
+			e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 6 })
 		},
-		act: func(w *faults.World) { scale(w, "a", 3) },
+		act: func(e *faults.Env) { scale(e, "a", 3) },
 	},
 	"rolling update": {
-		prepare: func(w *faults.World) {
-			w.RunKubelet(&faults.Kubelet{})
+		prepare: func(e *faults.Env) {
+			e.RunKubelet(&faults.Kubelet{})
 			set := podSet("a", 3)
 			set.Spec.Template = template("one")
-			w.Create(set)
-			w.Settle()
-			w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 3 })
+			e.Create(set)
+			e.Settle()
+			e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 3 })
 		},
-		act: func(w *faults.World) {
+		act: func(e *faults.Env) {
 			set := podSet("a", 3)
-			set.Namespace = w.Namespace
-			faults.Edit(w, set, func(s *appv1alpha1.PodSet) { s.Spec.Template = template("two") })
+			set.Namespace = e.Namespace
+			faults.Edit(e, set, func(s *appv1alpha1.PodSet) { s.Spec.Template = template("two") })
 		},
-		settle: func(w *faults.World) {
-			w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool {
+		settle: func(e *faults.Env) {
+			e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool {
 				return s.Status.ReadyReplicas == 3 && s.Status.UpdatedReplicas == 3 && s.Status.ObservedGeneration == s.Generation
 			})
-			w.Rest()
+			e.Quiesce()
 		},
 	},
 	"delete during scale-up": {
-		act: func(w *faults.World) {
+		act: func(e *faults.Env) {
 			set := podSet("a", 5)
-			w.Create(set)
-			w.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) > 0 })
-			w.Delete(set)
+			e.Create(set)
+			e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) > 0 })
+			e.Delete(set)
 		},
-		settle: func(w *faults.World) { w.Gone(); w.Rest() },
-		luck:   true,
+		settle:           func(e *faults.Env) { e.AwaitNoPods(); e.Quiesce() },
+		nondeterministic: true,
 	},
 	"at": {
-		prepare: func(w *faults.World) { w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)}) },
-		act:     func(w *faults.World) { w.Create(at("a", "now + 1 second", "echo YAY")) },
+		prepare: func(e *faults.Env) { e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)}) },
+		act:     func(e *faults.Env) { e.Create(at("a", "now + 1 second", "echo YAY")) },
 	},
 	"at with a retry": {
-		prepare: func(w *faults.World) {
+		prepare: func(e *faults.Env) {
 			// What failed long ago is tried again at once: the back-off counts from the end of the failed pod.
-			w.RunKubelet(&faults.Kubelet{Exit: failFirst, Ended: longAgo})
+			e.RunKubelet(&faults.Kubelet{Exit: failFirst, Ended: longAgo})
 		},
-		act: func(w *faults.World) {
+		act: func(e *faults.Env) {
 			a := at("a", "now", "echo YAY")
 			a.Spec.BackoffLimit = ptr.To[int32](1)
-			w.Create(a)
+			e.Create(a)
 		},
 	},
 }
@@ -175,15 +175,15 @@ func init() {
 		var r reference
 		references[name] = func(t *testing.T) reference {
 			once.Do(func() {
-				w := faults.NewWorld(t, cluster, "F0", faults.Ours)
-				w.Start()
+				e := faults.NewEnv(t, cluster, "F0", faults.Ours)
+				e.Start()
 				if s.prepare != nil {
-					s.prepare(w)
+					s.prepare(e)
 				}
-				before := len(w.Log.All())
-				s.play(w)
-				r.counts = w.Counts()
-				for _, write := range w.Log.All()[before:] {
+				before := len(e.Log.All())
+				s.play(e)
+				r.counts = e.Counts()
+				for _, write := range e.Log.All()[before:] {
 					r.writes++
 					if faults.StatusWrites(write.Call) {
 						r.statusWrites++
@@ -195,20 +195,20 @@ func init() {
 	}
 }
 
-func (s scenario) play(w *faults.World) {
-	s.act(w)
+func (s scenario) play(e *faults.Env) {
+	s.act(e)
 	if s.settle != nil {
-		s.settle(w)
+		s.settle(e)
 		return
 	}
-	w.Rest()
+	e.Quiesce()
 }
 
-// spare is how many more writes than the reference a life with faults may take and still be swept in full: a status can
+// extraWrites is how many more writes than the reference a life with faults may take and still be swept in full: a status can
 // be written once more when the world moves at another speed.
-const spare = 3
+const extraWrites = 3
 
-// point is where an incarnation crashes: before or after its n-th write.
+// point is where an process crashes: before or after its n-th write.
 type point struct {
 	when  string
 	write int
@@ -216,25 +216,25 @@ type point struct {
 
 func (p point) String() string { return fmt.Sprintf("%s write %d", p.when, p.write) }
 
-func (p point) rule(wire *faults.Wire) faults.Rule {
-	fault := wire.CrashBefore
+func (p point) rule(injector *faults.Injector) faults.Rule {
+	fault := injector.CrashBefore
 	if p.when == "after" {
-		fault = wire.CrashAfter
+		fault = injector.CrashAfter
 	}
 	return faults.Nth(p.write, faults.Writes, fault)
 }
 
-// everyScenario runs a sweep in each scenario. The scenarios are swept side by side, as are their points.
-func everyScenario(t *testing.T, sweep func(t *testing.T, name string, r reference)) {
+// everyScenario runs a run in each scenario. The scenarios are swept side by side, as are their points.
+func everyScenario(t *testing.T, run func(t *testing.T, name string, r reference)) {
 	for name := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sweep(t, name, references[name](t))
+			run(t, name, references[name](t))
 		})
 	}
 }
 
-// tried counts the points of a sweep and those of them that were reached.
+// tried counts the points of a run and those of them that were reached.
 type tried struct{ points, reached atomic.Int32 }
 
 // point runs one point; reach tells whether it was reached.
@@ -259,20 +259,20 @@ func TestCrashAtEveryWrite(t *testing.T) {
 	var count tried
 	count.printAfter(t, "crashes")
 	everyScenario(t, func(t *testing.T, name string, r reference) {
-		for k := 1; k <= r.writes+spare; k++ {
+		for k := 1; k <= r.writes+extraWrites; k++ {
 			for _, when := range []string{"before", "after"} {
 				p := point{when, k}
-				count.point(t, p.String(), func(t *testing.T) bool { return crash(t, name, p) == 1 })
+				count.point(t, p.String(), func(t *testing.T) bool { return runWithCrashes(t, name, p) == 1 })
 			}
 		}
 	})
 }
 
-// How early two crashes come: after one of the first writes of the first incarnation, and before or after one of the
+// How early two crashes come: after one of the first writes of the first process, and before or after one of the
 // first writes of the second, which has to learn what the first one has done.
 const firstCrashes, secondCrashes = 4, 3
 
-// F1: the incarnation after a crash crashes too.
+// F1: the process after a crash crashes too.
 func TestCrashTwice(t *testing.T) {
 	t.Parallel()
 	var count tried
@@ -282,55 +282,55 @@ func TestCrashTwice(t *testing.T) {
 			for j := 1; j <= secondCrashes; j++ {
 				for _, when := range []string{"before", "after"} {
 					first, second := point{"after", k}, point{when, j}
-					count.point(t, fmt.Sprintf("%s, then %s", first, second), func(t *testing.T) bool { return crash(t, name, first, second) == 2 })
+					count.point(t, fmt.Sprintf("%s, then %s", first, second), func(t *testing.T) bool { return runWithCrashes(t, name, first, second) == 2 })
 				}
 			}
 		}
 	})
 }
 
-// crash lives a scenario in which one incarnation after the other crashes at a point of its own, the first one counting
+// crash lives a scenario in which one process after the other crashes at a point of its own, the first one counting
 // from the moment when the scenario acts. It returns how many crashes there were.
-func crash(t *testing.T, name string, points ...point) int {
-	run := crashing(t, name, points...)
-	w := faults.NewWorld(t, cluster, "F1", faults.Ours)
-	run(w)
-	return w.Incarnations() - 1
+func runWithCrashes(t *testing.T, name string, points ...point) int {
+	run := withCrashes(t, name, points...)
+	e := faults.NewEnv(t, cluster, "F1", faults.Ours)
+	run(e)
+	return e.Starts() - 1
 }
 
-// crashing is a trial that lives a scenario with crashes.
-func crashing(t *testing.T, name string, points ...point) trial {
+// crashing is a testCase that lives a scenario with crashes.
+func withCrashes(t *testing.T, name string, points ...point) testCase {
 	started := 0
-	return living(t, name, func(operator *faults.Incarnation) {
-		operator.Inject(points[0].rule(operator.Wire))
-	}, func(wire *faults.Wire) {
+	return withScenario(t, name, func(operator *faults.Process) {
+		operator.Inject(points[0].rule(operator.Injector))
+	}, func(injector *faults.Injector) {
 		if started > 0 && started < len(points) {
-			wire.Inject(points[started].rule(wire))
+			injector.Inject(points[started].rule(injector))
 		}
 		started++
 	})
 }
 
 // live lives a scenario in a world of its own.
-func live(t *testing.T, fault, name string, begin func(*faults.Incarnation), prepare ...func(*faults.Wire)) {
-	run := living(t, name, begin, prepare...)
-	run(faults.NewWorld(t, cluster, fault, faults.Ours))
+func runScenario(t *testing.T, fault, name string, begin func(*faults.Process), prepare ...func(*faults.Injector)) {
+	run := withScenario(t, name, begin, prepare...)
+	run(faults.NewEnv(t, cluster, fault, faults.Ours))
 }
 
-// living is a trial that lives a scenario and compares its cost. The fault begins when the scenario acts; prepare is called
-// with the wire of every incarnation.
-func living(t *testing.T, name string, begin func(*faults.Incarnation), prepare ...func(*faults.Wire)) trial {
+// living is a testCase that lives a scenario and compares its cost. The fault begins when the scenario acts; prepare is called
+// with the injector of every process.
+func withScenario(t *testing.T, name string, begin func(*faults.Process), prepare ...func(*faults.Injector)) testCase {
 	s := scenarios[name]
 	r := references[name](t)
-	return func(w *faults.World) {
-		operator := w.Supervise(prepare...)
+	return func(e *faults.Env) {
+		operator := e.Supervise(prepare...)
 		if s.prepare != nil {
-			s.prepare(w)
+			s.prepare(e)
 		}
 		begin(operator)
-		s.play(w)
-		if !s.luck {
-			w.Costs(r.counts)
+		s.play(e)
+		if !s.nondeterministic {
+			e.ExpectCounts(r.counts)
 		}
 	}
 }

@@ -22,7 +22,7 @@ const slow = 4 * time.Second
 
 // F25: starting deadlines, active deadlines, TTLs, and retries meet slow lost responses, caches that lag, and crashes.
 func TestDeadlines(t *testing.T) {
-	try(t, "F25", map[string]trial{
+	runCases(t, "F25", map[string]testCase{
 		"the create commits, and its response is lost after the starting deadline":  slowStart(nil),
 		"the same, and the At is deleted as soon as it is done":                     slowStart(ptr.To[int32](0)),
 		"a crash after the create, and a start after the starting deadline":         crashedStart,
@@ -36,156 +36,156 @@ func TestDeadlines(t *testing.T) {
 }
 
 // slowStart is an At whose pod the cache does not show when the starting deadline has passed.
-func slowStart(ttl *int32) trial {
-	return func(w *faults.World) {
-		operator := w.Supervise()
-		w.Create(at("b", "now + 1 hour", "echo YAY"))
-		w.Settle() // The caches are filled, so Hold holds back events and not the first list.
+func slowStart(ttl *int32) testCase {
+	return func(e *faults.Env) {
+		operator := e.Supervise()
+		e.Create(at("b", "now + 1 hour", "echo YAY"))
+		e.Settle() // The caches are filled, so Hold holds back events and not the first list.
 		operator.Hold("pods")
-		operator.Inject(faults.Nth(1, faults.Creates, faults.LoseAfter(slow)))
+		operator.Inject(faults.Nth(1, faults.Creates, faults.LoseResponseAfter(slow)))
 		a := at("a", "now", "echo YAY")
 		a.Spec.StartingDeadlineSeconds, a.Spec.TTLSecondsAfterFinished = ptr.To[int64](2), ttl
-		w.Create(a)
-		w.Pass(slow + 2*time.Second)
-		w.Check("A11", w.AwaitPod("a-pod", func(p *corev1.Pod) bool { return p != nil && p.DeletionTimestamp == nil }), "the pod that runs was deleted")
-		w.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
+		e.Create(a)
+		e.Wait(slow + 2*time.Second)
+		e.Check("A11", e.AwaitPod("a-pod", func(p *corev1.Pod) bool { return p != nil && p.DeletionTimestamp == nil }), "the pod that runs was deleted")
+		e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
 		operator.Release("pods")
-		w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+		e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 		if ttl != nil {
-			w.AwaitDeletion(a)
-			w.Rest()
+			e.AwaitDeletion(a)
+			e.Quiesce()
 			return
 		}
-		w.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonCompleted))
-		w.Rest()
-		w.Costs(faults.Counts{Creates: 1})
+		e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonCompleted))
+		e.Quiesce()
+		e.ExpectCounts(faults.Counts{Creates: 1})
 	}
 }
 
-func crashedStart(w *faults.World) {
-	first := w.Start(func(wire *faults.Wire) { wire.Inject(faults.Each(faults.Creates, wire.CrashAfter)) })
-	then := version(w)
+func crashedStart(e *faults.Env) {
+	first := e.Start(func(injector *faults.Injector) { injector.Inject(faults.Each(faults.Creates, injector.CrashAfter)) })
+	then := version(e)
 	a := at("a", "now", "echo YAY")
 	a.Spec.StartingDeadlineSeconds = ptr.To[int64](2)
-	w.Create(a)
-	<-first.Dead()
+	e.Create(a)
+	<-first.Stopped()
 	first.Crash()
-	w.Pass(slow)
-	past(w, then, "pods")
-	w.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	w.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonCompleted))
-	w.Rest()
-	w.Costs(faults.Counts{Creates: 1})
+	e.Wait(slow)
+	startInPast(e, then, "pods")
+	e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonCompleted))
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 1})
 }
 
 // slowRetry is an At whose deadline passes while the operator does not know that the pod of its retry exists.
-func slowRetry(w *faults.World) {
-	operator := w.Supervise()
-	operator.Inject(faults.Nth(2, faults.Creates, faults.LoseAfter(slow)))
+func slowRetry(e *faults.Env) {
+	operator := e.Supervise()
+	operator.Inject(faults.Nth(2, faults.Creates, faults.LoseResponseAfter(slow)))
 	a := at("a", "now", "echo YAY")
 	a.Spec.BackoffLimit, a.Spec.ActiveDeadlineSeconds = ptr.To[int32](1), ptr.To[int64](14)
 	a.Spec.Template = template("busybox") // Its grace period is short.
-	w.Create(a)
+	e.Create(a)
 	kubelet := &faults.Kubelet{Exit: faults.ExitWith(1)}
-	w.RunKubelet(kubelet)
-	w.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.RetryTime != nil })
-	w.RunKubelet(&faults.Kubelet{})
+	e.RunKubelet(kubelet)
+	e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.RetryTime != nil })
+	e.RunKubelet(&faults.Kubelet{})
 	operator.Hold("pods")
-	podKey(w, "a-pod-1")
-	w.Pass(slow + 2*time.Second)
-	w.Check("A11", w.AwaitPod("a-pod-1", func(p *corev1.Pod) bool { return p != nil }), "the retry is gone")
-	w.AwaitAt("A11", "a", func(a *cnatv1alpha1.At) bool { return a.Status.PodName == "a-pod-1" && a.Status.Attempts == 2 })
+	podKey(e, "a-pod-1")
+	e.Wait(slow + 2*time.Second)
+	e.Check("A11", e.AwaitPod("a-pod-1", func(p *corev1.Pod) bool { return p != nil }), "the retry is gone")
+	e.AwaitAt("A11", "a", func(a *cnatv1alpha1.At) bool { return a.Status.PodName == "a-pod-1" && a.Status.Attempts == 2 })
 	operator.Release("pods")
-	w.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonDeadlineExceeded))
-	w.Rest()
+	e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonDeadlineExceeded))
+	e.Quiesce()
 }
 
 // failOnce starts an At with one retry and returns when its failure is recorded.
-func failOnce(w *faults.World) {
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(1)})
+func failOnce(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(1)})
 	a := at("a", "now", "echo YAY")
 	a.Spec.BackoffLimit = ptr.To[int32](1)
-	w.Create(a)
-	w.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.RetryTime != nil })
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	e.Create(a)
+	e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.RetryTime != nil })
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 }
 
-func retried(w *faults.World) {
-	w.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonCompleted))
-	w.Rest()
-	w.Costs(faults.Counts{Creates: 2})
+func retried(e *faults.Env) {
+	e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonCompleted))
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 2})
 }
 
-func podDeletedInBackoff(w *faults.World) {
-	w.Supervise()
-	failOnce(w)
-	w.Delete(&corev1.Pod{ObjectMeta: podKey(w, "a-pod")}, client.GracePeriodSeconds(0))
-	retried(w)
+func podDeletedInBackoff(e *faults.Env) {
+	e.Supervise()
+	failOnce(e)
+	e.Delete(&corev1.Pod{ObjectMeta: podKey(e, "a-pod")}, client.GracePeriodSeconds(0))
+	retried(e)
 }
 
-func podDeletedInBackoffAndCrash(w *faults.World) {
-	first := w.Start()
-	failOnce(w)
+func podDeletedInBackoffAndCrash(e *faults.Env) {
+	first := e.Start()
+	failOnce(e)
 	first.Crash()
-	w.Delete(&corev1.Pod{ObjectMeta: podKey(w, "a-pod")}, client.GracePeriodSeconds(0))
-	w.Supervise()
-	retried(w)
+	e.Delete(&corev1.Pod{ObjectMeta: podKey(e, "a-pod")}, client.GracePeriodSeconds(0))
+	e.Supervise()
+	retried(e)
 }
 
-func templateDeadline(w *faults.World) {
-	w.Supervise()
+func templateDeadline(e *faults.Env) {
+	e.Supervise()
 	a := at("a", "now", "echo YAY")
 	a.Spec.Template = template("busybox")
 	a.Spec.Template.Spec.ActiveDeadlineSeconds = ptr.To[int64](1)
 	a.Spec.ActiveDeadlineSeconds, a.Spec.BackoffLimit = ptr.To[int64](60), ptr.To[int32](1)
-	w.Create(a)
-	key := podKey(w, "a-pod")
-	faults.EditStatus(w, &corev1.Pod{ObjectMeta: key}, func(p *corev1.Pod) {
+	e.Create(a)
+	key := podKey(e, "a-pod")
+	faults.EditStatus(e, &corev1.Pod{ObjectMeta: key}, func(p *corev1.Pod) {
 		p.Status.Phase, p.Status.Reason = corev1.PodFailed, "DeadlineExceeded"
 	})
-	w.AwaitAt("A11", "a", func(a *cnatv1alpha1.At) bool { return a.Status.RetryTime != nil })
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	retried(w)
+	e.AwaitAt("A11", "a", func(a *cnatv1alpha1.At) bool { return a.Status.RetryTime != nil })
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	retried(e)
 }
 
-func extendedTTL(w *faults.World) {
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	operator := w.Supervise()
+func extendedTTL(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	operator := e.Supervise()
 	a := at("a", "now", "echo YAY")
 	a.Spec.TTLSecondsAfterFinished = ptr.To[int32](4)
-	w.Create(a)
-	w.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonCompleted))
-	w.Settle()
+	e.Create(a)
+	e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonCompleted))
+	e.Settle()
 	operator.Hold("ats")
-	faults.Edit(w, a, func(a *cnatv1alpha1.At) { a.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600) })
-	w.Pass(5 * time.Second)
+	faults.Edit(e, a, func(a *cnatv1alpha1.At) { a.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600) })
+	e.Wait(5 * time.Second)
 	operator.Release("ats")
-	w.AwaitAt("A5", "a", func(a *cnatv1alpha1.At) bool {
+	e.AwaitAt("A5", "a", func(a *cnatv1alpha1.At) bool {
 		return a.DeletionTimestamp == nil && a.Status.ObservedGeneration == a.Generation
 	})
-	w.Rest()
+	e.Quiesce()
 }
 
 // editedTooLate edits an At after its pod was created and before that is recorded.
-func editedTooLate(w *faults.World) {
-	operator := w.Supervise()
+func editedTooLate(e *faults.Env) {
+	operator := e.Supervise()
 	block, blocked, unblock := faults.Block()
 	defer unblock()
 	operator.Inject(faults.Each(func(c *faults.Call) bool {
 		return faults.StatusWrites(c) && bytes.Contains(c.Body, []byte(cnatv1alpha1.PhaseRunning))
 	}, block))
 	a := at("a", "now", "echo YAY")
-	w.Create(a)
+	e.Create(a)
 	<-blocked
-	faults.Edit(w, a, func(a *cnatv1alpha1.At) { a.Spec.Command = "echo NAY" })
-	operator.Heal()
+	faults.Edit(e, a, func(a *cnatv1alpha1.At) { a.Spec.Command = "echo NAY" })
+	operator.ClearRules()
 	unblock()
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	w.AwaitAt("A11", "a", func(a *cnatv1alpha1.At) bool {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	e.AwaitAt("A11", "a", func(a *cnatv1alpha1.At) bool {
 		c := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 		return a.Status.Reason == cnatv1alpha1.ReasonCompleted && c != nil && c.Reason == cnatv1alpha1.ReasonEditedTooLate && c.ObservedGeneration == a.Generation-1
 	})
-	w.Rest()
-	w.Costs(faults.Counts{Creates: 1})
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 1})
 }

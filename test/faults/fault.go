@@ -22,7 +22,7 @@ import (
 // Fault answers a call in place of the API server; send passes the call on and returns the API server's answer.
 type Fault func(call *Call, send func() (*http.Response, error)) (*http.Response, error)
 
-// Rule finds the fault for a call; nil lets it pass. A wire asks its rules for one call at a time.
+// Rule finds the fault for a call; nil lets it pass. A injector asks its rules for one call at a time.
 type Rule func(*Call) Fault
 
 func pass(_ *Call, send func() (*http.Response, error)) (*http.Response, error) { return send() }
@@ -71,17 +71,17 @@ func Sometimes(random *rand.Rand, percent int, match Match, faults ...Fault) Rul
 	}
 }
 
-// Refuse answers with a code and a reason; the call never reaches the API server.
-func Refuse(code int, reason metav1.StatusReason) Fault {
+// Reject answers with a code and a reason; the call never reaches the API server.
+func Reject(code int, reason metav1.StatusReason) Fault {
 	return func(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
-		return answer(nil, code, reason, "injected: "+string(reason)), nil
+		return response(nil, code, reason, "injected: "+string(reason)), nil
 	}
 }
 
-// Busy is 429 with Retry-After, as priority and fairness sends it.
-func Busy(after time.Duration) Fault {
+// TooManyRequests is 429 with Retry-After, as priority and fairness sends it.
+func TooManyRequests(after time.Duration) Fault {
 	return func(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
-		resp := answer(nil, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "injected: too many requests")
+		resp := response(nil, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "injected: too many requests")
 		resp.Header.Set("Retry-After", strconv.Itoa(int(after.Seconds())))
 		return resp, nil
 	}
@@ -92,8 +92,8 @@ func Reset(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
 	return nil, syscall.ECONNRESET
 }
 
-// Lose lets the API server commit the call and loses its answer.
-func Lose(_ *Call, send func() (*http.Response, error)) (*http.Response, error) {
+// LoseResponse lets the API server commit the call and loses its answer.
+func LoseResponse(_ *Call, send func() (*http.Response, error)) (*http.Response, error) {
 	resp, err := send()
 	if err != nil {
 		return nil, err
@@ -102,10 +102,10 @@ func Lose(_ *Call, send func() (*http.Response, error)) (*http.Response, error) 
 	return nil, errors.New("injected: the answer was lost")
 }
 
-// LoseAfter lets the API server commit the call and loses its response, which the caller learns after a while.
-func LoseAfter(d time.Duration) Fault {
+// LoseResponseAfter lets the API server commit the call and loses its response, which the caller learns after a while.
+func LoseResponseAfter(d time.Duration) Fault {
 	return func(c *Call, send func() (*http.Response, error)) (*http.Response, error) {
-		resp, err := Lose(c, send)
+		resp, err := LoseResponse(c, send)
 		<-time.After(d)
 		return resp, err
 	}
@@ -138,24 +138,24 @@ func Block() (fault Fault, started <-chan struct{}, unblock func()) {
 	}, begun, sync.OnceFunc(func() { close(end) })
 }
 
-// CrashBefore ends the incarnation of a wire before the call reaches the API server.
-func (w *Wire) CrashBefore(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
-	w.Kill()
-	return nil, errDead
+// CrashBefore ends the process of a injector before the call reaches the API server.
+func (i *Injector) CrashBefore(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
+	i.Kill()
+	return nil, errStopped
 }
 
-// CrashAfter ends the incarnation of a wire after the API server has committed the call, before its answer arrives.
-func (w *Wire) CrashAfter(_ *Call, send func() (*http.Response, error)) (*http.Response, error) {
+// CrashAfter ends the process of a injector after the API server has committed the call, before its answer arrives.
+func (i *Injector) CrashAfter(_ *Call, send func() (*http.Response, error)) (*http.Response, error) {
 	resp, err := send()
 	if err == nil {
 		_ = resp.Body.Close()
 	}
-	w.Kill()
-	return nil, errDead
+	i.Kill()
+	return nil, errStopped
 }
 
 // answer is an answer of the API server that it never gave.
-func answer(req *http.Request, code int, reason metav1.StatusReason, message string) *http.Response {
+func response(req *http.Request, code int, reason metav1.StatusReason, message string) *http.Response {
 	body, _ := json.Marshal(metav1.Status{ // A Status always encodes.
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,

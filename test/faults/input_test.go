@@ -28,83 +28,83 @@ import (
 // F20: names at the limits give valid pods, or are refused at admission.
 func TestNames(t *testing.T) {
 	long := strings.Repeat("a", 300)
-	try(t, "F20", map[string]trial{
-		"sets": func(w *faults.World) {
-			w.Supervise()
-			w.Check("P3", refused(w, podSet(long[:64], 1)) != nil, "a name of 64 characters was not refused")
-			w.Create(podSet(long[:63], 2), podSet("a.b.c", 1), podSet("1a", 1), podSet(long[:53]+"."+long[:9], 1))
-			w.Rest()
-			w.Costs(faults.Counts{Creates: 5})
+	runCases(t, "F20", map[string]testCase{
+		"sets": func(e *faults.Env) {
+			e.Supervise()
+			e.Check("P3", createError(e, podSet(long[:64], 1)) != nil, "a name of 64 characters was not refused")
+			e.Create(podSet(long[:63], 2), podSet("a.b.c", 1), podSet("1a", 1), podSet(long[:53]+"."+long[:9], 1))
+			e.Quiesce()
+			e.ExpectCounts(faults.Counts{Creates: 5})
 		},
-		"Ats": func(w *faults.World) {
-			w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-			w.Supervise()
+		"Ats": func(e *faults.Env) {
+			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			e.Supervise()
 			names := []string{long[:63], long[:64], long[:253], "a.b.c", "1a", long[:49] + "." + long[:200], long[:49] + "-" + long[:14]}
 			for _, name := range names {
-				w.Create(at(name, "now", "echo YAY"))
+				e.Create(at(name, "now", "echo YAY"))
 			}
-			w.Settle()
+			e.Settle()
 			for _, name := range names {
-				w.AwaitAt("A3", name, done(cnatv1alpha1.ReasonCompleted))
+				e.AwaitAt("A3", name, done(cnatv1alpha1.ReasonCompleted))
 			}
-			w.Rest()
-			w.Costs(faults.Counts{Creates: len(names)})
+			e.Quiesce()
+			e.ExpectCounts(faults.Counts{Creates: len(names)})
 		},
 	})
 }
 
 // refused returns why the API server refuses an object.
-func refused(w *faults.World, object client.Object) error {
-	object.SetNamespace(w.Namespace)
-	return w.User.Create(w.Context(), object)
+func createError(e *faults.Env, object client.Object) error {
+	object.SetNamespace(e.Namespace)
+	return e.User.Create(e.Context(), object)
 }
 
 // F21: odd schedules are refused at admission, or understood.
 func TestSchedules(t *testing.T) {
-	try(t, "F21", map[string]trial{
-		"refused": func(w *faults.World) {
-			w.Supervise()
+	runCases(t, "F21", map[string]testCase{
+		"refused": func(e *faults.Env) {
+			e.Supervise()
 			for _, schedule := range []string{
 				"", " ", "tomorrow", "2030-02-30T00:00:00Z", "2030-01-30T23:59:60Z", "2030-01-30T24:00:00Z", "2030-01-30 10:00:00Z",
 				" 2030-01-30T10:00:00Z", "2030-01-30T10:00:00", "10000-01-01T00:00:00Z", "now + 1 year", "now + -1 seconds", "NOW",
 				"2030-01-30T10:00:00+24:00", "２０３０-01-30T10:00:00Z", strings.Repeat("2", 1<<20),
 			} {
-				w.Check("A7", refused(w, at("a", schedule, "echo YAY")) != nil, "schedule %.80q was not refused", schedule)
+				e.Check("A7", createError(e, at("a", schedule, "echo YAY")) != nil, "schedule %.80q was not refused", schedule)
 			}
-			w.Rest()
-			w.Check("A7", len(w.Log.All()) == 0, "the operator wrote:\n%s", w.Log)
+			e.Quiesce()
+			e.Check("A7", len(e.Log.All()) == 0, "the operator wrote:\n%s", e.Log)
 		},
-		"understood": func(w *faults.World) {
-			w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-			w.Supervise()
+		"understood": func(e *faults.Env) {
+			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			e.Supervise()
 			past := []string{
 				"0001-01-01T00:00:00Z", "0000-01-01T00:00:00Z", "2020-01-30T10:02:00+14:00", "2020-01-30t10:02:00z", "2020-02-29T00:00:00.123456789-23:59", "now",
 			}
 			future := []string{"9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59", "now + 999999999 weeks", "now+1day"}
 			for i, schedule := range past {
-				w.Create(at(fmt.Sprintf("past-%d", i), schedule, "echo YAY"))
+				e.Create(at(fmt.Sprintf("past-%d", i), schedule, "echo YAY"))
 			}
 			for i, schedule := range future {
-				w.Create(at(fmt.Sprintf("future-%d", i), schedule, "echo YAY"))
+				e.Create(at(fmt.Sprintf("future-%d", i), schedule, "echo YAY"))
 			}
 			for i := range past {
-				w.AwaitAt("A3", fmt.Sprintf("past-%d", i), done(cnatv1alpha1.ReasonCompleted))
+				e.AwaitAt("A3", fmt.Sprintf("past-%d", i), done(cnatv1alpha1.ReasonCompleted))
 			}
 			for i := range future {
-				w.AwaitAt("A2", fmt.Sprintf("future-%d", i), func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
+				e.AwaitAt("A2", fmt.Sprintf("future-%d", i), func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
 			}
-			w.Pass(5 * time.Second)
-			w.Check("A2", w.Counts().Creates == len(past), "%d pods for %d Ats whose time has come", w.Counts().Creates, len(past))
+			e.Wait(5 * time.Second)
+			e.Check("A2", e.Counts().Creates == len(past), "%d pods for %d Ats whose time has come", e.Counts().Creates, len(past))
 		},
 		"with an offset": offsetSchedule,
 	})
 }
 
-func offsetSchedule(w *faults.World) {
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	w.Supervise()
-	w.Create(at("a", "2020-01-30T10:02:00+01:00", "echo YAY"))
-	w.Settle()
+func offsetSchedule(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	e.Supervise()
+	e.Create(at("a", "2020-01-30T10:02:00+01:00", "echo YAY"))
+	e.Settle()
 }
 
 // commands are what users write, and the words that their program gets.
@@ -121,66 +121,66 @@ var commands = map[string][]string{
 
 // F22: the program gets exactly the user's words.
 func TestCommands(t *testing.T) {
-	try(t, "F22", map[string]trial{
+	runCases(t, "F22", map[string]testCase{
 		"words": words,
-		"refused": func(w *faults.World) {
-			w.Supervise()
+		"refused": func(e *faults.Env) {
+			e.Supervise()
 			for _, command := range []string{"", " ", "\n\t ", `"`, `echo 'a`, `echo a\`, "echo \x00", `'' a`, strings.Repeat("x", 32769), strings.Repeat("x", 1<<20)} {
-				w.Check("A8", refused(w, at("a", "now", command)) != nil, "command %.40q was not refused", command)
+				e.Check("A8", createError(e, at("a", "now", command)) != nil, "command %.40q was not refused", command)
 			}
-			w.Rest()
-			w.Check("A8", len(w.Log.All()) == 0, "the operator wrote:\n%s", w.Log)
+			e.Quiesce()
+			e.Check("A8", len(e.Log.All()) == 0, "the operator wrote:\n%s", e.Log)
 		},
 		"invalid UTF-8": invalidUTF8,
-		"longest": func(w *faults.World) {
-			w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-			w.Supervise()
-			w.Create(at("a", "now", strings.Repeat("$", 32768)), at("b", "now", "x "+strings.Repeat("a ", 16000)))
-			w.Rest()
-			w.Costs(faults.Counts{Creates: 2})
+		"longest": func(e *faults.Env) {
+			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			e.Supervise()
+			e.Create(at("a", "now", strings.Repeat("$", 32768)), at("b", "now", "x "+strings.Repeat("a ", 16000)))
+			e.Quiesce()
+			e.ExpectCounts(faults.Counts{Creates: 2})
 		},
 	})
 }
 
 // invalidUTF8 posts bytes that are no text. As YAML they are refused. In JSON the API server reads each as U+FFFD, which
 // is what it shows to the user, and then it is what the program gets.
-func invalidUTF8(w *faults.World) {
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	w.Supervise()
-	w.Check("A8", post(w, "application/yaml", "kind: At\napiVersion: cnat.d2iq.com/v1alpha1\nmetadata: {name: a}\nspec: {schedule: now, command: 'echo \xff'}\n") != nil,
+func invalidUTF8(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	e.Supervise()
+	e.Check("A8", post(e, "application/yaml", "kind: At\napiVersion: cnat.d2iq.com/v1alpha1\nmetadata: {name: a}\nspec: {schedule: now, command: 'echo \xff'}\n") != nil,
 		"YAML with invalid UTF-8 was not refused")
-	w.Must(post(w, "application/json", `{"kind":"At","apiVersion":"cnat.d2iq.com/v1alpha1","metadata":{"name":"b"},"spec":{"schedule":"now","command":"echo a`+"\xff\xfe"+`b"}}`))
-	w.AwaitAt("A8", "b", func(a *cnatv1alpha1.At) bool { return a.Spec.Command == "echo a\ufffd\ufffdb" })
-	w.Rest()
-	w.Costs(faults.Counts{Creates: 1})
-	for _, pod := range w.Pods() {
+	e.Must(post(e, "application/json", `{"kind":"At","apiVersion":"cnat.d2iq.com/v1alpha1","metadata":{"name":"b"},"spec":{"schedule":"now","command":"echo a`+"\xff\xfe"+`b"}}`))
+	e.AwaitAt("A8", "b", func(a *cnatv1alpha1.At) bool { return a.Spec.Command == "echo a\ufffd\ufffdb" })
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 1})
+	for _, pod := range e.Pods() {
 		got, wanted := expand(pod.Spec.Containers[0]), []string{"echo", "a\ufffd\ufffdb"}
-		w.Check("A8", cmp.Equal(wanted, got), "pod %s: %s", pod.Name, cmp.Diff(wanted, got))
+		e.Check("A8", cmp.Equal(wanted, got), "pod %s: %s", pod.Name, cmp.Diff(wanted, got))
 	}
 }
 
 // post creates an At from bytes, as no client library would send them.
-func post(w *faults.World, contentType, body string) error {
-	w.Helper()
-	clients, err := kubernetes.NewForConfig(w.Cluster.Config)
-	w.Must(err)
-	path := fmt.Sprintf("/apis/%s/namespaces/%s/ats", cnatv1alpha1.GroupVersion, w.Namespace)
-	return clients.RESTClient().Post().AbsPath(path).SetHeader("Content-Type", contentType).Body([]byte(body)).Do(w.Context()).Error()
+func post(e *faults.Env, contentType, body string) error {
+	e.Helper()
+	clients, err := kubernetes.NewForConfig(e.Cluster.Config)
+	e.Must(err)
+	path := fmt.Sprintf("/apis/%s/namespaces/%s/ats", cnatv1alpha1.GroupVersion, e.Namespace)
+	return clients.RESTClient().Post().AbsPath(path).SetHeader("Content-Type", contentType).Body([]byte(body)).Do(e.Context()).Error()
 }
 
-func words(w *faults.World) {
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	w.Supervise()
+func words(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	e.Supervise()
 	wanted := map[string][]string{}
 	for i, command := range slices.Sorted(mapKeys(commands)) {
 		name := fmt.Sprintf("c%d", i)
 		wanted[name+"-pod"] = commands[command]
-		w.Create(at(name, "2020-01-30T10:02:00Z", command))
+		e.Create(at(name, "2020-01-30T10:02:00Z", command))
 	}
-	w.Settle()
-	for _, pod := range w.Pods() {
+	e.Settle()
+	for _, pod := range e.Pods() {
 		got := expand(pod.Spec.Containers[0])
-		w.Check("A8", cmp.Equal(wanted[pod.Name], got), "pod %s: %s", pod.Name, cmp.Diff(wanted[pod.Name], got))
+		e.Check("A8", cmp.Equal(wanted[pod.Name], got), "pod %s: %s", pod.Name, cmp.Diff(wanted[pod.Name], got))
 	}
 }
 
@@ -223,93 +223,93 @@ func expand(c corev1.Container) []string {
 
 // F23: impossible specs are refused; a status that others wrote is computed again and neither skips nor repeats a run.
 func TestForgery(t *testing.T) {
-	try(t, "F23", map[string]trial{
-		"replicas": func(w *faults.World) {
-			w.Supervise()
+	runCases(t, "F23", map[string]testCase{
+		"replicas": func(e *faults.Env) {
+			e.Supervise()
 			for _, replicas := range []int32{0, 11, -1, 1<<31 - 1} {
-				w.Check("P3", refused(w, podSet("a", replicas)) != nil, "replicas %d was not refused", replicas)
+				e.Check("P3", createError(e, podSet("a", replicas)) != nil, "replicas %d was not refused", replicas)
 			}
 			set := podSet("a", 1)
 			set.Spec.Replicas = nil
-			w.Create(set)
-			w.Rest()
-			w.Costs(faults.Counts{Creates: 1})
+			e.Create(set)
+			e.Quiesce()
+			e.ExpectCounts(faults.Counts{Creates: 1})
 		},
-		"a forged PodSet status": func(w *faults.World) {
-			w.Supervise()
+		"a forged PodSet status": func(e *faults.Env) {
+			e.Supervise()
 			set := podSet("a", 3)
-			w.Create(set)
-			w.Settle()
-			faults.EditStatus(w, set, func(s *appv1alpha1.PodSet) {
+			e.Create(set)
+			e.Settle()
+			faults.EditStatus(e, set, func(s *appv1alpha1.PodSet) {
 				s.Status = appv1alpha1.PodSetStatus{PodNames: []string{"kubernetes"}, Replicas: 9, ReadyReplicas: 9}
 			})
-			w.AwaitSet("P7", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.Replicas == 3 && s.Status.ReadyReplicas == 0 })
-			w.Rest()
-			w.Costs(faults.Counts{Creates: 3})
+			e.AwaitSet("P7", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.Replicas == 3 && s.Status.ReadyReplicas == 0 })
+			e.Quiesce()
+			e.ExpectCounts(faults.Counts{Creates: 3})
 		},
 		"a phase set back to PENDING":    forgedBack,
 		"a phase set forward to RUNNING": forgedForward,
 	})
 }
 
-func forgedBack(w *faults.World) {
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	w.Supervise()
+func forgedBack(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	e.Supervise()
 	a := at("a", "2020-01-30T10:02:00Z", "echo YAY")
-	w.Create(a)
-	w.Settle()
-	w.Delete(&corev1.Pod{ObjectMeta: podKey(w, "a-pod")}, client.GracePeriodSeconds(0))
-	faults.EditStatus(w, a, func(a *cnatv1alpha1.At) { a.Status.Phase = cnatv1alpha1.PhasePending })
-	w.AwaitAt("A4", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseDone })
-	w.Rest()
-	w.Costs(faults.Counts{Creates: 1})
+	e.Create(a)
+	e.Settle()
+	e.Delete(&corev1.Pod{ObjectMeta: podKey(e, "a-pod")}, client.GracePeriodSeconds(0))
+	faults.EditStatus(e, a, func(a *cnatv1alpha1.At) { a.Status.Phase = cnatv1alpha1.PhasePending })
+	e.AwaitAt("A4", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseDone })
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 1})
 }
 
-func forgedForward(w *faults.World) {
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	w.Supervise()
+func forgedForward(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	e.Supervise()
 	a := at("a", time.Now().Add(4*time.Second).UTC().Format(time.RFC3339), "echo YAY")
-	w.Create(a)
-	w.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
-	faults.EditStatus(w, a, func(a *cnatv1alpha1.At) { a.Status.Phase = cnatv1alpha1.PhaseRunning })
-	w.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseDone })
-	w.Rest()
-	w.Costs(faults.Counts{Creates: 1})
+	e.Create(a)
+	e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
+	faults.EditStatus(e, a, func(a *cnatv1alpha1.At) { a.Status.Phase = cnatv1alpha1.PhaseRunning })
+	e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseDone })
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 1})
 }
 
 const (
 	manySets = 1000
 	manyAts  = 2000
 	// bytesPerObject bounds what one set or At, its pod, all events of both and the log of what was done for them may add
-	// to the heap. The operator's caches are a part of it; most is the witness's, which forgets nothing.
+	// to the heap. The operator's caches are a part of it; most is the observer's, which forgets nothing.
 	bytesPerObject = 128 << 10
 )
 
 // F24: very many objects at once. Every one of them is judged at the end.
 func TestMany(t *testing.T) {
-	w := faults.NewWorld(t, cluster, "F24", faults.Ours)
-	w.Patience = 3 * time.Minute // So much work takes a while on two cores.
-	w.Supervise()
+	e := faults.NewEnv(t, cluster, "F24", faults.Ours)
+	e.Timeout = 3 * time.Minute // So much work takes a while on two cores.
+	e.Supervise()
 	start, before := time.Now(), heap()
 	for i := range max(manySets, manyAts) {
 		if i < manySets {
-			w.Must(w.User.Create(w.Context(), inNamespace(w, podSet(fmt.Sprintf("s%d", i), 1))))
+			e.Must(e.User.Create(e.Context(), inNamespace(e, podSet(fmt.Sprintf("s%d", i), 1))))
 		}
 		a := at(fmt.Sprintf("a%d", i), "2020-01-30T10:02:00Z", "echo YAY")
 		a.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)
-		w.Must(w.User.Create(w.Context(), inNamespace(w, a)))
+		e.Must(e.User.Create(e.Context(), inNamespace(e, a)))
 	}
-	w.Check("P3", w.AwaitTotal(manySets+manyAts), "not all pods were made")
+	e.Check("P3", e.AwaitTotalPods(manySets+manyAts), "not all pods were made")
 	made := time.Since(start)
-	end(w)
-	w.Settle()
+	end(e)
+	e.Settle()
 	grown := (heap() - before) >> 10
-	w.Check("P3", grown < (manySets+manyAts)*bytesPerObject>>10, "the heap has grown by %d KiB", grown)
+	e.Check("P3", grown < (manySets+manyAts)*bytesPerObject>>10, "the heap has grown by %d KiB", grown)
 	fmt.Printf("%d PodSets and %d Ats had their pods after %v; the heap grew by %d MiB, %d KiB for each\n",
 		manySets, manyAts, made.Round(time.Second), grown>>10, grown/(manySets+manyAts))
 	t.Parallel() // What is left is to wait, and the heap may be anybody's.
-	w.Rest()
-	w.Costs(faults.Counts{Creates: manySets + manyAts})
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: manySets + manyAts})
 }
 
 // heap is how many bytes are in use.
@@ -321,18 +321,18 @@ func heap() int64 {
 }
 
 // end lets the commands of all Ats end, faster than one kubelet would.
-func end(w *faults.World) {
-	w.Helper()
+func end(e *faults.Env) {
+	e.Helper()
 	var kubelets sync.WaitGroup
-	for pods := range slices.Chunk(w.Pods(), 500) {
+	for pods := range slices.Chunk(e.Pods(), 500) {
 		kubelets.Go(func() {
 			for _, pod := range pods {
 				if pod.Labels[appv1alpha1.LabelPodSet] != "" {
 					continue
 				}
 				patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`))
-				if err := w.User.Status().Patch(w.Context(), pod.DeepCopy(), patch); err != nil {
-					w.Error(err)
+				if err := e.User.Status().Patch(e.Context(), pod.DeepCopy(), patch); err != nil {
+					e.Error(err)
 				}
 			}
 		})
@@ -340,7 +340,7 @@ func end(w *faults.World) {
 	kubelets.Wait()
 }
 
-func inNamespace[T metav1.Object](w *faults.World, object T) T {
-	object.SetNamespace(w.Namespace)
+func inNamespace[T metav1.Object](e *faults.Env, object T) T {
+	object.SetNamespace(e.Namespace)
 	return object
 }

@@ -34,20 +34,20 @@ type Kubelet struct {
 func (k *Kubelet) start(admin client.Client) { k.admin, k.ran = admin, map[types.UID]bool{} }
 
 // RunKubelet lets a kubelet work on the pods of the world. Once a second it looks at all of them, as a kubelet does.
-func (w *World) RunKubelet(k *Kubelet) *Kubelet {
-	k.start(w.User)
-	w.mu.Lock()
-	first := w.kubelet == nil
-	w.kubelet = k
-	w.mu.Unlock()
+func (e *Env) RunKubelet(k *Kubelet) *Kubelet {
+	k.start(e.User)
+	e.mu.Lock()
+	first := e.kubelet == nil
+	e.kubelet = k
+	e.mu.Unlock()
 	if first {
-		w.background.Go(func() {
+		e.background.Go(func() {
 			ticker := time.NewTicker(time.Second)
 			defer ticker.Stop()
 			for {
-				w.syncKubelet()
+				e.syncKubelet()
 				select {
-				case <-w.ctx.Done():
+				case <-e.ctx.Done():
 					return
 				case <-ticker.C:
 				}
@@ -57,27 +57,27 @@ func (w *World) RunKubelet(k *Kubelet) *Kubelet {
 	return k
 }
 
-func (w *World) syncKubelet() {
+func (e *Env) syncKubelet() {
 	var pods []*corev1.Pod
-	w.Witness.look(func(s *state) {
+	e.Observer.look(func(s *state) {
 		for uid, pod := range s.pods {
-			if !s.gone[uid] {
+			if !s.removed[uid] {
 				pods = append(pods, pod)
 			}
 		}
 	})
 	for _, pod := range pods {
-		w.theKubelet().see(w.ctx, watch.Modified, pod)
+		e.theKubelet().see(e.ctx, watch.Modified, pod)
 	}
 }
 
-func (w *World) theKubelet() *Kubelet {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.kubelet
+func (e *Env) theKubelet() *Kubelet {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.kubelet
 }
 
-// see lets the kubelet act on a pod as the witness saw it. What fails (the pod has changed meanwhile) comes again as
+// see lets the kubelet act on a pod as the observer saw it. What fails (the pod has changed meanwhile) comes again as
 // another event.
 func (k *Kubelet) see(ctx context.Context, kind watch.EventType, seen *corev1.Pod) {
 	if kind == watch.Deleted {

@@ -16,14 +16,14 @@ import (
 // Write is one write that the operator tried.
 type Write struct {
 	*Call
-	// Incarnation is which start of the operator tried it, from 1.
-	Incarnation int
+	// Process is which start of the operator tried it, from 1.
+	Process int
 	// Sent is when.
 	Sent time.Time
 	// Clock is what the operator's own clock said then.
 	Clock time.Time
-	// Blind is until when the operator was not told what becomes of PodSets and Ats; Sent: it still was not.
-	Blind time.Time
+	// StaleUntil is until when the operator was not told what becomes of PodSets and Ats; Sent: it still was not.
+	StaleUntil time.Time
 	// Code is the API server's answer, 0 when the call never reached it.
 	Code int
 	// UID and Version are those of the object in the answer.
@@ -41,10 +41,10 @@ func (w Write) String() string {
 	if w.Fault != "" {
 		told = ", operator told: " + w.Fault
 	}
-	return fmt.Sprintf("incarnation %d: %s -> %d%s", w.Incarnation, w.Call, w.Code, told)
+	return fmt.Sprintf("process %d: %s -> %d%s", w.Process, w.Call, w.Code, told)
 }
 
-// Log is every write that an operator tried, through all of its incarnations, and the headlines of all its calls.
+// Log is every write that an operator tried, through all of its processes, and the headlines of all its calls.
 type Log struct {
 	mu     sync.Mutex
 	writes []Write

@@ -60,11 +60,11 @@ func run(m *testing.M) (code int, err error) {
 		fmt.Printf("\n%s: worlds in which an invariant was judged; violated/judged\n%s", operator.Name, faults.Table(operator.Name))
 	}
 	fmt.Printf("\nseed %d, %s\n", faults.Seed(), time.Since(start).Round(time.Second))
-	return code, remains()
+	return code, checkNothingLeft()
 }
 
 // remains judges P10: no reconcile has panicked, and nothing of an operator runs any more.
-func remains() error {
+func checkNothingLeft() error {
 	for _, p := range faults.Panics() {
 		if p.Value != onPurpose {
 			return fmt.Errorf("P10: a reconcile panicked: %v\n%s", p.Value, p.Stack)

@@ -25,28 +25,28 @@ import (
 )
 
 // core are the faults that depend on how the cache reads: tried with every kind of cache and every kind of list. A scenario is
-// compared with its reference, which is lived when the trial is made, at the latest.
-var core = map[string]func(*testing.T) trial{
-	"F1, scale 10 to 3": func(t *testing.T) trial {
-		return crashing(t, "scale 10 to 3", point{"after", 2}, point{"before", 2})
+// compared with its reference, which is lived when the testCase is made, at the latest.
+var core = map[string]func(*testing.T) testCase{
+	"F1, scale 10 to 3": func(t *testing.T) testCase {
+		return withCrashes(t, "scale 10 to 3", point{"after", 2}, point{"before", 2})
 	},
-	"F1, at with a retry": func(t *testing.T) trial {
-		return crashing(t, "at with a retry", point{"after", 1}, point{"after", 2})
+	"F1, at with a retry": func(t *testing.T) testCase {
+		return withCrashes(t, "at with a retry", point{"after", 1}, point{"after", 2})
 	},
-	"F2, create 10":        func(t *testing.T) trial { return losing(t, "create 10") },
-	"F2, at":               func(t *testing.T) trial { return losing(t, "at") },
-	"F3, podsets and pods": func(*testing.T) trial { return lagging(time.Second, "podsets", "pods") },
-	"F4, a set":            func(*testing.T) trial { return travelRecreate },
-	"F4, an At":            func(*testing.T) trial { return travelAt },
-	"F5, pods of a set":    func(*testing.T) trial { return missedEvents()["pods that were deleted"] },
-	"F5, the pod of an At": func(*testing.T) trial { return missedEvents()["the pod of an At that was deleted"] },
-	"F11, two operators":   func(*testing.T) trial { return withoutLease },
+	"F2, create 10":        func(t *testing.T) testCase { return withLostResponses(t, "create 10") },
+	"F2, at":               func(t *testing.T) testCase { return withLostResponses(t, "at") },
+	"F3, podsets and pods": func(*testing.T) testCase { return lagging(time.Second, "podsets", "pods") },
+	"F4, a set":            func(*testing.T) testCase { return travelRecreate },
+	"F4, an At":            func(*testing.T) testCase { return travelAt },
+	"F5, pods of a set":    func(*testing.T) testCase { return missedEvents()["pods that were deleted"] },
+	"F5, the pod of an At": func(*testing.T) testCase { return missedEvents()["the pod of an At that was deleted"] },
+	"F11, two operators":   func(*testing.T) testCase { return withoutLease },
 }
 
 // losing loses the answers to most writes of a scenario.
-func losing(t *testing.T, name string) trial {
-	return living(t, name, func(operator *faults.Incarnation) {
-		operator.Inject(faults.Sometimes(faults.Random(t.Name()), 70, faults.Writes, faults.Lose))
+func withLostResponses(t *testing.T, name string) testCase {
+	return withScenario(t, name, func(operator *faults.Process) {
+		operator.Inject(faults.Sometimes(faults.Random(t.Name()), 70, faults.Writes, faults.LoseResponse))
 	})
 }
 
@@ -69,17 +69,17 @@ func TestModes(t *testing.T) {
 	t.Parallel()
 	t.Run("two namespaces", func(t *testing.T) {
 		t.Parallel()
-		tryTwoNamespaces(t, cluster)
+		runTwoNamespaces(t, cluster)
 	})
 	t.Run("all namespaces", func(t *testing.T) {
 		t.Parallel()
-		tryAllNamespaces(t, startCluster(t))
+		runAllNamespaces(t, startCluster(t))
 	})
 	t.Run("no streamed lists", func(t *testing.T) {
 		t.Parallel()
 		c := startCluster(t, faults.WithoutStreamedLists)
-		t.Run("all namespaces", func(t *testing.T) { tryAllNamespaces(t, c) })
-		t.Run("two namespaces", func(t *testing.T) { tryTwoNamespaces(t, c) })
+		t.Run("all namespaces", func(t *testing.T) { runAllNamespaces(t, c) })
+		t.Run("two namespaces", func(t *testing.T) { runTwoNamespaces(t, c) })
 	})
 }
 
@@ -93,31 +93,31 @@ func startCluster(t *testing.T, options ...func(*envtest.Environment)) *faults.C
 	return c
 }
 
-func tryTwoNamespaces(t *testing.T, c *faults.Cluster) {
+func runTwoNamespaces(t *testing.T, c *faults.Cluster) {
 	for name, fault := range core {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tryMode(t, c, twoNamespaces, fault)
+			runMode(t, c, twoNamespaces, fault)
 		})
 	}
 }
 
-// tryAllNamespaces tries one fault at a time: this operator would serve the worlds of all others.
-func tryAllNamespaces(t *testing.T, c *faults.Cluster) {
+// runAllNamespaces tries one fault at a time: this operator would serve the worlds of all others.
+func runAllNamespaces(t *testing.T, c *faults.Cluster) {
 	for _, name := range slices.Sorted(maps.Keys(core)) {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { clean(t, c) }) // after the end of the world
-			tryMode(t, c, allNamespaces, core[name])
+			runMode(t, c, allNamespaces, core[name])
 		})
 	}
 }
 
-func tryMode(t *testing.T, c *faults.Cluster, mode func(*ctrl.Options), fault func(*testing.T) trial) {
+func runMode(t *testing.T, c *faults.Cluster, mode func(*ctrl.Options), fault func(*testing.T) testCase) {
 	run := fault(t)
-	w := faults.NewWorld(t, c, "F28", faults.Ours)
-	w.Options = append(w.Options, mode)
-	w.Quiet = modeQuiet
-	run(w)
+	e := faults.NewEnv(t, c, "F28", faults.Ours)
+	e.Options = append(e.Options, mode)
+	e.Quiet = modeQuiet
+	run(e)
 }
 
 // clean removes what the operator of the next world would serve.
@@ -141,5 +141,5 @@ func clean(t *testing.T, c *faults.Cluster) {
 			}
 		}
 		return nil
-	}).WithTimeout(faults.Patience).WithPolling(100 * time.Millisecond).Should(gomega.Succeed())
+	}).WithTimeout(faults.DefaultTimeout).WithPolling(100 * time.Millisecond).Should(gomega.Succeed())
 }

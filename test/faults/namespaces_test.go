@@ -24,7 +24,7 @@ import (
 const servedWithin = time.Minute
 
 // F27: the permissions of one of two namespaces are gone when the real process starts, and come back.
-func TestANamespaceCannotBeRead(t *testing.T) {
+func TestUnreadableNamespace(t *testing.T) {
 	t.Parallel()
 	binary := faults.Build(t.Context(), t)
 	for name, revoke := range map[string]func(*rbacv1.Role){
@@ -40,17 +40,17 @@ func TestANamespaceCannotBeRead(t *testing.T) {
 }
 
 func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
-	shop, bank := faults.NewWorld(t, cluster, "F27", faults.Ours), faults.NewWorld(t, cluster, "F27", faults.Ours)
+	shop, bank := faults.NewEnv(t, cluster, "F27", faults.Ours), faults.NewEnv(t, cluster, "F27", faults.Ours)
 	user := "operator-of-" + bank.Namespace
-	for _, w := range []*faults.World{shop, bank} {
-		w.RunKubelet(&faults.Kubelet{})
-		grant(w, user)
+	for _, e := range []*faults.Env{shop, bank} {
+		e.RunKubelet(&faults.Kubelet{})
+		grant(e, user)
 	}
 	added, err := cluster.Environment.AddUser(envtest.User{Name: user}, cluster.Config)
 	bank.Must(err)
 	kubeconfig, err := added.KubeConfig()
 	bank.Must(err)
-	p := shop.RunProcess(binary, writeFile(t, "kubeconfig", kubeconfig), processEnv(shop.Namespace, bank.Namespace), "--health-probe-bind-address=0")
+	p := shop.RunManager(binary, writeFile(t, "kubeconfig", kubeconfig), managerEnv(shop.Namespace, bank.Namespace), "--health-probe-bind-address=0")
 
 	shop.Create(podSet("a", 2))
 	bank.Create(podSet("a", 2), at("ran", "now", "echo YAY"), at("due", "now + 20 seconds", "echo YAY"))
@@ -58,18 +58,18 @@ func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
 	bank.AwaitPods(3)
 	shop.Settle()
 
-	faults.Edit(bank, theRole(bank), revoke)
+	faults.Edit(bank, roleOf(bank), revoke)
 	bank.Must(p.Kill())
-	gomega.NewWithT(t).Eventually(p.Starts).WithTimeout(faults.Patience).Should(gomega.Equal(2))
+	gomega.NewWithT(t).Eventually(p.Starts).WithTimeout(faults.DefaultTimeout).Should(gomega.Equal(2))
 	shop.Create(podSet("b", 1), at("b", "now", "echo YAY"))
 	served, err := shop.PodAfter(time.Now(), "b-pod", 2*servedWithin)
 	shop.Must(err)
 	shop.Check("A3", served <= 10*time.Second, "the other namespace is served after %v", served)
-	gomega.NewWithT(t).Eventually(func() int { return p.Lines("cannot be read and is not served") }).WithTimeout(faults.Patience).Should(gomega.Equal(1))
-	bank.Pass(25 * time.Second) // An informer that cannot list has asked again, and the other At is due.
+	gomega.NewWithT(t).Eventually(func() int { return p.Lines("cannot be read and is not served") }).WithTimeout(faults.DefaultTimeout).Should(gomega.Equal(1))
+	bank.Wait(25 * time.Second) // An informer that cannot list has asked again, and the other At is due.
 	bank.Check("A1", len(atPods(bank)) <= 1, "pods of one At were expected: %v", atPods(bank))
 
-	granted := theRole(bank)
+	granted := roleOf(bank)
 	bank.Must(bank.User.Get(bank.Context(), client.ObjectKeyFromObject(granted), granted))
 	granted.Rules = managerRules(bank)
 	bank.Must(bank.User.Update(bank.Context(), granted))
@@ -77,36 +77,36 @@ func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
 	bank.Must(err)
 	t.Logf("served %v after its permissions were back", again.Round(10*time.Millisecond))
 	bank.Check("A3", again <= servedWithin, "the namespace is served %v after its permissions are back", again)
-	for _, w := range []*faults.World{shop, bank} {
-		w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-		w.Settle()
+	for _, e := range []*faults.Env{shop, bank} {
+		e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+		e.Settle()
 	}
 	bank.Check("A1", len(atPods(bank)) == 2, "pods of two Ats were expected: %v", atPods(bank))
 	bank.Check("P3", p.Starts() == 2, "the process was started %d times", p.Starts())
 }
 
 // grant gives a user in a namespace what the manager's role gives.
-func grant(w *faults.World, user string) {
-	role := theRole(w)
-	role.Rules = managerRules(w)
-	w.Must(w.User.Create(w.Context(), role))
-	w.Must(w.User.Create(w.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: role.Name},
+func grant(e *faults.Env, user string) {
+	role := roleOf(e)
+	role.Rules = managerRules(e)
+	e.Must(e.User.Create(e.Context(), role))
+	e.Must(e.User.Create(e.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
 	}))
 }
 
-func theRole(w *faults.World) *rbacv1.Role {
-	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "manager"}}
+func roleOf(e *faults.Env) *rbacv1.Role {
+	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: "manager"}}
 }
 
 // managerRules are those of config/rbac/role.yaml.
-func managerRules(w *faults.World) []rbacv1.PolicyRule {
+func managerRules(e *faults.Env) []rbacv1.PolicyRule {
 	data, err := os.ReadFile("../../config/rbac/role.yaml")
-	w.Must(err)
+	e.Must(err)
 	role := &rbacv1.ClusterRole{}
-	w.Must(yaml.UnmarshalStrict(data, role))
+	e.Must(yaml.UnmarshalStrict(data, role))
 	return role.Rules
 }
 

@@ -15,34 +15,34 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// trial is a fault, tried in a world without an operator in it yet. The negative control goes through trials too.
-type trial func(*faults.World)
+// testCase is a fault, tried in a world without an operator in it yet. The negative control goes through testCases too.
+type testCase func(*faults.Env)
 
 // try tries a fault on our operator.
-func try(t *testing.T, fault string, trials map[string]trial) {
+func runCases(t *testing.T, fault string, testCases map[string]testCase) {
 	t.Parallel()
-	for name, run := range trials {
+	for name, run := range testCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run(faults.NewWorld(t, cluster, fault, faults.Ours))
+			run(faults.NewEnv(t, cluster, fault, faults.Ours))
 		})
 	}
 }
 
 // F2: the API server commits and the answer is lost: of every single write, and of many.
-func TestLostAnswers(t *testing.T) {
+func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	var count tried
 	count.printAfter(t, "lost answers")
 	everyScenario(t, func(t *testing.T, name string, r reference) {
-		for k := 1; k <= r.writes+spare; k++ {
-			count.point(t, fmt.Sprintf("of write %d", k), func(t *testing.T) bool { return meets(t, "F2", name, k, faults.Writes, faults.Lose) })
+		for k := 1; k <= r.writes+extraWrites; k++ {
+			count.point(t, fmt.Sprintf("of write %d", k), func(t *testing.T) bool { return withFaultOnCall(t, "F2", name, k, faults.Writes, faults.LoseResponse) })
 		}
 		for _, percent := range []int{30, 70} {
 			t.Run(fmt.Sprintf("%d %% of them", percent), func(t *testing.T) {
 				t.Parallel()
-				live(t, "F2", name, func(operator *faults.Incarnation) {
-					operator.Inject(faults.Sometimes(faults.Random(t.Name()), percent, faults.Writes, faults.Lose))
+				runScenario(t, "F2", name, func(operator *faults.Process) {
+					operator.Inject(faults.Sometimes(faults.Random(t.Name()), percent, faults.Writes, faults.LoseResponse))
 				})
 			})
 		}
@@ -55,22 +55,22 @@ func TestStatusConflicts(t *testing.T) {
 	var count tried
 	count.printAfter(t, "conflicts")
 	everyScenario(t, func(t *testing.T, name string, r reference) {
-		for k := 1; k <= r.statusWrites+spare; k++ {
-			count.point(t, fmt.Sprintf("on status write %d", k), func(t *testing.T) bool { return meets(t, "F6", name, k, faults.StatusWrites, conflict) })
+		for k := 1; k <= r.statusWrites+extraWrites; k++ {
+			count.point(t, fmt.Sprintf("on status write %d", k), func(t *testing.T) bool { return withFaultOnCall(t, "F6", name, k, faults.StatusWrites, conflict) })
 		}
 		for _, n := range []int{1, 6} {
 			t.Run(fmt.Sprintf("%d before each write", n), func(t *testing.T) {
 				t.Parallel()
-				live(t, "F6", name, func(operator *faults.Incarnation) { operator.Inject(conflicts(n)) })
+				runScenario(t, "F6", name, func(operator *faults.Process) { operator.Inject(conflicts(n)) })
 			})
 		}
 	})
 }
 
 // meets lives a scenario whose k-th call of a kind meets a fault, and tells whether there were so many.
-func meets(t *testing.T, fault, name string, k int, match faults.Match, f faults.Fault) bool {
+func withFaultOnCall(t *testing.T, fault, name string, k int, match faults.Match, f faults.Fault) bool {
 	var met atomic.Bool
-	live(t, fault, name, func(operator *faults.Incarnation) {
+	runScenario(t, fault, name, func(operator *faults.Process) {
 		operator.Inject(faults.Nth(k, match, func(c *faults.Call, send func() (*http.Response, error)) (*http.Response, error) {
 			met.Store(true)
 			return f(c, send)
@@ -79,7 +79,7 @@ func meets(t *testing.T, fault, name string, k int, match faults.Match, f faults
 	return met.Load()
 }
 
-var conflict = faults.Refuse(http.StatusConflict, metav1.StatusReasonConflict)
+var conflict = faults.Reject(http.StatusConflict, metav1.StatusReasonConflict)
 
 // conflicts lets every status write but each n+1st meet a conflict.
 func conflicts(n int) faults.Rule {
@@ -95,14 +95,14 @@ func conflicts(n int) faults.Rule {
 
 // outages are the kinds of F7.
 var outages = map[string]faults.Fault{
-	"500":     faults.Refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError),
-	"503":     faults.Refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable),
-	"429":     faults.Busy(time.Second),
+	"500":     faults.Reject(http.StatusInternalServerError, metav1.StatusReasonInternalError),
+	"503":     faults.Reject(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable),
+	"429":     faults.TooManyRequests(time.Second),
 	"timeout": faults.Timeout(2 * time.Second),
 	"reset":   faults.Reset,
 }
 
-// outage is how long the API server is unwell.
+// outage is how long the API server is failing.
 const outage = 30 * time.Second
 
 // F7: the API server fails in every way, now and then or always, and recovers.
@@ -111,31 +111,31 @@ func TestOutages(t *testing.T) {
 	for _, name := range []string{"500", "503", "429", "timeout", "reset"} {
 		all = append(all, outages[name])
 	}
-	trials := map[string]trial{}
+	testCases := map[string]testCase{}
 	for _, percent := range []int{1, 10, 50, 90} {
-		trials[fmt.Sprintf("%d %% of all calls fail in all ways", percent)] = unwell(percent, all...)
+		testCases[fmt.Sprintf("%d %% of all calls fail in all ways", percent)] = failing(percent, all...)
 	}
 	for name, fault := range outages {
-		trials["all calls fail with "+name] = unwell(100, fault)
+		testCases["all calls fail with "+name] = failing(100, fault)
 	}
-	try(t, "F7", trials)
+	runCases(t, "F7", testCases)
 }
 
-// unwell changes the world during an outage: what was asked for must be there soon after it, at the usual cost.
-func unwell(percent int, kinds ...faults.Fault) trial {
-	return func(w *faults.World) {
-		w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-		operator := w.Supervise()
-		w.Create(podSet("a", 2), podSet("b", 6))
-		w.Settle()
-		operator.Inject(faults.Sometimes(faults.Random(w.Name()), percent, faults.Everything, kinds...))
-		scale(w, "a", 7)
-		scale(w, "b", 1)
-		w.Create(podSet("c", 3), at("a", "now + 1 second", "echo YAY"))
+// failing changes the world during an outage: what was asked for must be there soon after it, at the usual cost.
+func failing(percent int, kinds ...faults.Fault) testCase {
+	return func(e *faults.Env) {
+		e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+		operator := e.Supervise()
+		e.Create(podSet("a", 2), podSet("b", 6))
+		e.Settle()
+		operator.Inject(faults.Sometimes(faults.Random(e.Name()), percent, faults.AnyButWatch, kinds...))
+		scale(e, "a", 7)
+		scale(e, "b", 1)
+		e.Create(podSet("c", 3), at("a", "now + 1 second", "echo YAY"))
 		operator.Cut("pods")
-		w.Pass(outage)
-		operator.Heal()
-		w.Rest()
-		w.Costs(faults.Counts{Creates: 2 + 6 + 5 + 3 + 1, Deletes: 5})
+		e.Wait(outage)
+		operator.ClearRules()
+		e.Quiesce()
+		e.ExpectCounts(faults.Counts{Creates: 2 + 6 + 5 + 3 + 1, Deletes: 5})
 	}
 }

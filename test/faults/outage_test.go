@@ -32,11 +32,11 @@ import (
 // outageLengths are those of F26. The operator loses its lease in one of more than 10 s.
 var outageLengths = flag.String("outages", "5s,20s", "how long the API server is away from the real process (F26), such as 5s,90s,10m")
 
-// backWithin is how soon after the API server's return the operator must work.
-const backWithin = 3 * time.Second
+// recoverWithin is how soon after the API server's return the operator must work.
+const recoverWithin = 3 * time.Second
 
 // F26: the real process, restarted as the kubelet does, through an outage of the API server.
-func TestTheProcessSurvivesAnOutage(t *testing.T) {
+func TestProcessSurvivesOutage(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t)
 	binary := faults.Build(t.Context(), t)
@@ -47,10 +47,10 @@ func TestTheProcessSurvivesAnOutage(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(fmt.Sprintf("the API server is away for %v", down), func(t *testing.T) {
-			processOutage(t, c, binary, kubeconfig, down, func(*faults.Process) {})
+			managerOutage(t, c, binary, kubeconfig, down, func(*faults.ManagerProcess) {})
 		})
 		t.Run(fmt.Sprintf("the API server is away for %v and the process is killed", down), func(t *testing.T) {
-			processOutage(t, c, binary, kubeconfig, down, func(p *faults.Process) {
+			managerOutage(t, c, binary, kubeconfig, down, func(p *faults.ManagerProcess) {
 				if err := p.Kill(); err != nil {
 					t.Error(err)
 				}
@@ -59,101 +59,101 @@ func TestTheProcessSurvivesAnOutage(t *testing.T) {
 	}
 }
 
-// processOutage kills the API server, and starts it again after a while in which an At comes due.
-func processOutage(t *testing.T, c *faults.Cluster, binary, kubeconfig string, down time.Duration, harm func(*faults.Process)) {
-	w := faults.NewWorld(t, c, "F26", faults.Ours)
-	w.Patience = max(faults.Patience, 3*down)
-	w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	p := w.RunProcess(binary, kubeconfig, processEnv(w.Namespace), "--health-probe-bind-address=0", "--leader-elect", "--leader-elect-resource-namespace="+w.Namespace)
-	w.Create(podSet("a", 3))
-	w.Settle()
-	w.Create(at("due", "now + 3 seconds", "echo YAY"))
-	w.AwaitAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
+// managerOutage kills the API server, and starts it again after a while in which an At comes due.
+func managerOutage(t *testing.T, c *faults.Cluster, binary, kubeconfig string, down time.Duration, harm func(*faults.ManagerProcess)) {
+	e := faults.NewEnv(t, c, "F26", faults.Ours)
+	e.Timeout = max(faults.DefaultTimeout, 3*down)
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	p := e.RunManager(binary, kubeconfig, managerEnv(e.Namespace), "--health-probe-bind-address=0", "--leader-elect", "--leader-elect-resource-namespace="+e.Namespace)
+	e.Create(podSet("a", 3))
+	e.Settle()
+	e.Create(at("due", "now + 3 seconds", "echo YAY"))
+	e.AwaitAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
 
 	again, err := c.KillAPIServer()
-	w.Must(err)
+	e.Must(err)
 	harm(p)
-	w.Pass(down)
-	w.Must(again())
-	judgeReturn(w, p, time.Now())
+	e.Wait(down)
+	e.Must(again())
+	checkRecovery(e, p, time.Now())
 }
 
-// judgeReturn judges how soon after the API server's return the At that came due meanwhile runs, and that it runs once.
-func judgeReturn(w *faults.World, p *faults.Process, back time.Time) {
-	took, err := w.PodAfter(back, "due-pod", w.Patience+2*time.Minute)
-	w.Must(err)
-	w.Logf("the pod of the due At %v after the server was back; the process was started %d times", took.Round(10*time.Millisecond), p.Starts())
-	w.Check("A3", took <= backWithin, "the At that came due in the outage ran %v after its end", took)
-	w.Create(podSet("b", 1))
-	w.Settle()
-	w.Check("A1", len(atPods(w)) == 1, "pods of one At were expected: %v", atPods(w))
-	w.Check("P3", p.Starts() <= 2, "the process was started %d times", p.Starts())
+// checkRecovery judges how soon after the API server's return the At that came due meanwhile runs, and that it runs once.
+func checkRecovery(e *faults.Env, p *faults.ManagerProcess, back time.Time) {
+	took, err := e.PodAfter(back, "due-pod", e.Timeout+2*time.Minute)
+	e.Must(err)
+	e.Logf("the pod of the due At %v after the server was back; the process was started %d times", took.Round(10*time.Millisecond), p.Starts())
+	e.Check("A3", took <= recoverWithin, "the At that came due in the outage ran %v after its end", took)
+	e.Create(podSet("b", 1))
+	e.Settle()
+	e.Check("A1", len(atPods(e)) == 1, "pods of one At were expected: %v", atPods(e))
+	e.Check("P3", p.Starts() <= 2, "the process was started %d times", p.Starts())
 	waits, ends := p.Lines("Waiting for the API server"), p.Lines("The API server is back")
-	w.Check("P3", waits == p.Starts()-1 && ends == waits, "%d lines tell that a wait begins and %d that it ends, at %d starts", waits, ends, p.Starts())
+	e.Check("P3", waits == p.Starts()-1 && ends == waits, "%d lines tell that a wait begins and %d that it ends, at %d starts", waits, ends, p.Starts())
 }
 
 // F26: what an API server denies before it is ready is not taken for a mistake, whenever the process asks.
-func TestAStartingAPIServerIsNoMistake(t *testing.T) {
+func TestStartingAPIServer(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t)
-	w := faults.NewWorld(t, c, "F26", faults.Ours)
-	grant(w, "starter")
+	e := faults.NewEnv(t, c, "F26", faults.Ours)
+	grant(e, "starter")
 	user, err := c.Environment.AddUser(envtest.User{Name: "starter"}, c.Config)
-	w.Must(err)
+	e.Must(err)
 	user.Config().QPS = -1
 	reader, err := client.New(user.Config(), client.Options{Scheme: c.Scheme, Mapper: c.Admin.RESTMapper()})
-	w.Must(err)
+	e.Must(err)
 	again, err := c.KillAPIServer()
-	w.Must(err)
+	e.Must(err)
 
-	ctx, ready := context.WithCancel(w.Context())
+	ctx, ready := context.WithCancel(e.Context())
 	var started sync.WaitGroup
 	var answers sync.Map
 	started.Go(func() {
 		for ctx.Err() == nil {
 			started.Go(func() {
-				_, err := controllers.Preflight(w.Context(), w.Clock, user.Config(), c.Scheme, []string{w.Namespace})
-				w.Check("P3", err == nil, "a process that started while the API server did: %v", err)
+				_, err := controllers.Preflight(e.Context(), e.Clock, user.Config(), c.Scheme, []string{e.Namespace})
+				e.Check("P3", err == nil, "a process that started while the API server did: %v", err)
 			})
-			err := reader.List(ctx, &cnatv1alpha1.AtList{}, client.InNamespace(w.Namespace))
+			err := reader.List(ctx, &cnatv1alpha1.AtList{}, client.InNamespace(e.Namespace))
 			answers.Store(apierrors.ReasonForError(err), true)
 			<-time.After(20 * time.Millisecond)
 		}
 	})
-	w.Must(again())
+	e.Must(again())
 	ready()
 	started.Wait()
 	answers.Range(func(reason, _ any) bool { t.Logf("an answer while the API server started: %q", reason); return true })
 }
 
 // F26: the API server answers 503, to a process that starts.
-func TestTheProcessSurvivesAnUnwellServer(t *testing.T) {
+func TestProcessSurvivesFailingServer(t *testing.T) {
 	t.Parallel()
 	binary := faults.Build(t.Context(), t)
 	for _, code := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
 			t.Parallel()
-			var unwell atomic.Bool
-			unwell.Store(true)
-			kubeconfig := proxied(t, cluster.Config, &unwell, code)
-			w := faults.NewWorld(t, cluster, "F26", faults.Ours)
-			w.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-			w.Create(podSet("a", 3), at("due", "now + 3 seconds", "echo YAY"))
-			p := w.RunProcess(binary, kubeconfig, processEnv(w.Namespace), "--health-probe-bind-address=0", "--leader-elect", "--leader-elect-resource-namespace="+w.Namespace)
-			w.Pass(12 * time.Second)
-			unwell.Store(false)
-			took, err := w.PodAfter(time.Now(), "due-pod", time.Minute)
-			w.Must(err)
-			w.Check("A3", took <= backWithin, "the At that came due in the outage ran %v after its end", took)
-			w.Settle()
-			w.Check("A1", len(atPods(w)) == 1, "pods of one At were expected: %v", atPods(w))
-			w.Check("P3", p.Starts() == 1, "the process was started %d times", p.Starts())
+			var failing atomic.Bool
+			failing.Store(true)
+			kubeconfig := proxied(t, cluster.Config, &failing, code)
+			e := faults.NewEnv(t, cluster, "F26", faults.Ours)
+			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			e.Create(podSet("a", 3), at("due", "now + 3 seconds", "echo YAY"))
+			p := e.RunManager(binary, kubeconfig, managerEnv(e.Namespace), "--health-probe-bind-address=0", "--leader-elect", "--leader-elect-resource-namespace="+e.Namespace)
+			e.Wait(12 * time.Second)
+			failing.Store(false)
+			took, err := e.PodAfter(time.Now(), "due-pod", time.Minute)
+			e.Must(err)
+			e.Check("A3", took <= recoverWithin, "the At that came due in the outage ran %v after its end", took)
+			e.Settle()
+			e.Check("A1", len(atPods(e)) == 1, "pods of one At were expected: %v", atPods(e))
+			e.Check("P3", p.Starts() == 1, "the process was started %d times", p.Starts())
 		})
 	}
 }
 
 // proxied is a kubeconfig for a server that passes requests on to the API server, or answers all with a code.
-func proxied(t *testing.T, config *rest.Config, unwell *atomic.Bool, code int) string {
+func proxied(t *testing.T, config *rest.Config, failing *atomic.Bool, code int) string {
 	t.Helper()
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -168,8 +168,8 @@ func proxied(t *testing.T, config *rest.Config, unwell *atomic.Bool, code int) s
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, req *http.Request) {
-		if unwell.Load() {
-			http.Error(answer, "unwell", code)
+		if failing.Load() {
+			http.Error(answer, "failing", code)
 			return
 		}
 		proxy.ServeHTTP(answer, req)
@@ -184,8 +184,8 @@ users: [{name: u, user: {}}]
 `))
 }
 
-// processEnv is the environment of a container of the Deployment.
-func processEnv(namespaces ...string) []string {
+// managerEnv is the environment of a container of the Deployment.
+func managerEnv(namespaces ...string) []string {
 	return []string{"WATCH_NAMESPACE=" + strings.Join(namespaces, ","), "POD_UID=" + namespaces[0]}
 }
 

@@ -4,170 +4,122 @@
 package faults
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"sync"
-	"testing"
+	"net/http"
+	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/redhat/podset-operator/controllers"
 )
 
-// What the kubelet waits before it restarts a container that has ended: nothing the first time, then this, doubling. A
-// container that ran for long enough starts over.
-const (
-	firstRestart = 10 * time.Second
-	lastRestart  = 5 * time.Minute
-	ranLong      = 10 * time.Minute
-)
+// Controllers is an operator: what it adds to a manager.
+type Controllers struct {
+	// Name is for messages.
+	Name string
+	// Configure sets what the manager caches, in these namespaces (none: all); nil: everything.
+	Configure func(o *ctrl.Options, namespaces []string)
+	// Full says that the operator fills the whole status; else podNames and phase are all that is asked of it.
+	Full bool
+	// Setup adds the reconcilers.
+	Setup func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error
+}
 
-// Process is the real manager as a process of its own, restarted as the kubelet restarts a container. No wire is around
-// it, so the log has nothing of what it writes.
+// Ours is this operator, put together as main does.
+var Ours = Controllers{
+	Name: "podset-operator", Configure: controllers.ConfigureCaches, Full: true,
+	Setup: func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
+		return controllers.Add(ctx, mgr, controllers.Options{Clock: clock, Image: "busybox"})
+	},
+}
+
+// Process is one start of the operator.
 type Process struct {
-	binary string
-	args   []string
-	env    []string
+	*Injector
+	// Number counts the starts from 1.
+	Number int
+	// Started is when.
+	Started time.Time
 
-	mu      sync.Mutex
-	output  bytes.Buffer
-	command *exec.Cmd
-	starts  int
-	waiting time.Duration // before the next restart
-	ended   chan struct{} // closed when nothing of it runs any more
+	synced chan struct{} // closed once the caches are filled
+	done   chan struct{}
 }
 
-// Build compiles the manager into a directory.
-func Build(ctx context.Context, t testing.TB) (binary string) {
-	t.Helper()
-	if binary := os.Getenv("MANAGER"); binary != "" {
-		return binary // another version of it, to compare
+// Crash ends the process between two calls and returns when nothing of it runs any more. It lets the caches fill
+// first: a manager that is told to end before that goes on waiting for them, which a process that is killed does not.
+func (p *Process) Crash() {
+	select {
+	case <-p.synced:
+	case <-p.done:
 	}
-	binary = filepath.Join(t.TempDir(), "manager")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "../..")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the manager: %v\n%s", err, output)
-	}
-	return binary
+	p.Kill()
+	<-p.done
 }
 
-// RunProcess starts the manager for some namespaces and restarts it until the world ends.
-func (w *World) RunProcess(binary, kubeconfig string, env []string, args ...string) *Process {
-	w.Helper()
-	p := &Process{
-		binary: binary,
-		args:   append([]string{"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0"}, args...),
-		env:    append(os.Environ(), env...), ended: make(chan struct{}),
+// whenSynced is a runnable that starts when the caches are filled, with or without a lease.
+type whenSynced func()
+
+func (f whenSynced) Start(context.Context) error { f(); return nil }
+func (whenSynced) NeedLeaderElection() bool      { return false }
+
+// start starts an process that works in one namespace.
+func start(c *Cluster, o Controllers, injector *Injector, namespace string, clock clock.WithTicker, options ...func(*ctrl.Options)) (*Process, error) {
+	p := &Process{Injector: injector, Number: injector.process, Started: time.Now(), synced: make(chan struct{}), done: make(chan struct{})}
+	opts := ctrl.Options{
+		Scheme: c.Scheme,
+		// What kinds there are is known already; asking again would be most of the start.
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.mapper, nil },
+		Metrics:        metricsserver.Options{BindAddress: "0"},
+		Controller:     config.Controller{SkipNameValidation: ptr.To(true)},
+		Cache:          cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 	}
-	w.background.Go(func() {
-		defer close(p.ended)
-		p.supervise(w.ctx)
+	if o.Configure != nil {
+		o.Configure(&opts, []string{namespace})
+	}
+	for _, option := range options {
+		option(&opts)
+	}
+	mgr, err := ctrl.NewManager(injector.Config(c.Config), opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Setup(injector.ctx, mgr, clock); err != nil {
+		return nil, err
+	}
+	synced := whenSynced(func() {
+		mgr.GetCache().WaitForCacheSync(injector.ctx)
+		close(p.synced)
 	})
-	w.Cleanup(func() {
-		if w.Failed() {
-			w.Logf("what the process wrote:\n%s", p.Output())
-		}
-	})
-	return p
-}
-
-// supervise is the kubelet.
-func (p *Process) supervise(ctx context.Context) {
-	var backoff time.Duration
-	for ctx.Err() == nil {
-		start := time.Now()
-		p.runOnce(ctx)
-		if time.Since(start) > ranLong {
-			backoff = 0
-		}
-		p.note(fmt.Sprintf("the process ended after %v and starts again in %v", time.Since(start).Round(10*time.Millisecond), backoff))
-		p.mu.Lock()
-		p.waiting = backoff
-		p.mu.Unlock()
-		select {
-		case <-ctx.Done():
-		case <-time.After(backoff):
-		}
-		backoff = min(max(2*backoff, firstRestart), lastRestart)
+	if err := mgr.Add(synced); err != nil {
+		return nil, err
 	}
+	go func() {
+		defer close(p.done)
+		_ = mgr.Start(injector.ctx)
+		injector.Kill() // A manager that gave up, as one does that lost its lease, is as dead as one that crashed.
+	}()
+	return p, nil
 }
 
-// runOnce runs the process to its end.
-func (p *Process) runOnce(ctx context.Context) {
-	command := exec.CommandContext(ctx, p.binary, p.args...)
-	command.Env, command.Stdout, command.Stderr = p.env, p, p
-	p.mu.Lock()
-	p.command = command
-	p.starts++
-	err := command.Start()
-	p.mu.Unlock()
-	if err == nil {
-		err = command.Wait()
-	}
-	p.note(fmt.Sprintf("exit: %v", err))
+// Clock is the operator's clock: the real one, set forward or back at will.
+type Clock struct {
+	clock.RealClock
+	offset atomic.Int64
 }
 
-func (p *Process) note(line string) {
-	_, _ = fmt.Fprintf(p, "%s -- %s\n", time.Now().UTC().Format(time.RFC3339Nano), line)
-}
+// Now is the time that the operator believes in.
+func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
 
-// Write takes what the process writes.
-func (p *Process) Write(data []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.output.Write(data)
-}
+// Since is the time since t.
+func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Output is what the process has written so far.
-func (p *Process) Output() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.output.String()
-}
-
-// Starts is how often it was started.
-func (p *Process) Starts() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.starts
-}
-
-// Lines counts the lines of the output that contain a text.
-func (p *Process) Lines(text string) int {
-	n := 0
-	for line := range strings.Lines(p.Output()) {
-		if strings.Contains(line, text) {
-			n++
-		}
-	}
-	return n
-}
-
-// Kill ends the process without a chance to say goodbye.
-func (p *Process) Kill() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.command.Process.Kill()
-}
-
-// PodAfter returns how long after a moment a pod was there that was not there before, as a user sees it.
-func (w *World) PodAfter(moment time.Time, name string, patience time.Duration) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
-	defer cancel()
-	for {
-		err := w.User.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: name}, &corev1.Pod{})
-		if err == nil {
-			return time.Since(moment), nil
-		}
-		select {
-		case <-ctx.Done():
-			return 0, fmt.Errorf("no pod %s within %v: %w", name, patience, err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
+// Jump sets the clock forward, or back.
+func (c *Clock) Jump(d time.Duration) { c.offset.Add(int64(d)) }

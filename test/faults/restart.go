@@ -102,16 +102,16 @@ func (c *Cluster) awaitReady() error {
 }
 
 // CreateSoon makes objects of a kind that the API server may not serve yet.
-func (w *World) CreateSoon(objects ...client.Object) {
-	w.Helper()
+func (e *Env) CreateSoon(objects ...client.Object) {
+	e.Helper()
 	for _, object := range objects {
-		object.SetNamespace(w.Namespace)
-		err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, Patience, true, func(ctx context.Context) (bool, error) {
-			return w.User.Create(ctx, object) == nil, nil
+		object.SetNamespace(e.Namespace)
+		err := wait.PollUntilContextTimeout(e.ctx, 200*time.Millisecond, DefaultTimeout, true, func(ctx context.Context) (bool, error) {
+			return e.User.Create(ctx, object) == nil, nil
 		})
 		if err != nil {
-			w.Fatal(fmt.Errorf("creating %s: %w", object.GetName(), err))
+			e.Fatal(fmt.Errorf("creating %s: %w", object.GetName(), err))
 		}
-		w.sees(object)
+		e.sees(object)
 	}
 }

@@ -20,10 +20,10 @@ import (
 
 // state is the world at one moment, and what it held before: objects stay in it after their end.
 type state struct {
-	sets map[types.UID]*appv1alpha1.PodSet
-	ats  map[types.UID]*cnatv1alpha1.At
-	pods map[types.UID]*corev1.Pod
-	gone map[types.UID]bool
+	sets    map[types.UID]*appv1alpha1.PodSet
+	ats     map[types.UID]*cnatv1alpha1.At
+	pods    map[types.UID]*corev1.Pod
+	removed map[types.UID]bool
 	// owned are the pods by controller.
 	owned map[types.UID]map[types.UID]*corev1.Pod
 	// version is that of each object, and deleting says whose deletion has begun.
@@ -34,7 +34,7 @@ type state struct {
 func newState() *state {
 	return &state{
 		sets: map[types.UID]*appv1alpha1.PodSet{}, ats: map[types.UID]*cnatv1alpha1.At{},
-		pods: map[types.UID]*corev1.Pod{}, gone: map[types.UID]bool{},
+		pods: map[types.UID]*corev1.Pod{}, removed: map[types.UID]bool{},
 		owned:   map[types.UID]map[types.UID]*corev1.Pod{},
 		version: map[types.UID]uint64{}, deleting: map[types.UID]bool{},
 	}
@@ -60,14 +60,14 @@ func (s *state) apply(e event) {
 	}
 	s.version[uid] = e.version
 	if e.kind == watch.Deleted {
-		s.gone[uid] = true
+		s.removed[uid] = true
 	}
 	if e.kind == watch.Deleted || e.object.GetDeletionTimestamp() != nil {
 		s.deleting[uid] = true
 	}
 }
 
-// watched tells whether the witness watches objects like this one.
+// watched tells whether the observer watches objects like this one.
 func watched(object client.Object) bool {
 	switch object.(type) {
 	case *appv1alpha1.PodSet, *cnatv1alpha1.At, *corev1.Pod:
@@ -80,7 +80,7 @@ func watched(object client.Object) bool {
 func (s *state) ofKind(kind client.ObjectList) []client.Object {
 	var objects []client.Object
 	add := func(object client.Object) {
-		if !s.gone[object.GetUID()] {
+		if !s.removed[object.GetUID()] {
 			objects = append(objects, object)
 		}
 	}
@@ -112,7 +112,7 @@ func controller(pod *corev1.Pod) types.UID {
 // isActive is the second rule of PodSet, written down a second time on purpose: a judge must not share the defendant's
 // arithmetic.
 func (s *state) isActive(pod *corev1.Pod) bool {
-	return !s.gone[pod.UID] && pod.DeletionTimestamp == nil &&
+	return !s.removed[pod.UID] && pod.DeletionTimestamp == nil &&
 		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
@@ -134,9 +134,9 @@ func (s *state) active(owner types.UID) []*corev1.Pod {
 }
 
 // living are the sets that exist and are not being deleted.
-func (s *state) living() []*appv1alpha1.PodSet {
+func (s *state) notDeleting() []*appv1alpha1.PodSet {
 	return slices.DeleteFunc(slices.Collect(maps.Values(s.sets)), func(set *appv1alpha1.PodSet) bool {
-		return s.gone[set.UID] || set.DeletionTimestamp != nil
+		return s.removed[set.UID] || set.DeletionTimestamp != nil
 	})
 }
 

@@ -13,61 +13,61 @@ import (
 
 // gate holds back what the watches of one resource deliver.
 type gate struct {
-	open    chan struct{} // closed while the gate is open
-	streams map[*stream]struct{}
-	expired bool      // the next watch is answered with 410 Gone
-	seeing  time.Time // when a watch last began to deliver
+	open       chan struct{} // closed while the gate is open
+	streams    map[*stream]struct{}
+	expired    bool      // the next watch is answered with 410 Gone
+	delivering time.Time // when a watch last began to deliver
 }
 
 // blind returns until when nothing was delivered, which is now when nothing is. Who reads a cache knows nothing newer.
-func (g *gate) blind() time.Time {
+func (g *gate) staleUntil() time.Time {
 	if len(g.streams) == 0 || !isClosed(g.open) {
 		return time.Now()
 	}
-	return g.seeing
+	return g.delivering
 }
 
 // gate returns the gate of a resource; w.mu is held.
-func (w *Wire) gate(resource string) *gate {
-	g, ok := w.gates[resource]
+func (i *Injector) gate(resource string) *gate {
+	g, ok := i.gates[resource]
 	if !ok {
 		g = &gate{open: make(chan struct{}), streams: map[*stream]struct{}{}}
 		close(g.open)
-		w.gates[resource] = g
+		i.gates[resource] = g
 	}
 	return g
 }
 
 // Hold makes the caches of resources go stale: their watches stay open and deliver nothing until Release.
-func (w *Wire) Hold(resources ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (i *Injector) Hold(resources ...string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	for _, resource := range resources {
-		if g := w.gate(resource); isClosed(g.open) {
+		if g := i.gate(resource); isClosed(g.open) {
 			g.open = make(chan struct{})
 		}
 	}
 }
 
 // Release delivers what was held back, in order.
-func (w *Wire) Release(resources ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (i *Injector) Release(resources ...string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	for _, resource := range resources {
-		if g := w.gate(resource); !isClosed(g.open) {
+		if g := i.gate(resource); !isClosed(g.open) {
 			close(g.open)
-			g.seeing = time.Now()
+			g.delivering = time.Now()
 		}
 	}
 }
 
 // Expire breaks the watches of resources, drops what was held back, and answers the next watch with 410 Gone: the
 // events in between are lost for ever.
-func (w *Wire) Expire(resources ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (i *Injector) Expire(resources ...string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	for _, resource := range resources {
-		g := w.gate(resource)
+		g := i.gate(resource)
 		g.expired = true
 		for s := range g.streams {
 			s.cut()
@@ -79,11 +79,11 @@ func (w *Wire) Expire(resources ...string) {
 }
 
 // Cut breaks the watches of resources; the informers watch again from where they were.
-func (w *Wire) Cut(resources ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (i *Injector) Cut(resources ...string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	for _, resource := range resources {
-		for s := range w.gate(resource).streams {
+		for s := range i.gate(resource).streams {
 			s.cut()
 		}
 	}
@@ -99,57 +99,57 @@ func isClosed(c chan struct{}) bool {
 }
 
 // watch starts a watch whose body passes the gate of its resource.
-func (w *Wire) watch(next http.RoundTripper, req *http.Request, call *Call) (*http.Response, error) {
+func (i *Injector) watch(next http.RoundTripper, req *http.Request, call *Call) (*http.Response, error) {
 	query := req.URL.Query()
-	w.mu.Lock()
-	g := w.gate(call.Resource)
-	_, travels := w.past[call.Resource]
+	i.mu.Lock()
+	g := i.gate(call.Resource)
+	_, travels := i.oldVersions[call.Resource]
 	expired := g.expired && query.Get("sendInitialEvents") == ""
 	if expired {
 		g.expired = false
 	}
-	w.mu.Unlock()
+	i.mu.Unlock()
 	switch {
 	case travels && query.Get("sendInitialEvents") == "true":
 		// A streamed list has no exact version. An informer whose server cannot stream falls back to a list.
-		return answer(req, http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden here"), nil
+		return response(req, http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden here"), nil
 	case expired:
-		return answer(req, http.StatusGone, "Expired", "too old resource version"), nil
+		return response(req, http.StatusGone, "Expired", "too old resource version"), nil
 	}
 	ctx, cancel := context.WithCancel(req.Context())
-	stop := context.AfterFunc(w.life, cancel)
+	stop := context.AfterFunc(i.ctx, cancel)
 	resp, err := next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		stop()
 		cancel()
 		return nil, err
 	}
-	s := &stream{wire: w, gate: g, body: resp.Body, ctx: ctx, cut: cancel, stop: stop}
-	w.mu.Lock()
-	g.streams[s], g.seeing = struct{}{}, time.Now()
-	w.mu.Unlock()
+	s := &stream{injector: i, gate: g, body: resp.Body, ctx: ctx, cut: cancel, stop: stop}
+	i.mu.Lock()
+	g.streams[s], g.delivering = struct{}{}, time.Now()
+	i.mu.Unlock()
 	resp.Body = s
 	return resp, nil
 }
 
 // stream is the body of a watch.
 type stream struct {
-	wire *Wire
-	gate *gate
-	body io.ReadCloser
-	ctx  context.Context
-	cut  context.CancelFunc
-	stop func() bool
-	once sync.Once
+	injector *Injector
+	gate     *gate
+	body     io.ReadCloser
+	ctx      context.Context
+	cut      context.CancelFunc
+	stop     func() bool
+	once     sync.Once
 }
 
 // Read reads first and passes the gate then, so that Hold holds what is on its way already.
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	for {
-		s.wire.mu.Lock()
+		s.injector.mu.Lock()
 		open := s.gate.open
-		s.wire.mu.Unlock()
+		s.injector.mu.Unlock()
 		if isClosed(open) {
 			break
 		}
@@ -169,9 +169,9 @@ func (s *stream) Close() error {
 	s.once.Do(func() {
 		s.stop()
 		s.cut()
-		s.wire.mu.Lock()
+		s.injector.mu.Lock()
 		delete(s.gate.streams, s)
-		s.wire.mu.Unlock()
+		s.injector.mu.Unlock()
 	})
 	return s.body.Close()
 }

@@ -33,8 +33,8 @@ type event struct {
 	seen    time.Time
 }
 
-// Witness watches the PodSets, Ats and pods of a namespace, on connections that no fault touches.
-type Witness struct {
+// Observer watches the PodSets, Ats and pods of a namespace, on connections that no fault touches.
+type Observer struct {
 	mu     sync.Mutex
 	events []event
 	state  *state
@@ -44,9 +44,9 @@ type Witness struct {
 	done   sync.WaitGroup
 }
 
-// startWitness starts to watch. Each pod event also goes to pod.
-func startWitness(ctx context.Context, c client.WithWatch, namespace string, pod func(watch.EventType, *corev1.Pod)) (*Witness, error) {
-	w := &Witness{state: newState(), next: make(chan struct{})}
+// startObserver starts to watch. Each pod event also goes to pod.
+func startObserver(ctx context.Context, c client.WithWatch, namespace string, pod func(watch.EventType, *corev1.Pod)) (*Observer, error) {
+	w := &Observer{state: newState(), next: make(chan struct{})}
 	ctx, w.stop = context.WithCancel(ctx)
 	for _, list := range []client.ObjectList{&appv1alpha1.PodSetList{}, &cnatv1alpha1.AtList{}, &corev1.PodList{}} {
 		source := listWatch{c, list, namespace}
@@ -74,7 +74,7 @@ func startWitness(ctx context.Context, c client.WithWatch, namespace string, pod
 }
 
 // watch lists, notes what is new or gone since the last list, and watches from there.
-func (w *Witness) watch(ctx context.Context, source listWatch) (watch.Interface, error) {
+func (o *Observer) watch(ctx context.Context, source listWatch) (watch.Interface, error) {
 	list := source.list.DeepCopyObject().(client.ObjectList)
 	if err := source.client.List(ctx, list, client.InNamespace(source.namespace)); err != nil {
 		return nil, err
@@ -87,43 +87,43 @@ func (w *Witness) watch(ctx context.Context, source listWatch) (watch.Interface,
 	for _, item := range items {
 		object := item.(client.Object)
 		there[object.GetUID()] = true
-		if w.knows(object) {
+		if o.knows(object) {
 			continue
 		}
-		w.add(watch.Event{Type: watch.Modified, Object: item})
+		o.add(watch.Event{Type: watch.Modified, Object: item})
 	}
-	w.forget(source.list, there, list.GetResourceVersion())
+	o.forget(source.list, there, list.GetResourceVersion())
 	return toolswatch.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), source)
 }
 
 // watchAgain watches again as soon as the API server serves the kind; nil: the world has ended.
-func (w *Witness) watchAgain(ctx context.Context, source listWatch) watch.Interface {
+func (o *Observer) watchAgain(ctx context.Context, source listWatch) watch.Interface {
 	var watcher watch.Interface
 	_ = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var err error
-		watcher, err = w.watch(ctx, source)
+		watcher, err = o.watch(ctx, source)
 		return err == nil, nil
 	})
 	return watcher
 }
 
-// knows tells whether the witness has seen an object in this version.
-func (w *Witness) knows(object client.Object) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return strconv.FormatUint(w.state.version[object.GetUID()], 10) == object.GetResourceVersion()
+// knows tells whether the observer has seen an object in this version.
+func (o *Observer) knows(object client.Object) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strconv.FormatUint(o.state.version[object.GetUID()], 10) == object.GetResourceVersion()
 }
 
 // forget notes the objects of a kind that are gone without an event.
-func (w *Witness) forget(kind client.ObjectList, there map[types.UID]bool, version string) {
-	w.mu.Lock()
-	known := w.state.ofKind(kind)
-	w.mu.Unlock()
+func (o *Observer) forget(kind client.ObjectList, there map[types.UID]bool, version string) {
+	o.mu.Lock()
+	known := o.state.ofKind(kind)
+	o.mu.Unlock()
 	for _, object := range known {
 		if !there[object.GetUID()] {
 			object = object.DeepCopyObject().(client.Object)
 			object.SetResourceVersion(version)
-			w.add(watch.Event{Type: watch.Deleted, Object: object})
+			o.add(watch.Event{Type: watch.Deleted, Object: object})
 		}
 	}
 }
@@ -140,43 +140,43 @@ func (l listWatch) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	return l.client.Watch(ctx, list, client.InNamespace(l.namespace), &client.ListOptions{Raw: &options, Namespace: l.namespace})
 }
 
-func (w *Witness) add(e watch.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (o *Observer) add(e watch.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	object, ok := e.Object.(client.Object)
 	if !ok || e.Type == watch.Error {
-		w.err = fmt.Errorf("the witness lost sight of the world: %v", e.Object)
+		o.err = fmt.Errorf("the observer lost sight of the world: %v", e.Object)
 		return
 	}
 	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	if err != nil {
-		w.err = err
+		o.err = err
 	}
 	seen := event{version: version, kind: e.Type, object: object, seen: time.Now()}
-	w.events = append(w.events, seen)
-	w.state.apply(seen)
-	close(w.next)
-	w.next = make(chan struct{})
+	o.events = append(o.events, seen)
+	o.state.apply(seen)
+	close(o.next)
+	o.next = make(chan struct{})
 }
 
 // look calls f with the present state and returns a channel that is closed at the next event.
-func (w *Witness) look(f func(*state)) <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	f(w.state)
-	return w.next
+func (o *Observer) look(f func(*state)) <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f(o.state)
+	return o.next
 }
 
 // history returns the events so far in the order of the world, across kinds.
-func (w *Witness) history() ([]event, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	events := slices.Clone(w.events)
+func (o *Observer) history() ([]event, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	events := slices.Clone(o.events)
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.version, b.version) })
-	return events, w.err
+	return events, o.err
 }
 
-func (w *Witness) close() {
-	w.stop()
-	w.done.Wait()
+func (o *Observer) close() {
+	o.stop()
+	o.done.Wait()
 }

@@ -27,78 +27,78 @@ var phases = []cnatv1alpha1.Phase{"", cnatv1alpha1.PhasePending, cnatv1alpha1.Ph
 const lateEdit = 500 * time.Millisecond
 
 // at judges a change of an At: A4. The operator's phases only move forward; what users write is none of its doing.
-func (j *judge) at(before, at *cnatv1alpha1.At) {
+func (c *checker) at(before, at *cnatv1alpha1.At) {
 	if before != nil && before.Spec.Schedule != at.Spec.Schedule {
-		j.edits[at.UID] = edit{before, j.now.seen}
+		c.edits[at.UID] = edit{before, c.now.seen}
 	}
-	if j.specs[at.UID] == nil {
-		j.specs[at.UID] = map[int64]*cnatv1alpha1.AtSpec{}
+	if c.specs[at.UID] == nil {
+		c.specs[at.UID] = map[int64]*cnatv1alpha1.AtSpec{}
 	}
-	j.specs[at.UID][at.Generation] = &at.Spec
-	if !j.ours[at.ResourceVersion] {
+	c.specs[at.UID][at.Generation] = &at.Spec
+	if !c.ours[at.ResourceVersion] {
 		return
 	}
-	was, is := j.phases[at.UID], at.Status.Phase
-	j.check("A4", slices.Index(phases, is) >= slices.Index(phases, was), "At "+at.Name, "phase went from %s to %s", was, is)
-	j.phases[at.UID] = is
+	was, is := c.phases[at.UID], at.Status.Phase
+	c.check("A4", slices.Index(phases, is) >= slices.Index(phases, was), "At "+at.Name, "phase went from %s to %s", was, is)
+	c.phases[at.UID] = is
 	if is != cnatv1alpha1.PhaseDone {
 		return
 	}
 	ended := at.Status.Reason != ""
-	for uid := range j.runs[at.UID] {
-		phase := j.state.pods[uid].Status.Phase
+	for uid := range c.runs[at.UID] {
+		phase := c.state.pods[uid].Status.Phase
 		ended = ended || phase == corev1.PodSucceeded || phase == corev1.PodFailed
 	}
-	j.check("A4", ended, "At "+at.Name, "DONE, and neither a pod has ended nor is a reason recorded")
-	j.truth(at)
+	c.check("A4", ended, "At "+at.Name, "DONE, and neither a pod has ended nor is a reason recorded")
+	c.truth(at)
 }
 
 // truth judges what the status says of a run that is done: A11.
-func (j *judge) truth(at *cnatv1alpha1.At) {
+func (c *checker) truth(at *cnatv1alpha1.At) {
 	switch at.Status.Reason {
 	case cnatv1alpha1.ReasonMissedDeadline:
-		j.check("A11", len(j.runs[at.UID]) == 0, "At "+at.Name, "it says that it was not run, and %d pods were created", len(j.runs[at.UID]))
+		c.check("A11", len(c.runs[at.UID]) == 0, "At "+at.Name, "it says that it was not run, and %d pods were created", len(c.runs[at.UID]))
 	case cnatv1alpha1.ReasonDeadlineExceeded:
-		took := j.byVersion[at.ResourceVersion].Clock.Sub(at.Status.StartTime.Time)
+		took := c.byVersion[at.ResourceVersion].Clock.Sub(at.Status.StartTime.Time)
 		limit := time.Duration(ptr.Deref(at.Spec.ActiveDeadlineSeconds, 0)) * time.Second
-		j.check("A11", at.Spec.ActiveDeadlineSeconds != nil && took >= limit, "At "+at.Name, "it says that its deadline of %v was over after %v", limit, took)
+		c.check("A11", at.Spec.ActiveDeadlineSeconds != nil && took >= limit, "At "+at.Name, "it says that its deadline of %v was over after %v", limit, took)
 	}
-	c := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	if c == nil || c.Status != metav1.ConditionTrue {
+	condition := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+	if condition == nil || condition.Status != metav1.ConditionTrue {
 		return
 	}
-	for uid := range j.runs[at.UID] {
-		pod, spec := j.state.pods[uid], j.specs[at.UID][c.ObservedGeneration]
+	for uid := range c.runs[at.UID] {
+		pod, spec := c.state.pods[uid], c.specs[at.UID][condition.ObservedGeneration]
 		if pod.Name != at.Status.PodName || spec == nil || strings.ContainsAny(spec.Command, "'\"\\$") {
 			continue
 		}
 		words := strings.Fields(spec.Command)
 		ran := pod.Spec.Containers[0].Command
-		j.check("A11", slices.Equal(words, ran), "At "+at.Name, "generation %d is named, whose words are %q, and %q ran", c.ObservedGeneration, words, ran)
+		c.check("A11", slices.Equal(words, ran), "At "+at.Name, "generation %d is named, whose words are %q, and %q ran", condition.ObservedGeneration, words, ran)
 	}
 }
 
 // run judges a new pod of an At: A1, A2.
-func (j *judge) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
-	if j.runs[at.UID] == nil {
-		j.runs[at.UID] = map[types.UID]bool{}
+func (c *checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
+	if c.runs[at.UID] == nil {
+		c.runs[at.UID] = map[types.UID]bool{}
 	}
 	again := false
-	for uid := range j.runs[at.UID] {
-		again = again || j.state.pods[uid].Name == pod.Name
+	for uid := range c.runs[at.UID] {
+		again = again || c.state.pods[uid].Name == pod.Name
 	}
-	j.runs[at.UID][pod.UID] = true
-	j.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "it said that it was not run, and pod %s was created", pod.Name)
+	c.runs[at.UID][pod.UID] = true
+	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "it said that it was not run, and pod %s was created", pod.Name)
 	allowed := 1 + int(ptr.Deref(at.Spec.BackoffLimit, 0))
-	j.check("A1", len(j.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were made, %d are allowed", len(j.runs[at.UID]), allowed)
-	j.check("A1", !again, "At "+at.Name, "pod %s was made a second time", pod.Name)
+	c.check("A1", len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were made, %d are allowed", len(c.runs[at.UID]), allowed)
+	c.check("A1", !again, "At "+at.Name, "pod %s was made a second time", pod.Name)
 	if due, ok := Due(at); ok {
-		if e, ok := j.edits[at.UID]; ok && write.Sent.Before(e.seen.Add(lateEdit)) {
+		if e, ok := c.edits[at.UID]; ok && write.Sent.Before(e.seen.Add(lateEdit)) {
 			if earlier, _ := Due(e.before); earlier.Before(due) {
 				due = earlier
 			}
 		}
-		j.check("A2", !write.Clock.Before(due), "At "+at.Name, "ran %v too early", due.Sub(write.Clock))
+		c.check("A2", !write.Clock.Before(due), "At "+at.Name, "ran %v too early", due.Sub(write.Clock))
 	}
 }
 
@@ -119,8 +119,8 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 	return due, err == nil
 }
 
-// atRest says what keeps an At from rest: A3; "" when nothing does. Rest is DONE, or PENDING for a reason.
-func (s *state) atRest(at *cnatv1alpha1.At, now time.Time, full bool) string {
+// atSettled says what keeps an At from rest: A3; "" when nothing does. Rest is DONE, or PENDING for a reason.
+func (s *state) atSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone {
 		return ""
 	}
@@ -128,15 +128,15 @@ func (s *state) atRest(at *cnatv1alpha1.At, now time.Time, full bool) string {
 		if due, ok := Due(at); ok && due.Sub(now) > time.Minute {
 			return ""
 		}
-		if slices.ContainsFunc(at.Status.Conditions, heldForGood) {
+		if slices.ContainsFunc(at.Status.Conditions, waitsForUser) {
 			return ""
 		}
 	}
 	return fmt.Sprintf("phase is %q", at.Status.Phase)
 }
 
-// heldForGood finds the condition of an At that waits for its user.
-func heldForGood(c metav1.Condition) bool {
+// waitsForUser finds the condition of an At that waits for its user.
+func waitsForUser(c metav1.Condition) bool {
 	return c.Type == cnatv1alpha1.ConditionScheduled && c.Status == metav1.ConditionFalse && slices.Contains([]string{
 		cnatv1alpha1.ReasonSuspended, cnatv1alpha1.ReasonPaused, cnatv1alpha1.ReasonInvalidSchedule,
 		cnatv1alpha1.ReasonInvalidCommand, cnatv1alpha1.ReasonInvalidTemplate,

@@ -18,23 +18,23 @@ import (
 // Quiet is how long nothing may be written at rest.
 var Quiet = 30 * time.Second
 
-// afterthought is how long after the world has come to rest the words of a status may still change: the operator's longest
+// statusSettleTime is how long after the world has come to rest the words of a status may still change: the operator's longest
 // step of back-off, and a second for the pass itself.
-const afterthought = 6 * time.Second
+const statusSettleTime = 6 * time.Second
 
 // Counts is what a life cost: how many pods were made for it and how many of them the operator deleted.
 type Counts struct{ Creates, Deletes int }
 
 // Counts counts what happened, not what was asked for.
-func (w *World) Counts() Counts {
+func (e *Env) Counts() Counts {
 	deleted := map[types.UID]bool{}
-	for _, write := range w.Log.All() {
+	for _, write := range e.Log.All() {
 		if write.Verb == "delete" && write.Resource == "pods" && write.Committed() {
 			deleted[write.UID] = true
 		}
 	}
 	counts := Counts{Deletes: len(deleted)}
-	w.Witness.look(func(s *state) {
+	e.Observer.look(func(s *state) {
 		for _, pod := range s.pods {
 			owner := controller(pod)
 			if s.sets[owner] != nil || s.ats[owner] != nil {
@@ -45,81 +45,81 @@ func (w *World) Counts() Counts {
 	return counts
 }
 
-// Costs judges P8: the life cost what the reference cost.
-func (w *World) Costs(reference Counts) {
-	w.Helper()
-	counts := w.Counts()
-	w.Check("P8", counts == reference, "made and deleted %+v, the reference %+v", counts, reference)
+// ExpectCounts judges P8: the life cost what the reference cost.
+func (e *Env) ExpectCounts(reference Counts) {
+	e.Helper()
+	counts := e.Counts()
+	e.Check("P8", counts == reference, "made and deleted %+v, the reference %+v", counts, reference)
 }
 
 // Settle judges P3 and A3: it waits until every PodSet has what it asks for, every At is at rest and no pod is left of
 // what was deleted.
-func (w *World) Settle() {
-	w.Helper()
+func (e *Env) Settle() {
+	e.Helper()
 	podSets, ats := false, false
-	missing := w.await(func(s *state) string {
+	missing := e.await(func(s *state) string {
 		var problems []string
-		for _, set := range s.living() {
+		for _, set := range s.notDeleting() {
 			podSets = true
-			if problem := s.settled(set, w.controllers.Full); problem != "" {
+			if problem := s.settled(set, e.controllers.Full); problem != "" {
 				problems = append(problems, fmt.Sprintf("P3 PodSet %s: %s", set.Name, problem))
 			}
 		}
 		for uid, at := range s.ats {
-			if s.gone[uid] {
+			if s.removed[uid] {
 				continue
 			}
 			ats = true
-			if problem := s.atRest(at, w.Clock.Now(), w.controllers.Full); problem != "" {
+			if problem := s.atSettled(at, e.Clock.Now(), e.controllers.Full); problem != "" {
 				problems = append(problems, fmt.Sprintf("A3 At %s: %s", at.Name, problem))
 			}
 		}
 		return strings.Join(problems, "; ")
 	})
 	if podSets {
-		w.Check("P3", !strings.Contains(missing, "P3 "), "%s", missing)
+		e.Check("P3", !strings.Contains(missing, "P3 "), "%s", missing)
 	}
 	if ats {
-		w.Check("A3", !strings.Contains(missing, "A3 "), "%s", missing)
+		e.Check("A3", !strings.Contains(missing, "A3 "), "%s", missing)
 	}
 }
 
 // Rest is Settle, and then nothing may be written for a while: the rest of P3.
-func (w *World) Rest() {
-	w.Helper()
-	w.Settle()
-	w.release()
-	timeout := time.After(afterthought)
+func (e *Env) Quiesce() {
+	e.Helper()
+	e.Settle()
+	e.release()
+	timeout := time.After(statusSettleTime)
 	for settling := true; settling; {
 		select {
-		case <-w.Log.Next():
+		case <-e.Log.Next():
 		case <-timeout:
 			settling = false
 		}
 	}
-	before := len(w.Log.All())
+	before := len(e.Log.All())
 	select {
-	case <-w.Log.Next():
-		w.Check("P3", false, "written at rest: %v", w.Log.All()[before])
-	case <-time.After(w.Quiet):
-		w.Check("P3", true, "")
+	case <-e.Log.Next():
+		e.Check("P3", false, "written at rest: %v", e.Log.All()[before])
+	case <-time.After(e.Quiet):
+		e.Check("P3", true, "")
 	}
 }
 
 // Pass lets time pass, which is what some faults consist of. Other worlds may be busy meanwhile.
-func (w *World) Pass(d time.Duration) {
-	<-w.Cluster.busy
+func (e *Env) Wait(d time.Duration) {
+	<-e.Cluster.busy
 	<-time.After(d)
-	w.Cluster.busy <- struct{}{}
+	e.Cluster.busy <- struct{}{}
 }
 
 // Gone waits until no pod is left, as after the deletion of all owners.
-func (w *World) Gone() {
-	w.Helper()
-	missing := w.await(func(s *state) string {
+func (e *Env) AwaitNoPods() {
+	e.Helper()
+	missing := e.await(func(s *state) string {
 		var left []string
 		for uid, pod := range s.pods {
-			if !s.gone[uid] {
+			if !s.removed[uid] {
 				left = append(left, pod.Name)
 			}
 		}
@@ -128,12 +128,12 @@ func (w *World) Gone() {
 		}
 		return fmt.Sprintf("pods are left: %v", left)
 	})
-	w.Check("P3", missing == "", "%s", missing)
+	e.Check("P3", missing == "", "%s", missing)
 }
 
 // AwaitPods waits until n pods are active, whoever owns them, and returns whether they came.
-func (w *World) AwaitPods(n int) bool {
-	return w.await(func(s *state) string {
+func (e *Env) AwaitPods(n int) bool {
+	return e.await(func(s *state) string {
 		active := 0
 		for _, pod := range s.pods {
 			if s.isActive(pod) {
@@ -147,12 +147,12 @@ func (w *World) AwaitPods(n int) bool {
 	}) == ""
 }
 
-// AwaitTotal waits until n pods exist, in any phase, and returns whether that came.
-func (w *World) AwaitTotal(n int) bool {
-	return w.await(func(s *state) string {
+// AwaitTotalPods waits until n pods exist, in any phase, and returns whether that came.
+func (e *Env) AwaitTotalPods(n int) bool {
+	return e.await(func(s *state) string {
 		total := 0
 		for uid := range s.pods {
-			if !s.gone[uid] {
+			if !s.removed[uid] {
 				total++
 			}
 		}
@@ -164,12 +164,12 @@ func (w *World) AwaitTotal(n int) bool {
 }
 
 // AwaitSet waits until a PodSet is as wanted and judges an invariant by it.
-func (w *World) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) bool) {
-	w.Helper()
-	missing := w.await(func(s *state) string {
+func (e *Env) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) bool) {
+	e.Helper()
+	missing := e.await(func(s *state) string {
 		last := "no PodSet " + name
 		for uid, set := range s.sets {
-			if set.Name == name && !s.gone[uid] {
+			if set.Name == name && !s.removed[uid] {
 				if want(set) {
 					return ""
 				}
@@ -178,16 +178,16 @@ func (w *World) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) 
 		}
 		return last
 	})
-	w.Check(invariant, missing == "", "%s", missing)
+	e.Check(invariant, missing == "", "%s", missing)
 }
 
 // AwaitAt waits until an At is as wanted and judges an invariant by it.
-func (w *World) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool) {
-	w.Helper()
-	missing := w.await(func(s *state) string {
+func (e *Env) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool) {
+	e.Helper()
+	missing := e.await(func(s *state) string {
 		last := "no At " + name
 		for uid, at := range s.ats {
-			if at.Name == name && !s.gone[uid] {
+			if at.Name == name && !s.removed[uid] {
 				if want(at) {
 					return ""
 				}
@@ -196,15 +196,15 @@ func (w *World) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool
 		}
 		return last
 	})
-	w.Check(invariant, missing == "", "%s", missing)
+	e.Check(invariant, missing == "", "%s", missing)
 }
 
 // AwaitPod waits until a pod is as wanted, its absence being nil, and returns whether that came.
-func (w *World) AwaitPod(name string, want func(*corev1.Pod) bool) bool {
-	return w.await(func(s *state) string {
+func (e *Env) AwaitPod(name string, want func(*corev1.Pod) bool) bool {
+	return e.await(func(s *state) string {
 		var found *corev1.Pod
 		for uid, pod := range s.pods {
-			if pod.Name == name && !s.gone[uid] {
+			if pod.Name == name && !s.removed[uid] {
 				found = pod
 			}
 		}
@@ -215,12 +215,12 @@ func (w *World) AwaitPod(name string, want func(*corev1.Pod) bool) bool {
 	}) == ""
 }
 
-// Pods returns the pods that exist, as the witness saw them last.
-func (w *World) Pods() []*corev1.Pod {
+// Pods returns the pods that exist, as the observer saw them last.
+func (e *Env) Pods() []*corev1.Pod {
 	var pods []*corev1.Pod
-	w.Witness.look(func(s *state) {
+	e.Observer.look(func(s *state) {
 		for uid, pod := range s.pods {
-			if !s.gone[uid] {
+			if !s.removed[uid] {
 				pods = append(pods, pod)
 			}
 		}

@@ -20,47 +20,47 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// errDead is what every call of a crashed incarnation gets.
-var errDead = errors.New("this incarnation has crashed")
+// errStopped is what every call of a crashed process gets.
+var errStopped = errors.New("this process has crashed")
 
-// Wire is all that lies between one incarnation of an operator and the API server. Every call passes it and is
+// Injector is all that lies between one process of an operator and the API server. Every call passes it and is
 // delayed, refused, lost or rewritten there; the reconcilers are not touched.
-type Wire struct {
-	incarnation int
-	log         *Log
-	now         func() time.Time
+type Injector struct {
+	process int
+	log     *Log
+	now     func() time.Time
 
-	life context.Context // ends with the incarnation
-	kill context.CancelFunc
+	ctx    context.Context // ends with the process
+	cancel context.CancelFunc
 
-	mu    sync.Mutex
-	rules []Rule
-	past  map[string]string // resource -> the resource version of the first list
-	gates map[string]*gate
+	mu          sync.Mutex
+	rules       []Rule
+	oldVersions map[string]string // resource -> the resource version of the first list
+	gates       map[string]*gate
 }
 
-func newWire(incarnation int, log *Log, now func() time.Time) *Wire {
-	w := &Wire{incarnation: incarnation, log: log, now: now, past: map[string]string{}, gates: map[string]*gate{}}
-	w.life, w.kill = context.WithCancel(context.Background())
-	return w
+func newInjector(process int, log *Log, now func() time.Time) *Injector {
+	i := &Injector{process: process, log: log, now: now, oldVersions: map[string]string{}, gates: map[string]*gate{}}
+	i.ctx, i.cancel = context.WithCancel(context.Background())
+	return i
 }
 
-// Config returns a copy of config whose calls go through the wire.
-func (w *Wire) Config(config *rest.Config) *rest.Config {
+// Config returns a copy of config whose calls go through the injector.
+func (i *Injector) Config(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.ContentType = "application/json" // The log reads what is sent.
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) { return w.roundTrip(next, req) })
+		return roundTripper(func(req *http.Request) (*http.Response, error) { return i.roundTrip(next, req) })
 	})
 	return config
 }
 
-// blind returns until when the incarnation was not told of owners.
-func (w *Wire) blind() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	sets, ats := w.gate("podsets").blind(), w.gate("ats").blind()
+// blind returns until when the process was not told of owners.
+func (i *Injector) staleUntil() time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	sets, ats := i.gate("podsets").staleUntil(), i.gate("ats").staleUntil()
 	if ats.After(sets) {
 		return ats
 	}
@@ -68,29 +68,29 @@ func (w *Wire) blind() time.Time {
 }
 
 // Inject adds a rule. The first rule that has a fault for a call decides.
-func (w *Wire) Inject(rules ...Rule) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.rules = append(w.rules, rules...)
+func (i *Injector) Inject(rules ...Rule) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.rules = append(i.rules, rules...)
 }
 
-// Heal drops all rules.
-func (w *Wire) Heal() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.rules = nil
+// ClearRules drops all rules.
+func (i *Injector) ClearRules() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.rules = nil
 }
 
-// Kill cuts the wire for ever: that is what the world sees of a crash.
-func (w *Wire) Kill() { w.kill() }
+// Kill cuts the injector for ever: that is what the world sees of a crash.
+func (i *Injector) Kill() { i.cancel() }
 
-// Dead is closed once the wire is cut.
-func (w *Wire) Dead() <-chan struct{} { return w.life.Done() }
+// Stopped is closed once the injector is cut.
+func (i *Injector) Stopped() <-chan struct{} { return i.ctx.Done() }
 
-func (w *Wire) fault(call *Call) Fault {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, rule := range w.rules {
+func (i *Injector) fault(call *Call) Fault {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, rule := range i.rules {
 		if fault := rule(call); fault != nil {
 			return fault
 		}
@@ -98,21 +98,21 @@ func (w *Wire) fault(call *Call) Fault {
 	return nil
 }
 
-func (w *Wire) roundTrip(next http.RoundTripper, req *http.Request) (*http.Response, error) {
-	if w.life.Err() != nil {
-		return nil, errDead
+func (i *Injector) roundTrip(next http.RoundTripper, req *http.Request) (*http.Response, error) {
+	if i.ctx.Err() != nil {
+		return nil, errStopped
 	}
 	req = req.Clone(req.Context())
 	call, err := callOf(req)
 	if err != nil {
 		return nil, err
 	}
-	w.log.call(*call)
+	i.log.call(*call)
 	if call.Verb == "watch" {
-		return w.watch(next, req, call)
+		return i.watch(next, req, call)
 	}
-	w.rewriteFirstList(req, call)
-	record := Write{Call: call, Incarnation: w.incarnation, Sent: time.Now(), Clock: w.now(), Blind: w.blind()}
+	i.rewriteFirstList(req, call)
+	record := Write{Call: call, Process: i.process, Sent: time.Now(), Clock: i.now(), StaleUntil: i.staleUntil()}
 	if Writes(call) {
 		// A crash does not recall what is on its way, and the log must know what came of it.
 		req = req.WithContext(context.WithoutCancel(req.Context()))
@@ -130,13 +130,13 @@ func (w *Wire) roundTrip(next http.RoundTripper, req *http.Request) (*http.Respo
 		return resp, err
 	}
 	fault := pass
-	if f := w.fault(call); f != nil {
+	if f := i.fault(call); f != nil {
 		fault = f
 	}
 	resp, err := fault(call, send)
-	if err == nil && w.life.Err() != nil {
+	if err == nil && i.ctx.Err() != nil {
 		_ = resp.Body.Close()
-		resp, err = nil, errDead
+		resp, err = nil, errStopped
 	}
 	if Writes(call) {
 		switch {
@@ -145,7 +145,7 @@ func (w *Wire) roundTrip(next http.RoundTripper, req *http.Request) (*http.Respo
 		case resp.StatusCode != record.Code:
 			record.Fault = resp.Status
 		}
-		w.log.add(record)
+		i.log.add(record)
 	}
 	return resp, err
 }
@@ -187,28 +187,28 @@ func (w *Write) readUID(resp *http.Response) error {
 	return nil
 }
 
-// TravelTo makes the first list of a resource that accepts any age show the world as it was at a resource version, which is
+// TimeTravel makes the first list of a resource that accepts any age show the world as it was at a resource version, which is
 // what an API server that lags behind may answer. A list of the latest state is answered truthfully. Streamed lists are
 // rejected, so that an informer has to list.
-func (w *Wire) TravelTo(resourceVersion string, resources ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (i *Injector) TimeTravel(resourceVersion string, resources ...string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	for _, resource := range resources {
-		w.past[resource] = resourceVersion
+		i.oldVersions[resource] = resourceVersion
 	}
 }
 
-// rewriteFirstList is the other half of TravelTo. The first list of an informer of client-go accepts any age. Those of our
+// rewriteFirstList is the other half of TimeTravel. The first list of an informer of client-go accepts any age. Those of our
 // operator do not, which the judge of L1 checks.
-func (w *Wire) rewriteFirstList(req *http.Request, call *Call) {
+func (i *Injector) rewriteFirstList(req *http.Request, call *Call) {
 	query := req.URL.Query()
 	if call.Verb != "list" || !call.AnyAge {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if version, ok := w.past[call.Resource]; ok {
-		delete(w.past, call.Resource)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if version, ok := i.oldVersions[call.Resource]; ok {
+		delete(i.oldVersions, call.Resource)
 		query.Set("resourceVersion", version)
 		query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
 		req.URL.RawQuery = query.Encode()

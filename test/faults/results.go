@@ -36,63 +36,63 @@ func Random(name string) *rand.Rand {
 }
 
 // Check judges an invariant by something else than the events.
-func (w *World) Check(invariant string, holds bool, format string, args ...any) {
-	w.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.checked[invariant] = true
+func (e *Env) Check(invariant string, holds bool, format string, args ...any) {
+	e.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.checked[invariant] = true
 	if !holds {
-		w.violations = append(w.violations, Violation{Invariant: invariant, What: fmt.Sprintf(format, args...)})
+		e.violations = append(e.violations, Violation{Invariant: invariant, What: fmt.Sprintf(format, args...)})
 	}
 }
 
 // Violations judges all that has happened so far, and says that the test expects violations.
-func (w *World) Violations() []Violation {
-	w.mu.Lock()
-	w.tolerated = true
-	w.mu.Unlock()
-	violations, _ := w.verdict()
+func (e *Env) Violations() []Violation {
+	e.mu.Lock()
+	e.tolerated = true
+	e.mu.Unlock()
+	violations, _ := e.evaluate()
 	return violations
 }
 
-func (w *World) verdict() ([]Violation, map[string]bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.Witness == nil {
+func (e *Env) evaluate() ([]Violation, map[string]bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.Observer == nil {
 		return nil, nil
 	}
-	events, err := w.Witness.history()
-	j := newJudge(w.controllers.Full, w.Log.All(), w.incarnations)
-	j.replay(events)
-	j.lists(w.Log.Calls(Anything))
+	events, err := e.Observer.history()
+	c := newChecker(e.controllers.Full, e.Log.All(), e.processes)
+	c.replay(events)
+	c.lists(e.Log.Calls(AnyCall))
 	if err != nil {
-		j.verdict = append(j.verdict, Violation{Invariant: "witness", What: err.Error()})
+		c.violations = append(c.violations, Violation{Invariant: "observer", What: err.Error()})
 	}
-	maps.Copy(j.checked, w.checked)
-	return append(j.verdict, w.violations...), j.checked
+	maps.Copy(c.checked, e.checked)
+	return append(c.violations, e.violations...), c.checked
 }
 
 // judge is the end of a world.
-func (w *World) judge() {
-	violations, checked := w.verdict()
-	tally.add(w.controllers.Name, w.fault, violations, checked)
-	if !w.tolerated {
+func (e *Env) report() {
+	violations, checked := e.evaluate()
+	results.add(e.controllers.Name, e.fault, violations, checked)
+	if !e.tolerated {
 		for _, v := range violations {
-			w.Errorf("%s", v)
+			e.Errorf("%s", v)
 		}
 	}
-	if w.Failed() {
-		w.Logf("replay with: %s", w.replay())
-		w.Logf("what the operator wrote:\n%s", w.Log)
+	if e.Failed() {
+		e.Logf("replay with: %s", e.replay())
+		e.Logf("what the operator wrote:\n%s", e.Log)
 	}
 }
 
 // replay is the command that lives the world again.
-func (w *World) replay() string {
-	if w.Replay != "" {
-		return w.Replay
+func (e *Env) replay() string {
+	if e.Replay != "" {
+		return e.Replay
 	}
-	name := strings.ReplaceAll(regexp.QuoteMeta(w.Name()), "/", "$$/^") // $$ is a $ to make.
+	name := strings.ReplaceAll(regexp.QuoteMeta(e.Name()), "/", "$$/^") // $$ is a $ to make.
 	return fmt.Sprintf("make test-faults RUN='^%s$$' SEED=%d", name, Seed())
 }
 
@@ -105,7 +105,7 @@ type scores struct {
 	by map[string]map[string]map[string]score
 }
 
-var tally = scores{by: map[string]map[string]map[string]score{}}
+var results = scores{by: map[string]map[string]map[string]score{}}
 
 func (s *scores) add(operator, fault string, violations []Violation, checked map[string]bool) {
 	s.mu.Lock()
@@ -129,8 +129,8 @@ func (s *scores) add(operator, fault string, violations []Violation, checked map
 
 // Table returns the fault x invariant table of an operator as Markdown: "runs", or "violated/runs".
 func Table(operator string) string {
-	tally.mu.Lock()
-	defer tally.mu.Unlock()
+	results.mu.Lock()
+	defer results.mu.Unlock()
 	byNumber := func(a, b string) int {
 		if a[0] != b[0] {
 			return -strings.Compare(a[:1], b[:1]) // P before A
@@ -140,7 +140,7 @@ func Table(operator string) string {
 		return m - n
 	}
 	columns := map[string]bool{}
-	for _, of := range tally.by[operator] {
+	for _, of := range results.by[operator] {
 		for invariant := range of {
 			columns[invariant] = true
 		}
@@ -148,10 +148,10 @@ func Table(operator string) string {
 	invariants := slices.SortedFunc(maps.Keys(columns), byNumber)
 	var text strings.Builder
 	fmt.Fprintf(&text, "| fault | %s |\n|---|%s\n", strings.Join(invariants, " | "), strings.Repeat("---|", len(invariants)))
-	for _, fault := range slices.SortedFunc(maps.Keys(tally.by[operator]), byNumber) {
+	for _, fault := range slices.SortedFunc(maps.Keys(results.by[operator]), byNumber) {
 		fmt.Fprintf(&text, "| %s |", fault)
 		for _, invariant := range invariants {
-			switch s := tally.by[operator][fault][invariant]; {
+			switch s := results.by[operator][fault][invariant]; {
 			case s.violated > 0:
 				fmt.Fprintf(&text, " **%d/%d** |", s.violated, s.runs)
 			case s.runs > 0:

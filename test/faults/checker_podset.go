@@ -18,79 +18,79 @@ type window struct {
 	most int // the largest replicas
 	// unready are the pods that were unready when replicas last shrank and have been since; they must die first.
 	unready map[types.UID]bool
-	// sacrificed is a Ready pod that the operator deleted since; "": none.
-	sacrificed string
+	// deletedReady is a Ready pod that the operator deleted since; "": none.
+	deletedReady string
 	// edited is when replicas last changed.
 	edited time.Time
 }
 
-// calm is how long replicas must have been the same before they shrink for P6 to be judged: what the operator deletes
+// stablePeriod is how long replicas must have been the same before they shrink for P6 to be judged: what the operator deletes
 // right after may have been decided on what was asked for before.
-const calm = time.Second
+const stablePeriod = time.Second
 
-func (j *judge) window(set *appv1alpha1.PodSet) *window {
-	w, ok := j.windows[set.UID]
+func (c *checker) window(set *appv1alpha1.PodSet) *window {
+	w, ok := c.windows[set.UID]
 	if !ok {
 		w = &window{most: replicas(set), unready: map[types.UID]bool{}}
-		j.windows[set.UID] = w
+		c.windows[set.UID] = w
 	}
 	return w
 }
 
 // podSet judges a change of a PodSet: P7, and the windows of P2 and P6.
-func (j *judge) podSet(before, set *appv1alpha1.PodSet) {
-	w := j.window(set)
+func (c *checker) podSet(before, set *appv1alpha1.PodSet) {
+	w := c.window(set)
 	w.most = max(w.most, replicas(set))
 	if before != nil && replicas(set) != replicas(before) {
-		w.sacrificed = ""
+		w.deletedReady = ""
 		clear(w.unready)
-		calm := j.now.seen.Sub(w.edited) > calm
-		w.edited = j.now.seen
-		if replicas(set) > replicas(before) || !calm {
-			j.converge(set)
+		stable := c.now.seen.Sub(w.edited) > stablePeriod
+		w.edited = c.now.seen
+		if replicas(set) > replicas(before) || !stable {
+			c.converge(set)
 			return
 		}
-		for _, pod := range j.state.active(set.UID) {
+		for _, pod := range c.state.active(set.UID) {
 			if !isReady(pod) {
 				w.unready[pod.UID] = true
 			}
 		}
 	}
-	if j.ours[set.ResourceVersion] {
-		j.check("P7", slices.IsSorted(set.Status.PodNames), "PodSet "+set.Name, "podNames are not sorted: %v", set.Status.PodNames)
-		j.check("P7", set.Status.ObservedGeneration <= set.Generation, "PodSet "+set.Name, "observedGeneration is of the future")
+	if c.ours[set.ResourceVersion] {
+		c.check("P7", slices.IsSorted(set.Status.PodNames), "PodSet "+set.Name, "podNames are not sorted: %v", set.Status.PodNames)
+		c.check("P7", set.Status.ObservedGeneration <= set.Generation, "PodSet "+set.Name, "observedGeneration is of the future")
 	}
-	j.converge(set)
+	c.converge(set)
 }
 
 // podOfSet judges a change of a pod that a PodSet controls: P2, P6.
-func (j *judge) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, wasActive bool) {
-	w := j.window(set)
-	active := j.state.active(set.UID)
-	j.check("P2", len(active) <= w.most, "PodSet "+set.Name, "%d active pods, and no more than %d were asked for: %v", len(active), w.most, names(active))
-	if isReady(pod) || !j.state.isActive(pod) {
+func (c *checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, wasActive bool) {
+	w := c.window(set)
+	active := c.state.active(set.UID)
+	c.check("P2", len(active) <= w.most, "PodSet "+set.Name, "%d active pods, and no more than %d were asked for: %v", len(active), w.most, names(active))
+	if isReady(pod) || !c.state.isActive(pod) {
 		delete(w.unready, pod.UID)
 	}
-	if wasActive && !j.state.isActive(pod) && j.deletes[pod.UID] && isReady(before) && w.sacrificed == "" {
-		w.sacrificed = pod.Name
+	if wasActive && !c.state.isActive(pod) && c.deletes[pod.UID] && isReady(before) && w.deletedReady == "" {
+		w.deletedReady = pod.Name
 	}
-	j.converge(set)
+	c.converge(set)
 }
 
 // converge ends the window of a PodSet that has converged.
-func (j *judge) converge(set *appv1alpha1.PodSet) {
-	if !j.state.converged(set, j.full) {
+func (c *checker) converge(set *appv1alpha1.PodSet) {
+	if !c.state.converged(set, c.full) {
 		return
 	}
-	w := j.window(set)
-	if w.sacrificed != "" {
+	w := c.window(set)
+	if w.deletedReady != "" {
 		var alive []string
 		for uid := range w.unready {
-			alive = append(alive, j.state.pods[uid].Name)
+			alive = append(alive, c.state.pods[uid].Name)
 		}
-		j.check("P6", len(alive) == 0, "PodSet "+set.Name, "Ready pod %s was deleted, unready ones live on: %v", w.sacrificed, alive)
+		c.check("P6", len(alive) == 0, "PodSet "+set.Name, "Ready pod %s was deleted, unready ones live on: %v", w.deletedReady, alive)
 	}
-	w.most, w.sacrificed = replicas(set), ""
+	w.most, w.deletedReady = replicas(set), ""
 	clear(w.unready)
 }
 
@@ -115,7 +115,7 @@ func (s *state) settled(set *appv1alpha1.PodSet, full bool) string {
 	}
 	terminating := int32(0)
 	for _, pod := range s.owned[set.UID] {
-		if !s.gone[pod.UID] && pod.DeletionTimestamp != nil {
+		if !s.removed[pod.UID] && pod.DeletionTimestamp != nil {
 			terminating++
 		}
 	}
