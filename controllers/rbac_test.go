@@ -6,15 +6,17 @@ package controllers
 import (
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/rest"
 )
 
-// verbsUsed are the rights that the operator made use of while the tests ran, as "verb group/resource", and its requests.
+// verbsUsed records the permissions that the operator used while the tests ran, as "verb group/resource", and its requests.
 type verbsUsed struct {
 	mu       sync.Mutex
 	verbs    sets.Set[string]
@@ -23,7 +25,7 @@ type verbsUsed struct {
 
 type request struct{ verb, path string }
 
-// in gives the verbs of the requests in a namespace, in their order: those of some verbs, such as "create /pods", or all.
+// in returns the permissions that the requests in a namespace used, in order: only the given ones, such as "create /pods", or all.
 func (v *verbsUsed) in(namespace string, verbs ...string) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -36,19 +38,23 @@ func (v *verbsUsed) in(namespace string, verbs ...string) []string {
 	return found
 }
 
-// writesIn counts the writes in a namespace: those of some verbs, or all.
+// writesIn counts the writes in a namespace: only those with the given permissions, or all.
 func (v *verbsUsed) writesIn(namespace string, verbs ...string) int {
 	return len(slices.DeleteFunc(v.in(namespace, verbs...), func(verb string) bool {
 		return strings.HasPrefix(verb, "get ") || strings.HasPrefix(verb, "list ") || strings.HasPrefix(verb, "watch ")
 	}))
 }
 
-// record makes a copy of config whose requests are recorded.
+// record returns a copy of config whose requests are recorded.
 func (v *verbsUsed) record(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			if verb := verbOf(req); verb != "" {
+			verb, err := permissionOf(req)
+			if err != nil {
+				return nil, err
+			}
+			if verb != "" {
 				v.mu.Lock()
 				if v.verbs == nil {
 					v.verbs = sets.New[string]()
@@ -67,41 +73,20 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// verbOf is the right that a request needs, "" for discovery, which needs none.
-func verbOf(req *http.Request) string {
-	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
-	group := ""
-	switch {
-	case len(parts) > 2 && parts[0] == "api":
-		parts = parts[2:]
-	case len(parts) > 3 && parts[0] == "apis":
-		group, parts = parts[1], parts[3:]
-	default:
-		return ""
+// requestInfos parses requests as kube-apiserver does.
+var requestInfos = apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
+// permissionOf returns the permission that a request needs; "" for discovery, which needs none.
+func permissionOf(req *http.Request) (string, error) {
+	info, err := requestInfos.NewRequestInfo(req)
+	if err != nil || !info.IsResourceRequest {
+		return "", err
 	}
-	if parts[0] == "namespaces" && len(parts) > 2 {
-		parts = parts[2:]
-	}
-	resource, named := parts[0], len(parts) > 1
-	if len(parts) > 2 {
-		resource += "/" + parts[2]
-	}
-	verb := map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}[req.Method]
-	if req.Method == http.MethodGet {
-		switch {
-		case req.URL.Query().Get("watch") != "":
-			verb = "watch"
-		case named:
-			verb = "get"
-		default:
-			verb = "list"
-		}
-	}
-	return fmt.Sprintf("%s %s/%s", verb, group, resource)
+	resource := path.Join(info.Resource, info.Subresource)
+	return fmt.Sprintf("%s %s/%s", info.Verb, info.APIGroup, resource), nil
 }
 
-// compareWithRole tells where the rights that were used and those of config/rbac/role.yaml differ. That nothing is used
-// without being granted is clear already: the API server would have refused it.
+// compareWithRole returns an error if the permissions that were used differ from those that config/rbac/role.yaml grants.
 func (v *verbsUsed) compareWithRole() error {
 	role, err := managerRole()
 	if err != nil {
@@ -117,18 +102,18 @@ func (v *verbsUsed) compareWithRole() error {
 			}
 		}
 	}
-	// These are no requests: the admission plugin OwnerReferencesPermissionEnforcement asks for them when a pod with
-	// blockOwnerDeletion is created.
+	// The operator sends no such requests. The admission plugin OwnerReferencesPermissionEnforcement requires the permission
+	// to create a pod with blockOwnerDeletion.
 	granted.Delete("update app.example.com/podsets/finalizers", "update cnat.d2iq.com/ats/finalizers")
-	// The cache lists and watches. That who may list may get one by its name is custom, and gives away nothing more.
+	// The cache lists and watches. Roles usually grant get together with list, and get reveals nothing more.
 	granted.Delete("get app.example.com/podsets", "get cnat.d2iq.com/ats")
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if unused := granted.Difference(v.verbs); unused.Len() > 0 {
-		return fmt.Errorf("config/rbac/role.yaml grants what the tests saw nobody use: %s", strings.Join(slices.Sorted(slices.Values(unused.UnsortedList())), ", "))
+		return fmt.Errorf("config/rbac/role.yaml grants permissions that no test used: %s", strings.Join(slices.Sorted(slices.Values(unused.UnsortedList())), ", "))
 	}
 	if ungranted := v.verbs.Difference(granted); ungranted.Len() > 0 {
-		return fmt.Errorf("the operator asked for what config/rbac/role.yaml does not grant: %s", strings.Join(slices.Sorted(slices.Values(ungranted.UnsortedList())), ", "))
+		return fmt.Errorf("the operator used permissions that config/rbac/role.yaml does not grant: %s", strings.Join(slices.Sorted(slices.Values(ungranted.UnsortedList())), ", "))
 	}
 	return nil
 }

@@ -24,10 +24,10 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// firstRejectionBackoff is the operator's.
+// firstRejectionBackoff is the first back-off of the operator after a rejection.
 const firstRejectionBackoff = time.Second
 
-// F8: the quota is full, then raised.
+// F8: the quota is full and is raised later.
 func TestQuota(t *testing.T) {
 	runCases(t, "F8", map[string]testCase{
 		"of a set": quotaOfSet,
@@ -64,7 +64,7 @@ func quotaOfSet(e *faults.Env) {
 	e.ExpectCounts(faults.Counts{Creates: 5})
 }
 
-// degraded finds a condition that says that creates fail, and why.
+// degraded tells whether a condition says that creates fail, and why.
 func degraded(why string) func(*appv1alpha1.PodSet) bool {
 	return func(s *appv1alpha1.PodSet) bool {
 		c := meta.FindStatusCondition(s.Status.Conditions, appv1alpha1.ConditionDegraded)
@@ -72,7 +72,7 @@ func degraded(why string) func(*appv1alpha1.PodSet) bool {
 	}
 }
 
-// limitPods makes a quota and waits until it is in force.
+// limitPods creates a quota and waits until it is enforced.
 func limitPods(e *faults.Env, n string) *corev1.ResourceQuota {
 	e.Helper()
 	quota := &corev1.ResourceQuota{
@@ -97,22 +97,22 @@ func awaitQuota(e *faults.Env, quota *corev1.ResourceQuota) {
 			return err
 		}
 		if q, ok := quota.Status.Hard[corev1.ResourcePods]; !ok || !q.Equal(quota.Spec.Hard[corev1.ResourcePods]) {
-			return fmt.Errorf("the quota is not in force")
+			return fmt.Errorf("the quota is not enforced")
 		}
 		return nil
 	})
 }
 
-// eventually waits for something that the observer does not watch.
+// eventually waits for a state that the observer does not watch.
 func eventually(e *faults.Env, f func() error) {
 	e.Helper()
 	gomega.NewWithT(e).Eventually(f).WithTimeout(faults.DefaultTimeout).WithPolling(100 * time.Millisecond).Should(gomega.Succeed())
 }
 
-// F9: Pod Security "restricted", and a policy that denies.
+// F9: Pod Security "restricted", and a policy that denies pods.
 func TestDeniedPods(t *testing.T) {
 	runCases(t, "F9", map[string]testCase{
-		"default pods pass the standard restricted": func(e *faults.Env) {
+		"default pods comply with the restricted standard": func(e *faults.Env) {
 			restrict(e)
 			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 			e.Supervise()
@@ -120,7 +120,7 @@ func TestDeniedPods(t *testing.T) {
 			e.Quiesce()
 			e.ExpectCounts(faults.Counts{Creates: 4})
 		},
-		"a template that the standard refuses": func(e *faults.Env) {
+		"a template that the standard rejects": func(e *faults.Env) {
 			restrict(e)
 			e.Supervise()
 			start := time.Now()
@@ -134,15 +134,15 @@ func TestDeniedPods(t *testing.T) {
 			e.Quiesce()
 			e.ExpectCounts(faults.Counts{Creates: 3})
 		},
-		"a policy that denies, and is withdrawn": func(e *faults.Env) {
-			withdraw := denyPods(e)
+		"a policy that denies pods and is removed": func(e *faults.Env) {
+			remove := denyPods(e)
 			e.Supervise()
 			start := time.Now()
 			e.Create(podSet("a", 3))
 			e.AwaitSet("P9", "a", degraded("no pods today"))
 			e.Wait(5 * time.Second)
 			e.ExpectRejected(start, firstRejectionBackoff)
-			withdraw()
+			remove()
 			e.Quiesce()
 			e.ExpectCounts(faults.Counts{Creates: 3})
 		},
@@ -157,7 +157,7 @@ func restrict(e *faults.Env) {
 	})
 }
 
-// podsOf picks creates of pods in the world's namespace.
+// podsOf matches creates of pods in the namespace.
 func podsOf(e *faults.Env) *admissionv1.MatchResources {
 	return &admissionv1.MatchResources{
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: e.Namespace}},
@@ -168,8 +168,8 @@ func podsOf(e *faults.Env) *admissionv1.MatchResources {
 	}
 }
 
-// denyPods denies all pods of the world until the returned function is called.
-func denyPods(e *faults.Env) (withdraw func()) {
+// denyPods denies all creates of pods until the returned function is called.
+func denyPods(e *faults.Env) (remove func()) {
 	e.Helper()
 	name := metav1.ObjectMeta{Name: e.Namespace}
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicySpec{
@@ -179,15 +179,15 @@ func denyPods(e *faults.Env) (withdraw func()) {
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 		PolicyName: e.Namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 	}}
-	inForce(e, policy, binding, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) })
+	enforce(e, policy, binding, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) })
 	return func() {
 		e.Delete(binding)
 		e.Delete(policy)
 	}
 }
 
-// inForce makes a policy and waits until a dry run shows that it works.
-func inForce(e *faults.Env, policy, binding client.Object, works func(error) bool) {
+// enforce creates a policy and waits until a dry run shows that it is enforced.
+func enforce(e *faults.Env, policy, binding client.Object, works func(error) bool) {
 	e.Helper()
 	for _, object := range []client.Object{policy, binding} {
 		gomega.NewWithT(e).Expect(e.User.Create(e.Context(), object)).To(gomega.Succeed())
@@ -199,16 +199,16 @@ func inForce(e *faults.Env, policy, binding client.Object, works func(error) boo
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "one"}}},
 		}
 		if err := e.User.Create(e.Context(), probe, client.DryRunAll); !works(err) && len(probe.Spec.Containers) == 1 {
-			return fmt.Errorf("the policy is not in force: %w", err)
+			return fmt.Errorf("the policy is not enforced: %w", err)
 		}
 		return nil
 	})
 }
 
-// F10: admission changes our pods: our labels are gone, a container is added.
+// F10: admission changes pods: it removes the labels and adds a container.
 func TestMutatedPods(t *testing.T) {
 	runCases(t, "F10", map[string]testCase{
-		"labels dropped, container added": func(e *faults.Env) {
+		"labels removed, container added": func(e *faults.Env) {
 			mutatePods(e)
 			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 			e.Supervise()
@@ -233,7 +233,7 @@ func mutatePods(e *faults.Env) {
 		FailurePolicy:      ptr.To(admissionv1.Fail),
 		Mutations: []admissionv1.Mutation{
 			{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{
-				Expression: `[JSONPatch{op: "replace", path: "/metadata/labels", value: {"made-by": "policy"}}]`,
+				Expression: `[JSONPatch{op: "replace", path: "/metadata/labels", value: {"created-by": "policy"}}]`,
 			}},
 			{PatchType: admissionv1.PatchTypeApplyConfiguration, ApplyConfiguration: &admissionv1.ApplyConfiguration{
 				Expression: `Object{spec: Object.spec{containers: [Object.spec.containers{name: "sidecar", image: "sidecar"}]}}`,
@@ -241,5 +241,5 @@ func mutatePods(e *faults.Env) {
 		},
 	}}
 	binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: e.Namespace}}
-	inForce(e, policy, binding, func(error) bool { return false })
+	enforce(e, policy, binding, func(error) bool { return false })
 }

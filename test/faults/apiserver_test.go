@@ -22,7 +22,7 @@ import (
 
 const crds = "../../config/crd/bases"
 
-// ownCluster starts a cluster for a test of what happens to all of it.
+// ownCluster starts a cluster for a test whose faults affect the whole cluster.
 func ownCluster(t *testing.T) *faults.Cluster {
 	t.Helper()
 	c, err := faults.StartCluster(crds, faults.KeepData(t.TempDir(), t.TempDir()))
@@ -43,15 +43,15 @@ func TestKilledServers(t *testing.T) {
 	}
 }
 
-// The second half of F15, and A7.
+// F15: the CRDs are removed. A7.
 func TestCRDs(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t)
 	t.Run("the CRDs are removed and come back", func(t *testing.T) { crdsRemoved(t, c) })
-	t.Run("an At that admission should have refused", func(t *testing.T) { unusable(t, c) })
+	t.Run("an At that admission should have rejected", func(t *testing.T) { unusable(t, c) })
 }
 
-// killed kills a server in the middle of a scale-up and starts it again after a while, in which an At comes due.
+// killed kills a server during a scale-up and starts it again after a while. An At becomes due meanwhile.
 func killed(t *testing.T, c *faults.Cluster, kill func() (again func() error, err error), down time.Duration) {
 	e := faults.NewEnv(t, c, "F12", faults.Ours)
 	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
@@ -65,7 +65,7 @@ func killed(t *testing.T, c *faults.Cluster, kill func() (again func() error, er
 	e.Must(err)
 	e.Wait(down)
 	e.Must(again())
-	// Informers look again with a back-off that doubles: after an outage they can sleep for twice as long as it was.
+	// Informers retry with a back-off that doubles: after an outage they can wait twice as long as it lasted.
 	e.Timeout = max(faults.DefaultTimeout, 3*time.Since(start))
 	scale(e, "a", 4)
 	e.Create(at("new", "now", "echo YAY"))
@@ -73,7 +73,7 @@ func killed(t *testing.T, c *faults.Cluster, kill func() (again func() error, er
 	e.Check("A3", len(atPods(e)) == 2, "pods of two Ats were expected: %v", atPods(e))
 }
 
-// atPods are the names of the pods that no PodSet controls.
+// atPods returns the names of the pods that do not belong to a PodSet.
 func atPods(e *faults.Env) []string {
 	var names []string
 	for _, pod := range e.Pods() {
@@ -84,8 +84,8 @@ func atPods(e *faults.Env) []string {
 	return names
 }
 
-// crdsRemoved judges P3 across a time without the kinds: the operator neither ends nor storms, and goes on afterwards. What
-// is left of it are its informers, which ask for their kinds again with a back-off.
+// crdsRemoved checks P3 while the kinds are not served: the operator neither ends nor retries without back-off, and works again
+// afterwards. Meanwhile only its informers send requests, with back-off.
 func crdsRemoved(t *testing.T, c *faults.Cluster) {
 	e := faults.NewEnv(t, c, "F15", faults.Ours)
 	e.Supervise()
@@ -98,13 +98,13 @@ func crdsRemoved(t *testing.T, c *faults.Cluster) {
 	_, err := envtest.InstallCRDs(c.Config, options)
 	e.Must(err)
 	e.CreateSoon(podSet("b", 3))
-	// The informers look again with a back-off of their own, of up to half a minute.
+	// The back-off of the informers is at most half a minute.
 	e.Wait(faults.DefaultTimeout)
 	e.Quiesce()
 	e.Check("P3", e.Starts() == 1, "the operator ended %d times", e.Starts()-1)
 }
 
-// unusable judges A7 on Ats that are in the store although admission refuses them, as after an upgrade of the CRD.
+// unusable checks A7 on Ats that are stored although admission rejects them, as after an upgrade of the CRD.
 func unusable(t *testing.T, c *faults.Cluster) {
 	e := faults.NewEnv(t, c, "F21", faults.Ours)
 	loose := looseCRDs(t)
@@ -134,7 +134,7 @@ func unusable(t *testing.T, c *faults.Cluster) {
 	}
 }
 
-// looseCRDs are ours without their rules.
+// looseCRDs are the CRDs without their validation rules.
 func looseCRDs(t *testing.T) string {
 	t.Helper()
 	g := gomega.NewWithT(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// F19: what people and nodes do to an At, by the state table.
+// F19: changes to an At and its pod by users and nodes.
 func TestAtScenarios(t *testing.T) {
 	runCases(t, "F19", map[string]testCase{
 		"edited in the last millisecond":                editedLate,
@@ -33,7 +33,7 @@ func TestAtScenarios(t *testing.T) {
 		"the command is not found":                      notFound,
 		"the image is never pulled":                     neverPulled,
 		"a foreign pod has its name":                    nameCollision,
-		"deleted and made again":                        recreated,
+		"deleted and created again":                     recreated,
 	})
 }
 
@@ -49,7 +49,7 @@ func ends(schedule string, exit func(*corev1.Pod) *int32, reason string) testCas
 	}
 }
 
-// reschedule edits a schedule and returns what the API server said.
+// reschedule edits a schedule and returns the error of the API server.
 func reschedule(e *faults.Env, name, schedule string) error {
 	a := at(name, "", "")
 	a.Namespace = e.Namespace
@@ -62,9 +62,9 @@ func edited(e *faults.Env) {
 	e.Supervise()
 	e.Create(at("a", "now + 1 hour", "echo YAY"))
 	e.Settle()
-	e.Check("A5", reschedule(e, "a", "now + 1 second") == nil, "an edit before the time was refused")
+	e.Check("A5", reschedule(e, "a", "now + 1 second") == nil, "an edit before the time was rejected")
 	e.AwaitAt("A5", "a", done(cnatv1alpha1.ReasonCompleted))
-	e.Check("A5", reschedule(e, "a", "now + 1 hour") != nil, "an edit after the run was not refused")
+	e.Check("A5", reschedule(e, "a", "now + 1 hour") != nil, "an edit after the run was not rejected")
 	e.Quiesce()
 	e.ExpectCounts(faults.Counts{Creates: 1})
 }
@@ -76,9 +76,9 @@ func editedLate(e *faults.Env) {
 	e.Create(at("a", due.UTC().Format(time.RFC3339Nano), "echo YAY"))
 	e.Wait(time.Until(due.Add(-time.Millisecond)))
 	accepted := reschedule(e, "a", "now + 1 hour") == nil
-	// Either the edit or the run came first. A run is a run, and refuses further edits; without one the new time counts.
+	// Either the edit or the create came first. Edits after a create are rejected. Without a create, the new time counts.
 	e.Wait(3 * time.Second)
-	e.Check("A5", accepted || e.Counts().Creates == 1, "the edit was refused and nothing ran")
+	e.Check("A5", accepted || e.Counts().Creates == 1, "the edit was rejected and nothing ran")
 	e.Check("A1", e.Counts().Creates <= 1, "ran twice")
 	e.Quiesce()
 }
@@ -123,8 +123,8 @@ func podDeletedLate(e *faults.Env) {
 	e.ExpectCounts(faults.Counts{Creates: 1})
 }
 
-// podDeletedUnknown deletes the pod of an operator that did not make it (a former process did), has no answer to its
-// record of it, and no cache that shows the record.
+// podDeletedUnknown deletes a pod that an earlier process created. The present process has recorded the pod in the status, but
+// lost the response, and its cache does not show the record.
 func podDeletedUnknown(e *faults.Env) {
 	first := e.Start(func(injector *faults.Injector) { injector.Inject(faults.Each(faults.Creates, injector.CrashAfter)) })
 	e.Create(at("a", "now", "echo YAY"))
@@ -141,7 +141,7 @@ func podDeletedUnknown(e *faults.Env) {
 				})
 			}))
 	})
-	e.Create(at("b", "now", "echo YAY")) // The start of another At has the operator look at the whole namespace.
+	e.Create(at("b", "now", "echo YAY")) // A second At keeps the operator busy.
 	podKey(e, "b-pod")
 	unblock()
 	e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
@@ -194,7 +194,7 @@ func nameCollision(e *faults.Env) {
 	e.AwaitAt("A9", "a", func(a *cnatv1alpha1.At) bool {
 		return a.Status.Reason == cnatv1alpha1.ReasonPodNameConflict && meta.IsStatusConditionTrue(a.Status.Conditions, cnatv1alpha1.ConditionFailed)
 	})
-	e.Check("A9", e.AwaitPod("a-pod", func(p *corev1.Pod) bool { return p != nil && p.UID == foreign.UID && len(p.OwnerReferences) == 0 }), "the foreign pod was touched")
+	e.Check("A9", e.AwaitPod("a-pod", func(p *corev1.Pod) bool { return p != nil && p.UID == foreign.UID && len(p.OwnerReferences) == 0 }), "the foreign pod was changed")
 	e.Quiesce()
 }
 
@@ -205,10 +205,10 @@ func recreated(e *faults.Env) {
 	e.Create(a)
 	e.Settle()
 	e.Delete(a)
-	e.Create(&cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: a.Spec}) // The pod of the first one may be there still.
+	e.Create(&cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: a.Spec}) // The pod of the first At may still exist.
 	e.AwaitAt("A6", "a", func(again *cnatv1alpha1.At) bool {
 		return again.UID != a.UID && again.Status.Reason == cnatv1alpha1.ReasonCompleted
 	})
 	e.Quiesce()
-	e.Check("A6", e.Counts() == faults.Counts{Creates: 2}, "two Ats of one name made %+v", e.Counts())
+	e.Check("A6", e.Counts() == faults.Counts{Creates: 2}, "two Ats of one name had %+v", e.Counts())
 }

@@ -23,7 +23,7 @@ var caches = map[string][]string{
 	"podsets and pods": {"podsets", "pods"},
 }
 
-// F3: the caches lag behind while 1 becomes 10, 3 and 7.
+// F3: the caches lag behind while replicas change from 1 to 10, 3, and 7.
 func TestLaggingCaches(t *testing.T) {
 	testCases := map[string]testCase{}
 	for name, resources := range caches {
@@ -35,8 +35,8 @@ func TestLaggingCaches(t *testing.T) {
 	runCases(t, "F3", testCases)
 }
 
-// laggingThroughout holds the cache of pods for so long that the operator has to ask the API server about each pod, and
-// then shows it all of history: pods that it made and deleted, and knows to be gone, live in its cache once more.
+// laggingThroughout holds the cache of pods for so long that the operator looks each pod up at the API server. Then the cache
+// shows the whole history: pods that the operator created, deleted, and knows to be deleted appear in it again.
 func laggingThroughout(e *faults.Env) {
 	e.RunKubelet(&faults.Kubelet{Ready: firstPods(5)})
 	operator := e.Supervise()
@@ -46,7 +46,7 @@ func laggingThroughout(e *faults.Env) {
 	for _, replicas := range []int32{10, 3, 7} {
 		scale(e, "a", replicas)
 		e.Wait(6 * time.Second)
-		e.Check("P3", e.AwaitPods(int(replicas)), "%d pods were asked for", replicas)
+		e.Check("P3", e.AwaitPods(int(replicas)), "replicas is %d", replicas)
 	}
 	operator.Release("pods")
 	e.Quiesce()
@@ -71,25 +71,25 @@ func lagging(lag time.Duration, resources ...string) testCase {
 	}
 }
 
-// travel is how long a new process believes in the past.
+// travel is how long the caches of a new process show an old state.
 const travel = 3 * time.Second
 
-// F4: a new process is offered the past.
+// F4: a new process can read an old state.
 func TestTimeTravel(t *testing.T) {
 	testCases := map[string]testCase{}
 	for name, resources := range caches {
-		testCases["back before 5 became 2, "+name] = travelScale(5, 2, resources...)
-		testCases["back before 2 became 5, "+name] = travelScale(2, 5, resources...)
+		testCases["to before 5 became 2, "+name] = travelScale(5, 2, resources...)
+		testCases["to before 2 became 5, "+name] = travelScale(2, 5, resources...)
 	}
-	testCases["back before a set was deleted and made again"] = travelRecreate
-	testCases["back to the birth of a set that is deleted"] = travelDeleted
-	testCases["back before an At ran"] = travelAt
-	testCases["back before an At was deleted and made again"] = travelAtRecreate
+	testCases["to before a PodSet was deleted and created again"] = travelRecreate
+	testCases["to the creation of a PodSet that is deleted"] = travelDeleted
+	testCases["to before an At ran"] = travelAt
+	testCases["to before an At was deleted and created again"] = travelAtRecreate
 	runCases(t, "F4", testCases)
 }
 
-// past starts an process whose first lists are old if it accepts lists of any age, and brings it to the present after a
-// while. Ours does not accept them: for it, this is a list of the latest state and a watch that lags behind.
+// startInPast starts a process whose first lists return an old state if it accepts lists of any age. After a while, its watches
+// deliver the present state. This operator does not accept lists of any age: it gets the latest state and a watch that lags.
 func startInPast(e *faults.Env, version string, resources ...string) {
 	e.Helper()
 	before := map[string]int{}
@@ -107,7 +107,7 @@ func startInPast(e *faults.Env, version string, resources ...string) {
 	}
 }
 
-// lists counts the lists of a resource.
+// lists returns how often the operator has listed a resource.
 func lists(e *faults.Env, resource string) int {
 	return len(e.Log.Calls(func(c *faults.Call) bool { return c.Verb == "list" && c.Resource == resource }))
 }
@@ -152,7 +152,7 @@ func travelRecreate(e *faults.Env) {
 
 func travelDeleted(e *faults.Env) {
 	set := podSet("a", 3)
-	e.Create(set) // Nobody makes its pods yet.
+	e.Create(set) // The operator does not run yet.
 	then := version(e)
 	first := e.Start()
 	e.Settle()
@@ -162,8 +162,9 @@ func travelDeleted(e *faults.Env) {
 	unchanged(e, func() { startInPast(e, then, "podsets", "pods") })
 }
 
-// unchanged lets something happen that must cost nothing. What came before is not compared: when the garbage collector
-// is faster than the news that a set is gone, the set gets pods once more, as with any controller of Kubernetes.
+// unchanged checks that no pod is created or deleted during happens. It does not compare what came before: if the garbage
+// collector deletes pods before the operator sees that their PodSet is deleted, the operator creates pods once more, as any
+// controller does.
 func unchanged(e *faults.Env, happens func()) {
 	e.Helper()
 	before := e.Counts()
@@ -204,10 +205,10 @@ func travelAtRecreate(e *faults.Env) {
 	startInPast(e, then, "ats", "pods")
 	e.Quiesce()
 	counts := e.Counts()
-	e.Check("A6", counts == faults.Counts{Creates: 2}, "two Ats of one name made %+v", counts)
+	e.Check("A6", counts == faults.Counts{Creates: 2}, "two Ats of one name had %+v", counts)
 }
 
-// F5: the operator never hears of some changes, and its watch is answered with 410.
+// F5: the operator misses events, and its watch is rejected with 410.
 func TestMissedEvents(t *testing.T) { runCases(t, "F5", missedEvents()) }
 
 func missedEvents() map[string]testCase {
@@ -224,7 +225,7 @@ func missedEvents() map[string]testCase {
 			e.Quiesce()
 			e.ExpectCounts(faults.Counts{Creates: 6})
 		},
-		"a set that came and went": func(e *faults.Env) {
+		"a PodSet that was created and deleted": func(e *faults.Env) {
 			operator := e.Supervise()
 			e.Create(podSet("a", 2))
 			e.Settle()
@@ -237,7 +238,7 @@ func missedEvents() map[string]testCase {
 			e.Quiesce()
 			e.ExpectCounts(faults.Counts{Creates: 3})
 		},
-		"a set that was made again": func(e *faults.Env) {
+		"a PodSet that was created again": func(e *faults.Env) {
 			operator := e.Supervise()
 			a := podSet("a", 3)
 			e.Create(a)
@@ -247,8 +248,8 @@ func missedEvents() map[string]testCase {
 				e.Create(podSet("a", 2))
 			})
 			e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.UID != a.UID && s.Status.Replicas == 2 })
-			// No ExpectCounts: while the cache of sets is older than that of pods, the old set gets its pods once more, and the
-			// garbage collector removes them, as with any controller of Kubernetes.
+			// No ExpectCounts: while the cache of PodSets is older than that of pods, the operator creates pods for the old PodSet
+			// once more, and the garbage collector deletes them, as with any controller.
 			e.Quiesce()
 		},
 		"the pod of an At that was deleted": func(e *faults.Env) {
@@ -266,10 +267,10 @@ func missedEvents() map[string]testCase {
 	}
 }
 
-// missed does something that the operator never hears of.
-func withMissedEvents(operator *faults.Process, something func()) {
+// withMissedEvents makes a change whose events the operator does not receive.
+func withMissedEvents(operator *faults.Process, change func()) {
 	resources := []string{"podsets", "ats", "pods"}
 	operator.Hold(resources...)
-	something()
+	change()
 	operator.Expire(resources...)
 }

@@ -20,7 +20,7 @@ import (
 type Violation struct {
 	// Invariant is its number in docs/testing.md, such as P2.
 	Invariant string
-	// What happened, and at which resource version; 0: not at one moment.
+	// What describes the violation. Version is the resource version at which it was found; 0: no single one.
 	What    string
 	Version uint64
 }
@@ -29,33 +29,34 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s at version %d: %s", v.Invariant, v.Version, v.What)
 }
 
-// inFlight is how long after a deletion a create of the same process counts as sent before it.
+// inFlight is how long after a deletion a create of the same process may still be in flight.
 const inFlight = 2 * time.Second
 
-// judge replays the history of a world and looks at every event.
+// checker replays the watch events of an environment and checks the invariants on each of them.
 type checker struct {
-	full       bool // what the operator's status says: see Controllers
+	full       bool // whether the operator fills the whole status: see Controllers
 	state      *state
 	writes     []Write
-	started    map[int]time.Time       // of each process
-	byUID      map[types.UID]Write     // creates of pods
-	deletes    map[types.UID]bool      // pods that the operator deleted
-	ours       map[string]bool         // resource versions that the operator wrote
-	deleted    map[types.UID]time.Time // owners, since when they are being deleted
-	windows    map[types.UID]*window
-	phases     map[types.UID]cnatv1alpha1.Phase
-	runs       map[types.UID]map[types.UID]bool             // At -> its pods
-	owners     map[types.UID]bool                           // all that ever were
-	edits      map[types.UID]edit                           // the last new schedule of an At
-	specs      map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of an At, by generation
-	byVersion  map[string]Write                             // writes by the resource version that they led to
+	started    map[int]time.Time                            // when each process started
+	byUID      map[types.UID]Write                          // creates of pods
+	deletes    map[types.UID]bool                           // pods that the operator deleted
+	ours       map[string]Write                             // the operator's writes by resource version
+	deleted    map[types.UID]time.Time                      // when the deletion of each owner began
+	windows    map[types.UID]*window                        // of each PodSet
+	images     map[types.UID]map[int64]string               // the image of each PodSet's template, by generation
+	setPods    map[types.UID]map[types.UID]*setPod          // every pod that a PodSet ever controlled
+	phases     map[types.UID]cnatv1alpha1.Phase             // the last phase of each At that the operator wrote
+	runs       map[types.UID]map[types.UID]bool             // the pods of each At
+	owners     map[types.UID]bool                           // every PodSet and At that ever existed
+	edits      map[types.UID]edit                           // the last change of each At's schedule
+	specs      map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of each At, by generation
 	violations []Violation
 	checked    map[string]bool
 	reported   map[string]bool
 	now        event
 }
 
-// edit is a change of a schedule.
+// edit is a change of an At's schedule.
 type edit struct {
 	before *cnatv1alpha1.At
 	seen   time.Time
@@ -63,10 +64,12 @@ type edit struct {
 
 func newChecker(full bool, writes []Write, processes []*Process) *checker {
 	c := &checker{
-		full: full, state: newState(), writes: writes, started: map[int]time.Time{},
-		byUID: map[types.UID]Write{}, deletes: map[types.UID]bool{}, ours: map[string]bool{}, deleted: map[types.UID]time.Time{},
-		windows: map[types.UID]*window{}, phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{},
-		owners: map[types.UID]bool{}, edits: map[types.UID]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{}, byVersion: map[string]Write{}, checked: map[string]bool{}, reported: map[string]bool{},
+		full: full, state: newState(), writes: writes, started: map[int]time.Time{}, byUID: map[types.UID]Write{},
+		deletes: map[types.UID]bool{}, ours: map[string]Write{}, deleted: map[types.UID]time.Time{}, windows: map[types.UID]*window{},
+		images: map[types.UID]map[int64]string{}, setPods: map[types.UID]map[types.UID]*setPod{},
+		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
+		edits: map[types.UID]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
+		checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, i := range processes {
 		c.started[i.Number] = i.Started
@@ -75,7 +78,7 @@ func newChecker(full bool, writes []Write, processes []*Process) *checker {
 		if !w.Committed() {
 			continue
 		}
-		c.ours[w.Version], c.byVersion[w.Version] = true, w
+		c.ours[w.Version] = w
 		switch {
 		case Creates(w.Call):
 			c.byUID[w.UID] = w
@@ -86,7 +89,7 @@ func newChecker(full bool, writes []Write, processes []*Process) *checker {
 	return c
 }
 
-// check notes that an invariant was looked at, and whether it held. A violation that lasts is reported once for each subject.
+// check records that an invariant was checked, and a violation if it does not hold. It reports a violation once per subject.
 func (c *checker) check(invariant string, holds bool, subject, format string, args ...any) {
 	c.checked[invariant] = true
 	key := invariant + " " + subject
@@ -123,6 +126,7 @@ func (c *checker) replay(events []event) {
 				wasActive = c.state.isActive(before)
 			}
 			c.state.apply(e)
+			c.notePod(object)
 			if before == nil {
 				c.podCreated(object)
 			}
@@ -134,14 +138,14 @@ func (c *checker) replay(events []event) {
 	c.deletions()
 }
 
-// noteDeletion remembers when an owner's deletion began.
+// noteDeletion records when the deletion of an owner began.
 func (c *checker) noteDeletion(uid types.UID) {
 	if _, ok := c.deleted[uid]; !ok && (c.now.object.GetDeletionTimestamp() != nil || c.state.removed[uid]) {
 		c.deleted[uid] = c.now.seen
 	}
 }
 
-// born judges a new pod: P1, P5, A1, A2.
+// podCreated checks a new pod: P1, P5, A1, A2.
 func (c *checker) podCreated(pod *corev1.Pod) {
 	write, byOperator := c.byUID[pod.UID]
 	owner := controller(pod)
@@ -150,31 +154,31 @@ func (c *checker) podCreated(pod *corev1.Pod) {
 	if !byOperator {
 		return
 	}
-	// The owner may have been seen late, after a restart of the API server.
-	c.check("P1", c.owners[owner] && len(pod.OwnerReferences) == 1, "pod "+pod.Name, "made with owners %v", pod.OwnerReferences)
+	// After a restart of the API server, the observer may see the owner later than its pod.
+	c.check("P1", c.owners[owner] && len(pod.OwnerReferences) == 1, "pod "+pod.Name, "created with owners %v", pod.OwnerReferences)
 	if deleted, ok := c.deleted[owner]; ofSet || ofAt {
-		told := deleted
+		known := deleted
 		if write.StaleUntil.After(deleted) {
-			told = write.StaleUntil
+			known = write.StaleUntil
 		}
-		late := ok && (write.Sent.After(told.Add(inFlight)) || c.started[write.Process].After(deleted))
-		c.check("P5", !late, "pod "+pod.Name, "made %v after the deletion of its owner", write.Sent.Sub(deleted))
+		late := ok && (write.Sent.After(known.Add(inFlight)) || c.started[write.Process].After(deleted))
+		c.check("P5", !late, "pod "+pod.Name, "created %v after the deletion of its owner", write.Sent.Sub(deleted))
 	}
 	if ofAt {
 		c.run(at, pod, write)
 	}
 }
 
-// lists judges what the operator read: L1. A process that accepts a list of any age may not see what its predecessor wrote.
+// lists checks the reads of the operator: L1. A process that accepts a list of any age may not see the writes of its predecessor.
 func (c *checker) lists(calls []Call) {
 	for _, call := range calls {
 		if call.Verb == "list" || call.Verb == "watch" {
-			c.check("L1", !call.AnyAge, call.String(), "accepts any age")
+			c.check("L1", !call.AnyAge, call.String(), "accepts a state of any age")
 		}
 	}
 }
 
-// deletions judges every delete of a pod that the operator asked for: P4.
+// deletions checks every delete request of the operator for a pod: P4.
 func (c *checker) deletions() {
 	for _, w := range c.writes {
 		foreign := func(pod *corev1.Pod) bool {
@@ -187,7 +191,7 @@ func (c *checker) deletions() {
 		if w.Verb != "delete" {
 			continue
 		}
-		c.check("P4", w.Precondition != "", "pod "+w.Name, "deleted by name alone")
+		c.check("P4", w.Precondition != "", "pod "+w.Name, "deleted without a UID precondition")
 		if pod, ok := c.state.pods[w.UID]; ok && w.Committed() {
 			c.check("P4", !foreign(pod), "foreign pod "+w.Name, "deleted by the operator")
 		}

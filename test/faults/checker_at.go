@@ -22,11 +22,11 @@ import (
 
 var phases = []cnatv1alpha1.Phase{"", cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone}
 
-// lateEdit is how shortly before a run an edit may come and still be overtaken by it: the run and the edit are on their
-// way at the same time.
+// lateEdit is how shortly before a create an edit may come without counting: both requests are in flight at the same time.
 const lateEdit = 500 * time.Millisecond
 
-// at judges a change of an At: A4. The operator's phases only move forward; what users write is none of its doing.
+// at checks a change of an At: A4. Only the phases that the operator writes must move forward, because users can write the
+// status too.
 func (c *checker) at(before, at *cnatv1alpha1.At) {
 	if before != nil && before.Spec.Schedule != at.Spec.Schedule {
 		c.edits[at.UID] = edit{before, c.now.seen}
@@ -35,13 +35,13 @@ func (c *checker) at(before, at *cnatv1alpha1.At) {
 		c.specs[at.UID] = map[int64]*cnatv1alpha1.AtSpec{}
 	}
 	c.specs[at.UID][at.Generation] = &at.Spec
-	if !c.ours[at.ResourceVersion] {
+	if _, ours := c.ours[at.ResourceVersion]; !ours {
 		return
 	}
-	was, is := c.phases[at.UID], at.Status.Phase
-	c.check("A4", slices.Index(phases, is) >= slices.Index(phases, was), "At "+at.Name, "phase went from %s to %s", was, is)
-	c.phases[at.UID] = is
-	if is != cnatv1alpha1.PhaseDone {
+	from, to := c.phases[at.UID], at.Status.Phase
+	c.check("A4", slices.Index(phases, to) >= slices.Index(phases, from), "At "+at.Name, "the phase went from %s to %s", from, to)
+	c.phases[at.UID] = to
+	if to != cnatv1alpha1.PhaseDone {
 		return
 	}
 	ended := at.Status.Reason != ""
@@ -49,19 +49,19 @@ func (c *checker) at(before, at *cnatv1alpha1.At) {
 		phase := c.state.pods[uid].Status.Phase
 		ended = ended || phase == corev1.PodSucceeded || phase == corev1.PodFailed
 	}
-	c.check("A4", ended, "At "+at.Name, "DONE, and neither a pod has ended nor is a reason recorded")
+	c.check("A4", ended, "At "+at.Name, "the phase is DONE without a finished pod and without a reason")
 	c.truth(at)
 }
 
-// truth judges what the status says of a run that is done: A11.
+// truth checks that the status of a finished At is true: A11.
 func (c *checker) truth(at *cnatv1alpha1.At) {
 	switch at.Status.Reason {
 	case cnatv1alpha1.ReasonMissedDeadline:
-		c.check("A11", len(c.runs[at.UID]) == 0, "At "+at.Name, "it says that it was not run, and %d pods were created", len(c.runs[at.UID]))
+		c.check("A11", len(c.runs[at.UID]) == 0, "At "+at.Name, "the reason is MissedDeadline, but %d pods were created", len(c.runs[at.UID]))
 	case cnatv1alpha1.ReasonDeadlineExceeded:
-		took := c.byVersion[at.ResourceVersion].Clock.Sub(at.Status.StartTime.Time)
+		took := c.ours[at.ResourceVersion].Clock.Sub(at.Status.StartTime.Time)
 		limit := time.Duration(ptr.Deref(at.Spec.ActiveDeadlineSeconds, 0)) * time.Second
-		c.check("A11", at.Spec.ActiveDeadlineSeconds != nil && took >= limit, "At "+at.Name, "it says that its deadline of %v was over after %v", limit, took)
+		c.check("A11", at.Spec.ActiveDeadlineSeconds != nil && took >= limit, "At "+at.Name, "the reason is DeadlineExceeded for a deadline of %v, but only %v had passed", limit, took)
 	}
 	condition := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	if condition == nil || condition.Status != metav1.ConditionTrue {
@@ -74,11 +74,11 @@ func (c *checker) truth(at *cnatv1alpha1.At) {
 		}
 		words := strings.Fields(spec.Command)
 		ran := pod.Spec.Containers[0].Command
-		c.check("A11", slices.Equal(words, ran), "At "+at.Name, "generation %d is named, whose words are %q, and %q ran", condition.ObservedGeneration, words, ran)
+		c.check("A11", slices.Equal(words, ran), "At "+at.Name, "the status names generation %d with the words %q, but %q ran", condition.ObservedGeneration, words, ran)
 	}
 }
 
-// run judges a new pod of an At: A1, A2.
+// run checks a new pod of an At: A1, A2, A11.
 func (c *checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	if c.runs[at.UID] == nil {
 		c.runs[at.UID] = map[types.UID]bool{}
@@ -88,10 +88,10 @@ func (c *checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		again = again || c.state.pods[uid].Name == pod.Name
 	}
 	c.runs[at.UID][pod.UID] = true
-	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "it said that it was not run, and pod %s was created", pod.Name)
+	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "pod %s was created after the reason MissedDeadline", pod.Name)
 	allowed := 1 + int(ptr.Deref(at.Spec.BackoffLimit, 0))
-	c.check("A1", len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were made, %d are allowed", len(c.runs[at.UID]), allowed)
-	c.check("A1", !again, "At "+at.Name, "pod %s was made a second time", pod.Name)
+	c.check("A1", len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were created, %d are allowed", len(c.runs[at.UID]), allowed)
+	c.check("A1", !again, "At "+at.Name, "pod %s was created twice", pod.Name)
 	if due, ok := Due(at); ok {
 		if e, ok := c.edits[at.UID]; ok && write.Sent.Before(e.seen.Add(lateEdit)) {
 			if earlier, _ := Due(e.before); earlier.Before(due) {
@@ -104,8 +104,8 @@ func (c *checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 
 var relative = regexp.MustCompile(`^now *\+ *([0-9]+) *(second|minute|hour)s?$`)
 
-// Due returns the time that an At asks for, in the few notations that the tests use; false for others. It is written down
-// a second time on purpose.
+// Due returns the time of an At's schedule in the few formats that the tests use; false for others. The checker does not
+// share the parser of the operator on purpose.
 func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 	if at.Spec.Schedule == "now" {
 		return at.CreationTimestamp.Time, true
@@ -119,7 +119,8 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 	return due, err == nil
 }
 
-// atSettled says what keeps an At from rest: A3; "" when nothing does. Rest is DONE, or PENDING for a reason.
+// atSettled says why an At is not settled: A3; "" if it is. An At is settled when it is DONE, or PENDING for a reason that
+// lasts.
 func (s *state) atSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone {
 		return ""
@@ -135,7 +136,7 @@ func (s *state) atSettled(at *cnatv1alpha1.At, now time.Time, full bool) string 
 	return fmt.Sprintf("phase is %q", at.Status.Phase)
 }
 
-// waitsForUser finds the condition of an At that waits for its user.
+// waitsForUser tells whether a condition says that an At waits for a user.
 func waitsForUser(c metav1.Condition) bool {
 	return c.Type == cnatv1alpha1.ConditionScheduled && c.Status == metav1.ConditionFalse && slices.Contains([]string{
 		cnatv1alpha1.ReasonSuspended, cnatv1alpha1.ReasonPaused, cnatv1alpha1.ReasonInvalidSchedule,

@@ -4,28 +4,31 @@
 package faults
 
 import (
+	"net/http"
+	"regexp"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 )
 
-// window is what the judge remembers of a PodSet since it last converged.
+// window is what the checker knows about a PodSet since it last converged.
 type window struct {
 	most int // the largest replicas
-	// unready are the pods that were unready when replicas last shrank and have been since; they must die first.
+	// unready are the pods that were not ready when replicas last shrank and are still not; they must be deleted first.
 	unready map[types.UID]bool
-	// deletedReady is a Ready pod that the operator deleted since; "": none.
+	// deletedReady is a Ready pod that the operator has deleted since then; "": none.
 	deletedReady string
 	// edited is when replicas last changed.
 	edited time.Time
 }
 
-// stablePeriod is how long replicas must have been the same before they shrink for P6 to be judged: what the operator deletes
-// right after may have been decided on what was asked for before.
+// stablePeriod is how long replicas must not have changed before they shrink for P6 to be checked. Otherwise the operator may
+// have decided on its deletions before the last change.
 const stablePeriod = time.Second
 
 func (c *checker) window(set *appv1alpha1.PodSet) *window {
@@ -37,8 +40,9 @@ func (c *checker) window(set *appv1alpha1.PodSet) *window {
 	return w
 }
 
-// podSet judges a change of a PodSet: P7, and the windows of P2 and P6.
+// podSet checks a change of a PodSet: P7, P11, and the windows of P2 and P6.
 func (c *checker) podSet(before, set *appv1alpha1.PodSet) {
+	c.noteImage(set)
 	w := c.window(set)
 	w.most = max(w.most, replicas(set))
 	if before != nil && replicas(set) != replicas(before) {
@@ -56,18 +60,19 @@ func (c *checker) podSet(before, set *appv1alpha1.PodSet) {
 			}
 		}
 	}
-	if c.ours[set.ResourceVersion] {
+	if write, ours := c.ours[set.ResourceVersion]; ours {
+		c.updatedReplicas(set, write)
 		c.check("P7", slices.IsSorted(set.Status.PodNames), "PodSet "+set.Name, "podNames are not sorted: %v", set.Status.PodNames)
-		c.check("P7", set.Status.ObservedGeneration <= set.Generation, "PodSet "+set.Name, "observedGeneration is of the future")
+		c.check("P7", set.Status.ObservedGeneration <= set.Generation, "PodSet "+set.Name, "observedGeneration is newer than the generation")
 	}
 	c.converge(set)
 }
 
-// podOfSet judges a change of a pod that a PodSet controls: P2, P6.
+// podOfSet checks a change of a pod that a PodSet controls: P2, P6.
 func (c *checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, wasActive bool) {
 	w := c.window(set)
 	active := c.state.active(set.UID)
-	c.check("P2", len(active) <= w.most, "PodSet "+set.Name, "%d active pods, and no more than %d were asked for: %v", len(active), w.most, names(active))
+	c.check("P2", len(active) <= w.most, "PodSet "+set.Name, "%d active pods, but spec.replicas was at most %d: %v", len(active), w.most, names(active))
 	if isReady(pod) || !c.state.isActive(pod) {
 		delete(w.unready, pod.UID)
 	}
@@ -77,6 +82,92 @@ func (c *checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, was
 	c.converge(set)
 }
 
+// setPod is what the checker knows about a pod that a PodSet controls or controlled.
+type setPod struct {
+	image string // of the first container
+	// inactive is when the pod stopped being active; zero: it is active.
+	inactive time.Time
+}
+
+// staleLimit is how long a cache of pods may lag behind in these tests.
+const staleLimit = time.Minute
+
+// noteImage records which image the template of a PodSet has in each generation.
+func (c *checker) noteImage(set *appv1alpha1.PodSet) {
+	if c.images[set.UID] == nil {
+		c.images[set.UID] = map[int64]string{}
+	}
+	image := defaultImage
+	if set.Spec.Template != nil {
+		image = set.Spec.Template.Spec.Containers[0].Image
+	}
+	c.images[set.UID][set.Generation] = image
+}
+
+// notePod records the pods that a PodSet controls.
+func (c *checker) notePod(pod *corev1.Pod) {
+	owner := controller(pod)
+	if c.setPods[owner] == nil {
+		c.setPods[owner] = map[types.UID]*setPod{}
+	}
+	known := c.setPods[owner][pod.UID]
+	if known == nil {
+		known = &setPod{image: pod.Spec.Containers[0].Image}
+		c.setPods[owner][pod.UID] = known
+	}
+	if known.inactive.IsZero() && !c.state.isActive(pod) {
+		known.inactive = c.now.seen
+	}
+}
+
+// updatedReplicas checks that updatedReplicas counts no pod of another template: P11. A pod counts as active for a while after
+// its end, because the cache of the operator may still have shown it.
+func (c *checker) updatedReplicas(set *appv1alpha1.PodSet, write Write) {
+	image, ok := c.images[set.UID][set.Status.ObservedGeneration]
+	if !ok || !c.full {
+		return
+	}
+	updated := 0
+	for _, pod := range c.setPods[set.UID] {
+		if pod.image == image && (pod.inactive.IsZero() || pod.inactive.Add(staleLimit).After(write.Sent)) {
+			updated++
+		}
+	}
+	c.check("P11", int(set.Status.UpdatedReplicas) <= updated, "PodSet "+set.Name, "updatedReplicas is %d, but only %d pods have the image %q of generation %d",
+		set.Status.UpdatedReplicas, updated, image, set.Status.ObservedGeneration)
+}
+
+var notInNames = regexp.MustCompile("[^a-z0-9.-]+")
+
+// kubernetesEvents checks that an event about deleted pods names pods that the operator deleted before: P11.
+func (c *checker) kubernetesEvents(all []eventsv1.Event) {
+	for _, e := range all {
+		if e.Reason != "SuccessfulDelete" && e.Reason != appv1alpha1.ReasonPodsFinished {
+			continue
+		}
+		subject, named := "event about "+e.Regarding.Name, 0
+		words := notInNames.Split(e.Note, -1)
+		for uid := range c.setPods[e.Regarding.UID] {
+			pod := c.state.pods[uid]
+			if !slices.Contains(words, pod.Name) {
+				continue
+			}
+			named++
+			c.check("P11", c.wasDeleted(pod.Name, e.EventTime.Time), subject, "%s names pod %s, which the operator had not deleted: %s", e.Reason, pod.Name, e.Note)
+		}
+		c.check("P11", named > 0, subject, "%s names no pod of the PodSet: %s", e.Reason, e.Note)
+	}
+}
+
+// wasDeleted tells whether, before a moment, the operator sent a delete of a pod after which the pod was gone: the API server
+// deleted it, did not find it, or found another UID under its name.
+func (c *checker) wasDeleted(name string, before time.Time) bool {
+	return slices.ContainsFunc(c.writes, func(w Write) bool {
+		gone := w.Committed() || w.Code == http.StatusNotFound || w.Code == http.StatusConflict
+		return gone && w.Verb == "delete" && w.Resource == "pods" && w.Name == name && w.Sent.Before(before)
+	})
+}
+
 // converge ends the window of a PodSet that has converged.
 func (c *checker) converge(set *appv1alpha1.PodSet) {
 	if !c.state.converged(set, c.full) {
@@ -84,22 +175,22 @@ func (c *checker) converge(set *appv1alpha1.PodSet) {
 	}
 	w := c.window(set)
 	if w.deletedReady != "" {
-		var alive []string
+		var remaining []string
 		for uid := range w.unready {
-			alive = append(alive, c.state.pods[uid].Name)
+			remaining = append(remaining, c.state.pods[uid].Name)
 		}
-		c.check("P6", len(alive) == 0, "PodSet "+set.Name, "Ready pod %s was deleted, unready ones live on: %v", w.deletedReady, alive)
+		c.check("P6", len(remaining) == 0, "PodSet "+set.Name, "Ready pod %s was deleted while pods remain that are not ready: %v", w.deletedReady, remaining)
 	}
 	w.most, w.deletedReady = replicas(set), ""
 	clear(w.unready)
 }
 
-// settled says what keeps a PodSet from rest: P3 and P7; "" when nothing does.
+// settled says why a PodSet has not settled: P3 and P7; "" if it has.
 func (s *state) settled(set *appv1alpha1.PodSet, full bool) string {
 	active, status := s.active(set.UID), set.Status
 	switch {
 	case len(active) != replicas(set):
-		return "active pods are not what spec.replicas asks for"
+		return "the number of active pods is not spec.replicas"
 	case !s.converged(set, false):
 		return "podNames are not the active pods"
 	case !full:
@@ -111,7 +202,7 @@ func (s *state) settled(set *appv1alpha1.PodSet, full bool) string {
 	case int(status.ReadyReplicas) != len(slices.DeleteFunc(slices.Clone(active), func(p *corev1.Pod) bool { return !isReady(p) })):
 		return "status.readyReplicas is wrong"
 	case set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete && status.UpdatedReplicas != status.Replicas:
-		return "pods of an older template"
+		return "pods of an older template are left"
 	}
 	terminating := int32(0)
 	for _, pod := range s.owned[set.UID] {

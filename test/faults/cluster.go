@@ -25,14 +25,14 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// Cluster is etcd, kube-apiserver and, for garbage collection, namespaces and quota, kube-controller-manager. No
-// scheduler, no nodes: a Kubelet of ours plays them.
+// Cluster is etcd, kube-apiserver, and kube-controller-manager (for garbage collection, namespaces, and quota). It has no
+// scheduler and no nodes: a Kubelet of this package stands in for them.
 type Cluster struct {
-	// Config is that of an administrator.
+	// Config is the configuration of an administrator.
 	Config *rest.Config
-	// Scheme knows Kubernetes and both kinds.
+	// Scheme has the types of Kubernetes and both kinds.
 	Scheme *runtime.Scheme
-	// Admin is a client without limits.
+	// Admin is a client without rate limits.
 	Admin client.WithWatch
 	// Environment starts and stops etcd and kube-apiserver.
 	Environment *envtest.Environment
@@ -40,7 +40,7 @@ type Cluster struct {
 	mapper  meta.RESTMapper
 	busy    chan struct{} // see maxBusy
 	manager *exec.Cmd
-	// restarted end the servers that were killed and started again.
+	// restarted stop the servers that were killed and started again.
 	restarted []func()
 	files     string // the directory of the controller manager's kubeconfig and log
 }
@@ -49,7 +49,7 @@ type Cluster struct {
 func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster, error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
-		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it names the directory of etcd, kube-apiserver and kube-controller-manager; `make test-faults` sets it")
+		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it is the directory of etcd, kube-apiserver, and kube-controller-manager; `make test-faults` sets it")
 	}
 	c := &Cluster{Scheme: runtime.NewScheme(), busy: make(chan struct{}, maxBusy), Environment: &envtest.Environment{
 		CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
@@ -88,7 +88,7 @@ func (c *Cluster) connect(assets string) error {
 	return c.startControllerManager(filepath.Join(assets, "kube-controller-manager"))
 }
 
-// startControllerManager starts the controllers whose doings our operator must live with.
+// startControllerManager starts the controllers of Kubernetes that interact with the operator.
 func (c *Cluster) startControllerManager(binary string) error {
 	kubeconfig := filepath.Join(c.files, "kubeconfig")
 	if err := os.WriteFile(kubeconfig, c.Environment.KubeConfig, 0o600); err != nil {
@@ -113,12 +113,12 @@ func (c *Cluster) startControllerManager(binary string) error {
 	return nil
 }
 
-// Stop stops everything.
+// Stop stops all servers.
 func (c *Cluster) Stop() error {
 	var err error
 	if c.manager != nil && c.manager.Process != nil {
 		err = c.manager.Process.Kill()
-		_ = c.manager.Wait() // It says that we killed it.
+		_ = c.manager.Wait() // The error says that the process was killed.
 	}
 	for _, end := range c.restarted {
 		end()
@@ -126,7 +126,7 @@ func (c *Cluster) Stop() error {
 	return errors.Join(err, c.Environment.Stop(), os.RemoveAll(c.files))
 }
 
-// Version returns the resource version of the world as it is now.
+// Version returns the latest resource version.
 func (c *Cluster) Version(ctx context.Context) (string, error) {
 	list := &appv1alpha1.PodSetList{}
 	err := c.Admin.List(ctx, list)

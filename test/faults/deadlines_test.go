@@ -40,7 +40,7 @@ func slowStart(ttl *int32) testCase {
 	return func(e *faults.Env) {
 		operator := e.Supervise()
 		e.Create(at("b", "now + 1 hour", "echo YAY"))
-		e.Settle() // The caches are filled, so Hold holds back events and not the first list.
+		e.Settle() // The caches have synced, so Hold holds events and not the first list.
 		operator.Hold("pods")
 		operator.Inject(faults.Nth(1, faults.Creates, faults.LoseResponseAfter(slow)))
 		a := at("a", "now", "echo YAY")
@@ -94,14 +94,14 @@ func slowRetry(e *faults.Env) {
 	operator.Hold("pods")
 	podKey(e, "a-pod-1")
 	e.Wait(slow + 2*time.Second)
-	e.Check("A11", e.AwaitPod("a-pod-1", func(p *corev1.Pod) bool { return p != nil }), "the retry is gone")
+	e.Check("A11", e.AwaitPod("a-pod-1", func(p *corev1.Pod) bool { return p != nil }), "the pod of the retry was deleted")
 	e.AwaitAt("A11", "a", func(a *cnatv1alpha1.At) bool { return a.Status.PodName == "a-pod-1" && a.Status.Attempts == 2 })
 	operator.Release("pods")
 	e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonDeadlineExceeded))
 	e.Quiesce()
 }
 
-// failOnce starts an At with one retry and returns when its failure is recorded.
+// failOnce creates an At with one retry and returns when the failure is in its status.
 func failOnce(e *faults.Env) {
 	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(1)})
 	a := at("a", "now", "echo YAY")
@@ -167,7 +167,7 @@ func extendedTTL(e *faults.Env) {
 	e.Quiesce()
 }
 
-// editedTooLate edits an At after its pod was created and before that is recorded.
+// editedTooLate edits an At after its pod is created and before the status records it.
 func editedTooLate(e *faults.Env) {
 	operator := e.Supervise()
 	block, blocked, unblock := faults.Block()

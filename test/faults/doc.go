@@ -1,16 +1,17 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults runs an operator in a world that fails, and judges what it does there.
+// Package faults runs an operator against a real API server, injects faults, and checks invariants.
 //
-// A Env is a namespace of a real API server. In it work
+// An Env (environment) is one namespace of the API server with
 //
-//   - the operator, as a row of processes: each is a manager with caches of its own behind a Injector, which delays,
-//     refuses, loses and rewrites its calls, and cuts it off for ever when it crashes;
-//   - a kubelet, which makes pods run and lets them end;
-//   - a user, who is a plain client;
-//   - a Observer, who watches everything on connections of its own, in order, and judges the invariants on every event.
+//   - the operator, as a sequence of processes: each is a manager with caches of its own, and an Injector that delays, rejects,
+//     rewrites, or loses its requests and ends the process when it crashes;
+//   - a Kubelet, which starts pods, ends their commands, and removes pods that are being deleted;
+//   - a user, which is a plain client;
+//   - an Observer, which watches everything on connections of its own.
 //
-// The operator is any Controllers: ours, or the naive ones of package control, on which the judgements must fail. See
-// docs/testing.md.
+// When a test ends, a checker replays the events that the observer received and the writes of the operator, and checks the
+// invariants. The operator is given as Controllers: this operator, or the naive one of package control, which must violate the
+// invariants. See docs/testing.md.
 package faults

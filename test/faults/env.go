@@ -18,51 +18,50 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patience is how long a world may take to come to rest after the last disturbance.
+// DefaultTimeout is how long an environment may take to settle after the last fault.
 const DefaultTimeout = 30 * time.Second
 
-// Env is a namespace with an operator, a user, a kubelet and a observer in it.
+// Env is a test environment: a namespace with an operator, a user, a kubelet, and an observer.
 type Env struct {
 	testing.TB
 	Cluster   *Cluster
 	Namespace string
-	// User is an administrator whose calls never fail.
+	// User is the client of an administrator. No fault affects it.
 	User client.Client
-	// Clock is the operator's.
+	// Clock is the clock of the operator.
 	Clock *Clock
-	// Log is all that the operator wrote.
+	// Log has the calls of the operator.
 	Log *Log
-	// Observer sees all.
+	// Observer watches the objects of the environment.
 	Observer *Observer
-	// Patience is how long the world may take; longer in one that is larger than others.
+	// Timeout is how long the environment may take to settle. Large environments need longer.
 	Timeout time.Duration
-	// Quiet is how long nothing may be written at rest; shorter in a world of which there are many in a row.
+	// Quiet is how long the operator may write nothing in Quiesce. It is shorter where many environments follow one another.
 	Quiet time.Duration
-	// Replay is the command that lives the world again; "": make finds the test by its name.
+	// Replay is the command that repeats the test; "": `make test-faults` with the name of the test.
 	Replay string
-	// Options change how managers are made, from the next process on.
+	// Options change the options of the manager, from the next process on.
 	Options []func(*ctrl.Options)
 
 	fault       string
 	controllers Controllers
 	ctx         context.Context
-	release     func() // gives the place among the busy worlds back
+	release     func() // frees the slot of this environment: see maxBusy
 	background  sync.WaitGroup
 
 	mu         sync.Mutex
 	kubelet    *Kubelet
 	processes  []*Process
-	violations []Violation // found by waiting, not by looking at events
+	violations []Violation // found by Check
 	checked    map[string]bool
 	tolerated  bool
 }
 
-// maxBusy is how many worlds of a cluster may do something at the same time. Those that only watch that nothing happens do
-// not count.
+// maxBusy is how many environments of a cluster may be busy at the same time. Environments that only wait do not count.
 const maxBusy = 6
 
-// NewEnv makes a world in which a fault is tried on an operator, which is not started yet. When the test ends, the
-// world is judged, and a violation fails the test.
+// NewEnv creates an environment that tests an operator with a fault. It does not start the operator. When the test ends, the
+// invariants are checked, and a violation fails the test.
 func NewEnv(t testing.TB, cluster *Cluster, fault string, operator Controllers) *Env {
 	t.Helper()
 	cluster.busy <- struct{}{}
@@ -90,15 +89,15 @@ func NewEnv(t testing.TB, cluster *Cluster, fault string, operator Controllers) 
 	e.Namespace = namespace.Name
 	var err error
 	e.Observer, err = startObserver(e.ctx, cluster.Admin, e.Namespace, func(kind watch.EventType, pod *corev1.Pod) {
-		if k := e.theKubelet(); k != nil {
-			k.see(e.ctx, kind, pod)
+		if k := e.currentKubelet(); k != nil {
+			k.sync(e.ctx, kind, pod)
 		}
 	})
 	e.Must(err)
 	return e
 }
 
-// Must ends the test when an error is not nil.
+// Must fails the test if an error is not nil.
 func (e *Env) Must(err error) {
 	e.Helper()
 	if err != nil {
@@ -106,18 +105,17 @@ func (e *Env) Must(err error) {
 	}
 }
 
-func (e *Env) mustBe(missing string) {
+func (e *Env) mustHave(missing string) {
 	e.Helper()
 	if missing != "" {
 		e.Fatal(missing)
 	}
 }
 
-// Context ends with the world.
+// Context ends with the environment.
 func (e *Env) Context() context.Context { return e.ctx }
 
-// Start starts the next process of the operator. The injector of the last one should be dead, unless two operators at
-// the same time are the point.
+// Start starts the next process of the operator. The previous one should have ended, unless the test needs two of them.
 func (e *Env) Start(prepare ...func(*Injector)) *Process {
 	e.Helper()
 	p, err := e.start(prepare...)
@@ -139,8 +137,7 @@ func (e *Env) start(prepare ...func(*Injector)) (*Process, error) {
 	return p, err
 }
 
-// Supervise starts process after process, each when the one before has crashed, as a Deployment does. It returns
-// the first one.
+// Supervise starts the operator again whenever it ends, as a Deployment does. It returns the first process.
 func (e *Env) Supervise(prepare ...func(*Injector)) *Process {
 	e.Helper()
 	first := e.Start(prepare...)
@@ -172,25 +169,25 @@ func (e *Env) Starts() int {
 	return len(e.processes)
 }
 
-// Create makes objects in the world.
+// Create creates objects in the namespace.
 func (e *Env) Create(objects ...client.Object) {
 	e.Helper()
 	for _, object := range objects {
 		object.SetNamespace(e.Namespace)
 		e.Must(e.User.Create(e.ctx, object))
-		e.sees(object)
+		e.awaitSeen(object)
 	}
 }
 
-// sees waits until the observer knows what the user has just done, so that nobody takes the rest before for the rest after.
-func (e *Env) sees(object client.Object) {
+// awaitSeen waits until the observer has seen a write of the user, so that a later Settle does not use the state before it.
+func (e *Env) awaitSeen(object client.Object) {
 	e.Helper()
 	if !watched(object) {
 		return
 	}
 	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	e.Must(err)
-	e.mustBe(e.await(func(s *state) string {
+	e.mustHave(e.await(func(s *state) string {
 		if s.version[object.GetUID()] >= version {
 			return ""
 		}
@@ -198,27 +195,27 @@ func (e *Env) sees(object client.Object) {
 	}))
 }
 
-// Edit changes an object, of which a fresh copy is read first.
+// Edit reads an object and patches it.
 func Edit[T client.Object](e *Env, object T, edit func(T)) {
 	e.Helper()
 	e.Must(e.User.Get(e.ctx, client.ObjectKeyFromObject(object), object))
 	base := object.DeepCopyObject().(client.Object)
 	edit(object)
 	e.Must(e.User.Patch(e.ctx, object, client.MergeFrom(base)))
-	e.sees(object)
+	e.awaitSeen(object)
 }
 
-// EditStatus changes the status of an object, of which a fresh copy is read first.
+// EditStatus reads an object and patches its status.
 func EditStatus[T client.Object](e *Env, object T, edit func(T)) {
 	e.Helper()
 	e.Must(e.User.Get(e.ctx, client.ObjectKeyFromObject(object), object))
 	base := object.DeepCopyObject().(client.Object)
 	edit(object)
 	e.Must(e.User.Status().Patch(e.ctx, object, client.MergeFrom(base)))
-	e.sees(object)
+	e.awaitSeen(object)
 }
 
-// Delete deletes an object as a user does.
+// Delete deletes an object as a user.
 func (e *Env) Delete(object client.Object, options ...client.DeleteOption) {
 	e.Helper()
 	e.Must(client.IgnoreNotFound(e.User.Delete(e.ctx, object, options...)))
@@ -230,7 +227,7 @@ func (e *Env) Delete(object client.Object, options ...client.DeleteOption) {
 // AwaitDeletion waits until the deletion of an object has begun.
 func (e *Env) AwaitDeletion(object client.Object) {
 	e.Helper()
-	e.mustBe(e.await(func(s *state) string {
+	e.mustHave(e.await(func(s *state) string {
 		if s.deleting[object.GetUID()] {
 			return ""
 		}
@@ -238,21 +235,21 @@ func (e *Env) AwaitDeletion(object client.Object) {
 	}))
 }
 
-// await waits for something that the observer sees and returns whether it came; want returns "" when it is there, else
-// what is missing.
+// await waits until want returns "", which says that nothing is missing. It calls want after each event. After the timeout it
+// returns what is missing.
 func (e *Env) await(want func(*state) string) string {
 	timeout := time.After(e.Timeout)
 	for {
 		start := time.Now()
 		var missing string
-		next := e.Observer.look(func(s *state) { missing = want(s) })
+		next := e.Observer.read(func(s *state) { missing = want(s) })
 		if missing == "" {
 			return ""
 		}
 		took := time.Since(start)
 		select {
 		case <-next:
-			<-time.After(4 * took) // To look at thousands of objects takes a while, and most of the time is for those who change them.
+			<-time.After(4 * took) // Evaluating thousands of objects takes long and must not slow down the operator.
 		case <-timeout:
 			return fmt.Sprintf("after %v: %s", e.Timeout, missing)
 		}

@@ -19,15 +19,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault answers a call in place of the API server; send passes the call on and returns the API server's answer.
+// Fault responds to a call instead of the API server. It may call send, which passes the call on and returns the response.
 type Fault func(call *Call, send func() (*http.Response, error)) (*http.Response, error)
 
-// Rule finds the fault for a call; nil lets it pass. A injector asks its rules for one call at a time.
+// Rule returns the fault for a call; nil: none. An injector calls its rules for one call at a time.
 type Rule func(*Call) Fault
 
 func pass(_ *Call, send func() (*http.Response, error)) (*http.Response, error) { return send() }
 
-// Each gives every call that matches the same fault.
+// Each applies a fault to every call that matches.
 func Each(match Match, fault Fault) Rule {
 	return func(c *Call) Fault {
 		if !match(c) {
@@ -37,7 +37,7 @@ func Each(match Match, fault Fault) Rule {
 	}
 }
 
-// Nth gives the n-th call that matches, counted from 1, a fault.
+// Nth applies a fault to the n-th call that matches, counted from 1.
 func Nth(n int, match Match, fault Fault) Rule {
 	return func(c *Call) Fault {
 		if !match(c) {
@@ -50,7 +50,7 @@ func Nth(n int, match Match, fault Fault) Rule {
 	}
 }
 
-// First gives the first n calls that match a fault.
+// First applies a fault to the first n calls that match.
 func First(n int, match Match, fault Fault) Rule {
 	return func(c *Call) Fault {
 		if n == 0 || !match(c) {
@@ -61,7 +61,7 @@ func First(n int, match Match, fault Fault) Rule {
 	}
 }
 
-// Sometimes gives calls that match one of several faults, with a probability in percent, drawn from a seeded source.
+// Sometimes applies one of several faults to the calls that match, with a probability in percent.
 func Sometimes(random *rand.Rand, percent int, match Match, faults ...Fault) Rule {
 	return func(c *Call) Fault {
 		if !match(c) || random.IntN(100) >= percent {
@@ -71,14 +71,14 @@ func Sometimes(random *rand.Rand, percent int, match Match, faults ...Fault) Rul
 	}
 }
 
-// Reject answers with a code and a reason; the call never reaches the API server.
+// Reject responds with a code and a reason. The call does not reach the API server.
 func Reject(code int, reason metav1.StatusReason) Fault {
 	return func(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
 		return response(nil, code, reason, "injected: "+string(reason)), nil
 	}
 }
 
-// TooManyRequests is 429 with Retry-After, as priority and fairness sends it.
+// TooManyRequests responds with 429 and Retry-After, as API Priority and Fairness does.
 func TooManyRequests(after time.Duration) Fault {
 	return func(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
 		resp := response(nil, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "injected: too many requests")
@@ -92,17 +92,17 @@ func Reset(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
 	return nil, syscall.ECONNRESET
 }
 
-// LoseResponse lets the API server commit the call and loses its answer.
+// LoseResponse lets the API server commit the call and loses the response.
 func LoseResponse(_ *Call, send func() (*http.Response, error)) (*http.Response, error) {
 	resp, err := send()
 	if err != nil {
 		return nil, err
 	}
 	_ = resp.Body.Close()
-	return nil, errors.New("injected: the answer was lost")
+	return nil, errors.New("injected: the response was lost")
 }
 
-// LoseResponseAfter lets the API server commit the call and loses its response, which the caller learns after a while.
+// LoseResponseAfter lets the API server commit the call, loses the response, and returns an error after a while.
 func LoseResponseAfter(d time.Duration) Fault {
 	return func(c *Call, send func() (*http.Response, error)) (*http.Response, error) {
 		resp, err := LoseResponse(c, send)
@@ -111,7 +111,7 @@ func LoseResponseAfter(d time.Duration) Fault {
 	}
 }
 
-// Delay passes the call on after a while; several calls overtake each other.
+// Delay passes the call on after a while. Delayed calls may overtake each other.
 func Delay(d time.Duration) Fault {
 	return func(_ *Call, send func() (*http.Response, error)) (*http.Response, error) {
 		<-time.After(d)
@@ -119,7 +119,7 @@ func Delay(d time.Duration) Fault {
 	}
 }
 
-// Timeout keeps the caller waiting, then gives up: the call never reaches the API server.
+// Timeout returns an error after a while. The call does not reach the API server.
 func Timeout(d time.Duration) Fault {
 	return func(c *Call, _ func() (*http.Response, error)) (*http.Response, error) {
 		<-time.After(d)
@@ -127,24 +127,24 @@ func Timeout(d time.Duration) Fault {
 	}
 }
 
-// Block keeps calls waiting until the returned function lets them pass. started is closed when the first one waits.
+// Block holds calls until unblock is called. started is closed when the first call is held.
 func Block() (fault Fault, started <-chan struct{}, unblock func()) {
-	begun, end := make(chan struct{}), make(chan struct{})
-	begin := sync.OnceFunc(func() { close(begun) })
+	first, end := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(first) })
 	return func(_ *Call, send func() (*http.Response, error)) (*http.Response, error) {
 		begin()
 		<-end
 		return send()
-	}, begun, sync.OnceFunc(func() { close(end) })
+	}, first, sync.OnceFunc(func() { close(end) })
 }
 
-// CrashBefore ends the process of a injector before the call reaches the API server.
+// CrashBefore kills the process before the call reaches the API server.
 func (i *Injector) CrashBefore(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
 	i.Kill()
 	return nil, errStopped
 }
 
-// CrashAfter ends the process of a injector after the API server has committed the call, before its answer arrives.
+// CrashAfter kills the process after the API server has committed the call, before the response arrives.
 func (i *Injector) CrashAfter(_ *Call, send func() (*http.Response, error)) (*http.Response, error) {
 	resp, err := send()
 	if err == nil {
@@ -154,7 +154,7 @@ func (i *Injector) CrashAfter(_ *Call, send func() (*http.Response, error)) (*ht
 	return nil, errStopped
 }
 
-// answer is an answer of the API server that it never gave.
+// response returns an error response that the API server did not send.
 func response(req *http.Request, code int, reason metav1.StatusReason, message string) *http.Response {
 	body, _ := json.Marshal(metav1.Status{ // A Status always encodes.
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
@@ -169,7 +169,7 @@ func response(req *http.Request, code int, reason metav1.StatusReason, message s
 	}
 }
 
-// Rewrite changes what a call sends: a defect that the operator does not know of.
+// Rewrite changes the body of a call, which simulates a defect of the operator.
 func Rewrite(change func([]byte) []byte) Fault {
 	return func(c *Call, send func() (*http.Response, error)) (*http.Response, error) {
 		c.Body = change(c.Body)

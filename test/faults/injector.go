@@ -20,22 +20,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// errStopped is what every call of a crashed process gets.
-var errStopped = errors.New("this process has crashed")
+// errStopped is the error of every call of a process that was killed.
+var errStopped = errors.New("this process was killed")
 
-// Injector is all that lies between one process of an operator and the API server. Every call passes it and is
-// delayed, refused, lost or rewritten there; the reconcilers are not touched.
+// Injector is the fault injector between one process of an operator and the API server. It is an http.RoundTripper that can
+// delay, reject, rewrite, or lose every call. The operator itself is not changed.
 type Injector struct {
 	process int
 	log     *Log
 	now     func() time.Time
 
-	ctx    context.Context // ends with the process
+	ctx    context.Context // ends when the process is killed
 	cancel context.CancelFunc
 
 	mu          sync.Mutex
 	rules       []Rule
-	oldVersions map[string]string // resource -> the resource version of the first list
+	oldVersions map[string]string // by resource: the resource version at which the first list is answered
 	gates       map[string]*gate
 }
 
@@ -45,18 +45,18 @@ func newInjector(process int, log *Log, now func() time.Time) *Injector {
 	return i
 }
 
-// Config returns a copy of config whose calls go through the injector.
+// Config returns a copy of config whose calls pass through the injector.
 func (i *Injector) Config(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	config.ContentType = "application/json" // The log reads what is sent.
+	config.ContentType = "application/json" // The log parses requests.
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) { return i.roundTrip(next, req) })
 	})
 	return config
 }
 
-// blind returns until when the process was not told of owners.
+// staleUntil returns when the watches of PodSets and Ats last began to deliver; now if one of them delivers nothing.
 func (i *Injector) staleUntil() time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -67,24 +67,24 @@ func (i *Injector) staleUntil() time.Time {
 	return sets
 }
 
-// Inject adds a rule. The first rule that has a fault for a call decides.
+// Inject adds rules. The first rule that returns a fault for a call applies.
 func (i *Injector) Inject(rules ...Rule) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.rules = append(i.rules, rules...)
 }
 
-// ClearRules drops all rules.
+// ClearRules removes all rules.
 func (i *Injector) ClearRules() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.rules = nil
 }
 
-// Kill cuts the injector for ever: that is what the world sees of a crash.
+// Kill makes every call fail from now on, which is what the API server sees of a crash.
 func (i *Injector) Kill() { i.cancel() }
 
-// Stopped is closed once the injector is cut.
+// Stopped returns a channel that is closed when the process is killed or ends.
 func (i *Injector) Stopped() <-chan struct{} { return i.ctx.Done() }
 
 func (i *Injector) fault(call *Call) Fault {
@@ -103,7 +103,7 @@ func (i *Injector) roundTrip(next http.RoundTripper, req *http.Request) (*http.R
 		return nil, errStopped
 	}
 	req = req.Clone(req.Context())
-	call, err := callOf(req)
+	call, err := parseCall(req)
 	if err != nil {
 		return nil, err
 	}
@@ -114,12 +114,12 @@ func (i *Injector) roundTrip(next http.RoundTripper, req *http.Request) (*http.R
 	i.rewriteFirstList(req, call)
 	record := Write{Call: call, Process: i.process, Sent: time.Now(), Clock: i.now(), StaleUntil: i.staleUntil()}
 	if Writes(call) {
-		// A crash does not recall what is on its way, and the log must know what came of it.
+		// A crash does not cancel requests that are in flight, and the log needs their responses.
 		req = req.WithContext(context.WithoutCancel(req.Context()))
 		acceptJSON(req)
 	}
 	send := func() (*http.Response, error) {
-		if req.Body != nil { // A fault may have changed it.
+		if req.Body != nil { // A fault may have changed the body.
 			req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(call.Body)), int64(len(call.Body))
 		}
 		resp, err := next.RoundTrip(req)
@@ -138,6 +138,11 @@ func (i *Injector) roundTrip(next http.RoundTripper, req *http.Request) (*http.R
 		_ = resp.Body.Close()
 		resp, err = nil, errStopped
 	}
+	if Events(call) && call.Verb == "create" {
+		if err := i.log.event(call.Body); err != nil {
+			return nil, err
+		}
+	}
 	if Writes(call) {
 		switch {
 		case err != nil:
@@ -150,8 +155,8 @@ func (i *Injector) roundTrip(next http.RoundTripper, req *http.Request) (*http.R
 	return resp, err
 }
 
-// acceptJSON takes protobuf off the list of what the answer may be: the log reads it. The client for metadata asks for it
-// whatever its configuration says.
+// acceptJSON removes protobuf from the accepted content types, because the log parses responses. The metadata client of
+// client-go requests protobuf whatever its configuration is.
 func acceptJSON(req *http.Request) {
 	kinds := slices.DeleteFunc(strings.Split(req.Header.Get("Accept"), ","), func(kind string) bool {
 		return strings.Contains(kind, "protobuf")
@@ -159,7 +164,7 @@ func acceptJSON(req *http.Request) {
 	req.Header.Set("Accept", strings.Join(kinds, ","))
 }
 
-// readUID takes the UID out of an answer, which can be read again afterwards.
+// readUID reads the UID from a response. The body of the response can be read again afterwards.
 func (w *Write) readUID(resp *http.Response) error {
 	data, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
@@ -167,29 +172,29 @@ func (w *Write) readUID(resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	var answer struct {
+	var object struct {
 		Metadata metav1.ObjectMeta     `json:"metadata"`
 		Details  *metav1.StatusDetails `json:"details"`
 	}
-	if err := json.Unmarshal(data, &answer); err != nil {
+	if err := json.Unmarshal(data, &object); err != nil {
 		if resp.StatusCode < http.StatusMultipleChoices {
-			return fmt.Errorf("an answer that the log cannot read: %w", err)
+			return fmt.Errorf("parsing a response: %w", err)
 		}
 		return nil
 	}
-	w.UID, w.Version = answer.Metadata.UID, answer.Metadata.ResourceVersion
-	if w.UID == "" && answer.Details != nil {
-		w.UID = answer.Details.UID
+	w.UID, w.Version = object.Metadata.UID, object.Metadata.ResourceVersion
+	if w.UID == "" && object.Details != nil {
+		w.UID = object.Details.UID
 	}
 	if w.Name == "" || strings.HasSuffix(w.Name, "-") {
-		w.Name = answer.Metadata.Name
+		w.Name = object.Metadata.Name
 	}
 	return nil
 }
 
-// TimeTravel makes the first list of a resource that accepts any age show the world as it was at a resource version, which is
-// what an API server that lags behind may answer. A list of the latest state is answered truthfully. Streamed lists are
-// rejected, so that an informer has to list.
+// TimeTravel makes the first list of a resource that accepts any age return the state at an old resource version, as an API
+// server with a lagging watch cache may. A list of the latest state is not changed. Streamed lists are rejected, so that an
+// informer has to list.
 func (i *Injector) TimeTravel(resourceVersion string, resources ...string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -198,8 +203,8 @@ func (i *Injector) TimeTravel(resourceVersion string, resources ...string) {
 	}
 }
 
-// rewriteFirstList is the other half of TimeTravel. The first list of an informer of client-go accepts any age. Those of our
-// operator do not, which the judge of L1 checks.
+// rewriteFirstList implements TimeTravel. By default, the first list of an informer of client-go accepts any age. The lists of
+// this operator do not, which L1 checks.
 func (i *Injector) rewriteFirstList(req *http.Request, call *Call) {
 	query := req.URL.Query()
 	if call.Verb != "list" || !call.AnyAge {

@@ -5,19 +5,14 @@ package faults_test
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -25,13 +20,13 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// F20: names at the limits give valid pods, or are refused at admission.
+// F20: names at the limits lead to valid pods, or are rejected at admission.
 func TestNames(t *testing.T) {
 	long := strings.Repeat("a", 300)
 	runCases(t, "F20", map[string]testCase{
 		"sets": func(e *faults.Env) {
 			e.Supervise()
-			e.Check("P3", createError(e, podSet(long[:64], 1)) != nil, "a name of 64 characters was not refused")
+			e.Check("P3", createError(e, podSet(long[:64], 1)) != nil, "a name of 64 characters was not rejected")
 			e.Create(podSet(long[:63], 2), podSet("a.b.c", 1), podSet("1a", 1), podSet(long[:53]+"."+long[:9], 1))
 			e.Quiesce()
 			e.ExpectCounts(faults.Counts{Creates: 5})
@@ -53,28 +48,28 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// refused returns why the API server refuses an object.
+// createError creates an object and returns the error of the API server.
 func createError(e *faults.Env, object client.Object) error {
 	object.SetNamespace(e.Namespace)
 	return e.User.Create(e.Context(), object)
 }
 
-// F21: odd schedules are refused at admission, or understood.
+// F21: unusual schedules are rejected at admission, or parsed.
 func TestSchedules(t *testing.T) {
 	runCases(t, "F21", map[string]testCase{
-		"refused": func(e *faults.Env) {
+		"rejected": func(e *faults.Env) {
 			e.Supervise()
 			for _, schedule := range []string{
 				"", " ", "tomorrow", "2030-02-30T00:00:00Z", "2030-01-30T23:59:60Z", "2030-01-30T24:00:00Z", "2030-01-30 10:00:00Z",
 				" 2030-01-30T10:00:00Z", "2030-01-30T10:00:00", "10000-01-01T00:00:00Z", "now + 1 year", "now + -1 seconds", "NOW",
 				"2030-01-30T10:00:00+24:00", "２０３０-01-30T10:00:00Z", strings.Repeat("2", 1<<20),
 			} {
-				e.Check("A7", createError(e, at("a", schedule, "echo YAY")) != nil, "schedule %.80q was not refused", schedule)
+				e.Check("A7", createError(e, at("a", schedule, "echo YAY")) != nil, "schedule %.80q was not rejected", schedule)
 			}
 			e.Quiesce()
 			e.Check("A7", len(e.Log.All()) == 0, "the operator wrote:\n%s", e.Log)
 		},
-		"understood": func(e *faults.Env) {
+		"parsed": func(e *faults.Env) {
 			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 			e.Supervise()
 			past := []string{
@@ -94,7 +89,7 @@ func TestSchedules(t *testing.T) {
 				e.AwaitAt("A2", fmt.Sprintf("future-%d", i), func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
 			}
 			e.Wait(5 * time.Second)
-			e.Check("A2", e.Counts().Creates == len(past), "%d pods for %d Ats whose time has come", e.Counts().Creates, len(past))
+			e.Check("A2", e.Counts().Creates == len(past), "%d pods for %d Ats that are due", e.Counts().Creates, len(past))
 		},
 		"with an offset": offsetSchedule,
 	})
@@ -107,7 +102,7 @@ func offsetSchedule(e *faults.Env) {
 	e.Settle()
 }
 
-// commands are what users write, and the words that their program gets.
+// commands are the commands of users and the words that the program must receive.
 var commands = map[string][]string{
 	`echo YAY`:                       {"echo", "YAY"},
 	`echo "a b" 'c  d'`:              {"echo", "a b", "c  d"},
@@ -119,14 +114,14 @@ var commands = map[string][]string{
 	`# no comment * ~`:               {"#", "no", "comment", "*", "~"},
 }
 
-// F22: the program gets exactly the user's words.
+// F22: the program receives exactly the words of the user.
 func TestCommands(t *testing.T) {
 	runCases(t, "F22", map[string]testCase{
 		"words": words,
-		"refused": func(e *faults.Env) {
+		"rejected": func(e *faults.Env) {
 			e.Supervise()
 			for _, command := range []string{"", " ", "\n\t ", `"`, `echo 'a`, `echo a\`, "echo \x00", `'' a`, strings.Repeat("x", 32769), strings.Repeat("x", 1<<20)} {
-				e.Check("A8", createError(e, at("a", "now", command)) != nil, "command %.40q was not refused", command)
+				e.Check("A8", createError(e, at("a", "now", command)) != nil, "command %.40q was not rejected", command)
 			}
 			e.Quiesce()
 			e.Check("A8", len(e.Log.All()) == 0, "the operator wrote:\n%s", e.Log)
@@ -142,13 +137,13 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// invalidUTF8 posts bytes that are no text. As YAML they are refused. In JSON the API server reads each as U+FFFD, which
-// is what it shows to the user, and then it is what the program gets.
+// invalidUTF8 posts invalid UTF-8. The API server rejects it in YAML. In JSON it stores each invalid byte as U+FFFD, which the
+// program then receives.
 func invalidUTF8(e *faults.Env) {
 	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 	e.Supervise()
 	e.Check("A8", post(e, "application/yaml", "kind: At\napiVersion: cnat.d2iq.com/v1alpha1\nmetadata: {name: a}\nspec: {schedule: now, command: 'echo \xff'}\n") != nil,
-		"YAML with invalid UTF-8 was not refused")
+		"YAML with invalid UTF-8 was not rejected")
 	e.Must(post(e, "application/json", `{"kind":"At","apiVersion":"cnat.d2iq.com/v1alpha1","metadata":{"name":"b"},"spec":{"schedule":"now","command":"echo a`+"\xff\xfe"+`b"}}`))
 	e.AwaitAt("A8", "b", func(a *cnatv1alpha1.At) bool { return a.Spec.Command == "echo a\ufffd\ufffdb" })
 	e.Quiesce()
@@ -159,7 +154,7 @@ func invalidUTF8(e *faults.Env) {
 	}
 }
 
-// post creates an At from bytes, as no client library would send them.
+// post creates an At from bytes that no client library would send.
 func post(e *faults.Env, contentType, body string) error {
 	e.Helper()
 	clients, err := kubernetes.NewForConfig(e.Cluster.Config)
@@ -194,7 +189,7 @@ func mapKeys(m map[string][]string) func(func(string) bool) {
 	}
 }
 
-// expand does to a command what the kubelet does: $(NAME) is the variable, if there is one, and $$ is $.
+// expand expands a command as the kubelet does: $(NAME) is a variable if it exists, and $$ is $.
 func expand(c corev1.Container) []string {
 	var words []string
 	for _, word := range slices.Concat(c.Command, c.Args) {
@@ -221,13 +216,13 @@ func expand(c corev1.Container) []string {
 	return words
 }
 
-// F23: impossible specs are refused; a status that others wrote is computed again and neither skips nor repeats a run.
+// F23: invalid specs are rejected. A status that a user wrote is computed again, and neither skips nor repeats a run.
 func TestForgery(t *testing.T) {
 	runCases(t, "F23", map[string]testCase{
 		"replicas": func(e *faults.Env) {
 			e.Supervise()
 			for _, replicas := range []int32{0, 11, -1, 1<<31 - 1} {
-				e.Check("P3", createError(e, podSet("a", replicas)) != nil, "replicas %d was not refused", replicas)
+				e.Check("P3", createError(e, podSet("a", replicas)) != nil, "replicas %d was not rejected", replicas)
 			}
 			set := podSet("a", 1)
 			set.Spec.Replicas = nil
@@ -275,72 +270,4 @@ func forgedForward(e *faults.Env) {
 	e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseDone })
 	e.Quiesce()
 	e.ExpectCounts(faults.Counts{Creates: 1})
-}
-
-const (
-	manySets = 1000
-	manyAts  = 2000
-	// bytesPerObject bounds what one set or At, its pod, all events of both and the log of what was done for them may add
-	// to the heap. The operator's caches are a part of it; most is the observer's, which forgets nothing.
-	bytesPerObject = 128 << 10
-)
-
-// F24: very many objects at once. Every one of them is judged at the end.
-func TestMany(t *testing.T) {
-	e := faults.NewEnv(t, cluster, "F24", faults.Ours)
-	e.Timeout = 3 * time.Minute // So much work takes a while on two cores.
-	e.Supervise()
-	start, before := time.Now(), heap()
-	for i := range max(manySets, manyAts) {
-		if i < manySets {
-			e.Must(e.User.Create(e.Context(), inNamespace(e, podSet(fmt.Sprintf("s%d", i), 1))))
-		}
-		a := at(fmt.Sprintf("a%d", i), "2020-01-30T10:02:00Z", "echo YAY")
-		a.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)
-		e.Must(e.User.Create(e.Context(), inNamespace(e, a)))
-	}
-	e.Check("P3", e.AwaitTotalPods(manySets+manyAts), "not all pods were made")
-	made := time.Since(start)
-	end(e)
-	e.Settle()
-	grown := (heap() - before) >> 10
-	e.Check("P3", grown < (manySets+manyAts)*bytesPerObject>>10, "the heap has grown by %d KiB", grown)
-	fmt.Printf("%d PodSets and %d Ats had their pods after %v; the heap grew by %d MiB, %d KiB for each\n",
-		manySets, manyAts, made.Round(time.Second), grown>>10, grown/(manySets+manyAts))
-	t.Parallel() // What is left is to wait, and the heap may be anybody's.
-	e.Quiesce()
-	e.ExpectCounts(faults.Counts{Creates: manySets + manyAts})
-}
-
-// heap is how many bytes are in use.
-func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
-// end lets the commands of all Ats end, faster than one kubelet would.
-func end(e *faults.Env) {
-	e.Helper()
-	var kubelets sync.WaitGroup
-	for pods := range slices.Chunk(e.Pods(), 500) {
-		kubelets.Go(func() {
-			for _, pod := range pods {
-				if pod.Labels[appv1alpha1.LabelPodSet] != "" {
-					continue
-				}
-				patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`))
-				if err := e.User.Status().Patch(e.Context(), pod.DeepCopy(), patch); err != nil {
-					e.Error(err)
-				}
-			}
-		})
-	}
-	kubelets.Wait()
-}
-
-func inNamespace[T metav1.Object](e *faults.Env, object T) T {
-	object.SetNamespace(e.Namespace)
-	return object
 }

@@ -16,24 +16,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Kubelet plays scheduler and kubelet for the pods of a world: it binds them, makes them Ready, ends them, and removes
-// those that are being deleted.
+// Kubelet stands in for the scheduler and the kubelet: it binds pods, makes them Ready, ends their commands, and removes pods
+// that are being deleted.
 type Kubelet struct {
 	admin client.Client
-	// Ready tells whether a pod becomes Ready; nil: every pod does. One that does not stays Pending on its node.
+	// Ready tells whether a pod becomes Ready; nil: every pod does. A pod that does not stays Pending on its node.
 	Ready func(*corev1.Pod) bool
-	// Exit gives the exit code of a pod's command; nil: it runs for ever. Pods with restartPolicy Always never exit.
+	// Exit returns the exit code of a pod's command; nil: the command does not end. Pods with restartPolicy Always do not exit.
 	Exit func(*corev1.Pod) *int32
-	// Ended says when a command ended; nil: now.
+	// Ended returns when a command ended; nil: now.
 	Ended func() metav1.Time
 
 	mu  sync.Mutex
-	ran map[types.UID]bool // whose command was run already
+	ran map[types.UID]bool // pods whose command has ended
 }
 
 func (k *Kubelet) start(admin client.Client) { k.admin, k.ran = admin, map[types.UID]bool{} }
 
-// RunKubelet lets a kubelet work on the pods of the world. Once a second it looks at all of them, as a kubelet does.
+// RunKubelet starts a kubelet, which replaces an earlier one. It acts on every pod event and, once a second, on all pods.
 func (e *Env) RunKubelet(k *Kubelet) *Kubelet {
 	k.start(e.User)
 	e.mu.Lock()
@@ -59,7 +59,7 @@ func (e *Env) RunKubelet(k *Kubelet) *Kubelet {
 
 func (e *Env) syncKubelet() {
 	var pods []*corev1.Pod
-	e.Observer.look(func(s *state) {
+	e.Observer.read(func(s *state) {
 		for uid, pod := range s.pods {
 			if !s.removed[uid] {
 				pods = append(pods, pod)
@@ -67,19 +67,18 @@ func (e *Env) syncKubelet() {
 		}
 	})
 	for _, pod := range pods {
-		e.theKubelet().see(e.ctx, watch.Modified, pod)
+		e.currentKubelet().sync(e.ctx, watch.Modified, pod)
 	}
 }
 
-func (e *Env) theKubelet() *Kubelet {
+func (e *Env) currentKubelet() *Kubelet {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.kubelet
 }
 
-// see lets the kubelet act on a pod as the observer saw it. What fails (the pod has changed meanwhile) comes again as
-// another event.
-func (k *Kubelet) see(ctx context.Context, kind watch.EventType, seen *corev1.Pod) {
+// sync acts on a pod as the observer saw it. It ignores errors: if the pod has changed meanwhile, another event follows.
+func (k *Kubelet) sync(ctx context.Context, kind watch.EventType, seen *corev1.Pod) {
 	if kind == watch.Deleted {
 		return
 	}
@@ -103,7 +102,7 @@ func (k *Kubelet) see(ctx context.Context, kind watch.EventType, seen *corev1.Po
 	}
 }
 
-// end lets the command of a pod end. Only the first time counts as a run.
+// end ends the command of a pod. A command counts as one run.
 func (k *Kubelet) end(ctx context.Context, pod *corev1.Pod, code int32) {
 	pod.Status.Phase = corev1.PodSucceeded
 	if code != 0 {
@@ -127,14 +126,14 @@ func (k *Kubelet) end(ctx context.Context, pod *corev1.Pod, code int32) {
 	}
 }
 
-// Runs returns how many commands have run to their end.
+// Runs returns how many commands have ended.
 func (k *Kubelet) Runs() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.ran)
 }
 
-// ExitWith lets every command end with a code.
+// ExitWith ends every command with a code.
 func ExitWith(code int32) func(*corev1.Pod) *int32 {
 	return func(*corev1.Pod) *int32 { return ptr.To(code) }
 }

@@ -20,7 +20,7 @@ import (
 
 const lease = "podset-operator"
 
-// elect makes processes work only while they hold the lease, which is short so that the test is.
+// elect enables leader election with a short lease.
 func elect(e *faults.Env) {
 	e.Options = append(e.Options, func(o *ctrl.Options) {
 		o.LeaderElection, o.LeaderElectionID, o.LeaderElectionNamespace = true, lease, e.Namespace
@@ -28,7 +28,7 @@ func elect(e *faults.Env) {
 	})
 }
 
-// work asks for something from operators that are in each other's way, and returns what it costs.
+// work creates and changes objects while several operators run. It returns the expected counts.
 func work(e *faults.Env) faults.Counts {
 	e.Helper()
 	e.Create(podSet("a", 10), at("a", "now + 1 second", "echo YAY"), at("b", "now + 2 seconds", "echo YAY"), at("c", "now", "echo YAY"))
@@ -53,7 +53,7 @@ func withoutLease(e *faults.Env) {
 	e.Start()
 	cost := work(e)
 	e.Quiesce()
-	// Both see ten ready pods and give up the same seven: the order of victims is total.
+	// Both see ten ready pods and delete the same seven, because the order of deletion is total.
 	e.ExpectCounts(cost)
 }
 
@@ -82,7 +82,7 @@ func leaseStolen(e *faults.Env) {
 		l.Spec.RenewTime = ptr.To(metav1.NowMicro())
 	})
 	cost := work(e)
-	<-leader.Stopped() // Who has lost the lease ends.
+	<-leader.Stopped() // A process that has lost the lease ends.
 	e.Quiesce()
 	e.ExpectCounts(cost)
 }
@@ -97,10 +97,10 @@ func leaderFrozen(e *faults.Env) {
 	defer unfreeze()
 	leader.Inject(faults.Each(faults.Writes, freeze), faults.Each(func(c *faults.Call) bool { return c.Resource == "leases" }, freeze))
 	e.Create(podSet("b", 4))
-	<-frozen // with a create in its hands
+	<-frozen // with a create in flight
 	e.Wait(20 * time.Second)
 	cost := work(e)
-	unfreeze() // The create that it had in its hands arrives now, after the other leader has made the same pod.
+	unfreeze() // The create that was in flight arrives after the other leader has created the same pod.
 	<-leader.Stopped()
 	e.Quiesce()
 	e.ExpectCounts(faults.Counts{Creates: cost.Creates + 4, Deletes: cost.Deletes})

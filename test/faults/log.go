@@ -4,51 +4,54 @@
 package faults
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Write is one write that the operator tried.
+// Write is one write request of the operator.
 type Write struct {
 	*Call
-	// Process is which start of the operator tried it, from 1.
+	// Process is the number of the process that sent it, from 1.
 	Process int
-	// Sent is when.
+	// Sent is when it was sent.
 	Sent time.Time
-	// Clock is what the operator's own clock said then.
+	// Clock is the time of the operator's clock at that moment.
 	Clock time.Time
-	// StaleUntil is until when the operator was not told what becomes of PodSets and Ats; Sent: it still was not.
+	// StaleUntil is when the watches of PodSets and Ats last began to deliver; Sent if they were held at that moment.
 	StaleUntil time.Time
-	// Code is the API server's answer, 0 when the call never reached it.
+	// Code is the response code of the API server; 0 if the call did not reach it.
 	Code int
-	// UID and Version are those of the object in the answer.
+	// UID and Version are those of the object in the response.
 	UID     types.UID
 	Version string
-	// Fault says what the operator was told instead of the answer; "" when nothing.
+	// Fault describes what the operator received instead of the response; "" if it received the response.
 	Fault string
 }
 
-// Committed tells whether the write changed the world, whatever the operator was told.
+// Committed tells whether the API server committed the write, whatever the operator received.
 func (w Write) Committed() bool { return w.Code >= 200 && w.Code < 300 }
 
 func (w Write) String() string {
-	told := ""
+	received := ""
 	if w.Fault != "" {
-		told = ", operator told: " + w.Fault
+		received = ", the operator received: " + w.Fault
 	}
-	return fmt.Sprintf("process %d: %s -> %d%s", w.Process, w.Call, w.Code, told)
+	return fmt.Sprintf("process %d: %s -> %d%s", w.Process, w.Call, w.Code, received)
 }
 
-// Log is every write that an operator tried, through all of its processes, and the headlines of all its calls.
+// Log holds every write of all processes of an operator, the events that they sent, and all their calls without bodies.
 type Log struct {
 	mu     sync.Mutex
 	writes []Write
-	calls  []Call        // without their bodies
+	calls  []Call // without their bodies
+	events []eventsv1.Event
 	next   chan struct{} // closed at the next write
 }
 
@@ -59,7 +62,7 @@ func (l *Log) call(c Call) {
 	l.calls = append(l.calls, c)
 }
 
-// Calls returns every call so far that matches, reads, watches and events included. None of them has a body.
+// Calls returns every call so far that matches, including reads, watches, and events. None of them has a body.
 func (l *Log) Calls(match Match) []Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +79,26 @@ func (l *Log) add(w Write) {
 	}
 }
 
-// All returns the writes so far in the order of their answers.
+// event records an event that the operator created.
+func (l *Log) event(body []byte) error {
+	var e eventsv1.Event
+	if err := json.Unmarshal(body, &e); err != nil {
+		return fmt.Errorf("reading an event: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+	return nil
+}
+
+// Events returns the events that the operator has created so far.
+func (l *Log) Events() []eventsv1.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.events)
+}
+
+// All returns the writes so far in the order of their responses.
 func (l *Log) All() []Write {
 	l.mu.Lock()
 	defer l.mu.Unlock()

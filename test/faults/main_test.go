@@ -26,12 +26,12 @@ var (
 	logs    = flag.Bool("logs", false, "show the logs of the operators")
 )
 
-// onPurpose is what a reconcile panics with that is no violation of P10.
+// onPurpose is the value of a panic that is not a violation of P10.
 const onPurpose = "on purpose"
 
 func TestMain(m *testing.M) {
-	flag.DurationVar(&faults.Quiet, "quiet", faults.Quiet, "how long nothing may be written at rest")
-	// Most worlds wait most of their time, so many more of them than cores make progress at once.
+	flag.DurationVar(&faults.Quiet, "quiet", faults.Quiet, "how long the operator may write nothing after everything has settled")
+	// Environments mostly wait, so many more of them than cores can run in parallel.
 	_ = flag.Set("test.parallel", "96")
 	flag.Parse()
 	klog.SetLogger(logr.Discard())
@@ -57,13 +57,13 @@ func run(m *testing.M) (code int, err error) {
 	fmt.Printf("seed %d\n", faults.Seed())
 	code = m.Run()
 	for _, operator := range []faults.Controllers{faults.Ours, control.Operator} {
-		fmt.Printf("\n%s: worlds in which an invariant was judged; violated/judged\n%s", operator.Name, faults.Table(operator.Name))
+		fmt.Printf("\n%s: environments in which an invariant was checked; violated/checked\n%s", operator.Name, faults.Table(operator.Name))
 	}
 	fmt.Printf("\nseed %d, %s\n", faults.Seed(), time.Since(start).Round(time.Second))
 	return code, checkNothingLeft()
 }
 
-// remains judges P10: no reconcile has panicked, and nothing of an operator runs any more.
+// checkNothingLeft checks P10: no reconcile has panicked, and no goroutine of an operator is left.
 func checkNothingLeft() error {
 	for _, p := range faults.Panics() {
 		if p.Value != onPurpose {

@@ -19,16 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What the kubelet waits before it restarts a container that has ended: nothing the first time, then this, doubling. A
-// container that ran for long enough starts over.
+// The kubelet restarts a container that has ended with a back-off: the first time at once, then after firstRestart, which
+// doubles up to lastRestart. A container that ran for at least ranLong starts with no back-off again.
 const (
 	firstRestart = 10 * time.Second
 	lastRestart  = 5 * time.Minute
 	ranLong      = 10 * time.Minute
 )
 
-// ManagerProcess is the real manager as a process of its own, restarted as the kubelet restarts a container. No injector is around
-// it, so the log has nothing of what it writes.
+// ManagerProcess is the manager binary in a process of its own, restarted as the kubelet restarts a container. It has no fault
+// injector, so the log does not have its writes.
 type ManagerProcess struct {
 	binary string
 	args   []string
@@ -39,14 +39,14 @@ type ManagerProcess struct {
 	command *exec.Cmd
 	starts  int
 	waiting time.Duration // before the next restart
-	ended   chan struct{} // closed when nothing of it runs any more
+	ended   chan struct{} // closed when it is not restarted any more
 }
 
 // Build compiles the manager into a directory.
 func Build(ctx context.Context, t testing.TB) (binary string) {
 	t.Helper()
 	if binary := os.Getenv("MANAGER"); binary != "" {
-		return binary // another version of it, to compare
+		return binary // a version to compare with
 	}
 	binary = filepath.Join(t.TempDir(), "manager")
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "../..")
@@ -56,7 +56,7 @@ func Build(ctx context.Context, t testing.TB) (binary string) {
 	return binary
 }
 
-// RunManager starts the manager for some namespaces and restarts it until the world ends.
+// RunManager starts the manager and restarts it until the test ends.
 func (e *Env) RunManager(binary, kubeconfig string, env []string, args ...string) *ManagerProcess {
 	e.Helper()
 	p := &ManagerProcess{
@@ -70,13 +70,13 @@ func (e *Env) RunManager(binary, kubeconfig string, env []string, args ...string
 	})
 	e.Cleanup(func() {
 		if e.Failed() {
-			e.Logf("what the process wrote:\n%s", p.Output())
+			e.Logf("output of the manager:\n%s", p.Output())
 		}
 	})
 	return p
 }
 
-// supervise is the kubelet.
+// supervise restarts the process as the kubelet does.
 func (p *ManagerProcess) supervise(ctx context.Context) {
 	var backoff time.Duration
 	for ctx.Err() == nil {
@@ -97,7 +97,7 @@ func (p *ManagerProcess) supervise(ctx context.Context) {
 	}
 }
 
-// runOnce runs the process to its end.
+// runOnce runs the process until it ends.
 func (p *ManagerProcess) runOnce(ctx context.Context) {
 	command := exec.CommandContext(ctx, p.binary, p.args...)
 	command.Env, command.Stdout, command.Stderr = p.env, p, p
@@ -116,28 +116,28 @@ func (p *ManagerProcess) note(line string) {
 	_, _ = fmt.Fprintf(p, "%s -- %s\n", time.Now().UTC().Format(time.RFC3339Nano), line)
 }
 
-// Write takes what the process writes.
+// Write receives the output of the process.
 func (p *ManagerProcess) Write(data []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.output.Write(data)
 }
 
-// Output is what the process has written so far.
+// Output returns what the process has written so far.
 func (p *ManagerProcess) Output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.output.String()
 }
 
-// Starts is how often it was started.
+// Starts returns how often the process was started.
 func (p *ManagerProcess) Starts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.starts
 }
 
-// Lines counts the lines of the output that contain a text.
+// Lines returns how many lines of the output contain a text.
 func (p *ManagerProcess) Lines(text string) int {
 	n := 0
 	for line := range strings.Lines(p.Output()) {
@@ -148,21 +148,21 @@ func (p *ManagerProcess) Lines(text string) int {
 	return n
 }
 
-// Kill ends the process without a chance to say goodbye.
+// Kill sends SIGKILL to the process.
 func (p *ManagerProcess) Kill() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.command.Process.Kill()
 }
 
-// PodAfter returns how long after a moment a pod was there that was not there before, as a user sees it.
-func (e *Env) PodAfter(moment time.Time, name string, timeout time.Duration) (time.Duration, error) {
+// PodAfter waits for a pod and returns how long after a moment a user could read it.
+func (e *Env) PodAfter(start time.Time, name string, timeout time.Duration) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(e.ctx, timeout)
 	defer cancel()
 	for {
 		err := e.User.Get(ctx, client.ObjectKey{Namespace: e.Namespace, Name: name}, &corev1.Pod{})
 		if err == nil {
-			return time.Since(moment), nil
+			return time.Since(start), nil
 		}
 		select {
 		case <-ctx.Done():

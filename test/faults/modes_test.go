@@ -24,8 +24,8 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// core are the faults that depend on how the cache reads: tried with every kind of cache and every kind of list. A scenario is
-// compared with its reference, which is lived when the testCase is made, at the latest.
+// core are the faults that depend on how the cache reads. They run with every cache mode and every kind of list. The reference of
+// a scenario runs before its test case.
 var core = map[string]func(*testing.T) testCase{
 	"F1, scale 10 to 3": func(t *testing.T) testCase {
 		return withCrashes(t, "scale 10 to 3", point{"after", 2}, point{"before", 2})
@@ -43,28 +43,27 @@ var core = map[string]func(*testing.T) testCase{
 	"F11, two operators":   func(*testing.T) testCase { return withoutLease },
 }
 
-// losing loses the answers to most writes of a scenario.
+// withLostResponses loses the responses to most writes of a scenario.
 func withLostResponses(t *testing.T, name string) testCase {
 	return withScenario(t, name, func(operator *faults.Process) {
 		operator.Inject(faults.Sometimes(faults.Random(t.Name()), 70, faults.Writes, faults.LoseResponse))
 	})
 }
 
-// modeQuiet is how long nothing may be written at rest here. The other worlds look longer.
+// modeQuiet is shorter than in the other tests.
 const modeQuiet = 5 * time.Second
 
 // allNamespaces makes the cache hold the objects of all namespaces, as in the default deployment.
 func allNamespaces(o *ctrl.Options) { o.Cache.DefaultNamespaces = nil }
 
-// twoNamespaces makes the cache hold those of two namespaces, by informers of their own.
+// twoNamespaces makes the cache hold the objects of two namespaces, each with informers of its own.
 func twoNamespaces(o *ctrl.Options) {
 	namespaces := maps.Clone(o.Cache.DefaultNamespaces)
 	namespaces[corev1.NamespaceDefault] = cache.Config{}
 	o.Cache.DefaultNamespaces = namespaces
 }
 
-// F28 and the caches of the other install modes: the core of the suite with a cache of all namespaces and of two, with and
-// without streamed lists.
+// F28: the core of the suite with a cache of all namespaces and of two, with and without streamed lists.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	t.Run("two namespaces", func(t *testing.T) {
@@ -102,11 +101,11 @@ func runTwoNamespaces(t *testing.T, c *faults.Cluster) {
 	}
 }
 
-// runAllNamespaces tries one fault at a time: this operator would serve the worlds of all others.
+// runAllNamespaces runs one test at a time, because this operator would also serve the environments of the others.
 func runAllNamespaces(t *testing.T, c *faults.Cluster) {
 	for _, name := range slices.Sorted(maps.Keys(core)) {
 		t.Run(name, func(t *testing.T) {
-			t.Cleanup(func() { clean(t, c) }) // after the end of the world
+			t.Cleanup(func() { clean(t, c) }) // after the end of the environment
 			runMode(t, c, allNamespaces, core[name])
 		})
 	}
@@ -120,7 +119,7 @@ func runMode(t *testing.T, c *faults.Cluster, mode func(*ctrl.Options), fault fu
 	run(e)
 }
 
-// clean removes what the operator of the next world would serve.
+// clean deletes the objects that the operator of the next test would serve.
 func clean(t *testing.T, c *faults.Cluster) {
 	ctx, g := context.Background(), gomega.NewWithT(t)
 	var namespaces corev1.NamespaceList

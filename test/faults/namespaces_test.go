@@ -20,10 +20,10 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// servedWithin is how soon a namespace is served after its permissions are back.
+// servedWithin is how soon a namespace must be served after its permissions are restored.
 const servedWithin = time.Minute
 
-// F27: the permissions of one of two namespaces are gone when the real process starts, and come back.
+// F27: the manager starts without the permissions of one of two namespaces, and gets them back later.
 func TestUnreadableNamespace(t *testing.T) {
 	t.Parallel()
 	binary := faults.Build(t.Context(), t)
@@ -66,7 +66,7 @@ func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
 	shop.Must(err)
 	shop.Check("A3", served <= 10*time.Second, "the other namespace is served after %v", served)
 	gomega.NewWithT(t).Eventually(func() int { return p.Lines("cannot be read and is not served") }).WithTimeout(faults.DefaultTimeout).Should(gomega.Equal(1))
-	bank.Wait(25 * time.Second) // An informer that cannot list has asked again, and the other At is due.
+	bank.Wait(25 * time.Second) // An informer that cannot list has retried, and the other At is due.
 	bank.Check("A1", len(atPods(bank)) <= 1, "pods of one At were expected: %v", atPods(bank))
 
 	granted := roleOf(bank)
@@ -75,8 +75,8 @@ func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
 	bank.Must(bank.User.Update(bank.Context(), granted))
 	again, err := bank.PodAfter(time.Now(), "due-pod", 3*servedWithin)
 	bank.Must(err)
-	t.Logf("served %v after its permissions were back", again.Round(10*time.Millisecond))
-	bank.Check("A3", again <= servedWithin, "the namespace is served %v after its permissions are back", again)
+	t.Logf("the namespace was served %v after its permissions were restored", again.Round(10*time.Millisecond))
+	bank.Check("A3", again <= servedWithin, "the namespace was served %v after its permissions were restored", again)
 	for _, e := range []*faults.Env{shop, bank} {
 		e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 		e.Settle()
@@ -85,7 +85,7 @@ func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
 	bank.Check("P3", p.Starts() == 2, "the process was started %d times", p.Starts())
 }
 
-// grant gives a user in a namespace what the manager's role gives.
+// grant gives a user the permissions of the manager's role in a namespace.
 func grant(e *faults.Env, user string) {
 	role := roleOf(e)
 	role.Rules = managerRules(e)
@@ -110,7 +110,7 @@ func managerRules(e *faults.Env) []rbacv1.PolicyRule {
 	return role.Rules
 }
 
-// withoutList takes away to list and watch a resource.
+// withoutList removes the permissions to list and watch a resource.
 func withoutList(rules []rbacv1.PolicyRule, resource string) []rbacv1.PolicyRule {
 	for i, rule := range rules {
 		if fmt.Sprint(rule.Resources) != fmt.Sprint([]string{resource}) {

@@ -15,10 +15,10 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// testCase is a fault, tried in a world without an operator in it yet. The negative control goes through testCases too.
+// testCase tests a fault in an environment whose operator does not run yet. The negative control uses test cases too.
 type testCase func(*faults.Env)
 
-// try tries a fault on our operator.
+// runCases runs the test cases of a fault with this operator.
 func runCases(t *testing.T, fault string, testCases map[string]testCase) {
 	t.Parallel()
 	for name, run := range testCases {
@@ -29,11 +29,11 @@ func runCases(t *testing.T, fault string, testCases map[string]testCase) {
 	}
 }
 
-// F2: the API server commits and the answer is lost: of every single write, and of many.
+// F2: the API server commits a write, and the response is lost: of every single write, and of many.
 func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	var count tried
-	count.printAfter(t, "lost answers")
+	count.printAfter(t, "lost responses")
 	everyScenario(t, func(t *testing.T, name string, r reference) {
 		for k := 1; k <= r.writes+extraWrites; k++ {
 			count.point(t, fmt.Sprintf("of write %d", k), func(t *testing.T) bool { return withFaultOnCall(t, "F2", name, k, faults.Writes, faults.LoseResponse) })
@@ -49,7 +49,7 @@ func TestLostResponses(t *testing.T) {
 	})
 }
 
-// F6: a conflict on every single write of a status, and on all of them some times in a row.
+// F6: a conflict on every single status write, and several conflicts in a row on each of them.
 func TestStatusConflicts(t *testing.T) {
 	t.Parallel()
 	var count tried
@@ -67,7 +67,7 @@ func TestStatusConflicts(t *testing.T) {
 	})
 }
 
-// meets lives a scenario whose k-th call of a kind meets a fault, and tells whether there were so many.
+// withFaultOnCall runs a scenario with a fault on its k-th call that matches. It returns whether there were so many.
 func withFaultOnCall(t *testing.T, fault, name string, k int, match faults.Match, f faults.Fault) bool {
 	var met atomic.Bool
 	runScenario(t, fault, name, func(operator *faults.Process) {
@@ -81,7 +81,7 @@ func withFaultOnCall(t *testing.T, fault, name string, k int, match faults.Match
 
 var conflict = faults.Reject(http.StatusConflict, metav1.StatusReasonConflict)
 
-// conflicts lets every status write but each n+1st meet a conflict.
+// conflicts responds with a conflict to n of n+1 status writes.
 func conflicts(n int) faults.Rule {
 	met := 0
 	return faults.Each(func(c *faults.Call) bool {
@@ -102,10 +102,10 @@ var outages = map[string]faults.Fault{
 	"reset":   faults.Reset,
 }
 
-// outage is how long the API server is failing.
+// outage is how long the API server fails.
 const outage = 30 * time.Second
 
-// F7: the API server fails in every way, now and then or always, and recovers.
+// F7: the API server fails in several ways, sometimes or always, and recovers.
 func TestOutages(t *testing.T) {
 	all := make([]faults.Fault, 0, len(outages))
 	for _, name := range []string{"500", "503", "429", "timeout", "reset"} {
@@ -121,7 +121,7 @@ func TestOutages(t *testing.T) {
 	runCases(t, "F7", testCases)
 }
 
-// failing changes the world during an outage: what was asked for must be there soon after it, at the usual cost.
+// failing changes objects during an outage. The operator must complete the changes soon after it, with the usual counts.
 func failing(percent int, kinds ...faults.Fault) testCase {
 	return func(e *faults.Env) {
 		e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})

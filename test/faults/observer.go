@@ -25,15 +25,15 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// event is one change of the world.
+// event is one change of an object.
 type event struct {
-	version uint64 // the order of the world: etcd numbers the changes of all kinds in one row
+	version uint64 // the resource version, which orders the changes of all kinds
 	kind    watch.EventType
 	object  client.Object
 	seen    time.Time
 }
 
-// Observer watches the PodSets, Ats and pods of a namespace, on connections that no fault touches.
+// Observer watches the PodSets, Ats, and pods of a namespace on connections that no fault affects.
 type Observer struct {
 	mu     sync.Mutex
 	events []event
@@ -44,7 +44,7 @@ type Observer struct {
 	done   sync.WaitGroup
 }
 
-// startObserver starts to watch. Each pod event also goes to pod.
+// startObserver starts an observer, which also calls pod for each pod event.
 func startObserver(ctx context.Context, c client.WithWatch, namespace string, pod func(watch.EventType, *corev1.Pod)) (*Observer, error) {
 	w := &Observer{state: newState(), next: make(chan struct{})}
 	ctx, w.stop = context.WithCancel(ctx)
@@ -59,7 +59,7 @@ func startObserver(ctx context.Context, c client.WithWatch, namespace string, po
 			for watcher != nil {
 				for e := range watcher.ResultChan() {
 					if e.Type == watch.Error {
-						continue // A restarted API server has no history; what is missing comes from a list.
+						continue // A restarted API server has no history. The next list has what is missing.
 					}
 					w.add(e)
 					if p, ok := e.Object.(*corev1.Pod); ok && pod != nil {
@@ -73,7 +73,7 @@ func startObserver(ctx context.Context, c client.WithWatch, namespace string, po
 	return w, nil
 }
 
-// watch lists, notes what is new or gone since the last list, and watches from there.
+// watch lists, adds an event for each object that is new or removed since the last list, and watches from there.
 func (o *Observer) watch(ctx context.Context, source listWatch) (watch.Interface, error) {
 	list := source.list.DeepCopyObject().(client.ObjectList)
 	if err := source.client.List(ctx, list, client.InNamespace(source.namespace)); err != nil {
@@ -83,20 +83,20 @@ func (o *Observer) watch(ctx context.Context, source listWatch) (watch.Interface
 	if err != nil {
 		return nil, err
 	}
-	there := map[types.UID]bool{}
+	found := map[types.UID]bool{}
 	for _, item := range items {
 		object := item.(client.Object)
-		there[object.GetUID()] = true
-		if o.knows(object) {
+		found[object.GetUID()] = true
+		if o.hasSeen(object) {
 			continue
 		}
 		o.add(watch.Event{Type: watch.Modified, Object: item})
 	}
-	o.forget(source.list, there, list.GetResourceVersion())
+	o.addRemoved(source.list, found, list.GetResourceVersion())
 	return toolswatch.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), source)
 }
 
-// watchAgain watches again as soon as the API server serves the kind; nil: the world has ended.
+// watchAgain watches again as soon as the API server serves the kind. It returns nil when the test has ended.
 func (o *Observer) watchAgain(ctx context.Context, source listWatch) watch.Interface {
 	var watcher watch.Interface
 	_ = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
@@ -107,20 +107,20 @@ func (o *Observer) watchAgain(ctx context.Context, source listWatch) watch.Inter
 	return watcher
 }
 
-// knows tells whether the observer has seen an object in this version.
-func (o *Observer) knows(object client.Object) bool {
+// hasSeen tells whether the observer has seen this version of an object.
+func (o *Observer) hasSeen(object client.Object) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return strconv.FormatUint(o.state.version[object.GetUID()], 10) == object.GetResourceVersion()
 }
 
-// forget notes the objects of a kind that are gone without an event.
-func (o *Observer) forget(kind client.ObjectList, there map[types.UID]bool, version string) {
+// addRemoved adds an event for each object of a kind that was removed without an event.
+func (o *Observer) addRemoved(kind client.ObjectList, found map[types.UID]bool, version string) {
 	o.mu.Lock()
 	known := o.state.ofKind(kind)
 	o.mu.Unlock()
 	for _, object := range known {
-		if !there[object.GetUID()] {
+		if !found[object.GetUID()] {
 			object = object.DeepCopyObject().(client.Object)
 			object.SetResourceVersion(version)
 			o.add(watch.Event{Type: watch.Deleted, Object: object})
@@ -128,7 +128,7 @@ func (o *Observer) forget(kind client.ObjectList, there map[types.UID]bool, vers
 	}
 }
 
-// listWatch makes a watch of a client; the retries are the RetryWatcher's.
+// listWatch watches with a client. RetryWatcher retries.
 type listWatch struct {
 	client    client.WithWatch
 	list      client.ObjectList
@@ -145,7 +145,7 @@ func (o *Observer) add(e watch.Event) {
 	defer o.mu.Unlock()
 	object, ok := e.Object.(client.Object)
 	if !ok || e.Type == watch.Error {
-		o.err = fmt.Errorf("the observer lost sight of the world: %v", e.Object)
+		o.err = fmt.Errorf("the observer received an unexpected event: %v", e.Object)
 		return
 	}
 	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
@@ -159,15 +159,15 @@ func (o *Observer) add(e watch.Event) {
 	o.next = make(chan struct{})
 }
 
-// look calls f with the present state and returns a channel that is closed at the next event.
-func (o *Observer) look(f func(*state)) <-chan struct{} {
+// read calls f with the current state and returns a channel that is closed at the next event.
+func (o *Observer) read(f func(*state)) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f(o.state)
 	return o.next
 }
 
-// history returns the events so far in the order of the world, across kinds.
+// history returns the events so far, in the order of their resource versions.
 func (o *Observer) history() ([]event, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -29,13 +29,13 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// outageLengths are those of F26. The operator loses its lease in one of more than 10 s.
-var outageLengths = flag.String("outages", "5s,20s", "how long the API server is away from the real process (F26), such as 5s,90s,10m")
+// outageLengths are those of F26. The operator loses its lease in an outage of more than 10 s.
+var outageLengths = flag.String("outages", "5s,20s", "how long the API server is unavailable to the manager (F26), such as 5s,90s,10m")
 
-// recoverWithin is how soon after the API server's return the operator must work.
+// recoverWithin is how soon the operator must work after the API server is available again.
 const recoverWithin = 3 * time.Second
 
-// F26: the real process, restarted as the kubelet does, through an outage of the API server.
+// F26: an outage of the API server. The manager runs in a process of its own, which is restarted as by a kubelet.
 func TestProcessSurvivesOutage(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t)
@@ -46,10 +46,10 @@ func TestProcessSurvivesOutage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Run(fmt.Sprintf("the API server is away for %v", down), func(t *testing.T) {
+		t.Run(fmt.Sprintf("the API server is unavailable for %v", down), func(t *testing.T) {
 			managerOutage(t, c, binary, kubeconfig, down, func(*faults.ManagerProcess) {})
 		})
-		t.Run(fmt.Sprintf("the API server is away for %v and the process is killed", down), func(t *testing.T) {
+		t.Run(fmt.Sprintf("the API server is unavailable for %v and the manager is killed", down), func(t *testing.T) {
 			managerOutage(t, c, binary, kubeconfig, down, func(p *faults.ManagerProcess) {
 				if err := p.Kill(); err != nil {
 					t.Error(err)
@@ -59,7 +59,7 @@ func TestProcessSurvivesOutage(t *testing.T) {
 	}
 }
 
-// managerOutage kills the API server, and starts it again after a while in which an At comes due.
+// managerOutage kills the API server and starts it again after a while. An At becomes due meanwhile.
 func managerOutage(t *testing.T, c *faults.Cluster, binary, kubeconfig string, down time.Duration, harm func(*faults.ManagerProcess)) {
 	e := faults.NewEnv(t, c, "F26", faults.Ours)
 	e.Timeout = max(faults.DefaultTimeout, 3*down)
@@ -78,21 +78,21 @@ func managerOutage(t *testing.T, c *faults.Cluster, binary, kubeconfig string, d
 	checkRecovery(e, p, time.Now())
 }
 
-// checkRecovery judges how soon after the API server's return the At that came due meanwhile runs, and that it runs once.
+// checkRecovery checks that the At that became due in the outage runs once, and soon after the API server is available again.
 func checkRecovery(e *faults.Env, p *faults.ManagerProcess, back time.Time) {
 	took, err := e.PodAfter(back, "due-pod", e.Timeout+2*time.Minute)
 	e.Must(err)
-	e.Logf("the pod of the due At %v after the server was back; the process was started %d times", took.Round(10*time.Millisecond), p.Starts())
-	e.Check("A3", took <= recoverWithin, "the At that came due in the outage ran %v after its end", took)
+	e.Logf("the pod of the due At was created %v after the API server was available; the manager was started %d times", took.Round(10*time.Millisecond), p.Starts())
+	e.Check("A3", took <= recoverWithin, "the At that became due in the outage ran %v after its end", took)
 	e.Create(podSet("b", 1))
 	e.Settle()
 	e.Check("A1", len(atPods(e)) == 1, "pods of one At were expected: %v", atPods(e))
 	e.Check("P3", p.Starts() <= 2, "the process was started %d times", p.Starts())
 	waits, ends := p.Lines("Waiting for the API server"), p.Lines("The API server is back")
-	e.Check("P3", waits == p.Starts()-1 && ends == waits, "%d lines tell that a wait begins and %d that it ends, at %d starts", waits, ends, p.Starts())
+	e.Check("P3", waits == p.Starts()-1 && ends == waits, "%d log lines about the begin of a wait and %d about its end, with %d starts", waits, ends, p.Starts())
 }
 
-// F26: what an API server denies before it is ready is not taken for a mistake, whenever the process asks.
+// F26: the manager does not take a denial by an API server that is not ready yet for missing permissions.
 func TestStartingAPIServer(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t)
@@ -108,7 +108,7 @@ func TestStartingAPIServer(t *testing.T) {
 
 	ctx, ready := context.WithCancel(e.Context())
 	var started sync.WaitGroup
-	var answers sync.Map
+	var responses sync.Map
 	started.Go(func() {
 		for ctx.Err() == nil {
 			started.Go(func() {
@@ -116,17 +116,17 @@ func TestStartingAPIServer(t *testing.T) {
 				e.Check("P3", err == nil, "a process that started while the API server did: %v", err)
 			})
 			err := reader.List(ctx, &cnatv1alpha1.AtList{}, client.InNamespace(e.Namespace))
-			answers.Store(apierrors.ReasonForError(err), true)
+			responses.Store(apierrors.ReasonForError(err), true)
 			<-time.After(20 * time.Millisecond)
 		}
 	})
 	e.Must(again())
 	ready()
 	started.Wait()
-	answers.Range(func(reason, _ any) bool { t.Logf("an answer while the API server started: %q", reason); return true })
+	responses.Range(func(reason, _ any) bool { t.Logf("a response while the API server started: %q", reason); return true })
 }
 
-// F26: the API server answers 503, to a process that starts.
+// F26: the API server responds with an error code while the manager starts.
 func TestProcessSurvivesFailingServer(t *testing.T) {
 	t.Parallel()
 	binary := faults.Build(t.Context(), t)
@@ -144,7 +144,7 @@ func TestProcessSurvivesFailingServer(t *testing.T) {
 			failing.Store(false)
 			took, err := e.PodAfter(time.Now(), "due-pod", time.Minute)
 			e.Must(err)
-			e.Check("A3", took <= recoverWithin, "the At that came due in the outage ran %v after its end", took)
+			e.Check("A3", took <= recoverWithin, "the At that became due in the outage ran %v after its end", took)
 			e.Settle()
 			e.Check("A1", len(atPods(e)) == 1, "pods of one At were expected: %v", atPods(e))
 			e.Check("P3", p.Starts() == 1, "the process was started %d times", p.Starts())
@@ -152,7 +152,7 @@ func TestProcessSurvivesFailingServer(t *testing.T) {
 	}
 }
 
-// proxied is a kubeconfig for a server that passes requests on to the API server, or answers all with a code.
+// proxied returns a kubeconfig for a proxy that passes requests on to the API server, or responds to all with a code.
 func proxied(t *testing.T, config *rest.Config, failing *atomic.Bool, code int) string {
 	t.Helper()
 	transport, err := rest.TransportFor(config)
@@ -167,12 +167,12 @@ func proxied(t *testing.T, config *rest.Config, failing *atomic.Bool, code int) 
 		Transport: transport, FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, req *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, req *http.Request) {
 		if failing.Load() {
-			http.Error(answer, "failing", code)
+			http.Error(writer, "failing", code)
 			return
 		}
-		proxy.ServeHTTP(answer, req)
+		proxy.ServeHTTP(writer, req)
 	}))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return writeFile(t, "proxied", []byte(`apiVersion: v1

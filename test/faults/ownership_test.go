@@ -18,7 +18,7 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// F13: a set is deleted in each of the three ways while its pods are being made.
+// F13: a PodSet is deleted with each of the three policies while its pods are being created.
 func TestDeletion(t *testing.T) {
 	runCases(t, "F13", map[string]testCase{
 		"background": deletion(metav1.DeletePropagationBackground),
@@ -53,11 +53,11 @@ func orphaning(e *faults.Env) {
 		e.Check("P5", e.AwaitPod(pod.Name, func(p *corev1.Pod) bool { return p != nil && len(p.OwnerReferences) == 0 }), "pod %s was not orphaned", pod.Name)
 	}
 	e.Quiesce()
-	e.Check("P5", len(e.Pods()) == 5, "%d of 5 orphans live on", len(e.Pods()))
-	e.ExpectCounts(faults.Counts{}) // Nobody's pods are nobody's cost.
+	e.Check("P5", len(e.Pods()) == 5, "%d of 5 orphans are left", len(e.Pods()))
+	e.ExpectCounts(faults.Counts{}) // Pods without an owner are not counted.
 }
 
-// foreignPod is a pod of a person, with all labels of a set's pods.
+// foreignPod is a pod that a user created.
 func foreignPod(name string, labels map[string]string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
@@ -72,14 +72,14 @@ var ourLabels = map[string]string{
 	"app": "a", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", appv1alpha1.LabelPodSet: "a",
 }
 
-// F14: labels and owners that lie.
+// F14: labels and owner references that do not match.
 func TestOwnership(t *testing.T) {
 	runCases(t, "F14", map[string]testCase{
-		"our labels on foreign pods":           foreignPods,
-		"our labels taken from our pod":        withoutLabels,
-		"the owner taken from our pod":         disowned(func(pod *corev1.Pod) { pod.OwnerReferences = nil }, 4),
-		"our pod is another set's by its UID":  disowned(func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = types.UID("11111111-2222-3333-4444-555555555555") }, 3),
-		"a second owner that is no controller": secondOwner,
+		"the labels of the operator on foreign pods":  foreignPods,
+		"the labels removed from a pod of the PodSet": withoutLabels,
+		"the owner removed from a pod of the PodSet":  disowned(func(pod *corev1.Pod) { pod.OwnerReferences = nil }, 4),
+		"the owner of a pod changed to another UID":   disowned(func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = types.UID("11111111-2222-3333-4444-555555555555") }, 3),
+		"a second owner that is not the controller":   secondOwner,
 	})
 }
 
@@ -103,7 +103,7 @@ func withoutLabels(e *faults.Env) {
 	e.ExpectCounts(faults.Counts{Creates: 3})
 }
 
-// disowned changes the owner of one of three pods: another takes its place, and what is not ours is not touched.
+// disowned changes the owner of one of three pods: the operator creates another pod and does not change this one.
 func disowned(change func(*corev1.Pod), left int) testCase {
 	return func(e *faults.Env) {
 		e.Supervise()
@@ -130,24 +130,24 @@ func secondOwner(e *faults.Env) {
 	e.ExpectCounts(faults.Counts{Creates: 4})
 }
 
-// F15: the namespace is going. What the operator tries there is refused, and it does not insist.
+// F15: the namespace is terminating. Creates in it are rejected, and the operator retries with back-off.
 func TestTerminatingNamespace(t *testing.T) {
 	runCases(t, "F15", map[string]testCase{
-		"a set that cannot go yet":            setStays,
-		"a set whose namespace cannot go yet": namespaceStays(podSet("a", 3), (*faults.Env).Settle),
-		"an At that is due, and cannot run now": namespaceStays(at("a", "now + 5 seconds", "echo YAY"), func(e *faults.Env) {
+		"a PodSet with a finalizer":                          setStays,
+		"a PodSet in a namespace that cannot be removed yet": namespaceStays(podSet("a", 3), (*faults.Env).Settle),
+		"an At that is due and cannot run": namespaceStays(at("a", "now + 5 seconds", "echo YAY"), func(e *faults.Env) {
 			e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
 		}),
 	})
 }
 
-// terminate deletes the namespace of a world.
+// terminate deletes the namespace.
 func terminate(e *faults.Env) {
 	e.Helper()
 	e.Delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}})
 }
 
-// setStays deletes a namespace with a set that stays, deleted, without its pods.
+// setStays deletes a namespace with a PodSet that has a finalizer. The PodSet stays, and its pods are deleted.
 func setStays(e *faults.Env) {
 	e.RunKubelet(&faults.Kubelet{})
 	e.Supervise()
@@ -159,14 +159,14 @@ func setStays(e *faults.Env) {
 	terminate(e)
 	e.AwaitNoPods()
 	e.AwaitDeletion(set)
-	e.Wait(2 * time.Second) // What was on its way comes to its end.
+	e.Wait(2 * time.Second) // Requests in flight complete.
 	bounded(e, 10*time.Second, traffic{calls: 5})
-	e.ExpectBackoff(start, firstRejectionBackoff) // The pods went before the set did.
+	e.ExpectBackoff(start, firstRejectionBackoff) // The pods were deleted before the PodSet.
 	faults.Edit(e, set, func(s *appv1alpha1.PodSet) { s.Finalizers = nil })
 }
 
-// namespaceStays deletes a namespace that a pod of somebody keeps from going. Pods go first, so that the object stays
-// alive, wants its pods and can have none.
+// namespaceStays deletes a namespace with a foreign pod that has a finalizer. The namespace controller deletes pods first, so the
+// object still needs pods, and their creates are rejected.
 func namespaceStays(object client.Object, begun func(*faults.Env)) testCase {
 	return func(e *faults.Env) {
 		object := object.DeepCopyObject().(client.Object)
@@ -178,7 +178,7 @@ func namespaceStays(object client.Object, begun func(*faults.Env)) testCase {
 		begun(e)
 		start := time.Now()
 		terminate(e)
-		// Refusals come after 0, 1, 3, 7 and 15 s. Each is a create, a status and an event at most.
+		// Creates are rejected after 0, 1, 3, 7, and 15 s. Each leads to one status write and one event at most.
 		bounded(e, 20*time.Second, traffic{writes: 12, events: 6, calls: 30})
 		e.ExpectRejected(start, firstRejectionBackoff)
 		faults.Edit(e, keep, func(p *corev1.Pod) { p.Finalizers = nil })
@@ -188,10 +188,10 @@ func namespaceStays(object client.Object, begun func(*faults.Env)) testCase {
 	}
 }
 
-// traffic is how many calls an operator may make: writes, events, and all of them together with reads and watches.
+// traffic is how many requests an operator may send: writes, events, and all of them including reads and watches.
 type traffic struct{ writes, events, calls int }
 
-// bounded lets time pass and judges that nothing goes round in circles meanwhile.
+// bounded waits and checks that the operator does not retry too often meanwhile.
 func bounded(e *faults.Env, d time.Duration, most traffic) {
 	e.Helper()
 	count := func() traffic {
@@ -203,7 +203,7 @@ func bounded(e *faults.Env, d time.Duration, most traffic) {
 	got := traffic{after.writes - before.writes, after.events - before.events, after.calls - before.calls}
 	e.Logf("in %v: %+v of at most %+v", d, got, most)
 	e.Check("P3", got.writes <= most.writes && got.events <= most.events && got.calls <= most.calls,
-		"in %v the operator made %+v, at most %+v is enough:\n%v", d, got, most, e.Log.Calls(faults.AnyCall)[before.calls:])
+		"in %v the operator sent %+v, at most %+v is allowed:\n%v", d, got, most, e.Log.Calls(faults.AnyCall)[before.calls:])
 }
 
 // F16: replicas are flipped 20 times a second.
@@ -223,7 +223,7 @@ func TestFlipping(t *testing.T) {
 				}
 			}
 			e.Settle()
-			e.Wait(2 * time.Second) // P6 is judged when the wish was the same for a while.
+			e.Wait(2 * time.Second) // P6 is checked if replicas have not changed for a while.
 			scale(e, "a", 4)
 			e.Quiesce()
 		},

@@ -14,7 +14,7 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// F17: pods that end, and pods of which nobody knows.
+// F17: pods that finish, and pods whose phase is Unknown.
 func TestPodPhases(t *testing.T) {
 	runCases(t, "F17", map[string]testCase{
 		"Failed":    phase(corev1.PodFailed, "", true),
@@ -24,7 +24,7 @@ func TestPodPhases(t *testing.T) {
 	})
 }
 
-// phase puts two of three pods into a phase: those that have ended are replaced at once and removed later, others stay.
+// phase sets the phase of two of three pods. Finished pods are replaced at once and deleted later. Others stay.
 func phase(phase corev1.PodPhase, reason string, ended bool) testCase {
 	return func(e *faults.Env) {
 		e.RunKubelet(&faults.Kubelet{})
@@ -44,14 +44,14 @@ func phase(phase corev1.PodPhase, reason string, ended bool) testCase {
 		}
 		e.Settle()
 		e.Check("P3", time.Since(start) < 5*time.Second, "replaced after %v", time.Since(start))
-		e.Check("P8", len(e.Pods()) == 5, "%d pods: the ended ones are removed with back-off, not at once", len(e.Pods()))
-		e.Check("P3", e.AwaitTotalPods(3), "the ended pods were not removed")
+		e.Check("P8", len(e.Pods()) == 5, "%d pods: finished pods must be deleted with back-off, not at once", len(e.Pods()))
+		e.Check("P3", e.AwaitTotalPods(3), "the finished pods were not deleted")
 		e.Quiesce()
 		e.ExpectCounts(faults.Counts{Creates: 5, Deletes: 2})
 	}
 }
 
-// F18: the wall clock jumps, by a correction or because the machine slept.
+// F18: the wall clock jumps, because it is corrected or because the machine was suspended.
 func TestClockJumps(t *testing.T) {
 	runCases(t, "F18", map[string]testCase{
 		"an hour forward": func(e *faults.Env) {
@@ -60,7 +60,7 @@ func TestClockJumps(t *testing.T) {
 			e.Create(at("a", "now + 1 hour", "echo YAY"), podSet("a", 2))
 			e.Settle()
 			e.Wait(2 * time.Second)
-			e.Check("A2", e.Counts().Creates == 2, "ran before its time")
+			e.Check("A2", e.Counts().Creates == 2, "ran too early")
 			e.Clock.Jump(time.Hour)
 			ranSoon(e, "a")
 			e.Quiesce()
@@ -71,17 +71,17 @@ func TestClockJumps(t *testing.T) {
 			e.Create(at("a", "now + 3 seconds", "echo YAY"))
 			e.Clock.Jump(-time.Hour)
 			e.Wait(5 * time.Second)
-			e.Check("A2", e.Counts().Creates == 0, "ran before its time")
+			e.Check("A2", e.Counts().Creates == 0, "ran too early")
 			e.Clock.Jump(time.Hour)
 			ranSoon(e, "a")
 			e.Quiesce()
 		},
-		"asleep for 10 minutes over three times": func(e *faults.Env) {
+		"suspended for 10 minutes while three Ats become due": func(e *faults.Env) {
 			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 			e.Supervise()
 			e.Create(at("a", "now + 2 minutes", "echo YAY"), at("b", "now + 5 minutes", "echo YAY"), at("c", "now + 9 minutes", "echo YAY"))
 			e.Wait(2 * time.Second)
-			e.Check("A2", e.Counts().Creates == 0, "ran before its time")
+			e.Check("A2", e.Counts().Creates == 0, "ran too early")
 			e.Clock.Jump(10 * time.Minute)
 			ranSoon(e, "a")
 			ranSoon(e, "b")

@@ -21,40 +21,43 @@ import (
 	"github.com/redhat/podset-operator/controllers"
 )
 
-// Controllers is an operator: what it adds to a manager.
+// Controllers is an operator: the controllers that it adds to a manager.
 type Controllers struct {
 	// Name is for messages.
 	Name string
-	// Configure sets what the manager caches, in these namespaces (none: all); nil: everything.
+	// Configure sets what the manager caches in the given namespaces (none: all); nil: it caches everything.
 	Configure func(o *ctrl.Options, namespaces []string)
-	// Full says that the operator fills the whole status; else podNames and phase are all that is asked of it.
+	// Full says that the operator fills the whole status. Otherwise only podNames and phase are checked.
 	Full bool
 	// Setup adds the reconcilers.
 	Setup func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error
 }
 
-// Ours is this operator, put together as main does.
+// defaultImage is the image of pods without a template.
+const defaultImage = "busybox"
+
+// Ours is this operator, with the same setup as in main.
 var Ours = Controllers{
 	Name: "podset-operator", Configure: controllers.ConfigureCaches, Full: true,
 	Setup: func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
-		return controllers.Add(ctx, mgr, controllers.Options{Clock: clock, Image: "busybox"})
+		return controllers.Add(ctx, mgr, controllers.Options{Clock: clock, Image: defaultImage})
 	},
 }
 
-// Process is one start of the operator.
+// Process is one start of the operator: a manager with caches and state of its own.
 type Process struct {
 	*Injector
 	// Number counts the starts from 1.
 	Number int
-	// Started is when.
+	// Started is when it was started.
 	Started time.Time
 
-	synced chan struct{} // closed once the caches are filled
+	synced chan struct{} // closed when the caches have synced
 	done   chan struct{}
 }
 
-// Crash ends the process between two calls and returns when nothing of it runs any more. It lets the caches fill
-// first: a manager that is told to end before that goes on waiting for them, which a process that is killed does not.
+// Crash ends the process between two calls and returns when all its goroutines have ended. It waits for the caches to sync
+// first, because a manager that is stopped earlier keeps waiting for them.
 func (p *Process) Crash() {
 	select {
 	case <-p.synced:
@@ -64,18 +67,18 @@ func (p *Process) Crash() {
 	<-p.done
 }
 
-// whenSynced is a runnable that starts when the caches are filled, with or without a lease.
+// whenSynced is a runnable that starts when the caches have synced, with or without the lease.
 type whenSynced func()
 
 func (f whenSynced) Start(context.Context) error { f(); return nil }
 func (whenSynced) NeedLeaderElection() bool      { return false }
 
-// start starts an process that works in one namespace.
+// start starts a process that works in one namespace.
 func start(c *Cluster, o Controllers, injector *Injector, namespace string, clock clock.WithTicker, options ...func(*ctrl.Options)) (*Process, error) {
 	p := &Process{Injector: injector, Number: injector.process, Started: time.Now(), synced: make(chan struct{}), done: make(chan struct{})}
 	opts := ctrl.Options{
 		Scheme: c.Scheme,
-		// What kinds there are is known already; asking again would be most of the start.
+		// Discovery would take most of the time of a start.
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.mapper, nil },
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		Controller:     config.Controller{SkipNameValidation: ptr.To(true)},
@@ -104,22 +107,22 @@ func start(c *Cluster, o Controllers, injector *Injector, namespace string, cloc
 	go func() {
 		defer close(p.done)
 		_ = mgr.Start(injector.ctx)
-		injector.Kill() // A manager that gave up, as one does that lost its lease, is as dead as one that crashed.
+		injector.Kill() // A manager also ends when it loses its lease.
 	}()
 	return p, nil
 }
 
-// Clock is the operator's clock: the real one, set forward or back at will.
+// Clock is the clock of the operator: the real time plus an offset.
 type Clock struct {
 	clock.RealClock
 	offset atomic.Int64
 }
 
-// Now is the time that the operator believes in.
+// Now returns the time that the operator sees.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
 
-// Since is the time since t.
+// Since returns the time since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Jump sets the clock forward, or back.
+// Jump sets the clock forward, or back if d is negative.
 func (c *Clock) Jump(d time.Duration) { c.offset.Add(int64(d)) }

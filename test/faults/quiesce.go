@@ -15,17 +15,17 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// Quiet is how long nothing may be written at rest.
+// Quiet is how long the operator may write nothing in Quiesce.
 var Quiet = 30 * time.Second
 
-// statusSettleTime is how long after the world has come to rest the words of a status may still change: the operator's longest
-// step of back-off, and a second for the pass itself.
+// statusSettleTime is how long the operator may still update a status after everything has settled: its longest back-off, and
+// a second for the reconcile.
 const statusSettleTime = 6 * time.Second
 
-// Counts is what a life cost: how many pods were made for it and how many of them the operator deleted.
+// Counts says how many pods were created for PodSets and Ats and how many pods the operator deleted.
 type Counts struct{ Creates, Deletes int }
 
-// Counts counts what happened, not what was asked for.
+// Counts counts the pods that were created and deleted, not the requests.
 func (e *Env) Counts() Counts {
 	deleted := map[types.UID]bool{}
 	for _, write := range e.Log.All() {
@@ -34,7 +34,7 @@ func (e *Env) Counts() Counts {
 		}
 	}
 	counts := Counts{Deletes: len(deleted)}
-	e.Observer.look(func(s *state) {
+	e.Observer.read(func(s *state) {
 		for _, pod := range s.pods {
 			owner := controller(pod)
 			if s.sets[owner] != nil || s.ats[owner] != nil {
@@ -45,15 +45,14 @@ func (e *Env) Counts() Counts {
 	return counts
 }
 
-// ExpectCounts judges P8: the life cost what the reference cost.
+// ExpectCounts checks P8: as many pods were created and deleted as in the reference.
 func (e *Env) ExpectCounts(reference Counts) {
 	e.Helper()
 	counts := e.Counts()
-	e.Check("P8", counts == reference, "made and deleted %+v, the reference %+v", counts, reference)
+	e.Check("P8", counts == reference, "created and deleted %+v, the reference %+v", counts, reference)
 }
 
-// Settle judges P3 and A3: it waits until every PodSet has what it asks for, every At is at rest and no pod is left of
-// what was deleted.
+// Settle checks P3 and A3: it waits until every PodSet has its pods and every At is done or pending for a reason.
 func (e *Env) Settle() {
 	e.Helper()
 	podSets, ats := false, false
@@ -84,7 +83,7 @@ func (e *Env) Settle() {
 	}
 }
 
-// Rest is Settle, and then nothing may be written for a while: the rest of P3.
+// Quiesce is Settle, and then checks that the operator writes nothing for a while: the second part of P3.
 func (e *Env) Quiesce() {
 	e.Helper()
 	e.Settle()
@@ -100,20 +99,20 @@ func (e *Env) Quiesce() {
 	before := len(e.Log.All())
 	select {
 	case <-e.Log.Next():
-		e.Check("P3", false, "written at rest: %v", e.Log.All()[before])
+		e.Check("P3", false, "a write after everything had settled: %v", e.Log.All()[before])
 	case <-time.After(e.Quiet):
 		e.Check("P3", true, "")
 	}
 }
 
-// Pass lets time pass, which is what some faults consist of. Other worlds may be busy meanwhile.
+// Wait waits for a while. Other environments may be busy meanwhile.
 func (e *Env) Wait(d time.Duration) {
 	<-e.Cluster.busy
 	<-time.After(d)
 	e.Cluster.busy <- struct{}{}
 }
 
-// Gone waits until no pod is left, as after the deletion of all owners.
+// AwaitNoPods waits until no pod is left, as after the deletion of all owners.
 func (e *Env) AwaitNoPods() {
 	e.Helper()
 	missing := e.await(func(s *state) string {
@@ -131,7 +130,7 @@ func (e *Env) AwaitNoPods() {
 	e.Check("P3", missing == "", "%s", missing)
 }
 
-// AwaitPods waits until n pods are active, whoever owns them, and returns whether they came.
+// AwaitPods waits until n pods are active, whoever owns them. It returns false after the timeout.
 func (e *Env) AwaitPods(n int) bool {
 	return e.await(func(s *state) string {
 		active := 0
@@ -147,7 +146,7 @@ func (e *Env) AwaitPods(n int) bool {
 	}) == ""
 }
 
-// AwaitTotalPods waits until n pods exist, in any phase, and returns whether that came.
+// AwaitTotalPods waits until n pods exist, in any phase. It returns false after the timeout.
 func (e *Env) AwaitTotalPods(n int) bool {
 	return e.await(func(s *state) string {
 		total := 0
@@ -163,7 +162,7 @@ func (e *Env) AwaitTotalPods(n int) bool {
 	}) == ""
 }
 
-// AwaitSet waits until a PodSet is as wanted and judges an invariant by it.
+// AwaitSet waits until a PodSet is as wanted. It is a violation of the invariant if that does not happen.
 func (e *Env) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) bool) {
 	e.Helper()
 	missing := e.await(func(s *state) string {
@@ -181,7 +180,7 @@ func (e *Env) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) bo
 	e.Check(invariant, missing == "", "%s", missing)
 }
 
-// AwaitAt waits until an At is as wanted and judges an invariant by it.
+// AwaitAt waits until an At is as wanted. It is a violation of the invariant if that does not happen.
 func (e *Env) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool) {
 	e.Helper()
 	missing := e.await(func(s *state) string {
@@ -199,7 +198,7 @@ func (e *Env) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool) 
 	e.Check(invariant, missing == "", "%s", missing)
 }
 
-// AwaitPod waits until a pod is as wanted, its absence being nil, and returns whether that came.
+// AwaitPod waits until a pod is as wanted; want gets nil if no pod has the name. It returns false after the timeout.
 func (e *Env) AwaitPod(name string, want func(*corev1.Pod) bool) bool {
 	return e.await(func(s *state) string {
 		var found *corev1.Pod
@@ -215,10 +214,10 @@ func (e *Env) AwaitPod(name string, want func(*corev1.Pod) bool) bool {
 	}) == ""
 }
 
-// Pods returns the pods that exist, as the observer saw them last.
+// Pods returns the pods that exist, as the observer last saw them.
 func (e *Env) Pods() []*corev1.Pod {
 	var pods []*corev1.Pod
-	e.Observer.look(func(s *state) {
+	e.Observer.read(func(s *state) {
 		for uid, pod := range s.pods {
 			if !s.removed[uid] {
 				pods = append(pods, pod)

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// sameBatch is how far the creates of one batch lie apart.
+// sameBatch is the longest time between two creates of one batch.
 const sameBatch = 300 * time.Millisecond
 
-// Refused judges P9: the API server refused creates since a moment, and they came ExpectBackoff.
+// ExpectRejected checks P9: the API server has rejected creates since a moment, and the operator retried them with back-off.
 func (e *Env) ExpectRejected(since time.Time, first time.Duration) {
 	e.Helper()
-	e.Check("P9", e.ExpectBackoff(since, first) > 0, "nothing was refused")
+	e.Check("P9", e.ExpectBackoff(since, first) > 0, "no create was rejected")
 }
 
-// ExpectBackoff judges P9: the creates that the API server refused since a moment came in steps of a back-off that doubles
-// from first on, one create in each. The first step may be a whole batch, since the creates of a batch are on their way
-// together. It returns how many steps there were.
+// ExpectBackoff checks P9: the operator retried creates that the API server rejected with one create per step of a back-off that
+// starts with first and doubles. The first step may be a whole batch, because the creates of a batch are in flight together. It
+// returns the number of steps.
 func (e *Env) ExpectBackoff(since time.Time, first time.Duration) int {
 	e.Helper()
 	var steps []time.Time
 	for _, write := range e.Log.All() {
-		refused := write.Code == http.StatusForbidden || write.Code == http.StatusUnprocessableEntity ||
+		rejected := write.Code == http.StatusForbidden || write.Code == http.StatusUnprocessableEntity ||
 			strings.HasPrefix(write.Fault, "403 ") || strings.HasPrefix(write.Fault, "422 ")
-		if !Creates(write.Call) || !refused || write.Sent.Before(since) {
+		if !Creates(write.Call) || !rejected || write.Sent.Before(since) {
 			continue
 		}
 		if len(steps) == 1 && write.Sent.Sub(steps[0]) < sameBatch {
@@ -36,9 +36,9 @@ func (e *Env) ExpectBackoff(since time.Time, first time.Duration) int {
 		steps = append(steps, write.Sent)
 	}
 	for i := 1; i < len(steps); i++ {
-		// The operator counts from the moment when it looked, which on a busy machine is a while before it wrote.
+		// The back-off starts when the operator observes, which on a busy machine is a while before it writes.
 		gap, least := steps[i].Sub(steps[i-1]), first<<(i-1)/2
-		e.Check("P9", gap >= least, "refused create %d came %v after the one before, and the back-off is %v", i+1, gap, least)
+		e.Check("P9", gap >= least, "rejected create %d came %v after the previous one, before the back-off of %v had passed", i+1, gap, least)
 	}
 	return len(steps)
 }

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// KeepData makes etcd and kube-apiserver keep their data in two directories when they stop, so that they can start again.
+// KeepData makes etcd and kube-apiserver keep their data in two directories, so that they can be started again.
 func KeepData(etcd, apiServer string) func(*envtest.Environment) {
 	return func(e *envtest.Environment) {
 		e.ControlPlane.Etcd = &envtest.Etcd{DataDir: etcd}
@@ -29,7 +29,7 @@ func KeepData(etcd, apiServer string) func(*envtest.Environment) {
 	}
 }
 
-// WithoutStreamedLists makes kube-apiserver reject streamed lists, as those of Kubernetes 1.31 and 1.33 do by default.
+// WithoutStreamedLists makes kube-apiserver reject streamed lists, as Kubernetes 1.31 and 1.33 do by default.
 func WithoutStreamedLists(e *envtest.Environment) {
 	e.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "WatchList=false")
 }
@@ -39,13 +39,13 @@ func (c *Cluster) KillAPIServer() (again func() error, err error) {
 	return c.killServer(c.Environment.ControlPlane.GetAPIServer().CertDir)
 }
 
-// KillEtcd kills etcd below a running kube-apiserver. The function that it returns starts it again.
+// KillEtcd kills etcd while kube-apiserver runs. The function that it returns starts it again.
 func (c *Cluster) KillEtcd() (again func() error, err error) {
 	return c.killServer(c.Environment.ControlPlane.Etcd.DataDir)
 }
 
-// killServer kills the process that has a directory among its arguments. The environment only knows how to stop one that
-// lives, so the one that takes its place is ours.
+// killServer kills the process that has a directory among its arguments. The function that it returns starts a new process,
+// because envtest cannot restart one that was killed.
 func (c *Cluster) killServer(dir string) (again func() error, err error) {
 	pid, args, err := findProcess(dir)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Cluster) killServer(dir string) (again func() error, err error) {
 			return fmt.Errorf("starting %s again: %w", args[0], err)
 		}
 		ended := make(chan struct{})
-		go func() { defer close(ended); _ = server.Wait() }() // It says that we killed it.
+		go func() { defer close(ended); _ = server.Wait() }() // The error says that the process was killed.
 		c.restarted = append(c.restarted, func() { _ = server.Process.Kill(); <-ended })
 		return c.awaitReady()
 	}, kill(pid)
@@ -72,7 +72,7 @@ func findProcess(dir string) (pid int, args []string, err error) {
 	for _, command := range commands {
 		line, err := os.ReadFile(command)
 		if err != nil || !strings.Contains(string(line), "="+dir) {
-			continue // A process that has ended meanwhile is none of ours.
+			continue // The process has ended, or is another one.
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(command)))
 		return pid, strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"), err
@@ -80,7 +80,7 @@ func findProcess(dir string) (pid int, args []string, err error) {
 	return 0, nil, fmt.Errorf("no process works in %s", dir)
 }
 
-// kill ends a process without a chance to say goodbye and returns when it is gone.
+// kill sends SIGKILL to a process and returns when it has ended.
 func kill(pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
@@ -101,7 +101,7 @@ func (c *Cluster) awaitReady() error {
 	})
 }
 
-// CreateSoon makes objects of a kind that the API server may not serve yet.
+// CreateSoon creates objects of a kind that the API server may not serve yet.
 func (e *Env) CreateSoon(objects ...client.Object) {
 	e.Helper()
 	for _, object := range objects {
@@ -112,6 +112,6 @@ func (e *Env) CreateSoon(objects ...client.Object) {
 		if err != nil {
 			e.Fatal(fmt.Errorf("creating %s: %w", object.GetName(), err))
 		}
-		e.sees(object)
+		e.awaitSeen(object)
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-var seed = flag.Uint64("seed", 0, "seed of the random choices; 0 draws one")
+var seed = flag.Uint64("seed", 0, "seed of the random choices; 0 selects one")
 
-// Seed returns the seed of this run. It is printed when a test fails.
+// Seed returns the seed of this run. A failing test prints it.
 var Seed = sync.OnceValue(func() uint64 {
 	if *seed == 0 {
 		return uint64(time.Now().UnixNano())
@@ -26,7 +26,7 @@ var Seed = sync.OnceValue(func() uint64 {
 	return *seed
 })
 
-// Random returns a source of random choices that depends on the seed and on a name alone.
+// Random returns a random source that depends only on the seed and on a name.
 func Random(name string) *rand.Rand {
 	var n uint64
 	for _, c := range name {
@@ -35,7 +35,7 @@ func Random(name string) *rand.Rand {
 	return rand.New(rand.NewPCG(Seed(), n)) //nolint:gosec // A test must be able to repeat its choices.
 }
 
-// Check judges an invariant by something else than the events.
+// Check records that a test checked an invariant, and a violation if it does not hold.
 func (e *Env) Check(invariant string, holds bool, format string, args ...any) {
 	e.Helper()
 	e.mu.Lock()
@@ -46,7 +46,8 @@ func (e *Env) Check(invariant string, holds bool, format string, args ...any) {
 	}
 }
 
-// Violations judges all that has happened so far, and says that the test expects violations.
+// Violations evaluates everything that has happened so far. A test that calls it expects violations and does not fail because
+// of them.
 func (e *Env) Violations() []Violation {
 	e.mu.Lock()
 	e.tolerated = true
@@ -65,6 +66,7 @@ func (e *Env) evaluate() ([]Violation, map[string]bool) {
 	c := newChecker(e.controllers.Full, e.Log.All(), e.processes)
 	c.replay(events)
 	c.lists(e.Log.Calls(AnyCall))
+	c.kubernetesEvents(e.Log.Events())
 	if err != nil {
 		c.violations = append(c.violations, Violation{Invariant: "observer", What: err.Error()})
 	}
@@ -72,7 +74,7 @@ func (e *Env) evaluate() ([]Violation, map[string]bool) {
 	return append(c.violations, e.violations...), c.checked
 }
 
-// judge is the end of a world.
+// report evaluates an environment when its test ends.
 func (e *Env) report() {
 	violations, checked := e.evaluate()
 	results.add(e.controllers.Name, e.fault, violations, checked)
@@ -83,11 +85,11 @@ func (e *Env) report() {
 	}
 	if e.Failed() {
 		e.Logf("replay with: %s", e.replay())
-		e.Logf("what the operator wrote:\n%s", e.Log)
+		e.Logf("writes of the operator:\n%s", e.Log)
 	}
 }
 
-// replay is the command that lives the world again.
+// replay returns the command that repeats the test.
 func (e *Env) replay() string {
 	if e.Replay != "" {
 		return e.Replay
@@ -96,10 +98,10 @@ func (e *Env) replay() string {
 	return fmt.Sprintf("make test-faults RUN='^%s$$' SEED=%d", name, Seed())
 }
 
-// score is how often an invariant was judged under a fault, and how often it did not hold.
+// score is how often an invariant was checked under a fault, and how often it was violated.
 type score struct{ runs, violated int }
 
-// scores of all worlds, by operator, fault and invariant.
+// scores are those of all environments, by operator, fault, and invariant.
 type scores struct {
 	mu sync.Mutex
 	by map[string]map[string]map[string]score

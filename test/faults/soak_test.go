@@ -21,22 +21,21 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-var soak = flag.Duration("soak", 2*time.Minute, "how long random lives are lived")
+var soak = flag.Duration("soak", 2*time.Minute, "how long random scenarios run")
 
-var oneScenario = flag.Uint64("scenario", 0, "live this life alone")
+var oneScenario = flag.Uint64("scenario", 0, "run only this random scenario")
 
 const (
-	// fixedSeeds are lived first, and in every run, however slow the machine; then come lives that depend on the seed of
-	// the run, one at least.
+	// fixedSeeds is the number of scenarios with fixed seeds, which run first and in every run. At least one scenario with a seed of
+	// this run follows.
 	fixedSeeds = 12
-	// parallelScenarios is how many lives are lived at the same time.
+	// parallelScenarios is how many scenarios run at the same time.
 	parallelScenarios = 4
-	// steps is how long a life is.
+	// steps is the length of a scenario.
 	steps = 25
 )
 
-// TestSoak lives random lives: what users do, mixed with faults, then rest. The model of a life is what its user asked
-// for last; the judges look at every event.
+// TestSoak runs random scenarios: changes by users and faults in random order, after which everything must settle.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	if *oneScenario != 0 {
@@ -44,18 +43,18 @@ func TestSoak(t *testing.T) {
 		return
 	}
 	var mu sync.Mutex
-	var lived uint64
+	var started uint64
 	start := time.Now()
 	next := func() (seed uint64, ok bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if lived > fixedSeeds && time.Since(start) > *soak {
+		if started > fixedSeeds && time.Since(start) > *soak {
 			return 0, false
 		}
-		if lived++; lived > fixedSeeds {
-			return faults.Seed() + lived, true
+		if started++; started > fixedSeeds {
+			return faults.Seed() + started, true
 		}
-		return lived, true
+		return started, true
 	}
 	t.Run("scenarios", func(t *testing.T) {
 		for worker := range parallelScenarios {
@@ -67,16 +66,16 @@ func TestSoak(t *testing.T) {
 			})
 		}
 	})
-	fmt.Printf("random lives: %d with fixed seeds, %d with the seeds from %d on\n",
-		min(lived, fixedSeeds), lived-min(lived, fixedSeeds), faults.Seed()+fixedSeeds+1)
+	fmt.Printf("random scenarios: %d with fixed seeds, %d with the seeds from %d on\n",
+		min(started, fixedSeeds), started-min(started, fixedSeeds), faults.Seed()+fixedSeeds+1)
 }
 
-// life is a world in which things happen at random.
+// randomScenario is an environment with random changes and faults.
 type randomScenario struct {
 	*faults.Env
 	random   *rand.Rand
 	operator *faults.Process
-	old      string // a resource version of the past
+	old      string // an earlier resource version
 }
 
 func newRandomScenario(t *testing.T, seed uint64) *randomScenario {
@@ -102,10 +101,10 @@ func (s *randomScenario) run() {
 	s.Settle()
 }
 
-// names are few, so that what was deleted is made again.
+// name returns one of few names, so that deleted objects are created again.
 func (s *randomScenario) name() string { return []string{"a", "b", "c"}[s.random.IntN(3)] }
 
-// user does what a user does; that an object is not there, or cannot be changed any more, is no news to a user.
+// user makes a random change. It ignores errors: the object may not exist, or may not be editable any more.
 func (s *randomScenario) user() {
 	ctx, ns := s.Context(), metav1.ObjectMeta{Name: s.name(), Namespace: s.Namespace}
 	set, a := &appv1alpha1.PodSet{ObjectMeta: ns}, &cnatv1alpha1.At{ObjectMeta: ns}
@@ -124,7 +123,7 @@ func (s *randomScenario) user() {
 		s.note("user deletes set %s, %s", set.Name, policy)
 		_ = s.User.Delete(ctx, set, client.PropagationPolicy(policy))
 	case 6:
-		if pods := s.Pods(); len(pods) > 0 { // No pod of an At: what its end was nobody could say.
+		if pods := s.Pods(); len(pods) > 0 { // Not the pod of an At, because its result would be unknown.
 			if pod := pods[s.random.IntN(len(pods))]; pod.Labels["app"] != "" {
 				s.note("user deletes pod %s", pod.Name)
 				_ = s.User.Delete(ctx, pod.DeepCopy(), client.GracePeriodSeconds(int64(s.random.IntN(2))))
@@ -165,15 +164,15 @@ func (s *randomScenario) patch(object client.Object, patch string) {
 	_ = s.User.Patch(s.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// fault does something to the operator.
+// fault injects a random fault.
 func (s *randomScenario) fault() {
 	resource := []string{"podsets", "ats", "pods"}[s.random.IntN(3)]
 	switch n := 1 + s.random.IntN(20); s.random.IntN(8) {
 	case 0:
-		s.note("the answer to write %d will be lost", n%4+1)
+		s.note("the response to write %d will be lost", n%4+1)
 		s.operator.Inject(faults.Nth(n%4+1, faults.Writes, faults.LoseResponse))
 	case 1:
-		s.note("status writes meet %d conflicts each", n%3+1)
+		s.note("each status write gets %d conflicts", n%3+1)
 		s.operator.Inject(conflicts(n%3 + 1))
 	case 2:
 		kind := []string{"500", "503", "429", "reset"}[s.random.IntN(4)]
@@ -194,13 +193,13 @@ func (s *randomScenario) fault() {
 		s.operator = s.Start()
 		s.old = version(s.Env)
 	case 7:
-		s.note("crash, and back to version %s of %s", s.old, resource)
+		s.note("crash, and time travel to version %s of %s", s.old, resource)
 		s.operator.Crash()
 		s.operator = s.Start(func(injector *faults.Injector) { injector.TimeTravel(s.old, resource) })
 	}
 }
 
-// note tells, when a life fails, what happened in it.
+// note logs a step, which is shown if the test fails.
 func (s *randomScenario) note(format string, args ...any) {
 	s.Logf("%s "+format, append([]any{time.Now().Format("05.000")}, args...)...)
 }

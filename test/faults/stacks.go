@@ -14,7 +14,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Panic is what a reconcile panicked with, and where.
+// Panic is the value of a panic in a reconcile, and its stack.
 type Panic struct {
 	Value any
 	Stack string
@@ -25,7 +25,7 @@ var panics struct {
 	all []Panic
 }
 
-// RecordPanics has every reconcile that panics in this process from now on recorded.
+// RecordPanics records every panic of a reconcile in this process from now on.
 func RecordPanics() {
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, value any) {
 		panics.mu.Lock()
@@ -34,20 +34,20 @@ func RecordPanics() {
 	})
 }
 
-// Panics returns what was recorded.
+// Panics returns the panics that were recorded.
 func Panics() []Panic {
 	panics.mu.Lock()
 	defer panics.mu.Unlock()
 	return slices.Clone(panics.all)
 }
 
-// Stacks returns the stacks of the goroutines that run something.
-func Stacks(something string) []string {
+// Stacks returns the stacks of the goroutines that run a function.
+func Stacks(function string) []string {
 	buffer := make([]byte, 64<<20)
 	buffer = buffer[:runtime.Stack(buffer, true)]
 	var found []string
 	for stack := range strings.SplitSeq(string(buffer), "\n\n") {
-		if strings.Contains(stack, something) {
+		if strings.Contains(stack, function) {
 			found = append(found, stack)
 		}
 	}

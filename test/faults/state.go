@@ -18,15 +18,15 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// state is the world at one moment, and what it held before: objects stay in it after their end.
+// state has the latest version of every object that the observer has seen, including objects that were removed.
 type state struct {
 	sets    map[types.UID]*appv1alpha1.PodSet
 	ats     map[types.UID]*cnatv1alpha1.At
 	pods    map[types.UID]*corev1.Pod
 	removed map[types.UID]bool
-	// owned are the pods by controller.
+	// owned has the pods by the UID of their controller.
 	owned map[types.UID]map[types.UID]*corev1.Pod
-	// version is that of each object, and deleting says whose deletion has begun.
+	// version is the resource version of each object. deleting has the objects whose deletion has begun.
 	version  map[types.UID]uint64
 	deleting map[types.UID]bool
 }
@@ -67,7 +67,7 @@ func (s *state) apply(e event) {
 	}
 }
 
-// watched tells whether the observer watches objects like this one.
+// watched tells whether the observer watches objects of this kind.
 func watched(object client.Object) bool {
 	switch object.(type) {
 	case *appv1alpha1.PodSet, *cnatv1alpha1.At, *corev1.Pod:
@@ -76,7 +76,7 @@ func watched(object client.Object) bool {
 	return false
 }
 
-// ofKind returns the objects of a list's kind that are not gone.
+// ofKind returns the objects of a list's kind that exist.
 func (s *state) ofKind(kind client.ObjectList) []client.Object {
 	var objects []client.Object
 	add := func(object client.Object) {
@@ -101,7 +101,7 @@ func (s *state) ofKind(kind client.ObjectList) []client.Object {
 	return objects
 }
 
-// controller returns the UID of a pod's controller, "" when it has none.
+// controller returns the UID of a pod's controller; "" if it has none.
 func controller(pod *corev1.Pod) types.UID {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		return owner.UID
@@ -109,8 +109,7 @@ func controller(pod *corev1.Pod) types.UID {
 	return ""
 }
 
-// isActive is the second rule of PodSet, written down a second time on purpose: a judge must not share the defendant's
-// arithmetic.
+// isActive is the second rule of PodSet. It is implemented again on purpose: the checker shares no code with the operator.
 func (s *state) isActive(pod *corev1.Pod) bool {
 	return !s.removed[pod.UID] && pod.DeletionTimestamp == nil &&
 		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
@@ -133,7 +132,7 @@ func (s *state) active(owner types.UID) []*corev1.Pod {
 	return pods
 }
 
-// living are the sets that exist and are not being deleted.
+// notDeleting returns the PodSets that exist and are not being deleted.
 func (s *state) notDeleting() []*appv1alpha1.PodSet {
 	return slices.DeleteFunc(slices.Collect(maps.Values(s.sets)), func(set *appv1alpha1.PodSet) bool {
 		return s.removed[set.UID] || set.DeletionTimestamp != nil
@@ -156,8 +155,8 @@ func names(pods []*corev1.Pod) []string {
 	return list
 }
 
-// converged tells whether a PodSet has what it asks for and its status names it, in any order. A status that is full also
-// says that the operator knows what is asked for; else the pods of an older wish may be as many by chance.
+// converged tells whether a PodSet has as many active pods as it asks for and its status names them, in any order. If the
+// operator fills the whole status, observedGeneration must also be current: the pods of an older spec may be as many by chance.
 func (s *state) converged(set *appv1alpha1.PodSet, full bool) bool {
 	active := s.active(set.UID)
 	known := !full || set.Status.ObservedGeneration == set.Generation

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// gate holds back what the watches of one resource deliver.
+// gate controls what the watches of one resource deliver.
 type gate struct {
 	open       chan struct{} // closed while the gate is open
 	streams    map[*stream]struct{}
-	expired    bool      // the next watch is answered with 410 Gone
+	expired    bool      // the next watch is rejected with 410 Gone
 	delivering time.Time // when a watch last began to deliver
 }
 
-// blind returns until when nothing was delivered, which is now when nothing is. Who reads a cache knows nothing newer.
+// staleUntil returns when a watch last began to deliver; now if none delivers. A cache can be older than this moment.
 func (g *gate) staleUntil() time.Time {
 	if len(g.streams) == 0 || !isClosed(g.open) {
 		return time.Now()
@@ -27,7 +27,7 @@ func (g *gate) staleUntil() time.Time {
 	return g.delivering
 }
 
-// gate returns the gate of a resource; w.mu is held.
+// gate returns the gate of a resource; i.mu is held.
 func (i *Injector) gate(resource string) *gate {
 	g, ok := i.gates[resource]
 	if !ok {
@@ -38,7 +38,7 @@ func (i *Injector) gate(resource string) *gate {
 	return g
 }
 
-// Hold makes the caches of resources go stale: their watches stay open and deliver nothing until Release.
+// Hold makes the caches of resources stale: their watches stay open and deliver nothing until Release.
 func (i *Injector) Hold(resources ...string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -49,7 +49,7 @@ func (i *Injector) Hold(resources ...string) {
 	}
 }
 
-// Release delivers what was held back, in order.
+// Release delivers the events that were held, in order.
 func (i *Injector) Release(resources ...string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -61,8 +61,8 @@ func (i *Injector) Release(resources ...string) {
 	}
 }
 
-// Expire breaks the watches of resources, drops what was held back, and answers the next watch with 410 Gone: the
-// events in between are lost for ever.
+// Expire ends the watches of resources, drops the events that were held, and rejects the next watch with 410 Gone. The informer
+// misses the events in between.
 func (i *Injector) Expire(resources ...string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -78,7 +78,7 @@ func (i *Injector) Expire(resources ...string) {
 	}
 }
 
-// Cut breaks the watches of resources; the informers watch again from where they were.
+// Cut ends the watches of resources. The informers watch again from the last event that they received.
 func (i *Injector) Cut(resources ...string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -98,7 +98,7 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// watch starts a watch whose body passes the gate of its resource.
+// watch starts a watch whose events pass the gate of its resource.
 func (i *Injector) watch(next http.RoundTripper, req *http.Request, call *Call) (*http.Response, error) {
 	query := req.URL.Query()
 	i.mu.Lock()
@@ -111,7 +111,7 @@ func (i *Injector) watch(next http.RoundTripper, req *http.Request, call *Call) 
 	i.mu.Unlock()
 	switch {
 	case travels && query.Get("sendInitialEvents") == "true":
-		// A streamed list has no exact version. An informer whose server cannot stream falls back to a list.
+		// A streamed list cannot return an exact version. An informer falls back to a list if the server cannot stream.
 		return response(req, http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden here"), nil
 	case expired:
 		return response(req, http.StatusGone, "Expired", "too old resource version"), nil
@@ -143,7 +143,7 @@ type stream struct {
 	once     sync.Once
 }
 
-// Read reads first and passes the gate then, so that Hold holds what is on its way already.
+// Read waits at the gate after it has read, so that Hold also holds events that are in flight.
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	for {

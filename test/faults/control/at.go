@@ -37,10 +37,10 @@ func (r *ats) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, err
 	if at.Status.Phase == "" {
 		at.Status.Phase = cnatv1alpha1.PhasePending
 	}
-	// Fault: whoever writes the phase decides.
+	// Defect: the stored phase decides, whoever wrote it.
 	switch at.Status.Phase {
 	case cnatv1alpha1.PhasePending:
-		// Fault: one layout, and what it does not fit is tried again for ever.
+		// Defect: it parses one layout and retries all others forever.
 		due, err := time.Parse("2006-01-02T15:04:05Z", at.Spec.Schedule)
 		if err != nil {
 			return ctrl.Result{}, err
@@ -54,11 +54,11 @@ func (r *ats) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, err
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: at.Name + "-pod"}, pod)
 		switch {
 		case apierrors.IsNotFound(err):
-			// Fault: a pod that is gone has never run.
+			// Defect: it takes a deleted pod for a pod that was never created.
 			return ctrl.Result{}, r.create(ctx, at)
 		case err != nil:
 			return ctrl.Result{}, err
-		// Fault: any pod of that name is ours.
+		// Defect: it takes any pod of that name for its own.
 		case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
 			at.Status.Phase = cnatv1alpha1.PhaseDone
 		default:
@@ -74,9 +74,9 @@ func (r *ats) create(ctx context.Context, at *cnatv1alpha1.At) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: at.Name + "-pod", Namespace: at.Namespace, Labels: map[string]string{"app": at.Name}},
 		Spec: corev1.PodSpec{
-			// Fault: no shell splits like this.
+			// Defect: it ignores quotes.
 			Containers: []corev1.Container{{Name: "busybox", Image: "busybox", Command: strings.Split(at.Spec.Command, " ")}},
-			// Fault: what fails runs again.
+			// Defect: a command that fails runs again.
 			RestartPolicy: corev1.RestartPolicyOnFailure,
 		},
 	}

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package control is the negative control: two reconcilers with the faults that operators of tutorials have. They exist
-// to show that the judgements of package faults can fail.
+// Package control is the negative control: two naive reconcilers with the defects of typical tutorial operators. They show that
+// the checks of package faults can fail.
 package control
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// Operator is both naive reconcilers.
+// Operator has both naive reconcilers.
 var Operator = faults.Controllers{
 	Name: "naive-operator",
 	Setup: func(_ context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {

@@ -23,14 +23,14 @@ func (r *podSets) setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).For(&appv1alpha1.PodSet{}).Owns(&corev1.Pod{}).Named("naive-podset").Complete(r)
 }
 
-// Reconcile makes or deletes one pod and asks to be called again at once.
+// Reconcile creates or deletes one pod and requeues at once.
 func (r *podSets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	set := &appv1alpha1.PodSet{}
 	if err := r.client.Get(ctx, req.NamespacedName, set); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	// Fault: a set that is being deleted is served like any other.
-	// Fault: labels say whose a pod is.
+	// Defect: it creates pods for a PodSet that is being deleted.
+	// Defect: it selects its pods by labels.
 	labels := client.MatchingLabels{"app": set.Name, "version": "v0.1"}
 	list := &corev1.PodList{}
 	if err := r.client.List(ctx, list, client.InNamespace(set.Namespace), labels); err != nil {
@@ -44,7 +44,7 @@ func (r *podSets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 			names = append(names, pod.Name)
 		}
 	}
-	// Fault: the names are in the order of the cache, which is none.
+	// Defect: the names are not sorted.
 	if !slices.Equal(names, set.Status.PodNames) {
 		set.Status.PodNames = names
 		if err := r.client.Status().Update(ctx, set); err != nil {
@@ -54,11 +54,11 @@ func (r *podSets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	wanted := int(ptr.Deref(set.Spec.Replicas, 1))
 	switch {
 	case len(available) > wanted:
-		// Fault: the first of an unordered list dies, by its name.
+		// Defect: it deletes the first pod of an unordered list, by name.
 		return ctrl.Result{RequeueAfter: 1}, r.client.Delete(ctx, &available[0])
 	case len(available) < wanted:
 		pod := &corev1.Pod{
-			// Fault: every try makes another pod.
+			// Defect: every retry creates another pod.
 			ObjectMeta: metav1.ObjectMeta{GenerateName: set.Name + "-pod", Namespace: set.Namespace, Labels: labels},
 			Spec: corev1.PodSpec{
 				Containers:                    []corev1.Container{{Name: "busybox", Image: "busybox", Command: []string{"sleep", "3600"}}},
@@ -68,7 +68,7 @@ func (r *podSets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 		if err := controllerutil.SetControllerReference(set, pod, r.client.Scheme()); err != nil {
 			return ctrl.Result{}, err
 		}
-		// Fault: the next pass counts again from a cache that may not have this pod.
+		// Defect: the next reconcile counts pods in a cache that may not show this one.
 		return ctrl.Result{RequeueAfter: 1}, r.client.Create(ctx, pod)
 	}
 	return ctrl.Result{}, nil
