@@ -34,14 +34,15 @@ import (
 	"github.com/redhat/podset-operator/internal/watchnamespace"
 )
 
-// cluster is an API server without CRDs, and users of it by the paths of their kubeconfigs.
+// cluster is an API server without CRDs that can create kubeconfigs for users.
 type cluster struct {
 	t           *testing.T
 	environment *envtest.Environment
 	config      *rest.Config
 }
 
-// asManager makes the test binary the manager: a process has at most one, and it has an exit code.
+// asManager is the environment variable that makes the test binary run the manager. The tests need a process for each manager, because
+// they check its exit code.
 const asManager = "RUN_AS_MANAGER"
 
 func TestMain(m *testing.M) {
@@ -55,11 +56,11 @@ func TestMain(m *testing.M) {
 // process is a running manager.
 type process struct {
 	*exec.Cmd
-	log   *bytes.Buffer // complete when it has ended
+	log   *bytes.Buffer // complete when the process has ended
 	ended chan error
 }
 
-// start starts the manager, which ends with the test at the latest.
+// start starts the manager. It ends when the test ends, or earlier.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...), log: &bytes.Buffer{}, ended: make(chan error, 1)}
@@ -73,13 +74,13 @@ func start(t *testing.T, args ...string) *process {
 		if t.Failed() && p.ProcessState == nil {
 			_ = p.Process.Kill()
 			<-p.ended
-			t.Logf("what the manager wrote:\n%s", p.log)
+			t.Logf("output of the manager:\n%s", p.log)
 		}
 	})
 	return p
 }
 
-// terminate tells the process to end as the kubelet does, and returns what it wrote.
+// terminate ends the process with the signal that the kubelet sends, and returns its output.
 func (p *process) terminate(t *testing.T) string {
 	t.Helper()
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
@@ -91,7 +92,7 @@ func (p *process) terminate(t *testing.T) string {
 			t.Errorf("the manager did not end cleanly: %v\n%s", err, p.log)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("the manager does not end")
+		t.Fatal("the manager did not end")
 	}
 	return p.log.String()
 }
@@ -108,13 +109,13 @@ func startCluster(t *testing.T) *cluster {
 	return c
 }
 
-// address is that of the API server.
+// address returns the address of the API server.
 func (c *cluster) address() string {
 	serving := c.environment.ControlPlane.APIServer.SecureServing
 	return net.JoinHostPort(serving.Address, serving.Port)
 }
 
-// kubeconfig is the path of a kubeconfig for a user.
+// kubeconfig returns the path of a new kubeconfig for a user.
 func (c *cluster) kubeconfig(user string, groups ...string) string {
 	c.t.Helper()
 	added, err := c.environment.AddUser(envtest.User{Name: user, Groups: groups}, c.config)
@@ -132,7 +133,7 @@ func (c *cluster) kubeconfig(user string, groups ...string) string {
 	return path
 }
 
-// quickly runs the operator and expects it to give up.
+// quickly runs the operator, expects it to fail, and returns the error.
 func quickly(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -154,7 +155,7 @@ func TestMistakesAtTheStartAreOneClearLine(t *testing.T) {
 		t.Logf("%s: podset-operator: %s", title, got)
 		for _, part := range want {
 			if !strings.Contains(got, part) {
-				t.Errorf("%s: %q does not say %q", title, got, part)
+				t.Errorf("%s: %q does not contain %q", title, got, part)
 			}
 		}
 		if strings.Contains(got, "\n") {
@@ -172,12 +173,12 @@ func TestMistakesAtTheStartAreOneClearLine(t *testing.T) {
 	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
 		t.Fatal(err)
 	}
-	expect("no rights", quickly(t, "--kubeconfig="+nobody), "not allowed to list podsets.app.example.com in all namespaces", "WATCH_NAMESPACE")
+	expect("no permissions", quickly(t, "--kubeconfig="+nobody), "not allowed to list podsets.app.example.com in all namespaces", "WATCH_NAMESPACE")
 	t.Setenv(watchnamespace.EnvVar, "shop,bank")
-	expect("no rights in a namespace", quickly(t, "--kubeconfig="+nobody), "in namespace bank")
+	expect("no permissions in a namespace", quickly(t, "--kubeconfig="+nobody), "in namespace bank")
 }
 
-// redirect is a copy of a kubeconfig with another server.
+// redirect returns the path of a copy of a kubeconfig with another server.
 func redirect(t *testing.T, kubeconfig, address string) string {
 	t.Helper()
 	data, err := os.ReadFile(kubeconfig)
@@ -226,7 +227,7 @@ func TestAnAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
 	}
 }
 
-// forward passes connections to an address on to another one until the test ends.
+// forward forwards connections from one address to another until the test ends.
 func forward(t *testing.T, from, to string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", from)
@@ -322,7 +323,7 @@ func managerRole(t *testing.T) *rbacv1.ClusterRole {
 	return role
 }
 
-// managerBinding gives a user the manager's role in a namespace.
+// managerBinding grants the role of the manager to a user in a namespace.
 func managerBinding(namespace, user string) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "manager"},
@@ -331,14 +332,14 @@ func managerBinding(namespace, user string) *rbacv1.RoleBinding {
 	}
 }
 
-// insecure is a client that trusts every certificate: that of the metrics signs itself.
+// insecure returns a client that accepts every certificate, because the certificate of the metrics is self-signed.
 func insecure() *http.Client {
 	return &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the certificate signs itself
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the certificate is self-signed
 	}}
 }
 
-// get returns the status code and the body of what is at a URL.
+// get returns the status code and the body of a response.
 func get(t *testing.T, web *http.Client, url, token string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -434,7 +435,7 @@ func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
 	g.Eventually(stopped).WithTimeout(30 * time.Second).Should(Receive(BeNil()))
 }
 
-// scraper makes a service account that may read metrics, and returns a token of it.
+// scraper creates a service account with permission to read metrics, and returns its token.
 func scraper(t *testing.T, admin client.Client) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "scraper"}}

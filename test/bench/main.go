@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command bench measures the operator beside the controllers of Kubernetes, beside naive reconcilers, and beside a bare
-// client, on an API server of its own. docs/benchmarks.md says what it measures and shows what came of it.
+// client, on an API server of its own. docs/benchmarks.md describes the measurements and shows the results.
 package main
 
 import (
@@ -42,26 +42,26 @@ func exit(err error) {
 }
 
 func run(ctx context.Context) error {
-	short := flag.Bool("short", false, "Measure less, in ten minutes.")
-	only := flag.String("metrics", "", "A comma list of M1 to M11 and calls; empty: all. Those that come from the same run come together.")
-	arms := flag.String("arms", "", "A comma list of arms; empty: all.")
+	short := flag.Bool("short", false, "Measure a part, in ten minutes.")
+	only := flag.String("metrics", "", "The metrics to measure, M1 to M11 and calls, separated by commas. If empty, all. Metrics of the same run are measured together.")
+	arms := flag.String("arms", "", "The arms to measure, separated by commas. If empty, all.")
 	var size sizes
 	// Sizes that are not given are those of a full run, or of a short one.
-	flag.IntVar(&size.reps, "reps", 0, "How often each timed run is repeated; those with 10000 objects at most 3 times.")
+	flag.IntVar(&size.reps, "reps", 0, "The number of repetitions of each timed run. Runs with 10000 objects have at most 3.")
 	flag.Func("grids", "M1 to M3 and M11: sets by pods in each, such as 100x10,1000x1.", size.setGrids)
-	flag.Func("bursts", "M4 to M6: how many timers fire at once, such as 300,1000.", numbers(&size.bursts))
-	flag.Func("owned", "M7: how many pods are the arm's own, such as 1000,10000.", numbers(&size.owned))
-	flag.IntVar(&size.foreign, "foreign", 0, "M7: how many pods are not.")
-	flag.IntVar(&size.large, "large", 0, "M7: how many large foreign pods there are at a start.")
-	flag.Func("bytes", "M7: how large these are, such as 6900,13800.", numbers(&size.bytes))
-	flag.IntVar(&size.sets, "sets", 0, "M8 to M10: how many sets there are.")
-	flag.IntVar(&size.timers, "timers", 0, "M9: how many Ats wait.")
-	flag.DurationVar(&size.rest, "rest", 0, "M9: how long to look.")
+	flag.Func("bursts", "M4 to M6: numbers of timers that are due at once, such as 300,1000.", numbers(&size.bursts))
+	flag.Func("owned", "M7: numbers of own pods of the arm, such as 1000,10000.", numbers(&size.owned))
+	flag.IntVar(&size.foreign, "foreign", 0, "M7: number of foreign pods.")
+	flag.IntVar(&size.large, "large", 0, "M7: number of large foreign pods at a start.")
+	flag.Func("bytes", "M7: sizes of the large foreign pods in bytes, such as 6900,13800.", numbers(&size.bytes))
+	flag.IntVar(&size.sets, "sets", 0, "M8 to M10: number of sets.")
+	flag.IntVar(&size.timers, "timers", 0, "M9: number of waiting Ats.")
+	flag.DurationVar(&size.rest, "rest", 0, "M9: duration of the measurement.")
 	root := flag.String("root", "../..", "The root of the repository.")
-	manager := flag.String("manager", "", "The manager to measure; empty: bin/manager of the repository.")
-	profiles := flag.String("profile", "", "A directory for CPU and heap profiles of the operator under M1, M4 and M7. They slow it down: the figures go there too, and nowhere else.")
-	path := flag.String("raw", "", "The file of raw figures. With -report it is read, with -metrics added to, else written anew.")
-	report := flag.String("report", "", "Measure nothing: put the tables of the raw figures into this page, and the plots beside it.")
+	manager := flag.String("manager", "", "The manager to measure. If empty, bin/manager of the repository.")
+	profiles := flag.String("profile", "", "A directory for CPU and heap profiles of the operator under M1, M4, and M7. Profiling slows the operator down, so the figures are written only to this directory.")
+	path := flag.String("raw", "", "The file of raw figures. -report reads it, -metrics adds to it, and other runs overwrite it.")
+	report := flag.String("report", "", "Do not measure. Write the tables of the raw figures into this page, and the plots into a directory next to it.")
 	flag.Parse()
 	if *report != "" {
 		return writeReport(*path, *report)

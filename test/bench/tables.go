@@ -15,15 +15,15 @@ var metrics = []struct{ name, title string }{
 	{"M1", "from the creation of the sets to the last pod, in pods per second (more is better)"},
 	{"M2", "writes to the API server"},
 	{"M3", "reconciles"},
-	{"M4", "how late the pod of a timer is, in ms"},
+	{"M4", "delay of the pod of a timer, in ms"},
 	{"M5", "writes for a timer, end to end"},
-	{"M6", "from a pod's end until its At (or Job) says so, in ms"},
+	{"M6", "time from the end of a pod to the result in its At (or Job), in ms"},
 	{"M7", "resident memory, in MiB: at rest, and the peak of a start"},
 	{"M8", "restart and failover"},
 	{"M9", "at rest"},
-	{"M10", "how long a one-pod set waits for its pod, in ms"},
+	{"M10", "time until a one-pod set has its pod, in ms"},
 	{"M11", "processor time for 1000 pods from creation to deletion, in seconds"},
-	{callsMetric, "what the API server was asked, from its audit log"},
+	{callsMetric, "requests to the API server, from its audit log"},
 }
 
 // armOrder is the order of the columns.
@@ -53,10 +53,10 @@ func summarize(samples []sample) []*summary {
 	return all
 }
 
-// all are the values of all repetitions, sorted.
+// all returns the values of all repetitions, sorted.
 func (s *summary) all() []float64 { return slices.Sorted(slices.Values(slices.Concat(s.reps...))) }
 
-// at is the median, over the repetitions, of a quantile of each; for a single value it is the median.
+// at returns the median of a quantile of each repetition. For single values it is their median.
 func (s *summary) at(q float64) float64 {
 	perRep := make([]float64, len(s.reps))
 	for i, values := range s.reps {
@@ -65,7 +65,7 @@ func (s *summary) at(q float64) float64 {
 	return median(perRep)
 }
 
-// cell is what a table shows: the median and the range.
+// cell returns the text of a table cell: the median and the range.
 func (s *summary) cell() string {
 	all := s.all()
 	if s.distribution {
@@ -103,7 +103,7 @@ func tables(r *raw) string {
 		if len(rows) == 0 {
 			continue
 		}
-		if metric.name == callsMetric { // The calls of all arms in a phase belong together.
+		if metric.name == callsMetric { // The calls of all arms in a phase are listed together.
 			rows = byPhase(rows)
 		}
 		slices.SortFunc(arms, func(a, b string) int {
@@ -124,7 +124,7 @@ func tables(r *raw) string {
 	return page.String()
 }
 
-// byPhase puts those of rows named "phase: call" together that are of one phase, in the order of the phases.
+// byPhase groups rows named "phase: call" by phase, in the order of the phases.
 func byPhase(rows []string) []string {
 	var phases []string
 	calls := map[string][]string{}
@@ -142,7 +142,7 @@ func byPhase(rows []string) []string {
 	return sorted
 }
 
-// agents says under which names arms call.
+// agents lists the user agents of the arms.
 func agents(r *raw, arms []string) string {
 	var page strings.Builder
 	page.WriteString("\nThe user agents:\n\n")
@@ -152,7 +152,7 @@ func agents(r *raw, arms []string) string {
 	return page.String()
 }
 
-// conditions says where and when the figures come from.
+// conditions describes the machine, the time, and the versions of the measurement.
 func conditions(r *raw) string {
 	var page strings.Builder
 	loads := make([]float64, 0, len(r.Samples))
@@ -169,7 +169,7 @@ func conditions(r *raw) string {
 	m := r.Machine
 	fmt.Fprintf(&page, "\nMeasured on %s, from %s UTC: %s, %d cores, %d GB, Linux %s, %s.\n", r.Started.Format("2 January 2006"),
 		r.Started.Format("15:04"), m.CPU, m.Cores, m.MemoryGB, m.Kernel, m.Go)
-	fmt.Fprintf(&page, "Load average while measuring, the benchmark's own included: median %s, from %s to %s. Repetitions: at most %d.\n\n",
+	fmt.Fprintf(&page, "Load average during the measurement, including the benchmark: median %s, from %s to %s. Repetitions: at most %d.\n\n",
 		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]), reps)
 	fmt.Fprintf(&page, "| program | version |\n|---|---|\n| podset-operator | %s |\n", strings.Join(commits, ", "))
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "etcd", "kwok"} {

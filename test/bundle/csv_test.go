@@ -42,7 +42,7 @@ func TestThePermissionsAreThoseOfConfig(t *testing.T) {
 	if len(permissions) != 1 || permissions[0].ServiceAccountName != serviceAccount {
 		t.Fatalf("the permissions are not those of %s alone: %v", serviceAccount, permissions)
 	}
-	if diff := cmp.Diff(perRight(manager.Rules, election.Rules), perRight(permissions[0].Rules)); diff != "" {
+	if diff := cmp.Diff(grants(manager.Rules, election.Rules), grants(permissions[0].Rules)); diff != "" {
 		t.Errorf("config/rbac (-) and permissions (+) differ; run make bundle:\n%s", diff)
 	}
 }
@@ -50,19 +50,19 @@ func TestThePermissionsAreThoseOfConfig(t *testing.T) {
 func TestNoRightIsTooMuch(t *testing.T) {
 	strategy := readCSV(t).Spec.InstallStrategy.StrategySpec
 	for _, permissions := range slices.Concat(strategy.Permissions, strategy.ClusterPermissions) {
-		for _, right := range perRight(permissions.Rules) {
+		for _, permission := range grants(permissions.Rules) {
 			for _, tooMuch := range []string{"*", "secrets", "pods/exec", "impersonate", "escalate", "bind"} {
-				if slices.Contains(strings.Fields(right), tooMuch) {
-					t.Errorf("%s: %s", permissions.ServiceAccountName, right)
+				if slices.Contains(strings.Fields(permission), tooMuch) {
+					t.Errorf("%s: %s", permissions.ServiceAccountName, permission)
 				}
 			}
 		}
 	}
 }
 
-// perRight returns each "group resource verb [names]" that the rules grant, sorted. The core group is "core".
-func perRight(lists ...[]rbacv1.PolicyRule) []string {
-	var rights []string
+// grants returns each "group resource verb [names]" that the rules grant, sorted. The core group is "core".
+func grants(lists ...[]rbacv1.PolicyRule) []string {
+	var granted []string
 	for _, rule := range slices.Concat(lists...) {
 		for _, group := range rule.APIGroups {
 			if group == "" {
@@ -70,13 +70,13 @@ func perRight(lists ...[]rbacv1.PolicyRule) []string {
 			}
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					rights = append(rights, fmt.Sprintf("%s %s %s %v", group, resource, verb, rule.ResourceNames))
+					granted = append(granted, fmt.Sprintf("%s %s %s %v", group, resource, verb, rule.ResourceNames))
 				}
 			}
 		}
 	}
-	slices.Sort(rights)
-	return slices.Compact(rights)
+	slices.Sort(granted)
+	return slices.Compact(granted)
 }
 
 func TestAllInstallModesWork(t *testing.T) {

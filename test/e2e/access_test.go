@@ -25,9 +25,9 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// refusesThoseWithoutPods checks that a user without permission to create pods cannot create PodSets or Ats either, even if a
+// rejectsUsersWithoutPodPermission checks that a user without permission to create pods cannot create PodSets or Ats either, even if a
 // role allows it.
-func (p *project) refusesThoseWithoutPods() {
+func (p *project) rejectsUsersWithoutPodPermission() {
 	as := rest.CopyConfig(cluster)
 	as.Impersonate = rest.ImpersonationConfig{UserName: "somebody"}
 	somebody, err := client.New(as, client.Options{Scheme: scheme})

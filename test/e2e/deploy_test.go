@@ -35,7 +35,7 @@ func TestDeploy(t *testing.T) {
 	t.Run("deletion", func(t *testing.T) { newProject(t).deletes() })
 	t.Run("a namespace for restricted pods", func(t *testing.T) { newProject(t, restricted).isRestricted() })
 	t.Run("foreign pods", func(t *testing.T) { newProject(t).hasForeignPods() })
-	t.Run("a user without permission to create pods", func(t *testing.T) { newProject(t).refusesThoseWithoutPods() })
+	t.Run("a user without permission to create pods", func(t *testing.T) { newProject(t).rejectsUsersWithoutPodPermission() })
 	t.Run("metrics", func(t *testing.T) { newProject(t).showsMetrics(system) })
 	t.Run("the operator restarts", func(t *testing.T) { newProject(t).outlivesARestart(system.of(t)) })
 	t.Run("the leader fails", func(t *testing.T) { newProject(t).outlivesTheLeader(system.of(t)) })

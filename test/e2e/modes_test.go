@@ -71,7 +71,7 @@ func TestInstallModes(t *testing.T) {
 				}
 			}
 			csv := refresh(t.Context(), gomega.NewWithT(t), home.csv(previous))
-			home.hasOnlyTheRightsOf(csv, privileged, plain)
+			home.hasOnlyThePermissionsOf(csv, privileged, plain)
 			for _, p := range everywhere {
 				if !slices.Contains(served, p) {
 					p.of(t).isIgnored()

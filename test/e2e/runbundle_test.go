@@ -39,7 +39,7 @@ func TestRunBundle(t *testing.T) {
 	t.Run("the admission policy, which a bundle cannot contain", func(t *testing.T) {
 		home.of(t).types("make deploy-policy")
 		defer home.of(t).types("make undeploy-policy")
-		newProject(t).refusesThoseWithoutPods()
+		newProject(t).rejectsUsersWithoutPodPermission()
 	})
 	t.Run("the upgrade", func(t *testing.T) {
 		home, p := home.of(t), p.of(t)

@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// rights are the permissions of a user in a namespace, each as "verb resource.group/name".
-type rights map[string]bool
+// permissionSet is the set of permissions of a user in a namespace, each as "verb resource.group/name".
+type permissionSet map[string]bool
 
-func (r rights) add(verbs, groups, resources, names []string) {
+func (r permissionSet) add(verbs, groups, resources, names []string) {
 	if len(names) == 0 {
 		names = []string{""}
 	}
@@ -39,14 +39,14 @@ func (r rights) add(verbs, groups, resources, names []string) {
 	}
 }
 
-func (r rights) addRules(rules []rbacv1.PolicyRule) {
+func (r permissionSet) addRules(rules []rbacv1.PolicyRule) {
 	for _, rule := range rules {
 		r.add(rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames)
 	}
 }
 
-// rightsOf asks the cluster for the permissions of a service account in a namespace.
-func rightsOf(t *testing.T, g gomega.Gomega, account, namespace string) rights {
+// permissionsOf asks the cluster for the permissions of a service account in a namespace.
+func permissionsOf(t *testing.T, g gomega.Gomega, account, namespace string) permissionSet {
 	t.Helper()
 	as := rest.CopyConfig(cluster)
 	as.Impersonate = rest.ImpersonationConfig{UserName: account}
@@ -54,20 +54,20 @@ func rightsOf(t *testing.T, g gomega.Gomega, account, namespace string) rights {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	g.Expect(c.Create(t.Context(), review)).To(gomega.Succeed())
-	all := rights{}
+	all := permissionSet{}
 	for _, rule := range review.Status.ResourceRules {
 		all.add(rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames)
 	}
 	return all
 }
 
-// hasOnlyTheRightsOf checks that the operator in p has exactly the permissions of its ClusterServiceVersion in each namespace. In its
+// hasOnlyThePermissionsOf checks that the operator in p has exactly the permissions of its ClusterServiceVersion in each namespace. In its
 // own and the target namespaces, and under AllNamespaces everywhere, these include permissions. In other namespaces they are only
 // clusterPermissions. The permissions of every service account, and those that OLM adds, do not count.
-func (p *project) hasOnlyTheRightsOf(csv *operatorsv1alpha1.ClusterServiceVersion, inside, outside []string) {
+func (p *project) hasOnlyThePermissionsOf(csv *operatorsv1alpha1.ClusterServiceVersion, inside, outside []string) {
 	p.t.Helper()
 	strategy := csv.Spec.InstallStrategy.StrategySpec
-	everywhere, granted := rights{}, rights{}
+	everywhere, granted := permissionSet{}, permissionSet{}
 	for _, permission := range strategy.ClusterPermissions {
 		everywhere.addRules(permission.Rules)
 		granted.addRules(permission.Rules)
@@ -77,7 +77,7 @@ func (p *project) hasOnlyTheRightsOf(csv *operatorsv1alpha1.ClusterServiceVersio
 	}
 	account := "system:serviceaccount:" + p.name + ":" + strategy.Permissions[0].ServiceAccountName
 
-	check := func(namespace string, want rights) {
+	check := func(namespace string, want permissionSet) {
 		want = maps.Clone(want)
 		if len(outside) == 0 { // OLM lets an operator for all namespaces read namespaces.
 			want.add([]string{"get", "list", "watch"}, []string{""}, []string{"namespaces"}, nil)
@@ -85,10 +85,10 @@ func (p *project) hasOnlyTheRightsOf(csv *operatorsv1alpha1.ClusterServiceVersio
 		if namespace == p.name { // OLM lets every operator write its OperatorCondition.
 			want.add([]string{"get", "update", "patch"}, []string{"operators.coreos.com"}, []string{"operatorconditions"}, []string{csv.Name})
 		}
-		var got rights
+		var got permissionSet
 		eventually(p.t, "the permissions in "+namespace, func(g gomega.Gomega) {
-			got = rightsOf(p.t, g, account, namespace)
-			for common := range rightsOf(p.t, g, "system:serviceaccount:"+p.name+":stranger", namespace) {
+			got = permissionsOf(p.t, g, account, namespace)
+			for common := range permissionsOf(p.t, g, "system:serviceaccount:"+p.name+":stranger", namespace) {
 				delete(got, common)
 			}
 			diff := cmp.Diff(want, got)
