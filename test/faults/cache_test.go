@@ -252,19 +252,21 @@ func missedEvents() map[string]testCase {
 			// once more, and the garbage collector deletes them, as with any controller.
 			e.Quiesce()
 		},
-		"the pod of an At that was deleted": func(e *faults.Env) {
-			e.RunKubelet(&faults.Kubelet{})
-			operator := e.Supervise()
-			e.Create(at("a", "now", "sleep 60"))
-			e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
-			withMissedEvents(operator, func() {
-				e.Delete(&corev1.Pod{ObjectMeta: podKey(e, "a-pod")}, client.GracePeriodSeconds(0))
-			})
-			e.Quiesce()
-			e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Reason == cnatv1alpha1.ReasonPodLost })
-			e.ExpectCounts(faults.Counts{Creates: 1})
-		},
+		"the pod of an At that was deleted": missedDeletionOfRun,
 	}
+}
+
+func missedDeletionOfRun(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{})
+	operator := e.Supervise()
+	e.Create(at("a", "now", "sleep 60"))
+	e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
+	withMissedEvents(operator, func() {
+		e.Delete(&corev1.Pod{ObjectMeta: podKey(e, "a-pod")}, client.GracePeriodSeconds(0))
+	})
+	e.Quiesce()
+	e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Reason == cnatv1alpha1.ReasonPodLost })
+	e.ExpectCounts(faults.Counts{Creates: 1})
 }
 
 // withMissedEvents makes a change whose events the operator does not receive.

@@ -162,7 +162,7 @@ func (e *Env) Supervise(prepare ...func(*Injector)) *Process {
 	return first
 }
 
-// Incarnations returns how often the operator was started.
+// Starts returns how often the operator was started.
 func (e *Env) Starts() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -138,21 +138,26 @@ func (i *Injector) roundTrip(next http.RoundTripper, req *http.Request) (*http.R
 		_ = resp.Body.Close()
 		resp, err = nil, errStopped
 	}
-	if Events(call) && call.Verb == "create" {
-		if err := i.log.event(call.Body); err != nil {
-			return nil, err
-		}
-	}
-	if Writes(call) {
-		switch {
-		case err != nil:
-			record.Fault = err.Error()
-		case resp.StatusCode != record.Code:
-			record.Fault = resp.Status
-		}
-		i.log.add(record)
+	if err := i.record(record, resp, err); err != nil {
+		return nil, err
 	}
 	return resp, err
+}
+
+// record adds a write or an event to the log, with what the operator received.
+func (i *Injector) record(write Write, resp *http.Response, err error) error {
+	switch {
+	case Events(write.Call) && write.Verb == "create":
+		return i.log.event(write.Body)
+	case !Writes(write.Call):
+		return nil
+	case err != nil:
+		write.Fault = err.Error()
+	case resp.StatusCode != write.Code:
+		write.Fault = resp.Status
+	}
+	i.log.add(write)
+	return nil
 }
 
 // acceptJSON removes protobuf from the accepted content types, because the log parses responses. The metadata client of
