@@ -111,7 +111,6 @@ func falseMissedDeadline(e *faults.Env) {
 	}))
 	e.Create(at("a", "now", "echo YAY"))
 	e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonMissedDeadline))
-	e.Wait(time.Second) // The log has a write when its response has arrived.
 }
 
 func falseUpdatedReplicas(e *faults.Env) {
@@ -122,7 +121,6 @@ func falseUpdatedReplicas(e *faults.Env) {
 	e.Settle()
 	faults.Edit(e, set, func(s *appv1alpha1.PodSet) { s.Spec.Template = template("two") })
 	e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ObservedGeneration == s.Generation })
-	e.Wait(time.Second) // The log has a write when its response has arrived.
 }
 
 func falseDeleteEvent(e *faults.Env) {

@@ -53,10 +53,12 @@ func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
 	p := shop.RunManager(binary, writeFile(t, "kubeconfig", kubeconfig), managerEnv(shop.Namespace, bank.Namespace), "--health-probe-bind-address=0")
 
 	shop.Create(podSet("a", 2))
-	bank.Create(podSet("a", 2), at("ran", "now", "echo YAY"), at("due", "now + 20 seconds", "echo YAY"))
+	bank.Create(podSet("a", 2), at("ran", "now", "echo YAY"))
 	bank.AwaitAt("A4", "ran", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
 	bank.AwaitPods(3)
 	shop.Settle()
+	bank.Create(at("due", "now + 20 seconds", "echo YAY"))
+	bank.AwaitAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
 
 	faults.Edit(bank, roleOf(bank), revoke)
 	bank.Must(p.Kill())

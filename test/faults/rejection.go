@@ -12,10 +12,12 @@ import (
 // sameBatch is the longest time between two creates of one batch.
 const sameBatch = 300 * time.Millisecond
 
-// ExpectRejected checks P9: the API server has rejected creates since a moment, and the operator retried them with back-off.
+// ExpectRejected checks P9: the API server has rejected creates since a moment, and the operator retried them with back-off. The
+// operator may now wait as long as it has been rejected, so the environment gets more time to settle.
 func (e *Env) ExpectRejected(since time.Time, first time.Duration) {
 	e.Helper()
 	e.Check("P9", e.ExpectBackoff(since, first) > 0, "no create was rejected")
+	e.Timeout = max(e.Timeout, 3*time.Since(since))
 }
 
 // ExpectBackoff checks P9: the operator retried creates that the API server rejected with one create per step of a back-off that
