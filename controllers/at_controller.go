@@ -35,11 +35,11 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// duePriority puts Ats that are due before everything that merely changed. Without it an At that was first seen in the
-	// initial list would keep the low priority of that list.
+	// duePriority puts Ats that are due before Ats that have only changed. Without it an At that was in the initial list would
+	// keep the low priority of that list.
 	duePriority = 100
-	// recordAfter is when the run of a pod that was created is recorded, unless an event of the pod comes first, as it does. The
-	// record can wait; the pods of other Ats that are due cannot.
+	// recordAfter is the delay before the status records a pod that was created. An event of the pod usually arrives earlier.
+	// The record can wait, but other Ats that are due must not wait for their pods.
 	recordAfter = 100 * time.Millisecond
 )
 
@@ -53,7 +53,7 @@ type AtReconciler struct {
 	Recorder events.EventRecorder
 	// Clock tells the time.
 	Clock clock.WithTicker
-	// Defaults are what pods take from the operator's environment.
+	// Defaults are the values from the operator's environment that pods use.
 	Defaults at.Defaults
 
 	states objectstate.Map[at.State]
@@ -62,7 +62,7 @@ type AtReconciler struct {
 func (r *AtReconciler) setup(mgr ctrl.Manager) error {
 	jumps := clockjump.New(r.Clock, r.waiting)
 	if err := mgr.Add(jumps); err != nil {
-		return fmt.Errorf("adding the watch of the clock: %w", err)
+		return fmt.Errorf("adding the clock watch: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
@@ -73,7 +73,7 @@ func (r *AtReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// waiting lists the Ats that wait for a time: that of their schedule, of a deadline or retry, or of their TTL.
+// waiting lists the Ats that wait for a time: their schedule, a deadline, a retry, or the end of their TTL.
 func (r *AtReconciler) waiting(ctx context.Context) ([]client.Object, error) {
 	ats := &cnatv1alpha1.AtList{}
 	if err := r.Client.List(ctx, ats); err != nil {
@@ -108,13 +108,12 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	case err == nil && !at.ReportNow(outcome):
 		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(0)}, nil
 	}
-	countConflict(atKind, err)
-	requeue, err := result(err, now, entry.State.RequeueAt(report))
+	requeue, err := result(ctx, atKind, err, now, entry.State.RequeueAt(report))
 	requeue.Priority = ptr.To(duePriority)
 	return requeue, err
 }
 
-// observe reads everything once. The entry is nil if the At is gone.
+// observe reads everything that the decision depends on. The entry is nil if the At is gone.
 func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*objectstate.Entry[at.State], at.Observation, error) {
 	var none at.Observation
 	current := &cnatv1alpha1.At{}
@@ -146,8 +145,8 @@ func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan) 
 		}
 	}
 	if plan.DeleteAt {
-		logger.V(1).Info("Deleting the At: its ttlSecondsAfterFinished have passed")
-		// An At that was edited in the meantime may have another TTL: the resource version makes the API server reject this.
+		logger.V(1).Info("Deleting the At, because its ttlSecondsAfterFinished are over")
+		// An At that was edited in the meantime may have another TTL. The precondition makes the API server reject the delete then.
 		same := client.Preconditions{UID: &o.At.UID, ResourceVersion: &o.At.ResourceVersion}
 		if err := r.Client.Delete(ctx, o.At, same, client.PropagationPolicy(metav1.DeletePropagationBackground)); !apierrors.IsNotFound(err) && err != nil {
 			return outcome, fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
@@ -160,10 +159,12 @@ func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan) 
 	return outcome, r.create(ctx, o, plan.Create, &outcome)
 }
 
-// create creates the pod of an attempt. A pod of the At that has the name already is the pod that was wanted.
+// create creates the pod of an attempt. If a pod of the At already has the name, it is the requested pod.
 func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1.Pod, outcome *at.Outcome) error {
+	logger := log.FromContext(ctx)
 	switch existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod); {
 	case write.IsRejected(err):
+		logger.V(1).Info("The API server rejected the pod", "reason", err.Error())
 		outcome.Rejected = o.Reject(err.Error(), apierrors.IsInvalid(err), r.Clock.Now())
 		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 	case err != nil:
@@ -176,6 +177,7 @@ func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1
 	case metav1.IsControlledBy(existing, o.At):
 		outcome.Created = ourPods.Trim(existing)
 	default:
+		logger.V(1).Info("Another pod has the name", "pod", existing.Name)
 		outcome.Conflicting = ourPods.Trim(existing)
 		nameCollisions.WithLabelValues(atKind.Kind).Inc()
 	}
@@ -188,7 +190,9 @@ func (r *AtReconciler) report(ctx context.Context, entry *objectstate.Entry[at.S
 	changed := *o.At
 	changed.Status = report.Status
 	outcome.Reported = report.Status.PodUID
+	logger := log.FromContext(ctx)
 	if !equality.Semantic.DeepEqual(o.At.Status, changed.Status) {
+		logger.V(4).Info("Writing the status", "status", changed.Status)
 		written, err := write.Status(ctx, r.Client, &changed, changed.Status)
 		if err != nil || !written {
 			return report, err
@@ -197,6 +201,7 @@ func (r *AtReconciler) report(ctx context.Context, entry *objectstate.Entry[at.S
 		outcome.Written = &changed
 	}
 	if o.At.Status.Phase != cnatv1alpha1.PhaseDone && report.Status.Phase == cnatv1alpha1.PhaseDone {
+		logger.V(1).Info("The At is done", "result", report.Status.Result, "reason", report.Status.Reason)
 		atRuns.WithLabelValues(string(report.Status.Result), report.Status.Reason).Inc()
 	}
 	recordEvents(r.Recorder, o.At, report.Events)

@@ -24,18 +24,18 @@ import (
 )
 
 const (
-	// coalesceWindow is how long an event that needs nothing but a newer status waits for others. Ten pods that become ready one
-	// after the other then lead to one or two writes of the status, not ten. A reconcile that created or deleted pods reports at
-	// the end of the window too, with what has happened to the pods by then.
+	// coalesceWindow is how long an event that only changes the status waits for others. Ten pods that become ready one after
+	// the other then cause one or two writes of the status and not ten. A reconcile that created or deleted pods also writes the
+	// status at the end of the window.
 	coalesceWindow = 250 * time.Millisecond
-	// reportPriority puts the status of a PodSet behind the pods of others.
+	// reportPriority puts the status of a PodSet behind the pods of other PodSets.
 	reportPriority = -20
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podSetEvents enqueues PodSets. A PodSet that needs few pods, or has few too many, comes first, so that a small one does not
-// wait until a thousand large ones are reconciled. A change of the status alone can wait.
+// podSetEvents enqueues PodSets. A PodSet that is close to its number of replicas comes first, so that a small one does not wait
+// until a thousand large ones are reconciled. A change of the status alone can wait.
 type podSetEvents struct {
 	handler.EnqueueRequestForObject
 }
@@ -67,9 +67,9 @@ func changesOnlyStatus(e rtevent.UpdateEvent) bool {
 	return equality.Semantic.DeepEqual(before, &compared)
 }
 
-// podEvents enqueues the PodSet of a pod at the end of the window, except after updates that cannot wait. Creates can wait: they
-// are our own. Deletions can wait too: a pod that runs on a node gets a deletion timestamp first, by an update, and is replaced
-// then.
+// podEvents enqueues the PodSet of a pod at the end of the window, except after updates that cannot wait. Creates can wait,
+// because the operator creates the pods itself. Deletions can wait too: an update with a deletion timestamp precedes the
+// deletion of a pod on a node, and the pod is replaced after that update.
 type podEvents struct{ handler.EventHandler }
 
 func (h podEvents) Create(ctx context.Context, e rtevent.CreateEvent, q queue) {
@@ -86,14 +86,14 @@ func (h podEvents) Delete(ctx context.Context, e rtevent.DeleteEvent, q queue) {
 func (h podEvents) Update(ctx context.Context, e rtevent.UpdateEvent, q queue) {
 	before, ok := e.ObjectOld.(*corev1.Pod)
 	after, both := e.ObjectNew.(*corev1.Pod)
-	if ok && both && podset.CanWait(before, after) {
+	if ok && both && podset.CanCoalesce(before, after) {
 		q = coalesce(q)
 	}
 	h.EventHandler.Update(ctx, e, q)
 }
 
-// queueWithOptions is a queue to which everything is added with the same options. An object that is queued for an earlier time,
-// or with a higher priority, keeps that.
+// queueWithOptions is a queue that adds every request with the same options. A request that is already queued for an earlier
+// time or with a higher priority keeps the time or the priority.
 type queueWithOptions struct {
 	queue
 	options priorityqueue.AddOpts
@@ -107,12 +107,12 @@ func (w queueWithOptions) Add(req reconcile.Request) {
 	w.AddAfter(req, w.options.After)
 }
 
-// coalesce makes everything wait for the end of the window, behind the pods that are to be created.
+// coalesce returns a queue whose requests wait until the end of the window, behind requests that create pods.
 func coalesce(q queue) queue {
 	return queueWithOptions{q, priorityqueue.AddOpts{After: coalesceWindow, Priority: ptr.To(reportPriority)}}
 }
 
-// smallestFirst lowers the priority of a PodSet by the number of pods that it needs or has too many.
+// smallestFirst returns a queue that lowers the priority of a PodSet by the number of missing or surplus pods.
 func smallestFirst(q queue, obj client.Object) queue {
 	set, ok := obj.(*appv1alpha1.PodSet)
 	if !ok {

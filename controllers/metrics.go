@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,8 +19,8 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// The operator's own metrics. No label takes a value from a user, so their number is bounded. The namespaces are those of
-// WATCH_NAMESPACE.
+// The operator's own metrics. No label has a value that users choose, so the number of time series is bounded. The namespaces
+// are those of WATCH_NAMESPACE.
 var (
 	// The label is not "namespace", which Prometheus sets to the namespace of the operator.
 	namespaceUnreadable = prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -75,20 +73,13 @@ func RegisterMetrics(mgr ctrl.Manager) error {
 	}))
 }
 
-// countConflict counts a reconcile that is repeated because the cache was behind.
-func countConflict(kind schema.GroupVersionKind, err error) {
-	if apierrors.IsConflict(err) {
-		conflicts.WithLabelValues(kind.Kind).Inc()
-	}
-}
-
-// nonLeaderRunnable is a runnable that needs no lease.
+// nonLeaderRunnable is a runnable that also runs in a process that does not lead.
 type nonLeaderRunnable func(context.Context) error
 
 func (r nonLeaderRunnable) Start(ctx context.Context) error { return r(ctx) }
 func (nonLeaderRunnable) NeedLeaderElection() bool          { return false }
 
-// stateCollector counts what the cache holds, at the moment of each scrape.
+// stateCollector counts the objects in the cache at each scrape.
 type stateCollector struct{ reader client.Reader }
 
 func (stateCollector) Describe(descs chan<- *prometheus.Desc) {

@@ -41,7 +41,7 @@ type PodSetReconciler struct {
 	Recorder events.EventRecorder
 	// Clock tells the time.
 	Clock clock.Clock
-	// Defaults are what pods without a template are created from.
+	// Defaults are the values that pods without a template use.
 	Defaults podset.Defaults
 
 	states objectstate.Map[podset.State]
@@ -74,11 +74,10 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	if !reportNow {
 		return ctrl.Result{RequeueAfter: coalesceWindow, Priority: ptr.To(reportPriority)}, nil
 	}
-	countConflict(podSetKind, err)
-	return result(err, now, entry.State.RequeueAt(o, plan, outcome))
+	return result(ctx, podSetKind, err, now, entry.State.RequeueAt(o, plan, outcome))
 }
 
-// observe reads everything once. The entry is nil if the PodSet is gone.
+// observe reads everything that the decision depends on. The entry is nil if the PodSet is gone.
 func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*objectstate.Entry[podset.State], podset.Observation, error) {
 	var none podset.Observation
 	set := &appv1alpha1.PodSet{}
@@ -106,7 +105,8 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 	if plan.IsEmpty() {
 		return outcome
 	}
-	log.FromContext(ctx).V(1).Info("Creating and deleting pods", "create", len(plan.Create), "delete", len(plan.Delete), "cleanup", len(plan.Cleanup))
+	logger := log.FromContext(ctx)
+	logger.V(1).Info("Creating and deleting pods", "create", len(plan.Create), "delete", len(plan.Delete), "cleanup", len(plan.Cleanup))
 	outcome.Deleted, outcome.DeleteError = write.DeletePods(ctx, r.Client, plan.Delete)
 	var err error
 	outcome.CleanedUp, err = write.DeletePods(ctx, r.Client, plan.Cleanup)
@@ -117,9 +117,11 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 	var collision *nameCollisionError
 	switch {
 	case errors.As(outcome.CreateError, &collision):
-		outcome.CreateError, outcome.NameCollision = nil, collision.name // The next reconcile uses the next name.
+		logger.V(1).Info("Another pod has the name, the next name will be used", "pod", collision.name)
+		outcome.CreateError, outcome.NameCollision = nil, collision.name
 		nameCollisions.WithLabelValues(podSetKind.Kind).Inc()
 	case write.IsRejected(outcome.CreateError):
+		logger.V(1).Info("The API server rejected a pod", "reason", outcome.CreateError.Error())
 		outcome.Rejected = true
 		rejectedCreates.WithLabelValues(podSetKind.Kind).Inc()
 	}
@@ -127,7 +129,7 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 	return outcome
 }
 
-// create creates one pod. An active pod of the PodSet that has the name already is the pod that was wanted.
+// create creates one pod. If an active pod of the PodSet already has the name, it is the requested pod.
 func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod *corev1.Pod) (*corev1.Pod, error) {
 	existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod)
 	switch {
@@ -156,6 +158,7 @@ func (r *PodSetReconciler) report(ctx context.Context, entry *objectstate.Entry[
 	if outcome.Reported {
 		return nil
 	}
+	log.FromContext(ctx).V(4).Info("Writing the status", "status", changed.Status)
 	written, err := write.Status(ctx, r.Client, &changed, changed.Status)
 	if err != nil {
 		return err

@@ -31,11 +31,11 @@ import (
 const (
 	// preflightTimeout bounds each request at the start.
 	preflightTimeout = 15 * time.Second
-	// readyTimeout bounds the question whether the API server is ready.
+	// readyTimeout bounds the request whether the API server is ready.
 	readyTimeout = 3 * time.Second
 )
 
-// Cluster is what Preflight found out about the cluster.
+// Cluster is the result of Preflight.
 type Cluster struct {
 	OpenShift bool
 	// Mapper knows the kinds that the controllers use, so that setting them up needs no further request.
@@ -44,10 +44,10 @@ type Cluster struct {
 	Namespaces *access.Namespaces
 }
 
-// Preflight checks at the start what would otherwise show as endless retries in the log. It waits while the API server is
-// unreachable, overloaded, or starting. It returns an error for what waiting does not change: missing CRDs, wrong
-// credentials, or missing permissions in all of the namespaces (none: all namespaces). The error is one line that names
-// the remedy.
+// Preflight checks the cluster at the start, because a problem would otherwise appear only as endless retries in the log. It
+// waits while the API server is unreachable, overloaded, or starting. It returns an error for a problem that does not go away
+// by itself: missing CRDs, wrong credentials, or missing permissions in all of the namespaces (none: all namespaces). The
+// error is one line that names the remedy.
 func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = preflightTimeout
@@ -62,7 +62,7 @@ func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, sch
 	return cluster, err
 }
 
-// inspect is one attempt of Preflight. A doubt says that the API server may be starting and answer otherwise soon.
+// inspect is one attempt of Preflight. A doubt says that the API server may be starting and may return another result soon.
 func inspect(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (cluster *Cluster, err, doubt error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -87,8 +87,8 @@ func inspect(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	if !denied && cluster.OpenShift {
 		return cluster, nil, nil
 	}
-	// An API server that is starting rejects what it accepts a moment later, and lacks kinds and groups that it serves a
-	// moment later. What it denies counts only if it denies it after it was ready.
+	// An API server that is starting can reject a request that it accepts a moment later, and can lack kinds and groups that it
+	// serves a moment later. A denial counts only if it follows after the API server was ready.
 	notReady := checkReady(ctx, discoverer)
 	switch {
 	case notReady == nil:
@@ -96,13 +96,13 @@ func inspect(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	case outage.Is(notReady):
 		return nil, fmt.Errorf("the API server is not ready: %w", notReady), nil
 	case denied:
-		// While it starts it does not even know who may ask. Somebody may have taken away that permission, too.
+		// The API server may be starting and not know the permissions yet. Or nobody may ask whether it is ready.
 		return cluster, err, fmt.Errorf("the API server does not tell whether it is ready: %w", notReady)
 	}
 	return cluster, nil, nil
 }
 
-// inspect asks the API server. Its error is a mistake or an outage.
+// inspect reads the properties of the cluster. The error is a wrong setup or an outage.
 func (c *Cluster) inspect(ctx context.Context, discoverer *discovery.DiscoveryClient) error {
 	groups, err := discoverer.ServerGroupsWithContext(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Cluster) inspect(ctx context.Context, discoverer *discovery.DiscoveryCl
 	return c.Namespaces.Inspect(ctx)
 }
 
-// checkReady returns an error unless the API server says that it is ready. By default everybody may ask.
+// checkReady returns an error unless the API server is ready. By default this request needs no permission.
 func checkReady(ctx context.Context, discoverer *discovery.DiscoveryClient) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers connects the two kinds to a cluster. The rules are in internal/podset and internal/at; the packages below
+// Package controllers connects the two kinds to a cluster. The rules are in internal/podset and internal/at. The packages in
 // controllers/internal talk to the API server and know no kind.
 package controllers
 
@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -39,7 +41,7 @@ const (
 	// An error is retried after 20 ms, doubling to 2 s, so that an At which became due while the API server was away runs within
 	// 3 s of its return.
 	minErrorBackoff, maxErrorBackoff = 20 * time.Millisecond, 2 * time.Second
-	// staleRetry is when an object is reconciled again after the cache showed an older version than the API server has.
+	// staleRetry is the delay before an object is reconciled again after a conflict, which shows that the cache was behind.
 	staleRetry = 200 * time.Millisecond
 )
 
@@ -50,7 +52,7 @@ var (
 	ourPods = podcache.Kinds{podSetKind, atKind}
 )
 
-// Options are what the controllers take from the environment of the process.
+// Options are the settings that the controllers get from the environment of the process.
 type Options struct {
 	// Clock tells the time.
 	Clock clock.WithTicker
@@ -62,8 +64,8 @@ type Options struct {
 	Proxy []corev1.EnvVar
 }
 
-// ConfigureCaches makes a manager cache what the controllers need, in these namespaces (none: all namespaces), and fill its
-// caches when it starts to lead. Add requires it.
+// ConfigureCaches sets the options of a manager so that it caches what the controllers need, in these namespaces (none: all
+// namespaces), and fills its caches when it starts to lead. Add requires it.
 func ConfigureCaches(o *ctrl.Options, namespaces []string) {
 	o.Cache.DefaultTransform = cache.TransformStripManagedFields()
 	o.Cache.DefaultNamespaces = map[string]cache.Config{}
@@ -74,9 +76,9 @@ func ConfigureCaches(o *ctrl.Options, namespaces []string) {
 	o.NewCache = newLeaderCache
 }
 
-// leaderCache is a cache that is filled when its process begins to lead. Its lists are consistent, so it shows everything that
-// earlier leaders wrote. The cache of a process that waits for the lease would not: it may lag when the process begins to lead,
-// and the process would create a pod a second time, or delete pods that another process has replaced already.
+// leaderCache is a cache that is filled when its process starts to lead. Its first lists are consistent reads, so it shows
+// everything that earlier leaders wrote. A cache that is filled earlier may lag when the process starts to lead. The process
+// would then create a pod a second time, or delete pods that another process has already replaced.
 type leaderCache struct {
 	cache.Cache
 	leads <-chan struct{}
@@ -100,7 +102,7 @@ func (c *leaderCache) Start(ctx context.Context) error {
 	}
 }
 
-// WaitForCacheSync waits until the cache is filled. Before the process leads there is nothing to wait for.
+// WaitForCacheSync waits until the cache is filled. It does not wait while the process does not lead.
 func (c *leaderCache) WaitForCacheSync(ctx context.Context) bool {
 	select {
 	case <-c.leads:
@@ -110,7 +112,7 @@ func (c *leaderCache) WaitForCacheSync(ctx context.Context) bool {
 	}
 }
 
-// Add adds both controllers to mgr, whose options went through ConfigureCaches.
+// Add adds both controllers to mgr, whose options were set by ConfigureCaches.
 func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	filled, ok := mgr.GetCache().(*leaderCache)
 	if !ok {
@@ -131,8 +133,8 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return errors.Join(podSets.setup(mgr), ats.setup(mgr))
 }
 
-// AddUpgradeable makes mgr tell Operator Lifecycle Manager whether this is a good moment to replace the operator: not while an At
-// is due soon. Outside an installation by OLM v0 it does nothing.
+// AddUpgradeable makes mgr report to Operator Lifecycle Manager whether it may replace the operator now: not while an At is due
+// soon. Outside an installation by OLM v0 it does nothing.
 func AddUpgradeable(mgr ctrl.Manager, c clock.WithTicker) error {
 	return olm.Add(mgr, mgr.GetConfig(), c, func(ctx context.Context) (bool, error) {
 		ats := &cnatv1alpha1.AtList{}
@@ -151,11 +153,13 @@ func controllerOptions(concurrency int) controller.Options {
 	}
 }
 
-// result requeues an object at a time, if there is one. An error has a back-off of its own. A conflict is no error: it says that
-// the cache was behind.
-func result(err error, now, requeueAt time.Time) (ctrl.Result, error) {
+// result returns the result of a reconcile: requeueAt says when to reconcile again, if it is not zero. The work queue retries an
+// error with a back-off. A conflict is not an error: the cache was behind.
+func result(ctx context.Context, kind schema.GroupVersionKind, err error, now, requeueAt time.Time) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):
+		log.FromContext(ctx).V(1).Info("Requeuing, because the cache was behind the API server", "conflict", err.Error())
+		conflicts.WithLabelValues(kind.Kind).Inc()
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	case err != nil || requeueAt.IsZero():
 		return ctrl.Result{}, err

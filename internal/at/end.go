@@ -36,19 +36,18 @@ type end struct {
 	exitCode *int32
 	output   string
 	finished time.Time // zero: not known
-	// byDeadline says that the kubelet ended the pod by the pod's activeDeadlineSeconds: what was left of the At's, or the
-	// template's own.
+	// byDeadline says that the kubelet ended the pod because of its activeDeadlineSeconds, which come from the At or from the
+	// template.
 	byDeadline bool
 }
 
 func (e end) succeeded() bool { return e.reason == cnatv1alpha1.ReasonCompleted }
 
-// endOf returns how a pod of the At ended, and false while it has not. A pod ends in the phase Succeeded or Failed, when
-// all its containers have; one that is being deleted ends with the command, since what is left of it can be gone the
-// next moment.
+// endOf returns how a pod of the At ended, and false if it has not. A pod ends in the phase Succeeded or Failed, after all
+// its containers have ended. A terminating pod ends with the command, because the pod can be gone before its phase changes.
 //
-// The command's exit code decides, whatever other containers did, unless the kubelet itself gave the pod up: then the
-// pod's reason does.
+// The exit code of the command decides, and other containers do not count. If the kubelet itself failed the pod, the reason
+// in the status of the pod decides.
 func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 	command := commandState(o.At, pod)
 	phase := pod.Status.Phase
@@ -69,7 +68,7 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 		e.byDeadline = pod.Status.Reason == reasonDeadlineExceeded
 		e.message = fmt.Sprintf("pod %s failed: %s", pod.Name, joinNonEmpty(": ", pod.Status.Reason, pod.Status.Message))
 	case command == nil && phase == corev1.PodSucceeded:
-		// "All containers have terminated with an exit code of 0", says the API of this phase.
+		// The API documents this phase as "all containers have terminated with an exit code of 0".
 		e.reason, e.exitCode = cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)
 	case command == nil:
 		e.reason = cnatv1alpha1.ReasonPodFailed
@@ -92,9 +91,9 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 	return e, true
 }
 
-// commandState returns how the container that runs the command ended, nil while it has not. It is found by its name,
-// since admission webhooks may put containers before it. Where that name is not there (the template was edited in the
-// moment the pod was made), the only container is the one.
+// commandState returns how the container that runs the command ended, nil if it has not. The container is found by its name,
+// because admission webhooks may insert containers before it. If no container has the name (the template was edited while
+// the pod was created), the only container of the pod is used.
 func commandState(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	statuses := pod.Status.ContainerStatuses
 	i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == containerName(at) })
@@ -107,7 +106,7 @@ func commandState(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStateTe
 	return statuses[i].State.Terminated
 }
 
-// finishTime returns when the last container of a pod ended, zero when no end is known.
+// finishTime returns when the last container of a pod ended, zero if that is not known.
 func finishTime(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for _, status := range allContainers(pod) {
@@ -118,7 +117,7 @@ func finishTime(pod *corev1.Pod) time.Time {
 	return last
 }
 
-// otherFailure names a container that failed, of a pod whose command did not.
+// otherFailure describes why a pod failed whose command did not end.
 func otherFailure(pod *corev1.Pod) string {
 	for _, status := range allContainers(pod) {
 		if t := status.State.Terminated; t != nil && t.ExitCode != 0 {
@@ -132,8 +131,8 @@ func allContainers(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
-// tail returns the last maxOutput bytes of a text, from a whole character on, as valid UTF-8. The end, since the kubelet
-// too keeps the end of a log.
+// tail returns the last maxOutput bytes of a text as valid UTF-8 that begins with a whole character. The kubelet also keeps
+// the end of a log.
 func tail(text string) string {
 	text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	if len(text) <= maxOutput {

@@ -142,15 +142,15 @@ func TestWhyAPodWaits(t *testing.T) {
 		pod  *testutil.AtPodBuilder
 		want string
 	}{
-		"a new pod just starts":                        {ownPod(), "pod a-pod was made"},
-		"so does one whose container is being made":    {ownPod().Waiting("busybox", "ContainerCreating"), "pod a-pod was made"},
-		"and one whose init containers run":            {ownPod().Waiting("busybox", "PodInitializing").Waiting("x", ""), "pod a-pod was made"},
-		"and one that runs":                            {running(), "pod a-pod was made"},
-		"the image cannot be pulled":                   {ownPod().Waiting("busybox", "ImagePullBackOff"), "pod a-pod waits: ImagePullBackOff"},
-		"the image cannot be pulled, the other word":   {ownPod().Waiting("busybox", "ErrImagePull"), "pod a-pod waits: ImagePullBackOff"},
-		"the image has no name":                        {ownPod().Waiting("busybox", "InvalidImageName"), "pod a-pod waits: InvalidImageName"},
-		"no node takes it, without counting the nodes": {ownPod().Unschedulable(), "pod a-pod waits: Unschedulable"},
-		"another container waits":                      {ownPod().Runs("busybox").Waiting("proxy", "CreateContainerConfigError"), "pod a-pod waits: CreateContainerConfigError"},
+		"a new pod just starts":                        {ownPod(), "pod a-pod was created"},
+		"so does one whose container is being made":    {ownPod().Waiting("busybox", "ContainerCreating"), "pod a-pod was created"},
+		"and one whose init containers run":            {ownPod().Waiting("busybox", "PodInitializing").Waiting("x", ""), "pod a-pod was created"},
+		"and one that runs":                            {running(), "pod a-pod was created"},
+		"the image cannot be pulled":                   {ownPod().Waiting("busybox", "ImagePullBackOff"), "pod a-pod is waiting: ImagePullBackOff"},
+		"the image cannot be pulled, the other word":   {ownPod().Waiting("busybox", "ErrImagePull"), "pod a-pod is waiting: ImagePullBackOff"},
+		"the image has no name":                        {ownPod().Waiting("busybox", "InvalidImageName"), "pod a-pod is waiting: InvalidImageName"},
+		"no node takes it, without counting the nodes": {ownPod().Unschedulable(), "pod a-pod is waiting: Unschedulable"},
+		"another container waits":                      {ownPod().Runs("busybox").Waiting("proxy", "CreateContainerConfigError"), "pod a-pod is waiting: CreateContainerConfigError"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, report := decide(at.Observation{At: a().Obj(), Pods: []*corev1.Pod{test.pod.Obj()}, Now: due}, nil)

@@ -23,10 +23,10 @@ const (
 	maxNameLength = 63
 )
 
-// PodName returns the name of the pod of an attempt, counted from 0: <name>-pod, <name>-pod-1, and so on. The name is
-// the lock that keeps an attempt from being made twice, so it never depends on anything but its arguments. No two
-// pairs of name and attempt have the same pod name, while none is shortened. A name over 63 characters is shortened,
-// and a hash of the UID keeps it apart from others with the same start.
+// PodName returns the name of the pod of an attempt, counted from 0: <name>-pod, <name>-pod-1, and so on. The API server
+// accepts a name once, so the name prevents that an attempt is created twice. Therefore it depends only on the arguments.
+// Two pairs of name and attempt never have the same pod name unless the name was shortened. A name of more than 63 characters
+// is shortened, and a hash of the UID distinguishes it from others with the same prefix.
 func PodName(at *cnatv1alpha1.At, attempt int) string {
 	suffix := "-pod"
 	if attempt > 0 {
@@ -45,15 +45,15 @@ func shorten(name string, uid types.UID, suffix string) string {
 		return name + suffix
 	}
 	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(uid)) // never fails, says package hash
+	_, _ = hash.Write([]byte(uid)) // never fails: see hash.Hash
 	suffix = fmt.Sprintf("-%08x%s", hash.Sum32(), suffix)
-	// A dot or a dash before the dash of the suffix would be no valid name.
+	// A name with a dot or a dash before the dash of the suffix is invalid.
 	return strings.TrimRight(name[:maxNameLength-len(suffix)], "-.") + suffix
 }
 
-// attemptOf returns the attempt, from 0, that a pod is of an At, and false when the pod is not this At's: when the At
-// does not control it by UID, or when it has no name of an attempt. The annotation is for people; the name cannot be
-// changed.
+// attemptOf returns the attempt of a pod, from 0. It returns false if the pod does not belong to the At: the At does not
+// control it by UID, or it does not have the name of an attempt. The annotation is only for users. Unlike the annotation,
+// the name cannot be changed.
 func attemptOf(at *cnatv1alpha1.At, pod *corev1.Pod) (int, bool) {
 	if pods.OwnerUID(pod) != at.UID {
 		return 0, false

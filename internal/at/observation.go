@@ -16,13 +16,13 @@ import (
 	"github.com/redhat/podset-operator/internal/expectations"
 )
 
-// Observation is everything that a decision about one At depends on, at one instant. It is a value. Nobody changes what it
-// refers to: the objects may belong to a cache.
+// Observation is everything that a decision about one At depends on, at one instant. It is a value. Do not modify the
+// objects that it refers to: they may belong to a cache.
 type Observation struct {
 	// At is the At, with the status that was last written.
 	At *cnatv1alpha1.At
 	// Pods are the pods that the At's UID controls, in any phase and any order. A pod that this process created belongs here
-	// until the cache shows it and the status has recorded it, even if the pod was deleted in the meantime: nothing else tells
+	// until the cache shows it and the status has recorded it, even if the pod was deleted in the meantime: nothing else shows
 	// that the command was started.
 	//
 	// The package reads these fields of a pod: name, namespace, UID, owner references, annotations, creation and deletion
@@ -31,30 +31,29 @@ type Observation struct {
 	Pods []*corev1.Pod
 	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]
-	// Absent are the names for which the API server itself, not a cache, said that there is no such pod of this At. See Lookup.
+	// Absent are the names of pods of this At that do not exist, according to the API server and not to a cache. See Lookup.
 	Absent sets.Set[string]
 	// Now is the instant of the observation.
 	Now time.Time
-	// Rejection is the last answer of the API server that rejected a pod of this spec, nil for none.
+	// Rejection is the last rejection of a pod of this generation of the spec, nil for none.
 	Rejection *expectations.Rejection
-	// Defaults are what the pod takes from the operator's environment.
+	// Defaults come from the operator's environment.
 	Defaults Defaults
 
-	// conflicting is the pod of another owner that has the name which the next attempt needs, as a create has just found; nil:
-	// none.
+	// conflicting is the pod of another owner that has the name of the next attempt. A create has just found it. nil: none.
 	conflicting *corev1.Pod
 	// next is the State once the observation is recorded.
 	next *State
 }
 
-// Defaults are what pods take from the operator's environment.
+// Defaults are the values from the operator's environment that pods use.
 type Defaults struct {
 	// Image is the image of an At without a template.
 	Image string
 	// FixedUser makes the pod of an At without a template run as a fixed user. It is false on OpenShift, which gives
 	// each namespace its own.
 	FixedUser bool
-	// Proxy are the proxy variables of the container of an At without a template. A template of a user sets its own.
+	// Proxy are the proxy variables of the container of an At without a template. A user's template sets its own.
 	Proxy []corev1.EnvVar
 }
 
@@ -85,7 +84,7 @@ func (o Observation) Reject(message string, invalid bool, now time.Time) *expect
 	return &last
 }
 
-// after is the observation with the outcome in it: what a moment later would show.
+// after returns the observation that includes the outcome.
 func (o Observation) after(outcome Outcome) Observation {
 	o.conflicting = outcome.Conflicting
 	if outcome.Rejected != nil {
@@ -106,20 +105,20 @@ func (o Observation) isTerminating(pod *corev1.Pod) bool {
 
 // run is what is known of the run of an At: its pods, and its record in the status.
 type run struct {
-	// newest is the pod of the highest attempt, nil when no pod exists, and attempt its number from 0.
+	// newest is the pod of the highest attempt, nil if no pod exists. attempt is its number, from 0.
 	newest  *corev1.Pod
 	attempt int
-	// recorded says that the status names a pod, lost that this pod and all later ones do not exist any more.
+	// recorded says that the status names a pod. lost says that this pod and all later ones do not exist anymore.
 	recorded, lost bool
-	// retry is when the next attempt is due, as the status recorded it when the newest attempt was seen to fail; zero when it
-	// did not. The pod of that attempt may be gone: newest is nil then.
+	// retry is when the next attempt is due, according to the status; zero if the status does not record that the newest
+	// attempt failed. The pod of that attempt may be gone: newest is nil then.
 	retry time.Time
-	// start is when the first pod was created; zero before.
+	// start is when the first pod was created; zero if none was created.
 	start time.Time
 }
 
-// runOf finds the run. Pods count first and the record second, so that a forged record cannot hide a pod. The record counts
-// where no pod contradicts it, so that a run is not repeated.
+// runOf combines the pods and the record in the status. Pods take precedence, so that a forged record cannot hide a pod. The
+// record counts where no pod contradicts it, so that a run is not repeated.
 func (o Observation) runOf() run {
 	record := &o.At.Status
 	r := run{recorded: record.PodUID != "" || record.Attempts > 0}
@@ -145,7 +144,7 @@ func (o Observation) runOf() run {
 		}
 	}
 	if first > 0 && record.StartTime != nil {
-		oldest = record.StartTime // The first pod is gone, and the status remembers it.
+		oldest = record.StartTime // The first pod is gone, but the status has its creation time.
 	}
 	if oldest != nil {
 		r.start = oldest.Time

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Plan is what to do next. Carrying it out takes no further decision.
+// Plan is what to do next. Carrying it out needs no further decision.
 type Plan struct {
 	// Create is the pod to create, nil for none.
 	Create *corev1.Pod
@@ -21,7 +21,7 @@ type Plan struct {
 	RequeueAt time.Time
 }
 
-// IsEmpty tells whether the plan asks for nothing now.
+// IsEmpty tells whether the plan contains no write.
 func (p Plan) IsEmpty() bool {
 	return p.Create == nil && len(p.Delete) == 0 && !p.DeleteAt
 }
@@ -31,9 +31,9 @@ func MakePlan(o Observation) Plan {
 	return decide(o).plan
 }
 
-// Lookup returns the name of a pod that must be looked up with the API server before anything is decided, "" for none: the
-// cache does not show this pod, and the decision depends on whether it exists. The answer belongs in the observation, in
-// Pods or in Absent. Without it the plan is empty.
+// Lookup returns the name of a pod that the caller must get from the API server first, "" for none: the cache does not show
+// this pod, and the decision depends on whether it exists. The answer belongs in the observation, in Pods or in Absent.
+// Until then the plan is empty.
 func Lookup(o Observation) string {
 	return decide(o).lookup
 }

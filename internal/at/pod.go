@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// annotationDefaultContainer tells kubectl logs which container is meant, where webhooks add others.
+	// annotationDefaultContainer names the container that kubectl logs shows if webhooks have added others.
 	annotationDefaultContainer = "kubectl.kubernetes.io/default-container"
 	// defaultContainer runs the command of an At without a template.
 	defaultContainer = "busybox"
 )
 
-// What an At without a template asks for and may use: enough for a shell and what is in busybox.
+// The resources of an At without a template: enough for a shell and the programs of busybox.
 var (
 	defaultRequests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")}
 	defaultLimits   = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("128Mi")}
@@ -59,7 +59,7 @@ func newPod(o Observation, r run, attempt int) *corev1.Pod {
 	return pod
 }
 
-// defaultTemplate is the pod of an At without a template. It passes Pod Security "restricted" and OpenShift's
+// defaultTemplate returns the template of an At without one. It passes Pod Security "restricted" and OpenShift's
 // "restricted-v2".
 func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{
@@ -72,7 +72,7 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: spec}
 }
 
-// generationOf returns the generation of the spec that a pod was created from, 0 when it is not known.
+// generationOf returns the generation of the spec that a pod was created from, 0 if it is not known.
 func generationOf(pod *corev1.Pod) int64 {
 	generation, err := strconv.ParseInt(pod.Annotations[cnatv1alpha1.AnnotationGeneration], 10, 64)
 	if err != nil {
@@ -89,15 +89,15 @@ func containerName(at *cnatv1alpha1.At) string {
 	return defaultContainer
 }
 
-// isOfOlderAt tells whether a pod of the name that this At needs belongs to an At of the same name that was deleted: two
-// Ats of one name are never there at the same time, so the garbage collector will remove that pod.
+// isOfOlderAt tells whether a conflicting pod belongs to a deleted At of the same name. Two Ats of the same name never exist
+// at the same time, so the garbage collector will remove that pod.
 func isOfOlderAt(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == atKind().Kind && owner.Name == at.Name && owner.UID != at.UID &&
 		schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == cnatv1alpha1.GroupVersion.Group
 }
 
-// deadline returns when a run must be over, zero when it may take any length. It spans all attempts, as that of a Job does.
+// deadline returns when a run must have ended, zero if it has no deadline. It spans all attempts, as in a Job.
 func (r run) deadline(at *cnatv1alpha1.At) time.Time {
 	if at.Spec.ActiveDeadlineSeconds == nil {
 		return time.Time{}
@@ -105,8 +105,8 @@ func (r run) deadline(at *cnatv1alpha1.At) time.Time {
 	return r.start.Add(seconds(*at.Spec.ActiveDeadlineSeconds))
 }
 
-// podDeadline returns the activeDeadlineSeconds of a pod made now: what is left to the run, or less when the template
-// says so. The kubelet counts it from the pod's start on a node.
+// podDeadline returns the activeDeadlineSeconds of a pod that is created now: the rest of the deadline of the run, or the
+// template's own if that is shorter. The kubelet counts from the start of the pod on a node.
 func podDeadline(o Observation, r run) *int64 {
 	var own *int64
 	if o.At.Spec.Template != nil {
@@ -122,7 +122,7 @@ func podDeadline(o Observation, r run) *int64 {
 	return ptr.To(*left)
 }
 
-// gracePeriod returns how long the kubelet waits between SIGTERM and SIGKILL; Kubernetes' default is 30 s.
+// gracePeriod returns how long the kubelet waits between SIGTERM and SIGKILL. The default of Kubernetes is 30 s.
 func gracePeriod(at *cnatv1alpha1.At) time.Duration {
 	if t := at.Spec.Template; t != nil && t.Spec.TerminationGracePeriodSeconds != nil {
 		return seconds(*t.Spec.TerminationGracePeriodSeconds)

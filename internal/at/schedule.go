@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// SchedulePattern is the grammar of spec.schedule, the calendar included. The CRD carries the same text in a CEL rule,
+// SchedulePattern is the grammar of spec.schedule, the calendar included. The CRD has the same text in a CEL rule,
 // and CEL's matches() runs on the same regular expression engine as Go, so admission and ParseSchedule cannot differ.
 //
 // The first half is date-time of RFC 3339 section 5.6 (T and Z in either case, any offset, any number of fraction
-// digits), without the leap second 60: when one comes is not known in advance. The second half is the part of the
+// digits), without the leap second 60, because leap seconds are not known in advance. The second half is the part of the
 // timespec of at(1) that counts from now.
 const SchedulePattern = `^(?:(?:` +
 	`[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))` +
@@ -23,7 +23,7 @@ const SchedulePattern = `^(?:(?:` +
 	`[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])` +
 	`|now(?: *[+] *([0-9]{1,9}) *(second|minute|hour|day|week)s?)?)$`
 
-// ScheduleMessage says what a schedule must be. The CRD carries the same text.
+// ScheduleMessage describes a valid schedule. The CRD has the same text.
 const ScheduleMessage = "schedule must be a time such as 2030-01-30T10:02:00Z (RFC 3339, a day of the calendar, with Z or an offset), " +
 	"or now, or now + 5 minutes (seconds, minutes, hours, days or weeks)"
 
@@ -32,11 +32,11 @@ const maxScheduleLength = 64
 
 var scheduleRegexp = regexp.MustCompile(SchedulePattern)
 
-// unitSeconds has a day of 24 hours always: an At knows no time zone, so no day of it is shorter or longer.
+// unitSeconds has days of 24 hours. An At has no time zone, so no day is shorter or longer.
 var unitSeconds = map[string]int64{"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 
-// ParseSchedule returns the instant that a schedule means, in UTC. A relative schedule counts from created, the
-// creation time of the At. The error, for a schedule outside the grammar, says what would be inside.
+// ParseSchedule returns when an At is due, in UTC. A relative schedule counts from created, the creation time of the At. The
+// error for an invalid schedule describes a valid one.
 func ParseSchedule(schedule string, created time.Time) (time.Time, error) {
 	match := scheduleRegexp.FindStringSubmatch(schedule)
 	switch {

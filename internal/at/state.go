@@ -37,9 +37,9 @@ type State struct {
 	status expectations.Object[*cnatv1alpha1.At]
 	// rejection is the last rejection of a create.
 	rejection expectations.LastRejection
-	// unrecorded is a pod that the status may not name yet, as far as this process knows: it was created, or found, and the
-	// write of the status got no response or has not reached the cache. The pod may be gone by then, so the command could run
-	// a second time without this.
+	// unrecorded is a pod that the status may not name yet: it was created or found, and the write of the status got no
+	// response or is not in the cache. Without this field the command could run a second time if the pod is deleted in the
+	// meantime.
 	unrecorded *corev1.Pod
 }
 
@@ -79,12 +79,12 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 	return o
 }
 
-// ReportNow tells whether the status must be written in the same reconcile. After a pod was created it can wait a moment:
-// the pods of other Ats that are due cannot.
+// ReportNow tells whether the status must be written in the same reconcile. After a create it can wait a moment, because
+// other Ats that are due must not wait for their pods.
 func ReportNow(outcome Outcome) bool { return outcome.Created == nil }
 
-// Record remembers an observation and what came of it. o must be the last one that Observe returned. now is when the last
-// answer of the API server came.
+// Record remembers an observation and the outcome of the plan. o must be the last one that Observe returned. now is when the last
+// response of the API server arrived.
 func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 	next := *o.next
 	next.pods = next.pods.Deleted(outcome.Deleted...)
@@ -112,10 +112,6 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 func (s *State) RequeueAt(report Report) time.Time {
 	return pods.Earliest(report.RequeueAt, s.pods.CheckAt())
 }
-
-// LastStatusVersion returns the resource version of the last write of the status; "": there was none. An update event with
-// this version is the process's own write and needs no reconcile.
-func (s *State) LastStatusVersion() string { return s.status.LastVersion() }
 
 func containsPod(pods []*corev1.Pod, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(other *corev1.Pod) bool { return other.UID == pod.UID })

@@ -31,39 +31,39 @@ var terminalReasons = []string{
 	cnatv1alpha1.ReasonDeadlineExceeded,
 }
 
-// Report is what to tell after a plan was carried out.
+// Report is the status and the events after a plan was carried out.
 type Report struct {
-	// Status is the whole status. At rest it equals the one that is stored, by semantic equality.
+	// Status is the whole status. If nothing has changed, it is semantically equal to the stored one.
 	Status cnatv1alpha1.AtStatus
-	// Events are what has changed since the stored status; to be sent once the new one is written.
+	// Events describe what has changed since the stored status. The caller sends them after it has written the new one.
 	Events []event.Event
-	// RequeueAt is when to look again though nothing has changed; zero: not needed. It may have passed: look again now.
+	// RequeueAt is when to reconcile again although nothing has changed; zero: not needed. It may have passed.
 	RequeueAt time.Time
 }
 
-// MakeReport computes the status from what was observed and what came of acting on it.
+// MakeReport computes the status from the observation and the outcome of the plan.
 func MakeReport(o Observation, outcome Outcome) Report {
 	o = o.after(outcome)
 	d := decide(o)
 	report := Report{Status: d.status(o)}
 	report.Events = d.events(o, &report.Status)
-	// The next pass may see nothing but this status; what it would wait for is what to wait for.
+	// No event may follow after this report, so the requeue is the one that the next reconcile would ask for.
 	next := *o.At
 	next.Status = report.Status
 	o.At = &next
-	if !d.plan.DeleteAt { // That is done, or failed as an error.
+	if !d.plan.DeleteAt { // The deletion has succeeded, or its error requeues the At.
 		plan := decide(o).plan
 		report.RequeueAt = plan.RequeueAt
 		if len(plan.Delete) > 0 && len(d.plan.Delete) == 0 {
-			report.RequeueAt = o.Now // The record comes first, and the deletion follows.
+			report.RequeueAt = o.Now // The next reconcile deletes the pod that is recorded now.
 		}
 	}
 	return report
 }
 
-// isFinished tells whether a status says how its At ended. Its phase is not asked: the phase follows from the rest, so
-// one that was set by hand neither ends an At nor makes a run be repeated.
-func isFinished(s *cnatv1alpha1.AtStatus) bool {
+// isDone tells whether a status says how its At ended. The phase does not count, because it follows from the rest: a phase
+// that was set by hand neither ends an At nor repeats a run.
+func isDone(s *cnatv1alpha1.AtStatus) bool {
 	return s.CompletionTime != nil && slices.Contains(terminalReasons, s.Reason) && s.Result == resultOf(s.Reason)
 }
 
@@ -79,8 +79,8 @@ func (d *decision) status(o Observation) cnatv1alpha1.AtStatus {
 	if d.unchanged {
 		return *stored
 	}
-	if isFinished(stored) {
-		return d.keep(o, *stored)
+	if isDone(stored) {
+		return d.keepEnd(o, *stored)
 	}
 	s := cnatv1alpha1.AtStatus{Phase: d.phase, ObservedGeneration: o.At.Generation}
 	if due, err := ParseSchedule(o.At.Spec.Schedule, o.At.CreationTimestamp.Time); err == nil {
@@ -103,8 +103,8 @@ func (d *decision) status(o Observation) cnatv1alpha1.AtStatus {
 	return s
 }
 
-// keep is the status of an At that has ended: as it is, but for what can be derived from it.
-func (d *decision) keep(o Observation, s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
+// keepEnd returns the status of an At that is done: the stored one, with the derived fields corrected.
+func (d *decision) keepEnd(o Observation, s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
 	s.Phase, s.ObservedGeneration = cnatv1alpha1.PhaseDone, o.At.Generation
 	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil {
 		d.scheduled = *c
@@ -116,7 +116,7 @@ func (d *decision) keep(o Observation, s cnatv1alpha1.AtStatus) cnatv1alpha1.AtS
 	return s
 }
 
-// endCondition is the type of the condition that says how an At ended. The other one is absent, as in a Job.
+// endCondition returns the type of the condition that says how an At ended. The other type is absent, as in a Job.
 func endCondition(s *cnatv1alpha1.AtStatus) string {
 	if s.Result == cnatv1alpha1.ResultSucceeded {
 		return cnatv1alpha1.ConditionComplete
@@ -140,8 +140,8 @@ func (d *decision) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.
 	return conditions
 }
 
-// startedGeneration is the generation of the spec that the condition Scheduled speaks of: the one that runs once the
-// command was started, and the present one before.
+// startedGeneration returns the observedGeneration of the condition Scheduled: the generation that the pod was created from
+// after the command was started, and the current one before.
 func (d *decision) startedGeneration(o Observation) int64 {
 	if d.scheduled.Status != metav1.ConditionTrue || d.scheduled.Reason == cnatv1alpha1.ReasonWaiting {
 		return o.At.Generation
@@ -156,7 +156,7 @@ func (d *decision) startedGeneration(o Observation) int64 {
 	return o.At.Generation
 }
 
-// events are the differences between the stored status and s.
+// events returns the events for the differences between the stored status and s.
 func (d *decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event {
 	var events []event.Event
 	stored := &o.At.Status
@@ -164,7 +164,7 @@ func (d *decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event
 		events = append(events, event.Normal("Retry", "Run", fmt.Sprintf("attempt %d of %d runs in pod %s",
 			s.Attempts, ptr.Deref(o.At.Spec.BackoffLimit, 0)+1, s.PodName)))
 	}
-	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil && deservesWarning(c, s.Phase) {
+	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil && needsWarning(c, s.Phase) {
 		old := meta.FindStatusCondition(stored.Conditions, cnatv1alpha1.ConditionScheduled)
 		if old == nil || old.Reason != c.Reason || old.Message != c.Message {
 			events = append(events, event.Warning(c.Reason, "Schedule", c.Message))
@@ -173,14 +173,14 @@ func (d *decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event
 	if s.Phase != stored.Phase {
 		events = append(events, event.Normal("PhaseChange", "SetPhase", string(s.Phase)))
 	}
-	if s.Result == cnatv1alpha1.ResultFailed && !isFinished(stored) {
+	if s.Result == cnatv1alpha1.ResultFailed && !isDone(stored) {
 		events = append(events, event.Warning(failureEvent(s.Reason), "Run", d.end.message))
 	}
 	return events
 }
 
-// deservesWarning tells whether the condition Scheduled says something that the user did not ask for.
-func deservesWarning(scheduled *metav1.Condition, phase cnatv1alpha1.Phase) bool {
+// needsWarning tells whether the condition Scheduled says something that the user did not ask for.
+func needsWarning(scheduled *metav1.Condition, phase cnatv1alpha1.Phase) bool {
 	switch scheduled.Reason {
 	case cnatv1alpha1.ReasonEditedTooLate:
 		return true
@@ -190,8 +190,8 @@ func deservesWarning(scheduled *metav1.Condition, phase cnatv1alpha1.Phase) bool
 	return scheduled.Status == metav1.ConditionFalse && phase != cnatv1alpha1.PhaseDone
 }
 
-// failureEvent is the reason of the event about a failure. What the operator saw has its own; a run that failed by
-// itself is Failed, and the note says how.
+// failureEvent returns the reason of the event about a failure. A failure that the operator detects has its own reason. The
+// event about a pod that failed has the reason Failed, and the note has the details.
 func failureEvent(reason string) string {
 	switch reason {
 	case cnatv1alpha1.ReasonMissedDeadline, cnatv1alpha1.ReasonDeadlineExceeded, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ReasonPodNameConflict:

@@ -68,7 +68,7 @@ func TestTheStatusOfALife(t *testing.T) {
 			want: cnatv1alpha1.AtStatus{
 				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
 				StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1,
-				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod was made")},
+				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod was created")},
 			},
 			events: []event.Event{normal("RUNNING")},
 		},
@@ -86,7 +86,7 @@ func TestTheStatusOfALife(t *testing.T) {
 			want: cnatv1alpha1.AtStatus{
 				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
 				StartTime: second(0), PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
-				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod-1 was made")},
+				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod-1 was created")},
 			},
 			events: []event.Event{event.Normal("Retry", "Run", "attempt 2 of 2 runs in pod a-pod-1")},
 		},
@@ -167,7 +167,7 @@ func TestEvents(t *testing.T) {
 		"a missed deadline says so once, not as a hold as well": {
 			at: a().StartingDeadline(1).Status(held("Suspended", "")),
 			want: []event.Event{event.Normal("PhaseChange", "SetPhase", "DONE"), event.Warning("MissedDeadline", "Run",
-				"the At could start only more than 1 seconds after 2030-01-30T10:02:00Z: it was not run")},
+				"the At could start only more than 1 seconds after 2030-01-30T10:02:00Z: the command was not run")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// templateProblem says why a template cannot run the command once, "" when it can. Admission rejects the same; this is for
-// an At that was stored without these checks.
+// templateProblem returns why a template cannot run the command exactly once, "" if it can. Admission rejects the same
+// templates. This function is for an At that was stored before the CRD had these checks.
 func templateProblem(template *corev1.PodTemplateSpec) string {
 	if template == nil {
 		return ""
@@ -31,7 +31,7 @@ func templateProblem(template *corev1.PodTemplateSpec) string {
 	return ""
 }
 
-// mayRestart tells whether the kubelet may run a container again in the same pod, whatever the restartPolicy of the pod is.
+// mayRestart tells whether the kubelet may run a container again in the same pod despite the restartPolicy of the pod.
 func mayRestart(container corev1.Container) bool {
 	policy := container.RestartPolicy
 	return policy != nil && *policy != corev1.ContainerRestartPolicyNever || hasRestartRules(container)

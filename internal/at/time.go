@@ -14,14 +14,14 @@ import (
 // The back-off between attempts is that of a Job: 10 s, doubling to 6 minutes.
 const minRetryBackoff, maxRetryBackoff = 10 * time.Second, 6 * time.Minute
 
-// What the API can write as a time: the zero time of Go is written as null, and a year has four digits.
+// The range of times that the API can store: the zero time of Go is stored as null, and a year has four digits.
 var (
 	firstTime = time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)
 	lastTime  = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// retryTime returns when the attempt after a failed one is due. It counts from the failed pod's end, so that no memory
-// is needed and a restart of the operator changes nothing.
+// retryTime returns when the attempt after a failed one is due. It counts from the end of the failed pod, so that a restart
+// of the operator does not change it.
 func retryTime(failed *corev1.Pod, attempt int) time.Time {
 	from := finishTime(failed)
 	if from.IsZero() {
@@ -30,8 +30,8 @@ func retryTime(failed *corev1.Pod, attempt int) time.Time {
 	return from.Add(min(minRetryBackoff<<attempt, maxRetryBackoff))
 }
 
-// apiTime returns an instant as the API keeps it: in whole seconds, so that what was written equals what is computed
-// again. What the API cannot write becomes the nearest that it can.
+// apiTime returns a time as the API stores it, in whole seconds, so that a computed status equals the stored one. A time
+// outside the range of the API becomes the nearest one inside.
 func apiTime(t time.Time) *metav1.Time {
 	t = t.UTC().Truncate(time.Second)
 	if t.Before(firstTime) {
@@ -45,7 +45,7 @@ func apiTime(t time.Time) *metav1.Time {
 
 func formatTime(t time.Time) string { return apiTime(t).Format(time.RFC3339) }
 
-// seconds returns n seconds, n >= 0; what a time.Duration cannot hold becomes its longest, 292 years.
+// seconds returns n seconds, n >= 0, or the longest time.Duration (292 years) if n is larger.
 func seconds(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/int64(time.Second)-1)) * time.Second
 }

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backoff computes delays that double while the same thing goes on failing.
+// Package backoff computes delays that double while a failure repeats.
 package backoff
 
 import "time"
@@ -14,8 +14,8 @@ type Range struct {
 	Max time.Duration
 }
 
-// Backoff is a delay that doubles each time it is used. It is a value: Next returns the following one and changes
-// nothing, so a caller can compute a delay without starting it. The zero value was never used.
+// Backoff is a delay that doubles each time it is used. It is a value: Next returns the following one and leaves its receiver
+// unchanged, so a caller can compute a delay without starting it. The zero value is ready to use.
 type Backoff struct {
 	// Delay is the current delay; zero: never used.
 	Delay time.Duration
@@ -23,8 +23,8 @@ type Backoff struct {
 	Until time.Time
 }
 
-// Next returns the back-off after one more use at now. The delay starts over at the first one when the back-off was not
-// used for more than twice its delay after that had ended: the problem is then a new one.
+// Next returns the back-off after one more use at now. The delay starts over at the first one if the back-off was not
+// used for more than twice its delay after the delay had ended. The failure is a new one then.
 func (b Backoff) Next(now time.Time, r Range) Backoff {
 	delay := min(2*b.Delay, r.Max)
 	if b.Delay == 0 || now.Sub(b.Until) > 2*b.Delay {

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package event is what the pure packages have to tell about an object, as a value; the controllers send it.
+// Package event describes events about an object as values. The pure packages return them, and the controllers send them.
 package event
 
 import "strings"
@@ -9,19 +9,19 @@ import "strings"
 // maxNote is the bound that the API events.k8s.io/v1 sets on a note, in bytes.
 const maxNote = 1024
 
-// Event is one thing that happened to an object.
+// Event is an event about one object.
 type Event struct {
-	// Warning marks what needs somebody's attention.
+	// Warning says that a user or an administrator should act.
 	Warning bool
 	// Reason is why, in one CamelCase word.
 	Reason string
 	// Action is what the operator did or failed to do, in one CamelCase word.
 	Action string
-	// Note is the sentence for people.
+	// Note is the message for users.
 	Note string
 }
 
-// Cut bounds a text to n bytes, at a whole character.
+// Cut shortens a text to at most n bytes without splitting a character.
 func Cut(text string, n int) string {
 	const ellipsis = "..."
 	if len(text) <= n {
@@ -30,12 +30,12 @@ func Cut(text string, n int) string {
 	return strings.ToValidUTF8(text[:n-len(ellipsis)], "") + ellipsis
 }
 
-// Normal is something that went as it should.
+// Normal returns an event about an expected change.
 func Normal(reason, action, note string) Event {
 	return Event{Reason: reason, Action: action, Note: Cut(note, maxNote)}
 }
 
-// Warning is something that needs somebody's attention.
+// Warning returns an event about a problem.
 func Warning(reason, action, note string) Event {
 	return Event{Warning: true, Reason: reason, Action: action, Note: Cut(note, maxNote)}
 }

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package expectations holds what a process knows from its own writes and its cache may not show yet.
+// Package expectations stores the writes of a process that its cache may not show yet.
 //
 // A controller decides from a cache, and the cache lags behind the API server. Without this package a controller that
 // has just created a pod would not see it and create another one, and would count a pod that it has just deleted as
@@ -10,7 +10,7 @@
 //
 //   - Pods are the pods that this process created or deleted.
 //   - Object is the object as the last write of its status returned it.
-//   - Rejection is the last answer of the API server that rejected a create. No cache ever shows it.
+//   - LastRejection is the last rejection of a create. No cache ever shows it.
 //
 // All three are values. A method that changes something returns the new value and leaves its receiver and everything
 // that the receiver refers to as it is, so a copy by assignment is independent of the original. The exhaustive tests of

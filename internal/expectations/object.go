@@ -15,8 +15,6 @@ type Object[T metav1.Object] struct {
 	// written is nil-valued unless expected is true.
 	written  T
 	expected bool
-	// version is the resource version of the last write, also after the cache has shown it.
-	version string
 }
 
 // Observe returns the newer of what the cache shows and what was last written, and the expectation that remains.
@@ -24,20 +22,16 @@ func (o Object[T]) Observe(cached T) (newest T, next Object[T]) {
 	if o.expected && isOlder(cached, o.written) {
 		return o.written, o
 	}
-	return cached, Object[T]{version: o.version}
+	return cached, Object[T]{}
 }
 
-// Written returns the expectation after the API server answered a write with obj. The caller must not change obj
-// afterwards.
+// Written returns the expectation after obj was written. The caller must not modify obj afterwards.
 func (o Object[T]) Written(obj T) Object[T] {
-	return Object[T]{written: obj, expected: true, version: obj.GetResourceVersion()}
+	return Object[T]{written: obj, expected: true}
 }
 
-// LastVersion returns the resource version of the last write; "": there was none. An update event with this version tells
-// the controller nothing that it does not know.
-func (o Object[T]) LastVersion() string { return o.version }
-
-// isOlder tells whether a was superseded by b. Versions that cannot be compared are no reason to distrust the cache.
+// isOlder tells whether a has an older resource version than b. Versions that cannot be compared count as equal, so that the
+// cache wins.
 func isOlder(a, b metav1.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err == nil && order < 0

@@ -138,7 +138,7 @@ func (p Pods) Created(now time.Time, created ...*corev1.Pod) Pods {
 	return p
 }
 
-// Deleted returns the expectations after the API server accepted the deletion of pods, or had none of them any more.
+// Deleted returns the expectations after pods were deleted, or were found to be gone already.
 func (p Pods) Deleted(deleted ...*corev1.Pod) Pods {
 	for _, pod := range deleted {
 		p.deleted = with(p.deleted, pod.UID)
@@ -155,7 +155,7 @@ func (p Pods) CheckAt() time.Time {
 	return first
 }
 
-// String names everything that the expectations hold, in a fixed order.
+// String returns the expectations as a text, in a fixed order.
 func (p Pods) String() string {
 	text := "created"
 	for _, c := range p.created {

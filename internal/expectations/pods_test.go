@@ -100,6 +100,13 @@ func TestACreatedPodThatStaysUnobservedIsLookedUp(t *testing.T) {
 	}
 }
 
+func TestANameIsLookedUpOnce(t *testing.T) {
+	got := NotLookedUp([]string{"found", "gone", "new"}, map[string]*corev1.Pod{"found": pod("found").Obj(), "gone": nil})
+	if diff := cmp.Diff([]string{"new"}, got); diff != "" {
+		t.Errorf("names (-want +got): %s", diff)
+	}
+}
+
 func TestAPodThatWasCreatedTwiceIsThereOnce(t *testing.T) {
 	p := Pods{}.Created(now, pod("x").Obj()).Created(now.Add(time.Second), pod("x").Running().Obj())
 	v := p.Observe(nil, nil, now)

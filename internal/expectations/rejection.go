@@ -9,17 +9,17 @@ import (
 	"github.com/redhat/podset-operator/internal/backoff"
 )
 
-// rejectionDelays are the delays before a create is tried again that the API server rejected.
+// rejectionDelays are the delays before a rejected create is retried.
 var rejectionDelays = backoff.Range{First: time.Second, Max: time.Minute}
 
-// Rejection is an answer of the API server that rejected a create, and that trying again at once would not change: a
-// quota is exceeded, an admission policy forbids the pod, the pod is invalid.
+// Rejection says that the API server rejected a create, and that an immediate retry would not help: a quota is exceeded, an
+// admission policy forbids the pod, or the pod is invalid.
 type Rejection struct {
-	// Message is what the API server said.
+	// Message is the message of the API server.
 	Message string
 	// Invalid says that the pod itself is invalid: its template must be edited.
 	Invalid bool
-	// Until is when the create may be tried again.
+	// Until is when the create may be retried.
 	Until time.Time
 }
 
@@ -41,8 +41,8 @@ func (l LastRejection) Rejected(message string, invalid bool, generation int64, 
 	}
 }
 
-// Of returns the rejection that holds for a generation of the owner's spec, nil for none. It must not be changed. An
-// edited spec has a new generation and is tried at once.
+// Of returns the rejection that applies to a generation of the owner's spec, nil for none. It must not be changed. An
+// edited spec has a new generation, so its create is retried at once.
 func (l LastRejection) Of(generation int64) *Rejection {
 	if l.generation != generation {
 		return nil

@@ -21,7 +21,7 @@ const (
 	reasonImagePullBackOff  = "ImagePullBackOff"
 )
 
-// OwnerUID returns the UID of the object that controls pod, "" when none does.
+// OwnerUID returns the UID of the object that controls pod, "" if there is none.
 func OwnerUID(pod metav1.Object) types.UID {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		return owner.UID
@@ -71,7 +71,7 @@ func WaitingReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// Earliest returns the earliest of some times, of which zero ones do not count; zero: there is no other.
+// Earliest returns the earliest of some times. Zero times do not count. It returns zero if all are zero.
 func Earliest(times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {

@@ -18,7 +18,7 @@ const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy names this operator.
 	ManagedBy = "podset-operator"
-	// nobody is the user that has no permissions in images and systems.
+	// nobody is the UID of the user without permissions.
 	nobody = 65534
 )
 

@@ -3,7 +3,7 @@
 
 // Package podset decides what a PodSet needs. It is pure: it calls no API, reads no clock, and the same Observation always
 // gives the same Plan. State is what the process knows about a PodSet beyond what its caches show. State.Observe combines
-// both to an Observation, MakePlan decides, Status and Events tell the outcome, and State.Record remembers it.
+// both to an Observation, MakePlan decides, Status and Events report the outcome, and State.Record remembers it.
 //
 // The code and the tests refer to these rules by their numbers:
 //
@@ -29,7 +29,7 @@
 //     version of the operator replaces no pod. A pod without a hash counts as current, so it is not replaced again and
 //     again.
 //  10. The status is computed as a whole and in a fixed order, so it equals the stored one when nothing has changed.
-//  11. Some changes can wait a moment for others before the status tells them: the operator's own writes, and a pod that is
+//  11. Some changes can wait a moment for others before the status shows them: the operator's own writes, and a pod that is
 //     created, starts, becomes ready, or is gone. Others cannot wait: a pod that begins to terminate, finishes, stops being
 //     ready, or cannot start, and a rejected create.
 //  12. The operator does not use a template whose pods would finish by themselves: it creates no pod from it, and deletes

@@ -490,7 +490,7 @@ func (e *explorer) checkPlan(n *node, o Observation, plan Plan) {
 		}
 	}
 	active := slices.DeleteFunc(slices.Clone(o.Pods), func(pod *corev1.Pod) bool { return !o.IsActive(pod) })
-	if surplus := max(len(active)-o.wanted(), 0); !n.cache.deleting && len(plan.Delete) != surplus {
+	if surplus := max(len(active)-o.desired(), 0); !n.cache.deleting && len(plan.Delete) != surplus {
 		e.t.Errorf("P6: %d deletions for a surplus of %d in %s", len(plan.Delete), surplus, n.key())
 	}
 	spared := count(active, func(pod *corev1.Pod) bool { return !deleted.Has(pod.UID) && !pods.IsReady(pod) })

@@ -14,15 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// HashTemplate is a hash of the user's template alone, so that neither a new default nor a new version of the operator
+// HashTemplate returns a hash of the user's template alone, so that neither a new default nor a new version of the operator
 // changes it (rule 9).
 //
-// The hash covers what the template says, not how a version of the Kubernetes API library writes it. A field that is not
-// a pointer says nothing while it is zero or empty: the library may write it as null, {}, "" or [], or leave it out. A
-// pointer that is set says something even when it points to an empty object: namespaceSelector: {} selects all namespaces.
+// The hash covers the meaning of the template and not how a version of the Kubernetes API library encodes it. A field that is
+// not a pointer is unset if it is zero or empty: the library may encode it as null, {}, "" or [], or omit it. A pointer that
+// is not nil is set even if it points to an empty object: namespaceSelector: {} selects all namespaces.
 func HashTemplate(template *corev1.PodTemplateSpec) string { return hashOf(template) }
 
-// hashOf hashes the JSON of a value. A value that has none is a mistake in the program: a typed template always has one.
+// hashOf hashes the JSON of a value. It panics if the value cannot be encoded, which is impossible for a typed template.
 func hashOf(value any) string {
 	encoded, err := json.Marshal(treeOf(reflect.ValueOf(value)))
 	if err != nil {
@@ -32,7 +32,7 @@ func hashOf(value any) string {
 	return hex.EncodeToString(sum[:])[:10]
 }
 
-// treeOf returns a value as its JSON has it, with the fields of objects that say something.
+// treeOf returns a value in the structure of its JSON, without the unset fields of objects.
 func treeOf(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -63,21 +63,21 @@ func treeOf(v reflect.Value) any {
 	return v.Interface()
 }
 
-// addFields adds the fields of a struct that say something, under the names that they have in JSON.
+// addFields adds the fields of a struct that are set, under their names in JSON.
 func addFields(fields map[string]any, v reflect.Value) {
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		switch field := v.Field(i); {
 		case name == "": // In JSON, its fields are fields of this struct.
 			addFields(fields, field)
-		case !saysNothing(field):
+		case !isUnset(field):
 			fields[name] = treeOf(field)
 		}
 	}
 }
 
-// saysNothing tells whether the value of a field is the one of a field that is absent.
-func saysNothing(v reflect.Value) bool {
+// isUnset tells whether the value of a field means the same as an absent field.
+func isUnset(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice:
 		return v.Len() == 0

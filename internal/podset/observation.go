@@ -20,8 +20,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// Observation is everything that a decision about one PodSet depends on, at one instant. It is a value. Nobody changes what
-// it refers to: the objects may belong to a cache.
+// Observation is everything that a decision about one PodSet depends on, at one instant. It is a value. Do not modify the
+// objects that it refers to: they may belong to a cache.
 type Observation struct {
 	// Set is the PodSet, with the status that was last written.
 	Set *appv1alpha1.PodSet
@@ -38,11 +38,11 @@ type Observation struct {
 	Attempts map[int]int
 	// Now is the instant of the observation.
 	Now time.Time
-	// Rejection is the last answer of the API server that rejected a pod of this spec, nil for none.
+	// Rejection is the last rejection of a pod of this generation of the spec, nil for none.
 	Rejection *expectations.Rejection
 	// CleanupAt is when finished pods may be deleted.
 	CleanupAt time.Time
-	// Defaults are what the pods take from the operator's environment.
+	// Defaults come from the operator's environment.
 	Defaults Defaults
 
 	// next is the State once the observation is recorded: without the expectations that the cache fulfills by now, and with
@@ -50,7 +50,7 @@ type Observation struct {
 	next *State
 }
 
-// Defaults are what pods without a template take from the operator's environment.
+// Defaults are the values from the operator's environment that pods without a template use.
 type Defaults struct {
 	// Image is the image of the default container.
 	Image string
@@ -58,7 +58,7 @@ type Defaults struct {
 	FixedUser bool
 }
 
-// classes are the pods of an observation, by what they are to the rules.
+// classes are the pods of an observation, by how the rules count them.
 type classes struct {
 	active      []*corev1.Pod
 	terminating []*corev1.Pod
@@ -85,23 +85,23 @@ func (o Observation) IsActive(pod *corev1.Pod) bool {
 	return metav1.IsControlledBy(pod, o.Set) && !o.isTerminating(pod) && !pods.IsFinished(pod)
 }
 
-// isTerminating is rule 6.
+// isTerminating tells whether a pod counts as terminating (rule 6).
 func (o Observation) isTerminating(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || o.Deleted.Has(pod.UID)
 }
 
-// HasFinished tells whether a finished pod is there to be deleted.
-func (o Observation) HasFinished() bool {
+// hasFinished tells whether there is a finished pod to delete.
+func (o Observation) hasFinished() bool {
 	return slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool { return pods.IsFinished(pod) && !o.isTerminating(pod) })
 }
 
-// isOutdated tells whether pod was created from another template than the one with this hash (rule 9).
+// isOutdated tells whether pod was created from a template with another hash (rule 9).
 func isOutdated(pod *corev1.Pod, hash string) bool {
 	of, ok := pod.Annotations[appv1alpha1.AnnotationTemplateHash]
 	return ok && of != hash
 }
 
-// templateHash is the hash of the current template.
+// templateHash returns the hash of the current template.
 func (o Observation) templateHash() string {
 	if o.TemplateHash != "" {
 		return o.TemplateHash
@@ -119,18 +119,19 @@ func count(pods []*corev1.Pod, match func(*corev1.Pod) bool) int {
 	return n
 }
 
-// wanted is spec.replicas with its default.
-func (o Observation) wanted() int { return int(ptr.Deref(o.Set.Spec.Replicas, 1)) }
+// desired returns spec.replicas with its default.
+func (o Observation) desired() int { return int(ptr.Deref(o.Set.Spec.Replicas, 1)) }
 
-// maxUnavailable is spec.updateStrategy.rollingUpdate.maxUnavailable in pods: at least 1, and a percentage is rounded up.
+// maxUnavailable returns spec.updateStrategy.rollingUpdate.maxUnavailable as a number of pods: at least 1, and a percentage
+// is rounded up.
 func (o Observation) maxUnavailable() int {
 	rolling := o.Set.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil || rolling.MaxUnavailable == nil {
 		return 1
 	}
-	n, err := intstr.GetScaledValueFromIntOrPercent(rolling.MaxUnavailable, o.wanted(), true)
+	n, err := intstr.GetScaledValueFromIntOrPercent(rolling.MaxUnavailable, o.desired(), true)
 	if err != nil {
-		return 1 // Admission rejects such a value. The default is the safest answer.
+		return 1 // Admission rejects such a value, so the default is only a precaution.
 	}
 	return max(n, 1)
 }
@@ -141,5 +142,5 @@ func (o Observation) paused() bool {
 	return err == nil && paused
 }
 
-// held tells whether rule 3 forbids every action.
-func (o Observation) held() bool { return o.Set.DeletionTimestamp != nil || o.paused() }
+// readOnly tells whether rule 3 forbids all creates and deletes.
+func (o Observation) readOnly() bool { return o.Set.DeletionTimestamp != nil || o.paused() }

@@ -4,7 +4,6 @@
 package podset
 
 import (
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,21 +33,13 @@ type Outcome struct {
 	Written *appv1alpha1.PodSet
 }
 
-// Succeeded tells whether pods were written and every write went well, so that the status can wait a moment for what
-// follows from them.
+// Succeeded tells whether pods were created or deleted and every write succeeded, so that the status can wait a moment for the
+// changes that follow from them.
 func (o Outcome) Succeeded() bool {
 	return len(o.Created)+len(o.Deleted)+len(o.CleanedUp) > 0 && o.CreateError == nil && o.DeleteError == nil && o.NameCollision == ""
 }
 
-// Merge is the result of this plan and of a later one.
-func (o Outcome) Merge(later Outcome) Outcome {
-	later.Created = slices.Concat(o.Created, later.Created)
-	later.Deleted = slices.Concat(o.Deleted, later.Deleted)
-	later.CleanedUp = slices.Concat(o.CleanedUp, later.CleanedUp)
-	return later
-}
-
-// Events are the events about an outcome, one for each kind of action.
+// Events returns the events about an outcome, one for each kind of action.
 func Events(outcome Outcome) []event.Event {
 	var events []event.Event
 	if pods := outcome.Created; len(pods) > 0 {
@@ -58,7 +49,7 @@ func Events(outcome Outcome) []event.Event {
 		events = append(events, event.Normal("SuccessfulDelete", "Delete", "Deleted "+joinNames(pods, podNameOf)))
 	}
 	if pods := outcome.CleanedUp; len(pods) > 0 {
-		events = append(events, event.Normal("PodsFinished", "Remove", "Removed after their end: "+
+		events = append(events, event.Normal("PodsFinished", "Remove", "Deleted after they finished: "+
 			joinNames(pods, func(pod *corev1.Pod) string { return pod.Name + " (" + finishReason(pod) + ")" })))
 	}
 	if err := outcome.CreateError; err != nil {

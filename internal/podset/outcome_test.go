@@ -33,21 +33,18 @@ func TestOutcomeSucceeded(t *testing.T) {
 	}
 }
 
-func TestOutcomesAreToldTogether(t *testing.T) {
-	pods := func(names ...string) (pods []*corev1.Pod) {
-		for _, name := range names {
-			pods = append(pods, testutil.MakePod(name).Obj())
-		}
-		return pods
+func TestOneEventIsSentForEachKindOfAction(t *testing.T) {
+	pods := func(name string) []*corev1.Pod { return []*corev1.Pod{testutil.MakePod(name).Obj()} }
+	outcome := Outcome{
+		Created: append(pods("a"), pods("b")...), Deleted: pods("c"), CleanedUp: pods("d"),
+		CreateError: errors.New("create"), DeleteError: errors.New("delete"),
 	}
-	no := errors.New("no")
-	got := Outcome{Created: pods("a"), Deleted: pods("b"), CreateError: errors.New("over by now")}.
-		Merge(Outcome{Created: pods("c"), CleanedUp: pods("d"), DeleteError: no})
 	var notes []string
-	for _, e := range Events(got) {
+	for _, e := range Events(outcome) {
 		notes = append(notes, e.Note)
 	}
-	if diff := cmp.Diff([]string{"Created a, c", "Deleted b", "Removed after their end: d (Pending)", "no"}, notes); diff != "" {
-		t.Errorf("events (-want +got): %s", diff)
+	want := []string{"Created a, b", "Deleted c", "Deleted after they finished: d (Pending)", "create", "delete"}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("notes (-want +got): %s", diff)
 	}
 }

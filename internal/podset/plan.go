@@ -24,12 +24,12 @@ type Plan struct {
 	RequeueAt time.Time
 }
 
-// IsEmpty tells whether the plan asks for no write.
+// IsEmpty tells whether the plan contains no write.
 func (p Plan) IsEmpty() bool { return len(p.Create)+len(p.Delete)+len(p.Cleanup) == 0 }
 
 // MakePlan decides what a PodSet needs.
 func MakePlan(o Observation) Plan {
-	if o.held() { // rule 3
+	if o.readOnly() { // rule 3
 		return Plan{}
 	}
 	var p Plan
@@ -56,14 +56,14 @@ func (p *Plan) planCleanup(o Observation, c classes) {
 // planDeletes deletes surplus pods, and pods of an older template (rules 7, 9 and 12).
 func (p *Plan) planDeletes(o Observation, c classes, hash string) {
 	sorted := byDeletionPriority(c.active, hash)
-	surplus := max(len(sorted)-o.wanted(), 0)
+	surplus := max(len(sorted)-o.desired(), 0)
 	p.Delete = sorted[:surplus:surplus]
 	if o.Set.Spec.UpdateStrategy.Type == appv1alpha1.OnDelete || templateProblem(o.Set.Spec.Template) != "" {
 		return
 	}
 	kept := sorted[surplus:]
 	// How many more pods may become unready. Pods that are missing or unready already are subtracted.
-	budget := count(kept, pods.IsReady) - (o.wanted() - o.maxUnavailable())
+	budget := count(kept, pods.IsReady) - (o.desired() - o.maxUnavailable())
 	for _, pod := range kept {
 		if !isOutdated(pod, hash) {
 			continue
@@ -80,9 +80,9 @@ func (p *Plan) planDeletes(o Observation, c classes, hash string) {
 
 // planCreates creates the missing pods (rules 4, 5, 8 and 12).
 func (p *Plan) planCreates(o Observation, c classes, hash string) {
-	missing := o.wanted() - len(c.active)
-	if ahead := len(c.finished) - len(p.Cleanup); ahead > o.wanted() {
-		missing -= ahead - o.wanted()
+	missing := o.desired() - len(c.active)
+	if ahead := len(c.finished) - len(p.Cleanup); ahead > o.desired() {
+		missing -= ahead - o.desired()
 	}
 	if missing <= 0 || templateProblem(o.Set.Spec.Template) != "" {
 		return
@@ -96,4 +96,5 @@ func (p *Plan) planCreates(o Observation, c classes, hash string) {
 	}
 }
 
-func (p *Plan) requeue(at time.Time) { p.RequeueAt = pods.Earliest(p.RequeueAt, at) }
+// requeue requests a reconcile at due, unless an earlier one is requested already.
+func (p *Plan) requeue(due time.Time) { p.RequeueAt = pods.Earliest(p.RequeueAt, due) }

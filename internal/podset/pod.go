@@ -15,8 +15,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// selectorLabels are on every pod of the set, whatever its template says. The selector of the scale subresource is made
-// of them.
+// selectorLabels returns the labels of every pod of the set. They take precedence over the template, because the selector of
+// the scale subresource consists of them.
 func selectorLabels(set *appv1alpha1.PodSet) labels.Set {
 	return labels.Set{
 		pods.LabelManagedBy:     pods.ManagedBy,
@@ -24,7 +24,7 @@ func selectorLabels(set *appv1alpha1.PodSet) labels.Set {
 	}
 }
 
-// newPod is the pod of a place, made from the template that has this hash.
+// newPod returns the pod of a slot and attempt. hash is the hash of the template.
 func newPod(o Observation, p place, hash string) *corev1.Pod {
 	template := o.Set.Spec.Template
 	if template == nil {
@@ -39,7 +39,7 @@ func newPod(o Observation, p place, hash string) *corev1.Pod {
 	return pod
 }
 
-// defaultTemplate is the pod of a PodSet without a template. It passes Pod Security "restricted" and OpenShift's
+// defaultTemplate returns the template of a PodSet without one. It passes Pod Security "restricted" and OpenShift's
 // "restricted-v2".
 func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{
@@ -58,7 +58,7 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 				},
 			},
 		}},
-		// sleep as the first process of its container ignores SIGTERM, so waiting for it is in vain.
+		// sleep ignores SIGTERM when it is the first process of its container, so a longer grace period is useless.
 		TerminationGracePeriodSeconds: ptr.To[int64](1),
 	}
 	pods.Restrict(&spec, d.FixedUser)

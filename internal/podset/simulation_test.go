@@ -113,7 +113,7 @@ func (w *world) remove(pod *corev1.Pod) {
 func (w *world) pass() bool {
 	w.t.Helper()
 	o := Observation{Set: w.set, Pods: slices.Clone(w.pods), Now: w.now, CleanupAt: w.cleanupAt}
-	if !o.HasFinished() {
+	if !o.hasFinished() {
 		w.cleanupAt = w.now.Add(10 * time.Second)
 	}
 	plan := MakePlan(o)
@@ -137,8 +137,8 @@ func (w *world) pass() bool {
 	if len(active) > w.bound {
 		w.t.Fatalf("%d pods are active where %d were asked for at the most", len(active), w.bound)
 	}
-	if len(active) == o.wanted() {
-		w.bound = o.wanted()
+	if len(active) == o.desired() {
+		w.bound = o.desired()
 	}
 	status := Status(o, outcome)
 	changed := !equality.Semantic.DeepEqual(w.set.Status, status)

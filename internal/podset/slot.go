@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// letters are those of Kubernetes' generated names: without vowels, so no words, and without similar characters.
+	// letters are those of the names that Kubernetes generates: no vowels, so that no words appear, and no similar characters.
 	letters      = "bcdfghjklmnpqrstvwxz2456789"
 	suffixLength = 5
 	infix        = "-pod"
 )
 
-// place is a slot and an attempt, which is how many names of that slot were in use before.
+// place is a slot and an attempt. The attempt counts how many names of the slot were in use before.
 type place struct{ slot, attempt int }
 
-// podName is the name of the pod of a place: <name>-pod<5 letters or digits> (rule 5). The name of the PodSet is cut
-// where the whole name would be too long for a host name.
+// podName returns the name of the pod of a place: <name>-pod<5 letters or digits> (rule 5). The name of the PodSet is
+// shortened if the result would be too long for a host name.
 func podName(set *appv1alpha1.PodSet, p place) string {
 	hash := fnv.New64a()
 	hash.Write([]byte(set.UID))
@@ -51,7 +51,7 @@ func podName(set *appv1alpha1.PodSet, p place) string {
 	return base + infix + string(suffix)
 }
 
-// slotOf returns the slot of a pod; ok is false when the annotation is missing or is not a slot.
+// slotOf returns the slot of a pod; ok is false if the annotation is missing or invalid.
 func slotOf(pod *corev1.Pod) (slot int, ok bool) { return intOf(pod, appv1alpha1.AnnotationSlot) }
 
 func intOf(pod *corev1.Pod, annotation string) (n int, ok bool) {
@@ -86,10 +86,10 @@ func freePlaces(o Observation, active []*corev1.Pod, n int) []place {
 	return places
 }
 
-// AttemptsAfter returns the first possible attempt of each slot after a plan was carried out. A slot whose pod was created
-// starts over. A conflicting pod has its name for good. Every other create may have succeeded although its answer was
-// lost; only the same name finds out, and another name could give the slot two pods.
-func AttemptsAfter(attempts map[int]int, plan Plan, outcome Outcome) map[int]int {
+// attemptsAfter returns the first possible attempt of each slot after a plan was carried out. A slot whose pod was created
+// starts over. A slot whose name a conflicting pod has uses the next attempt. Every other create may have succeeded although
+// its response was lost. It is retried under the same name, because another name could give the slot two pods.
+func attemptsAfter(attempts map[int]int, plan Plan, outcome Outcome) map[int]int {
 	if len(plan.Create) == 0 || len(attempts) == 0 && outcome.CreateError == nil && outcome.NameCollision == "" {
 		return attempts
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// ReportWithin is the longest time that the status of a PodSet may lag behind pods which were created or deleted without a
+// reportWithin is the longest time that the status of a PodSet may lag behind pods which were created or deleted without a
 // problem. While one change follows another, the status is written once for all of them.
-const ReportWithin = time.Second
+const reportWithin = time.Second
 
 // cleanupDelays are the delays before finished pods are deleted (rule 8).
 var cleanupDelays = backoff.Range{First: 10 * time.Second, Max: 5 * time.Minute}
@@ -47,7 +47,7 @@ type State struct {
 	// cleanupAt is when the finished pods may be deleted; zero: there are none. cleanupBackoff gives the delay.
 	cleanupAt      time.Time
 	cleanupBackoff backoff.Backoff
-	// reportBy is when the status must tell what was done; zero: it tells everything.
+	// reportBy is when the status must be written at the latest; zero: it is up to date.
 	reportBy time.Time
 	// templateHash is the hash of the template of hashedGeneration; "": none was computed. Computing it costs more than
 	// everything else in a reconcile that changes nothing.
@@ -83,7 +83,7 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 		next:         &next,
 	}
 	switch {
-	case !o.HasFinished():
+	case !o.hasFinished():
 		next.cleanupAt = time.Time{}
 	case next.cleanupAt.IsZero():
 		next.cleanupBackoff = next.cleanupBackoff.Next(now, cleanupDelays)
@@ -94,17 +94,17 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 }
 
 // ReportNow tells whether the status must be written now. After writes of pods that all succeeded it can wait for the
-// changes that follow from them, but not longer than ReportWithin.
+// changes that follow from them, but not longer than reportWithin.
 func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 	return !outcome.Succeeded() || !s.reportBy.IsZero() && !o.Now.Before(s.reportBy)
 }
 
 // Record remembers an observation, the plan that was made from it, and the outcome. o must be the last one that Observe
-// returned. now is when the last answer of the API server came: it may have taken a while, and delays count from the
-// answer.
+// returned. now is when the last response of the API server arrived: a response can take a while, and delays count
+// from it.
 func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time) {
 	next := *o.next
-	next.attempts = AttemptsAfter(next.attempts, plan, outcome)
+	next.attempts = attemptsAfter(next.attempts, plan, outcome)
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
 	switch {
 	case outcome.Rejected:
@@ -113,14 +113,14 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 		next.rejection = expectations.LastRejection{}
 	}
 	// A failed deletion of finished pods is retried as an error is, and the next delay begins after it has succeeded.
-	if len(outcome.CleanedUp) > 0 && !o.after(outcome).HasFinished() {
+	if len(outcome.CleanedUp) > 0 && !o.after(outcome).hasFinished() {
 		next.cleanupAt = time.Time{}
 	}
 	switch {
 	case outcome.Reported:
 		next.reportBy = time.Time{}
 	case next.reportBy.IsZero():
-		next.reportBy = o.Now.Add(ReportWithin)
+		next.reportBy = o.Now.Add(reportWithin)
 	}
 	if outcome.Written != nil {
 		next.status = next.status.Written(outcome.Written)
@@ -140,7 +140,3 @@ func (s *State) RequeueAt(o Observation, plan Plan, outcome Outcome) time.Time {
 	}
 	return pods.Earliest(plan.RequeueAt, retryAt, s.pods.CheckAt())
 }
-
-// LastStatusVersion returns the resource version of the last write of the status; "": there was none. An update event with
-// this version is the process's own write and needs no reconcile.
-func (s *State) LastStatusVersion() string { return s.status.LastVersion() }

@@ -17,7 +17,7 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// after is the observation with the outcome in it: what the caches will show soon.
+// after returns the observation that includes the outcome, as the caches will show it soon.
 func (o Observation) after(outcome Outcome) Observation {
 	o.Pods = slices.Concat(o.Pods, outcome.Created)
 	o.Deleted = o.Deleted.Clone()
@@ -27,7 +27,7 @@ func (o Observation) after(outcome Outcome) Observation {
 	return o
 }
 
-// Status computes the whole status from what was observed and the outcome of acting on it (rule 10).
+// Status computes the whole status from the observation and the outcome of the plan (rule 10).
 func Status(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 	o = o.after(outcome)
 	c := classify(o)
@@ -58,9 +58,9 @@ func available(o Observation, s appv1alpha1.PodSetStatus) metav1.Condition {
 		Type:    appv1alpha1.ConditionAvailable,
 		Status:  metav1.ConditionFalse,
 		Reason:  appv1alpha1.ReasonTooFewReady,
-		Message: fmt.Sprintf("%d of %d pods are ready", s.ReadyReplicas, o.wanted()),
+		Message: fmt.Sprintf("%d of %d pods are ready", s.ReadyReplicas, o.desired()),
 	}
-	if int(s.ReadyReplicas) >= o.wanted() {
+	if int(s.ReadyReplicas) >= o.desired() {
 		c.Status, c.Reason = metav1.ConditionTrue, appv1alpha1.ReasonEnoughReady
 	}
 	return c
@@ -68,20 +68,20 @@ func available(o Observation, s appv1alpha1.PodSetStatus) metav1.Condition {
 
 func progressing(o Observation, s appv1alpha1.PodSetStatus) metav1.Condition {
 	c := metav1.Condition{Type: appv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
-	switch wanted := o.wanted(); {
+	switch wanted := o.desired(); {
 	case o.Set.DeletionTimestamp != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, appv1alpha1.ReasonTerminating, "the PodSet is being deleted"
 	case o.paused():
 		c.Status, c.Reason = metav1.ConditionFalse, appv1alpha1.ReasonPaused
-		c.Message = "the annotation " + appv1alpha1.AnnotationPaused + " holds the PodSet: remove it to go on"
+		c.Message = "the annotation " + appv1alpha1.AnnotationPaused + " pauses the PodSet: remove it to continue"
 	case int(s.Replicas) != wanted:
 		c.Reason, c.Message = appv1alpha1.ReasonScaling, fmt.Sprintf("%d of %d pods exist", s.Replicas, wanted)
 	case s.UpdatedReplicas < s.Replicas && o.Set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete:
-		c.Reason, c.Message = appv1alpha1.ReasonUpdating, fmt.Sprintf("%d of %d pods are of the present template", s.UpdatedReplicas, wanted)
+		c.Reason, c.Message = appv1alpha1.ReasonUpdating, fmt.Sprintf("%d of %d pods are of the current template", s.UpdatedReplicas, wanted)
 	case int(s.ReadyReplicas) < wanted:
 		c.Reason, c.Message = appv1alpha1.ReasonAwaitingReady, fmt.Sprintf("%d of %d pods are ready", s.ReadyReplicas, wanted)
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, appv1alpha1.ReasonStable, "the pods are what the spec asks for"
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, appv1alpha1.ReasonStable, "the pods match the spec"
 	}
 	return c
 }
@@ -96,7 +96,7 @@ func degraded(o Observation, of classes, outcome Outcome) metav1.Condition {
 		c.Reason, c.Message = appv1alpha1.ReasonInvalidTemplate, problem
 	case outcome.CreateError != nil:
 		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, outcome.CreateError.Error()
-	case o.Rejection != nil && len(of.active) < o.wanted():
+	case o.Rejection != nil && len(of.active) < o.desired():
 		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, o.Rejection.Message
 	case outcome.DeleteError != nil:
 		c.Reason, c.Message = appv1alpha1.ReasonFailedDelete, outcome.DeleteError.Error()
@@ -110,10 +110,10 @@ func degraded(o Observation, of classes, outcome Outcome) metav1.Condition {
 	return c
 }
 
-// finishReason is why a finished pod ended: the pod's own reason (such as Evicted), else its phase.
+// finishReason returns why a finished pod ended: the reason in its status (such as Evicted), or else its phase.
 func finishReason(pod *corev1.Pod) string { return cmp.Or(pod.Status.Reason, string(pod.Status.Phase)) }
 
-// countReasons lists the reasons of pods, most frequent first: "2 of 3 pods: ImagePullBackOff"; "" when there are none.
+// countReasons lists the reasons of pods, the most frequent first: "2 of 3 pods: ImagePullBackOff"; "" if there are none.
 func countReasons(pods []*corev1.Pod, reason func(*corev1.Pod) string) string {
 	counts := map[string]int{}
 	for _, pod := range pods {

@@ -70,7 +70,7 @@ func TestConditions(t *testing.T) {
 	rejected := errors.New("creating Pod a-pod1: exceeded quota")
 	waiting := func(reason string) *corev1.Pod { return pod(set, 2).Running().Unready().Waiting(reason).Obj() }
 	type condition struct{ Status, Reason, Message string }
-	stable := condition{"False", "Stable", "the pods are what the spec asks for"}
+	stable := condition{"False", "Stable", "the pods match the spec"}
 	good := condition{"False", "AsExpected", ""}
 
 	for title, tc := range map[string]struct {
@@ -97,7 +97,7 @@ func TestConditions(t *testing.T) {
 		"pods of an older template are being replaced": {
 			set: edited, pods: append(ready(set, 2), pod(edited, 2).Running().Obj()),
 			available:   condition{"True", "EnoughReady", "3 of 3 pods are ready"},
-			progressing: condition{"True", "Updating", "1 of 3 pods are of the present template"}, degraded: good,
+			progressing: condition{"True", "Updating", "1 of 3 pods are of the current template"}, degraded: good,
 		},
 		"pods of an older template wait for their deletion by hand": {
 			set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: ready(set, 3),
@@ -111,7 +111,7 @@ func TestConditions(t *testing.T) {
 		"the set is paused": {
 			set: testutil.MakePodSet("a").Replicas(3).Annotation(appv1alpha1.AnnotationPaused, "1"), pods: ready(set, 2),
 			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"False", "Paused", "the annotation app.example.com/paused holds the PodSet: remove it to go on"}, degraded: good,
+			progressing: condition{"False", "Paused", "the annotation app.example.com/paused pauses the PodSet: remove it to continue"}, degraded: good,
 		},
 		"a create was rejected": {
 			set: set, pods: ready(set, 2), outcome: Outcome{CreateError: rejected},
@@ -211,7 +211,7 @@ func TestEvents(t *testing.T) {
 	want := []event.Event{
 		{Reason: "SuccessfulCreate", Action: "Create", Note: "Created a, b"},
 		{Reason: "SuccessfulDelete", Action: "Delete", Note: "Deleted c"},
-		{Reason: "PodsFinished", Action: "Remove", Note: "Removed after their end: d (Evicted), e (Succeeded)"},
+		{Reason: "PodsFinished", Action: "Remove", Note: "Deleted after they finished: d (Evicted), e (Succeeded)"},
 		{Warning: true, Reason: "FailedCreate", Action: "Create", Note: "creating Pod f: exceeded quota"},
 		{Warning: true, Reason: "FailedDelete", Action: "Delete", Note: "deleting Pod g: forbidden"},
 	}

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// templateProblem says why the pods of a template would not keep running, "" when they would. Admission rejects the same;
-// this is for a PodSet that was stored without these checks.
+// templateProblem returns why the pods of a template would not keep running, "" if they would. Admission rejects the same
+// templates. This function is for a PodSet that was stored before the CRD had these checks.
 func templateProblem(template *corev1.PodTemplateSpec) string {
 	if template == nil {
 		return ""

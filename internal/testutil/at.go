@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testutil builds the objects that tests are about, with all that a test does not care for already set.
+// Package testutil builds the objects of tests. Everything that a test does not set has a default.
 package testutil
 
 import (
@@ -15,7 +15,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// AtCreated is when the Ats of MakeAt were created, and AtDue the time that they are scheduled for.
+// AtCreated is when the Ats of MakeAt were created. AtDue is the time for which they are scheduled.
 var (
 	AtCreated = time.Date(2030, 1, 30, 10, 0, 0, 0, time.UTC)
 	AtDue     = time.Date(2030, 1, 30, 10, 2, 0, 0, time.UTC)
@@ -24,7 +24,7 @@ var (
 // AtBuilder builds an At.
 type AtBuilder struct{ at cnatv1alpha1.At }
 
-// MakeAt starts an At that echoes YAY at AtDue.
+// MakeAt starts an At that prints YAY at AtDue.
 func MakeAt(name string) *AtBuilder {
 	return &AtBuilder{cnatv1alpha1.At{
 		ObjectMeta: metav1.ObjectMeta{
@@ -113,8 +113,8 @@ func (b *AtBuilder) Generation(generation int64) *AtBuilder {
 	return b
 }
 
-// RetryRecorded is a status that has recorded the failure of its newest attempt, and when the next one is due, counted
-// from AtDue.
+// RetryRecorded sets a status that records the failure of the newest attempt, and when the next one is due, counted from
+// AtDue.
 func (b *AtBuilder) RetryRecorded(attempts int32, podName string, next time.Duration) *AtBuilder {
 	b.Recorded(attempts, podName, types.UID(podName+"-uid"))
 	b.at.Status.StartTime = ptr.To(metav1.NewTime(AtDue))
@@ -122,7 +122,7 @@ func (b *AtBuilder) RetryRecorded(attempts int32, podName string, next time.Dura
 	return b
 }
 
-// MakeAtPod starts a Pending pod of the At, made at AtDue.
+// MakeAtPod starts a Pending pod of the At that was created at AtDue.
 func MakeAtPod(at *cnatv1alpha1.At, name string) *AtPodBuilder {
 	return &AtPodBuilder{corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -140,10 +140,10 @@ func (b *AtPodBuilder) Obj() *corev1.Pod { return b.pod.DeepCopy() }
 // UID sets the UID.
 func (b *AtPodBuilder) UID(uid types.UID) *AtPodBuilder { b.pod.UID = uid; return b }
 
-// Unowned takes the controller reference away.
+// Unowned removes the controller reference.
 func (b *AtPodBuilder) Unowned() *AtPodBuilder { b.pod.OwnerReferences = nil; return b }
 
-// Created sets when the pod was made.
+// Created sets the creation time.
 func (b *AtPodBuilder) Created(t time.Time) *AtPodBuilder {
 	b.pod.CreationTimestamp = metav1.NewTime(t)
 	return b
@@ -167,7 +167,7 @@ func (b *AtPodBuilder) Because(reason, message string) *AtPodBuilder {
 	return b
 }
 
-// Unschedulable says that no node takes the pod.
+// Unschedulable says that the pod fits on no node.
 func (b *AtPodBuilder) Unschedulable() *AtPodBuilder {
 	b.pod.Status.Conditions = append(b.pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
@@ -187,9 +187,9 @@ func (b *AtPodBuilder) Runs(container string) *AtPodBuilder {
 }
 
 // Exited adds a container that ended.
-func (b *AtPodBuilder) Exited(container string, code int32, reason, message string, at time.Time) *AtPodBuilder {
+func (b *AtPodBuilder) Exited(container string, code int32, reason, message string, finished time.Time) *AtPodBuilder {
 	return b.container(container, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		ExitCode: code, Reason: reason, Message: message, FinishedAt: metav1.NewTime(at),
+		ExitCode: code, Reason: reason, Message: message, FinishedAt: metav1.NewTime(finished),
 	}})
 }
 

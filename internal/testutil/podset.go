@@ -94,7 +94,7 @@ func (b *PodSetBuilder) Status(status appv1alpha1.PodSetStatus) *PodSetBuilder {
 // PodBuilder builds a pod.
 type PodBuilder struct{ pod corev1.Pod }
 
-// MakePod starts a pod that nobody owns, as it is right after its creation: Pending, without a node.
+// MakePod starts a pod without a controller, as it is right after its creation: Pending, without a node.
 func MakePod(name string) *PodBuilder {
 	return &PodBuilder{corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -116,7 +116,7 @@ func (b *PodBuilder) OwnedBy(set *appv1alpha1.PodSet) *PodBuilder {
 // UID sets the UID.
 func (b *PodBuilder) UID(uid types.UID) *PodBuilder { b.pod.UID = uid; return b }
 
-// Created sets the age.
+// Created sets the creation time.
 func (b *PodBuilder) Created(t time.Time) *PodBuilder {
 	b.pod.CreationTimestamp = metav1.NewTime(t)
 	return b
@@ -128,12 +128,12 @@ func (b *PodBuilder) Annotation(key, value string) *PodBuilder {
 	return b
 }
 
-// Slot sets the annotation that says which place the pod fills.
+// Slot sets the annotation with the slot of the pod.
 func (b *PodBuilder) Slot(n int) *PodBuilder {
 	return b.Annotation(appv1alpha1.AnnotationSlot, strconv.Itoa(n))
 }
 
-// Hash sets the annotation that says which template the pod is of.
+// Hash sets the annotation with the hash of the template.
 func (b *PodBuilder) Hash(hash string) *PodBuilder {
 	return b.Annotation(appv1alpha1.AnnotationTemplateHash, hash)
 }
@@ -144,7 +144,7 @@ func (b *PodBuilder) On(node string) *PodBuilder { b.pod.Spec.NodeName = node; r
 // Phase sets the phase.
 func (b *PodBuilder) Phase(phase corev1.PodPhase) *PodBuilder { b.pod.Status.Phase = phase; return b }
 
-// Running puts the pod on a node and makes it run and be Ready.
+// Running puts the pod on a node, and makes it run and Ready.
 func (b *PodBuilder) Running() *PodBuilder {
 	if b.pod.Spec.NodeName == "" {
 		b.On("node")
@@ -169,7 +169,7 @@ func (b *PodBuilder) Condition(kind corev1.PodConditionType, status corev1.Condi
 	return b
 }
 
-// Finished ends the pod, with a reason such as Evicted or none.
+// Finished sets a final phase, with a reason such as Evicted or none.
 func (b *PodBuilder) Finished(phase corev1.PodPhase, reason string) *PodBuilder {
 	b.pod.Status.Reason = reason
 	return b.Phase(phase)
@@ -195,5 +195,5 @@ func (b *PodBuilder) Waiting(reason string) *PodBuilder {
 	return b
 }
 
-// FromPodSet goes on from a PodSet.
+// FromPodSet starts with a copy of a PodSet.
 func FromPodSet(set *appv1alpha1.PodSet) *PodSetBuilder { return &PodSetBuilder{*set.DeepCopy()} }

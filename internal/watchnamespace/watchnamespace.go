@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watchnamespace reads WATCH_NAMESPACE, the variable by which Operator Lifecycle Manager and administrators say
-// where an operator works.
+// Package watchnamespace reads the environment variable WATCH_NAMESPACE, with which Operator Lifecycle Manager and
+// administrators choose the namespaces of an operator.
 package watchnamespace
 
 import (
@@ -17,8 +17,8 @@ import (
 const EnvVar = "WATCH_NAMESPACE"
 
 // Parse reads the value of WATCH_NAMESPACE: a list of namespaces with commas between them. It returns them sorted, each
-// once; an empty result means all namespaces. White space and empty items are dropped. A name that no namespace can have
-// is an error which quotes it.
+// once; an empty result means all namespaces. White space and empty items are dropped. An
+// invalid name is an error that quotes it.
 func Parse(value string) ([]string, error) {
 	var namespaces []string
 	for item := range strings.SplitSeq(value, ",") {

@@ -17,7 +17,7 @@ import (
 // ErrForbidden is a missing permission to list.
 var ErrForbidden = errors.New("not allowed")
 
-// accessRetry is how often a namespace that cannot be read is tried again.
+// accessRetry is the interval at which a namespace that cannot be read is tried again.
 const accessRetry = 10 * time.Second
 
 // Namespaces reports which of the watched namespaces cannot be read because permissions are missing. It is a
@@ -33,7 +33,7 @@ type Namespaces struct {
 	forbidden chan struct{}
 }
 
-// New returns the access to some namespaces. canList returns an error unless everything that the process reads can be listed in a
+// New returns a reporter for some namespaces. canList returns an error unless everything that the process reads can be listed in a
 // namespace; the error wraps ErrForbidden if a permission is missing. gauge is 1 for a namespace that cannot be read, else 0.
 func New(c clock.WithTicker, namespaces []string, canList func(ctx context.Context, namespace string) error, gauge *prometheus.GaugeVec) *Namespaces {
 	return &Namespaces{
@@ -45,7 +45,7 @@ func New(c clock.WithTicker, namespaces []string, canList func(ctx context.Conte
 // isSeveral tells whether there are several namespaces, each with informers of its own.
 func (a *Namespaces) isSeveral() bool { return len(a.namespaces) > 1 }
 
-// Inspect finds out which namespaces can be read. It returns an error when none can be, or when it does not find out.
+// Inspect finds out which namespaces can be read. It returns an error if none can be read, or if a request fails.
 func (a *Namespaces) Inspect(ctx context.Context) error {
 	unreadable := map[string]error{}
 	var first error
@@ -68,7 +68,7 @@ func (a *Namespaces) Inspect(ctx context.Context) error {
 	return nil
 }
 
-// noteForbidden says that an informer was rejected.
+// noteForbidden makes Start inspect the namespaces, because an informer was rejected.
 func (a *Namespaces) noteForbidden() {
 	select {
 	case a.forbidden <- struct{}{}:
@@ -76,7 +76,7 @@ func (a *Namespaces) noteForbidden() {
 	}
 }
 
-// NeedLeaderElection is false: a replica that waits for the lease reports too.
+// NeedLeaderElection is false, because a replica that waits for the lease reports too.
 func (*Namespaces) NeedLeaderElection() bool { return false }
 
 // Start reports changes in the log and as a metric until ctx is done.
@@ -106,7 +106,7 @@ func (a *Namespaces) Start(ctx context.Context) error {
 	}
 }
 
-// report tells what is different from what was reported last.
+// report logs the differences to the last report and sets the metric.
 func (a *Namespaces) report(ctx context.Context, reported map[string]error) {
 	logger := log.FromContext(ctx)
 	for _, namespace := range a.namespaces {

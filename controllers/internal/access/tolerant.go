@@ -35,17 +35,17 @@ func (a *Namespaces) TolerateUnreadable(o *cache.Options) {
 	}
 }
 
-// tolerantLister lists and watches one kind in one namespace. As long as it has never been allowed to list, it shows
-// nothing instead of an error, and asks again. After that it returns errors unchanged, because a cache that has objects
-// must not lose them when a permission is revoked.
+// tolerantLister lists and watches one kind in one namespace. Until the first list is allowed, it returns an empty list instead
+// of an error, and retries. After that it returns errors unchanged, because a cache that has objects must not lose them when
+// a permission is revoked.
 type tolerantLister struct {
 	all           toolscache.ListerWatcherWithContext
 	clock         clock.WithTicker
 	noteForbidden func()
 
 	mu     sync.Mutex
-	listed bool // The API server has answered a list, or a watch that begins with one.
-	empty  bool // The last list was answered here.
+	listed bool // A list, or a watch that begins with one, has succeeded.
+	empty  bool // The last list was forbidden and replaced by an empty one.
 }
 
 func (l *tolerantLister) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -69,10 +69,10 @@ func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) 
 	if apierrors.IsForbidden(err) {
 		l.noteForbidden()
 	}
-	return events, err // An informer whose list cannot be streamed lists in the ordinary way.
+	return events, err // An informer that cannot stream a list requests an ordinary one.
 }
 
-// pretendEmpty notes the answer to a list and tells whether to show an empty one instead.
+// pretendEmpty records the result of a list and tells whether to return an empty list instead.
 func (l *tolerantLister) pretendEmpty(err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (l *tolerantLister) isEmpty() bool {
 	return l.empty
 }
 
-// awaitPermission is a watch that asks now and then whether a list is allowed, and expires when it is: an informer whose
+// awaitPermission returns a watch that tries periodically whether a list is allowed, and expires when it is. An informer whose
 // watch has expired lists again.
 func (l *tolerantLister) awaitPermission(ctx context.Context) watch.Interface {
 	events := make(chan watch.Event)
@@ -112,7 +112,7 @@ func (l *tolerantLister) awaitPermission(ctx context.Context) watch.Interface {
 				break
 			}
 		}
-		expired := apierrors.NewResourceExpired("the permission to list is there").Status()
+		expired := apierrors.NewResourceExpired("listing is allowed now").Status()
 		select {
 		case <-ctx.Done():
 		case <-watcher.StopChan():

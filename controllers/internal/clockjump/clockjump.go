@@ -21,7 +21,7 @@ import (
 
 const (
 	interval = time.Second
-	// tolerance is how far wall clock and monotonic clock may drift apart in one interval. NTP slews by 0.5 ms/s.
+	// tolerance is the allowed drift between wall clock and monotonic clock in one interval. NTP slews by 0.5 ms/s.
 	tolerance = 200 * time.Millisecond
 )
 
@@ -75,7 +75,7 @@ func (w *Watch) Start(ctx context.Context) error {
 		if jump.Abs() < tolerance {
 			continue
 		}
-		log.FromContext(ctx).Info("The clock jumped: requeuing everything that waits for a time", "by", jump.String())
+		log.FromContext(ctx).Info("The clock jumped, requeuing all objects that wait for a time", "by", jump.String())
 		if err := w.requeue(ctx); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (w *Watch) Start(ctx context.Context) error {
 func (w *Watch) requeue(ctx context.Context) error {
 	objects, err := w.list(ctx)
 	if err != nil {
-		return fmt.Errorf("listing what to requeue after the clock jumped: %w", err)
+		return fmt.Errorf("listing the objects to requeue after the clock jumped: %w", err)
 	}
 	for _, object := range objects {
 		select {

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objectstate keeps, for each object of one kind, what the process knows about it beyond its caches.
+// Package objectstate stores a state for each object of one kind: what the process knows about it beyond its caches.
 package objectstate
 
 import (
@@ -23,8 +23,8 @@ type Entry[S any] struct {
 	lastStatusVersion atomic.Pointer[string]
 }
 
-// StatusWritten says that a write of the status led to a resource version, whose update event is ignored: see
-// IgnoreOwnStatusUpdates. Call it as soon as the write has returned.
+// StatusWritten records the resource version of a write of the status, so that IgnoreOwnStatusUpdates drops its event. Call it
+// as soon as the write has returned.
 func (e *Entry[S]) StatusWritten(version string) { e.lastStatusVersion.Store(&version) }
 
 // Map has an entry for each object of one kind. The zero value is empty and ready to use.
@@ -60,7 +60,7 @@ func (m *Map[S]) ForgetIfGone(key types.NamespacedName, err error) error {
 	return nil
 }
 
-// IgnoreOwnStatusUpdates drops the update events of our own writes of a status: the reconcile that wrote it knows.
+// IgnoreOwnStatusUpdates drops the update events of the process's own writes of a status, which need no reconcile.
 func (m *Map[S]) IgnoreOwnStatusUpdates() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		m.mu.Lock()

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package olm tells Operator Lifecycle Manager whether this is a good moment to replace the operator.
+// Package olm reports to Operator Lifecycle Manager whether it may replace the operator now.
 package olm
 
 import (
@@ -21,12 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// operatorConditionEnvVar names the OperatorCondition of this installation. OLM v0 sets it; nobody else does.
+// operatorConditionEnvVar names the OperatorCondition of this installation. Only OLM v0 sets it.
 const operatorConditionEnvVar = "OPERATOR_CONDITION_NAME"
 
 const (
 	upgradeInterval = 5 * time.Second
-	// DueSoon is how long an upgrade waits for an At that will be due: more than a restart of the operator takes.
+	// DueSoon is how long before an At is due upgrades are delayed. A restart of the operator takes less time.
 	DueSoon = time.Minute
 	// maxUpgradeDelay is the longest time that Ats delay an upgrade.
 	maxUpgradeDelay = 10 * time.Minute
@@ -71,7 +71,7 @@ func (u *upgradeable) Start(ctx context.Context) error {
 	reported := metav1.ConditionUnknown
 	for {
 		if status, err := u.report(ctx, reported); err != nil {
-			log.FromContext(ctx).Error(err, "Cannot tell OLM whether an upgrade may begin; trying again")
+			log.FromContext(ctx).Error(err, "Cannot report to OLM whether an upgrade may begin, retrying")
 		} else {
 			reported = status
 		}
@@ -83,7 +83,7 @@ func (u *upgradeable) Start(ctx context.Context) error {
 	}
 }
 
-// report writes the condition if it is not what was reported last, and returns it.
+// report writes the condition if it differs from the last report, and returns it.
 func (u *upgradeable) report(ctx context.Context, reported metav1.ConditionStatus) (metav1.ConditionStatus, error) {
 	waiting, err := u.waiting(ctx)
 	if err != nil {
@@ -96,17 +96,17 @@ func (u *upgradeable) report(ctx context.Context, reported metav1.ConditionStatu
 	if err := u.condition.Set(ctx, status, conditions.WithReason(reason), conditions.WithMessage(message)); err != nil {
 		return "", fmt.Errorf("writing the OperatorCondition: %w", err)
 	}
-	log.FromContext(ctx).Info("Told OLM whether an upgrade may begin", "upgradeable", status, "reason", reason)
+	log.FromContext(ctx).Info("Reported to OLM whether an upgrade may begin", "upgradeable", status, "reason", reason)
 	return status, nil
 }
 
-// upgradeGate remembers how long an upgrade has had to wait.
+// upgradeGate remembers for how long upgrades have been delayed.
 type upgradeGate struct {
 	closedAt time.Time // zero while open
-	openedAt time.Time // when the longest wait was over; zero unless it was
+	openedAt time.Time // when maxUpgradeDelay was over; zero otherwise
 }
 
-// decide returns the condition at one moment.
+// decide returns the condition.
 func (g *upgradeGate) decide(now time.Time, waiting bool) (status metav1.ConditionStatus, reason, message string) {
 	switch {
 	case !waiting:

@@ -22,14 +22,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// While the API server is away it is tried again after outageRetry, with up to outageJitter times as much added at random.
+// During an outage the API server is tried again after retryEvery plus a random part of up to jitter times as much.
 const retryEvery, jitter = time.Second, 0.2
 
-// doubtFor is how long a denial is doubted if the API server does not tell whether it is ready.
+// doubtFor is how long a denial is retried if the API server does not say whether it is ready.
 const doubtFor = 10 * time.Second
 
-// Wait calls try until its error is no outage and there is no doubt about it, and returns the error. A process
-// that exited instead would wait for the kubelet, which restarts a failing container after up to 5 minutes.
+// Wait calls try until its error is not an outage and there is no doubt about it, and returns the error. A process that exited
+// instead would wait for the kubelet, which restarts a failing container only after up to 5 minutes.
 func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Context) (err, doubt error)) error {
 	logger := log.FromContext(ctx)
 	var since, doubtSince time.Time // zero: not now
@@ -62,9 +62,9 @@ func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Cont
 	}
 }
 
-// Is tells whether an error is one that goes away when the API server, the network, or the server's certificate is
-// repaired. Everything else is a mistake in how the operator was set up. A certificate of an unknown authority is such a
-// mistake: the process has to start again to read another one.
+// Is tells whether an error goes away when the API server, the network, or the server's certificate is repaired. Every other
+// error is a wrong setup of the operator. A certificate of an unknown authority is a wrong setup, because the process must
+// start again to read another one.
 func Is(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -18,14 +18,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// listLatestInPages lists the latest state, page by page, whatever resource version an informer names. Where the API server
-// does not stream lists, an informer requests its first list with resource version 0: the API server then ignores the
-// limit, and may answer with a state that is older than what a former process wrote. It requests a list after a gap with
-// the version that it saw last and without a limit. In both cases the process would decode all foreign pods at once.
+// listLatestInPages lists the latest state, page by page, and ignores the resource version that an informer requests. If the
+// API server does not stream lists, an informer requests its first list with resource version 0. The API server then ignores
+// the limit, and can return a state that is older than the writes of an earlier process. After a gap the informer requests a
+// list with the version that it observed last and without a limit. In both cases the process would decode all foreign pods
+// at once.
 func listLatestInPages(source toolscache.ListerWatcherWithContext) toolscache.ListWithContextFunc {
 	pages := pager.New(source.ListWithContext)
-	// A list that takes so long that its continue token expires fails, and the informer lists again in pages. The fallback
-	// of the pager is a list without a limit.
+	// If the continue token of a slow list expires, the list fails and the informer lists again in pages. The fallback of the
+	// pager would be a list without a limit.
 	pages.FullListIfExpired = false
 	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
@@ -34,8 +35,8 @@ func listLatestInPages(source toolscache.ListerWatcherWithContext) toolscache.Li
 	}
 }
 
-// ownPods leaves foreign pods out of what the API server lists and watches. A pod that was shown to the informer is shown until
-// it is gone, because its former controller must learn that it has another one.
+// ownPods removes foreign pods from the lists and watches of the API server. A pod that the informer has received stays until it
+// is deleted, because its former controller must observe that the pod has another controller.
 type ownPods struct {
 	all   toolscache.ListerWatcherWithContext
 	kinds Kinds
@@ -72,15 +73,15 @@ func (o *ownPods) WatchWithContext(ctx context.Context, options metav1.ListOptio
 	return watch.Filter(events, o.filterEvent), nil
 }
 
-// begin is for a list that begins anew. The informer itself finds out which of the pods that it was shown are not in it.
+// begin starts a new list. The informer itself detects the pods that are not in it anymore.
 func (o *ownPods) begin() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.shown.Clear()
 }
 
-// filterList drops the foreign pods of a list, or of a page of one, and trims the others: the informer would trim them only
-// after the last page.
+// filterList drops the foreign pods of a list or a page, and trims the others. The informer would trim them only after the last
+// page.
 func (o *ownPods) filterList(pods *corev1.PodList) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -30,9 +30,9 @@ import (
 // Kinds are the kinds whose pods are cached.
 type Kinds []schema.GroupVersionKind
 
-// Configure makes a cache hold the pods that objects of the kinds control, trimmed, and no others: a cluster can have 50,000 of
-// those. The API server cannot filter by controller, and a filter by label would lose a pod whose label was removed. The
-// informers of all kinds list the latest state, in pages.
+// Configure sets the options of a cache so that it has only the pods that objects of the kinds control, and only the fields of
+// Trim: a cluster can have 50,000 other pods. The API server cannot filter by controller, and a filter by label would lose a
+// pod whose label was removed. The informers of all kinds list the latest state, in pages.
 func (k Kinds) Configure(o *cache.Options) {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}
@@ -92,8 +92,8 @@ func Of(ctx context.Context, reader client.Reader, owner client.Object) ([]*core
 	return pods, nil
 }
 
-// LookUp gets pods from the API server, trimmed, and nil for those that do not exist. more is called with what was found so far,
-// until it names no other pod. reader must not be a cache.
+// LookUp gets pods from the API server, trimmed, and nil for a pod that does not exist. It calls more with the pods that it has
+// found, until more returns no name. reader must not be a cache.
 func (k Kinds) LookUp(ctx context.Context, reader client.Reader, namespace string, more func(found map[string]*corev1.Pod) []string) (map[string]*corev1.Pod, error) {
 	var found map[string]*corev1.Pod
 	for {
@@ -118,7 +118,7 @@ func (k Kinds) LookUp(ctx context.Context, reader client.Reader, namespace strin
 	}
 }
 
-// controllerOfKind names the object of a kind that controls a pod; ok is false when none does.
+// controllerOfKind returns the name of the object of a kind that controls a pod; ok is false if there is none.
 func controllerOfKind(pod client.Object, kind schema.GroupVersionKind) (owner types.NamespacedName, ok bool) {
 	reference := metav1.GetControllerOfNoCopy(pod)
 	if reference == nil || schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind() != kind.GroupKind() {
@@ -139,8 +139,8 @@ func EnqueueController(kind schema.GroupVersionKind) handler.EventHandler {
 	})
 }
 
-// Changed drops updates of pods that no object of a kind controls, and updates that change nothing which the controllers read:
-// the cache holds trimmed pods, so everything but the resource version counts.
+// Changed drops updates of pods that no object of a kind controls, and updates that change no field which the controllers read.
+// The pods in the cache are trimmed, so every field except the resource version counts.
 func Changed(kind schema.GroupVersionKind) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Pod)

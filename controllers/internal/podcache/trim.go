@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Trim returns the part of a pod that the controllers read, which is about a tenth.
+// Trim returns a pod with only the fields that the controllers read. It needs about a tenth of the memory.
 func (k Kinds) Trim(pod *corev1.Pod) *corev1.Pod {
 	trimmed := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -44,7 +44,7 @@ func (k Kinds) Trim(pod *corev1.Pod) *corev1.Pod {
 	return trimmed
 }
 
-// trimAnnotations keeps the annotations of the kinds' groups, and the one that kubectl users set.
+// trimAnnotations keeps the annotations of the API groups of the kinds, and the pod deletion cost, which users set.
 func (k Kinds) trimAnnotations(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	maps.DeleteFunc(kept, func(key, _ string) bool {
@@ -55,8 +55,8 @@ func (k Kinds) trimAnnotations(annotations map[string]string) map[string]string 
 	return kept
 }
 
-// trimContainers keeps names, restarts and why a container waits or ended; whether one runs, and since when, says nothing
-// that readiness does not say.
+// trimContainers keeps the names, the restarts, and why a container is waiting or has terminated. The condition Ready is
+// sufficient for running containers.
 func trimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	trimmed := slices.Clone(statuses)
 	for i := range trimmed {

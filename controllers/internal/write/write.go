@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package write sends writes to the API server and says what came of them. It decides nothing and remembers nothing.
+// Package write sends writes to the API server and returns their results. It decides nothing and stores nothing.
 package write
 
 import (
@@ -35,8 +35,8 @@ func IsRejected(err error) bool {
 	}
 }
 
-// WithoutRejected returns err, or nil for a rejection. Reconcile returns it: a rejection is in the status, and has a back-off of
-// its own.
+// WithoutRejected returns err, or nil for a rejection. A reconcile does not return a rejection as an error, because the status
+// shows it and the retry has its own back-off.
 func WithoutRejected(err error) error {
 	if IsRejected(err) {
 		return nil
@@ -63,7 +63,7 @@ func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *
 			break
 		}
 		// The pod disappeared after the create was rejected, so its name is free now.
-		err = errors.New("its name was in use by pods that disappeared before they could be read")
+		err = errors.New("its name was in use by pods that were gone before they could be read")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("creating Pod %s: %w", pod.Name, err)
@@ -121,13 +121,13 @@ func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) (*corev1.Pod, error)) (
 	return done, first
 }
 
-// Status writes status, the whole status of obj, and sets the resource version of obj to that of the write. An object that has
-// changed since it was read is left alone, and the error is a conflict: a status that was computed from an older object could
-// hide the record of a run, or land on another object of the same name. An object that is gone is no error, and written is
-// false.
+// Status writes status, the whole status of obj, and sets the resource version of obj to that of the write. If the object has
+// changed since it was read, nothing is written and the error is a conflict: a status that was computed from an older object
+// could hide the record of a run, or belong to another object of the same name. If the object is gone, written is false and
+// there is no error.
 //
-// The whole status is sent because a difference to an object without a status would leave out what has the zero value. The
-// API server responds with the metadata alone, because the rest is known.
+// The patch has the whole status, because a computed difference would omit fields with a zero value. The API server responds
+// with the metadata only, because the rest is known.
 func Status(ctx context.Context, c client.Client, obj client.Object, status any) (written bool, err error) {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": obj.GetResourceVersion()},

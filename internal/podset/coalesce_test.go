@@ -31,8 +31,8 @@ func TestOnlyGoodNewsOfAPodCanWait(t *testing.T) {
 		"its image cannot be pulled":       {made().Obj(), made().Waiting("ImagePullBackOff").Obj(), false},
 		"its image cannot be pulled again": {made().Waiting("ErrImagePull").Obj(), made().Waiting("ImagePullBackOff").Obj(), true},
 	} {
-		if got := CanWait(tc.before, tc.after); got != tc.want {
-			t.Errorf("%s: CanWait = %t, want %t", title, got, tc.want)
+		if got := CanCoalesce(tc.before, tc.after); got != tc.want {
+			t.Errorf("%s: CanCoalesce = %t, want %t", title, got, tc.want)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// CanWait tells whether an update of a pod changes nothing but counts in the status, so that it may be coalesced with
-// other updates (rule 11).
-func CanWait(before, after *corev1.Pod) bool {
+// CanCoalesce tells whether an update of a pod changes only counts in the status, so that it can wait for other updates
+// (rule 11).
+func CanCoalesce(before, after *corev1.Pod) bool {
 	return pods.OwnerUID(before) == pods.OwnerUID(after) &&
 		(after.DeletionTimestamp == nil || before.DeletionTimestamp != nil) &&
 		(!pods.IsFinished(after) || pods.IsFinished(before)) &&

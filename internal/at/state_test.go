@@ -1,0 +1,54 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/expectations"
+)
+
+// TestExplore covers the sequences of a State. These tests name the properties that it relies on.
+func TestAnAtIsRequeuedUntilTheCacheShowsItsPod(t *testing.T) {
+	pod, confirm := ownPod().Obj(), due.Add(expectations.ConfirmAfter)
+	var s at.State
+	s.Record(s.Observe(a().Obj(), nil, nil, due, at.Defaults{}), at.Outcome{Created: pod}, due)
+	for title, tc := range map[string]struct {
+		report, want time.Time
+	}{
+		"the report asks for nothing":         {time.Time{}, confirm},
+		"the report asks for an earlier time": {due.Add(time.Second), due.Add(time.Second)},
+		"the report asks for a later time":    {due.Add(time.Hour), confirm},
+	} {
+		if got := s.RequeueAt(at.Report{RequeueAt: tc.report}); !got.Equal(tc.want) {
+			t.Errorf("%s: requeue at %s, want %s", title, got, tc.want)
+		}
+	}
+	s.Record(s.Observe(a().Obj(), []*corev1.Pod{pod}, nil, due, at.Defaults{}), at.Outcome{}, due)
+	if got := s.RequeueAt(at.Report{}); !got.IsZero() {
+		t.Errorf("the cache shows the pod, and the At is requeued at %s", got)
+	}
+}
+
+func TestAPodThatTheCacheDoesNotShowIsLookedUpOnceAndStillCounts(t *testing.T) {
+	confirm := due.Add(expectations.ConfirmAfter)
+	var s at.State
+	s.Record(s.Observe(a().Obj(), nil, nil, due, at.Defaults{}), at.Outcome{Created: ownPod().Obj()}, due)
+	if diff := cmp.Diff([]string{pod0}, s.Lookups(a().Obj(), nil, nil, confirm)); diff != "" {
+		t.Errorf("lookups (-want +got): %s", diff)
+	}
+	gone := map[string]*corev1.Pod{pod0: nil}
+	if names := s.Lookups(a().Obj(), nil, gone, confirm); len(names) > 0 {
+		t.Errorf("%v are looked up again", names)
+	}
+	o := s.Observe(a().Obj(), nil, gone, confirm, at.Defaults{})
+	if plan := at.MakePlan(o); len(o.Pods) != 1 || plan.Create != nil {
+		t.Errorf("a pod whose run is not recorded was deleted: %d pods, plan %+v", len(o.Pods), plan)
+	}
+}
