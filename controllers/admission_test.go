@@ -34,7 +34,7 @@ func try(t *testing.T, format, name, spec string) (*unstructured.Unstructured, e
 	return obj, admin.Create(t.Context(), obj, client.DryRunAll)
 }
 
-func TestAdmissionRefusesWhatCannotWork(t *testing.T) {
+func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 	pod := func(rest string) string {
 		return `{template: {spec: {containers: [{name: main, image: x}]` + rest + `}}}`
 	}

@@ -181,7 +181,7 @@ func TestAtLeavesAForeignPodOfItsNameAlone(t *testing.T) {
 	}
 }
 
-func TestAtMadeAgainUnderItsNameWaitsForTheOldPodAndRunsOnce(t *testing.T) {
+func TestARecreatedAtWaitsForTheOldPodAndRunsOnce(t *testing.T) {
 	namespace := newNamespace(t)
 	first := newAt(namespace, "again", "now", "true")
 	create(t, first)
@@ -235,7 +235,7 @@ func TestAtIsRetriedInNewPods(t *testing.T) {
 	}
 }
 
-func TestAtThatIsRefusedSaysWhyAndRunsLater(t *testing.T) {
+func TestARejectedAtReportsTheReasonAndRunsLater(t *testing.T) {
 	namespace := newNamespace(t)
 	denyPods(t, namespace)
 	at := newAt(namespace, "denied", "now", "true")
@@ -269,7 +269,7 @@ func TestAForgedPhaseNeitherSkipsNorRepeatsARun(t *testing.T) {
 	g.Expect(podsIn(t.Context(), g, namespace)).To(HaveLen(1))
 }
 
-func TestAtIsInTimeThoughWritingTakesAWhile(t *testing.T) {
+func TestAtStartsOnTimeAlthoughWritesAreSlow(t *testing.T) {
 	at := testutil.MakeAt("a").Obj()
 	now := clocktesting.NewFakeClock(testutil.AtDue.Add(-time.Minute))
 	slow := interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {

@@ -35,7 +35,7 @@ func fullPod() *corev1.Pod {
 	return pod
 }
 
-func TestTrimKeepsWhatIsRead(t *testing.T) {
+func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 	full := fullPod()
 	untouched := full.DeepCopy()
 	set := testutil.MakePodSet("a").Replicas(2).Obj()

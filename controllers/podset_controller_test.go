@@ -81,7 +81,7 @@ func podNames(pods []corev1.Pod) []string {
 	return names
 }
 
-func TestPodSetScalesAndHeals(t *testing.T) {
+func TestPodSetScalesAndReplacesPods(t *testing.T) {
 	namespace := newNamespace(t)
 	set := podSet(namespace, "shop", 3)
 	create(t, set)
@@ -204,7 +204,7 @@ func TestPodSetThatIsBeingDeletedCreatesNothing(t *testing.T) {
 	}).WithTimeout(quiet).Should(Succeed())
 }
 
-func TestPodSetReportsAQuotaAndGoesOnWhenItIsRaised(t *testing.T) {
+func TestPodSetReportsAQuotaAndContinuesWhenItIsRaised(t *testing.T) {
 	namespace := newNamespace(t)
 	denyPods(t, namespace)
 	set := podSet(namespace, "shop", 3)
@@ -241,7 +241,7 @@ func denyPods(t *testing.T, namespace string) {
 	})
 }
 
-func TestPodSetReportsARefusedDeletionAndGoesOnWhenItIsAllowed(t *testing.T) {
+func TestPodSetReportsARejectedDeletionAndContinuesWhenItIsAllowed(t *testing.T) {
 	namespace := newNamespace(t)
 	set := podSet(namespace, "shop", 2)
 	create(t, set)
@@ -263,7 +263,7 @@ func TestPodSetReportsARefusedDeletionAndGoesOnWhenItIsAllowed(t *testing.T) {
 	expectPods(t, set, 1)
 }
 
-// protectPods makes an admission policy that refuses to delete the pods of a namespace, and waits until it is in force.
+// protectPods makes an admission policy that rejects deletions of the pods of a namespace, and waits until it is in force.
 func protectPods(t *testing.T, namespace string) []client.Object {
 	t.Helper()
 	policy := &admissionv1.ValidatingAdmissionPolicy{
@@ -349,7 +349,7 @@ func TestPodSetRollsATemplateChange(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-func TestPodSetRepairsAForgedStatus(t *testing.T) {
+func TestPodSetCorrectsAForgedStatus(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 1)
 	create(t, set)
 	expectPods(t, set, 1)
@@ -359,7 +359,7 @@ func TestPodSetRepairsAForgedStatus(t *testing.T) {
 	expectPods(t, set, 1)
 }
 
-func TestPodSetIsHeldByItsPauseAnnotation(t *testing.T) {
+func TestAPausedPodSetDoesNothing(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 1)
 	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
 	create(t, set)
@@ -384,7 +384,7 @@ func TestDefaultPodsPassPodSecurityRestricted(t *testing.T) {
 	expectPhase(t, at, "RUNNING")
 }
 
-func TestPodSetPassesOverANameThatAForeignPodHolds(t *testing.T) {
+func TestPodSetSkipsTheNameOfAForeignPod(t *testing.T) {
 	namespace := newNamespace(t)
 	set := podSet(namespace, "shop", 1)
 	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
@@ -410,7 +410,7 @@ func unpaused(set *appv1alpha1.PodSet) *appv1alpha1.PodSet {
 	return set
 }
 
-func TestAtRestNothingIsWritten(t *testing.T) {
+func TestNothingIsWrittenWithoutChanges(t *testing.T) {
 	namespace := newNamespace(t)
 	var sets []*appv1alpha1.PodSet
 	for i := range 5 {
@@ -435,7 +435,7 @@ func TestAtRestNothingIsWritten(t *testing.T) {
 	g.Consistently(func() int { return used.writesIn(namespace) }).WithTimeout(quiet).Should(Equal(before))
 }
 
-func TestPodSetSaysThatNothingIsReady(t *testing.T) {
+func TestPodSetReportsThatNoPodIsReady(t *testing.T) {
 	set := podSet(newNamespace(t), "a", 1)
 	create(t, set)
 	expectPods(t, set, 1)

@@ -20,7 +20,7 @@ import (
 )
 
 // An API server that starts may say that a kind does not exist, or is forbidden, before it is ready.
-func TestWhatAStartingAPIServerDeniesIsNoMistake(t *testing.T) {
+func TestADenialOfAStartingAPIServerIsRetried(t *testing.T) {
 	for title, codes := range map[string]struct{ answer, readyz int }{
 		"no such kind":              {http.StatusNotFound, http.StatusInternalServerError},
 		"forbidden":                 {http.StatusForbidden, http.StatusInternalServerError},

@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkReconcile measures the pure part of a pass, the plan and the report after it was carried out, of an At whose
-// status is as the pass before has left it. A pass that makes a pod leaves the report to the next.
+// status is as the previous reconcile has left it. A pass that makes a pod leaves the report to the next.
 func BenchmarkReconcile(b *testing.B) {
 	at := testutil.MakeAt("a").Obj()
 	pod := testutil.MakeAtPod(at, PodName(at, 0)).Phase(corev1.PodRunning).Obj()

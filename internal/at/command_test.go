@@ -27,7 +27,7 @@ func TestTheOperatorSplitsTheCommandsOfTheTable(t *testing.T) {
 	}
 }
 
-func TestAdmissionTakesTheCommandsOfTheOperator(t *testing.T) {
+func TestAdmissionAcceptsTheCommandsOfTheOperator(t *testing.T) {
 	wantRule(t, "self.matches(r'"+at.CommandQuotingPattern+"')", at.CommandQuotingMessage)
 	wantRule(t, "self.matches(r'"+at.CommandProgramPattern+"')", at.CommandProgramMessage)
 	if strings.ContainsAny(at.CommandQuotingPattern+at.CommandProgramPattern+at.CommandQuotingMessage+at.CommandProgramMessage, "`'") {

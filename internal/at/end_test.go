@@ -137,7 +137,7 @@ func TestHowAPodEnds(t *testing.T) {
 	}
 }
 
-func TestWhyAPodWaits(t *testing.T) {
+func TestTheMessageOfAWaitingPod(t *testing.T) {
 	for name, test := range map[string]struct {
 		pod  *testutil.AtPodBuilder
 		want string

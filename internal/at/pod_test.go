@@ -115,7 +115,7 @@ func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 	}
 }
 
-func TestThePodsOwnDeadlineIsWhatIsLeftOfTheRun(t *testing.T) {
+func TestThePodHasTheRestOfTheDeadlineOfTheRun(t *testing.T) {
 	failedPods := []*corev1.Pod{failed().Obj()}
 	for name, test := range map[string]struct {
 		at       *testutil.AtBuilder
@@ -144,7 +144,7 @@ func TestThePodsOwnDeadlineIsWhatIsLeftOfTheRun(t *testing.T) {
 	}
 }
 
-func TestTheContainerGetsTheWordsWhateverKubernetesExpands(t *testing.T) {
+func TestKubernetesDoesNotExpandTheWordsOfACommand(t *testing.T) {
 	words := []string{"echo", "$(HOME)", "$$", "$", "$$(HOME)", "$((1))", "a$b", "$(", "${HOME}", "$$$", ""}
 	quoted := make([]string, len(words))
 	for i, word := range words {

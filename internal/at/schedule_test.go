@@ -15,7 +15,7 @@ import (
 
 var created = time.Date(2030, 1, 30, 10, 0, 0, 0, time.FixedZone("CET", 3600))
 
-func TestTheOperatorTakesTheSchedulesOfTheTable(t *testing.T) {
+func TestTheOperatorAcceptsTheSchedulesOfTheTable(t *testing.T) {
 	for _, row := range rows(t, "testdata/schedules.txt") {
 		if _, err := at.ParseSchedule(row.input, created); (err == nil) != row.ok {
 			t.Errorf("ParseSchedule(%q): got error %v, want ok %t", row.input, err, row.ok)
@@ -23,7 +23,7 @@ func TestTheOperatorTakesTheSchedulesOfTheTable(t *testing.T) {
 	}
 }
 
-func TestAdmissionTakesTheSchedulesOfTheOperator(t *testing.T) {
+func TestAdmissionAcceptsTheSchedulesOfTheOperator(t *testing.T) {
 	wantRule(t, "self.matches('"+at.SchedulePattern+"')", at.ScheduleMessage)
 	if strings.ContainsAny(at.SchedulePattern, "`'\\") {
 		t.Error("the pattern has a character that a CEL string or a marker would need quoted")

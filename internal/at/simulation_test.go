@@ -25,7 +25,7 @@ import (
 // The invariants of an At that the simulation checks: A1 each attempt is made once, A2 never before the time, A3 at last
 // it ends, A4 the phase moves forward, A5 what runs is what was asked for when it started, A6 an At made again under the
 // same name runs again, A7 an unusable spec is written once, A8 the words are the user's, A9 foreign pods stay.
-func TestSimulatedLives(t *testing.T) {
+func TestRandomHistories(t *testing.T) {
 	ends := map[string]int{}
 	for seed := range uint64(150) {
 		w := newWorld(t, seed)
@@ -364,7 +364,7 @@ func (w *world) create(o at.Observation, planned *corev1.Pod) *corev1.Pod {
 
 	key := string(w.at.UID) + "/" + pod.Name
 	if w.made[key]++; w.made[key] > 1 {
-		w.t.Errorf("A1: pod %s is made %d times", pod.Name, w.made[key])
+		w.t.Errorf("A1: pod %s is created %d times", pod.Name, w.made[key])
 	}
 	runs := 0
 	for attempt := range 11 {
@@ -374,10 +374,10 @@ func (w *world) create(o at.Observation, planned *corev1.Pod) *corev1.Pod {
 		w.t.Errorf("A1: %d runs with backoffLimit %d", runs, limit)
 	}
 	if due, err := at.ParseSchedule(w.at.Spec.Schedule, w.at.CreationTimestamp.Time); runs == 1 && (err != nil || o.Now.Before(due)) {
-		w.t.Errorf("A2: pod %s is made at %s, schedule %s (%v)", pod.Name, o.Now, w.at.Spec.Schedule, err)
+		w.t.Errorf("A2: pod %s is created at %s, schedule %s (%v)", pod.Name, o.Now, w.at.Spec.Schedule, err)
 	}
 	if runs == 1 && ptr.Deref(w.at.Spec.Suspend, false) || w.at.Annotations[cnatv1alpha1.AnnotationPaused] == "true" {
-		w.t.Errorf("pod %s is made while the At is held", pod.Name)
+		w.t.Errorf("pod %s is created while the At is suspended or paused", pod.Name)
 	}
 	words, err := at.SplitCommand(w.at.Spec.Command)
 	var argv []string

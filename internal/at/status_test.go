@@ -37,7 +37,7 @@ func stored(t testing.TB, status cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
 	return again
 }
 
-func TestTheStatusOfALife(t *testing.T) {
+func TestTheStatusOfARun(t *testing.T) {
 	at0 := a().BackoffLimit(1).Obj()
 	at0.Generation = 7
 	condition := func(kind string, status metav1.ConditionStatus, since time.Duration, reason, message string) metav1.Condition {
@@ -154,17 +154,17 @@ func TestEvents(t *testing.T) {
 		"an unusable schedule after something else": {
 			at: a().Schedule("x").Status(held("FailedCreate", "quota")), want: []event.Event{invalid},
 		},
-		"another refusal": {
+		"another rejection": {
 			at: a().Status(held("FailedCreate", "quota")), out: rejected("no", false, time.Hour),
 			want: []event.Event{event.Warning("FailedCreate", "Schedule", "no")},
 		},
-		"what the user does is no news to the user": {
+		"a user's own action needs no warning": {
 			at: a().Suspend().Status(held("FailedCreate", "quota")),
 		},
 		"nor is a pause": {
 			at: a().Paused("true").Status(held("FailedCreate", "quota")),
 		},
-		"a missed deadline says so once, not as a hold as well": {
+		"a missed deadline is reported once": {
 			at: a().StartingDeadline(1).Status(held("Suspended", "")),
 			want: []event.Event{event.Normal("PhaseChange", "SetPhase", "DONE"), event.Warning("MissedDeadline", "Run",
 				"the At could start only more than 1 seconds after 2030-01-30T10:02:00Z: the command was not run")},
@@ -179,7 +179,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestScheduledTimeIsWhatTheAPICanWrite(t *testing.T) {
+func TestScheduledTimeIsInTheRangeOfTheAPI(t *testing.T) {
 	for schedule, want := range map[string]string{
 		"2030-01-30T11:02:00.999+01:00": "2030-01-30T10:02:00Z",
 		"0001-01-01T00:00:00Z":          "0001-01-01T00:00:01Z",
@@ -204,12 +204,12 @@ func TestAFarScheduleNeitherOverflowsNorRuns(t *testing.T) {
 	for _, schedule := range []string{"9999-12-31T23:59:59-23:59", "now + 999999999 weeks"} {
 		got, report := decide(at.Observation{At: a().Schedule(schedule).Obj(), Now: due}, nil)
 		if got.Create != "" || !report.RequeueAt.After(due.AddDate(1000, 0, 0)) || report.RequeueAt.Sub(due) < 0 {
-			t.Errorf("%s: created %q, wakes at %s", schedule, got.Create, report.RequeueAt)
+			t.Errorf("%s: created %q, requeued at %s", schedule, got.Create, report.RequeueAt)
 		}
 	}
 }
 
-func TestAFinishedAtKeepsWhatItSays(t *testing.T) {
+func TestADoneAtKeepsItsStatus(t *testing.T) {
 	at0 := a().Obj()
 	_, report := decide(at.Observation{At: at0, Pods: []*corev1.Pod{succeeded().Obj()}, Now: due.Add(time.Minute)}, nil)
 	at0.Status = stored(t, report.Status)

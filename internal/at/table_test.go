@@ -36,7 +36,7 @@ type decided struct {
 }
 
 // decide carries a plan out on an API server that takes everything, unless outcome says what it does instead. What is
-// reported about a pod that was made is what the next pass reports.
+// reported about a pod that was made is what the next reconcile reports.
 func decide(o at.Observation, outcome *at.Outcome) (decided, at.Report) {
 	plan := at.MakePlan(o)
 	d := decided{Lookup: at.Lookup(o), DeleteAt: plan.DeleteAt}
@@ -142,7 +142,7 @@ func TestTheStateTable(t *testing.T) {
 			at: a().Status(with(finished, func(s *cnatv1alpha1.AtStatus) { s.Phase = pending })), now: time.Hour,
 			want: decided{Phase: done, Reason: "Completed"},
 		},
-		"2 a pause holds the ttl": {
+		"2 a pause suspends the TTL": {
 			at: a().Status(finished).TTL(60).Paused("true"), now: time.Hour, want: decided{Phase: done, Reason: "Completed"},
 		},
 		"3 an At whose ttl is over is deleted": {
@@ -197,23 +197,23 @@ func TestTheStateTable(t *testing.T) {
 		"7 a run without a deadline takes its time": {
 			at: a(), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decided{Phase: runs, Scheduled: started},
 		},
-		"7 a pod is believed before a forged podUID": {
+		"7 a pod counts more than a forged podUID": {
 			at: a().Recorded(1, "x", "forged"), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
 			want: decided{Phase: runs, Scheduled: started},
 		},
-		"7 a pod is believed before forged attempts": {
+		"7 a pod counts more than forged attempts": {
 			at: a().Recorded(7, pod0, pod0+"-uid"), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
 			want: decided{Phase: runs, Scheduled: started},
 		},
-		"7 a pod is believed before a forged startTime": {
+		"7 a pod counts more than a forged startTime": {
 			at:   a().ActiveDeadline(60).Status(cnatv1alpha1.AtStatus{StartTime: ptr.To(metav1.NewTime(due.Add(-time.Hour)))}),
 			pods: []*corev1.Pod{ownPod().Obj()}, now: 59 * time.Second, want: decided{Phase: runs, Scheduled: started, Requeue: in(time.Minute)},
 		},
-		"7 a pod is believed before a phase that was set back": {
+		"7 a pod counts more than a phase that was set back": {
 			at: a().Status(cnatv1alpha1.AtStatus{Phase: pending}), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
 			want: decided{Phase: runs, Scheduled: started},
 		},
-		"7 a pod is believed before a phase that was set forward": {
+		"7 a pod counts more than a phase that was set forward": {
 			at: a().Status(cnatv1alpha1.AtStatus{Phase: done}), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
 			want: decided{Phase: runs, Scheduled: started},
 		},
@@ -245,7 +245,7 @@ func TestTheStateTable(t *testing.T) {
 			at: a().ActiveDeadline(1 << 62), pods: []*corev1.Pod{ownPod().Obj()}, now: time.Hour,
 			want: decided{Phase: runs, Scheduled: started, Requeue: in(9223372035 * time.Second)},
 		},
-		"7 a pause holds the deadline": {
+		"7 a pause suspends the deadline": {
 			at: a().ActiveDeadline(60).Paused("true"), pods: []*corev1.Pod{ownPod().Obj()}, now: time.Hour,
 			want: decided{Phase: runs, Scheduled: started},
 		},
@@ -307,7 +307,7 @@ func TestTheStateTable(t *testing.T) {
 			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 6 * time.Second,
 			want: decided{Phase: runs, Scheduled: started, Requeue: in(12 * time.Second)},
 		},
-		"10 a pause holds the retry": {
+		"10 a pause suspends the retry": {
 			at: a().BackoffLimit(1).Paused("true"), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
 			want: decided{Phase: runs, Scheduled: started},
 		},
@@ -398,7 +398,7 @@ func TestTheStateTable(t *testing.T) {
 			at: a().Template(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"x"} }, "c"), now: time.Hour,
 			want: decided{Phase: pending, Scheduled: "InvalidTemplate"},
 		},
-		"14 unusable is told before suspended and before the time": {
+		"14 unusable takes precedence over suspended and over the time": {
 			at: a().Command(" ").Suspend().Paused("true"), now: -time.Hour, want: decided{Phase: pending, Scheduled: "InvalidCommand"},
 		},
 		"15 suspended": {
@@ -463,7 +463,7 @@ func TestTheStateTable(t *testing.T) {
 		"18 a starting deadline of 0 leaves the second of the time": {
 			at: a().StartingDeadline(0), now: 5 * time.Millisecond, want: decided{Create: pod0, Phase: runs, Scheduled: started},
 		},
-		"18 with a deadline it wakes at that": {
+		"18 with a deadline it is requeued at the deadline": {
 			at: a().ActiveDeadline(60), now: time.Second, want: decided{Create: pod0, Phase: runs, Scheduled: started, Requeue: in(61 * time.Second)},
 		},
 		"18 a create without an answer is repeated": {
@@ -493,7 +493,7 @@ func TestTheStateTable(t *testing.T) {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour, outcome: &at.Outcome{Conflicting: foreign1},
 			want: decided{Create: pod1, Phase: done, Reason: "PodNameConflict", Scheduled: started},
 		},
-		"21 a refusal is told and waited for": {
+		"21 a rejection is reported, and its back-off is waited for": {
 			at: a(), now: time.Second, outcome: rejected("exceeded quota", false, 9*time.Second),
 			want: decided{Create: pod0, Phase: pending, Scheduled: "FailedCreate", Requeue: in(9 * time.Second)},
 		},
@@ -509,7 +509,7 @@ func TestTheStateTable(t *testing.T) {
 			at: a(), now: 9 * time.Second, seen: obs{Rejection: rejection(9 * time.Second)},
 			want: decided{Create: pod0, Phase: runs, Scheduled: started},
 		},
-		"21 and what was refused is still told while there is no answer": {
+		"21 the rejection is still reported while a create is not answered": {
 			at: a(), now: 9 * time.Second, seen: obs{Rejection: rejection(9 * time.Second)}, outcome: &at.Outcome{},
 			want: decided{Create: pod0, Phase: pending, Scheduled: "FailedCreate"},
 		},
@@ -517,7 +517,7 @@ func TestTheStateTable(t *testing.T) {
 			at: a(), now: time.Second, outcome: rejected("invalid", true, time.Minute),
 			want: decided{Create: pod0, Phase: pending, Scheduled: "InvalidTemplate", Requeue: in(time.Minute)},
 		},
-		"21 a retry that is refused keeps running": {
+		"21 a rejected retry keeps running": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute, outcome: rejected("exceeded quota", false, 2*time.Minute),
 			want: decided{Create: pod1, Phase: runs, Scheduled: "FailedCreate", Requeue: in(2 * time.Minute)},
 		},

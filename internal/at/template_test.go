@@ -18,7 +18,7 @@ import (
 )
 
 // Admission rejects these templates first; TestAdmissionOfTemplates in controllers has the same rows.
-func TestATemplateThatRepeatsTheCommandIsHeld(t *testing.T) {
+func TestATemplateThatRepeatsTheCommandIsNotUsed(t *testing.T) {
 	rules := []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
 	container := func(i int, policy corev1.ContainerRestartPolicy, rules ...corev1.ContainerRestartRule) func(*corev1.PodTemplateSpec) {
 		return func(t *corev1.PodTemplateSpec) {
@@ -61,8 +61,8 @@ func TestATemplateThatRepeatsTheCommandIsHeld(t *testing.T) {
 }
 
 // The API server drops fields that the CRDs do not have, so what a template can do is what these types can. A field that a
-// newer library adds must be judged before it is added here: can it repeat the command of an At, or end the pods of a PodSet?
-func TestEveryFieldOfATemplateIsJudged(t *testing.T) {
+// newer library adds must be reviewed before it is added here: can it repeat the command of an At, or end the pods of a PodSet?
+func TestEveryFieldOfATemplateIsReviewed(t *testing.T) {
 	for _, test := range []struct {
 		of   any
 		want string
@@ -88,7 +88,7 @@ func TestEveryFieldOfATemplateIsJudged(t *testing.T) {
 			got[name] = true
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-judged +got):\n%s", of, diff)
+			t.Errorf("%s (-reviewed +got):\n%s", of, diff)
 		}
 	}
 }

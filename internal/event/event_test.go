@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAnEventSaysWhatItIsGiven(t *testing.T) {
+func TestAnEventHasItsArguments(t *testing.T) {
 	if diff := cmp.Diff(Event{Reason: "R", Action: "A", Note: "n"}, Normal("R", "A", "n")); diff != "" {
 		t.Errorf("Normal (-want +got): %s", diff)
 	}

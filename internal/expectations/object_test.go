@@ -43,7 +43,7 @@ func TestTheNewerOfTheCachedAndTheWrittenObjectCounts(t *testing.T) {
 	}
 }
 
-func TestARejectionHoldsForOneGeneration(t *testing.T) {
+func TestARejectionAppliesToOneGeneration(t *testing.T) {
 	if got := (LastRejection{}).Of(0); got != nil {
 		t.Errorf("there was none, and %v is remembered", got)
 	}

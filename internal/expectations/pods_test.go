@@ -31,7 +31,7 @@ func podNames(pods []*corev1.Pod) []string {
 
 func list(pods ...*corev1.Pod) []*corev1.Pod { return pods }
 
-func TestACreatedPodIsThereUntilTheCacheShowsIt(t *testing.T) {
+func TestACreatedPodCountsUntilTheCacheShowsIt(t *testing.T) {
 	p := Pods{}.Created(now, pod("x").Obj(), pod("y").Obj())
 	for _, step := range []struct {
 		title   string
@@ -107,7 +107,7 @@ func TestANameIsLookedUpOnce(t *testing.T) {
 	}
 }
 
-func TestAPodThatWasCreatedTwiceIsThereOnce(t *testing.T) {
+func TestAPodThatWasFoundAgainCountsOnce(t *testing.T) {
 	p := Pods{}.Created(now, pod("x").Obj()).Created(now.Add(time.Second), pod("x").Running().Obj())
 	v := p.Observe(nil, nil, now)
 	if len(v.Pods) != 1 || v.Pods[0].Spec.NodeName == "" || !p.CheckAt().Equal(now.Add(time.Second+ConfirmAfter)) {
@@ -238,7 +238,7 @@ func TestPodsAreAValue(t *testing.T) {
 	}
 }
 
-func TestAtRestNothingIsAllocated(t *testing.T) {
+func TestObserveWithoutChangesAllocatesNothing(t *testing.T) {
 	cached := list(pod("x").Obj(), pod("y").Obj())
 	allocated := testing.AllocsPerRun(10, func() {
 		v := Pods{}.Observe(cached, nil, now)

@@ -11,7 +11,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestOnlyGoodNewsOfAPodCanWait(t *testing.T) {
+func TestOnlyUpdatesWithoutAProblemCanWait(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	made := func() *testutil.PodBuilder { return pod(set, 0) }
 	for title, tc := range map[string]struct {

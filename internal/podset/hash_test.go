@@ -89,7 +89,7 @@ func TestTemplatesThatDifferHaveDifferentHashes(t *testing.T) {
 }
 
 // Clients and libraries differ in what they write for a field that says nothing.
-func TestTemplatesThatSayTheSameHaveTheSameHash(t *testing.T) {
+func TestTemplatesWithTheSameMeaningHaveTheSameHash(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"spec: {containers: [{name: a}]}", "{metadata: {creationTimestamp: null}, spec: {containers: [{name: a, resources: {}}]}}"},
 		{"spec: {containers: [{name: a}]}", "spec: {containers: [{name: a, resources: {limits: {}, requests: null}, env: [], ports: null}], volumes: []}"},
@@ -148,7 +148,7 @@ func TestANewerLibraryDoesNotChangeTheHash(t *testing.T) {
 	}
 }
 
-func TestTheHashOfWhatIsNoJSONPanics(t *testing.T) {
+func TestHashingAValueWithoutJSONPanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("a template that cannot be encoded got a hash")

@@ -54,7 +54,7 @@ func TestMakePlan(t *testing.T) {
 		requeue   time.Time
 	}{
 		"a set with the pods that it wants is left alone": {set: three, pods: ready(three, 3)},
-		"all missing pods are created in one pass": {
+		"all missing pods are created in one reconcile": {
 			set: three, create: []string{name(0, 0), name(1, 0), name(2, 0)},
 		},
 		"a set without replicas in its spec has one pod": {
@@ -221,7 +221,7 @@ func TestRequeueIsAtTheEarlierOfTwoTimes(t *testing.T) {
 	}
 }
 
-func TestOnlyPodsControlledByTheUIDAreOurs(t *testing.T) {
+func TestOnlyPodsControlledByTheUIDCount(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	other := set.Obj()
 	other.UID = "another"
@@ -302,7 +302,7 @@ func TestDeletionPriority(t *testing.T) {
 	}
 }
 
-func TestDeletionPriorityThinsOutCrowdedNodes(t *testing.T) {
+func TestDeletionPriorityPrefersNodesWithMorePods(t *testing.T) {
 	mk := testutil.MakePod
 	pods := []*corev1.Pod{
 		mk("a").On("lonely").Running().Created(testutil.Created.Add(time.Hour)).Obj(),

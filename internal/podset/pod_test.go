@@ -99,7 +99,7 @@ func TestPodName(t *testing.T) {
 	other := testutil.MakePodSet("a").Obj()
 	other.UID = "another"
 	if podName(set, place{}) == podName(other, place{}) {
-		t.Error("a PodSet that was made again gets the names of its predecessor")
+		t.Error("a recreated PodSet gets the names of its predecessor")
 	}
 }
 

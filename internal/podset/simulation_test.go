@@ -34,9 +34,9 @@ type world struct {
 	created int
 }
 
-// TestSimulatedLives lets PodSets live through random edits, failures and passes of the planner. In every moment no more
+// TestRandomHistories lets PodSets live through random edits, failures and passes of the planner. In every moment no more
 // pods are active than were asked for; left alone, each ends with what it asks for, and then nothing more happens.
-func TestSimulatedLives(t *testing.T) {
+func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			set := testutil.MakePodSet("a").Replicas(3).Obj()

@@ -218,7 +218,7 @@ func TestTheNameOfACreate(t *testing.T) {
 	}
 }
 
-func TestTheStatusWaitsForWhatFollows(t *testing.T) {
+func TestTheStatusWaitsForFurtherChanges(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	done := Outcome{Deleted: []*corev1.Pod{pod(set, 0).Obj()}}
 	failed := Outcome{CreateError: errors.New("no answer")}
@@ -307,7 +307,7 @@ func TestRequeueAt(t *testing.T) {
 	}{
 		"nothing is to come":           {Plan{}, Outcome{}, time.Time{}},
 		"the plan waits":               {Plan{RequeueAt: now.Add(time.Minute)}, Outcome{}, now.Add(time.Minute)},
-		"a conflicting pod was met":    {Plan{RequeueAt: now.Add(time.Minute)}, Outcome{NameCollision: "x"}, now},
+		"a conflicting pod was found":  {Plan{RequeueAt: now.Add(time.Minute)}, Outcome{NameCollision: "x"}, now},
 		"a created pod is not in view": {Plan{RequeueAt: now.Add(time.Minute)}, Outcome{Created: []*corev1.Pod{pod(set, 0).Obj()}}, now.Add(expectations.ConfirmAfter)},
 	} {
 		c := s

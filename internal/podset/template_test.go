@@ -24,7 +24,7 @@ func TestAPodSetWithAnInvalidTemplateIsStillScaledDown(t *testing.T) {
 }
 
 // Admission rejects these templates first; TestAdmissionOfTemplates in controllers has the same rows.
-func TestATemplateWhosePodsEndIsHeld(t *testing.T) {
+func TestATemplateWhosePodsEndIsNotUsed(t *testing.T) {
 	rules := []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
 	container := func(policy corev1.ContainerRestartPolicy, rules ...corev1.ContainerRestartRule) func(*corev1.PodTemplateSpec) {
 		return func(t *corev1.PodTemplateSpec) {

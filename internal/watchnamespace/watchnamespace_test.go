@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseNamesWhatIsWrong(t *testing.T) {
+func TestParseNamesTheInvalidNamespace(t *testing.T) {
 	for _, value := range []string{"Not_Valid", "shop,Not_Valid", "a b", "-shop", strings.Repeat("a", 64), "shop;bank", "shop.bank"} {
 		_, err := Parse(value)
 		if err == nil || !strings.Contains(err.Error(), EnvVar) || !strings.Contains(err.Error(), "cannot be a namespace") {

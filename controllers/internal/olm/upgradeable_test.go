@@ -64,7 +64,7 @@ func (r *recorded) Set(_ context.Context, status metav1.ConditionStatus, _ ...co
 	return nil
 }
 
-func TestUpgradeableTellsChangesOnlyAndTriesAgain(t *testing.T) {
+func TestUpgradeableReportsChangesOnlyAndRetries(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now().Truncate(time.Second))
 	due := clock.Now().Add(90 * time.Second)
 	condition := &recorded{set: make(chan metav1.ConditionStatus), err: errors.New("conflict")}

@@ -98,12 +98,12 @@ func (c told) expect(t *testing.T, want ...string) {
 	t.Helper()
 	for _, line := range want {
 		if got := c.next(t); got != line {
-			t.Fatalf("the informer told: %s; want: %s", got, line)
+			t.Fatalf("the informer reported: %s; want: %s", got, line)
 		}
 	}
 }
 
-func TestTheCacheHoldsOwnPodsOnly(t *testing.T) {
+func TestTheCacheHasOnlyOwnPods(t *testing.T) {
 	set, made := testutil.MakePodSet("set").Obj(), testutil.MakeAt("at").Obj()
 	pod := func(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 		pod := testutil.MakePod(name).OwnedBy(set).Obj()
@@ -146,7 +146,7 @@ func TestTheCacheHoldsOwnPodsOnly(t *testing.T) {
 	}
 	inList := map[string]bool{heard.next(t): true, heard.next(t): true}
 	if diff := cmp.Diff(map[string]bool{"added own of PodSet": true, "added run of At": true}, inList); diff != "" {
-		t.Fatalf("of the first list the informer told: %s", diff)
+		t.Fatalf("of the first list the informer reported: %s", diff)
 	}
 
 	// The life of a foreign pod, and then one of our own, so that the silence before it is known to have been heard.
@@ -184,7 +184,7 @@ func TestTheCacheHoldsOwnPodsOnly(t *testing.T) {
 	again := map[string]bool{heard.next(t): true, heard.next(t): true}
 	want := map[string]bool{"deleted adopted of nobody": true, "updated own of PodSet to own of PodSet": true}
 	if diff := cmp.Diff(want, again); diff != "" {
-		t.Fatalf("of the second list the informer told: %s", diff)
+		t.Fatalf("of the second list the informer reported: %s", diff)
 	}
 	events.Modify(pod("adopted", nobodys))
 	events.Modify(pod("own"))
