@@ -126,8 +126,7 @@ func (d *decision) start(o Observation, due time.Time) {
 
 // running decides the rows of an At that has a pod.
 func (d *decision) running(o Observation) {
-	pod := d.run.newest
-	deadline := d.run.deadline(o.At)
+	pod, deadline := d.run.newest, d.run.deadline(o.At)
 	if e, ended := endOf(o, pod); ended {
 		d.ended(o, e, retryTime(pod, d.run.attempt))
 		return
@@ -299,7 +298,3 @@ func (d *decision) deletePod(o Observation) {
 
 // requeue requests a reconcile at due, unless an earlier one is requested already.
 func (d *decision) requeue(due time.Time) { d.plan.RequeueAt = pods.Earliest(d.plan.RequeueAt, due) }
-
-func deadlineMessage(at *cnatv1alpha1.At) string {
-	return fmt.Sprintf("the run took longer than %d seconds", ptr.Deref(at.Spec.ActiveDeadlineSeconds, 0))
-}

@@ -148,3 +148,7 @@ func tail(text string) string {
 func joinNonEmpty(separator string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), separator)
 }
+
+func deadlineMessage(at *cnatv1alpha1.At) string {
+	return fmt.Sprintf("the run took longer than %d seconds", ptr.Deref(at.Spec.ActiveDeadlineSeconds, 0))
+}

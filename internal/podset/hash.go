@@ -59,6 +59,7 @@ func treeOf(v reflect.Value) any {
 			items[i] = treeOf(v.Index(i))
 		}
 		return items
+	default: // a boolean, a number, or a string
 	}
 	return v.Interface()
 }
@@ -88,6 +89,7 @@ func isUnset(v reflect.Value) bool {
 		if fields, ok := treeOf(v).(map[string]any); ok {
 			return len(fields) == 0
 		}
+	default: // The zero value is unset.
 	}
 	return v.IsZero()
 }
