@@ -73,7 +73,7 @@ func start(t *testing.T, args ...string) *process {
 	t.Cleanup(func() {
 		if t.Failed() && p.ProcessState == nil {
 			_ = p.Process.Kill()
-			<-p.ended
+			_ = <-p.ended // The error says that the process was killed.
 			t.Logf("output of the manager:\n%s", p.log)
 		}
 	})

@@ -25,7 +25,7 @@ var (
 	// The label is not "namespace", which Prometheus sets to the namespace of the operator.
 	namespaceUnreadable = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "podset_operator_namespace_unreadable",
-		Help: "1 for a namespace of WATCH_NAMESPACE that is not served because the operator is not allowed to read it, else 0. Only with several namespaces.",
+		Help: "1 for a namespace of WATCH_NAMESPACE that is not served, or served only in part, because the operator is not allowed to read all of it, else 0. Only with several namespaces.",
 	}, []string{"target_namespace"})
 	atRuns = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podset_operator_at_runs_total",

@@ -119,7 +119,7 @@ func (d *decision) start(o Observation, due time.Time) {
 				"the At could start only more than %d seconds after %s: the command was not run", *deadline, formatTime(due))})
 			return
 		}
-		d.requeue(missed)
+		d.plan.requeue(missed)
 	}
 	d.create(o, 0)
 }
@@ -146,15 +146,17 @@ func (d *decision) running(o Observation) {
 		d.plan.RequeueAt = deadline
 		return
 	}
-	// Row 4 deletes the pod, after this has been recorded. If the operator deleted the pod first and then crashed, nothing
-	// would show that the command ran, and it would run again.
+	// The cache can lag so much that this pod has failed in the meantime and has been retried.
+	if d.run.attempt < o.backoffLimit() && d.needsLookup(o, d.run.attempt+1) {
+		return
+	}
+	// Row 4 deletes the pod after this is recorded. A crash after an earlier deletion would leave no trace of the run.
 	d.done(o, end{reason: cnatv1alpha1.ReasonDeadlineExceeded, message: deadlineMessage(o.At)})
 }
 
 // ended decides the rows of an At whose newest pod has ended. next is when the next attempt is due, if there is one.
 func (d *decision) ended(o Observation, e end, next time.Time) {
-	limit := min(int(ptr.Deref(o.At.Spec.BackoffLimit, 0)), maxBackoffLimit)
-	deadline := d.run.deadline(o.At)
+	limit, deadline := o.backoffLimit(), d.run.deadline(o.At)
 	// The reason DeadlineExceeded of the pod is not sufficient: the template may set a shorter deadline for each pod.
 	deadlineOver := !deadline.IsZero() && !o.Now.Before(deadline)
 	retriesLeft := d.run.attempt < limit
@@ -180,11 +182,11 @@ func (d *decision) ended(o Observation, e end, next time.Time) {
 		return
 	}
 	if !deadline.IsZero() {
-		d.requeue(deadline)
+		d.plan.requeue(deadline)
 	}
 	d.started(o, fmt.Sprintf("attempt %d of %d failed: %s; the next one is due at %s", d.run.attempt+1, limit+1, e.reason, formatTime(next)))
 	if o.Now.Before(next) {
-		d.requeue(next)
+		d.plan.requeue(next)
 		return
 	}
 	if !d.unusable(o) {
@@ -199,7 +201,7 @@ func (d *decision) create(o Observation, attempt int) {
 	switch {
 	case conflicting != nil && conflicting.Name == name && isOfOlderAt(o.At, conflicting):
 		d.notScheduled(cnatv1alpha1.ReasonNameTaken, fmt.Sprintf("pod %s belongs to an older At of this name: the At starts when the pod is gone", name))
-		d.requeue(o.Now.Add(nameCollisionRetry))
+		d.plan.requeue(o.Now.Add(nameCollisionRetry))
 	case conflicting != nil && conflicting.Name == name:
 		d.done(o, end{reason: cnatv1alpha1.ReasonPodNameConflict, message: fmt.Sprintf(
 			"pod %s exists and does not belong to this At: the operator does not touch it; delete the pod, or choose another name, and create the At again", name)})
@@ -210,7 +212,7 @@ func (d *decision) create(o Observation, attempt int) {
 		}
 		d.notScheduled(reason, o.Rejection.Message)
 		if o.Now.Before(o.Rejection.Until) {
-			d.requeue(o.Rejection.Until)
+			d.plan.requeue(o.Rejection.Until)
 			return
 		}
 		fallthrough
@@ -295,6 +297,3 @@ func (d *decision) deletePod(o Observation) {
 	}
 	d.plan.Delete = []*corev1.Pod{pod}
 }
-
-// requeue requests a reconcile at due, unless an earlier one is requested already.
-func (d *decision) requeue(due time.Time) { d.plan.RequeueAt = pods.Earliest(d.plan.RequeueAt, due) }

@@ -17,7 +17,9 @@
 //	 5  no        recorded, not cached the API server was not asked yet     look the pod up               unchanged
 //	 6  no        recorded, gone                                            never run it again            DONE, PodLost
 //	 7  no        live                 before activeDeadline                requeue at the deadline       RUNNING
-//	 8  no        live                 activeDeadline is over               record; row 4 deletes it      DONE, DeadlineExceeded
+//	 8  no        live                 activeDeadline is over               record, after a lookup of the DONE, DeadlineExceeded
+//	                                                                        next attempt if retries are
+//	                                                                        left; row 4 deletes the pod
 //	 9  no        Succeeded                                                 record                        DONE, Completed
 //	10  no        Failed               retries left, back-off not over      requeue after the back-off    RUNNING
 //	11  no        Failed               retries left, back-off over          create the next attempt       RUNNING

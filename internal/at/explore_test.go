@@ -44,7 +44,7 @@ const dueHour = 1
 var explored = map[string]func() *testutil.AtBuilder{
 	"without deadlines":        func() *testutil.AtBuilder { return testutil.MakeAt("a") },
 	"with a starting deadline": func() *testutil.AtBuilder { return testutil.MakeAt("a").StartingDeadline(0) },
-	"with an active deadline":  func() *testutil.AtBuilder { return testutil.MakeAt("a").ActiveDeadline(3600) },
+	"with an active deadline":  func() *testutil.AtBuilder { return testutil.MakeAt("a").ActiveDeadline(2 * 3600) },
 }
 
 // budget is what may still happen.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/expectations"
@@ -97,6 +98,11 @@ func (o Observation) after(outcome Outcome) Observation {
 func (o Observation) paused() bool {
 	paused, err := strconv.ParseBool(o.At.Annotations[cnatv1alpha1.AnnotationPaused])
 	return err == nil && paused
+}
+
+// backoffLimit is spec.backoffLimit with its default and its maximum.
+func (o Observation) backoffLimit() int {
+	return min(int(ptr.Deref(o.At.Spec.BackoffLimit, 0)), maxBackoffLimit)
 }
 
 func (o Observation) isTerminating(pod *corev1.Pod) bool {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // Plan is what to do next. Carrying it out needs no further decision.
@@ -25,6 +27,9 @@ type Plan struct {
 func (p Plan) IsEmpty() bool {
 	return p.Create == nil && len(p.Delete) == 0 && !p.DeleteAt
 }
+
+// requeue requests a reconcile at due, unless an earlier one is requested already.
+func (p *Plan) requeue(due time.Time) { p.RequeueAt = pods.Earliest(p.RequeueAt, due) }
 
 // MakePlan decides what an At needs.
 func MakePlan(o Observation) Plan {

@@ -267,7 +267,7 @@ func TestTheStateTable(t *testing.T) {
 		},
 		"8 the deadline counts from the first pod": {
 			at: a().ActiveDeadline(60).BackoffLimit(3), pods: []*corev1.Pod{secondPod().Obj(), failed().Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Requeue: in(time.Minute)},
+			seen: absent("a-pod-2"), want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Requeue: in(time.Minute)},
 		},
 		"8 the status remembers a first pod that was deleted": {
 			at: a().ActiveDeadline(60).Recorded(2, pod1, pod1+"-uid"), pods: []*corev1.Pod{secondPod().Obj()}, now: time.Minute,

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,6 +54,8 @@ func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster,
 	}
 	c := &Cluster{Scheme: runtime.NewScheme(), busy: make(chan struct{}, maxBusy), Environment: &envtest.Environment{
 		CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
+		// Several API servers start at the same time, with the race detector on the cores that compile the next package.
+		ControlPlaneStartTimeout: 2 * time.Minute,
 	}}
 	for _, option := range options {
 		option(c.Environment)

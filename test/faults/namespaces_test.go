@@ -6,6 +6,7 @@ package faults_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,7 +70,9 @@ func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
 	shop.Check("A3", served <= 10*time.Second, "the other namespace is served after %v", served)
 	gomega.NewWithT(t).Eventually(func() int { return p.Lines("cannot be read and is not served") }).WithTimeout(faults.DefaultTimeout).Should(gomega.Equal(1))
 	bank.Wait(25 * time.Second) // An informer that cannot list has retried, and the other At is due.
-	bank.Check("A1", len(atPods(bank)) <= 1, "pods of one At were expected: %v", atPods(bank))
+	// An At can start in a namespace whose pods cannot be listed: the name of its pod prevents a second run.
+	started := slices.Sorted(slices.Values(atPods(bank)))
+	bank.Check("A1", len(slices.Compact(slices.Clone(started))) == len(started), "an At ran twice: %v", started)
 
 	granted := roleOf(bank)
 	bank.Must(bank.User.Get(bank.Context(), client.ObjectKeyFromObject(granted), granted))

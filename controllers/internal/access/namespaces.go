@@ -114,7 +114,7 @@ func (a *Namespaces) report(ctx context.Context, reported map[string]error) {
 		_, before := reported[namespace]
 		switch {
 		case unreadable && !before:
-			logger.Info("A namespace of WATCH_NAMESPACE cannot be read and is not served; the others are", "namespace", namespace, "reason", reason.Error())
+			logger.Info("A namespace of WATCH_NAMESPACE cannot be read and is not served fully; the others are", "namespace", namespace, "reason", reason.Error())
 		case !unreadable && before:
 			logger.Info("A namespace of WATCH_NAMESPACE can be read again and is served", "namespace", namespace)
 		}
