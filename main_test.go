@@ -73,8 +73,7 @@ func start(t *testing.T, args ...string) *process {
 	t.Cleanup(func() {
 		if t.Failed() && p.ProcessState == nil {
 			_ = p.Process.Kill()
-			_ = <-p.ended // The error says that the process was killed.
-			t.Logf("output of the manager:\n%s", p.log)
+			t.Logf("the manager ended: %v; its output:\n%s", <-p.ended, p.log)
 		}
 	})
 	return p
