@@ -60,8 +60,9 @@ docs: bin/crd-ref-docs ## Generate docs/api.md, the reference of every field.
 	  --renderer=markdown --output-path=docs/api.md --log-level=ERROR
 
 .PHONY: tidy
-tidy: ## Tidy go.mod and go.sum.
+tidy: ## Tidy go.mod and go.sum, of the benchmark too.
 	go mod tidy
+	go -C test/bench mod tidy
 
 .PHONY: fmt
 fmt: bin/golangci-lint ## Format the Go code.
