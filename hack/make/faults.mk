@@ -14,7 +14,7 @@ endif
 
 .PHONY: test-faults
 test-faults: ## Test every fault, and two minutes of random scenarios, with a real API server; RUN=... SEED=... replay one.
-	go test -C test/faults $(RACE) -timeout 20m -run '$(RUN)' -seed $(SEED)
+	go test -C test/faults $(RACE) -timeout 30m -run '$(RUN)' -seed $(SEED)
 
 .PHONY: soak
 soak: ## Test random scenarios with random faults; DURATION=...; SCENARIO=... replays one.
