@@ -23,7 +23,7 @@ type sample struct {
 	Case   string    // what was done
 	Arm    string    // by whom
 	Unit   string    // of the values
-	Commit string    // of the operator that was measured, or beside which
+	Commit string    // of the operator that was measured, or with which the others were compared
 	Rep    int       // the repetition
 	Load   float64   // the machine's load average when it was measured
 	Values []float64 // one for a value, many for a distribution

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures the operator beside the controllers of Kubernetes, beside naive reconcilers, and beside a bare
+// Command bench compares the operator with the controllers of Kubernetes, with naive reconcilers, and with a bare
 // client, on an API server of its own. docs/benchmarks.md describes the measurements and shows the results.
 package main
 

@@ -21,7 +21,7 @@ const memoryRest = 5 * time.Second
 // anonymousOnly ends the names of the cases without the pages of the program's file, which any process of it shares.
 const anonymousOnly = ", without the program's file"
 
-// memory is M7: the resident memory of a fresh process beside many pods, its own or those of others.
+// memory is M7: the resident memory of a new process next to many pods, its own or those of others.
 func (b *bench) memory(ctx context.Context) error {
 	for _, a := range b.pick(operatorArm, replicaSetTuned) {
 		for _, owned := range b.sizes.owned {

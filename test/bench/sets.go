@@ -62,7 +62,7 @@ func (b *bench) createSets(ctx context.Context, a *arm, namespace string, sets, 
 }
 
 // fill creates sets and returns how long it took until the last of their pods was seen.
-func (b *bench) fill(ctx context.Context, a *arm, namespace string, w *witness, sets, podsPerSet int) (time.Duration, error) {
+func (b *bench) fill(ctx context.Context, a *arm, namespace string, w *observer, sets, podsPerSet int) (time.Duration, error) {
 	start := time.Now()
 	if err := b.createSets(ctx, a, namespace, sets, podsPerSet); err != nil {
 		return 0, err
@@ -178,7 +178,7 @@ func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) (err err
 }
 
 // playKubelets makes pods ready, in a random order, at a rate that is the same for every arm.
-func (b *bench) playKubelets(ctx context.Context, namespace string, w *witness) error {
+func (b *bench) playKubelets(ctx context.Context, namespace string, w *observer) error {
 	names := slices.Collect(maps.Keys(w.times()))
 	tick := time.NewTicker(time.Second / readyPerSecond)
 	defer tick.Stop()

@@ -165,7 +165,7 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) (err err
 }
 
 // report adds the figures of a run.
-func (f *firing) report(a *arm, rep int, v volley, made, done *witness, asked cost) error {
+func (f *firing) report(a *arm, rep int, v volley, made, done *observer, asked cost) error {
 	n := len(f.due)
 	what := v.caseName(n)
 	if v != overdue {
@@ -201,7 +201,7 @@ func (f *firing) end(ctx context.Context, pod string) {
 }
 
 // watchDone watches for the end of Ats, or of Jobs.
-func (f *firing) watchDone(ctx context.Context, a *arm) (*witness, error) {
+func (f *firing) watchDone(ctx context.Context, a *arm) (*observer, error) {
 	if a.timer == ats {
 		return f.cluster.watchObjects(ctx, f.namespace, &cnatv1alpha1.AtList{}, func(obj client.Object) bool {
 			return obj.(*cnatv1alpha1.At).Status.Phase == cnatv1alpha1.PhaseDone

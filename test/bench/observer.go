@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// witness notes by its own clock when it first sees each object of a kind fulfil a condition. Every arm is timed by the same
-// witness, so that what a watch adds is the same for all; creationTimestamp knows seconds only.
-type witness struct {
+// observer notes by its own clock when it first sees each object of a kind fulfil a condition. Every arm is timed by the same
+// observer, so that what a watch adds is the same for all; creationTimestamp knows seconds only.
+type observer struct {
 	stop func()
 
 	mu   sync.Mutex
@@ -26,15 +26,15 @@ type witness struct {
 	note func(name string)
 }
 
-// watchObjects starts a witness of a namespace. note is called for each object that was seen, in a goroutine of its own.
-func (c *cluster) watchObjects(ctx context.Context, namespace string, list client.ObjectList, holds func(client.Object) bool, note func(name string)) (*witness, error) {
+// watchObjects starts an observer of a namespace. note is called for each object that was seen, in a goroutine of its own.
+func (c *cluster) watchObjects(ctx context.Context, namespace string, list client.ObjectList, holds func(client.Object) bool, note func(name string)) (*observer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := c.admin.Watch(ctx, list, client.InNamespace(namespace))
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("watching: %w", err)
 	}
-	w := &witness{stop: cancel, seen: map[string]time.Time{}, note: note}
+	w := &observer{stop: cancel, seen: map[string]time.Time{}, note: note}
 	go func() {
 		for err == nil {
 			for e := range stream.ResultChan() {
@@ -48,13 +48,13 @@ func (c *cluster) watchObjects(ctx context.Context, namespace string, list clien
 	return w, nil
 }
 
-// watchPods starts a witness of the pods' existence.
-func (c *cluster) watchPods(ctx context.Context, namespace string, note func(name string)) (*witness, error) {
+// watchPods starts an observer of the pods' existence.
+func (c *cluster) watchPods(ctx context.Context, namespace string, note func(name string)) (*observer, error) {
 	return c.watchObjects(ctx, namespace, podList(), func(client.Object) bool { return true }, note)
 }
 
-// watchedNamespace makes a fresh namespace and starts a witness of its pods.
-func (c *cluster) watchedNamespace(ctx context.Context, note func(name string)) (string, *witness, error) {
+// watchedNamespace makes a fresh namespace and starts an observer of its pods.
+func (c *cluster) watchedNamespace(ctx context.Context, note func(name string)) (string, *observer, error) {
 	namespace, err := c.namespace(ctx)
 	if err != nil {
 		return "", nil, err
@@ -63,7 +63,7 @@ func (c *cluster) watchedNamespace(ctx context.Context, note func(name string)) 
 	return namespace, w, err
 }
 
-func (w *witness) see(e watch.Event, holds func(client.Object) bool) {
+func (w *observer) see(e watch.Event, holds func(client.Object) bool) {
 	now := time.Now()
 	obj, ok := e.Object.(client.Object)
 	if !ok || e.Type == watch.Deleted || !holds(obj) {
@@ -81,7 +81,7 @@ func (w *witness) see(e watch.Event, holds func(client.Object) bool) {
 }
 
 // fail notes that the watch has ended before it was stopped: what comes after would be missed.
-func (w *witness) fail(ctx context.Context, err error) {
+func (w *observer) fail(ctx context.Context, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ctx.Err() == nil {
@@ -90,7 +90,7 @@ func (w *witness) fail(ctx context.Context, err error) {
 }
 
 // await waits until n objects were seen and returns when the last of them was.
-func (w *witness) await(ctx context.Context, n int, limit time.Duration) (time.Time, error) {
+func (w *observer) await(ctx context.Context, n int, limit time.Duration) (time.Time, error) {
 	err := eventually(ctx, limit, fmt.Sprintf("%d objects", n), func() (bool, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -105,7 +105,7 @@ func (w *witness) await(ctx context.Context, n int, limit time.Duration) (time.T
 }
 
 // times returns a copy of what was seen.
-func (w *witness) times() map[string]time.Time {
+func (w *observer) times() map[string]time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.seen)
