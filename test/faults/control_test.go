@@ -58,7 +58,7 @@ var broken = map[string]defect{
 		e.Supervise()
 		e.Create(podSet("a", 10))
 		e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) == 10 })
-		e.Wait(2 * time.Second)
+		e.Wait(6 * time.Second)
 		scale(e, "a", 5)
 		e.Settle()
 	}, []string{"P4", "P6"}},
