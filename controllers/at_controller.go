@@ -126,13 +126,12 @@ func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*objectst
 	if err != nil {
 		return nil, none, err
 	}
-	lookedUp, err := ourPods.LookUp(ctx, r.APIReader, current.Namespace, func(found map[string]*corev1.Pod) []string {
-		return entry.State.Lookups(current, cached, found, now)
+	var o at.Observation
+	err = ourPods.LookUp(ctx, r.APIReader, current.Namespace, func(lookedUp map[string]*corev1.Pod) []string {
+		o = entry.State.Observe(current, cached, lookedUp, now, r.Defaults)
+		return o.Lookups
 	})
-	if err != nil {
-		return nil, none, err
-	}
-	return entry, entry.State.Observe(current, cached, lookedUp, now, r.Defaults), nil
+	return entry, o, err
 }
 
 // act carries out the plan.

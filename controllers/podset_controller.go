@@ -90,13 +90,12 @@ func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*obje
 	if err != nil {
 		return nil, none, err
 	}
-	lookedUp, err := ourPods.LookUp(ctx, r.APIReader, set.Namespace, func(found map[string]*corev1.Pod) []string {
-		return entry.State.Lookups(cached, found, now)
+	var o podset.Observation
+	err = ourPods.LookUp(ctx, r.APIReader, set.Namespace, func(lookedUp map[string]*corev1.Pod) []string {
+		o = entry.State.Observe(set, cached, lookedUp, now, r.Defaults)
+		return o.Lookups
 	})
-	if err != nil {
-		return nil, none, err
-	}
-	return entry, entry.State.Observe(set, cached, lookedUp, now, r.Defaults), nil
+	return entry, o, err
 }
 
 // act carries out the plan and sends the events about it. It tries every deletion; creates stop at the first error.

@@ -13,8 +13,8 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// BenchmarkReconcile measures the pure part of a pass, the plan and the report after it was carried out, of an At whose
-// status is as the previous reconcile has left it. A pass that makes a pod leaves the report to the next.
+// BenchmarkReconcile measures the pure part of a reconcile: the observation, the plan, and the report. The At has the status of
+// the previous reconcile. A reconcile that creates a pod leaves the report to the next one.
 func BenchmarkReconcile(b *testing.B) {
 	at := testutil.MakeAt("a").Obj()
 	pod := testutil.MakeAtPod(at, PodName(at, 0)).Phase(corev1.PodRunning).Obj()
@@ -26,21 +26,25 @@ func BenchmarkReconcile(b *testing.B) {
 	done := reported(running, Observation{Pods: []*corev1.Pod{ended}, Now: later})
 	for _, bc := range []struct {
 		title string
-		o     Observation
+		at    *cnatv1alpha1.At
+		pods  []*corev1.Pod
+		now   time.Time
 		phase cnatv1alpha1.Phase
 	}{
-		{"waiting", Observation{At: waiting, Now: soon}, cnatv1alpha1.PhasePending},
-		{"due", Observation{At: waiting, Now: testutil.AtDue}, ""},
-		{"running", Observation{At: running, Pods: []*corev1.Pod{pod}, Now: later}, cnatv1alpha1.PhaseRunning},
-		{"ending", Observation{At: running, Pods: []*corev1.Pod{ended}, Now: later}, cnatv1alpha1.PhaseDone},
-		{"finished", Observation{At: done, Pods: []*corev1.Pod{ended}, Now: later}, cnatv1alpha1.PhaseDone},
+		{"waiting", waiting, nil, soon, cnatv1alpha1.PhasePending},
+		{"due", waiting, nil, testutil.AtDue, ""},
+		{"running", running, []*corev1.Pod{pod}, later, cnatv1alpha1.PhaseRunning},
+		{"ending", running, []*corev1.Pod{ended}, later, cnatv1alpha1.PhaseDone},
+		{"finished", done, []*corev1.Pod{ended}, later, cnatv1alpha1.PhaseDone},
 	} {
 		b.Run(bc.title, func(b *testing.B) {
 			b.ReportAllocs()
 			var report Report
+			var state State
 			for b.Loop() {
-				if MakePlan(bc.o).Create == nil {
-					report = MakeReport(bc.o, Outcome{})
+				o := state.Observe(bc.at, bc.pods, nil, bc.now, Defaults{})
+				if MakePlan(o).Create == nil {
+					report = MakeReport(o, Outcome{})
 				}
 			}
 			if report.Status.Phase != bc.phase {
@@ -50,7 +54,7 @@ func BenchmarkReconcile(b *testing.B) {
 	}
 }
 
-// reported is an At with the status that a pass gives it.
+// reported returns the At with the status of a reconcile.
 func reported(at *cnatv1alpha1.At, o Observation) *cnatv1alpha1.At {
 	o.At = at
 	at = at.DeepCopy()

@@ -27,8 +27,11 @@ const (
 
 // decision is what follows from the row of the state table that applies: what to do, and what the status says.
 type decision struct {
-	plan Plan
-	run  run
+	// plan is without its Create, because only MakePlan needs the pod. creates says that the attempt needs one.
+	plan    Plan
+	creates bool
+	attempt int
+	run     run
 	// lookup is the name of a pod that must be looked up before anything can be decided; "": none.
 	lookup string
 	// unchanged says that the status stays as it is: the At is being deleted, or a lookup must come first.
@@ -217,7 +220,7 @@ func (d *decision) create(o Observation, attempt int) {
 		}
 		fallthrough
 	default:
-		d.plan = Plan{Create: newPod(o, d.run, attempt)}
+		d.plan, d.creates, d.attempt = Plan{}, true, attempt
 	}
 }
 
@@ -292,7 +295,7 @@ func (d *decision) done(o Observation, e end) {
 // deletePod deletes the newest pod unless it is terminating or has ended.
 func (d *decision) deletePod(o Observation) {
 	pod := d.run.newest
-	if pod == nil || o.isTerminating(pod) || pods.IsFinished(pod) {
+	if pod == nil || pods.IsTerminating(pod, o.Deleted) || pods.IsFinished(pod) {
 		return
 	}
 	d.plan.Delete = []*corev1.Pod{pod}

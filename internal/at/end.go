@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // maxOutput bounds status.output, in bytes.
@@ -51,7 +52,7 @@ func (e end) succeeded() bool { return e.reason == cnatv1alpha1.ReasonCompleted 
 func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 	command := commandState(o.At, pod)
 	phase := pod.Status.Phase
-	if phase != corev1.PodSucceeded && phase != corev1.PodFailed && (command == nil || !o.isTerminating(pod)) {
+	if !pods.IsFinished(pod) && (command == nil || !pods.IsTerminating(pod, o.Deleted)) {
 		return end{}, false
 	}
 	e := end{finished: finishTime(pod)}

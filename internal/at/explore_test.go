@@ -239,11 +239,11 @@ func (e *explorer) crash(n *node) {
 func (n *node) observe() Observation {
 	lookedUp := map[string]*corev1.Pod{}
 	for {
-		names := n.state.Lookups(n.ats[0], n.pods[0], lookedUp, n.now())
-		if len(names) == 0 {
-			return n.state.Observe(n.ats[0], n.pods[0], lookedUp, n.now(), Defaults{})
+		o := n.state.Observe(n.ats[0], n.pods[0], lookedUp, n.now(), Defaults{})
+		if len(o.Lookups) == 0 {
+			return o
 		}
-		for _, name := range names {
+		for _, name := range o.Lookups {
 			lookedUp[name] = n.find(name)
 		}
 	}

@@ -4,7 +4,6 @@
 package at
 
 import (
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // Observation is everything that a decision about one At depends on, at one instant. It is a value. Do not modify the
@@ -34,6 +34,8 @@ type Observation struct {
 	Deleted sets.Set[types.UID]
 	// Absent are the names of pods of this At that do not exist, according to the API server and not to a cache. See Lookup.
 	Absent sets.Set[string]
+	// Lookups are the names of the pods that the caller must get from the API server before it plans. State.Observe sets them.
+	Lookups []string
 	// Now is the instant of the observation.
 	Now time.Time
 	// Rejection is the last rejection of a pod of this generation of the spec, nil for none.
@@ -95,18 +97,11 @@ func (o Observation) after(outcome Outcome) Observation {
 }
 
 // paused tells whether the pause annotation is true.
-func (o Observation) paused() bool {
-	paused, err := strconv.ParseBool(o.At.Annotations[cnatv1alpha1.AnnotationPaused])
-	return err == nil && paused
-}
+func (o Observation) paused() bool { return pods.IsPaused(o.At, cnatv1alpha1.AnnotationPaused) }
 
 // backoffLimit is spec.backoffLimit with its default and its maximum.
 func (o Observation) backoffLimit() int {
 	return min(int(ptr.Deref(o.At.Spec.BackoffLimit, 0)), maxBackoffLimit)
-}
-
-func (o Observation) isTerminating(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp != nil || o.Deleted.Has(pod.UID)
 }
 
 // run is what is known of the run of an At: its pods, and its record in the status.

@@ -33,7 +33,11 @@ func (p *Plan) requeue(due time.Time) { p.RequeueAt = pods.Earliest(p.RequeueAt,
 
 // MakePlan decides what an At needs.
 func MakePlan(o Observation) Plan {
-	return decide(o).plan
+	d := decide(o)
+	if d.creates {
+		d.plan.Create = newPod(o, d.run, d.attempt)
+	}
+	return d.plan
 }
 
 // Lookup returns the name of a pod that the caller must get from the API server first, "" for none: the cache does not show

@@ -265,11 +265,11 @@ func (w *world) observe() at.Observation {
 	cached := slices.DeleteFunc(slices.Clone(w.cache), func(pod *corev1.Pod) bool { return !metav1.IsControlledBy(pod, w.at) })
 	lookedUp := map[string]*corev1.Pod{}
 	for {
-		names := w.state.Lookups(w.at, cached, lookedUp, w.now)
-		if len(names) == 0 {
-			return w.state.Observe(w.at, cached, lookedUp, w.now, at.Defaults{})
+		o := w.state.Observe(w.at, cached, lookedUp, w.now, at.Defaults{})
+		if len(o.Lookups) == 0 {
+			return o
 		}
-		for _, name := range names {
+		for _, name := range o.Lookups {
 			lookedUp[name] = w.find(name)
 		}
 	}

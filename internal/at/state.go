@@ -21,8 +21,7 @@ import (
 //
 // Each reconcile observes, plans, acts, reports, and records:
 //
-//	names := state.Lookups(at, cached, lookedUp, now)          // the caller gets these pods, and asks again, until there are none
-//	o := state.Observe(at, cached, lookedUp, now, defaults)
+//	o := state.Observe(at, cached, lookedUp, now, defaults)    // the caller repeats this after it has got the pods of o.Lookups
 //	plan := MakePlan(o)
 //	...                                                        // the caller carries out the plan, which gives an outcome
 //	if ReportNow(outcome) { ... }                              // the caller writes the status of MakeReport(o, outcome)
@@ -43,18 +42,8 @@ type State struct {
 	unrecorded *corev1.Pod
 }
 
-// Lookups returns the names of the pods that the caller must get from the API server before it calls Observe, other than
-// those in lookedUp.
-func (s *State) Lookups(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time) []string {
-	names := s.pods.Unconfirmed(cached, now)
-	if name := Lookup(s.Observe(at, cached, lookedUp, now, Defaults{})); name != "" && !slices.Contains(names, name) {
-		names = append(names, name)
-	}
-	return expectations.NotLookedUp(names, lookedUp)
-}
-
 // Observe combines what the caches show at now with what the State knows. at and cached are the At and its pods from the
-// caches. lookedUp are the answers of the API server for the names of Lookups, nil for a pod that does not exist.
+// caches. lookedUp are the answers of the API server for the Lookups of earlier Observations, nil for a pod that does not exist.
 func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
 	next := *s
 	at, next.status = s.status.Observe(at)
@@ -75,6 +64,10 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 		} else if !containsPod(o.Pods, pod) {
 			o.Pods = append(o.Pods, pod)
 		}
+	}
+	o.Lookups = expectations.NotLookedUp(s.pods.Unconfirmed(cached, now), lookedUp)
+	if name := Lookup(o); name != "" && !slices.Contains(o.Lookups, name) {
+		o.Lookups = append(o.Lookups, name)
 	}
 	return o
 }

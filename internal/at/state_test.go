@@ -40,14 +40,14 @@ func TestAPodThatTheCacheDoesNotShowIsLookedUpOnceAndStillCounts(t *testing.T) {
 	confirm := due.Add(expectations.ConfirmAfter)
 	var s at.State
 	s.Record(s.Observe(a().Obj(), nil, nil, due, at.Defaults{}), at.Outcome{Created: ownPod().Obj()}, due)
-	if diff := cmp.Diff([]string{pod0}, s.Lookups(a().Obj(), nil, nil, confirm)); diff != "" {
+	if diff := cmp.Diff([]string{pod0}, s.Observe(a().Obj(), nil, nil, confirm, at.Defaults{}).Lookups); diff != "" {
 		t.Errorf("lookups (-want +got): %s", diff)
 	}
 	gone := map[string]*corev1.Pod{pod0: nil}
-	if names := s.Lookups(a().Obj(), nil, gone, confirm); len(names) > 0 {
-		t.Errorf("%v are looked up again", names)
-	}
 	o := s.Observe(a().Obj(), nil, gone, confirm, at.Defaults{})
+	if len(o.Lookups) > 0 {
+		t.Errorf("%v are looked up again", o.Lookups)
+	}
 	if plan := at.MakePlan(o); len(o.Pods) != 1 || plan.Create != nil {
 		t.Errorf("a pod whose run is not recorded was deleted: %d pods, plan %+v", len(o.Pods), plan)
 	}

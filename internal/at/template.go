@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // templateProblem returns why a template cannot run the command exactly once, "" if it can. Admission rejects the same
@@ -25,7 +27,7 @@ func templateProblem(template *corev1.PodTemplateSpec) string {
 		return "template.spec.containers[0] must not set command or args: it runs spec.command"
 	case slices.ContainsFunc(spec.Containers, mayRestart):
 		return "template.spec.containers must not set restartPolicy other than Never, nor restartPolicyRules: an At runs its command once"
-	case slices.ContainsFunc(spec.InitContainers, hasRestartRules):
+	case slices.ContainsFunc(spec.InitContainers, pods.HasRestartRules):
 		return "template.spec.initContainers must not set restartPolicyRules, which can restart all containers: an At runs its command once"
 	}
 	return ""
@@ -34,9 +36,5 @@ func templateProblem(template *corev1.PodTemplateSpec) string {
 // mayRestart tells whether the kubelet may run a container again in the same pod despite the restartPolicy of the pod.
 func mayRestart(container corev1.Container) bool {
 	policy := container.RestartPolicy
-	return policy != nil && *policy != corev1.ContainerRestartPolicyNever || hasRestartRules(container)
+	return policy != nil && *policy != corev1.ContainerRestartPolicyNever || pods.HasRestartRules(container)
 }
-
-// hasRestartRules tells whether the exit of a container may restart it or, by the action RestartAllContainers, every
-// container of the pod.
-func hasRestartRules(container corev1.Container) bool { return len(container.RestartPolicyRules) > 0 }

@@ -6,11 +6,13 @@
 package pods
 
 import (
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Reasons that the kubelet gives for a waiting container. Kubernetes has no constants for them.
@@ -33,6 +35,22 @@ func OwnerUID(pod metav1.Object) types.UID {
 func IsFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
+
+// IsTerminating tells whether pod is being deleted. deleted are pods that were deleted and that a cache still shows without a
+// deletion timestamp.
+func IsTerminating(pod *corev1.Pod, deleted sets.Set[types.UID]) bool {
+	return pod.DeletionTimestamp != nil || deleted.Has(pod.UID)
+}
+
+// IsPaused tells whether an annotation that pauses object is true.
+func IsPaused(object metav1.Object, annotation string) bool {
+	paused, err := strconv.ParseBool(object.GetAnnotations()[annotation])
+	return err == nil && paused
+}
+
+// HasRestartRules tells whether the exit of a container may restart it or, by the action RestartAllContainers, every
+// container of the pod.
+func HasRestartRules(container corev1.Container) bool { return len(container.RestartPolicyRules) > 0 }
 
 // IsReady tells whether pod has the condition Ready.
 func IsReady(pod *corev1.Pod) bool {

@@ -310,7 +310,7 @@ func (n *node) restart() {
 func (e *explorer) observe(n *node) Observation {
 	cached := n.cache.sorted()
 	lookedUp := map[string]*corev1.Pod{}
-	for _, name := range n.state.Lookups(cached, nil, n.now) {
+	for _, name := range n.state.Observe(n.cachedSet().Obj(), cached, nil, n.now, Defaults{}).Lookups {
 		lookedUp[name] = n.store.pods[name]
 	}
 	before := n.state.pods.String()

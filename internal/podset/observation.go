@@ -5,7 +5,6 @@ package podset
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +35,8 @@ type Observation struct {
 	// pods have: pods of another owner, or terminating ones of this PodSet that the cache does not show yet. They also keep
 	// the attempt of a create that was not answered.
 	Attempts map[int]int
+	// Lookups are the names of the pods that the caller must get from the API server before it plans. State.Observe sets them.
+	Lookups []string
 	// Now is the instant of the observation.
 	Now time.Time
 	// Rejection is the last rejection of a pod of this generation of the spec, nil for none.
@@ -86,9 +87,7 @@ func (o Observation) IsActive(pod *corev1.Pod) bool {
 }
 
 // isTerminating tells whether a pod counts as terminating (rule 6).
-func (o Observation) isTerminating(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp != nil || o.Deleted.Has(pod.UID)
-}
+func (o Observation) isTerminating(pod *corev1.Pod) bool { return pods.IsTerminating(pod, o.Deleted) }
 
 // hasFinished tells whether there is a finished pod to delete.
 func (o Observation) hasFinished() bool {
@@ -137,10 +136,7 @@ func (o Observation) maxUnavailable() int {
 }
 
 // paused tells whether the pause annotation is true.
-func (o Observation) paused() bool {
-	paused, err := strconv.ParseBool(o.Set.Annotations[appv1alpha1.AnnotationPaused])
-	return err == nil && paused
-}
+func (o Observation) paused() bool { return pods.IsPaused(o.Set, appv1alpha1.AnnotationPaused) }
 
 // readOnly tells whether rule 3 forbids all creates and deletes.
 func (o Observation) readOnly() bool { return o.Set.DeletionTimestamp != nil || o.paused() }

@@ -26,8 +26,7 @@ var cleanupDelays = backoff.Range{First: 10 * time.Second, Max: 5 * time.Minute}
 //
 // Each reconcile observes, plans, acts, reports, and records:
 //
-//	names := state.Lookups(cached, lookedUp, now)              // the caller gets these pods from the API server
-//	o := state.Observe(set, cached, lookedUp, now, defaults)
+//	o := state.Observe(set, cached, lookedUp, now, defaults)   // the caller repeats this after it has got the pods of o.Lookups
 //	plan := MakePlan(o)
 //	...                                                        // the caller carries out the plan, which gives an outcome
 //	if state.ReportNow(o, outcome) { ... }                     // the caller writes Status(o, outcome)
@@ -55,14 +54,8 @@ type State struct {
 	hashedGeneration int64
 }
 
-// Lookups returns the names of the pods that the caller must get from the API server before it calls Observe, other than
-// those in lookedUp.
-func (s *State) Lookups(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time) []string {
-	return expectations.NotLookedUp(s.pods.Unconfirmed(cached, now), lookedUp)
-}
-
 // Observe combines what the caches show at now with what the State knows. set and cached are the PodSet and its pods from
-// the caches. lookedUp are the answers of the API server for the names of Lookups, nil for a pod that does not exist.
+// the caches. lookedUp are the answers of the API server for the Lookups of earlier Observations, nil for a pod that does not exist.
 func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
 	next := *s
 	set, next.status = s.status.Observe(set)
@@ -77,6 +70,7 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 		Pods:         view.Pods,
 		Deleted:      view.Deleted,
 		Attempts:     s.attempts,
+		Lookups:      expectations.NotLookedUp(s.pods.Unconfirmed(cached, now), lookedUp),
 		Now:          now,
 		Rejection:    s.rejection.Of(set.Generation),
 		Defaults:     defaults,

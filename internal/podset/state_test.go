@@ -48,7 +48,7 @@ func TestStateKnowsItsOwnWrites(t *testing.T) {
 	if !o.Deleted.Equal(sets.New(old.UID)) || !plan.IsEmpty() {
 		t.Errorf("with a deleted pod: deleted %v, plan %+v", o.Deleted, plan)
 	}
-	if diff := cmp.Diff([]string{podName(set.Obj(), place{0, 1})}, s.Lookups([]*corev1.Pod{old}, nil, now.Add(20*time.Second))); diff != "" {
+	if diff := cmp.Diff([]string{podName(set.Obj(), place{0, 1})}, s.Observe(set.Obj(), []*corev1.Pod{old}, nil, now.Add(20*time.Second), Defaults{}).Lookups); diff != "" {
 		t.Errorf("lookups (-want +got): %s", diff)
 	}
 	gone := s.Observe(set.Obj(), nil, map[string]*corev1.Pod{podName(set.Obj(), place{0, 1}): nil}, now.Add(20*time.Second), Defaults{})
@@ -148,7 +148,7 @@ func TestARejectedCreateBacksOff(t *testing.T) {
 	} {
 		at := now.Add(tc.at * time.Second)
 		gone := map[string]*corev1.Pod{}
-		for _, name := range s.Lookups(nil, nil, at.Add(time.Hour)) {
+		for _, name := range s.Observe(tc.set.Obj(), nil, nil, at.Add(time.Hour), Defaults{}).Lookups {
 			gone[name] = nil // somebody has deleted what was created
 		}
 		o := s.Observe(tc.set.Obj(), nil, gone, at, Defaults{})

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // templateProblem returns why the pods of a template would not keep running, "" if they would. Admission rejects the same
@@ -34,11 +36,11 @@ func templateProblem(template *corev1.PodTemplateSpec) string {
 // mayEnd tells whether the kubelet may leave a container stopped after its exit.
 func mayEnd(container corev1.Container) bool {
 	policy := container.RestartPolicy
-	return policy != nil && *policy != corev1.ContainerRestartPolicyAlways || len(container.RestartPolicyRules) > 0
+	return policy != nil && *policy != corev1.ContainerRestartPolicyAlways || pods.HasRestartRules(container)
 }
 
 // mayFail tells whether an init container that fails ends its pod instead of being tried again.
 func mayFail(container corev1.Container) bool {
 	policy := container.RestartPolicy
-	return policy != nil && *policy == corev1.ContainerRestartPolicyNever || len(container.RestartPolicyRules) > 0
+	return policy != nil && *policy == corev1.ContainerRestartPolicyNever || pods.HasRestartRules(container)
 }

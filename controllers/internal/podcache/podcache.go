@@ -92,14 +92,14 @@ func Of(ctx context.Context, reader client.Reader, owner client.Object) ([]*core
 	return pods, nil
 }
 
-// LookUp gets pods from the API server, trimmed, and nil for a pod that does not exist. It calls more with the pods that it has
-// found, until more returns no name. reader must not be a cache.
-func (k Kinds) LookUp(ctx context.Context, reader client.Reader, namespace string, more func(found map[string]*corev1.Pod) []string) (map[string]*corev1.Pod, error) {
+// LookUp calls more with the pods that it has got from the API server, trimmed, and nil for a pod that does not exist, until
+// more returns the name of no further pod. reader must not be a cache.
+func (k Kinds) LookUp(ctx context.Context, reader client.Reader, namespace string, more func(found map[string]*corev1.Pod) []string) error {
 	var found map[string]*corev1.Pod
 	for {
 		names := more(found)
 		if len(names) == 0 {
-			return found, nil
+			return nil
 		}
 		if found == nil {
 			found = map[string]*corev1.Pod{}
@@ -112,7 +112,7 @@ func (k Kinds) LookUp(ctx context.Context, reader client.Reader, namespace strin
 			case apierrors.IsNotFound(err):
 				found[name] = nil
 			default:
-				return nil, fmt.Errorf("looking up Pod %s: %w", name, err)
+				return fmt.Errorf("looking up Pod %s: %w", name, err)
 			}
 		}
 	}
