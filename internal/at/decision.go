@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -246,36 +245,6 @@ func (d *decision) unusable(o Observation) bool {
 		return true
 	}
 	return false
-}
-
-// notScheduled sets the condition Scheduled to False.
-func (d *decision) notScheduled(reason, message string) {
-	d.scheduled = metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
-}
-
-// scheduledFor sets the condition Scheduled to True for an At that waits until it is due.
-func (d *decision) scheduledFor(due time.Time) {
-	d.scheduled = metav1.Condition{Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonWaiting, Message: "runs at " + formatTime(due)}
-}
-
-// started sets the condition Scheduled to True for an At whose command was started. An edit that came too late takes
-// precedence over the message.
-func (d *decision) started(o Observation, message string) {
-	d.scheduled = metav1.Condition{Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonStarted, Message: message}
-	record := &o.At.Status
-	if stored := meta.FindStatusCondition(record.Conditions, cnatv1alpha1.ConditionScheduled); stored != nil && stored.Reason == cnatv1alpha1.ReasonEditedTooLate {
-		d.scheduled.Reason, d.scheduled.Message = stored.Reason, stored.Message
-		return
-	}
-	// Admission accepts edits until the run is recorded.
-	if d.run.newest == nil || d.run.recorded {
-		return
-	}
-	if ran := generationOf(d.run.newest); ran > 0 && ran < o.At.Generation {
-		d.scheduled.Reason = cnatv1alpha1.ReasonEditedTooLate
-		d.scheduled.Message = fmt.Sprintf("pod %s was created from generation %d of the At: later changes of schedule, command, or template have no effect",
-			d.run.newest.Name, ran)
-	}
 }
 
 // done records how the At ended.

@@ -140,22 +140,6 @@ func (d *decision) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.
 	return conditions
 }
 
-// startedGeneration returns the observedGeneration of the condition Scheduled: the generation that the pod was created from
-// after the command was started, and the current one before.
-func (d *decision) startedGeneration(o Observation) int64 {
-	if d.scheduled.Status != metav1.ConditionTrue || d.scheduled.Reason == cnatv1alpha1.ReasonWaiting {
-		return o.At.Generation
-	}
-	if d.run.newest != nil && generationOf(d.run.newest) > 0 {
-		return generationOf(d.run.newest)
-	}
-	stored := meta.FindStatusCondition(o.At.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	if stored != nil && stored.Status == metav1.ConditionTrue && stored.Reason != cnatv1alpha1.ReasonWaiting {
-		return stored.ObservedGeneration
-	}
-	return o.At.Generation
-}
-
 // events returns the events for the differences between the stored status and s.
 func (d *decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event {
 	var events []event.Event
@@ -177,17 +161,6 @@ func (d *decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event
 		events = append(events, event.Warning(failureEvent(s.Reason), "Run", d.end.message))
 	}
 	return events
-}
-
-// needsWarning tells whether the condition Scheduled says something that the user did not ask for.
-func needsWarning(scheduled *metav1.Condition, phase cnatv1alpha1.Phase) bool {
-	switch scheduled.Reason {
-	case cnatv1alpha1.ReasonEditedTooLate:
-		return true
-	case cnatv1alpha1.ReasonSuspended, cnatv1alpha1.ReasonPaused:
-		return false
-	}
-	return scheduled.Status == metav1.ConditionFalse && phase != cnatv1alpha1.PhaseDone
 }
 
 // failureEvent returns the reason of the event about a failure. A failure that the operator detects has its own reason. The

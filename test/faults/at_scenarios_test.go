@@ -95,13 +95,19 @@ func deletedAtItsTime(e *faults.Env) {
 	e.Quiesce()
 }
 
-func podDeletedEarly(e *faults.Env) {
-	operator := e.Supervise()
+// blockRunning blocks the writes of statuses with the phase RUNNING. A receive from blocked waits for the first one.
+func blockRunning(operator *faults.Process) (blocked <-chan struct{}, unblock func()) {
 	block, blocked, unblock := faults.Block()
-	defer unblock()
 	operator.Inject(faults.Each(func(c *faults.Call) bool {
 		return faults.StatusWrites(c) && bytes.Contains(c.Body, []byte(cnatv1alpha1.PhaseRunning))
 	}, block))
+	return blocked, unblock
+}
+
+func podDeletedEarly(e *faults.Env) {
+	operator := e.Supervise()
+	blocked, unblock := blockRunning(operator)
+	defer unblock()
 	e.Create(at("a", "now", "echo YAY"))
 	<-blocked
 	e.Delete(&corev1.Pod{ObjectMeta: podKey(e, "a-pod")}, client.GracePeriodSeconds(0))

@@ -4,7 +4,6 @@
 package faults_test
 
 import (
-	"bytes"
 	"testing"
 	"time"
 
@@ -170,11 +169,8 @@ func extendedTTL(e *faults.Env) {
 // editedTooLate edits an At after its pod is created and before the status records it.
 func editedTooLate(e *faults.Env) {
 	operator := e.Supervise()
-	block, blocked, unblock := faults.Block()
+	blocked, unblock := blockRunning(operator)
 	defer unblock()
-	operator.Inject(faults.Each(func(c *faults.Call) bool {
-		return faults.StatusWrites(c) && bytes.Contains(c.Body, []byte(cnatv1alpha1.PhaseRunning))
-	}, block))
 	a := at("a", "now", "echo YAY")
 	e.Create(a)
 	<-blocked

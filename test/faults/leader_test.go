@@ -57,12 +57,19 @@ func withoutLease(e *faults.Env) {
 	e.ExpectCounts(cost)
 }
 
-func leaderCrashes(e *faults.Env) {
+// startLeaderAndStandby starts two processes and returns the one that has the lease.
+func startLeaderAndStandby(e *faults.Env) *faults.Process {
+	e.Helper()
 	elect(e)
 	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 	leader := e.Start()
 	awaitLeader(e)
 	e.Start()
+	return leader
+}
+
+func leaderCrashes(e *faults.Env) {
+	leader := startLeaderAndStandby(e)
 	e.Create(podSet("b", 2))
 	e.Settle()
 	leader.Inject(faults.Nth(6, faults.Writes, leader.CrashAfter))
@@ -72,11 +79,7 @@ func leaderCrashes(e *faults.Env) {
 }
 
 func leaseStolen(e *faults.Env) {
-	elect(e)
-	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	leader := e.Start()
-	awaitLeader(e)
-	e.Start()
+	leader := startLeaderAndStandby(e)
 	faults.Edit(e, leaseOf(e), func(l *coordinationv1.Lease) {
 		l.Spec.HolderIdentity = ptr.To("another")
 		l.Spec.RenewTime = ptr.To(metav1.NowMicro())
@@ -88,11 +91,7 @@ func leaseStolen(e *faults.Env) {
 }
 
 func leaderFrozen(e *faults.Env) {
-	elect(e)
-	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	leader := e.Start()
-	awaitLeader(e)
-	e.Start()
+	leader := startLeaderAndStandby(e)
 	freeze, frozen, unfreeze := faults.Block()
 	defer unfreeze()
 	leader.Inject(faults.Each(faults.Writes, freeze), faults.Each(func(c *faults.Call) bool { return c.Resource == "leases" }, freeze))

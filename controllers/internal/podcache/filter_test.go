@@ -26,23 +26,20 @@ import (
 // kinds are those whose pods testutil builds.
 var kinds = Kinds{appv1alpha1.GroupVersion.WithKind("PodSet"), cnatv1alpha1.GroupVersion.WithKind("At")}
 
-// podSource is an API server's pods. Each list says what its entry of lists holds; the watch after it is in watches.
-type podSource struct {
-	lists   [][]corev1.Pod
+// fakeSource is an API server that does not stream lists.
+type fakeSource struct {
+	list func(metav1.ListOptions) (runtime.Object, error)
+	// watches receives the watch that follows each list.
 	watches chan *watch.FakeWatcher
-}
-
-func (s *podSource) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: s.lists[0]}
-	if len(s.lists) > 1 {
-		s.lists = s.lists[1:]
-	}
-	return list, nil
 }
 
 var errNoWatchList = errors.New("an API server that cannot list by a watch")
 
-func (s *podSource) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (s *fakeSource) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return s.list(options)
+}
+
+func (s *fakeSource) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil {
 		return nil, errNoWatchList
 	}
@@ -51,20 +48,55 @@ func (s *podSource) WatchWithContext(_ context.Context, options metav1.ListOptio
 	return events, nil
 }
 
-func (s *podSource) List(options metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), options)
-}
+func (s *fakeSource) List(options metav1.ListOptions) (runtime.Object, error) { return s.list(options) }
 
-func (s *podSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
+func (s *fakeSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), options)
 }
 
-// told is what an informer tells a handler, in words.
-type told chan string
+// podLists returns a source whose lists have these pods, one after another. The last one repeats.
+func podLists(lists ...[]corev1.Pod) *fakeSource {
+	return &fakeSource{watches: make(chan *watch.FakeWatcher, 1), list: func(metav1.ListOptions) (runtime.Object, error) {
+		list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: lists[0]}
+		if len(lists) > 1 {
+			lists = lists[1:]
+		}
+		return list, nil
+	}}
+}
 
-func (c told) OnAdd(obj any, _ bool)    { c <- "added " + describe(obj) }
-func (c told) OnUpdate(before, now any) { c <- "updated " + describe(before) + " to " + describe(now) }
-func (c told) OnDelete(obj any) {
+// startInformer runs an informer with the options of Configure until the test ends. handler may be nil.
+func startInformer(t *testing.T, source toolscache.ListerWatcher, kind runtime.Object, handler toolscache.ResourceEventHandler) toolscache.SharedIndexInformer {
+	t.Helper()
+	var options cache.Options
+	kinds.Configure(&options)
+	informer := options.NewInformer(source, kind, 0, toolscache.Indexers{})
+	if handler != nil {
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		informer.RunWithContext(ctx)
+		close(done)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return informer
+}
+
+// notifications are the calls of an informer's event handler, as texts.
+type notifications chan string
+
+func (c notifications) OnAdd(obj any, _ bool) { c <- "added " + describe(obj) }
+func (c notifications) OnUpdate(before, now any) {
+	c <- "updated " + describe(before) + " to " + describe(now)
+}
+func (c notifications) OnDelete(obj any) {
 	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
@@ -83,18 +115,18 @@ func describe(obj any) string {
 	return pod.Name + " of " + owner
 }
 
-func (c told) next(t *testing.T) string {
+func (c notifications) next(t *testing.T) string {
 	t.Helper()
 	select {
 	case line := <-c:
 		return line
 	case <-time.After(10 * time.Second):
-		t.Fatal("the informer tells nothing more")
+		t.Fatal("the informer sends no further notification")
 		return ""
 	}
 }
 
-func (c told) expect(t *testing.T, want ...string) {
+func (c notifications) expect(t *testing.T, want ...string) {
 	t.Helper()
 	for _, line := range want {
 		if got := c.next(t); got != line {
@@ -104,7 +136,7 @@ func (c told) expect(t *testing.T, want ...string) {
 }
 
 func TestTheCacheHasOnlyOwnPods(t *testing.T) {
-	set, made := testutil.MakePodSet("set").Obj(), testutil.MakeAt("at").Obj()
+	set, at := testutil.MakePodSet("set").Obj(), testutil.MakeAt("at").Obj()
 	pod := func(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 		pod := testutil.MakePod(name).OwnedBy(set).Obj()
 		for _, edit := range edits {
@@ -118,56 +150,41 @@ func TestTheCacheHasOnlyOwnPods(t *testing.T) {
 	}
 	ofOtherPodSet := func(pod *corev1.Pod) { pod.OwnerReferences[0].APIVersion = "other.example.com/v1" }
 
-	source := &podSource{watches: make(chan *watch.FakeWatcher, 1), lists: [][]corev1.Pod{
-		{*pod("foreign", nobodys), *pod("own"), *pod("replica", ofReplicaSet), *pod("other", ofOtherPodSet), *testutil.MakeAtPod(made, "run").Obj()},
-		{*pod("foreign", nobodys), *pod("adopted", nobodys), *pod("own")},
-	}}
-	var options cache.Options
-	kinds.Configure(&options)
-	informer := options.NewInformer(source, &corev1.Pod{}, 0, toolscache.Indexers{})
-	heard := make(told, 100)
-	if _, err := informer.AddEventHandler(heard); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		informer.RunWithContext(ctx)
-		close(done)
-	}()
-	defer func() {
-		cancel()
-		<-done
-	}()
+	source := podLists(
+		[]corev1.Pod{*pod("foreign", nobodys), *pod("own"), *pod("replica", ofReplicaSet), *pod("other", ofOtherPodSet), *testutil.MakeAtPod(at, "run").Obj()},
+		[]corev1.Pod{*pod("foreign", nobodys), *pod("adopted", nobodys), *pod("own")},
+	)
+	received := make(notifications, 100)
+	informer := startInformer(t, source, &corev1.Pod{}, received)
 
 	events := <-source.watches
-	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+	if !toolscache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
 		t.Fatal("the informer did not fill its cache")
 	}
-	inList := map[string]bool{heard.next(t): true, heard.next(t): true}
+	inList := map[string]bool{received.next(t): true, received.next(t): true}
 	if diff := cmp.Diff(map[string]bool{"added own of PodSet": true, "added run of At": true}, inList); diff != "" {
 		t.Fatalf("of the first list the informer reported: %s", diff)
 	}
 
-	// The life of a foreign pod, and then one of our own, so that the silence before it is known to have been heard.
+	// All events of a foreign pod, and then a pod of our own, so that the silence before it is known to have been received.
 	events.Add(pod("stranger", nobodys))
 	events.Modify(pod("stranger", nobodys))
 	events.Delete(pod("stranger", nobodys))
 	events.Add(pod("second"))
-	heard.expect(t, "added second of PodSet")
+	received.expect(t, "added second of PodSet")
 
-	// A pod that is released was ours, and one that is adopted becomes so.
+	// A pod that is released was ours, and an adopted one becomes ours.
 	events.Modify(pod("second", nobodys))
 	events.Modify(pod("second", nobodys))
 	events.Modify(pod("adopted"))
 	events.Modify(pod("adopted", nobodys))
 	events.Delete(pod("second", nobodys))
 	events.Delete(pod("run", nobodys))
-	heard.expect(t, "updated second of PodSet to second of nobody", "updated second of nobody to second of nobody",
+	received.expect(t, "updated second of PodSet to second of nobody", "updated second of nobody to second of nobody",
 		"added adopted of PodSet", "updated adopted of PodSet to adopted of nobody", "deleted second of nobody")
-	heard.expect(t, "deleted run of nobody")
+	received.expect(t, "deleted run of nobody")
 
-	// What the API server has seen beyond our own pods comes by bookmarks.
+	// Bookmarks carry the resource versions of changes to other pods.
 	events.Action(watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}})
 	deadline := time.After(10 * time.Second)
 	for informer.GetStore().LastStoreSyncResourceVersion() != "9" {
@@ -181,14 +198,14 @@ func TestTheCacheHasOnlyOwnPods(t *testing.T) {
 	// A list after a gap: the pod that is no longer ours is gone for the informer.
 	events.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
 	events = <-source.watches
-	again := map[string]bool{heard.next(t): true, heard.next(t): true}
+	again := map[string]bool{received.next(t): true, received.next(t): true}
 	want := map[string]bool{"deleted adopted of nobody": true, "updated own of PodSet to own of PodSet": true}
 	if diff := cmp.Diff(want, again); diff != "" {
 		t.Fatalf("of the second list the informer reported: %s", diff)
 	}
 	events.Modify(pod("adopted", nobodys))
 	events.Modify(pod("own"))
-	heard.expect(t, "updated own of PodSet to own of PodSet")
+	received.expect(t, "updated own of PodSet to own of PodSet")
 	if keys := informer.GetStore().ListKeys(); len(keys) != 1 {
 		t.Errorf("the cache holds %v", keys)
 	}
@@ -213,7 +230,7 @@ func TestGonePodsAreForgotten(t *testing.T) {
 			return nil
 		},
 	} {
-		own := newOwnPods(&podSource{lists: [][]corev1.Pod{nil}}, kinds)
+		own := newOwnPods(podLists(nil), kinds)
 		own.filterEvent(added)
 		if own.shown.Len() != 1 {
 			t.Fatalf("before %s: %v", title, own.shown)
@@ -222,7 +239,7 @@ func TestGonePodsAreForgotten(t *testing.T) {
 			t.Errorf("after %s: %v, %v", title, own.shown, err)
 		}
 	}
-	own := newOwnPods(&podSource{lists: [][]corev1.Pod{nil}}, kinds)
+	own := newOwnPods(podLists(nil), kinds)
 	own.filterEvent(added)
 	if _, err := own.ListWithContext(t.Context(), metav1.ListOptions{Continue: "the second page"}); err != nil || own.shown.Len() != 1 {
 		t.Errorf("after the second page of a list: %v, %v", own.shown, err)

@@ -4,7 +4,6 @@
 package podcache
 
 import (
-	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -16,27 +15,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// pagedSource is an API server that does not stream lists. Every list has the same pages; the continue token of a page is
-// its number.
+// pagedSource is a source whose lists all have the same pages. The continue token of a page is its number.
 type pagedSource struct {
+	fakeSource
 	t       *testing.T
-	pages   func() []runtime.Object // makes the pages of a list
+	pages   func() []runtime.Object // creates the pages of a list
 	current []runtime.Object        // the pages of the list that is being read
 	// expire makes the first request for a second page fail: its continue token is too old.
-	expire  bool
-	asked   chan metav1.ListOptions
-	watches chan *watch.FakeWatcher
+	expire bool
+	asked  chan metav1.ListOptions
 }
 
-func (s *pagedSource) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func newPagedSource(t *testing.T, pages func() []runtime.Object) *pagedSource {
+	s := &pagedSource{t: t, pages: pages, expire: true, asked: make(chan metav1.ListOptions, 100)}
+	s.fakeSource = fakeSource{list: s.page, watches: make(chan *watch.FakeWatcher, 1)}
+	return s
+}
+
+func (s *pagedSource) page(options metav1.ListOptions) (runtime.Object, error) {
 	s.asked <- options
 	if options.Continue == "" {
 		s.current = s.pages()
@@ -69,23 +71,6 @@ func (s *pagedSource) checkFiltered(page runtime.Object) {
 	if len(pods.Items) != 1 || !kinds.controls(&pods.Items[0]) || pods.Items[0].Spec.Containers != nil {
 		s.t.Errorf("the next page was requested while %d pods of this one were in memory", len(pods.Items))
 	}
-}
-
-func (s *pagedSource) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if options.SendInitialEvents != nil {
-		return nil, errNoWatchList
-	}
-	events := watch.NewFakeWithChanSize(10, false)
-	s.watches <- events
-	return events, nil
-}
-
-func (s *pagedSource) List(options metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), options)
-}
-
-func (s *pagedSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), options)
 }
 
 // listRequest is what matters of the options of a list.
@@ -144,24 +129,8 @@ func TestInformersListTheLatestStateInPages(t *testing.T) {
 	first, second := listRequest{Limit: 500}, listRequest{Limit: 500, Continue: "1"}
 	for name, of := range sources {
 		t.Run(name, func(t *testing.T) {
-			source := &pagedSource{
-				t: t, pages: of.pages, expire: true,
-				asked: make(chan metav1.ListOptions, 100), watches: make(chan *watch.FakeWatcher, 1),
-			}
-			var options cache.Options
-			kinds.Configure(&options)
-			informer := options.NewInformer(source, of.kind, 0, toolscache.Indexers{})
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			go func() {
-				informer.RunWithContext(ctx)
-				close(done)
-			}()
-			defer func() {
-				cancel()
-				<-done
-			}()
-
+			source := newPagedSource(t, of.pages)
+			informer := startInformer(t, source, of.kind, nil)
 			events := source.awaitWatch(t)
 			// The continue token of the first list expires, so the list begins again, and it is in pages again.
 			if diff := cmp.Diff([]listRequest{first, second, first, second}, source.requests()); diff != "" {
