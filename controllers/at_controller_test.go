@@ -48,7 +48,7 @@ func scheduledReason(at *cnatv1alpha1.At) string {
 	return ""
 }
 
-// podOf reads the pod that an At has made.
+// podOf reads the pod that an At has created.
 func podOf(t *testing.T, at *cnatv1alpha1.At, name string) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{}

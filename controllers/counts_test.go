@@ -209,7 +209,7 @@ func TestAtsWriteNoMoreThanTheyMust(t *testing.T) {
 				for order[last] != newPod {
 					last--
 				}
-				atMost(t, "records written while pods were still to be made", last-first+1-countedAts, countedAts/2)
+				atMost(t, "records written while pods were still to be created", last-first+1-countedAts, countedAts/2)
 			}
 			if rest := countWhile(t, namespace, "at", func() {}); rest.writes != 0 || rest.reconciles != 0 {
 				t.Errorf("at rest: %d writes, %d reconciles, want none", rest.writes, rest.reconciles)

@@ -58,11 +58,11 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 }
 
 func TestTrimKeepsHowACommandEnded(t *testing.T) {
-	made := testutil.MakeAt("a").Obj()
-	pod := testutil.MakeAtPod(made, "a-pod").Phase(corev1.PodFailed).
+	owner := testutil.MakeAt("a").Obj()
+	pod := testutil.MakeAtPod(owner, "a-pod").Phase(corev1.PodFailed).
 		Exited("busybox", 3, "Error", "no luck", testutil.AtDue).Obj()
 	observe := func(pod *corev1.Pod) at.Observation {
-		return at.Observation{At: made, Pods: []*corev1.Pod{pod}, Now: testutil.AtDue.Add(time.Minute)}
+		return at.Observation{At: owner, Pods: []*corev1.Pod{pod}, Now: testutil.AtDue.Add(time.Minute)}
 	}
 	full, trimmed := at.MakeReport(observe(pod), at.Outcome{}), at.MakeReport(observe(ourPods.Trim(pod)), at.Outcome{})
 	if diff := cmp.Diff(full, trimmed); diff != "" {

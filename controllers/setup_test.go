@@ -14,10 +14,10 @@ import (
 )
 
 func TestStatusIsNotWrittenOntoAnObjectThatHasChanged(t *testing.T) {
-	made := newAt(newNamespace(t), "a", "now + 1 week", "true")
-	create(t, made)
-	older := made.DeepCopy()
-	change(t, made, func(at *cnatv1alpha1.At) { at.Spec.Schedule = "now + 2 weeks" })
+	at := newAt(newNamespace(t), "a", "now + 1 week", "true")
+	create(t, at)
+	older := at.DeepCopy()
+	change(t, at, func(at *cnatv1alpha1.At) { at.Spec.Schedule = "now + 2 weeks" })
 	changed := older.DeepCopy()
 	changed.Status.Output = "of an older state"
 	_, err := write.Status(t.Context(), admin, changed, changed.Status)

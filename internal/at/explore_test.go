@@ -21,7 +21,7 @@ import (
 
 var states = flag.Int("states", 40_000, "how many states the explorer visits of each At")
 
-// The explorer visits every interleaving of the life of an At with one retry, breadth first, with the real State and the real
+// The explorer visits every interleaving of the events of an At with one retry, breadth first, with the real State and the real
 // rules:
 //
 //   - time passes, in hours
@@ -58,12 +58,12 @@ type node struct {
 	ats  []*cnatv1alpha1.At
 	pods [][]*corev1.Pod
 
-	hour   int // hours since the creation of the At
-	made   int // pods that were ever created
-	names  int // the attempts that they were created for, as bits
-	phase  int // the highest phase that was written
-	killed int // pods that were deleted, as bits by attempt
-	budget budget
+	hour    int // hours since the creation of the At
+	created int // pods that were ever created
+	names   int // the attempts that they were created for, as bits
+	phase   int // the highest phase that was written
+	killed  int // pods that were deleted, as bits by attempt
+	budget  budget
 
 	state State // of the operator's process; copied by assignment
 }
@@ -111,7 +111,7 @@ func (n *node) key() string {
 	if n.state.unrecorded != nil {
 		k.WriteString(string(n.state.unrecorded.UID))
 	}
-	fmt.Fprintf(&k, "|%d %d %d %d %d %v", n.hour, n.made, n.names, n.phase, n.killed, n.budget)
+	fmt.Fprintf(&k, "|%d %d %d %d %d %v", n.hour, n.created, n.names, n.phase, n.killed, n.budget)
 	return k.String()
 }
 
@@ -300,15 +300,15 @@ func (e *explorer) create(n *node, planned *corev1.Pod) *corev1.Pod {
 		return existing
 	}
 	bit := 1 << strings.Count(planned.Name, "-pod-")
-	if n.made++; n.names&bit != 0 || n.made > 2 {
-		e.t.Errorf("A1: pod %s is created again, %d pods, in %s", planned.Name, n.made, n.key())
+	if n.created++; n.names&bit != 0 || n.created > 2 {
+		e.t.Errorf("A1: pod %s is created again, %d pods, in %s", planned.Name, n.created, n.key())
 	}
 	n.names |= bit
 	if n.stored().Status.Reason == cnatv1alpha1.ReasonMissedDeadline {
 		e.t.Errorf("A11: a pod of an At that was not run, in %s", n.key())
 	}
 	pod := planned.DeepCopy()
-	pod.UID = types.UID(fmt.Sprintf("%s#%d", pod.Name, n.made))
+	pod.UID = types.UID(fmt.Sprintf("%s#%d", pod.Name, n.created))
 	pod.CreationTimestamp.Time = n.now()
 	pod.Status.Phase = corev1.PodPending
 	n.setPods(append(slices.Clone(n.storedPods()), pod))
@@ -337,7 +337,7 @@ func (e *explorer) report(n *node, o Observation, outcome Outcome) {
 	written := o.At.DeepCopy()
 	written.Status = report.Status
 	written.ResourceVersion = strconv.FormatInt(version(written)+1, 10)
-	e.judge(n, &written.Status)
+	e.checkStatus(n, &written.Status)
 	n.phase = slices.Index(phaseOrder, written.Status.Phase)
 	n.ats = append(n.ats, written)
 	if n.budget.losses > 0 {
@@ -355,8 +355,8 @@ func sameStatus(a, b *cnatv1alpha1.AtStatus) bool {
 	return a.Phase == b.Phase && a.Reason == b.Reason && a.PodUID == b.PodUID && a.Attempts == b.Attempts && (a.RetryTime != nil) == (b.RetryTime != nil)
 }
 
-// judge judges a status that the operator writes.
-func (e *explorer) judge(n *node, s *cnatv1alpha1.AtStatus) {
+// checkStatus checks a status that the operator writes.
+func (e *explorer) checkStatus(n *node, s *cnatv1alpha1.AtStatus) {
 	if slices.Index(phaseOrder, s.Phase) < n.phase {
 		e.t.Errorf("A4: from %s to %s, in %s", phaseOrder[n.phase], s.Phase, n.key())
 	}
@@ -369,12 +369,12 @@ func (e *explorer) judge(n *node, s *cnatv1alpha1.AtStatus) {
 	case "":
 		e.t.Errorf("A4: DONE without a reason, in %s", n.key())
 	case cnatv1alpha1.ReasonMissedDeadline:
-		if n.made > 0 {
-			e.t.Errorf("A11: MissedDeadline, and %d pods were created, in %s", n.made, n.key())
+		if n.created > 0 {
+			e.t.Errorf("A11: MissedDeadline, and %d pods were created, in %s", n.created, n.key())
 		}
 	case cnatv1alpha1.ReasonDeadlineExceeded:
-		if deadline == nil || n.now().Before(s.StartTime.Add(seconds(*deadline))) || int(s.Attempts) != n.made {
-			e.t.Errorf("A11: DeadlineExceeded of attempt %d after %d pods, in %s", attempt, n.made, n.key())
+		if deadline == nil || n.now().Before(s.StartTime.Add(seconds(*deadline))) || int(s.Attempts) != n.created {
+			e.t.Errorf("A11: DeadlineExceeded of attempt %d after %d pods, in %s", attempt, n.created, n.key())
 		}
 	case cnatv1alpha1.ReasonPodLost:
 		if n.killed&(1<<attempt) == 0 || n.stored().Status.RetryTime != nil {
@@ -383,7 +383,7 @@ func (e *explorer) judge(n *node, s *cnatv1alpha1.AtStatus) {
 	}
 }
 
-// settle judges A3: left alone from here, with time passing and pods ending, the At gets done.
+// settle checks A3: left alone from here, with time passing and pods ending, the At gets done.
 func (e *explorer) settle(n *node) {
 	c := n.clone()
 	c.budget = budget{}

@@ -138,7 +138,7 @@ func (p *process) terminate() {
 	<-p.exited
 }
 
-// startWarm starts an arm and returns once it works: it has made, and lost, a pod for an object of its kind.
+// startWarm starts an arm and returns once it works: it has created and deleted a pod for an object of its kind.
 func (b *bench) startWarm(ctx context.Context, a *arm) (*process, error) {
 	p, err := b.start(a)
 	if err != nil {
@@ -185,7 +185,7 @@ func (p *process) metrics(ctx context.Context) (map[string]*dto.MetricFamily, er
 	return scrape(ctx, localClient, fmt.Sprintf("%s://127.0.0.1:%d/metrics", scheme, p.port), p.bench.cluster.token)
 }
 
-// localClient talks to arms on this machine, whose certificates are made at their start.
+// localClient talks to arms on this machine, whose certificates are created at their start.
 var localClient = &http.Client{Transport: &http.Transport{
 	TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a certificate of a process of ours, on the loopback
 }}

@@ -83,7 +83,7 @@ func (l auditLog) since(start int64) ([]call, error) {
 // audit is the second, untimed pass: the same work, with each call of the arms written down.
 func (b *bench) audit(ctx context.Context) error {
 	for _, a := range b.pick(operatorArm, replicaSetTuned) {
-		if err := b.life(ctx, a, b.sizes.grids[0], 0); err != nil {
+		if err := b.runSets(ctx, a, b.sizes.grids[0], 0); err != nil {
 			return fmt.Errorf("arm %s: %w", a.name, err)
 		}
 	}

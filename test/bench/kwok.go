@@ -126,7 +126,7 @@ func (b *bench) kwokLives(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, k.stop()) }()
 	for rep := range b.sizes.reps {
 		for _, a := range b.pick(operatorArm, replicaSetTuned) {
-			if err := b.kwokLife(ctx, a, b.sizes.grids[0], rep); err != nil {
+			if err := b.runSetsWithKwok(ctx, a, b.sizes.grids[0], rep); err != nil {
 				return fmt.Errorf("arm %s: %w", a.name, err)
 			}
 		}
@@ -134,8 +134,8 @@ func (b *bench) kwokLives(ctx context.Context) (err error) {
 	return nil
 }
 
-// kwokLife is a life in which pods become ready while others are still created, and take their time to go.
-func (b *bench) kwokLife(ctx context.Context, a *arm, grid [2]int, rep int) error {
+// runSetsWithKwok does the same while kwok makes pods ready and takes time to end them.
+func (b *bench) runSetsWithKwok(ctx context.Context, a *arm, grid [2]int, rep int) error {
 	n, what := grid[0]*grid[1], gridName(grid)+" run by kwok"
 	p, err := b.startWarm(ctx, a)
 	if err != nil {

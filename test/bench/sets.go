@@ -43,7 +43,7 @@ func (b *bench) lives(ctx context.Context) error {
 				arms = append(arms, naiveArm, replicaSetStock)
 			}
 			for _, a := range b.pick(arms...) {
-				if err := b.life(ctx, a, grid, rep); err != nil {
+				if err := b.runSets(ctx, a, grid, rep); err != nil {
 					return fmt.Errorf("arm %s, %s: %w", a.name, gridName(grid), err)
 				}
 			}
@@ -112,8 +112,8 @@ func (b *bench) phase(ctx context.Context, p *process, do func() error) (cost, e
 	return asked, err
 }
 
-// life is one run of one arm.
-func (b *bench) life(ctx context.Context, a *arm, grid [2]int, rep int) (err error) {
+// runSets creates, scales, and deletes the PodSets of a grid with one arm, once.
+func (b *bench) runSets(ctx context.Context, a *arm, grid [2]int, rep int) (err error) {
 	sets, podsPerSet := grid[0], grid[1]
 	n, what := sets*podsPerSet, gridName(grid)
 	p, err := b.startWarm(ctx, a)

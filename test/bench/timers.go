@@ -125,11 +125,11 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) (err err
 	if v == sparse {
 		note = func(pod string) { f.end(ctx, pod) }
 	}
-	made, err := b.cluster.watchPods(ctx, f.namespace, note)
+	created, err := b.cluster.watchPods(ctx, f.namespace, note)
 	if err != nil {
 		return err
 	}
-	defer made.stop()
+	defer created.stop()
 	done, err := f.watchDone(ctx, a)
 	if err != nil {
 		return err
@@ -143,11 +143,11 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) (err err
 		if err != nil {
 			return err
 		}
-		if _, err := made.await(ctx, n, patience); err != nil {
+		if _, err := created.await(ctx, n, patience); err != nil {
 			return err
 		}
 		if v != sparse {
-			names := slices.Collect(maps.Keys(made.times()))
+			names := slices.Collect(maps.Keys(created.times()))
 			err = inParallel(ctx, n, inFlight, func(ctx context.Context, i int) error { f.end(ctx, names[i]); return nil })
 		}
 		if err == nil {
@@ -158,19 +158,19 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) (err err
 	if err := errorsOf(err, f.err); err != nil {
 		return err
 	}
-	if err := f.report(a, rep, v, made, done, asked); err != nil {
+	if err := f.report(a, rep, v, created, done, asked); err != nil {
 		return err
 	}
 	return b.cluster.clear(ctx, f.namespace)
 }
 
 // report adds the figures of a run.
-func (f *firing) report(a *arm, rep int, v volley, made, done *observer, asked cost) error {
+func (f *firing) report(a *arm, rep int, v volley, created, done *observer, asked cost) error {
 	n := len(f.due)
 	what := v.caseName(n)
 	if v != overdue {
 		err := errorsOf(
-			f.add("M4", what, a.name, "ms late", rep, f.late(made.times())...),
+			f.add("M4", what, a.name, "ms late", rep, f.late(created.times())...),
 			f.add("M6", what, a.name, "ms from the pod's end to the object's", rep, f.behind(done.times())...),
 		)
 		if err != nil {
@@ -218,9 +218,9 @@ func (f *firing) watchDone(ctx context.Context, a *arm) (*observer, error) {
 func ownerOf(pod string) string { return pod[:strings.LastIndexByte(pod, '-')] }
 
 // late is how long after its time each pod was seen, in ms.
-func (f *firing) late(made map[string]time.Time) []float64 {
-	late := make([]float64, 0, len(made))
-	for pod, seen := range made {
+func (f *firing) late(created map[string]time.Time) []float64 {
+	late := make([]float64, 0, len(created))
+	for pod, seen := range created {
 		var i int
 		if _, err := fmt.Sscanf(pod, "timer-%d", &i); err == nil {
 			late = append(late, milliseconds(seen.Sub(f.due[i])))

@@ -102,7 +102,7 @@ func TestUpgradeThroughTheChannel(t *testing.T) {
 func (p *project) upgradeable(g gomega.Gomega, r release) string {
 	condition := &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Name: r.csv(), Namespace: p.name}}
 	refresh(p.t.Context(), g, condition)
-	told := meta.FindStatusCondition(condition.Status.Conditions, operatorsv2.Upgradeable)
-	g.Expect(told).NotTo(gomega.BeNil())
-	return string(told.Status) + " " + told.Reason
+	observed := meta.FindStatusCondition(condition.Status.Conditions, operatorsv2.Upgradeable)
+	g.Expect(observed).NotTo(gomega.BeNil())
+	return string(observed.Status) + " " + observed.Reason
 }

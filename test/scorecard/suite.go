@@ -18,7 +18,7 @@ import (
 type suite struct {
 	client    client.Client
 	namespace string
-	made      []client.Object
+	created   []client.Object
 	log       []string
 }
 
@@ -37,7 +37,7 @@ func (s *suite) create(ctx context.Context, object client.Object) error {
 	if err := s.client.Create(ctx, object); err != nil {
 		return fmt.Errorf("creating a %T: %w", object, err)
 	}
-	s.made = append(s.made, object)
+	s.created = append(s.created, object)
 	s.saw("created %s", object.GetName())
 	return nil
 }
@@ -46,7 +46,7 @@ func (s *suite) create(ctx context.Context, object client.Object) error {
 func (s *suite) clean() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	for _, object := range s.made {
+	for _, object := range s.created {
 		err := s.client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting %s: %w", object.GetName(), err)
