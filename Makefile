@@ -59,6 +59,10 @@ docs: bin/crd-ref-docs ## Generate docs/api.md, the reference of every field.
 	bin/crd-ref-docs --source-path=api --config=hack/crd-ref-docs/config.yaml --templates-dir=hack/crd-ref-docs/templates \
 	  --renderer=markdown --output-path=docs/api.md --log-level=ERROR
 
+.PHONY: dashboard
+dashboard: ## Generate the dashboard in config/dashboard, for Grafana and for the console of OpenShift.
+	go run ./hack/dashboard config/dashboard
+
 .PHONY: tidy
 tidy: ## Tidy go.mod and go.sum, of the benchmark too.
 	go mod tidy
@@ -87,7 +91,7 @@ uninstall: bin/kustomize ## Remove the CRDs, and with them every PodSet and At, 
 ##@ Check
 
 # The targets that `verify` runs. A file in hack/make adds targets.
-VERIFY := generate manifests docs tidy
+VERIFY := generate manifests docs dashboard tidy
 
 .PHONY: verify
 verify: ## Regenerate everything, and fail if a file changes.

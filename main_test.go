@@ -429,6 +429,8 @@ func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
 		ContainSubstring("podset_operator_podset_ready_pods 0\n"),
 		ContainSubstring(`podset_operator_ats{phase="RUNNING"} 2`),
 		ContainSubstring("podset_operator_at_start_delay_seconds_count 2\n"),
+		ContainSubstring(`podset_operator_at_runs_total{reason="PodLost",result="Failed"} 0`),
+		ContainSubstring(`podset_operator_rejected_creates_total{kind="At"} 0`),
 	))
 	cancel()
 	g.Eventually(stopped).WithTimeout(30 * time.Second).Should(Receive(BeNil()))

@@ -54,8 +54,34 @@ var (
 	atsDesc            = prometheus.NewDesc("podset_operator_ats", "Ats that are served, by phase.", []string{"phase"}, nil)
 )
 
+// endings are the results and reasons with which an At can end.
+var endings = map[cnatv1alpha1.Result][]string{
+	cnatv1alpha1.ResultSucceeded: {cnatv1alpha1.ReasonCompleted},
+	cnatv1alpha1.ResultFailed: {
+		cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ReasonOOMKilled, cnatv1alpha1.ReasonStartError, cnatv1alpha1.ReasonEvicted,
+		cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ReasonPodNameConflict,
+		cnatv1alpha1.ReasonMissedDeadline, cnatv1alpha1.ReasonDeadlineExceeded,
+	},
+}
+
+// startCounters makes every counter appear with the value 0. Prometheus sees no increase in a counter that appears with the value 1,
+// so an alert would miss the first failure after a start.
+func startCounters() {
+	for result, reasons := range endings {
+		for _, reason := range reasons {
+			atRuns.WithLabelValues(string(result), reason)
+		}
+	}
+	for _, kind := range []string{podSetKind.Kind, atKind.Kind} {
+		conflicts.WithLabelValues(kind)
+		nameCollisions.WithLabelValues(kind)
+		rejectedCreates.WithLabelValues(kind)
+	}
+}
+
 // RegisterMetrics adds the operator's own metrics to those of controller-runtime until mgr stops.
 func RegisterMetrics(mgr ctrl.Manager) error {
+	startCounters()
 	collectors := []prometheus.Collector{
 		atRuns, atStartDelay, namespaceUnreadable, conflicts, nameCollisions, rejectedCreates, stateCollector{reader: mgr.GetClient()},
 	}
