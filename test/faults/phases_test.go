@@ -78,21 +78,21 @@ func TestClockJumps(t *testing.T) {
 		"an hour back, then forward": func(e *faults.Env) {
 			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 			e.Supervise()
-			e.Create(at("a", "now + 3 seconds", "echo YAY"))
+			e.Create(at("a", "now + 15 seconds", "echo YAY"))
 			e.Clock.Jump(-time.Hour)
-			e.Wait(5 * time.Second)
+			e.Wait(17 * time.Second)
 			e.Check("A2", e.Counts().Creates == 0, "ran too early")
 			e.Clock.Jump(time.Hour)
 			e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonCompleted))
 			e.Quiesce()
 		},
-		"suspended for 10 minutes while three Ats become due": func(e *faults.Env) {
+		"suspended for 100 minutes while three Ats become due": func(e *faults.Env) {
 			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 			e.Supervise()
-			e.Create(at("a", "now + 2 minutes", "echo YAY"), at("b", "now + 5 minutes", "echo YAY"), at("c", "now + 9 minutes", "echo YAY"))
+			e.Create(at("a", "now + 20 minutes", "echo YAY"), at("b", "now + 50 minutes", "echo YAY"), at("c", "now + 90 minutes", "echo YAY"))
 			e.Wait(2 * time.Second)
 			e.Check("A2", e.Counts().Creates == 0, "ran too early")
-			e.Clock.Jump(10 * time.Minute)
+			e.Clock.Jump(100 * time.Minute)
 			e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonCompleted))
 			e.AwaitAt("A3", "b", done(cnatv1alpha1.ReasonCompleted))
 			e.AwaitAt("A3", "c", done(cnatv1alpha1.ReasonCompleted))

@@ -12,6 +12,9 @@ import (
 // sameBatch is the longest time between two creates of one batch.
 const sameBatch = 300 * time.Millisecond
 
+// maxRejectionBackoff is where the back-off after rejected creates stops growing.
+const maxRejectionBackoff = time.Minute
+
 // ExpectRejected checks P9: the API server has rejected creates since a moment, and the operator retried them with back-off. The
 // operator may now wait as long as it has been rejected, so the environment gets more time to settle.
 func (e *Env) ExpectRejected(since time.Time, first time.Duration) {
@@ -39,7 +42,7 @@ func (e *Env) ExpectBackoff(since time.Time, first time.Duration) int {
 	}
 	for i := 1; i < len(steps); i++ {
 		// The back-off starts when the operator observes, which on a busy machine is a while before it writes.
-		gap, least := steps[i].Sub(steps[i-1]), first<<(i-1)/2
+		gap, least := steps[i].Sub(steps[i-1]), min(first<<(i-1), maxRejectionBackoff)/2
 		e.Check("P9", gap >= least, "rejected create %d came %v after the previous one, before the back-off of %v had passed", i+1, gap, least)
 	}
 	return len(steps)
