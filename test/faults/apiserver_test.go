@@ -99,7 +99,7 @@ func crdsRemoved(t *testing.T, c *faults.Cluster) {
 	e.Must(err)
 	e.CreateSoon(podSet("b", 3))
 	// The back-off of the informers is at most half a minute.
-	e.Wait(faults.DefaultTimeout)
+	e.Wait(30 * time.Second)
 	e.Quiesce()
 	e.Check("P3", e.Starts() == 1, "the operator ended %d times", e.Starts()-1)
 }

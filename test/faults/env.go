@@ -19,7 +19,7 @@ import (
 )
 
 // DefaultTimeout is how long an environment may take to settle after the last fault.
-const DefaultTimeout = 30 * time.Second
+const DefaultTimeout = time.Minute
 
 // Env is a test environment: a namespace with an operator, a user, a kubelet, and an observer.
 type Env struct {
