@@ -39,34 +39,70 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 		return `{template: {spec: {containers: [{name: main, image: x}]` + rest + `}}}`
 	}
 	for title, tc := range map[string]struct{ format, name, spec, want string }{
-		"replicas 0":                       {podSetYAML, "a", "{replicas: 0}", "spec.replicas: Invalid value: 0: spec.replicas in body should be greater than or equal to 1"},
-		"replicas 11":                      {podSetYAML, "a", "{replicas: 11}", "should be less than or equal to 10"},
-		"replicas -1":                      {podSetYAML, "a", "{replicas: -1}", "should be greater than or equal to 1"},
-		"replicas 2^31":                    {podSetYAML, "a", "{replicas: 2147483648}", "spec.replicas"},
-		"replicas three":                   {podSetYAML, "a", "{replicas: three}", `spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer`},
-		"a PodSet's name of 64":            {podSetYAML, strings.Repeat("a", 64), "{}", "metadata.name must be at most 63 characters: it becomes the value of a label on every pod"},
-		"a template without containers":    {podSetYAML, "a", "{template: {}}", "template.spec.containers must name at least one container"},
-		"a PodSet with restartPolicy":      {podSetYAML, "a", pod(", restartPolicy: Never"), "template.spec.restartPolicy must be Always, or absent"},
-		"maxUnavailable 0":                 {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}", "must be a number from 1 to 10, or a percentage from 1% to 100%"},
-		"maxUnavailable 101%":              {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 101%}}}", "a percentage from 1% to 100%"},
-		"an unknown strategy":              {podSetYAML, "a", "{updateStrategy: {type: Recreate}}", `supported values: "RollingUpdate", "OnDelete"`},
-		"rollingUpdate with OnDelete":      {podSetYAML, "a", "{updateStrategy: {type: OnDelete, rollingUpdate: {}}}", "rollingUpdate goes with type RollingUpdate only"},
-		"an At without a schedule":         {atYAML, "a", "{command: echo}", "spec.schedule: Required value"},
-		"schedule tomorrow":                {atYAML, "a", "{schedule: tomorrow, command: echo}", "2030-01-30T10:02:00Z"},
-		"the 30th of February":             {atYAML, "a", `{schedule: "2030-02-30T00:00:00Z", command: echo}`, "schedule"},
-		"an empty schedule":                {atYAML, "a", `{schedule: "", command: echo}`, "spec.schedule"},
-		"an empty command":                 {atYAML, "a", `{schedule: now, command: ""}`, "spec.command"},
-		"an unbalanced quote":              {atYAML, "a", `{schedule: now, command: "echo 'a"}`, "quote"},
-		"a command of the first container": {atYAML, "a", "{schedule: now, command: echo, template: {spec: {containers: [{name: main, image: x, command: [a]}]}}}", "template.spec.containers[0] must not set command or args: it runs spec.command"},
-		"an At with restartPolicy":         {atYAML, "a", "{schedule: now, command: echo, template: {spec: {containers: [{name: main, image: x}], restartPolicy: Always}}}", "template.spec.restartPolicy must be Never, or absent"},
-		"a negative deadline":              {atYAML, "a", "{schedule: now, command: echo, startingDeadlineSeconds: -1}", "spec.startingDeadlineSeconds"},
-		"no time to run":                   {atYAML, "a", "{schedule: now, command: echo, activeDeadlineSeconds: 0}", "spec.activeDeadlineSeconds"},
-		"eleven retries":                   {atYAML, "a", "{schedule: now, command: echo, backoffLimit: 11}", "spec.backoffLimit"},
-		"a negative time to live":          {atYAML, "a", "{schedule: now, command: echo, ttlSecondsAfterFinished: -1}", "spec.ttlSecondsAfterFinished"},
+		"replicas 0":                    {podSetYAML, "a", "{replicas: 0}", "spec.replicas: Invalid value: 0: spec.replicas in body should be greater than or equal to 1"},
+		"replicas 11":                   {podSetYAML, "a", "{replicas: 11}", "should be less than or equal to 10"},
+		"replicas -1":                   {podSetYAML, "a", "{replicas: -1}", "should be greater than or equal to 1"},
+		"replicas 2^31":                 {podSetYAML, "a", "{replicas: 2147483648}", "spec.replicas"},
+		"replicas three":                {podSetYAML, "a", "{replicas: three}", `spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer`},
+		"a PodSet's name of 64":         {podSetYAML, strings.Repeat("a", 64), "{}", "metadata.name must be at most 63 characters: it becomes the value of a label on every pod"},
+		"a template without containers": {podSetYAML, "a", "{template: {}}", "template.spec.containers must name at least one container"},
+		"a PodSet with restartPolicy":   {podSetYAML, "a", pod(", restartPolicy: Never"), "template.spec.restartPolicy must be Always, or absent"},
+		"maxUnavailable 0":              {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}", "must be a number from 1 to 10, or a percentage from 1% to 100%"},
+		"maxUnavailable 101%":           {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 101%}}}", "a percentage from 1% to 100%"},
+		"an unknown strategy":           {podSetYAML, "a", "{updateStrategy: {type: Recreate}}", `supported values: "RollingUpdate", "OnDelete"`},
+		"rollingUpdate with OnDelete":   {podSetYAML, "a", "{updateStrategy: {type: OnDelete, rollingUpdate: {}}}", "rollingUpdate goes with type RollingUpdate only"},
+		"an At without a schedule":      {atYAML, "a", "{command: echo}", "spec.schedule: Required value"},
+		"schedule tomorrow":             {atYAML, "a", "{schedule: tomorrow, command: echo}", "2030-01-30T10:02:00Z"},
+		"the 30th of February":          {atYAML, "a", `{schedule: "2030-02-30T00:00:00Z", command: echo}`, "schedule"},
+		"an empty schedule":             {atYAML, "a", `{schedule: "", command: echo}`, "spec.schedule"},
+		"an empty command":              {atYAML, "a", `{schedule: now, command: ""}`, "spec.command"},
+		"an unbalanced quote":           {atYAML, "a", `{schedule: now, command: "echo 'a"}`, "quote"},
+		"an At with restartPolicy":      {atYAML, "a", "{schedule: now, command: echo, template: {spec: {containers: [{name: main, image: x}], restartPolicy: Always}}}", "template.spec.restartPolicy must be Never, or absent"},
+		"a negative deadline":           {atYAML, "a", "{schedule: now, command: echo, startingDeadlineSeconds: -1}", "spec.startingDeadlineSeconds"},
+		"no time to run":                {atYAML, "a", "{schedule: now, command: echo, activeDeadlineSeconds: 0}", "spec.activeDeadlineSeconds"},
+		"eleven retries":                {atYAML, "a", "{schedule: now, command: echo, backoffLimit: 11}", "spec.backoffLimit"},
+		"a negative time to live":       {atYAML, "a", "{schedule: now, command: echo, ttlSecondsAfterFinished: -1}", "spec.ttlSecondsAfterFinished"},
 	} {
 		_, err := try(t, tc.format, tc.name, tc.spec)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, wanted %q", title, err, tc.want)
+		}
+	}
+}
+
+// TestAdmissionOfCommands has the rows of TestACommandAndATemplateMustFit in internal/at.
+func TestAdmissionOfCommands(t *testing.T) {
+	const (
+		missing = "spec.command: Required value: command is required without a template: set spec.command to the program to run, or set spec.template"
+		twice   = "spec.template: Invalid value: template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
+	)
+	for title, tc := range map[string]struct{ spec, want string }{
+		"neither command nor template": {"", missing},
+		"an empty template":            {", template: {}", "template.spec.containers must name at least one container"},
+		"two commands":                 {", command: echo, template: {spec: {containers: [{name: main, image: x, command: [own]}]}}", twice},
+		"a command and args":           {", command: echo, template: {spec: {containers: [{name: main, image: x, args: [own]}]}}", twice},
+		"a template without a command": {", template: {spec: {containers: [{name: main, image: x}]}}", ""},
+		"the template's own command":   {", template: {spec: {containers: [{name: main, image: x, command: [own]}]}}", ""},
+		"the template's own args":      {", template: {spec: {containers: [{name: main, image: x, args: [own]}]}}", ""},
+	} {
+		_, err := try(t, atYAML, "a", "{schedule: now"+tc.spec+"}")
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, wanted %q", title, err, tc.want)
+		}
+	}
+}
+
+// A tool that waits for an object must not take one for ready that the operator has not seen: kstatus compares observedGeneration
+// with the generation.
+func TestANewObjectIsOfAnUnseenGeneration(t *testing.T) {
+	for _, tc := range []struct{ format, spec string }{{podSetYAML, "{}"}, {atYAML, "{schedule: now, command: echo}"}} {
+		obj, err := try(t, tc.format, "a", tc.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		observed, found, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+		if err != nil || !found || observed != -1 {
+			t.Errorf("%s: observedGeneration is %d, %t (%v)", obj.GetKind(), observed, found, err)
 		}
 	}
 }

@@ -94,8 +94,39 @@ func TestAtRunsOnce(t *testing.T) {
 		g.Expect(podsIn(ctx, g, at.Namespace)).To(BeEmpty())
 	}).WithTimeout(quiet).Should(Succeed())
 	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(eventReasons(ctx, g, at)).To(Equal([]string{"PhaseChange", "PhaseChange"}))
+		g.Expect(phaseEvents(ctx, g, at)).To(Equal([]string{"PENDING", "RUNNING", "DONE"}))
 	}).WithTimeout(patience).Should(Succeed())
+}
+
+// phaseEvents returns the notes of the events about the phases of an At, in the order in which kubectl shows them. The name of
+// an event contains its time.
+func phaseEvents(ctx context.Context, g Gomega, at *cnatv1alpha1.At) []string {
+	var notes []string
+	for _, e := range eventsOf(ctx, g, at) {
+		g.Expect(e.ReportingController).To(Equal("at-controller"))
+		if e.Reason == "PhaseChange" {
+			notes = append(notes, e.Note)
+		}
+	}
+	return notes
+}
+
+func TestAtRunsTheEntrypointOfItsTemplate(t *testing.T) {
+	at := newAt(newNamespace(t), "bare", "now", "")
+	at.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app:v1", Args: []string{"migrate"}}}}}
+	create(t, at)
+	pod := podOf(t, at, "bare-pod")
+	if c := pod.Spec.Containers[0]; len(c.Command) != 0 || len(c.Args) != 1 || pod.Labels["app"] != "bare" {
+		t.Errorf("labels %v, container %+v", pod.Labels, c)
+	}
+	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+	base := at.DeepCopy()
+	at.Spec.Template.Spec.Containers[0].Args, at.Spec.Command = nil, "true"
+	if err := admin.Patch(t.Context(), at, client.MergeFrom(base)); !apierrors.IsInvalid(err) {
+		t.Errorf("giving a running At a command: %v", err)
+	}
+	exit(t, pod, 0, "")
+	expectPhase(t, at, cnatv1alpha1.PhaseDone)
 }
 
 func TestAtWaitsForItsTime(t *testing.T) {
@@ -107,6 +138,12 @@ func TestAtWaitsForItsTime(t *testing.T) {
 		t.Errorf("the pod is of %s, the time is %s", pod.CreationTimestamp, due)
 	}
 	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+	exit(t, pod, 0, "")
+	expectPhase(t, at, cnatv1alpha1.PhaseDone)
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(phaseEvents(ctx, g, at)).To(Equal([]string{"PENDING", "RUNNING", "DONE"}))
+	}).WithTimeout(patience).Should(Succeed())
 }
 
 func TestAtReportsAFailure(t *testing.T) {

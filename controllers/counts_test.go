@@ -177,8 +177,8 @@ func TestAtsWriteNoMoreThanTheyMust(t *testing.T) {
 		delay          time.Duration
 		writes, events int
 	}{
-		"due when they are created": {delay: -time.Hour, writes: 3, events: 2},
-		// The fourth write and the third event say that it waits.
+		"due when they are created": {delay: -time.Hour, writes: 3, events: 3},
+		// The fourth write says that it waits.
 		"due later": {delay: 10 * time.Second, writes: 4, events: 3},
 	} {
 		t.Run(title, func(t *testing.T) {

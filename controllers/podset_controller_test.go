@@ -99,6 +99,7 @@ func TestPodSetScalesAndReplacesPods(t *testing.T) {
 		g.Expect(status.ReadyReplicas).To(Equal(int32(3)))
 		g.Expect(status.AvailableReplicas).To(Equal(int32(3)))
 		g.Expect(meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionAvailable)).To(BeTrue())
+		g.Expect(meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionReady)).To(BeTrue())
 	}).WithTimeout(patience).Should(Succeed())
 
 	change(t, set, func(set *appv1alpha1.PodSet) { set.Spec.Replicas = ptr.To[int32](5) })
@@ -107,7 +108,14 @@ func TestPodSetScalesAndReplacesPods(t *testing.T) {
 	if err := admin.Delete(t.Context(), &first[0]); err != nil {
 		t.Fatal(err)
 	}
-	expectPods(t, set, 5)
+	var slots []string
+	for _, pod := range expectPods(t, set, 5) {
+		slots = append(slots, pod.Labels[appv1alpha1.LabelSlot])
+	}
+	slices.Sort(slots)
+	if want := []string{"0", "1", "2", "3", "4"}; !slices.Equal(slots, want) {
+		t.Errorf("the labels of the slots are %v, want %v: a replacement fills the slot of the pod that is gone", slots, want)
+	}
 
 	// The two Ready pods that are left are the last to go.
 	change(t, set, func(set *appv1alpha1.PodSet) { set.Spec.Replicas = ptr.To[int32](2) })
@@ -117,6 +125,9 @@ func TestPodSetScalesAndReplacesPods(t *testing.T) {
 	}
 	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
 		g.Expect(eventReasons(ctx, g, set)).To(ContainElements("SuccessfulCreate", "SuccessfulDelete"))
+		for _, e := range eventsOf(ctx, g, set) {
+			g.Expect(e.ReportingController).To(Equal("podset-controller"))
+		}
 	}).WithTimeout(patience).Should(Succeed())
 }
 

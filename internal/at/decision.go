@@ -236,11 +236,11 @@ func (d *decision) needsLookup(o Observation, attempt int) bool {
 
 // unusable tells whether no pod can be created from the command or the template, and reports the reason.
 func (d *decision) unusable(o Observation) bool {
-	if _, err := SplitCommand(o.At.Spec.Command); err != nil {
-		d.notScheduled(cnatv1alpha1.ReasonInvalidCommand, "command: "+err.Error())
+	if problem := commandProblem(&o.At.Spec); problem != "" {
+		d.notScheduled(cnatv1alpha1.ReasonInvalidCommand, problem)
 		return true
 	}
-	if problem := templateProblem(o.At.Spec.Template); problem != "" {
+	if problem := templateProblem(&o.At.Spec); problem != "" {
 		d.notScheduled(cnatv1alpha1.ReasonInvalidTemplate, problem)
 		return true
 	}

@@ -82,6 +82,12 @@
 //   - While the pause annotation is true, the operator creates and deletes nothing. Deadlines and TTLs that need a deletion
 //     wait, too. A run that ends in the meantime is recorded.
 //
+// # The condition Ready
+//
+// Tools that wait for resources (Flux, Helm, Argo CD) read the conditions Ready and Stalled, which follow from the others. An At
+// that waits, is suspended, or is paused is Ready, because nothing remains to be done for it now. An At that runs is not Ready.
+// An At that has failed, is unusable, or whose pod is rejected is also Stalled.
+//
 // # The end of a pod
 //
 // An At is done when its pod is in the phase Succeeded or Failed. A container that a webhook added and that never ends keeps

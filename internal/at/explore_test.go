@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -35,7 +36,7 @@ var states = flag.Int("states", 40_000, "how many states the explorer visits of 
 //	A1   at most one pod is created for each attempt
 //	A2   no pod is created before the time
 //	A3   left alone, the At gets done
-//	A4   the phase moves forward, and DONE has a reason
+//	A4   the phase moves forward, DONE has a reason, and the conditions Ready and Stalled agree with it
 //	A11  what the status says is true: MissedDeadline means that no pod was ever created, DeadlineExceeded that the deadline
 //	     has passed, PodLost that the pod whose end was not seen was deleted
 const dueHour = 1
@@ -359,6 +360,14 @@ func sameStatus(a, b *cnatv1alpha1.AtStatus) bool {
 func (e *explorer) checkStatus(n *node, s *cnatv1alpha1.AtStatus) {
 	if slices.Index(phaseOrder, s.Phase) < n.phase {
 		e.t.Errorf("A4: from %s to %s, in %s", phaseOrder[n.phase], s.Phase, n.key())
+	}
+	ready, stalled := meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionReady), meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionStalled)
+	rejected := meta.IsStatusConditionFalse(s.Conditions, cnatv1alpha1.ConditionScheduled) && s.Phase != cnatv1alpha1.PhaseDone
+	if wantStalled := rejected || s.Result == cnatv1alpha1.ResultFailed; stalled != wantStalled {
+		e.t.Errorf("A4: Stalled is %t in phase %s with result %q, in %s", stalled, s.Phase, s.Result, n.key())
+	}
+	if wantReady := !rejected && (s.Phase == cnatv1alpha1.PhasePending || s.Result == cnatv1alpha1.ResultSucceeded); ready != wantReady {
+		e.t.Errorf("A4: Ready is %t in phase %s with result %q, in %s", ready, s.Phase, s.Result, n.key())
 	}
 	if s.Phase != cnatv1alpha1.PhaseDone {
 		return

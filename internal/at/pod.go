@@ -21,6 +21,8 @@ import (
 const (
 	// annotationDefaultContainer names the container that kubectl logs shows if webhooks have added others.
 	annotationDefaultContainer = "kubectl.kubernetes.io/default-container"
+	// labelApp is a label that Services and people commonly select by. It has the name of the At unless the template sets it.
+	labelApp = "app"
 	// defaultContainer runs the command of an At without a template.
 	defaultContainer = "busybox"
 )
@@ -33,7 +35,8 @@ var (
 
 func atKind() schema.GroupVersionKind { return cnatv1alpha1.GroupVersion.WithKind("At") }
 
-// newPod returns the pod of an attempt. The command splits and the template has a container: decide has checked both.
+// newPod returns the pod of an attempt. The command splits or is absent, and the template has a container: decide has checked
+// both.
 func newPod(o Observation, r run, attempt int) *corev1.Pod {
 	template := o.At.Spec.Template
 	if template == nil {
@@ -41,6 +44,9 @@ func newPod(o Observation, r run, attempt int) *corev1.Pod {
 	}
 	pod := pods.FromTemplate(template, PodName(o.At, attempt), o.At, atKind())
 	pod.Labels[cnatv1alpha1.LabelAt] = labelValue(o.At)
+	if _, ok := pod.Labels[labelApp]; !ok {
+		pod.Labels[labelApp] = labelValue(o.At)
+	}
 	if _, ok := pod.Annotations[annotationDefaultContainer]; !ok {
 		pod.Annotations[annotationDefaultContainer] = containerName(o.At)
 	}
@@ -50,9 +56,11 @@ func newPod(o Observation, r run, attempt int) *corev1.Pod {
 	spec := &pod.Spec
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	spec.ActiveDeadlineSeconds = podDeadline(o, r)
-	words, _ := SplitCommand(o.At.Spec.Command)
 	main := &spec.Containers[0]
-	main.Command = containerCommand(words)
+	if o.At.Spec.Command != "" {
+		words, _ := SplitCommand(o.At.Spec.Command)
+		main.Command = containerCommand(words)
+	}
 	if main.TerminationMessagePolicy == "" {
 		main.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	}

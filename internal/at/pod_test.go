@@ -33,7 +33,7 @@ func TestTheDefaultPod(t *testing.T) {
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "a-pod", Namespace: "default",
-			Labels:      map[string]string{"app.kubernetes.io/managed-by": "podset-operator", "cnat.d2iq.com/at": "a"},
+			Labels:      map[string]string{"app": "a", "app.kubernetes.io/managed-by": "podset-operator", "cnat.d2iq.com/at": "a"},
 			Annotations: map[string]string{"cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "busybox"},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "cnat.d2iq.com/v1alpha1", Kind: "At", Name: "a", UID: "a-uid", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
@@ -78,7 +78,7 @@ func TestTheDefaultPodHasTheProxyVariables(t *testing.T) {
 
 func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 	atWithTemplate := a().Template(func(template *corev1.PodTemplateSpec) {
-		template.Labels = map[string]string{"team": "x", "cnat.d2iq.com/at": "mine"}
+		template.Labels = map[string]string{"app": "shop", "team": "x", "cnat.d2iq.com/at": "mine"}
 		template.Annotations = map[string]string{
 			"note": "y", "cnat.d2iq.com/attempt": "7", "kubectl.kubernetes.io/default-container": "side",
 		}
@@ -100,7 +100,7 @@ func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
 	wantMeta := map[string]map[string]string{
-		"labels":      {"team": "x", "cnat.d2iq.com/at": "a", "app.kubernetes.io/managed-by": "podset-operator"},
+		"labels":      {"app": "shop", "team": "x", "cnat.d2iq.com/at": "a", "app.kubernetes.io/managed-by": "podset-operator"},
 		"annotations": {"note": "y", "cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "side"},
 	}
 	if diff := cmp.Diff(wantMeta, map[string]map[string]string{"labels": got.Labels, "annotations": got.Annotations}); diff != "" {
@@ -112,6 +112,35 @@ func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 	got.Spec.Containers[0].Env[0].Value, got.Finalizers[0], got.Labels["team"] = "changed", "changed", "changed"
 	if diff := cmp.Diff(before, atWithTemplate); diff != "" {
 		t.Errorf("the At changed with its pod:\n%s", diff)
+	}
+}
+
+func TestWithoutACommandTheTemplateRunsAsItIs(t *testing.T) {
+	for name, edit := range map[string]func(*corev1.Container){
+		"by the entrypoint of its image": func(*corev1.Container) {},
+		"by its own command and args": func(main *corev1.Container) {
+			main.Command, main.Args = []string{"/bin/app", "$(HOME)"}, []string{"migrate"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at0 := a().Command("").Template(func(template *corev1.PodTemplateSpec) { edit(&template.Spec.Containers[0]) }, "main").Obj()
+			want := at0.Spec.Template.Spec.Containers[0]
+			want.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+			got := planned(t, at.Observation{At: at0, Now: due})
+			if diff := cmp.Diff(want, got.Spec.Containers[0]); diff != "" {
+				t.Errorf("container (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheLabelAppOfALongNameIsValid(t *testing.T) {
+	at0 := a().Obj()
+	at0.Name = strings.Repeat("long.", 40) + "name"
+	for key, value := range planned(t, at.Observation{At: at0, Now: due}).Labels {
+		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+			t.Errorf("label %s=%s: %v", key, value, problems)
+		}
 	}
 }
 

@@ -133,6 +133,7 @@ func (d *decision) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.
 	if s.Phase == cnatv1alpha1.PhaseDone {
 		conditions = append(conditions, metav1.Condition{Type: endCondition(s), Status: metav1.ConditionTrue, Reason: s.Reason, Message: d.end.message})
 	}
+	conditions = append(conditions, readiness(s.Phase, conditions[len(conditions)-1])...)
 	pods.StampConditions(conditions, o.At.Status.Conditions, o.At.Generation, o.Now)
 	if d.scheduled.Status != "" {
 		conditions[0].ObservedGeneration = d.startedGeneration(o)
@@ -154,11 +155,36 @@ func (d *decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event
 			events = append(events, event.Warning(c.Reason, "Schedule", c.Message))
 		}
 	}
-	if s.Phase != stored.Phase {
-		events = append(events, event.Normal("PhaseChange", "SetPhase", string(s.Phase)))
-	}
+	events = append(events, phaseChanges(stored, s)...)
 	if s.Result == cnatv1alpha1.ResultFailed && !isDone(stored) {
 		events = append(events, event.Warning(failureEvent(s.Reason), "Run", d.end.message))
+	}
+	return events
+}
+
+// phases are the phases in order. phaseActions are the actions of their events. They differ, because the recorder merges events
+// about one object that have the same reason and action.
+var (
+	phases       = []cnatv1alpha1.Phase{cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone}
+	phaseActions = []string{"Schedule", "Run", "Finish"}
+)
+
+// phaseChanges returns an event for each phase that the At entered since the stored status. One write of the status can cover
+// several phases: an At that is due when it is created has a pod before its first status. An At that never ran, such as one
+// that missed its deadline, was never RUNNING.
+func phaseChanges(stored, s *cnatv1alpha1.AtStatus) []event.Event {
+	first, last := slices.Index(phases, stored.Phase)+1, slices.Index(phases, s.Phase)
+	switch {
+	case s.Phase == stored.Phase:
+		return nil
+	case isDone(stored) || first > last:
+		first = last // The stored phase was set by hand.
+	}
+	var events []event.Event
+	for i := first; i <= last; i++ {
+		if phases[i] != cnatv1alpha1.PhaseRunning || s.Attempts > 0 {
+			events = append(events, event.Normal("PhaseChange", phaseActions[i], string(phases[i])))
+		}
 	}
 	return events
 }

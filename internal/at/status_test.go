@@ -23,6 +23,12 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
+// phaseChange is the event about a phase that the At has entered.
+func phaseChange(phase cnatv1alpha1.Phase) event.Event {
+	actions := map[cnatv1alpha1.Phase]string{"PENDING": "Schedule", "RUNNING": "Run", "DONE": "Finish"}
+	return event.Normal("PhaseChange", actions[phase], string(phase))
+}
+
 // stored is a status as the API server gives it back: in JSON times have whole seconds and a zone of their own.
 func stored(t testing.TB, status cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
 	t.Helper()
@@ -46,7 +52,6 @@ func TestTheStatusOfARun(t *testing.T) {
 	}
 	second := func(d time.Duration) *metav1.Time { return ptr.To(metav1.NewTime(due.Add(d))) }
 	retry := func() *testutil.AtPodBuilder { return testutil.MakeAtPod(at0, pod1).Created(due.Add(15 * time.Second)) }
-	normal := func(note string) event.Event { return event.Normal("PhaseChange", "SetPhase", note) }
 
 	for _, step := range []struct {
 		name   string
@@ -59,26 +64,34 @@ func TestTheStatusOfARun(t *testing.T) {
 			name: "it waits", now: -119*time.Second - 500*time.Millisecond,
 			want: cnatv1alpha1.AtStatus{
 				Phase: "PENDING", ScheduledTime: second(0), ObservedGeneration: 7,
-				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Waiting", "runs at 2030-01-30T10:02:00Z")},
+				Conditions: []metav1.Condition{
+					condition("Scheduled", "True", -120*time.Second, "Waiting", "runs at 2030-01-30T10:02:00Z"),
+					condition("Ready", "True", -120*time.Second, "Waiting", "runs at 2030-01-30T10:02:00Z"),
+				},
 			},
-			events: []event.Event{normal("PENDING")},
+			events: []event.Event{phaseChange("PENDING")},
 		},
 		{
 			name: "it starts", now: 30 * time.Millisecond,
 			want: cnatv1alpha1.AtStatus{
 				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
 				StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1,
-				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod was created")},
+				Conditions: []metav1.Condition{
+					condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod was created"),
+					condition("Ready", "False", 0, "Running", "pod a-pod was created"),
+				},
 			},
-			events: []event.Event{normal("RUNNING")},
+			events: []event.Event{phaseChange("RUNNING")},
 		},
 		{
 			name: "it fails and waits for its retry", now: 6 * time.Second, pods: []*corev1.Pod{failed().Obj()},
 			want: cnatv1alpha1.AtStatus{
 				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
 				StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1, RetryTime: second(15 * time.Second),
-				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Started",
-					"attempt 1 of 2 failed: NonZeroExitCode; the next one is due at 2030-01-30T10:02:15Z")},
+				Conditions: []metav1.Condition{
+					condition("Scheduled", "True", -120*time.Second, "Started", "attempt 1 of 2 failed: NonZeroExitCode; the next one is due at 2030-01-30T10:02:15Z"),
+					condition("Ready", "False", 0, "Running", "attempt 1 of 2 failed: NonZeroExitCode; the next one is due at 2030-01-30T10:02:15Z"),
+				},
 			},
 		},
 		{
@@ -86,7 +99,10 @@ func TestTheStatusOfARun(t *testing.T) {
 			want: cnatv1alpha1.AtStatus{
 				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
 				StartTime: second(0), PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
-				Conditions: []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod-1 was created")},
+				Conditions: []metav1.Condition{
+					condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod-1 was created"),
+					condition("Ready", "False", 0, "Running", "pod a-pod-1 was created"),
+				},
 			},
 			events: []event.Event{event.Normal("Retry", "Run", "attempt 2 of 2 runs in pod a-pod-1")},
 		},
@@ -100,9 +116,11 @@ func TestTheStatusOfARun(t *testing.T) {
 				Conditions: []metav1.Condition{
 					condition("Scheduled", "True", -120*time.Second, "Started", "the command was started"),
 					condition("Failed", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
+					condition("Ready", "False", 0, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
+					condition("Stalled", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
 				},
 			},
-			events: []event.Event{normal("DONE"), event.Warning("Failed", "Run", "the command in pod a-pod-1 ended with exit code 4")},
+			events: []event.Event{phaseChange("DONE"), event.Warning("Failed", "Run", "the command in pod a-pod-1 ended with exit code 4")},
 		},
 		{
 			name: "it is left alone when its last pod is gone too", now: time.Hour,
@@ -113,6 +131,8 @@ func TestTheStatusOfARun(t *testing.T) {
 				Conditions: []metav1.Condition{
 					condition("Scheduled", "True", -120*time.Second, "Started", "the command was started"),
 					condition("Failed", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
+					condition("Ready", "False", 0, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
+					condition("Stalled", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
 				},
 			},
 		},
@@ -141,12 +161,32 @@ func TestEvents(t *testing.T) {
 		out  *at.Outcome
 		want []event.Event
 	}{
+		"an At that is due when it is created enters two phases at once": {
+			at: a(), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), pod0).Obj()},
+			want: []event.Event{phaseChange("PENDING"), phaseChange("RUNNING")},
+		},
+		"a run that has ended before its first report entered all phases": {
+			at: a(), pods: []*corev1.Pod{succeeded().Obj()},
+			want: []event.Event{phaseChange("PENDING"), phaseChange("RUNNING"), phaseChange("DONE")},
+		},
+		"a run that has ended before its record has also run": {
+			at: a().Status(cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending}), pods: []*corev1.Pod{succeeded().Obj()},
+			want: []event.Event{phaseChange("RUNNING"), phaseChange("DONE")},
+		},
+		"a deadline that has passed before the first report": {
+			at: a().StartingDeadline(1),
+			want: []event.Event{phaseChange("PENDING"), phaseChange("DONE"), event.Warning("MissedDeadline", "Run",
+				"the At could start only more than 1 seconds after 2030-01-30T10:02:00Z: the command was not run")},
+		},
+		"a phase that was set by hand is corrected": {
+			at: a().Suspend().Status(cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone}), want: []event.Event{phaseChange("PENDING")},
+		},
 		"a success is two changes of phase, this is the second": {
 			at: a().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{succeeded().Obj()},
-			want: []event.Event{event.Normal("PhaseChange", "SetPhase", "DONE")},
+			want: []event.Event{phaseChange("DONE")},
 		},
 		"an unusable schedule": {
-			at: a().Schedule("x"), want: []event.Event{invalid, event.Normal("PhaseChange", "SetPhase", "PENDING")},
+			at: a().Schedule("x"), want: []event.Event{invalid, phaseChange("PENDING")},
 		},
 		"an unusable schedule, once only": {
 			at: a().Schedule("x").Status(held("InvalidSchedule", at.ScheduleMessage)),
@@ -166,7 +206,7 @@ func TestEvents(t *testing.T) {
 		},
 		"a missed deadline is reported once": {
 			at: a().StartingDeadline(1).Status(held("Suspended", "")),
-			want: []event.Event{event.Normal("PhaseChange", "SetPhase", "DONE"), event.Warning("MissedDeadline", "Run",
+			want: []event.Event{phaseChange("DONE"), event.Warning("MissedDeadline", "Run",
 				"the At could start only more than 1 seconds after 2030-01-30T10:02:00Z: the command was not run")},
 		},
 	} {
@@ -222,6 +262,7 @@ func TestADoneAtKeepsItsStatus(t *testing.T) {
 		want := at0.Status.DeepCopy()
 		want.ObservedGeneration = 2
 		want.Conditions[1].ObservedGeneration = 2 // Complete; Scheduled names the generation that ran.
+		want.Conditions[2].ObservedGeneration = 2 // Ready
 		if diff := cmp.Diff(want, &report.Status); diff != "" {
 			t.Errorf("status (-want +got):\n%s", diff)
 		}
@@ -231,17 +272,19 @@ func TestADoneAtKeepsItsStatus(t *testing.T) {
 		forged.Status.Phase = cnatv1alpha1.PhasePending
 		forged.Status.Conditions = []metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue, Reason: "X"}, {Type: "Failed", Status: metav1.ConditionTrue, Reason: "X"}}
 		_, report := decide(at.Observation{At: forged, Now: due.Add(time.Hour)}, nil)
-		want := []metav1.Condition{{
+		corrected := metav1.Condition{
 			Type: "Complete", Status: metav1.ConditionTrue, Reason: "Completed", ObservedGeneration: 1,
 			LastTransitionTime: metav1.NewTime(due.Add(time.Hour)),
-		}}
+		}
+		want := []metav1.Condition{corrected, corrected}
+		want[1].Type = "Ready"
 		if report.Status.Phase != cnatv1alpha1.PhaseDone || report.Status.Result != cnatv1alpha1.ResultSucceeded {
 			t.Errorf("got phase %s, result %s", report.Status.Phase, report.Status.Result)
 		}
 		if diff := cmp.Diff(want, report.Status.Conditions); diff != "" {
 			t.Errorf("conditions (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]event.Event{event.Normal("PhaseChange", "SetPhase", "DONE")}, report.Events); diff != "" {
+		if diff := cmp.Diff([]event.Event{phaseChange("DONE")}, report.Events); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})

@@ -8,23 +8,40 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// templateProblem returns why a template cannot run the command exactly once, "" if it can. Admission rejects the same
-// templates. This function is for an At that was stored before the CRD had these checks.
-func templateProblem(template *corev1.PodTemplateSpec) string {
-	if template == nil {
+// commandProblem returns why no program can be run, "" if one can. Admission rejects the same specs. This function and
+// templateProblem are for an At that was stored before the CRD had these checks.
+func commandProblem(at *cnatv1alpha1.AtSpec) string {
+	switch {
+	case at.Command == "" && at.Template == nil:
+		return "command is required without a template: set spec.command to the program to run, or set spec.template, " +
+			"whose first container then runs its own command or the entrypoint of its image"
+	case at.Command == "":
 		return ""
 	}
-	spec := &template.Spec
+	if _, err := SplitCommand(at.Command); err != nil {
+		return "command: " + err.Error()
+	}
+	return ""
+}
+
+// templateProblem returns why the template cannot run the command exactly once, "" if it can. Admission rejects the same
+// templates.
+func templateProblem(at *cnatv1alpha1.AtSpec) string {
+	if at.Template == nil {
+		return ""
+	}
+	spec := &at.Template.Spec
 	switch {
 	case len(spec.Containers) == 0:
-		return "template.spec.containers must name at least one container: the first one runs spec.command"
+		return "template.spec.containers must name at least one container: the first one runs the command"
 	case spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyNever:
 		return "template.spec.restartPolicy must be Never, or absent: an At runs its command once"
-	case len(spec.Containers[0].Command)+len(spec.Containers[0].Args) > 0:
-		return "template.spec.containers[0] must not set command or args: it runs spec.command"
+	case at.Command != "" && len(spec.Containers[0].Command)+len(spec.Containers[0].Args) > 0:
+		return "template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
 	case slices.ContainsFunc(spec.Containers, mayRestart):
 		return "template.spec.containers must not set restartPolicy other than Never, nor restartPolicyRules: an At runs its command once"
 	case slices.ContainsFunc(spec.InitContainers, pods.HasRestartRules):

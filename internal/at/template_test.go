@@ -60,6 +60,35 @@ func TestATemplateThatRepeatsTheCommandIsNotUsed(t *testing.T) {
 	}
 }
 
+// Admission rejects these specs first; TestAdmissionOfCommands in controllers has the same rows.
+func TestACommandAndATemplateMustFit(t *testing.T) {
+	ownCommand := func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Command = []string{"own"} }
+	ownArgs := func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"own"} }
+	for name, test := range map[string]struct {
+		at              *cnatv1alpha1.At
+		reason, message string
+	}{
+		"neither command nor template": {a().Command("").Obj(), "InvalidCommand", "command is required without a template: set spec.command "},
+		"two commands":                 {a().Template(ownCommand, "main").Obj(), "InvalidTemplate", "template.spec.containers[0] must not set command or args"},
+		"a command and args":           {a().Template(ownArgs, "main").Obj(), "InvalidTemplate", "template.spec.containers[0] must not set command or args"},
+		"a template without a command": {a().Command("").Template(nil, "main").Obj(), "", ""},
+		"the template's own command":   {a().Command("").Template(ownCommand, "main").Obj(), "", ""},
+		"the template's own args":      {a().Command("").Template(ownArgs, "main").Obj(), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := at.Observation{At: test.at, Now: due}
+			created := at.MakePlan(o).Create != nil
+			scheduled := meta.FindStatusCondition(at.MakeReport(o, at.Outcome{}).Status.Conditions, cnatv1alpha1.ConditionScheduled)
+			switch {
+			case test.reason == "" && !created:
+				t.Errorf("no pod is created: %v", scheduled)
+			case test.reason != "" && (created || scheduled.Reason != test.reason || !strings.HasPrefix(scheduled.Message, test.message)):
+				t.Errorf("created: %t, condition: %v", created, scheduled)
+			}
+		})
+	}
+}
+
 // The API server drops fields that the CRDs do not have, so what a template can do is what these types can. A field that a
 // newer library adds must be reviewed before it is added here: can it repeat the command of an At, or end the pods of a PodSet?
 func TestEveryFieldOfATemplateIsReviewed(t *testing.T) {

@@ -33,6 +33,7 @@ func newPod(o Observation, p place, hash string) *corev1.Pod {
 	pod := pods.FromTemplate(template, podName(o.Set, p), o.Set, appv1alpha1.GroupVersion.WithKind("PodSet"))
 	defaults := labels.Set{"app": o.Set.Name, "version": "v0.1"}
 	pod.Labels = labels.Merge(labels.Merge(defaults, pod.Labels), selectorLabels(o.Set))
+	pod.Labels[appv1alpha1.LabelSlot] = strconv.Itoa(p.slot)
 	pod.Annotations[appv1alpha1.AnnotationSlot] = strconv.Itoa(p.slot)
 	pod.Annotations[appv1alpha1.AnnotationAttempt] = strconv.Itoa(p.attempt)
 	pod.Annotations[appv1alpha1.AnnotationTemplateHash] = hash

@@ -23,6 +23,7 @@ func TestNewPodWithoutATemplate(t *testing.T) {
 
 	wantLabels := map[string]string{
 		"app": "a", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
+		"app.example.com/slot": "2",
 	}
 	if diff := cmp.Diff(wantLabels, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got): %s", diff)
@@ -49,7 +50,7 @@ func TestNewPodWithoutATemplate(t *testing.T) {
 
 func TestNewPodKeepsTheTemplate(t *testing.T) {
 	builder := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
-		template.Labels = map[string]string{"app": "shop", "tier": "web", "app.example.com/podset": "stolen"}
+		template.Labels = map[string]string{"app": "shop", "tier": "web", "app.example.com/podset": "stolen", "app.example.com/slot": "forged"}
 		template.Annotations = map[string]string{"note": "kept", appv1alpha1.AnnotationSlot: "forged"}
 		template.Finalizers = []string{"example.com/drain"}
 		template.Name = "not used"
@@ -59,6 +60,7 @@ func TestNewPodKeepsTheTemplate(t *testing.T) {
 
 	wantLabels := map[string]string{
 		"app": "shop", "tier": "web", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
+		"app.example.com/slot": "0",
 	}
 	if diff := cmp.Diff(wantLabels, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got): %s", diff)

@@ -48,7 +48,8 @@ func Status(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 		s.PodNames = append(s.PodNames, pod.Name)
 	}
 	slices.Sort(s.PodNames)
-	s.Conditions = []metav1.Condition{available(o, s), progressing(o, s), degraded(o, c, outcome)}
+	progress, problem := progressing(o, s), degraded(o, c, outcome)
+	s.Conditions = append([]metav1.Condition{available(o, s), progress, problem}, readiness(o, s, outcome, progress, problem)...)
 	pods.StampConditions(s.Conditions, o.Set.Status.Conditions, o.Set.Generation, o.Now)
 	return s
 }

@@ -51,8 +51,9 @@ func (p *project) followsTheTutorial() {
 
 	sees("kubectl create -f config/samples/cnat_v1alpha1_at.yaml", "at.cnat.d2iq.com/at-sample created")
 	sees("kubectl wait --for=condition=Complete at/at-sample --timeout=60s", "condition met")
-	sees("kubectl get at", "SCHEDULE", "PHASE", "at-sample", "2020-01-30T10:02:00Z", "DONE", "Succeeded")
-	sees("kubectl describe at at-sample", "PhaseChange", "RUNNING", "DONE")
+	sees("kubectl get at", "SCHEDULE", "PHASE", "DUE", "at-sample", "2020-01-30T10:02:00Z", "DONE", "Succeeded")
+	sees("kubectl describe at at-sample", "PhaseChange", "PENDING", "RUNNING", "DONE", "at-controller")
+	sees("kubectl get pods -l app=at-sample", "at-sample-pod")
 	sees("kubectl logs at-sample-pod", "YAY\n")
 	sees("kubectl explain at.spec.schedule", "schedule is when to run", "RFC 3339")
 	done(p.t, p.at("at-sample"))

@@ -41,6 +41,7 @@ func (c *checker) at(before, at *cnatv1alpha1.At) {
 	from, to := c.phases[at.UID], at.Status.Phase
 	c.check("A4", slices.Index(phases, to) >= slices.Index(phases, from), "At "+at.Name, "the phase went from %s to %s", from, to)
 	c.phases[at.UID] = to
+	c.ready(at)
 	if to != cnatv1alpha1.PhaseDone {
 		return
 	}
@@ -51,6 +52,20 @@ func (c *checker) at(before, at *cnatv1alpha1.At) {
 	}
 	c.check("A4", ended, "At "+at.Name, "the phase is DONE without a finished pod and without a reason")
 	c.truth(at)
+}
+
+// ready checks that the condition Ready of a status agrees with its phase: A4. Tools that wait for Ats read this condition.
+func (c *checker) ready(at *cnatv1alpha1.At) {
+	s := &at.Status
+	blocked := slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool {
+		return c.Type == cnatv1alpha1.ConditionScheduled && c.Status == metav1.ConditionFalse &&
+			c.Reason != cnatv1alpha1.ReasonSuspended && c.Reason != cnatv1alpha1.ReasonPaused
+	})
+	want := s.Result == cnatv1alpha1.ResultSucceeded || s.Phase == cnatv1alpha1.PhasePending && !blocked
+	got := meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionReady)
+	c.check("A4", got == want, "At "+at.Name, "the condition Ready is %t in phase %s with result %q", got, s.Phase, s.Result)
+	stalled := meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionStalled)
+	c.check("A4", stalled || s.Result != cnatv1alpha1.ResultFailed, "At "+at.Name, "the At has failed and has no condition Stalled")
 }
 
 // truth checks that the status of a finished At is true: A11.

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -199,6 +200,8 @@ func (s *state) settled(set *appv1alpha1.PodSet, full bool) string {
 		return "status.readyReplicas is wrong"
 	case set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete && status.UpdatedReplicas != status.Replicas:
 		return "pods of an older template are left"
+	case meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionReady) != (status.ReadyReplicas == status.Replicas):
+		return "the condition Ready is wrong"
 	}
 	terminating := int32(0)
 	for _, pod := range s.owned[set.UID] {

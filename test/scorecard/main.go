@@ -5,7 +5,7 @@
 // runs, checks what the operator does with them, deletes them, and prints a v1alpha3.TestStatus as JSON. The operator must serve that
 // namespace. The test needs the permissions in rbac.yaml.
 //
-//	scorecard podset-scales | podset-heals | at-runs-once | at-reports-failure
+//	scorecard podset-scales | podset-replaces-pods | at-runs-once | at-reports-failure
 package main
 
 import (
@@ -34,10 +34,10 @@ const patience = 100 * time.Second
 
 // tests maps the names in the scorecard configuration to the tests.
 var tests = map[string]func(context.Context, *suite) error{
-	"podset-scales":      podSetScales,
-	"podset-heals":       podSetHeals,
-	"at-runs-once":       atRunsOnce,
-	"at-reports-failure": atReportsFailure,
+	"podset-scales":        podSetScales,
+	"podset-replaces-pods": podSetReplacesPods,
+	"at-runs-once":         atRunsOnce,
+	"at-reports-failure":   atReportsFailure,
 }
 
 func main() {

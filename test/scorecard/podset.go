@@ -33,9 +33,9 @@ func podSetScales(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// podSetHeals checks that the operator replaces a deleted pod of a PodSet.
-func podSetHeals(ctx context.Context, s *suite) error {
-	set, err := s.createPodSet(ctx, "heals", 2)
+// podSetReplacesPods checks that the operator replaces a deleted pod of a PodSet.
+func podSetReplacesPods(ctx context.Context, s *suite) error {
+	set, err := s.createPodSet(ctx, "replaces-pods", 2)
 	if err != nil {
 		return err
 	}

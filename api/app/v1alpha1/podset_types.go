@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Condition types of a PodSet. Each carries the generation that it was computed from.
+// Condition types of a PodSet. Each carries the generation that it was computed from. Ready and Stalled follow the conventions
+// of kstatus (https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus).
 const (
 	// ConditionAvailable is True while at least spec.replicas pods are Ready.
 	ConditionAvailable = "Available"
@@ -17,6 +18,12 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionDegraded is True while something keeps the PodSet from reaching its spec. The reason and the message explain it.
 	ConditionDegraded = "Degraded"
+	// ConditionReady is True while all pods exist, are Ready, and match the template. Its reason and message are those of
+	// Progressing or, if that is why, of Degraded. Tools that wait for resources read it, such as Flux and Helm.
+	ConditionReady = "Ready"
+	// ConditionStalled is True while the PodSet cannot reach its spec without a change by a user or an administrator: the
+	// template is invalid, or the API server rejects the pods. It is absent otherwise. The same tools read it to stop waiting.
+	ConditionStalled = "Stalled"
 )
 
 // Reasons of the condition Available.
@@ -64,6 +71,9 @@ const (
 	// LabelPodSet is the name of the PodSet that a pod was created for. It is only for users and selectors: a pod belongs to
 	// the PodSet whose UID is in its controller reference.
 	LabelPodSet = "app.example.com/podset"
+	// LabelSlot is the number of the slot that the pod fills, from 0. A pod that replaces another one fills the same slot. A
+	// container can read it through the downward API. It is only for users: the operator reads the annotation.
+	LabelSlot = "app.example.com/slot"
 	// AnnotationSlot is the number of the slot that the pod fills, from 0.
 	AnnotationSlot = "app.example.com/slot"
 	// AnnotationAttempt is the number of pod names of the slot that were in use when the pod was created, from 0.
@@ -190,13 +200,15 @@ type PodSetStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector",xDescriptors={"urn:alm:descriptor:text"}
 	Selector string `json:"selector,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status was computed from.
+	// observedGeneration is the generation of the spec that this status was computed from. -1: the operator has not seen the
+	// PodSet yet.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=-1
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:text"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Available (readyReplicas >= spec.replicas), Progressing, and Degraded, each with a reason and a message.
+	// conditions are Available (readyReplicas >= spec.replicas), Progressing, Degraded, Ready, and Stalled, each with a reason
+	// and a message.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -233,6 +245,7 @@ type PodSet struct {
 
 	// status is the observed state.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status PodSetStatus `json:"status,omitempty"`
 }
 

@@ -47,6 +47,8 @@ const (
 )
 
 // AtSpec is the desired state of an At.
+// +kubebuilder:validation:XValidation:rule="has(self.command) || has(self.template)",fieldPath=".command",reason=FieldValueRequired,message="command is required without a template: set spec.command to the program to run, or set spec.template, whose first container then runs its own command or the entrypoint of its image"
+// +kubebuilder:validation:XValidation:rule="!has(self.command) || !has(self.template) || !has(self.template.spec) || !has(self.template.spec.containers) || size(self.template.spec.containers) == 0 || (!has(self.template.spec.containers[0].command) && !has(self.template.spec.containers[0].args))",fieldPath=".template",message="template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
 type AtSpec struct {
 	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now",
 	// or "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) counted from
@@ -60,24 +62,25 @@ type AtSpec struct {
 	Schedule string `json:"schedule"`
 
 	// command is the program to run and its arguments, split into words as a POSIX shell does (quotes and backslashes),
-	// without expansion. For pipes and variables, use sh -c '...'. 1 to 32768 characters. It can be changed while the phase
-	// is PENDING.
-	// +required
+	// without expansion. For pipes and variables, use sh -c '...'. 1 to 32768 characters. If absent, the first container of
+	// the template runs its own command and args or, without these, the entrypoint of its image. It is required if there is no
+	// template. It can be changed while the phase is PENDING.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(?:[^\x5c\x27\x22\x00]|\x5c[^\x00]|\x27[^\x27\x00]*\x27|\x22(?:[^\x22\x5c\x00]|\x5c[^\x00])*\x22)*$')`,message=`command must close every quote, end without a lone backslash and hold no NUL character: to pass a quote or a backslash itself, put a backslash before it`
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(?:[\x09\x0a\x20]|\x5c\x0a)*(?:\x27\x27|\x22(?:\x5c\x0a)*\x22|\x5c\x0a)*(?:[^\x5c\x27\x22\x09\x0a\x20]|\x5c[^\x0a]|\x27[^\x27]|\x22(?:\x5c\x0a)*(?:[^\x22\x5c]|\x5c[^\x0a]))')`,message=`command must begin with the program to run: its first word is missing or empty`
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Command",xDescriptors={"urn:alm:descriptor:text"},order=2
-	Command string `json:"command"`
+	Command string `json:"command,omitempty"`
 
-	// template is the pod template. Its first container runs spec.command and determines the exit code, so this container
-	// must not set command or args. The restartPolicy of the pod and of its containers is Never or absent, and no container
-	// has restartPolicyRules. Init containers may have any restartPolicy, so sidecars work. If absent, the pod has one
-	// busybox container, which gets the proxy variables of the operator. It can be changed while the phase is PENDING.
+	// template is the pod template. Its first container runs spec.command and determines the exit code. If spec.command is
+	// given, this container must not set command or args. The restartPolicy of the pod and of its containers is Never or
+	// absent, and no container has restartPolicyRules. Init containers may have any restartPolicy, so sidecars work. If absent,
+	// the pod has one busybox container, which gets the proxy variables of the operator. It can be changed while the phase is
+	// PENDING.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.containers) && size(self.spec.containers) > 0",message="template.spec.containers must name at least one container: the first one runs spec.command"
+	// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.containers) && size(self.spec.containers) > 0",message="template.spec.containers must name at least one container: the first one runs the command"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Never'",message="template.spec.restartPolicy must be Never, or absent: an At runs its command once"
-	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.containers) || size(self.spec.containers) == 0 || (!has(self.spec.containers[0].command) && !has(self.spec.containers[0].args))",message="template.spec.containers[0] must not set command or args: it runs spec.command"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.containers) || self.spec.containers.all(c, (!has(c.restartPolicy) || c.restartPolicy == 'Never') && !has(c.restartPolicyRules))",message="template.spec.containers must not set restartPolicy other than Never, nor restartPolicyRules: an At runs its command once"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.initContainers) || self.spec.initContainers.all(c, !has(c.restartPolicyRules))",message="template.spec.initContainers must not set restartPolicyRules, which can restart all containers: an At runs its command once"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -196,13 +199,14 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Retry time",xDescriptors={"urn:alm:descriptor:text"}
 	RetryTime *metav1.Time `json:"retryTime,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status was computed from.
+	// observedGeneration is the generation of the spec that this status was computed from. -1: the operator has not seen the
+	// At yet.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=-1
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:text"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Scheduled, Complete, and Failed, each with a reason and a message.
+	// conditions are Scheduled, Complete, Failed, Ready, and Stalled, each with a reason and a message.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -218,15 +222,17 @@ type AtStatus struct {
 // +kubebuilder:selectablefield:JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.schedule`,description="When to run"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,description="PENDING, RUNNING, or DONE"
+// +kubebuilder:printcolumn:name="Due",type=string,JSONPath=`.status.scheduledTime`,description="The time that results from the schedule"
 // +kubebuilder:printcolumn:name="Result",type=string,JSONPath=`.status.result`,description="Succeeded or Failed"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="What the At waits for, or how it ended"
 // +kubebuilder:printcolumn:name="Exit",type=integer,JSONPath=`.status.exitCode`,priority=1,description="Exit code of the command"
 // +kubebuilder:printcolumn:name="Pod",type=string,JSONPath=`.status.podName`,priority=1,description="Newest pod of the run"
 // +kubebuilder:printcolumn:name="Started",type=date,JSONPath=`.status.startTime`,priority=1
 // +kubebuilder:printcolumn:name="Finished",type=date,JSONPath=`.status.completionTime`,priority=1
 // +kubebuilder:printcolumn:name="Command",type=string,JSONPath=`.spec.command`,priority=1
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || self.spec.schedule == oldSelf.spec.schedule",message="spec.schedule cannot change once the At has started: delete it and create another"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || self.spec.command == oldSelf.spec.command",message="spec.command cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || (has(self.spec.command) == has(oldSelf.spec.command) && (!has(self.spec.command) || self.spec.command == oldSelf.spec.command))",message="spec.command cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'PENDING' || (has(self.spec.template) == has(oldSelf.spec.template) && (!has(self.spec.template) || self.spec.template == oldSelf.spec.template))",message="spec.template cannot change once the At has started: delete it and create another"
 // +operator-sdk:csv:customresourcedefinitions:displayName="At",resources={{Pod,v1},{Event,v1}}
 type At struct {
@@ -242,6 +248,7 @@ type At struct {
 
 	// status is the observed state, and the record of the run.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status AtStatus `json:"status,omitempty"`
 }
 

@@ -3,7 +3,8 @@
 
 package v1alpha1
 
-// Condition types of an At. Complete and Failed have the same meaning as in a Job.
+// Condition types of an At. Complete and Failed have the same meaning as in a Job. Ready and Stalled follow the conventions of
+// kstatus (https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus).
 const (
 	// ConditionScheduled is False while the At cannot start at its time: it is suspended or paused, its schedule, command, or
 	// template is invalid, or its pod cannot be created. The reason says which.
@@ -12,7 +13,17 @@ const (
 	ConditionComplete = "Complete"
 	// ConditionFailed is True once the At has ended without success.
 	ConditionFailed = "Failed"
+	// ConditionReady is True while the At needs nobody: it waits for its time, is suspended or paused, or has succeeded. It is
+	// False while the At runs, and after it has failed. Tools that wait for resources read it, such as Flux and Helm.
+	ConditionReady = "Ready"
+	// ConditionStalled is True while the At cannot go on without a change by a user or an administrator: it has failed, it is
+	// invalid, or its pod is rejected. It is absent otherwise. The same tools read it to stop waiting.
+	ConditionStalled = "Stalled"
 )
+
+// ReasonRunning is the reason of the condition Ready while the At runs. Otherwise the condition has the reason of Scheduled or,
+// after the end, of Complete or Failed.
+const ReasonRunning = "Running"
 
 // Reasons of the condition Scheduled.
 const (
@@ -29,7 +40,8 @@ const (
 	ReasonPaused = "Paused"
 	// ReasonInvalidSchedule: spec.schedule is not a valid time. The message shows valid forms.
 	ReasonInvalidSchedule = "InvalidSchedule"
-	// ReasonInvalidCommand: spec.command cannot be split into words. The message says where the error is.
+	// ReasonInvalidCommand: spec.command cannot be split into words, or there is neither a command nor a template. The message
+	// says where the error is.
 	ReasonInvalidCommand = "InvalidCommand"
 	// ReasonInvalidTemplate: no pod can be created from spec.template. The message names the field and the remedy.
 	ReasonInvalidTemplate = "InvalidTemplate"

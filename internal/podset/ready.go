@@ -1,0 +1,50 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podset
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+)
+
+// readiness returns the condition Ready and, if the PodSet cannot reach its spec by itself, Stalled. Both repeat what the
+// conditions Progressing and Degraded say, for tools that know no other conditions.
+func readiness(o Observation, s appv1alpha1.PodSetStatus, outcome Outcome, progressing, degraded metav1.Condition) []metav1.Condition {
+	ready := metav1.Condition{Type: appv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: progressing.Reason, Message: progressing.Message}
+	if isComplete(o, s) && degraded.Reason != appv1alpha1.ReasonInvalidTemplate {
+		ready.Status = metav1.ConditionTrue
+		return []metav1.Condition{ready}
+	}
+	if degraded.Status != metav1.ConditionTrue || o.readOnly() {
+		return []metav1.Condition{ready}
+	}
+	ready.Reason, ready.Message = degraded.Reason, degraded.Message
+	if !isStalled(s, outcome, degraded) {
+		return []metav1.Condition{ready}
+	}
+	stalled := ready
+	stalled.Type, stalled.Status = appv1alpha1.ConditionStalled, metav1.ConditionTrue
+	return []metav1.Condition{ready, stalled}
+}
+
+// isComplete tells whether all pods exist, are Ready, and are of the current template. Under OnDelete, pods of an older template
+// remain until somebody deletes them.
+func isComplete(o Observation, s appv1alpha1.PodSetStatus) bool {
+	updated := s.UpdatedReplicas == s.Replicas || o.Set.Spec.UpdateStrategy.Type == appv1alpha1.OnDelete
+	return o.Set.DeletionTimestamp == nil && int(s.Replicas) == o.desired() && int(s.ReadyReplicas) == o.desired() && updated
+}
+
+// isStalled tells whether only a change by a user or an administrator can help: the template is invalid, or the API server
+// rejects the pods. While pods are terminating, a rejection may be temporary, because a terminating pod still counts against a
+// quota. An error other than a rejection is retried at once.
+func isStalled(s appv1alpha1.PodSetStatus, outcome Outcome, degraded metav1.Condition) bool {
+	switch degraded.Reason {
+	case appv1alpha1.ReasonInvalidTemplate:
+		return true
+	case appv1alpha1.ReasonFailedCreate:
+		return s.TerminatingReplicas == 0 && (outcome.CreateError == nil || outcome.Rejected)
+	}
+	return false
+}
