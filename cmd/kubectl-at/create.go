@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -33,7 +32,7 @@ type createOptions struct {
 	ttl            time.Duration
 	suspend        bool
 	quiet, andWait bool
-	dryRun         cmdutil.DryRunStrategy
+	dryRun         dryRun
 }
 
 func (o *createOptions) addFlags(cmd *cobra.Command) {
@@ -52,16 +51,15 @@ func (o *createOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.suspend, "suspend", false, "Hold the At until kubectl at resume.")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Print nothing when the At is created.")
 	flags.BoolVar(&o.andWait, "wait", false, "Wait for the run, print its logs, and exit with the exit code of the command.")
-	cmdutil.AddDryRunFlag(cmd)
+	o.dryRun.addFlag(flags)
 	o.print.AddFlags(cmd)
 }
 
 func (o *createOptions) run(cmd *cobra.Command, args []string) error {
-	var err error
-	if o.dryRun, err = cmdutil.GetDryRunStrategy(cmd); err != nil {
+	if err := o.dryRun.validate(); err != nil {
 		return err
 	}
-	if o.andWait && (o.dryRun != cmdutil.DryRunNone || o.suspend) {
+	if o.andWait && (o.dryRun != dryRunNone || o.suspend) {
 		return errors.New("--wait goes without --dry-run and --suspend: nothing would run")
 	}
 	words, command := args, []string(nil)
@@ -111,8 +109,13 @@ func (o *createOptions) newAt(cmd *cobra.Command, c *cluster, due time.Time, com
 		return nil, nil, err
 	}
 	var warnings []string
-	at.Spec.Template, warnings, err = o.pod.template(cmd.Context(), c)
-	return at, warnings, err
+	if at.Spec.Template, warnings, err = o.pod.template(cmd.Context(), c); err != nil {
+		return nil, nil, err
+	}
+	if t := at.Spec.Template; t != nil && (at.Spec.Command != "" || o.pod.image != "") {
+		t.Spec.Containers[0].Command, t.Spec.Containers[0].Args = nil, nil // Those of --from belong to its image.
+	}
+	return at, warnings, nil
 }
 
 // setLimits sets what was asked for of retries, deadlines, and the like. What was not stays absent.
@@ -144,8 +147,8 @@ func (o *createOptions) setLimits(cmd *cobra.Command, spec *cnatv1alpha1.AtSpec)
 	return nil
 }
 
-// command returns spec.command: the words behind --, or a script. It is "" where neither is given and the image has an
-// entrypoint to run.
+// command returns spec.command: the words behind --, or a script. It is "" where neither is given and the container of --from or
+// the image of --image has a program to run.
 func (o *createOptions) command(words []string) (string, error) {
 	if len(words) > 0 {
 		if o.file != "" {
@@ -183,9 +186,9 @@ func (o *createOptions) script() (string, error) {
 
 func (o *createOptions) create(cmd *cobra.Command, c *cluster, at *cnatv1alpha1.At) error {
 	switch o.dryRun {
-	case cmdutil.DryRunClient:
+	case dryRunClient:
 		return nil
-	case cmdutil.DryRunServer:
+	case dryRunServer:
 		return c.Create(cmd.Context(), at, client.DryRunAll)
 	default:
 		return c.Create(cmd.Context(), at)
@@ -198,7 +201,10 @@ func (o *createOptions) report(cmd *cobra.Command, at *cnatv1alpha1.At, due time
 		return nil
 	}
 	if cmd.Flags().Changed("output") {
-		printer, err := cmdutil.PrintFlagsWithDryRunStrategy(o.print, o.dryRun).ToPrinter()
+		if err := o.dryRun.complete(o.print); err != nil {
+			return err
+		}
+		printer, err := o.print.ToPrinter()
 		if err != nil {
 			return err
 		}
@@ -212,8 +218,7 @@ func (o *createOptions) report(cmd *cobra.Command, at *cnatv1alpha1.At, due time
 	if at.Spec.Suspend != nil && *at.Spec.Suspend {
 		line += ", suspended"
 	}
-	line += map[cmdutil.DryRunStrategy]string{cmdutil.DryRunClient: " (dry run)", cmdutil.DryRunServer: " (server dry run)"}[o.dryRun]
-	_, err := fmt.Fprintln(o.Out, line)
+	_, err := fmt.Fprintln(o.Out, line+o.dryRun.suffix())
 	return err
 }
 

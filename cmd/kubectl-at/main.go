@@ -6,11 +6,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	_ "time/tzdata" // for --tz where the system has no time zones
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/utils/clock"
 )
 
@@ -19,5 +19,9 @@ var version = "unknown"
 
 func main() {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	cmdutil.CheckErr(newCommand(streams, clock.RealClock{}).Execute())
+	if err := newCommand(streams, clock.RealClock{}).Execute(); err != nil {
+		message, code := describe(err)
+		_, _ = fmt.Fprintln(streams.ErrOut, message)
+		os.Exit(code)
+	}
 }

@@ -132,6 +132,19 @@ func TestTheCommandRunsWithAnApplicationsImageAndEnvironment(t *testing.T) {
 		out:    "at/dump runs at Sat 21 Nov 2026 16:48 CET (now)\n",
 		errOut: "Warning: the volume \"data\" is left out: each pod of the StatefulSet db has its own\n",
 	}, "", "now", "--from", "sts/db:web", "--name", "dump", "--", "true")
+
+	for args, want := range map[string]string{
+		"--from deploy/web --name own":                         "serve -p 80",
+		"--from deploy/web --image web:2 --name other-image":   "(entrypoint of web:2)",
+		"--image alpine --name image":                          "(entrypoint of alpine)",
+		"--from deploy/web --image web:2 --name given -- true": "true",
+	} {
+		got := s.run("", append([]string{"now"}, strings.Fields(args)...)...)
+		name, _, _ := strings.Cut(strings.TrimPrefix(got.out, "at/"), " ")
+		if command := commandLine(s.at(name)); got.code != 0 || command != want {
+			t.Errorf("kubectl at now %s: %+v runs %s, want %s", args, got, command, want)
+		}
+	}
 }
 
 func TestTheListIsSortedByTimeAndCountsDown(t *testing.T) {

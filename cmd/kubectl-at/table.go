@@ -97,10 +97,16 @@ func countdown(a *cnatv1alpha1.At, due, now time.Time) string {
 
 // commandLine returns the command of an At on one line.
 func commandLine(a *cnatv1alpha1.At) string {
-	if a.Spec.Command == "" && a.Spec.Template != nil && len(a.Spec.Template.Spec.Containers) > 0 {
-		return "(entrypoint of " + a.Spec.Template.Spec.Containers[0].Image + ")"
+	command := a.Spec.Command
+	if t := a.Spec.Template; command == "" && t != nil && len(t.Spec.Containers) > 0 {
+		main := t.Spec.Containers[0]
+		words := main.Command
+		if len(words) == 0 {
+			words = []string{"(entrypoint of " + main.Image + ")"}
+		}
+		command = strings.Join(slices.Concat(words, main.Args), " ")
 	}
-	return strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(strings.TrimSpace(a.Spec.Command))
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(strings.TrimSpace(command))
 }
 
 func orNone(s string) string {

@@ -17,7 +17,7 @@ const defaultContainerName = "main"
 // serviceAccountVolume is how the volume of the service account's token begins, which the API server adds to each pod.
 const serviceAccountVolume = "kube-api-access-"
 
-// copyTemplate returns a pod template with one container of a pod: its image, environment, volumes, resources, and
+// copyTemplate returns a pod template with one container of a pod: its image, command, environment, volumes, resources, and
 // security context, and the pod's service account, pull secrets, security context, node selector, and tolerations. It has
 // no probes, ports, or labels, so no Service sends traffic to its pods. Volumes of the names in own are left out, and
 // returned if the container mounts them: each pod of a StatefulSet has its own.
@@ -39,6 +39,8 @@ func copyTemplate(from *corev1.PodSpec, containerName string, own []string) (*co
 		Image:           container.Image,
 		ImagePullPolicy: container.ImagePullPolicy,
 		WorkingDir:      container.WorkingDir,
+		Command:         container.Command,
+		Args:            container.Args,
 		Env:             container.Env,
 		EnvFrom:         container.EnvFrom,
 		Resources:       container.Resources,

@@ -52,7 +52,12 @@ func web() *corev1.PodSpec {
 const copiedWeb = `metadata: {}
 spec:
   containers:
-  - env:
+  - args:
+    - -p
+    - "80"
+    command:
+    - serve
+    env:
     - name: MODE
       value: prod
     envFrom:
