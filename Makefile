@@ -35,7 +35,7 @@ help: ## Show this list.
 	  /^[a-zA-Z_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok kwokctl) ## Show both kinds on a local cluster, until Ctrl-C; DEMO=check ends by itself.
+demo: build plugin $(addprefix bin/,etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok kwokctl) ## Show both kinds on a local cluster, until Ctrl-C; DEMO=check ends by itself.
 	@hack/demo/demo.sh $(DEMO)
 
 .PHONY: clean

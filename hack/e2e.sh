@@ -49,5 +49,5 @@ ARCH=${ARCH:-$(go env GOARCH)}
 export ARCH
 # The variables of this make must not reach the make commands below and in the tests.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG BUNDLE_IMG CATALOG_IMG
-make --no-print-directory bin/kubectl bin/kustomize bin/operator-sdk bin/opm
+make --no-print-directory bin/kubectl bin/kustomize bin/operator-sdk bin/opm plugin
 go test -tags e2e -count 1 -timeout 40m "$@" ./test/e2e

@@ -32,6 +32,7 @@ func TestDeploy(t *testing.T) {
 	system.types("kubectl get all -n podset-operator-system")
 
 	t.Run("the tutorial", func(t *testing.T) { newProject(t).followsTheTutorial() })
+	t.Run("the plugin kubectl at", func(t *testing.T) { newProject(t).usesThePlugin() })
 	t.Run("deletion", func(t *testing.T) { newProject(t).deletes() })
 	t.Run("a namespace for restricted pods", func(t *testing.T) { newProject(t, restricted).isRestricted() })
 	t.Run("foreign pods", func(t *testing.T) { newProject(t).hasForeignPods() })

@@ -90,7 +90,7 @@ func prepare(ctx context.Context) (err error) {
 	if err := os.Setenv("PATH", filepath.Join(root, "bin")+":"+os.Getenv("PATH")); err != nil {
 		return err
 	}
-	for _, tool := range []string{"make", "kubectl", "operator-sdk", "opm", "kustomize"} {
+	for _, tool := range []string{"make", "kubectl", "kubectl-at", "operator-sdk", "opm", "kustomize"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return fmt.Errorf("%w: `make test-e2e` builds it", err)
 		}
