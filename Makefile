@@ -17,8 +17,12 @@ KUBECTL ?= kubectl
 
 # The version that the manager reports.
 LDFLAGS := -s -w -X main.version=v$(VERSION)
-# The race detector needs a C compiler. Without a C compiler, the tests run without the race detector.
-RACE ?= $(if $(shell command -v gcc clang),-race)
+# RACE=-race runs the tests with the race detector, as CI does. It needs a C compiler, and it compiles everything again.
+RACE ?=
+
+# All Go commands get the same flags. A package that is compiled with other flags is compiled twice.
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
+export CGO_ENABLED := $(if $(RACE),1,0)
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -35,7 +39,8 @@ help: ## Show this list.
 	  /^[a-zA-Z_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build plugin $(addprefix bin/,etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok kwokctl) ## Show both kinds on a local cluster, until Ctrl-C; DEMO=check ends by itself.
+demo: build plugin $(addprefix bin/,etcd kube-apiserver kube-controller-manager kube-scheduler kwok kwokctl) ## Show both kinds on a local cluster, until Ctrl-C; DEMO=check ends by itself.
+	@[ -x bin/kubectl ] || hack/demo/installed-kubectl.sh $(kube_minor) || $(MAKE) --no-print-directory bin/kubectl
 	@hack/demo/demo.sh $(DEMO)
 
 .PHONY: clean
@@ -76,9 +81,10 @@ fmt: bin/golangci-lint ## Format the Go code.
 build: ## Build bin/manager.
 	@hack/build.sh bin/manager . . -ldflags '$(LDFLAGS)'
 
+# Ctrl-C also interrupts make. make prints errors about its children if they end before it has handled the signal.
 .PHONY: run
-run: ## Run the manager on this machine with the current kubeconfig; reads WATCH_NAMESPACE.
-	go run -ldflags '$(LDFLAGS)' .
+run: build ## Run the manager on this machine with the current kubeconfig; reads WATCH_NAMESPACE; ARGS=... are its flags.
+	@trap 'sleep 1' INT; bin/manager --zap-encoder=console --zap-time-encoding=rfc3339 $(ARGS)
 
 .PHONY: install
 install: bin/kustomize ## Install the CRDs into the current cluster.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds and pushes images with docker, podman, or buildah ($CONTAINER_TOOL). The images are FROM scratch and run no commands
 # during the build, so any machine can build them for any architecture without a network.
+# With $SOURCE_DATE_EPOCH, buildah and podman give all files and the image that time, so the same content has the same digest.
 # usage: image.sh build IMAGE DOCKERFILE ARCH [BUILD ARG...]
 #        image.sh push IMAGE
 #        image.sh manifest IMAGE ARCH...   pushes IMAGE-ARCH for each ARCH, then IMAGE as their manifest list
@@ -13,6 +14,7 @@ build() { # DOCKERFILE ARCH [BUILD ARG...]
   local dockerfile=$1 arch=$2 flags=() arg
   shift 2
   for arg in "TARGETARCH=$arch" "$@"; do flags+=(--build-arg "$arg"); done
+  if [ "$tool" != docker ] && [ -n "${SOURCE_DATE_EPOCH-}" ]; then flags+=(--timestamp "$SOURCE_DATE_EPOCH"); fi
   # With attestations, an image of docker is a manifest list, and a manifest list cannot contain another one.
   BUILDX_NO_DEFAULT_ATTESTATIONS=1 "$tool" build --platform "linux/$arch" "${flags[@]}" -f "$dockerfile" -t "$image" .
 }
@@ -36,5 +38,5 @@ case $command in
   build) build "$@" ;;
   push) "$tool" push "$image" ;;
   manifest) manifest "$@" ;;
-  *) sed -n '4,6s/^# //p' "$0" >&2; exit 2 ;;
+  *) sed -n '5,7s/^# //p' "$0" >&2; exit 2 ;;
 esac

@@ -19,7 +19,7 @@ for platform in "$@"; do
   if [ "$os" = windows ]; then program=kubectl-at.exe; fi
   archive=kubectl-at_v${VERSION}_${os}_$arch.tar.gz
   rm -rf "${stage:?}"/*
-  CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -ldflags "$LDFLAGS" -o "$stage/$program" ./cmd/kubectl-at
+  CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=false -ldflags "$LDFLAGS" -o "$stage/$program" ./cmd/kubectl-at
   install -m 755 cmd/kubectl-at/kubectl_complete-at "$stage/"
   install -m 644 LICENSE "$stage/"
   tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "$stage" -c . | gzip -n >"$directory/$archive"

@@ -124,7 +124,7 @@ func (p panel) json(console bool) object {
 		out["datasource"] = "$datasource"
 		out["type"], out["yaxes"] = "graph", []object{{"format": p.unit, "min": 0}, {"show": false}}
 		if p.number {
-			out["type"], out["format"], out["valueName"] = "singlestat", p.unit, "current"
+			out["type"], out["format"], out["valueName"], out["decimals"] = "singlestat", p.unit, "current", 0
 			delete(out, "yaxes")
 		}
 		return out
@@ -133,6 +133,7 @@ func (p panel) json(console bool) object {
 	defaults := object{"unit": p.unit, "min": 0}
 	if p.number {
 		out["type"] = "stat"
+		defaults["decimals"] = 0
 		out["options"] = object{"reduceOptions": object{"calcs": []string{"lastNotNull"}}, "colorMode": "none", "graphMode": "none"}
 	}
 	out["fieldConfig"] = object{"defaults": defaults, "overrides": []object{}}

@@ -10,6 +10,8 @@ BUSYBOX_IMG ?=
 
 # The creation time of this version of the bundle. It is fixed, so that regenerating the bundle does not change it.
 CREATED_AT ?= 2026-11-21T00:00:00Z
+# The time of the images of a release: see hack/image.sh.
+export SOURCE_DATE_EPOCH ?= $(shell date -u -d '$(CREATED_AT)' +%s 2>/dev/null)
 # The versions of OpenShift whose catalogs may show the operator.
 OPENSHIFT_VERSIONS ?= v4.18
 
@@ -30,7 +32,7 @@ endef
 # determines whether the binary is up to date.
 define binary
 bin/image/$(1)-%: FORCE
-	CGO_ENABLED=0 GOOS=linux GOARCH=$$* go build -trimpath -ldflags '$$(LDFLAGS)' -o $$@ $(2)
+	CGO_ENABLED=0 GOOS=linux GOARCH=$$* go build -trimpath -buildvcs=false -ldflags '$$(LDFLAGS)' -o $$@ $(2)
 endef
 $(eval $(call binary,manager,.))
 $(eval $(call binary,scorecard,./test/scorecard))

@@ -1,10 +1,10 @@
 # The tools. Each is compiled from the module in hack/tools that pins it.
 
-# $(call tool,NAME,MODULE,PACKAGE,LINKER FLAGS,TAGS) defines bin/NAME, which is PACKAGE of hack/tools/MODULE. It is rebuilt when the
-# module changes.
+# $(call tool,NAME,MODULE,PACKAGE,LINKER FLAGS,TAGS,URL) defines bin/NAME, which is PACKAGE of hack/tools/MODULE. It is rebuilt when the
+# module changes. If URL can be downloaded, nothing is compiled.
 define tool
 bin/$(1): $(wildcard hack/tools/$(2)/*)
-	@hack/build.sh $$@ hack/tools/$(2) $(3) -ldflags '-s -w $(4)' -tags '$(5)'
+	@$(if $(and $(DOWNLOAD),$(6)),hack/download.sh $$@ $(1) '$(6)' || )hack/build.sh $$@ hack/tools/$(2) $(3) -ldflags '-s -w $(4)' -tags '$(5)'
 endef
 
 $(eval $(call tool,controller-gen,controller-gen,sigs.k8s.io/controller-tools/cmd/controller-gen))
@@ -16,10 +16,21 @@ $(eval $(call tool,kustomize,kustomize,sigs.k8s.io/kustomize/kustomize/v5))
 # The cluster: etcd, Kubernetes, and kwok share one module, so that common packages are compiled once. A Kubernetes program gets its
 # version only from the linker, and behaves as v0.0.0 without it.
 kube_version := v1.37.1
-kube_flags := $(addprefix -X k8s.io/component-base/version.,gitVersion=$(kube_version) gitMajor=1 gitMinor=37)
-$(eval $(call tool,etcd,cluster,go.etcd.io/etcd/server/v3))
+kube_minor := 37
+kube_flags := $(addprefix -X k8s.io/component-base/version.,gitVersion=$(kube_version) gitMajor=1 gitMinor=$(kube_minor))
+
+# The released programs for Linux. If DOWNLOAD is empty, make compiles them. A mirror has the same paths as the original server.
+DOWNLOAD ?= $(filter linux,$(shell go env GOOS))
+KUBE_MIRROR ?= https://dl.k8s.io
+ETCD_MIRROR ?= https://github.com/etcd-io/etcd/releases/download
+kube_url = $(KUBE_MIRROR)/$(kube_version)/bin/linux/$(shell go env GOARCH)
+etcd_version = $(shell sed -n 's|.*go.etcd.io/etcd/server/v3 ||p' hack/tools/cluster/go.mod | cut -d ' ' -f 1)
+etcd_name = etcd-$(etcd_version)-linux-$(shell go env GOARCH)
+
+# $$ delays the expansion until a program is missing.
+$(eval $(call tool,etcd,cluster,go.etcd.io/etcd/server/v3,,,$$(ETCD_MIRROR)/$$(etcd_version)/$$(etcd_name).tar.gz|$$(etcd_name)/etcd))
 $(foreach program,kube-apiserver kube-controller-manager kube-scheduler kubectl,\
-  $(eval $(call tool,$(program),cluster,k8s.io/kubernetes/cmd/$(program),$(kube_flags))))
+  $(eval $(call tool,$(program),cluster,k8s.io/kubernetes/cmd/$(program),$(kube_flags),,$$(kube_url)/$(program))))
 $(foreach program,kwok kwokctl,\
   $(eval $(call tool,$(program),cluster,sigs.k8s.io/kwok/cmd/$(program))))
 
@@ -30,3 +41,6 @@ opm_tags := $(olm_tags),json1
 $(eval $(call tool,operator-sdk,sdk,$(olm)/operator-sdk/cmd/operator-sdk,-X $(olm)/operator-sdk/internal/version.Version=v1.42.2,$(olm_tags)))
 $(eval $(call tool,scorecard-test,sdk,$(olm)/operator-sdk/images/scorecard-test,,$(olm_tags)))
 $(eval $(call tool,opm,opm,$(olm)/operator-registry/cmd/opm,,$(opm_tags)))
+
+# It signs releases.
+$(eval $(call tool,cosign,cosign,github.com/sigstore/cosign/v3/cmd/cosign))

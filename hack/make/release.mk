@@ -1,0 +1,29 @@
+# Releases: see RELEASING.md.
+
+##@ Release
+
+RELEASE_DIR ?= dist/release
+RELEASE_IMAGES = $(IMG) $(SCORECARD_IMG) $(BUNDLE_IMG) $(CATALOG_IMG)
+
+.PHONY: release-binaries
+release-binaries: $(foreach arch,$(ARCHES),bin/image/manager-$(arch) bin/image/scorecard-$(arch)) ## Build the binaries of the images for all ARCHES.
+
+.PHONY: release-files
+release-files: build-installer plugin-release release-binaries ## Write the files of the release of VERSION, with SBOMs and checksums, to dist/release.
+	hack/release.sh files $(RELEASE_DIR) $(ARCHES)
+
+.PHONY: release-sign
+release-sign: bin/cosign ## Sign the files and the pushed images of VERSION, and attest their SBOMs and provenance; COSIGN_KEY is a key, or keyless.
+	hack/release.sh sign $(RELEASE_DIR) $(RELEASE_IMAGES)
+
+.PHONY: release-check
+release-check: ## Fail unless VERSION has a section in CHANGELOG.md, a bundle, and entries in the catalog, and HEAD has its tag.
+	hack/release.sh check
+
+.PHONY: release-verify
+release-verify: bin/kustomize ## Build every artifact twice, from two directories and at two times, and compare the digests; ARCHES, PLUGIN_PLATFORMS.
+	CONTAINER_TOOL='$(CONTAINER_TOOL)' hack/release-verify.sh 'ARCHES=$(ARCHES)' 'PLUGIN_PLATFORMS=$(PLUGIN_PLATFORMS)'
+
+.PHONY: community
+community: bin/operator-sdk bin/opm ## Write the directory for a pull request to community-operators to dist/community, and validate it.
+	hack/community.sh dist/community

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Builds every artifact of the release of HEAD twice and compares the digests. The builds have different directories, empty build
+# caches of their own, and different times: the files of the first one have the time of the commit, those of the second one the
+# current time.
+# usage: release-verify.sh MAKE VARIABLE...   with $CONTAINER_TOOL, which is buildah or podman
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+root=$PWD
+case ${CONTAINER_TOOL##*/} in
+  buildah | podman) ;;
+  *) echo "release-verify: set CONTAINER_TOOL to buildah or podman: docker does not set the time of the files in an image" >&2; exit 2 ;;
+esac
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# build NAME DIRECTORY [TAR FLAG...] writes the digest of each artifact, built in DIRECTORY, to $work/NAME.
+build() {
+  local name=$1 directory=$2 arch image
+  shift 2
+  mkdir -p "$directory/bin"
+  git archive HEAD | tar -x -C "$directory" "$@"
+  cp -p "$root/bin/kustomize" "$directory/bin/" # The tool is not an artifact.
+  (
+    cd "$directory"
+    export GOCACHE=$work/cache-$name
+    make --no-print-directory -o bin/kustomize release-binaries build-installer plugin-release "${variables[@]}" >&2
+    sha256sum bin/image/* dist/*.yaml dist/plugin/*.tar.gz dist/plugin/checksums.txt
+    for arch in $arches; do
+      for image in docker-build scorecard-build; do
+        make --no-print-directory -o bin/kustomize $image ARCH="$arch" IMG="localhost/verify-$name:$image-$arch" \
+          SCORECARD_IMG="localhost/verify-$name:$image-$arch" >&2
+        digest "localhost/verify-$name:$image-$arch" "$image-$arch"
+      done
+    done
+    for image in bundle catalog; do
+      make --no-print-directory $image-build "${image^^}_IMG=localhost/verify-$name:$image" ARCH="${arches%% *}" >&2
+      digest "localhost/verify-$name:$image" "$image"
+    done
+  ) >"$work/$name"
+  rm -rf "$work/cache-$name"
+}
+
+# digest IMAGE NAME prints the digest that a push gives the image, and removes the image.
+digest() {
+  "$CONTAINER_TOOL" push --quiet --digestfile "$work/digest" "$1" "oci:$work/oci:image" >&2
+  printf '%s  image %s\n' "$(cat "$work/digest")" "$2"
+  "$CONTAINER_TOOL" rmi "$1" >/dev/null
+  rm -rf "$work/oci"
+}
+
+variables=("$@")
+arches=$(printf '%s\n' "$@" | sed -n 's/^ARCHES=//p')
+build first "$work/a"
+build second "$work/another/directory" --touch
+cat "$work/second"
+if ! diff "$work/first" "$work/second" >&2; then
+  echo "release-verify: the two builds differ" >&2
+  exit 1
+fi
+echo "release-verify: $(wc -l <"$work/first") artifacts of $(git rev-parse --short HEAD) are equal in both builds"

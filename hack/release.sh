@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# The steps of a release that need more than one command. $VERSION is the version.
+# usage: release.sh check                    fails unless this commit is the release of $VERSION
+#        release.sh files DIRECTORY ARCH...  collects the files of the release, and writes SBOMs and checksums
+#        release.sh sign DIRECTORY IMAGE...  signs the files and the pushed images, and attests SBOM and provenance
+# Without $COSIGN_KEY, cosign signs keyless, with the identity of the workflow.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+command=${1-}
+shift || true
+
+check() {
+  local missing=() tag
+  tag=$(git tag --points-at HEAD --list "v$VERSION")
+  [ -n "$tag" ] || missing+=("the tag v$VERSION on this commit")
+  grep -qF "## [$VERSION]" CHANGELOG.md || missing+=("a section [$VERSION] in CHANGELOG.md")
+  grep -qx "  version: $VERSION" bundle/manifests/podset-operator.clusterserviceversion.yaml || missing+=("the bundle of $VERSION")
+  [ -f "catalog/podset-operator/v$VERSION.yaml" ] || missing+=("catalog/podset-operator/v$VERSION.yaml")
+  if [ ${#missing[@]} -gt 0 ]; then
+    printf 'release-check: missing: %s\n' "${missing[@]}" >&2
+    return 1
+  fi
+}
+
+files() { # DIRECTORY ARCH...
+  local directory=$1 arch
+  shift
+  rm -rf "$directory"
+  mkdir -p "$directory"
+  cp dist/install.yaml dist/policy.yaml dist/plugin/*.tar.gz "$directory/"
+  cp dist/plugin/.krew.yaml "$directory/at.yaml"
+  for arch in "$@"; do
+    go run ./hack/sbom podset-operator "v$VERSION" "bin/image/manager-$arch" >"$directory/manager-$arch.spdx.json"
+  done
+  (cd "$directory" && sha256sum -- * >checksums.txt)
+}
+
+# provenance prints how the release was built, as a SLSA provenance predicate, version 1.
+provenance() {
+  local repository=${GITHUB_SERVER_URL:-https://github.com}/${GITHUB_REPOSITORY:-redhat/podset-operator}
+  cat <<END
+{
+  "buildDefinition": {
+    "buildType": "$repository/blob/v$VERSION/RELEASING.md",
+    "externalParameters": {"version": "$VERSION"},
+    "resolvedDependencies": [{"uri": "git+$repository@refs/tags/v$VERSION", "digest": {"gitCommit": "$(git rev-parse HEAD)"}}]
+  },
+  "runDetails": {
+    "builder": {"id": "${GITHUB_WORKFLOW_REF:-local}"},
+    "metadata": {"invocationId": "${GITHUB_RUN_ID:-local}/${GITHUB_RUN_ATTEMPT:-1}"}
+  }
+}
+END
+}
+
+sign() { # DIRECTORY IMAGE...
+  local directory=$1 image digest key=(--yes) arch=amd64
+  shift
+  if [ -n "${COSIGN_KEY-}" ]; then key+=(--key "$COSIGN_KEY"); fi
+  bin/cosign sign-blob "${key[@]}" --bundle "$directory/checksums.txt.sigstore.json" "$directory/checksums.txt"
+  provenance >"$directory/provenance.json"
+  for image in "$@"; do
+    # A tag can move, so the signature is that of the digest.
+    digest=$(bin/cosign triangulate --type digest "$image")
+    bin/cosign sign "${key[@]}" --recursive "$digest"
+    bin/cosign attest "${key[@]}" --type slsaprovenance1 --predicate "$directory/provenance.json" "$digest"
+    printf '%s\n' "$digest" >>"$directory/images.txt"
+  done
+  bin/cosign attest "${key[@]}" --type spdxjson --predicate "$directory/manager-$arch.spdx.json" "$(head -n 1 "$directory/images.txt")"
+}
+
+case $command in
+  check | files | sign) "$command" "$@" ;;
+  *) sed -n '3,6s/^# //p' "$0" >&2; exit 2 ;;
+esac
