@@ -38,10 +38,19 @@ help: ## Show this list.
 	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-zA-Z_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+demo_programs := build plugin $(addprefix bin/,etcd kube-apiserver kube-controller-manager kube-scheduler kwok kwokctl)
+demo_kubectl = @[ -x bin/kubectl ] || hack/demo/installed-kubectl.sh $(kube_minor) || $(MAKE) --no-print-directory bin/kubectl
+
 .PHONY: demo
-demo: build plugin $(addprefix bin/,etcd kube-apiserver kube-controller-manager kube-scheduler kwok kwokctl) ## Show both kinds on a local cluster, until Ctrl-C; DEMO=check ends by itself.
-	@[ -x bin/kubectl ] || hack/demo/installed-kubectl.sh $(kube_minor) || $(MAKE) --no-print-directory bin/kubectl
+demo: $(demo_programs) ## Show both kinds on a local cluster, until Ctrl-C; DEMO=check ends by itself.
+	$(demo_kubectl)
 	@hack/demo/demo.sh $(DEMO)
+
+.PHONY: demo-svg
+demo-svg: $(demo_programs) ## Draw docs/demo.svg from the transcript of the demo.
+	$(demo_kubectl)
+	@hack/demo/demo.sh check >bin/demo.txt
+	go run ./hack/demo/svg <bin/demo.txt >docs/demo.svg
 
 .PHONY: clean
 clean: ## Remove build results and measurements.
@@ -132,6 +141,11 @@ endif
 .PHONY: test-api
 test-api: ## Run the other tests with a real etcd and kube-apiserver; faults and benchmarks have their own targets.
 	go test $(RACE) $$(go list ./... | grep -vE '/(api|internal|test/faults|test/bench)(/|$$)')
+
+.PHONY: test-docs
+test-docs: $(demo_programs) ## Run the commands of the documentation on the cluster of the demo.
+	$(demo_kubectl)
+	@DOCS_CLUSTER=yes hack/demo/demo.sh run go test ./test/repository -count 1 -v -run '^TestDocumentedCommandsRun$$'
 
 # testutil only builds objects for tests, so its coverage does not count.
 PURE = $$(go list ./internal/... | grep -v /testutil)

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-root=$PWD
+root=$PWD commit=$(git rev-parse --short HEAD)
 case ${CONTAINER_TOOL##*/} in
   buildah | podman) ;;
   *) echo "release-verify: set CONTAINER_TOOL to buildah or podman: docker does not set the time of the files in an image" >&2; exit 2 ;;
@@ -19,7 +19,7 @@ build() {
   local name=$1 directory=$2 arch image
   shift 2
   mkdir -p "$directory/bin"
-  git archive HEAD | tar -x -C "$directory" "$@"
+  git archive "$commit" | tar -x -C "$directory" "$@"
   cp -p "$root/bin/kustomize" "$directory/bin/" # The tool is not an artifact.
   (
     cd "$directory"
@@ -58,4 +58,4 @@ if ! diff "$work/first" "$work/second" >&2; then
   echo "release-verify: the two builds differ" >&2
   exit 1
 fi
-echo "release-verify: $(wc -l <"$work/first") artifacts of $(git rev-parse --short HEAD) are equal in both builds"
+echo "release-verify: $(wc -l <"$work/first") artifacts of $commit are equal in both builds"

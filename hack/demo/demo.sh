@@ -3,13 +3,14 @@
 #
 #   demo.sh         keeps the cluster until Ctrl-C if standard input is a terminal, else ends like `check`
 #   demo.sh check   ends after the last step
+#   demo.sh run COMMAND [ARG...]   runs the command on the cluster instead of the steps, for example the tests of the documentation
 #
 # It fails at the first step that does not show the expected result.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 mode=${1:-stay}
-if [ ! -t 0 ] || [ -n "${CI:-}" ]; then mode=check; fi
+if [ "$mode" != run ] && { [ ! -t 0 ] || [ -n "${CI:-}" ]; }; then mode=check; fi
 
 demo=$PWD/.demo cluster=podset-demo
 # All files are below .demo/. The demo does not read or change files of the user.
@@ -138,6 +139,11 @@ log=$demo/manager.log
 bin/manager --metrics-bind-address=0 --health-probe-bind-address=0 >"$log" 2>&1 &
 manager=$!
 echo $manager >"$demo/manager.pid"
+
+if [ "$mode" = run ]; then
+  "${@:2}"
+  exit
+fi
 
 title 'Create a PodSet of three pods, and an At that was due in 2020 and therefore runs at once'
 show 'kubectl apply -f config/samples/app_v1alpha1_podset.yaml -f config/samples/cnat_v1alpha1_at.yaml'

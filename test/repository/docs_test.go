@@ -1,0 +1,227 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pages returns the pages of the documentation.
+func pages(t *testing.T) []string {
+	t.Helper()
+	return glob(t, "*.md", "docs/*.md", "docs/how-to/*.md")
+}
+
+// Commands in blocks name make targets, scripts, and manifests that exist.
+func TestDocumentedCommandsExist(t *testing.T) {
+	targets := makeTargets(t)
+	for _, page := range pages(t) {
+		for _, b := range blocks(string(read(t, page))) {
+			for line := range strings.Lines(b.text) {
+				if b.yaml {
+					continue
+				}
+				for _, problem := range checkLine(strings.TrimSpace(line), targets) {
+					t.Errorf("%s:%d: %s", page, b.line, problem)
+				}
+			}
+		}
+	}
+}
+
+// A block with commands of a guide says whether they are executed.
+func TestGuidesSayWhichCommandsAreExecuted(t *testing.T) {
+	executed := 0
+	for _, page := range glob(t, "docs/tutorial.md", "docs/clusters.md", "docs/how-to/*.md") {
+		for _, b := range blocks(string(read(t, page))) {
+			switch {
+			case b.yaml:
+			case b.marker == "demo":
+				executed++
+			case !strings.HasPrefix(b.marker, "checked"):
+				t.Errorf("%s:%d: no comment says whether the commands are executed", page, b.line)
+			}
+		}
+	}
+	if executed < 10 {
+		t.Errorf("only %d blocks are executed", executed)
+	}
+}
+
+func TestPlantedMistakesInCommandsAreFound(t *testing.T) {
+	targets := makeTargets(t)
+	for line, want := range map[string]int{
+		"make demo": 0, "make dmeo": 1, "make deploy IMG=x DEPLOY=config/openshift": 0, "A=b make run": 0, "make install && make runn": 1,
+		"kubectl apply -k config/samples": 0, "kubectl apply -k config/sample": 1, "oc create -f config/samples/at.yaml": 1,
+		"hack/release.sh check": 0, "hack/releases.sh check": 1, "make -n demo # make nothing": 0,
+	} {
+		if found := checkLine(line, targets); len(found) != want {
+			t.Errorf("%s: %v", line, found)
+		}
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile("(?m)^#+ (.+)$")
+	unsafe  = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// anchors returns the anchors that GitHub gives to the headings of a page.
+func anchors(page string) map[string]bool {
+	found := map[string]bool{}
+	for _, match := range heading.FindAllStringSubmatch(page, -1) {
+		anchor := strings.ReplaceAll(unsafe.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-")
+		found[anchor] = true
+	}
+	return found
+}
+
+// brokenLinks returns the links of a page to files and headings that do not exist.
+func brokenLinks(t *testing.T, page, content string) []string {
+	t.Helper()
+	var broken []string
+	for _, match := range link.FindAllStringSubmatch(content, -1) {
+		target, anchor, _ := strings.Cut(match[1], "#")
+		if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+			continue
+		}
+		path := page
+		if target != "" {
+			path = filepath.Join(filepath.Dir(page), target)
+		}
+		linked, err := os.ReadFile(filepath.Join(root, path))
+		info, statErr := os.Stat(filepath.Join(root, path))
+		switch {
+		case statErr != nil:
+			broken = append(broken, "there is no "+match[1])
+		case anchor != "" && !info.IsDir() && (err != nil || !anchors(string(linked))[anchor]):
+			broken = append(broken, "there is no heading "+match[1])
+		}
+	}
+	return broken
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, problem := range brokenLinks(t, page, string(read(t, page))) {
+			t.Errorf("%s: %s", page, problem)
+		}
+	}
+	planted := "[a](docs/none.md) [b](README.md#none) [c](#none) [d](docs/README.md) [e](https://example.com) [f](docs/alerts.md#atslost)"
+	if found := brokenLinks(t, "README.md", planted); len(found) != 3 {
+		t.Errorf("of three broken links, these were found: %v", found)
+	}
+}
+
+func TestTheIndexListsEveryPage(t *testing.T) {
+	index := string(read(t, "docs/README.md"))
+	for _, page := range glob(t, "docs/*.md", "docs/how-to/*.md") {
+		if name := strings.TrimPrefix(page, "docs/"); name != "README.md" && !strings.Contains(index, "("+name) {
+			t.Errorf("docs/README.md does not list %s", name)
+		}
+	}
+}
+
+func TestEveryFlagAndVariableIsDocumented(t *testing.T) {
+	page := string(read(t, "docs/configuration.md"))
+	flags := regexp.MustCompile(`flags\.\w+Var\(&[\w.]+, "([\w-]+)"`).FindAllStringSubmatch(string(read(t, "main.go")), -1)
+	if len(flags) < 5 {
+		t.Fatalf("main.go has %d flags", len(flags))
+	}
+	for _, flag := range flags {
+		if !strings.Contains(page, "`--"+flag[1]+"`") {
+			t.Errorf("docs/configuration.md does not describe --%s", flag[1])
+		}
+	}
+	code := ""
+	for _, file := range glob(t, "*.go", "controllers/*.go", "controllers/internal/*/*.go", "internal/watchnamespace/*.go") {
+		if !strings.HasSuffix(file, "_test.go") {
+			code += string(read(t, file))
+		}
+	}
+	variables := regexp.MustCompile(`(?:Getenv\(|[eE]nvVar += )"([A-Z_]+)"`).FindAllStringSubmatch(code, -1)
+	if len(variables) < 5 {
+		t.Fatalf("the code reads %d variables", len(variables))
+	}
+	for _, variable := range variables {
+		if !strings.Contains(page, "`"+variable[1]+"`") {
+			t.Errorf("docs/configuration.md does not describe %s", variable[1])
+		}
+	}
+	for _, field := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)`").FindAllStringSubmatch(page, -1) {
+		known := strings.HasPrefix(field[1], "zap-") || field[1] == "kubeconfig" || strings.Contains(string(read(t, "main.go")), `"`+field[1]+`"`)
+		if !known {
+			t.Errorf("docs/configuration.md describes --%s, which does not exist", field[1])
+		}
+	}
+}
+
+var savedAs = regexp.MustCompile("Save this as\\s+`([\\w.-]+)`")
+
+// TestDocumentedCommandsRun runs the blocks with the comment <!-- commands: demo -->, in a namespace of each page. `make test-docs`
+// starts the cluster.
+func TestDocumentedCommandsRun(t *testing.T) {
+	if os.Getenv("DOCS_CLUSTER") == "" {
+		t.Skip("make test-docs starts a cluster for this test")
+	}
+	for n, page := range pages(t) {
+		content := string(read(t, page))
+		if !slices.ContainsFunc(blocks(content), func(b block) bool { return b.marker == "demo" }) {
+			continue
+		}
+		t.Run(page, func(t *testing.T) { runPage(t, fmt.Sprintf("page-%d", n), content) })
+	}
+}
+
+// runPage runs the blocks of a page in a new namespace and in a directory that looks like a clone.
+func runPage(t *testing.T, namespace, content string) {
+	t.Helper()
+	dir := t.TempDir()
+	config, err := filepath.Abs(filepath.Join(root, "config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(config, filepath.Join(dir, "config")); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := os.ReadFile(os.Getenv("KUBECONFIG"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(own, kubeconfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(script string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+own)
+		output, err := cmd.CombinedOutput()
+		t.Logf("%s\n%s", script, output)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+	}
+	run("kubectl create namespace " + namespace + "; kubectl config set-context --current --namespace " + namespace)
+	for _, b := range blocks(content) {
+		if name := savedAs.FindStringSubmatch(b.before); b.yaml && name != nil {
+			if err := os.WriteFile(filepath.Join(dir, name[1]), []byte(b.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if b.marker == "demo" {
+			run(b.text)
+		}
+	}
+	run("kubectl delete namespace " + namespace + " --wait=false")
+}
