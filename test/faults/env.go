@@ -46,7 +46,7 @@ type Env struct {
 	fault       string
 	controllers Controllers
 	ctx         context.Context
-	release     func() // frees the slot of this environment: see maxBusy
+	busy        bool // has one of the places of the cluster: see maxBusy
 	background  sync.WaitGroup
 
 	mu         sync.Mutex
@@ -64,11 +64,11 @@ const maxBusy = 6
 // invariants are checked, and a violation fails the test.
 func NewEnv(t testing.TB, cluster *Cluster, fault string, operator Controllers) *Env {
 	t.Helper()
-	cluster.busy <- struct{}{}
 	e := &Env{
 		TB: t, Cluster: cluster, User: cluster.Admin, Clock: &Clock{}, Log: &Log{}, Timeout: DefaultTimeout, Quiet: Quiet, fault: fault, controllers: operator,
-		release: sync.OnceFunc(func() { <-cluster.busy }), checked: map[string]bool{},
+		checked: map[string]bool{},
 	}
+	e.acquire()
 	var end context.CancelFunc
 	e.ctx, end = context.WithCancel(context.Background())
 	t.Cleanup(func() {
@@ -95,6 +95,20 @@ func NewEnv(t testing.TB, cluster *Cluster, fault string, operator Controllers) 
 	})
 	e.Must(err)
 	return e
+}
+
+// acquire waits until few enough environments are busy, and makes this one busy.
+func (e *Env) acquire() {
+	e.Cluster.busy <- struct{}{}
+	e.busy = true
+}
+
+// release lets another environment be busy.
+func (e *Env) release() {
+	if e.busy {
+		e.busy = false
+		<-e.Cluster.busy
+	}
 }
 
 // Must fails the test if an error is not nil.

@@ -107,9 +107,12 @@ func (e *Env) Quiesce() {
 
 // Wait waits for a while. Other environments may be busy meanwhile.
 func (e *Env) Wait(d time.Duration) {
-	<-e.Cluster.busy
+	busy := e.busy
+	e.release()
 	<-time.After(d)
-	e.Cluster.busy <- struct{}{}
+	if busy {
+		e.acquire()
+	}
 }
 
 // AwaitNoPods waits until no pod is left, as after the deletion of all owners.
