@@ -38,9 +38,9 @@ func (d *dryRun) suffix() string {
 }
 
 // complete adds the suffix to the message of the printer for -o name.
-func (d *dryRun) complete(print *genericclioptions.PrintFlags) error {
+func (d *dryRun) complete(flags *genericclioptions.PrintFlags) error {
 	if *d == dryRunNone {
 		return nil
 	}
-	return print.Complete("%s" + d.suffix())
+	return flags.Complete("%s" + d.suffix())
 }
