@@ -5,15 +5,20 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 const (
@@ -22,8 +27,56 @@ const (
 	leaseCallTimeout = 5 * time.Second
 )
 
-// leaseLock is the lease. Its holder is the pod that the process runs in.
-type leaseLock struct{ resourcelock.LeaseLock }
+// leaseLock is the lease. Its holder is the pod that the process runs in. It remembers whether the last request for the lease failed:
+// without the lease, a manager serves nothing, so it must not be Ready.
+type leaseLock struct {
+	resourcelock.LeaseLock
+	failure  atomic.Pointer[error]
+	reported bool // whether the log explains the missing permission; only the leader election reads and writes it
+}
+
+// Get, Create, and Update request the lease as LeaseLock does.
+func (l *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.LeaseLock.Get(ctx)
+	l.observe(ctx, client.IgnoreNotFound(err)) // The first manager creates the lease.
+	return record, raw, err
+}
+
+func (l *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.LeaseLock.Create(ctx, record)
+	l.observe(ctx, err)
+	return err
+}
+
+func (l *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.LeaseLock.Update(ctx, record)
+	l.observe(ctx, err)
+	return err
+}
+
+// observe remembers the result of a request. The leader election logs each error, but not what it means, so observe logs that once.
+func (l *leaseLock) observe(ctx context.Context, err error) {
+	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		l.failure.Store(nil) // On a conflict, another replica was faster.
+		return
+	}
+	l.failure.Store(&err)
+	if apierrors.IsForbidden(err) && !l.reported {
+		l.reported = true
+		log.FromContext(ctx).Info("This manager serves nothing and is not Ready until it has permission to use its lease", "lease", l.Describe())
+	}
+}
+
+// usable returns an error if the last request for the lease failed.
+func (l *leaseLock) usable() error {
+	if l == nil {
+		return nil
+	}
+	if err := l.failure.Load(); err != nil {
+		return fmt.Errorf("the lease %s cannot be used: %w", l.Describe(), *err)
+	}
+	return nil
+}
 
 // podLock returns a lock that makes the pod the holder of the lease, so that a restarted container continues at once. By default,
 // each process is its own holder. A leader can neither renew nor release its lease while the API server is unavailable, so the
@@ -46,7 +99,7 @@ func podLock(config *rest.Config, o options) (*leaseLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up leader election: %w", err)
 	}
-	return &leaseLock{resourcelock.LeaseLock{
+	return &leaseLock{LeaseLock: resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaseName},
 		Client:     leases,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + pod},

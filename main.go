@@ -131,7 +131,7 @@ func run(ctx context.Context, args []string) error {
 	if err := setup(ctx, mgr, cluster); err != nil {
 		return err
 	}
-	probes.setCache(mgr.GetCache())
+	probes.setManager(lock, mgr.GetCache())
 	logger.Info("Starting", "version", version, "watching", watchnamespace.Mode(o.watch), "openshift", cluster.OpenShift)
 	return mgr.Start(ctx)
 }

@@ -20,6 +20,7 @@ import (
 type probes struct {
 	server *http.Server
 	cache  atomic.Pointer[cache.Cache] // nil before there is a manager
+	lock   *leaseLock                  // set before cache; nil without leader election
 }
 
 // serveProbes starts to serve on an address. With "0" it serves nothing.
@@ -35,7 +36,7 @@ func serveProbes(ctx context.Context, address string) (*probes, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(answer http.ResponseWriter, req *http.Request) {
-		if err := p.cachesSynced(req.Context()); err != nil {
+		if err := p.ready(req.Context()); err != nil {
 			http.Error(answer, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
@@ -44,10 +45,14 @@ func serveProbes(ctx context.Context, address string) (*probes, error) {
 	return p, nil
 }
 
-// setCache sets the cache that must be filled before a leader is ready. A process that waits for the lease is ready without it.
-func (p *probes) setCache(c cache.Cache) { p.cache.Store(&c) }
+// setManager sets the lease that must be usable and the cache that must be filled before the process is ready. A process that waits
+// for the lease is ready.
+func (p *probes) setManager(lock *leaseLock, c cache.Cache) {
+	p.lock = lock
+	p.cache.Store(&c)
+}
 
-func (p *probes) cachesSynced(ctx context.Context) error {
+func (p *probes) ready(ctx context.Context) error {
 	c := p.cache.Load()
 	if c == nil {
 		return errors.New("waiting for the API server")
@@ -57,7 +62,7 @@ func (p *probes) cachesSynced(ctx context.Context) error {
 	if !(*c).WaitForCacheSync(ctx) {
 		return errors.New("the caches are not filled yet")
 	}
-	return nil
+	return p.lock.usable()
 }
 
 func (p *probes) close() {

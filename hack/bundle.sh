@@ -34,6 +34,9 @@ cd ..
 cat manifests.yaml | "$root/bin/operator-sdk" generate bundle --quiet \
   --version "$VERSION" --channels "$CHANNELS" --default-channel "$DEFAULT_CHANNEL"
 
+# operator-sdk turns every role of the manager into permissions of the ClusterServiceVersion. These must remain manifests.
+"$kustomize" build ../../config/manifests/lease -o bundle/manifests
+
 # operator-sdk has no options for a fixed creation time, the image of the operator in relatedImages, and the OpenShift versions.
 sed -i -e "s|^    createdAt: .*|    createdAt: \"$CREATED_AT\"|" \
   -e "s|^  relatedImages:|&\n  - image: $IMG\n    name: manager|" bundle/manifests/podset-operator.clusterserviceversion.yaml
