@@ -1,0 +1,9 @@
+// The modules whose CRDs test/openshift installs. Nothing is compiled from them.
+module github.com/redhat/podset-operator/hack/tools/openshift
+
+go 1.25
+
+require (
+	github.com/openshift/api v0.0.0-20251015135203-5d856d3e8354
+	github.com/prometheus-operator/prometheus-operator v0.85.0
+)

@@ -1,0 +1,56 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openshift
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+)
+
+// crds are the CRDs of the kinds that config/openshift and config/prometheus use, by the module that contains them. The last one makes a
+// cluster look like OpenShift to the manager.
+var crds = map[string][]string{
+	"github.com/openshift/api": {
+		"console/v1/zz_generated.crd-manifests/00_consolequickstarts.crd.yaml",
+		"console/v1/zz_generated.crd-manifests/00_consoleyamlsamples.crd.yaml",
+		"security/v1/zz_generated.crd-manifests/0000_03_config-operator_01_securitycontextconstraints.crd.yaml",
+	},
+	"github.com/prometheus-operator/prometheus-operator": {
+		"example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
+		"example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
+	},
+}
+
+// CRDs returns the paths of the CRDs that OpenShift and the Prometheus operator install. They come from the modules that
+// hack/tools/openshift pins. root is the directory of the repository.
+func CRDs(ctx context.Context, root string) ([]string, error) {
+	args := []string{"mod", "download", "-json"}
+	for module := range crds {
+		args = append(args, module)
+	}
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = filepath.Join(root, "hack/tools/openshift")
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("downloading the modules of hack/tools/openshift: %w: %s", err, output)
+	}
+	var paths []string
+	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
+		var module struct{ Path, Dir string }
+		if err := decoder.Decode(&module); errors.Is(err, io.EOF) {
+			return paths, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("reading the output of go mod download: %w", err)
+		}
+		for _, file := range crds[module.Path] {
+			paths = append(paths, filepath.Join(module.Dir, file))
+		}
+	}
+}
