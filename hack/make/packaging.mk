@@ -98,7 +98,7 @@ build-installer: bin/kustomize ## Write dist/install.yaml and dist/policy.yaml, 
 ##@ Package for OLM
 
 # hack/verify.sh regenerates these too.
-VERIFY += bundle catalog
+VERIFY += bundle catalog bundle-openshift
 
 export VERSION IMG SCORECARD_IMG BUSYBOX_IMG CHANNELS DEFAULT_CHANNEL CREATED_AT OPENSHIFT_VERSIONS
 validate = bin/operator-sdk bundle validate --select-optional suite=operatorframework
@@ -121,17 +121,29 @@ bundle-openshift: bin/kustomize bin/operator-sdk ## Generate the bundle for Open
 	hack/bundle.sh config/openshift/bundle dist/openshift
 	$(validate) ./dist/openshift/bundle
 
+# Disconnected clusters find mirrored images by digest.
+.PHONY: bundle-digests
+bundle-digests: bin/kustomize bin/operator-sdk ## Generate the bundle for disconnected clusters in dist/digests; IMG, SCORECARD_IMG, and BUSYBOX_IMG are digests.
+	@for image in '$(IMG)' '$(SCORECARD_IMG)' '$(BUSYBOX_IMG)'; do \
+	  case $$image in *@sha256:*) ;; *) echo "bundle-digests: '$$image' is not a digest (NAME@sha256:...)"; exit 1 ;; esac; \
+	done
+	hack/bundle.sh config/manifests dist/digests
+	$(validate) ./dist/digests/bundle
+
+# The directory that contains bundle/ and bundle.Dockerfile: this one, or dist/digests.
+BUNDLE_DIR ?= .
+
 .PHONY: bundle-build
-bundle-build: ## Build the image of the bundle.
-	$(image) build $(BUNDLE_IMG) bundle.Dockerfile $(ARCH)
+bundle-build: ## Build the image of the bundle in BUNDLE_DIR.
+	cd $(BUNDLE_DIR) && $(subst hack/,$(CURDIR)/hack/,$(image)) build $(BUNDLE_IMG) bundle.Dockerfile $(ARCH)
 
 .PHONY: bundle-push
 bundle-push: ## Push the image of the bundle.
 	$(image) push $(BUNDLE_IMG)
 
 .PHONY: catalog
-catalog: bin/opm ## Add the current bundle/ as VERSION to each of CHANNELS in the catalog.
-	bin/opm render bundle --output yaml --migrate-level bundle-object-to-csv-metadata --alpha-image-ref-template '$(BUNDLE_IMG)' > catalog/podset-operator/v$(VERSION).yaml
+catalog: bin/opm ## Add the bundle in BUNDLE_DIR as VERSION to each of CHANNELS in the catalog.
+	bin/opm render $(BUNDLE_DIR)/bundle --output yaml --migrate-level bundle-object-to-csv-metadata --alpha-image-ref-template '$(BUNDLE_IMG)' > catalog/podset-operator/v$(VERSION).yaml
 	$(foreach channel,$(subst $(comma), ,$(CHANNELS)),hack/catalog.sh add $(channel) $(VERSION) &&) true
 	bin/opm validate catalog
 

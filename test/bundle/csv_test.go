@@ -4,6 +4,7 @@
 package bundle
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,15 +36,36 @@ func TestClusterWideTheManagerMayOnlyAskWhoReadsItsMetrics(t *testing.T) {
 
 func TestThePermissionsAreThoseOfConfig(t *testing.T) {
 	var manager rbacv1.ClusterRole
-	var election rbacv1.Role
 	unmarshal(t, "config/rbac/role.yaml", &manager)
-	unmarshal(t, "config/rbac/leader_election_role.yaml", &election)
 	permissions := readCSV(t).Spec.InstallStrategy.StrategySpec.Permissions
 	if len(permissions) != 1 || permissions[0].ServiceAccountName != serviceAccount {
 		t.Fatalf("the permissions are not those of %s alone: %v", serviceAccount, permissions)
 	}
-	if diff := cmp.Diff(grants(manager.Rules, election.Rules), grants(permissions[0].Rules)); diff != "" {
+	if diff := cmp.Diff(grants(manager.Rules), grants(permissions[0].Rules)); diff != "" {
 		t.Errorf("config/rbac (-) and permissions (+) differ; run make bundle:\n%s", diff)
+	}
+}
+
+// The lease is in the namespace of the operator. OLM v1 creates permissions only in the namespace that the operator watches, so the
+// permissions for the lease are manifests.
+func TestTheOperatorMayUseItsLeaseInItsOwnNamespace(t *testing.T) {
+	var want, role rbacv1.Role
+	var binding rbacv1.RoleBinding
+	const file = "bundle/manifests/rbac.authorization.k8s.io_v1_"
+	unmarshal(t, "config/rbac/leader-election/role.yaml", &want)
+	unmarshal(t, file+"role_podset-operator-leader-election-role.yaml", &role)
+	unmarshal(t, file+"rolebinding_podset-operator-leader-election-rolebinding.yaml", &binding)
+	if diff := cmp.Diff(want.Rules, role.Rules); diff != "" {
+		t.Errorf("config/rbac (-) and the bundle (+) differ; run make bundle:\n%s", diff)
+	}
+	if role.Namespace != "" || binding.Namespace != "" {
+		t.Errorf("OLM chooses the namespace, the bundle must not: %q and %q", role.Namespace, binding.Namespace)
+	}
+	if diff := cmp.Diff(rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}, binding.RoleRef); diff != "" {
+		t.Errorf("the binding is of another role (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]rbacv1.Subject{{Kind: "ServiceAccount", Name: serviceAccount}}, binding.Subjects); diff != "" {
+		t.Errorf("the binding is for others (-want +got):\n%s", diff)
 	}
 }
 
@@ -179,6 +201,9 @@ func TestTheFeaturesAreTrue(t *testing.T) {
 		"disconnected": strconv.FormatBool(!slices.ContainsFunc(csv.Spec.RelatedImages, func(image operatorsv1alpha1.RelatedImage) bool {
 			return !strings.Contains(image.Image, "@sha256:")
 		})),
+		"cnf":              "false", // The operator is neither a network function nor a plugin for networks or storage.
+		"cni":              "false",
+		"csi":              "false",
 		"fips-compliant":   "false", // The binary uses the cryptography of Go, which is not a validated module.
 		"proxy-aware":      "true",  // The pods of Ats without a template get the variables.
 		"tls-profiles":     "false", // The metrics do not follow the TLS profile of the cluster.
@@ -194,6 +219,36 @@ func TestTheFeaturesAreTrue(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("features (-want +got):\n%s", diff)
+	}
+}
+
+// The console creates this namespace for the operator. Its labels must not prevent the manager from running.
+func TestTheSuggestedNamespaceIsThatOfConfig(t *testing.T) {
+	annotations := readCSV(t).Annotations
+	var suggested corev1.Namespace
+	if err := json.Unmarshal([]byte(annotations["operatorframework.io/suggested-namespace-template"]), &suggested); err != nil {
+		t.Fatal(err)
+	}
+	if name := annotations["operatorframework.io/suggested-namespace"]; suggested.Name != name || suggested.Kind != "Namespace" || suggested.APIVersion != "v1" {
+		t.Errorf("the template is a %s %s %s, not the namespace %s", suggested.APIVersion, suggested.Kind, suggested.Name, name)
+	}
+	var installed corev1.Namespace
+	unmarshal(t, "config/manager/manager.yaml", &installed)
+	for _, key := range []string{"pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/enforce-version"} {
+		if got, want := suggested.Labels[key], installed.Labels[key]; got != want || want == "" {
+			t.Errorf("%s is %q, in config/manager %q", key, got, want)
+		}
+	}
+}
+
+// The maturity is that of the API. The default channel is stable, because each of its versions has passed all tests and replaces the
+// previous one: see docs/olm.md.
+func TestTheMaturityIsThatOfTheAPI(t *testing.T) {
+	csv := readCSV(t)
+	for _, crd := range csv.Spec.CustomResourceDefinitions.Owned {
+		if !strings.Contains(crd.Version, csv.Spec.Maturity) {
+			t.Errorf("%s is %s, the maturity is %s", crd.Kind, crd.Version, csv.Spec.Maturity)
+		}
 	}
 }
 
