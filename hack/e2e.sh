@@ -32,6 +32,7 @@ start_lab() {
   if ! kubectl get crd subscriptions.operators.coreos.com >/dev/null 2>&1; then "$lab" olm; fi
   kubectl -n olm rollout status deployment/olm-operator deployment/catalog-operator --timeout 120s
   export CONTAINER_TOOL=buildah E2E_REGISTRY=${E2E_REGISTRY:-$LAB_REGISTRY/redhat} E2E_INDEX_IMAGE=$LAB_INDEX_IMAGE
+  export E2E_OLMV1_INSTALL="$lab olmv1 ${OLMV1-}"
   export E2E_SCORECARD_UNTAR_IMAGE=quay.io/operator-framework/scorecard-untar:lab
   export E2E_SCORECARD_STORAGE_IMAGE=quay.io/operator-framework/scorecard-storage:lab
 }

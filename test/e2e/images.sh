@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds and pushes the images of the end-to-end tests: two versions of the operator, their bundles, and two catalogs. One catalog
-# contains the older version, the other one both. The older version is the newest release, or this tree before the first release.
+# Builds and pushes the images of the end-to-end tests: two versions of the operator, their bundles, and a catalog for each. The first
+# catalog contains the older version, the second one both. The older version is the newest release, or this tree before the first
+# release. A third bundle and catalog offer a version whose CRD allows less, which OLM v1 must reject.
 # Every tag contains a digest of the content, so a node never runs an outdated image.
 # usage: images.sh, with E2E_REGISTRY, ARCH, CONTAINER_TOOL, and optionally BUSYBOX_IMG in the environment
 # The last lines of the output are the image names: KEY=VALUE.
@@ -63,6 +64,20 @@ catalog() {
   push "$CATALOG_IMG" "$out/$1" "$root/catalog.Dockerfile"
 }
 
+# tighten writes the bundle of the newer version, with a smaller maximum in a CRD and the next patch version, to $out/tight.
+tighten() {
+  local newer=$VERSION
+  VERSION=$(awk -F. '{ print $1 "." $2 "." $3 + 1 }' <<<"$newer")
+  echo "--- version $VERSION, which allows fewer replicas"
+  mkdir -p "$out/tight"
+  cp -r "$out/new/bundle" "$out/new/bundle.Dockerfile" "$out/tight/"
+  sed -i -e "s/^\(  name: podset-operator.v\)$newer/\1$VERSION/" -e "s/^  version: $newer/  version: $VERSION/" \
+    "$out/tight/bundle/manifests/podset-operator.clusterserviceversion.yaml"
+  sed -i 's/maximum: 10$/maximum: 5/' "$out/tight/bundle/manifests/app.example.com_podsets.yaml"
+  BUNDLE_IMG=$base-bundle:v$VERSION-$(digest "$out/tight/bundle" "$out/tight/bundle.Dockerfile")
+  push "$BUNDLE_IMG" "$out/tight" bundle.Dockerfile
+}
+
 version=$(sed -n 's/^VERSION ?= //p' Makefile)
 old=$(git tag --list 'v[0-9]*' --sort=-v:refname | grep -v -- - | head -n 1 | cut -c 2- || true)
 old=${old:-$version}
@@ -72,8 +87,12 @@ if [ "$new" = "$old" ]; then new=$(awk -F. '{ print $1 "." $2 + 1 ".0" }' <<<"$o
 export CATALOG=$out/catalog
 mkdir -p "$CATALOG/podset-operator"
 names=
-for name in old new; do
-  if [ $name = old ]; then release old "$old" "$(source_of "$old")"; else release new "$new" "$root"; fi
+for name in old new tight; do
+  case $name in
+    old) release old "$old" "$(source_of "$old")" ;;
+    new) release new "$new" "$root" ;;
+    tight) tighten ;;
+  esac
   catalog $name
   names+="$name.version=$VERSION
 $name.manager=$IMG

@@ -40,8 +40,8 @@ var (
 	cluster *rest.Config // with the permissions of a cluster administrator
 	admin   client.Client
 	scheme  = runtime.NewScheme()
-	// previous and next are the two versions of the operator.
-	previous, next release
+	// previous and next are the two versions of the operator. tightened is next with a CRD that allows less.
+	previous, next, tightened release
 )
 
 // release contains the images of one version that images.sh pushed.
@@ -136,7 +136,7 @@ func removeLeftovers(ctx context.Context) error {
 	if err := admin.List(ctx, namespaces, client.MatchingLabels(labelled(partOf))); err != nil || len(namespaces.Items) == 0 {
 		return err
 	}
-	var commands []string
+	commands := []string{"! kubectl get crd clusterextensions.olm.operatorframework.io || kubectl delete clusterextensions,clustercatalogs -l " + partOf}
 	for _, namespace := range namespaces.Items {
 		commands = append(commands, "kubectl delete subscriptions,csv,catalogsources,operatorgroups --all --ignore-not-found -n "+namespace.Name)
 	}
@@ -169,7 +169,7 @@ func pushImages() error {
 			catalog: values[name+".catalog"], dir: filepath.Join("bin/e2e", name),
 		}
 	}
-	previous, next = read("old"), read("new")
+	previous, next, tightened = read("old"), read("new"), read("tight")
 	fmt.Printf("from %s to %s\n", previous.version, next.version)
 	return nil
 }

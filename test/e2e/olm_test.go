@@ -108,9 +108,10 @@ func (p *project) removeRest() {
 // gone waits until these objects no longer exist.
 func gone(t *testing.T, objects ...client.Object) {
 	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // A cleanup runs after the end of the test.
 	for _, obj := range objects {
 		eventually(t, obj.GetName()+" is gone", func(g gomega.Gomega) {
-			err := admin.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
+			err := admin.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 			g.Expect(client.IgnoreNotFound(err)).To(gomega.Succeed())
 			g.Expect(err).To(gomega.HaveOccurred())
 		})

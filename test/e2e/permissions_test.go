@@ -8,6 +8,8 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 )
 
 // permissionSet is the set of permissions of a user in a namespace, each as "verb resource.group/name".
@@ -61,46 +64,90 @@ func permissionsOf(t *testing.T, g gomega.Gomega, account, namespace string) per
 	return all
 }
 
-// hasOnlyThePermissionsOf checks that the operator in p has exactly the permissions of its ClusterServiceVersion in each namespace. In its
-// own and the target namespaces, and under AllNamespaces everywhere, these include permissions. In other namespaces they are only
-// clusterPermissions. The permissions of every service account, and those that OLM adds, do not count.
-func (p *project) hasOnlyThePermissionsOf(csv *operatorsv1alpha1.ClusterServiceVersion, inside, outside []string) {
+// grants are the permissions of the operator, apart from those that OLM adds.
+type grants struct {
+	account    string        // the service account
+	everywhere permissionSet // clusterPermissions
+	served     permissionSet // permissions, in the namespaces of the install mode
+	own        permissionSet // a Role of the bundle, in the namespace of the operator
+}
+
+// grants reads the permissions of the operator in p from the bundle of a release.
+func (p *project) grants(r release) grants {
 	p.t.Helper()
+	csv, role := &operatorsv1alpha1.ClusterServiceVersion{}, &rbacv1.Role{}
+	for name, obj := range map[string]any{
+		"podset-operator.clusterserviceversion.yaml":                                  csv,
+		"rbac.authorization.k8s.io_v1_role_podset-operator-leader-election-role.yaml": role,
+	} {
+		content, err := os.ReadFile(filepath.Join(root, r.dir, "bundle/manifests", name))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(content, obj); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	g := grants{everywhere: permissionSet{}, served: permissionSet{}, own: permissionSet{}}
 	strategy := csv.Spec.InstallStrategy.StrategySpec
-	everywhere, granted := permissionSet{}, permissionSet{}
 	for _, permission := range strategy.ClusterPermissions {
-		everywhere.addRules(permission.Rules)
-		granted.addRules(permission.Rules)
+		g.everywhere.addRules(permission.Rules)
 	}
 	for _, permission := range strategy.Permissions {
-		granted.addRules(permission.Rules)
+		g.served.addRules(permission.Rules)
 	}
-	account := "system:serviceaccount:" + p.name + ":" + strategy.Permissions[0].ServiceAccountName
+	g.own.addRules(role.Rules)
+	g.account = "system:serviceaccount:" + p.name + ":" + strategy.Permissions[0].ServiceAccountName
+	return g
+}
 
-	check := func(namespace string, want permissionSet) {
-		want = maps.Clone(want)
-		if len(outside) == 0 { // OLM lets an operator for all namespaces read namespaces.
-			want.add([]string{"get", "list", "watch"}, []string{""}, []string{"namespaces"}, nil)
+// hasOnly checks that the operator in p has exactly the wanted permissions in a namespace. The permissions of every service account
+// do not count.
+func (p *project) hasOnly(account, namespace string, want ...permissionSet) {
+	p.t.Helper()
+	all := permissionSet{}
+	for _, set := range want {
+		maps.Copy(all, set)
+	}
+	var got permissionSet
+	eventually(p.t, "the permissions in "+namespace, func(g gomega.Gomega) {
+		got = permissionsOf(p.t, g, account, namespace)
+		for common := range permissionsOf(p.t, g, "system:serviceaccount:"+p.name+":stranger", namespace) {
+			delete(got, common)
 		}
-		if namespace == p.name { // OLM lets every operator write its OperatorCondition.
-			want.add([]string{"get", "update", "patch"}, []string{"operators.coreos.com"}, []string{"operatorconditions"}, []string{csv.Name})
-		}
-		var got permissionSet
-		eventually(p.t, "the permissions in "+namespace, func(g gomega.Gomega) {
-			got = permissionsOf(p.t, g, account, namespace)
-			for common := range permissionsOf(p.t, g, "system:serviceaccount:"+p.name+":stranger", namespace) {
-				delete(got, common)
-			}
-			diff := cmp.Diff(want, got)
-			g.Expect(diff).To(gomega.BeEmpty(), "-in the ClusterServiceVersion +on the cluster")
-		})
-		p.t.Logf("permissions of %s in %s:\n  %s", account, namespace, strings.Join(slices.Sorted(maps.Keys(got)), "\n  "))
-		p.types("kubectl auth can-i --list --as %s -n %s", account, namespace)
+		diff := cmp.Diff(all, got)
+		g.Expect(diff).To(gomega.BeEmpty(), "-in the bundle +on the cluster")
+	})
+	p.t.Logf("permissions of %s in %s:\n  %s", account, namespace, strings.Join(slices.Sorted(maps.Keys(got)), "\n  "))
+	p.types("kubectl auth can-i --list --as %s -n %s", account, namespace)
+}
+
+// readsNamespaces is what OLM adds to the permissions of an operator for all namespaces.
+func readsNamespaces() permissionSet {
+	set := permissionSet{}
+	set.add([]string{"get", "list", "watch"}, []string{""}, []string{"namespaces"}, nil)
+	return set
+}
+
+// hasOnlyThePermissionsOf checks that the operator in p, which OLM v0 installed, has exactly the permissions of the bundle in each
+// namespace. Its own and the target namespaces are inside, under AllNamespaces every namespace.
+func (p *project) hasOnlyThePermissionsOf(r release, inside, outside []string) {
+	p.t.Helper()
+	g := p.grants(r)
+	olm := permissionSet{}
+	if len(outside) == 0 {
+		olm = readsNamespaces()
 	}
 	for _, namespace := range inside {
-		check(namespace, granted)
+		want := []permissionSet{g.everywhere, g.served, olm}
+		if namespace == p.name { // OLM lets every operator write its OperatorCondition.
+			condition := permissionSet{}
+			condition.add([]string{"get", "update", "patch"}, []string{"operators.coreos.com"}, []string{"operatorconditions"}, []string{r.csv()})
+			want = append(want, g.own, condition)
+		}
+		p.hasOnly(g.account, namespace, want...)
 	}
 	for _, namespace := range outside {
-		check(namespace, everywhere)
+		p.hasOnly(g.account, namespace, g.everywhere, olm)
 	}
 }

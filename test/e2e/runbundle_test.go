@@ -27,12 +27,7 @@ func TestRunBundle(t *testing.T) {
 
 	t.Run("the samples", func(t *testing.T) {
 		p := p.of(t)
-		p.types("kubectl apply -k config/samples")
-		settled(t, p.podSet("podset-sample"))
-		done(t, p.at("at-sample"))
-		if got := p.types("kubectl logs at-sample-pod"); got != "YAY\n" {
-			t.Errorf("the At printed %q", got)
-		}
+		p.runsTheSamples()
 		p.types("kubectl get csv,podset,at,pods")
 	})
 	t.Run("the scorecard", func(t *testing.T) { p.of(t).passesTheScorecard(previous) })
@@ -65,6 +60,17 @@ func TestRunBundle(t *testing.T) {
 		home.removeRest()
 		home.leavesNothing()
 	})
+}
+
+// runsTheSamples creates the samples, and checks that the operator serves them.
+func (p *project) runsTheSamples() {
+	p.t.Helper()
+	p.types("kubectl apply -k config/samples")
+	settled(p.t, p.podSet("podset-sample"))
+	done(p.t, p.at("at-sample"))
+	if got := p.types("kubectl logs at-sample-pod"); got != "YAY\n" {
+		p.t.Errorf("the At printed %q", got)
+	}
 }
 
 // flag returns a flag with the value of an environment variable, or nothing if the variable is empty.

@@ -81,6 +81,7 @@ func TestUpgradeThroughTheChannel(t *testing.T) {
 		}
 	}
 	gone(t, p.csv(previous))
+	p.hasOnlyThePermissionsOf(next, []string{p.name}, []string{metav1.NamespaceDefault}) // with the role for the lease, which both versions own
 	p.types("kubectl get csv,podset,at,operatorconditions -o wide; kubectl get pods -o custom-columns=NAME:.metadata.name,UID:.metadata.uid")
 	p.types("kubectl describe at later")
 
