@@ -419,9 +419,8 @@ func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
 	}
 	g.Expect(pods("elsewhere")).To(BeZero())
 
-	if code, _ := get("https://"+metrics+"/metrics", ""); code != http.StatusUnauthorized {
-		t.Errorf("metrics without a token: %d", code)
-	}
+	unauthorized := func() int { code, _ := get("https://"+metrics+"/metrics", ""); return code }
+	g.Eventually(unauthorized).WithTimeout(30*time.Second).Should(Equal(http.StatusUnauthorized), "metrics without a token")
 	token := scraper(t, admin)
 	g.Eventually(func() string { _, body := get("https://"+metrics+"/metrics", token); return body }).WithTimeout(30 * time.Second).Should(And(
 		ContainSubstring("podset_operator_podsets 2\n"),
