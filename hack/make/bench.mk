@@ -1,6 +1,6 @@
 # Benchmarks: see docs/benchmarks.md.
 
-# SHORT=1 measures less, in ten minutes. METRICS=M4,M7 and ARMS=P,R-tuned measure a part, REPS=n repeats each run n times.
+# SHORT=1 measures less, in fifteen minutes. METRICS=M4,M7 and ARMS=P,R-tuned measure a part, REPS=n repeats each run n times.
 # SIZES='-grids 100x10,1000x10 -bursts 300,1000' sets the sizes: bin/bench -help lists all of them.
 METRICS ?=
 ARMS ?=
@@ -20,10 +20,10 @@ bench-profile: build $(addprefix bin/,etcd kube-apiserver kwok) ## Profile the o
 	cd test/bench && go build -o ../../bin/bench .
 	bin/bench -root . -profile dist/profiles $(if $(SHORT),-short) -metrics '$(METRICS)' $(SIZES)
 
+# It measures nothing. Without the figures of a benchmark, it uses those in docs/benchmarks.
 .PHONY: bench-report
-bench-report: ## Write the figures of the last benchmark to docs/benchmarks.md.
-	cp $(RAW) docs/benchmarks/raw.json
-	cd test/bench && go run . -raw ../../docs/benchmarks/raw.json -report ../../docs/benchmarks.md
+bench-report: ## Write the figures of the last benchmark to docs/benchmarks.md and docs/capacity.md.
+	cd test/bench && go run . -raw $(if $(wildcard $(RAW)),$(RAW),$(CURDIR)/docs/benchmarks/raw.json) -report ../../docs/benchmarks.md
 
 # To compare two versions: make bench-pure > old.txt, change the code, make bench-pure > new.txt, and
 # go -C test/bench tool benchstat $PWD/old.txt $PWD/new.txt

@@ -5,41 +5,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"time"
 )
-
-// sample is one measurement: a value, or a distribution.
-type sample struct {
-	Metric string    // M1 to M11, or calls
-	Case   string    // what was done
-	Arm    string    // by whom
-	Unit   string    // of the values
-	Commit string    // of the operator that was measured, or with which the others were compared
-	Rep    int       // the repetition
-	Load   float64   // the machine's load average when it was measured
-	Values []float64 // one for a value, many for a distribution
-}
-
-// key is what a sample is a repetition of.
-func (s sample) key() [4]string { return [4]string{s.Metric, s.Case, s.Arm, s.Unit} }
-
-// raw is the file of raw figures.
-type raw struct {
-	Started time.Time
-	Machine machine
-	// Agents are the user agents of each arm.
-	Agents  map[string][]string
-	Samples []sample
-}
 
 // bench is a run of the benchmark.
 type bench struct {
@@ -54,6 +28,8 @@ type bench struct {
 	raw      raw
 	// measured are the cases that this run has figures of. Those of an earlier run are replaced.
 	measured map[[4]string]bool
+	// recordings are what W+ sends, by the number of pods per set.
+	recordings map[int]*recording
 }
 
 // add notes a measurement and writes all so far, so that a run that is cut short keeps what it has.
@@ -72,11 +48,7 @@ func (b *bench) add(metric, what, arm, unit string, rep int, values ...float64) 
 	b.raw.Samples = append(b.raw.Samples, s)
 	d := describeValues(values)
 	fmt.Printf("%s  %-3s %-28s %-8s %s %s\n", time.Now().Format(time.TimeOnly), metric, what, arm, d, unit)
-	data, err := json.MarshalIndent(b.raw, "", " ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(b.path, data, 0o644)
+	return b.raw.write(b.path)
 }
 
 // pick gives those of some arms that are asked for, in a random order.
@@ -88,18 +60,18 @@ func (b *bench) pick(arms ...*arm) []*arm {
 	return arms
 }
 
-// resume goes on with a file of raw figures, if there is one.
+// resume goes on with a file of raw figures, if there is one. Figures of another machine cannot be compared with new ones.
 func (b *bench) resume() error {
-	data, err := os.ReadFile(b.path)
+	earlier, err := readRaw(b.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	var earlier raw
-	if err := json.Unmarshal(data, &earlier); err != nil {
-		return fmt.Errorf("reading %s: %w", b.path, err)
+	if here, there := b.raw.Machine, earlier.Machine; here.CPU != there.CPU || here.Versions["kube-apiserver"] != there.Versions["kube-apiserver"] {
+		return fmt.Errorf("%s is from another machine (%s, kube-apiserver %s): move it away, or set -raw to another file",
+			b.path, there.CPU, there.Versions["kube-apiserver"])
 	}
 	b.raw.Started, b.raw.Samples = earlier.Started, earlier.Samples
 	maps.Copy(b.raw.Agents, earlier.Agents)

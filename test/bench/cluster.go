@@ -62,6 +62,9 @@ func startCluster(ctx context.Context, assets, crds, directory string, options c
 		kubeconfig: filepath.Join(directory, "kubeconfig"),
 		own:        newLedger(),
 	}
+	// The default of etcd, 2 GiB, is too small for M12.
+	c.environment.ControlPlane.Etcd = &envtest.Etcd{}
+	c.environment.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", "8589934592")
 	// Nobody compacts etcd but the harness, between the runs.
 	c.environment.ControlPlane.GetAPIServer().Configure().Append("delete-collection-workers", "16").Append("etcd-compaction-interval", "0")
 	if options.listsOnly {
@@ -149,11 +152,8 @@ func (c *cluster) clear(ctx context.Context, namespace string) error {
 // compact drops the history of etcd up to the last time it was called, so that every run starts with about the same. What is
 // newer stays: the API server may still be reading it, and closes every watch when it cannot.
 func (c *cluster) compact(ctx context.Context) error {
-	var status struct {
-		Header struct{ Revision string }
-	}
-	etcd := c.environment.ControlPlane.Etcd.URL
-	if err := postJSON(ctx, etcd.JoinPath("/v3/maintenance/status").String(), "{}", &status); err != nil {
+	status, err := c.etcdStatus(ctx)
+	if err != nil {
 		return err
 	}
 	revision, err := strconv.ParseInt(status.Header.Revision, 10, 64)
@@ -165,7 +165,38 @@ func (c *cluster) compact(ctx context.Context) error {
 	if last == 0 || last == revision {
 		return nil
 	}
-	return postJSON(ctx, etcd.JoinPath("/v3/kv/compaction").String(), fmt.Sprintf(`{"revision":"%d","physical":true}`, last), nil)
+	return postJSON(ctx, c.etcdURL("/v3/kv/compaction"), fmt.Sprintf(`{"revision":"%d","physical":true}`, last), nil)
+}
+
+// storedMiB is the size of all objects in etcd, without their history.
+func (c *cluster) storedMiB(ctx context.Context) (float64, error) {
+	for range 2 { // The second call drops everything before the first.
+		if err := c.compact(ctx); err != nil {
+			return 0, err
+		}
+	}
+	status, err := c.etcdStatus(ctx)
+	if err != nil {
+		return 0, err
+	}
+	bytes, err := strconv.ParseFloat(status.DBSizeInUse, 64)
+	return bytes / (1 << 20), err
+}
+
+// etcdStatus is a part of what etcd tells about itself.
+type etcdStatus struct {
+	Header      struct{ Revision string }
+	DBSizeInUse string
+}
+
+func (c *cluster) etcdStatus(ctx context.Context) (etcdStatus, error) {
+	var status etcdStatus
+	err := postJSON(ctx, c.etcdURL("/v3/maintenance/status"), "{}", &status)
+	return status, err
+}
+
+func (c *cluster) etcdURL(path string) string {
+	return c.environment.ControlPlane.Etcd.URL.JoinPath(path).String()
 }
 
 // postJSON sends JSON and decodes the answer, unless there is nothing to decode it into.

@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// leaseSeconds is how long a lease lasts that its holder does not renew.
+const leaseSeconds = 15
+
 // elected makes an arm work only while it holds a lease. The operator's flags are kube-controller-manager's, and its lease
 // lasts as long, 15 s. The operator renews it every second, kube-controller-manager every 2 s.
 var elected = []string{"--leader-elect=true", "--leader-elect-resource-namespace=bench"}
@@ -18,36 +21,32 @@ var elected = []string{"--leader-elect=true", "--leader-elect-resource-namespace
 // and up to 1.2 times as much again: every 1 to 2.2 s if it is the operator, every 2 to 4.4 s if kube-controller-manager.
 const betweenLooks = 4400 * time.Millisecond
 
-// failover is M8's second half: a leader ends while a standby waits, which serves what comes after. The standby is the next
-// round's leader.
-func (b *bench) failover(ctx context.Context, a *arm) error {
+// failover measures how long it takes until a standby does the work of a leader that ends, or that is killed.
+func (b *bench) failover(ctx context.Context, a *arm, metric, what string, rep int) error {
 	leader, err := b.start(a, elected...)
 	if err != nil {
 		return err
 	}
-	defer func() { leader.kill() }()
-	for rep := range b.sizes.reps {
-		for _, way := range []struct {
-			name string
-			end  func(*process)
-		}{{"SIGTERM", (*process).terminate}, {"kill -9", (*process).kill}} {
-			if err := leader.atRest(ctx); err != nil { // It leads, else it would not have begun.
-				return err
-			}
-			standby, err := b.start(a, elected...)
-			if err != nil {
-				return err
-			}
-			took, err := b.replace(ctx, leader, standby, way.end)
-			leader.kill() // It has ended long ago, unless there was an error.
-			leader = standby
-			if err != nil {
-				return fmt.Errorf("failover after %s: %w", way.name, err)
-			}
-			what := fmt.Sprintf("%d sets of 10, from %s of the leader to the standby's next pod", b.sizes.sets, way.name)
-			if err := b.add("M8", what, a.name, "s", rep, took.Seconds()); err != nil {
-				return err
-			}
+	defer func() { leader.terminate() }() // It releases the lease, if it is the operator.
+	for _, way := range []struct {
+		name string
+		end  func(*process)
+	}{{afterTerm, (*process).terminate}, {afterKill, (*process).kill}} {
+		if err := leader.atRest(ctx); err != nil { // It leads, else it would not have begun.
+			return err
+		}
+		standby, err := b.start(a, elected...)
+		if err != nil {
+			return err
+		}
+		took, err := b.replace(ctx, leader, standby, way.end)
+		leader.kill() // It has ended long ago, unless there was an error.
+		leader = standby
+		if err != nil {
+			return fmt.Errorf("failover%s: %w", way.name, err)
+		}
+		if err := b.add(metric, what+way.name, a.name, "s", rep, took.Seconds()); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -68,7 +68,7 @@ func (b *bench) startKwok(ctx context.Context) (*kwok, error) {
 		return nil, errors.Join(err, k.proxy.Close())
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: kwokNode}}
-	if err := b.cluster.admin.Create(ctx, node); err != nil {
+	if err := client.IgnoreAlreadyExists(b.cluster.admin.Create(ctx, node)); err != nil {
 		return nil, errors.Join(err, k.stop())
 	}
 	return k, nil

@@ -43,7 +43,7 @@ func exit(err error) {
 
 func run(ctx context.Context) error {
 	short := flag.Bool("short", false, "Measure a part, in ten minutes.")
-	only := flag.String("metrics", "", "The metrics to measure, M1 to M11 and calls, separated by commas. If empty, all. Metrics of the same run are measured together.")
+	only := flag.String("metrics", "", "The metrics to measure, M1 to M13 and calls, separated by commas. If empty, all. Metrics of the same run are measured together.")
 	arms := flag.String("arms", "", "The arms to measure, separated by commas. If empty, all.")
 	var size sizes
 	// Sizes that are not given are those of a full run, or of a short one.
@@ -57,6 +57,9 @@ func run(ctx context.Context) error {
 	flag.IntVar(&size.sets, "sets", 0, "M8 to M10: number of sets.")
 	flag.IntVar(&size.timers, "timers", 0, "M9: number of waiting Ats.")
 	flag.DurationVar(&size.rest, "rest", 0, "M9: duration of the measurement.")
+	flag.Func("waiting", "M12: numbers of waiting Ats, in ascending order, such as 1000,3000,10000.", numbers(&size.waiting))
+	flag.Func("kwoksets", "M12: numbers of PodSets of 10 that kwok runs, in ascending order, such as 50,150,500.", numbers(&size.kwokSets))
+	flag.IntVar(&size.due, "due", 0, "M12: number of Ats that are due within a minute.")
 	root := flag.String("root", "../..", "The root of the repository.")
 	manager := flag.String("manager", "", "The manager to measure. If empty, bin/manager of the repository.")
 	profiles := flag.String("profile", "", "A directory for CPU and heap profiles of the operator under M1, M4, and M7. Profiling slows the operator down, so the figures are written only to this directory.")
@@ -69,6 +72,7 @@ func run(ctx context.Context) error {
 	b := &bench{
 		arms: list(*arms), root: *root, assets: *root + "/bin", manager: *root + "/bin/manager",
 		sizes: size.or(fullSizes), path: *path, measured: map[[4]string]bool{},
+		recordings: map[int]*recording{},
 	}
 	if *short {
 		b.sizes = size.or(shortSizes)
@@ -120,6 +124,9 @@ func (b *bench) run(ctx context.Context, only []string) (err error) {
 		return err
 	}
 	if err := b.onCluster(ctx, clusterOptions{listsOnly: true}, only, []part{{[]string{"M7"}, b.peaks("no streamed lists")}}); err != nil {
+		return err
+	}
+	if err := b.onCluster(ctx, clusterOptions{}, only, []part{{[]string{"M13"}, b.startup}, {[]string{"M12"}, b.capacity}}); err != nil {
 		return err
 	}
 	return b.onCluster(ctx, clusterOptions{audited: true}, only, []part{{[]string{callsMetric}, b.audit}})

@@ -21,6 +21,9 @@ const memoryRest = 5 * time.Second
 // anonymousOnly ends the names of the cases without the pages of the program's file, which any process of it shares.
 const anonymousOnly = ", without the program's file"
 
+// The ends of the names of the cases about a start.
+const atPeak, afterPeak = ", peak", ", at rest"
+
 // memory is M7: the resident memory of a new process next to many pods, its own or those of others.
 func (b *bench) memory(ctx context.Context) error {
 	for _, a := range b.pick(operatorArm, replicaSetTuned) {
@@ -167,16 +170,22 @@ func (b *bench) measurePeak(ctx context.Context, a *arm, what string) error {
 		if err != nil {
 			return err
 		}
-		var peak float64
+		var peak, rest float64
 		if err = p.atRest(ctx); err == nil {
 			peak, err = p.resident("VmHWM")
 		}
-		p.kill()
-		if err != nil {
-			return err
+		if err == nil {
+			err = pause(ctx, memoryRest)
 		}
-		// The unit keeps the peaks out of the plot of the memory at rest.
-		if err := b.add("M7", what, a.name, "MiB at the peak", rep, peak); err != nil {
+		if err == nil {
+			rest, err = p.resident("VmRSS")
+		}
+		p.kill()
+		err = errorsOf(err,
+			b.add("M7", what+atPeak, a.name, "MiB", rep, peak),
+			b.add("M7", what+afterPeak, a.name, "MiB", rep, rest),
+		)
+		if err != nil {
 			return err
 		}
 	}

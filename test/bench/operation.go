@@ -38,8 +38,16 @@ func (p *process) atRest(ctx context.Context) error {
 	})
 }
 
+// The ends of the names of the cases of M8.
+const (
+	untilReconciled = ", until all are reconciled"
+	afterTerm       = ", from SIGTERM of the leader to the standby's next pod"
+	afterKill       = ", from kill -9 of the leader to the standby's next pod"
+)
+
 // restart is M8: an arm is killed, and its successor looks at everything once; then leaders end that have a standby.
 func (b *bench) restart(ctx context.Context) error {
+	what := fmt.Sprintf("%d sets of 10", b.sizes.sets)
 	for _, a := range b.pick(operatorArm, replicaSetTuned) {
 		p, err := b.startWarm(ctx, a)
 		if err != nil {
@@ -51,12 +59,14 @@ func (b *bench) restart(ctx context.Context) error {
 			return err
 		}
 		for rep := range b.sizes.reps {
-			if err := b.succeed(ctx, a, rep); err != nil {
+			if err := b.restartOnce(ctx, a, what, rep); err != nil {
 				return err
 			}
 		}
-		if err := b.failover(ctx, a); err != nil {
-			return err
+		for rep := range b.sizes.reps {
+			if err := b.failover(ctx, a, "M8", what, rep); err != nil {
+				return err
+			}
 		}
 		if err := b.cluster.clear(ctx, namespace); err != nil {
 			return err
@@ -65,37 +75,48 @@ func (b *bench) restart(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) succeed(ctx context.Context, a *arm, rep int) error {
+// restartOnce measures one start next to the sets.
+func (b *bench) restartOnce(ctx context.Context, a *arm, what string, rep int) error {
 	before, err := b.cluster.requests(ctx)
 	if err != nil {
 		return err
 	}
-	p, err := b.start(a)
+	p, took, err := b.startAndReconcile(ctx, a, b.sizes.sets)
 	if err != nil {
 		return err
 	}
-	defer p.kill()
+	p.kill()
+	asked, err := b.cluster.since(ctx, before)
+	if err != nil {
+		return err
+	}
+	return errorsOf(
+		b.add("M8", what+untilReconciled, a.name, "s", rep, took.Seconds()),
+		b.add("M8", what+", writes", a.name, "writes", rep, asked.writes),
+	)
+}
+
+// startAndReconcile starts an arm next to some objects, waits until it is at rest, and returns how long it took until it had
+// reconciled them.
+func (b *bench) startAndReconcile(ctx context.Context, a *arm, objects int, flags ...string) (*process, time.Duration, error) {
+	p, err := b.start(a, flags...)
+	if err != nil {
+		return nil, 0, err
+	}
 	var took time.Duration
-	err = eventually(ctx, time.Minute, "the successor of "+a.name, func() (bool, error) {
+	err = eventually(ctx, patience, "the first reconciles of "+a.name, func() (bool, error) {
 		n, err := p.reconcileCount(ctx)
 		took = time.Since(p.started)
-		return err == nil && int(n) >= b.sizes.sets, nil
+		return err == nil && int(n) >= objects, nil
 	})
 	if err == nil {
 		err = p.atRest(ctx)
 	}
 	if err != nil {
-		return err
+		p.kill()
+		return nil, 0, err
 	}
-	asked, err := b.cluster.since(ctx, before)
-	if err != nil {
-		return err
-	}
-	what := fmt.Sprintf("%d sets of 10", b.sizes.sets)
-	if err := b.add("M8", what+", until all are reconciled", a.name, "s", rep, took.Seconds()); err != nil {
-		return err
-	}
-	return b.add("M8", what+", writes", a.name, "writes", rep, asked.writes)
+	return p, took, nil
 }
 
 // rest is M9: sets that are as they should be and Ats that wait.

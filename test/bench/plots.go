@@ -5,148 +5,131 @@ package main
 
 import (
 	"fmt"
-	"image/color"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 )
 
-// picture is a plot in a file.
-type picture struct{ title, file string }
-
-// Colours that the colour-blind can tell apart (Okabe and Ito).
-var colours = map[string]color.Color{
-	"P": color.RGBA{R: 0, G: 114, B: 178, A: 255}, "W": color.RGBA{R: 120, G: 120, B: 120, A: 255},
-	"R-tuned": color.RGBA{R: 230, G: 159, B: 0, A: 255}, "R-stock": color.RGBA{R: 240, G: 228, B: 66, A: 255},
-	"C-tuned": color.RGBA{R: 213, G: 94, B: 0, A: 255}, "C-stock": color.RGBA{R: 204, G: 121, B: 167, A: 255},
-	"N": color.RGBA{R: 0, G: 158, B: 115, A: 255},
+// picture is a plot in a file. It has no data if there are no figures for it.
+type picture struct {
+	title, file string
+	data        []byte
 }
 
 // writePlots writes all plots for which there are figures.
-func writePlots(r *raw, directory string) ([]picture, error) {
+func writePlots(all figures, directory string) ([]picture, error) {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return nil, err
 	}
-	all := summarize(r.Samples)
-	var pictures []picture
-	for _, p := range []struct {
-		picture
-		draw func() (*plot.Plot, error)
-	}{
-		{picture{"Pods per second", "pods-per-second.svg"}, func() (*plot.Plot, error) { return bars(all, "M1", "", "pods/s") }},
-		{picture{"Writes per pod, creation", "writes-per-pod.svg"}, func() (*plot.Plot, error) { return bars(all, "M2", "create, per pod", "writes") }},
-		{picture{"Memory at rest", "memory.svg"}, func() (*plot.Plot, error) { return bars(all, "M7", "", "MiB") }},
-		{picture{"Lateness of a burst of timers", "lateness.svg"}, func() (*plot.Plot, error) { return lateness(all) }},
-	} {
-		drawn, err := p.draw()
-		if err != nil {
-			return nil, fmt.Errorf("drawing %s: %w", p.file, err)
-		}
-		if drawn == nil {
-			continue
-		}
-		drawn.Title.Text = p.title
-		drawn.Legend.Padding = vg.Points(6)
-		if err := drawn.Save(20*vg.Centimeter, 8*vg.Centimeter, filepath.Join(directory, p.file)); err != nil {
+	drawn := slices.DeleteFunc([]picture{speed(all), writes(all), processorTime(all), memoryAtRest(all), delays(all)}, func(p picture) bool { return p.data == nil })
+	for _, p := range drawn {
+		if err := os.WriteFile(filepath.Join(directory, p.file), p.data, 0o644); err != nil {
 			return nil, err
 		}
-		pictures = append(pictures, p.picture)
 	}
-	return pictures, nil
+	return drawn, nil
 }
 
-// inLines breaks the names of cases that are too long for one line.
-var inLines = strings.NewReplacer(", ", ",\n", " run by ", "\nrun by ")
-
-// bars shows the medians of a metric: a group of bars for each case that ends in suffix, a bar for each arm.
-func bars(all []*summary, metric, suffix, unit string) (*plot.Plot, error) {
-	var cases []string
-	values := map[string]map[string]float64{}
-	for _, s := range all {
-		if s.metric != metric || !strings.HasSuffix(s.what, suffix) || strings.Contains(s.what, "in flight") || strings.HasSuffix(s.what, anonymousOnly) {
-			continue
+// bars draws the medians of a metric: a group of bars for each case, a bar for each arm. goal gives the target of a case, 0 for
+// none, and what it is called.
+func (p picture) bars(all figures, metric, unit string, keep func(what string) bool, goal func(what string) (float64, string)) picture {
+	var groups []group
+	for _, what := range all.cases(metric, keep) {
+		g := group{name: caseName(strings.TrimSuffix(what, anonymousOnly))}
+		if goal != nil {
+			g.target, g.goal = goal(what)
 		}
-		if !slices.Contains(cases, s.what) {
-			cases = append(cases, s.what)
+		for _, known := range armNames {
+			if s := all.of(metric, what, known.arm, ""); s != nil {
+				g.bars = append(g.bars, bar{name: known.name, color: known.color, value: s.at(.5)})
+			}
 		}
-		if values[s.arm] == nil {
-			values[s.arm] = map[string]float64{}
-		}
-		values[s.arm][s.what] = s.at(.5)
+		groups = append(groups, g)
 	}
-	if len(cases) == 0 {
-		return nil, nil
+	if len(groups) > 0 {
+		p.data = barChart(p.title, unit, groups)
 	}
-	p := plot.New()
-	p.Y.Label.Text = unit
-	p.Legend.Top = true
-	width := vg.Points(12)
-	n := 0
-	for _, arm := range armOrder {
-		if values[arm] == nil {
-			continue
-		}
-		heights := make(plotter.Values, len(cases))
-		for i, what := range cases {
-			heights[i] = values[arm][what]
-		}
-		chart, err := plotter.NewBarChart(heights, width)
-		if err != nil {
-			return nil, err
-		}
-		chart.Color, chart.LineStyle.Width = colours[arm], 0
-		chart.Offset = width * (vg.Length(n) - vg.Length(len(values)-1)/2)
-		n++
-		p.Add(chart)
-		p.Legend.Add(arm, chart)
-	}
-	labels := make([]string, len(cases))
-	for i, what := range cases {
-		labels[i] = inLines.Replace(what)
-	}
-	p.NominalX(labels...)
-	p.X.Min, p.X.Max = -0.5, float64(len(cases))-0.2 // Room for the legend.
-	return p, nil
+	return p
 }
 
-// lateness shows, for the largest burst, the share of timers that were served by a time.
-func lateness(all []*summary) (*plot.Plot, error) {
+func speed(all figures) picture {
+	goal := func(what string) (float64, string) {
+		if s := all.of("M1", what, wireAll, ""); s != nil {
+			return shareOfWire * s.at(.5), "target: 90 % of the same requests"
+		}
+		return 0, ""
+	}
+	return picture{title: "Speed: pods per second, until the last pod exists (more is better)", file: "pods-per-second.svg"}.
+		bars(all, "M1", "pods per second", isGrid, goal)
+}
+
+func writes(all figures) picture {
+	const suffix = " create, per pod"
+	goal := func(what string) (float64, string) {
+		if strings.HasSuffix(what, " x 10"+suffix) {
+			return writesPerPod, "target: at most " + number(writesPerPod)
+		}
+		return 0, ""
+	}
+	return picture{title: "Load: writes to the API server for each created pod (fewer are better)", file: "writes-per-pod.svg"}.
+		bars(all, "M2", "writes per pod", func(what string) bool {
+			return isGrid(strings.TrimSuffix(what, suffix)) && strings.HasSuffix(what, suffix)
+		}, goal)
+}
+
+func processorTime(all figures) picture {
+	goal := func(what string) (float64, string) {
+		if s := all.of("M11", what, replicaSetTuned.name, ""); s != nil {
+			return s.at(.5), "target: no more than the ReplicaSet controller"
+		}
+		return 0, ""
+	}
+	return picture{title: "Processor time of 1000 pods, from creation to deletion (less is better)", file: "processor-time.svg"}.
+		bars(all, "M11", "seconds", isGrid, goal)
+}
+
+func memoryAtRest(all figures) picture {
+	goal := func(what string) (float64, string) {
+		var own int
+		if _, err := fmt.Sscanf(what, "%d pods of its own", &own); err != nil || memoryTargets[own] == 0 {
+			return 0, ""
+		}
+		return memoryTargets[own], fmt.Sprintf("target: %s MiB", number(memoryTargets[own]))
+	}
+	return picture{title: "Memory at rest" + anonymousOnly + " (less is better)", file: "memory.svg"}.
+		bars(all, "M7", "MiB", func(what string) bool { return strings.HasSuffix(what, anonymousOnly) }, goal)
+}
+
+// delays shows, for the largest burst, what share of its pods existed after a time.
+func delays(all figures) picture {
 	most, largest := 0, ""
-	for _, s := range all {
+	for _, what := range all.cases("M4", isBurst) {
 		var n int
-		if _, err := fmt.Sscanf(s.what, "%d at once", &n); err == nil && s.metric == "M4" && n > most {
-			most, largest = n, s.what
+		if _, err := fmt.Sscanf(what, "%d at once", &n); err == nil && n > most {
+			most, largest = n, what
 		}
 	}
-	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = largest+": ms late", "share of the pods"
-	n := 0
-	for _, arm := range armOrder {
-		i := slices.IndexFunc(all, func(s *summary) bool { return s.metric == "M4" && s.what == largest && s.arm == arm })
-		if i < 0 || arm == "C-stock" {
-			continue // It would squeeze the others into a corner.
+	p := picture{title: fmt.Sprintf("Delay of %d timers that are due at the same time (further left is better)", most), file: "lateness.svg"}
+	var curves []curve
+	for _, known := range armNames {
+		s := all.of("M4", largest, known.arm, "")
+		if s == nil || known.arm == cronJobStock.name { // Its delays are so long that the others would look the same.
+			continue
 		}
-		sorted := all[i].all()
-		points := make(plotter.XYs, len(sorted))
-		for j, ms := range sorted {
-			points[j] = plotter.XY{X: ms, Y: float64(j+1) / float64(len(sorted))}
+		line := curve{name: known.name, color: known.color}
+		for percent := range percentiles + 1 {
+			line.points = append(line.points, [2]float64{s.at(float64(percent)/percentiles) / 1000, float64(percent)})
 		}
-		line, err := plotter.NewLine(points)
-		if err != nil {
-			return nil, err
-		}
-		line.Color, line.Width = colours[arm], vg.Points(2)
-		p.Add(line)
-		p.Legend.Add(arm, line)
-		n++
+		curves = append(curves, line)
 	}
-	if n == 0 {
-		return nil, nil
+	if len(curves) == 0 {
+		return p
 	}
-	return p, nil
+	target, goal := 0.0, ""
+	if rate := all.wireRate(); rate > 0 {
+		target, goal = burstOverWire*float64(most)/rate, "target for 99 %"
+	}
+	p.data = lineChart(p.title, "seconds after the timers were due", "% of the pods exist", curves, target, goal)
+	return p
 }

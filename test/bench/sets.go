@@ -35,8 +35,10 @@ func (b *bench) lives(ctx context.Context) error {
 	for _, grid := range b.sizes.grids {
 		n := grid[0] * grid[1]
 		for rep := range b.sizes.repsOf(n) {
-			if err := b.wire(ctx, n, rep, gridName(grid)); err != nil {
-				return err
+			for _, arm := range []string{wirePods, wireAll} {
+				if err := b.wire(ctx, arm, grid, rep); err != nil {
+					return fmt.Errorf("arm %s, %s: %w", arm, gridName(grid), err)
+				}
 			}
 			arms := []*arm{replicaSetTuned, operatorArm}
 			if b.sizes.slow && rep == 0 && n <= few {

@@ -30,16 +30,22 @@ type sizes struct {
 	// sets is the number of sets of M8 to M10, timers that of the waiting Ats of M9, and rest how long M9 looks.
 	sets, timers int
 	rest         time.Duration
+	// waiting and kwokSets are the numbers of waiting Ats and of PodSets run by kwok of M12, and due is that of the Ats within a
+	// minute.
+	waiting, kwokSets []int
+	due               int
 }
 
 var (
 	fullSizes = sizes{
 		reps: 5, slow: true, grids: [][2]int{{100, 10}, {1000, 10}, {1000, 1}}, sparse: 60, bursts: []int{1000, 10000},
 		owned: []int{1000, 10000, 50000}, foreign: 50000, large: 20000, bytes: []int{6900, 13800}, sets: 1000, timers: 10000, rest: 10 * time.Minute,
+		waiting: []int{10000, 30000, 100000}, kwokSets: []int{500, 1500, 5000}, due: 10000,
 	}
 	shortSizes = sizes{
 		reps: 1, grids: [][2]int{{100, 10}}, sparse: 10, bursts: []int{300},
 		owned: []int{1000}, foreign: 1000, large: 2000, bytes: []int{6900, 13800}, sets: 100, timers: 500, rest: 10 * time.Second,
+		waiting: []int{200, 500}, kwokSets: []int{5, 10}, due: 60,
 	}
 )
 
@@ -62,18 +68,17 @@ func (s sizes) repsOf(n int) int {
 func (s sizes) or(others sizes) sizes {
 	others.reps, others.foreign = cmp.Or(s.reps, others.reps), cmp.Or(s.foreign, others.foreign)
 	others.large = cmp.Or(s.large, others.large)
+	others.due = cmp.Or(s.due, others.due)
 	others.sets, others.timers, others.rest = cmp.Or(s.sets, others.sets), cmp.Or(s.timers, others.timers), cmp.Or(s.rest, others.rest)
 	if s.grids != nil {
 		others.grids = s.grids
 	}
-	if s.bursts != nil {
-		others.bursts = s.bursts
-	}
-	if s.owned != nil {
-		others.owned = s.owned
-	}
-	if s.bytes != nil {
-		others.bytes = s.bytes
+	for _, list := range []struct{ from, to *[]int }{
+		{&s.bursts, &others.bursts}, {&s.owned, &others.owned}, {&s.bytes, &others.bytes}, {&s.waiting, &others.waiting}, {&s.kwokSets, &others.kwokSets},
+	} {
+		if *list.from != nil {
+			*list.to = *list.from
+		}
 	}
 	return others
 }

@@ -4,30 +4,33 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // metrics are the titles of the tables, in their order.
 var metrics = []struct{ name, title string }{
-	{"M1", "from the creation of the sets to the last pod, in pods per second (more is better)"},
+	{"M1", "pods per second, from the creation of the sets to the last pod (more is better)"},
 	{"M2", "writes to the API server"},
 	{"M3", "reconciles"},
 	{"M4", "delay of the pod of a timer, in ms"},
-	{"M5", "writes for a timer, end to end"},
-	{"M6", "time from the end of a pod to the result in its At (or Job), in ms"},
+	{"M5", "writes for a timer, from its creation to its end"},
+	{"M6", "time from the end of a pod to the result in its At or Job, in ms"},
 	{"M7", "resident memory, in MiB: at rest, and the peak of a start"},
 	{"M8", "restart and failover"},
-	{"M9", "at rest"},
+	{"M9", "load at rest"},
 	{"M10", "time until a one-pod set has its pod, in ms"},
 	{"M11", "processor time for 1000 pods from creation to deletion, in seconds"},
+	{"M13", "time from the start of the process until it is ready, and size of the image"},
 	{callsMetric, "requests to the API server, from its audit log"},
 }
 
-// armOrder is the order of the columns.
-var armOrder = []string{"P", "W", "R-tuned", "R-stock", "C-tuned", "C-stock", "N"}
+// metricIndex is the place of a metric in the order of the tables.
+func metricIndex(name string) int {
+	return slices.IndexFunc(metrics, func(m struct{ name, title string }) bool { return m.name == name })
+}
 
 // summary is all samples of one metric, case and arm.
 type summary struct {
@@ -37,8 +40,8 @@ type summary struct {
 }
 
 // summarize groups samples, in the order in which they were taken.
-func summarize(samples []sample) []*summary {
-	var all []*summary
+func summarize(samples []sample) figures {
+	var all figures
 	byKey := map[[4]string]*summary{}
 	for _, s := range samples {
 		group, ok := byKey[s.key()]
@@ -78,50 +81,62 @@ func (s *summary) cell() string {
 }
 
 // tables writes a table for each metric: a row for each case and a column for each arm.
-func tables(r *raw) string {
+func tables(r *raw, all figures) string {
 	var page strings.Builder
-	all := summarize(r.Samples)
 	for _, metric := range metrics {
-		var rows, arms []string
-		cells := map[[2]string]string{}
-		for _, s := range all {
-			if s.metric != metric.name {
-				continue
-			}
-			row := s.what
-			if metric.name == "M9" {
-				row += ", " + s.unit
-			}
-			if !slices.Contains(rows, row) {
-				rows = append(rows, row)
-			}
-			if !slices.Contains(arms, s.arm) {
-				arms = append(arms, s.arm)
-			}
-			cells[[2]string{row, s.arm}] = s.cell()
-		}
-		if len(rows) == 0 {
+		table := tableOf(all, metric.name)
+		if table == "" {
 			continue
 		}
-		if metric.name == callsMetric { // The calls of all arms in a phase are listed together.
-			rows = byPhase(rows)
-		}
-		slices.SortFunc(arms, func(a, b string) int {
-			return cmp.Compare(slices.Index(armOrder, a), slices.Index(armOrder, b))
-		})
-		fmt.Fprintf(&page, "\n### %s: %s\n\n| | %s |\n|---|%s\n", metric.name, metric.title, strings.Join(arms, " | "), strings.Repeat("---|", len(arms)))
-		for _, row := range rows {
-			fmt.Fprintf(&page, "| %s |", row)
-			for _, arm := range arms {
-				fmt.Fprintf(&page, " %s |", cells[[2]string{row, arm}])
-			}
-			page.WriteString("\n")
-		}
+		fmt.Fprintf(&page, "\n### %s: %s\n\n%s", metric.name, metric.title, table)
 		if metric.name == callsMetric {
-			page.WriteString(agents(r, arms))
+			page.WriteString(agents(r))
 		}
 	}
 	return page.String()
+}
+
+// tableOf writes the table of a metric, or nothing if nothing was measured.
+func tableOf(all figures, metric string) string {
+	var rows, arms []string
+	cells := map[[2]string]string{}
+	for _, s := range all {
+		if s.metric != metric {
+			continue
+		}
+		row := s.what
+		if slices.Contains([]string{"M8", "M9", "M12", "M13"}, metric) { // They have several units.
+			row += ", " + s.unit
+		}
+		if !slices.Contains(rows, row) {
+			rows = append(rows, row)
+		}
+		if !slices.Contains(arms, s.arm) {
+			arms = append(arms, s.arm)
+		}
+		cells[[2]string{row, s.arm}] = s.cell()
+	}
+	if len(rows) == 0 {
+		return ""
+	}
+	if metric == callsMetric { // The calls of all arms in a phase are listed together.
+		rows = byPhase(rows)
+	}
+	slices.SortFunc(arms, byArm)
+	var table strings.Builder
+	table.WriteString("| |")
+	for _, arm := range arms {
+		fmt.Fprintf(&table, " %s |", fullName(arm))
+	}
+	table.WriteString("\n|---|" + strings.Repeat("---|", len(arms)) + "\n")
+	for _, row := range rows {
+		fmt.Fprintf(&table, "| %s |", caseName(row))
+		for _, arm := range arms {
+			fmt.Fprintf(&table, " %s |", cells[[2]string{row, arm}])
+		}
+		table.WriteString("\n")
+	}
+	return table.String()
 }
 
 // byPhase groups rows named "phase: call" by phase, in the order of the phases.
@@ -143,37 +158,48 @@ func byPhase(rows []string) []string {
 }
 
 // agents lists the user agents of the arms.
-func agents(r *raw, arms []string) string {
+func agents(r *raw) string {
 	var page strings.Builder
 	page.WriteString("\nThe user agents:\n\n")
-	for _, arm := range arms {
-		fmt.Fprintf(&page, "- %s: `%s`\n", arm, strings.Join(slices.Sorted(slices.Values(r.Agents[arm])), "`, `"))
+	for _, arm := range slices.SortedFunc(maps.Keys(r.Agents), byArm) {
+		fmt.Fprintf(&page, "- %s: `%s`\n", fullName(arm), strings.Join(slices.Sorted(slices.Values(r.Agents[arm])), "`, `"))
 	}
 	return page.String()
 }
 
+// conditionsOf describes the measurement of one metric.
+func conditionsOf(r *raw, metric string) string {
+	part := *r
+	part.Samples = slices.DeleteFunc(slices.Clone(r.Samples), func(s sample) bool { return s.Metric != metric })
+	return conditions(&part)
+}
+
 // conditions describes the machine, the time, and the versions of the measurement.
 func conditions(r *raw) string {
-	var page strings.Builder
-	loads := make([]float64, 0, len(r.Samples))
-	reps := 0
-	var commits []string
+	loads, reps := make([]float64, 0, len(r.Samples)), 0
+	commits := map[string][]string{} // of the operator: which metrics were measured
 	for _, s := range r.Samples {
-		loads = append(loads, s.Load)
-		if !slices.Contains(commits, s.Commit) {
-			commits = append(commits, s.Commit)
+		loads, reps = append(loads, s.Load), max(reps, s.Rep+1)
+		if s.Arm == operatorArm.name && !slices.Contains(commits[s.Commit], s.Metric) {
+			commits[s.Commit] = append(commits[s.Commit], s.Metric)
 		}
-		reps = max(reps, s.Rep+1)
 	}
 	slices.Sort(loads)
 	m := r.Machine
-	fmt.Fprintf(&page, "\nMeasured on %s, from %s UTC: %s, %d cores, %d GB, Linux %s, %s.\n", r.Started.Format("2 January 2006"),
-		r.Started.Format("15:04"), m.CPU, m.Cores, m.MemoryGB, m.Kernel, m.Go)
-	fmt.Fprintf(&page, "Load average during the measurement, including the benchmark: median %s, from %s to %s. Repetitions: at most %d.\n\n",
-		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]), reps)
-	fmt.Fprintf(&page, "| program | version |\n|---|---|\n| podset-operator | %s |\n", strings.Join(commits, ", "))
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "etcd", "kwok"} {
-		fmt.Fprintf(&page, "| %s | %s |\n", name, m.Versions[name])
+	var page strings.Builder
+	page.WriteString("\nMeasured with the operator at ")
+	for i, commit := range slices.Sorted(maps.Keys(commits)) {
+		if i > 0 {
+			page.WriteString("; ")
+		}
+		measured := slices.SortedFunc(slices.Values(commits[commit]), func(a, b string) int { return metricIndex(a) - metricIndex(b) })
+		fmt.Fprintf(&page, "commit %s (%s)", commit, strings.Join(measured, ", "))
 	}
+	fmt.Fprintf(&page, ". **These figures say nothing about later commits.**\n\n")
+	fmt.Fprintf(&page, "%s, from %s UTC, on %d cores (%s), %d GB, Linux %s, %s. Load average, including the benchmark: median %s, from %s to %s. At most %d repetitions.\n",
+		r.Started.Format("2 January 2006"), r.Started.Format("15:04"), m.Cores, m.CPU, m.MemoryGB, m.Kernel, m.Go,
+		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]), reps)
+	fmt.Fprintf(&page, "kube-apiserver and kube-controller-manager: %s. etcd: %s. kwok: %s.\n",
+		strings.TrimPrefix(m.Versions["kube-apiserver"], "Kubernetes "), m.Versions["etcd"], m.Versions["kwok"])
 	return page.String()
 }

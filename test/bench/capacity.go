@@ -1,0 +1,294 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// The ends of the names of the cases of M12, which start with a number of objects, and the name of all of them together.
+const (
+	waitingAts  = " waiting Ats"
+	podsByKwok  = " pods in sets of 10, run by kwok"
+	dueInMinute = " Ats due within a minute"
+	allOfIt     = "all of these objects"
+)
+
+// The units of the values for each size.
+const (
+	operatorHeap = "MiB of live memory of the operator"
+	operatorRSS  = "MiB of memory of the operator, without the program's file"
+	serverHeap   = "MiB of live memory of kube-apiserver"
+	etcdSize     = "MiB in etcd"
+	restartTime  = "s until all are reconciled after a restart"
+	writeCount   = "writes of the operator for each new object"
+	cpuTime      = "ms of processor time of the operator for each new object"
+)
+
+// growth is one kind of object of which more and more are created.
+type growth struct {
+	suffix string
+	levels []int
+	// create creates the objects from one level to the next.
+	create func(ctx context.Context, from, to int) error
+	// owners is how many objects the operator reconciles for n objects.
+	owners func(n int) int
+}
+
+// capacity is M12: more and more waiting Ats, then more and more pods next to them, then many Ats that are due within a minute, then
+// failover.
+func (b *bench) capacity(ctx context.Context) (err error) {
+	if !b.wanted(operatorArm.name) {
+		return nil
+	}
+	k, err := b.startKwok(ctx)
+	if err != nil {
+		return fmt.Errorf("starting kwok: %w", err)
+	}
+	defer func() { err = errors.Join(err, k.stop()) }()
+	namespace, err := b.cluster.namespace(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := b.startWarm(ctx, operatorArm)
+	if err != nil {
+		return err
+	}
+	defer func() { p.kill() }()
+	// One object more, so that there always is something to reconcile.
+	if err := b.createWaiting(ctx, namespace, -1, 0); err != nil {
+		return err
+	}
+	owners := 1
+	for _, g := range []growth{
+		{waitingAts, b.sizes.waiting, func(ctx context.Context, from, to int) error { return b.createWaiting(ctx, namespace, from, to) }, func(n int) int { return n }},
+		{podsByKwok, multiplied(b.sizes.kwokSets, 10), func(ctx context.Context, from, to int) error { return b.createRunning(ctx, from/10, to/10) }, func(n int) int { return n / 10 }},
+	} {
+		if p, err = b.grow(ctx, p, g, owners); err != nil {
+			return err
+		}
+		owners += g.owners(g.levels[len(g.levels)-1])
+	}
+	if err := b.fireWithinAMinute(ctx); err != nil {
+		return err
+	}
+	p.kill()
+	for rep := range b.sizes.repsOf(many) {
+		if err := b.failover(ctx, operatorArm, "M12", allOfIt, rep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// multiplied multiplies numbers by a factor.
+func multiplied(numbers []int, factor int) []int {
+	result := make([]int, len(numbers))
+	for i, n := range numbers {
+		result[i] = n * factor
+	}
+	return result
+}
+
+// grow creates objects level by level. At each level it restarts the operator, so that its memory is that of a new process. It
+// returns the last process. others is the number of objects that the operator reconciled before.
+func (b *bench) grow(ctx context.Context, p *process, g growth, others int) (*process, error) {
+	have := 0
+	for _, level := range append([]int{0}, g.levels...) {
+		what := strconv.Itoa(level) + g.suffix
+		if level > have {
+			if err := b.growTo(ctx, p, g, have, level); err != nil {
+				return p, err
+			}
+			have = level
+		}
+		p.kill()
+		next, took, err := b.startForHeap(ctx, others+g.owners(level))
+		if err != nil {
+			return p, err
+		}
+		p = next
+		if err := b.add("M12", what, p.name, restartTime, 0, took.Seconds()); err != nil {
+			return p, err
+		}
+		if err := b.weigh(ctx, p, what); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// growTo creates the objects of one level and adds what each of them took.
+func (b *bench) growTo(ctx context.Context, p *process, g growth, from, to int) error {
+	before, err := p.cpu()
+	if err != nil {
+		return err
+	}
+	asked, err := b.phase(ctx, p, func() error { return g.create(ctx, from, to) })
+	if err != nil {
+		return err
+	}
+	used, err := p.cpu()
+	what, n := strconv.Itoa(to)+g.suffix, float64(to-from)
+	return errorsOf(err,
+		b.add("M12", what, p.name, writeCount, 0, asked.writes/n),
+		b.add("M12", what, p.name, cpuTime, 0, milliseconds(used-before)/n),
+	)
+}
+
+func (b *bench) createWaiting(ctx context.Context, namespace string, from, to int) error {
+	tomorrow := time.Now().Add(24 * time.Hour)
+	return inParallel(ctx, to-from, inFlight, func(ctx context.Context, i int) error {
+		return b.cluster.admin.Create(ctx, makeTimer(ats, namespace, fmt.Sprintf("waiting-%d", from+i), tomorrow))
+	})
+}
+
+// createRunning creates sets of ten in a new namespace, and waits until kwok has made their pods ready.
+func (b *bench) createRunning(ctx context.Context, from, to int) error {
+	n := (to - from) * 10
+	unbound := make(chan string, n)
+	namespace, w, err := b.cluster.watchedNamespace(ctx, func(pod string) { unbound <- pod })
+	if err != nil {
+		return err
+	}
+	defer w.stop()
+	ready, err := b.cluster.watchObjects(ctx, namespace, &corev1.PodList{}, isReady, nil)
+	if err != nil {
+		return err
+	}
+	defer ready.stop()
+	err = together(ctx,
+		func(ctx context.Context) error {
+			_, err := b.fill(ctx, operatorArm, namespace, w, to-from, 10)
+			return err
+		},
+		func(ctx context.Context) error { return b.playScheduler(ctx, namespace, unbound, n) },
+	)
+	if err == nil {
+		_, err = ready.await(ctx, n, patience)
+	}
+	return err
+}
+
+// startForHeap starts the operator with profiles, through which its garbage is collected, and waits until it has reconciled all.
+func (b *bench) startForHeap(ctx context.Context, objects int) (*process, time.Duration, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, 0, err
+	}
+	p, took, err := b.startAndReconcile(ctx, operatorArm, objects, fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", port))
+	if err == nil {
+		p.profiles = port
+	}
+	return p, took, err
+}
+
+// weigh adds what all objects so far take in the operator, in the API server, and in etcd.
+func (b *bench) weigh(ctx context.Context, p *process, what string) error {
+	if err := pause(ctx, memoryRest); err != nil {
+		return err
+	}
+	resident, err := p.resident("RssAnon")
+	if err != nil {
+		return err
+	}
+	collect := func(c *http.Client, host string) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/debug/pprof/heap?gc=1", http.NoBody)
+		if err == nil {
+			_, err = fetch(c, req)
+		}
+		return err
+	}
+	if err := collect(http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d", p.profiles)); err != nil {
+		return err
+	}
+	operator, err := p.metrics(ctx)
+	if err != nil {
+		return err
+	}
+	admin, err := rest.HTTPClientFor(b.cluster.config)
+	if err != nil {
+		return err
+	}
+	host := strings.TrimSuffix(b.cluster.config.Host, "/")
+	if err := collect(admin, host); err != nil {
+		return err
+	}
+	server, err := scrape(ctx, admin, host+"/metrics", "")
+	if err != nil {
+		return err
+	}
+	stored, err := b.cluster.storedMiB(ctx)
+	return errorsOf(err,
+		b.add("M12", what, p.name, operatorRSS, 0, resident),
+		b.add("M12", what, p.name, operatorHeap, 0, liveMiB(operator)),
+		b.add("M12", what, p.name, serverHeap, 0, liveMiB(server)),
+		b.add("M12", what, p.name, etcdSize, 0, stored),
+	)
+}
+
+// liveMiB is the memory of a Go program that it uses.
+func liveMiB(families map[string]*dto.MetricFamily) float64 {
+	var bytes float64
+	for _, metric := range families["go_memstats_heap_alloc_bytes"].GetMetric() {
+		bytes += metric.GetGauge().GetValue()
+	}
+	return bytes / (1 << 20)
+}
+
+// fireWithinAMinute creates Ats that are due one after the other within a minute, and ends their pods.
+func (b *bench) fireWithinAMinute(ctx context.Context) error {
+	n := b.sizes.due
+	f := &firing{bench: b, due: make([]time.Time, n), ended: map[string]time.Time{}}
+	first := time.Now().Add(10*time.Second + time.Duration(n)*10*time.Millisecond) // Time to create them.
+	for i := range f.due {
+		f.due[i] = first.Add(time.Duration(i) * time.Minute / time.Duration(n))
+	}
+	var err error
+	if f.namespace, err = b.cluster.namespace(ctx); err != nil {
+		return err
+	}
+	var ends sync.WaitGroup
+	created, err := b.cluster.watchPods(ctx, f.namespace, func(pod string) { ends.Go(func() { f.end(ctx, pod) }) })
+	if err != nil {
+		return err
+	}
+	defer created.stop()
+	done, err := f.watchDone(ctx, operatorArm)
+	if err != nil {
+		return err
+	}
+	defer done.stop()
+	err = inParallel(ctx, n, inFlight, func(ctx context.Context, i int) error {
+		return b.cluster.admin.Create(ctx, makeTimer(ats, f.namespace, fmt.Sprintf("timer-%d", i), f.due[i]))
+	})
+	if err != nil {
+		return err
+	}
+	if time.Now().After(first) {
+		return fmt.Errorf("creating %d Ats took until the first of them was due", n)
+	}
+	if _, err := created.await(ctx, n, patience); err != nil {
+		return err
+	}
+	if _, err := done.await(ctx, n, patience); err != nil {
+		return err
+	}
+	what := strconv.Itoa(n) + dueInMinute
+	return errorsOf(
+		b.add("M12", what, operatorArm.name, "ms late", 0, f.late(created.times())...),
+		b.add("M12", what, operatorArm.name, "ms from the pod's end to the object's", 0, f.behind(done.times())...),
+	)
+}

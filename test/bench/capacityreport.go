@@ -1,0 +1,248 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// million is how many waiting Ats the model is asked about.
+const million = 1_000_000
+
+// The bounds that the model compares a million waiting Ats with.
+const (
+	etcdBound     = 8 * 1024 // MiB, the largest size that etcd recommends
+	restartBound  = 15       // s
+	heapToMemory  = 2        // the Go runtime lets a heap grow to twice the live memory before it collects garbage
+	operatorBound = 512      // MiB, the memory limit in config/manager
+)
+
+// line is a straight line that was fitted to measured points.
+type line struct{ start, slope float64 }
+
+func (l line) at(x float64) float64 { return l.start + l.slope*x }
+
+// fit returns the line with the least squares of the distances from the points, of which there must be two.
+func fit(points [][2]float64) line {
+	var x, y, xx, xy float64
+	for _, p := range points {
+		x, y, xx, xy = x+p[0], y+p[1], xx+p[0]*p[0], xy+p[0]*p[1]
+	}
+	n := float64(len(points))
+	slope := (n*xy - x*y) / (n*xx - x*x)
+	return line{start: (y - slope*x) / n, slope: slope}
+}
+
+// levelsOf are the measured points of a unit of M12, by the number of objects.
+func (f figures) levelsOf(suffix, unit string) [][2]float64 {
+	var points [][2]float64
+	for _, s := range f {
+		number, found := strings.CutSuffix(s.what, suffix)
+		if n, err := strconv.Atoi(number); found && err == nil && s.metric == "M12" && s.unit == unit {
+			points = append(points, [2]float64{float64(n), s.at(.5)})
+		}
+	}
+	slices.SortFunc(points, func(a, b [2]float64) int { return int(a[0] - b[0]) })
+	return points
+}
+
+// model returns the line of a unit, or false if fewer than two sizes were measured.
+func (f figures) model(suffix, unit string) (line, bool) {
+	points := f.levelsOf(suffix, unit)
+	if len(points) < 2 {
+		return line{}, false
+	}
+	return fit(points), true
+}
+
+// capacity adds the targets of M12.
+func (t *targetRows) capacity() {
+	for _, target := range []struct {
+		suffix, what string
+		limit        float64
+	}{{waitingAts, "memory of the operator for each waiting At", 2}, {podsByKwok, "memory of the operator for each pod", 3}} {
+		if l, ok := t.model(target.suffix, operatorHeap); ok {
+			t.atMost("M12", target.what, target.limit, l.slope*1024, math.NaN(), "KiB")
+		}
+	}
+	for _, what := range t.cases("M12", func(what string) bool { return strings.HasSuffix(what, dueInMinute) }) {
+		t.atMost("M12", what+", p99 of the delay", 100, t.get("M12", what, p, "ms late", .99), math.NaN(), "ms")
+	}
+	for _, suffix := range []string{waitingAts, podsByKwok} {
+		if points := t.levelsOf(suffix, restartTime); len(points) > 0 {
+			last := points[len(points)-1]
+			t.atMost("M12", fmt.Sprintf("restart next to %.0f%s", last[0], suffix), restartBound, last[1], math.NaN(), "s")
+		}
+	}
+	for _, target := range []struct {
+		suffix string
+		limit  float64
+	}{{afterTerm, restartBound}, {afterKill, restartBound + leaseSeconds}} {
+		t.atMost("M12", allOfIt+target.suffix, target.limit, t.median("M12", allOfIt+target.suffix, p), math.NaN(), "s")
+	}
+	t.atMost("M13", startCase, 500, t.median("M13", startCase, p), math.NaN(), "ms")
+	t.atMost("M13", imageCase, 15, t.median("M13", imageCase, p), math.NaN(), "MB")
+}
+
+// writeCapacity writes the page about capacity, if there are figures for it.
+func writeCapacity(r *raw, all figures, path string) error {
+	if len(all.levelsOf(waitingAts, operatorHeap)) < 2 {
+		return nil
+	}
+	directory := strings.TrimSuffix(path, filepath.Ext(path))
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return err
+	}
+	page := []string{capacityIntroduction, conditionsOf(r, "M12"), capacityMethod}
+	for i, g := range []struct{ title, suffix, file string }{
+		{"Waiting Ats", waitingAts, "waiting-ats.svg"}, {"Pods", podsByKwok, "pods.svg"},
+	} {
+		if data := memoryCurves(all, g.title, g.suffix); data != nil {
+			if err := os.WriteFile(filepath.Join(directory, g.file), data, 0o644); err != nil {
+				return err
+			}
+			page = append(page, fmt.Sprintf("## %s\n\n![%s](%s/%s)\n\n%s", g.title, g.title, filepath.Base(directory), g.file, levelTable(all, g.suffix)))
+		}
+		if i == 0 {
+			page = append(page, millionTable(r, all))
+		}
+	}
+	page = append(page, "## All of it\n\n"+tableOf(slices.DeleteFunc(slices.Clone(all), func(s *summary) bool {
+		return strings.HasSuffix(s.what, waitingAts) || strings.HasSuffix(s.what, podsByKwok)
+	}), "M12"), capacityAdvice)
+	return os.WriteFile(path, []byte(strings.Join(page, "\n")), 0o644)
+}
+
+// memoryCurves draws what the objects take where.
+func memoryCurves(all figures, title, suffix string) []byte {
+	var curves []curve
+	for _, c := range []struct{ unit, name, color string }{
+		{operatorHeap, "operator, live memory", "#0072b2"}, {serverHeap, "kube-apiserver, live memory", "#d55e00"}, {etcdSize, "etcd, stored", "#009e73"},
+	} {
+		if points := all.levelsOf(suffix, c.unit); len(points) > 1 {
+			curves = append(curves, curve{name: c.name, color: c.color, points: points})
+		}
+	}
+	if len(curves) == 0 {
+		return nil
+	}
+	return lineChart(title+": memory and storage", strings.TrimSpace(suffix), "MiB", curves, 0, "")
+}
+
+// levelTable shows the measured values, and what the model says each object adds.
+func levelTable(all figures, suffix string) string {
+	var table strings.Builder
+	var levels []int
+	for _, point := range all.levelsOf(suffix, operatorHeap) {
+		levels = append(levels, int(point[0]))
+	}
+	table.WriteString("| |")
+	for _, n := range levels {
+		fmt.Fprintf(&table, " %s |", tick(float64(n)))
+	}
+	table.WriteString(" each adds |\n|---|" + strings.Repeat("---|", len(levels)+1) + "\n")
+	for _, unit := range []string{operatorHeap, operatorRSS, serverHeap, etcdSize, restartTime, writeCount, cpuTime} {
+		points := all.levelsOf(suffix, unit)
+		fmt.Fprintf(&table, "| %s |", unit)
+		for _, n := range levels {
+			cell := ""
+			if i := slices.IndexFunc(points, func(p [2]float64) bool { return int(p[0]) == n }); i >= 0 {
+				cell = number(points[i][1])
+			}
+			fmt.Fprintf(&table, " %s |", cell)
+		}
+		table.WriteString(" " + eachAdds(points, unit) + " |\n")
+	}
+	return table.String()
+}
+
+// eachAdds is what the model says that one object adds to a value, in a unit of a fitting size.
+func eachAdds(points [][2]float64, unit string) string {
+	if len(points) < 2 || unit == writeCount || unit == cpuTime {
+		return ""
+	}
+	slope := fit(points).slope
+	if unit == restartTime {
+		return number(slope*1e6) + " us"
+	}
+	return number(slope*1024) + " KiB"
+}
+
+// millionTable shows what the model says about a million waiting Ats, the part that gives first at the top.
+func millionTable(r *raw, all figures) string {
+	type part struct {
+		name, unit     string
+		needed, bound  float64
+		whichBoundIsIt string
+	}
+	var parts []part
+	for _, p := range []struct {
+		name, unit, shown string
+		factor, bound     float64
+		which             string
+	}{
+		{"etcd", etcdSize, "MiB", 1, etcdBound, "the largest size that etcd recommends"},
+		{"memory of kube-apiserver", serverHeap, "MiB", heapToMemory, float64(r.Machine.MemoryGB) * 1024, "the memory of the machine that was measured"},
+		{"memory of the operator", operatorHeap, "MiB", heapToMemory, operatorBound, "the memory limit in config/manager"},
+		{"time of a restart", restartTime, "s", 1, restartBound, "the target"},
+	} {
+		if l, ok := all.model(waitingAts, p.unit); ok {
+			parts = append(parts, part{p.name, p.shown, p.factor * l.at(million), p.bound, p.which})
+		}
+	}
+	slices.SortFunc(parts, func(a, b part) int {
+		return cmp.Compare(b.needed/b.bound, a.needed/a.bound)
+	})
+	var table strings.Builder
+	table.WriteString("## A million waiting Ats\n\nThe model is a straight line through the measured points. " +
+		"The memory of a program is taken as twice its live memory, because the Go runtime lets it grow that far. " +
+		"What has the largest share of its bound gives first.\n\n| | needed | bound | share |\n|---|---|---|---|\n")
+	for _, p := range parts {
+		fmt.Fprintf(&table, "| %s | %s %s | %s %s, %s | %.0f %% |\n", p.name, number(p.needed), p.unit, number(p.bound), p.unit, p.whichBoundIsIt, 100*p.needed/p.bound)
+	}
+	if rate := all.wireRate(); rate > 0 {
+		fmt.Fprintf(&table, "\nThe API server that was measured creates %s pods per second for a bare client. If all of these Ats are due at the same time, "+
+			"their pods take at least %s minutes, with any operator.\n", number(rate), number(million/rate/60))
+	}
+	return table.String()
+}
+
+const capacityIntroduction = `# Capacity
+
+This page shows what many objects cost: waiting Ats, Ats that are due within a minute, and pods of PodSets. It is generated by
+` + "`make bench-report`" + ` from the figures of M12. [benchmarks.md](benchmarks.md) describes the machine and the other measurements.
+`
+
+const capacityMethod = `## How it is measured
+
+` + "```" + `
+make bench METRICS=M12
+make bench METRICS=M12 SIZES='-waiting 1000,3000,10000 -kwoksets 50,150,500 -due 1000'   # a tenth, for a small machine
+` + "```" + `
+
+- More and more Ats are created that are due on the next day. Then PodSets of 10 are created next to them, whose pods
+  [kwok](https://kwok.sigs.k8s.io) makes ready.
+- At each number of objects, the operator is restarted. The time counts from the start of the process until it has reconciled each
+  object once. The live memory is read after a garbage collection, the size of etcd after a compaction. It includes the events, which
+  expire after an hour.
+- Then Ats are created next to all of that which are due one after the other within a minute. At the end, the leader of two operators
+  is ended, by SIGTERM and by ` + "`kill -9`" + `, and the time counts until the standby has created the pod of a new PodSet.
+- "Each adds" is the slope of a straight line that is fitted to the measured points.
+`
+
+const capacityAdvice = `## How to go on
+
+- One installation for each group of namespaces, with ` + "`WATCH_NAMESPACE`" + `, divides the memory, the restart, and the work of the
+  leader. It does not relieve the API server and etcd, which all installations share.
+- Ats that are done stay in etcd until they are deleted. Delete them, and keep what you need elsewhere.
+- A large template is stored in each At. An At without a template, with a command only, is the smallest.
+- What etcd cannot store needs several clusters.
+`

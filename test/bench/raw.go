@@ -1,0 +1,148 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// sample is one measurement: a value, or a distribution.
+type sample struct {
+	Metric string    // M1 to M13, or calls
+	Case   string    // what was done
+	Arm    string    // by whom
+	Unit   string    // of the values
+	Commit string    // of the operator that was measured, or with which the others were compared
+	Rep    int       // the repetition
+	Load   float64   // the load average of the machine during the measurement
+	Values []float64 // one for a value, many for a distribution
+}
+
+// key identifies what a sample is a repetition of.
+func (s sample) key() [4]string { return [4]string{s.Metric, s.Case, s.Arm, s.Unit} }
+
+// raw is all that was measured.
+type raw struct {
+	Started time.Time
+	Machine machine
+	// Agents are the user agents of each arm.
+	Agents  map[string][]string
+	Samples []sample
+}
+
+// series is how a file stores the repetitions of a measurement: one line for all of them.
+type series struct {
+	Metric, Case, Arm, Unit, Commit string
+	Load                            []float64
+	Reps                            [][]float64
+}
+
+// rawFile is the file of raw figures. Each series is on its own line, so that a difference between two files is readable.
+type rawFile struct {
+	Started time.Time
+	Machine machine
+	Agents  map[string][]string
+	Series  []series
+}
+
+// readRaw reads a file of raw figures.
+func readRaw(path string) (*raw, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var file rawFile
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	r := &raw{Started: file.Started, Machine: file.Machine, Agents: file.Agents}
+	for _, line := range file.Series {
+		for rep, values := range line.Reps {
+			s := sample{
+				Metric: line.Metric, Case: line.Case, Arm: line.Arm, Unit: line.Unit, Commit: line.Commit, Rep: rep, Values: values,
+			}
+			if rep < len(line.Load) {
+				s.Load = line.Load[rep]
+			}
+			r.Samples = append(r.Samples, s)
+		}
+	}
+	return r, nil
+}
+
+// write writes a file of raw figures.
+func (r *raw) write(path string) error {
+	var lines []*series
+	byKey := map[[4]string]*series{}
+	for _, s := range r.Samples {
+		line := byKey[s.key()]
+		if line == nil {
+			line = &series{Metric: s.Metric, Case: s.Case, Arm: s.Arm, Unit: s.Unit, Commit: s.Commit}
+			byKey[s.key()] = line
+			lines = append(lines, line)
+		}
+		line.Load = append(line.Load, s.Load)
+		line.Reps = append(line.Reps, significant(s.Values))
+	}
+	head, err := json.Marshal(rawFile{Started: r.Started, Machine: r.Machine, Agents: r.Agents, Series: []series{}})
+	if err != nil {
+		return err
+	}
+	data := bytes.TrimSuffix(head, []byte("]}"))
+	for i, line := range lines {
+		text, err := json.Marshal(line)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = append(append(data, '\n'), text...)
+	}
+	return os.WriteFile(path, append(data, "\n]}\n"...), 0o644)
+}
+
+// significant rounds values to four significant digits. No measurement here repeats more exactly than that.
+func significant(values []float64) []float64 {
+	rounded := make([]float64, len(values))
+	for i, v := range values {
+		// Formatting is exact where a multiplication by a power of ten is not.
+		short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+		if err != nil || math.Abs(v) >= 1000 {
+			short = math.Round(v)
+		}
+		rounded[i] = short
+	}
+	return rounded
+}
+
+// compact replaces each long distribution by its minimum and its percentiles. The quantiles in the tables stay the same.
+func (r *raw) compact() {
+	for i, s := range r.Samples {
+		if len(s.Values) > percentiles+1 {
+			r.Samples[i].Values = inPercentiles(s.Values)
+		}
+	}
+}
+
+const percentiles = 100
+
+// inPercentiles returns the minimum of a distribution and its percentiles from 1 to 100.
+func inPercentiles(values []float64) []float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	short := make([]float64, percentiles+1)
+	for i := range short {
+		short[i] = quantile(sorted, float64(i)/percentiles)
+	}
+	return short
+}
