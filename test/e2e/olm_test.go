@@ -102,6 +102,7 @@ func (p *project) removeRest() {
 	p.explain()
 	p.types("kubectl delete crd --ignore-not-found --timeout 60s " + strings.Join(crdNames, " "))
 	p.types("kubectl delete clusterrole -l app.kubernetes.io/name=podset-operator")
+	p.types("kubectl delete role,rolebinding -l app.kubernetes.io/name=podset-operator")
 	p.types("kubectl delete lease podset-operator --ignore-not-found")
 }
 

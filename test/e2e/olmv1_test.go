@@ -261,6 +261,7 @@ func TestFromOLMv0ToOLMv1(t *testing.T) {
 	home.types("kubectl delete catalogsource podset-operator")
 	gone(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: deploymentName, Namespace: home.name}})
 	home.types("kubectl delete clusterrole -l app.kubernetes.io/name=podset-operator")
+	home.types("kubectl delete role,rolebinding -l app.kubernetes.io/name=podset-operator")
 	home.types("kubectl label crd %s app.kubernetes.io/managed-by=Helm", strings.Join(crdNames, " "))
 	home.types("kubectl annotate crd %s meta.helm.sh/release-name=podset-operator meta.helm.sh/release-namespace=%s", strings.Join(crdNames, " "), home.name)
 	home.catalog(next)
