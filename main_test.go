@@ -98,7 +98,7 @@ func (p *process) terminate(t *testing.T) string {
 
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, environment: &envtest.Environment{}}
+	c := &cluster{t: t, environment: &envtest.Environment{ControlPlaneStartTimeout: 3 * time.Minute}}
 	config, err := c.environment.Start()
 	if err != nil {
 		t.Fatal("starting etcd and kube-apiserver: ", err)

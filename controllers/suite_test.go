@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -65,7 +66,9 @@ func runSuite(m *testing.M) (code int, err error) {
 	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
 	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
 
-	environment := &envtest.Environment{CRDDirectoryPaths: []string{"../config/crd/bases"}, ErrorIfCRDPathMissing: true}
+	environment := &envtest.Environment{
+		CRDDirectoryPaths: []string{"../config/crd/bases"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 3 * time.Minute,
+	}
 	// OpenShift has this plugin on: whoever sets blockOwnerDeletion must have the right to update the owner's finalizers.
 	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	adminConfig, err := environment.Start()

@@ -62,7 +62,9 @@ func TestMain(m *testing.M) {
 func runSuite(m *testing.M) (int, error) {
 	ctrl.SetLogger(zap.New(zap.WriteTo(io.Discard)))
 	utilruntime.Must(rbacv1.AddToScheme(scheme))
-	environment := &envtest.Environment{CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true}
+	environment := &envtest.Environment{
+		CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 3 * time.Minute,
+	}
 	config, err := environment.Start()
 	if err != nil {
 		return 1, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
