@@ -26,7 +26,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -176,7 +175,7 @@ func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Clus
 			BindAddress:    o.metricsAddr,
 			CertDir:        o.metricsCerts,
 			SecureServing:  true,
-			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			FilterProvider: newMetricsAuth(clock.RealClock{}),
 			// With HTTP/2, one client can open and reset any number of streams (CVE-2023-44487). Metrics do not need HTTP/2.
 			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 		},
