@@ -12,13 +12,16 @@ case $3 in *'|'*) member=${3#*|} ;; esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-fetch() { curl --silent --fail --location --connect-timeout 5 --retry 2 --output "$2" "$1"; }
+fetch() { curl --silent --fail --location --connect-timeout 5 --output "$2" "$1"; }
 
-# expected prints the published checksum.
+# expected prints the published checksum. curl returns 22 if the server answers that it has no such file. If the server cannot be
+# reached, it is not asked again.
 expected() {
-  if fetch "$url.sha256" "$work/sum"; then
+  local status=0
+  fetch "$url.sha256" "$work/sum" || status=$?
+  if [ "$status" = 0 ]; then
     cut -d ' ' -f 1 <"$work/sum"
-  elif fetch "${url%/*}/SHA256SUMS" "$work/sums"; then
+  elif [ "$status" = 22 ] && fetch "${url%/*}/SHA256SUMS" "$work/sums"; then
     awk -v file="${url##*/}" '$2 == file || $2 == "*" file { print $1 }' "$work/sums"
   fi
 }
