@@ -10,27 +10,14 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// Call is one request to the API server, with the attributes that authorization uses.
-type Call struct {
-	// Verb is get, list, watch, create, update, patch, delete, or deletecollection; "" for a request that names no resource,
-	// such as discovery.
-	Verb string
-	// Resource is the plural name of the resource, such as pods. Subresource is, for example, status.
-	Resource, Subresource string
-	// Namespace and Name are those of the object. A list has no name. A create has the name in its body.
-	Namespace, Name string
-	// AnyAge says that a list or a watch accepts a state of any age (resourceVersion=0), such as an old watch cache.
-	AnyAge bool
-	// Precondition is the UID that a delete requires; "" if it deletes any object that has the name.
-	Precondition types.UID
-	// Body is the content of a write, as JSON.
-	Body []byte
-}
+// Call is one request to the API server.
+type Call = invariants.Call
 
 // Match selects calls.
 type Match func(*Call) bool
@@ -59,14 +46,6 @@ func AnyCall(*Call) bool { return true }
 
 // AnyButWatch matches all calls for resources except watches, which have faults of their own.
 func AnyButWatch(c *Call) bool { return c.Verb != "" && c.Verb != "watch" }
-
-func (c *Call) String() string {
-	resource := c.Resource
-	if c.Subresource != "" {
-		resource += "/" + c.Subresource
-	}
-	return c.Verb + " " + resource + " " + c.Name
-}
 
 // requests parses requests as kube-apiserver does.
 var requests = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}

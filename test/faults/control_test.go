@@ -23,6 +23,9 @@ import (
 	"github.com/redhat/podset-operator/test/faults/control"
 )
 
+// naive is the negative control.
+var naive = faults.Controllers{Name: "naive-operator", Setup: control.Setup}
+
 // defect is a test of a defective operator, and the invariants that it must violate.
 type defect struct {
 	fault    string
@@ -34,12 +37,12 @@ type defect struct {
 // broken are the tests that must fail: the naive operator with a fault, or this operator with a defect. Together they must
 // violate every invariant, because a check that cannot fail proves nothing.
 var broken = map[string]defect{
-	"podNames are not sorted": {"F0", control.Operator, func(e *faults.Env) {
+	"podNames are not sorted": {"F0", naive, func(e *faults.Env) {
 		e.Supervise()
 		e.Create(podSet("a", 10))
 		e.Quiesce()
 	}, []string{"P7"}},
-	"a create whose response was lost is repeated under another name": {"F2", control.Operator, func(e *faults.Env) {
+	"a create whose response was lost is repeated under another name": {"F2", naive, func(e *faults.Env) {
 		operator := e.Supervise()
 		e.Create(podSet("b", 1))
 		e.AwaitPods(1)
@@ -51,8 +54,8 @@ var broken = map[string]defect{
 		e.Settle()
 		e.ExpectCounts(faults.Counts{Creates: 4})
 	}, []string{"P2", "P8"}},
-	"counts pods in a stale cache": {"F3", control.Operator, lagging(time.Second, "pods"), []string{"P2", "P8"}},
-	"deletes the first pod of the list": {"F16", control.Operator, func(e *faults.Env) {
+	"counts pods in a stale cache": {"F3", naive, lagging(time.Second, "pods"), []string{"P2", "P8"}},
+	"deletes the first pod of the list": {"F16", naive, func(e *faults.Env) {
 		// The order of the list is random. The probability that the five unready pods come first is 1 in 252.
 		e.RunKubelet(&faults.Kubelet{Ready: firstPods(5)})
 		e.Supervise()
@@ -62,17 +65,17 @@ var broken = map[string]defect{
 		scale(e, "a", 5)
 		e.Settle()
 	}, []string{"P4", "P6"}},
-	"creates pods for a deleted PodSet in an old list":    {"F4", control.Operator, travelDeleted, []string{"P5"}},
-	"creates pods for a PodSet that is being deleted":     {"F13", control.Operator, deletedButServed, []string{"P5"}},
-	"selects its pods by labels":                          {"F14", control.Operator, foreignPods, []string{"P4"}},
-	"retries rejected creates without back-off":           {"F8", control.Operator, naiveQuota, []string{"P9"}},
-	"retries in a terminating namespace without back-off": {"F15", control.Operator, namespaceStays(podSet("a", 3), (*faults.Env).Settle), []string{"P3", "P9"}},
-	"runs a command again when its pod is deleted":        {"F19", control.Operator, podDeletedLate, []string{"A1"}},
-	"takes any pod of that name for its own":              {"F19", control.Operator, nameCollision, []string{"A9"}},
-	"splits commands at spaces":                           {"F22", control.Operator, words, []string{"A8"}},
-	"parses one time layout":                              {"F21", control.Operator, offsetSchedule, []string{"A3"}},
-	"retries a schedule that it cannot parse":             {"F21", control.Operator, retriesForEver, []string{"A7"}},
-	"runs again when a user resets the phase":             {"F23", control.Operator, forgedBack, []string{"A1"}},
+	"creates pods for a deleted PodSet in an old list":    {"F4", naive, travelDeleted, []string{"P5"}},
+	"creates pods for a PodSet that is being deleted":     {"F13", naive, deletedButServed, []string{"P5"}},
+	"selects its pods by labels":                          {"F14", naive, foreignPods, []string{"P4"}},
+	"retries rejected creates without back-off":           {"F8", naive, naiveQuota, []string{"P9"}},
+	"retries in a terminating namespace without back-off": {"F15", naive, namespaceStays(podSet("a", 3), (*faults.Env).Settle), []string{"P3", "P9"}},
+	"runs a command again when its pod is deleted":        {"F19", naive, podDeletedLate, []string{"A1"}},
+	"takes any pod of that name for its own":              {"F19", naive, nameCollision, []string{"A9"}},
+	"splits commands at spaces":                           {"F22", naive, words, []string{"A8"}},
+	"parses one time layout":                              {"F21", naive, offsetSchedule, []string{"A3"}},
+	"retries a schedule that it cannot parse":             {"F21", naive, retriesForEver, []string{"A7"}},
+	"runs again when a user resets the phase":             {"F23", naive, forgedBack, []string{"A1"}},
 
 	// This operator with a defect that the injector simulates.
 	"sets an owner with another UID":                      {"mutant", mutant(), mutantOwner, []string{"P1"}},

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // DefaultTimeout is how long an environment may take to settle after the last fault.
@@ -196,13 +198,13 @@ func (e *Env) Create(objects ...client.Object) {
 // awaitSeen waits until the observer has seen a write of the user, so that a later Settle does not use the state before it.
 func (e *Env) awaitSeen(object client.Object) {
 	e.Helper()
-	if !watched(object) {
+	if !invariants.Watched(object) {
 		return
 	}
 	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	e.Must(err)
-	e.mustHave(e.await(func(s *state) string {
-		if s.version[object.GetUID()] >= version {
+	e.mustHave(e.await(func(s *invariants.State) string {
+		if s.Version[object.GetUID()] >= version {
 			return ""
 		}
 		return "the observer has not seen " + object.GetName()
@@ -233,7 +235,7 @@ func EditStatus[T client.Object](e *Env, object T, edit func(T)) {
 func (e *Env) Delete(object client.Object, options ...client.DeleteOption) {
 	e.Helper()
 	e.Must(client.IgnoreNotFound(e.User.Delete(e.ctx, object, options...)))
-	if watched(object) && object.GetUID() != "" {
+	if invariants.Watched(object) && object.GetUID() != "" {
 		e.AwaitDeletion(object)
 	}
 }
@@ -241,8 +243,8 @@ func (e *Env) Delete(object client.Object, options ...client.DeleteOption) {
 // AwaitDeletion waits until the deletion of an object has begun.
 func (e *Env) AwaitDeletion(object client.Object) {
 	e.Helper()
-	e.mustHave(e.await(func(s *state) string {
-		if s.deleting[object.GetUID()] {
+	e.mustHave(e.await(func(s *invariants.State) string {
+		if s.Deleting[object.GetUID()] {
 			return ""
 		}
 		return "the observer has not seen the deletion of " + object.GetName()
@@ -251,12 +253,12 @@ func (e *Env) AwaitDeletion(object client.Object) {
 
 // await waits until want returns "", which says that nothing is missing. It calls want after each event. After the timeout it
 // returns what is missing.
-func (e *Env) await(want func(*state) string) string {
+func (e *Env) await(want func(*invariants.State) string) string {
 	timeout := time.After(e.Timeout)
 	for {
 		start := time.Now()
 		var missing string
-		next := e.Observer.read(func(s *state) { missing = want(s) })
+		next := e.Observer.read(func(s *invariants.State) { missing = want(s) })
 		if missing == "" {
 			return ""
 		}

@@ -125,7 +125,7 @@ func (i *Injector) roundTrip(next http.RoundTripper, req *http.Request) (*http.R
 		resp, err := next.RoundTrip(req)
 		if err == nil && Writes(call) {
 			record.Code = resp.StatusCode
-			err = record.readUID(resp)
+			err = readUID(&record, resp)
 		}
 		return resp, err
 	}
@@ -170,7 +170,7 @@ func acceptJSON(req *http.Request) {
 }
 
 // readUID reads the UID from a response. The body of the response can be read again afterwards.
-func (w *Write) readUID(resp *http.Response) error {
+func readUID(w *Write, resp *http.Response) error {
 	data, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	resp.Body = io.NopCloser(strings.NewReader(string(data)))

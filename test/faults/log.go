@@ -9,42 +9,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // Write is one write request of the operator.
-type Write struct {
-	*Call
-	// Process is the number of the process that sent it, from 1.
-	Process int
-	// Sent is when it was sent.
-	Sent time.Time
-	// Clock is the time of the operator's clock at that moment.
-	Clock time.Time
-	// StaleUntil is when the watches of PodSets and Ats last began to deliver; Sent if they were held at that moment.
-	StaleUntil time.Time
-	// Code is the response code of the API server; 0 if the call did not reach it.
-	Code int
-	// UID and Version are those of the object in the response.
-	UID     types.UID
-	Version string
-	// Fault describes what the operator received instead of the response; "" if it received the response.
-	Fault string
-}
-
-// Committed tells whether the API server committed the write, whatever the operator received.
-func (w Write) Committed() bool { return w.Code >= 200 && w.Code < 300 }
-
-func (w Write) String() string {
-	received := ""
-	if w.Fault != "" {
-		received = ", the operator received: " + w.Fault
-	}
-	return fmt.Sprintf("process %d: %s -> %d%s", w.Process, w.Call, w.Code, received)
-}
+type Write = invariants.Write
 
 // Log holds every write of all processes of an operator, the events that they sent, and all their calls without bodies.
 type Log struct {

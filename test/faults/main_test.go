@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/redhat/podset-operator/test/faults"
-	"github.com/redhat/podset-operator/test/faults/control"
 )
 
 var (
@@ -56,7 +55,7 @@ func run(m *testing.M) (code int, err error) {
 	faults.RecordPanics()
 	fmt.Printf("seed %d\n", faults.Seed())
 	code = m.Run()
-	for _, operator := range []faults.Controllers{faults.Ours, control.Operator} {
+	for _, operator := range []faults.Controllers{faults.Ours, naive} {
 		fmt.Printf("\n%s: environments in which an invariant was checked; violated/checked\n%s", operator.Name, faults.Table(operator.Name))
 	}
 	fmt.Printf("\nseed %d, %s\n", faults.Seed(), time.Since(start).Round(time.Second))

@@ -23,21 +23,15 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-)
 
-// event is one change of an object.
-type event struct {
-	version uint64 // the resource version, which orders the changes of all kinds
-	kind    watch.EventType
-	object  client.Object
-	seen    time.Time
-}
+	"github.com/redhat/podset-operator/test/invariants"
+)
 
 // Observer watches the PodSets, Ats, and pods of a namespace on connections that no fault affects.
 type Observer struct {
 	mu     sync.Mutex
-	events []event
-	state  *state
+	events []invariants.Event
+	state  *invariants.State
 	next   chan struct{} // closed at the next event
 	err    error
 	stop   context.CancelFunc
@@ -46,7 +40,7 @@ type Observer struct {
 
 // startObserver starts an observer, which also calls pod for each pod event.
 func startObserver(ctx context.Context, c client.WithWatch, namespace string, pod func(watch.EventType, *corev1.Pod)) (*Observer, error) {
-	w := &Observer{state: newState(), next: make(chan struct{})}
+	w := &Observer{state: invariants.NewState(), next: make(chan struct{})}
 	ctx, w.stop = context.WithCancel(ctx)
 	for _, list := range []client.ObjectList{&appv1alpha1.PodSetList{}, &cnatv1alpha1.AtList{}, &corev1.PodList{}} {
 		source := listWatch{c, list, namespace}
@@ -111,13 +105,13 @@ func (o *Observer) watchAgain(ctx context.Context, source listWatch) watch.Inter
 func (o *Observer) hasSeen(object client.Object) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return strconv.FormatUint(o.state.version[object.GetUID()], 10) == object.GetResourceVersion()
+	return strconv.FormatUint(o.state.Version[object.GetUID()], 10) == object.GetResourceVersion()
 }
 
 // addRemoved adds an event for each object of a kind that was removed without an event.
 func (o *Observer) addRemoved(kind client.ObjectList, found map[types.UID]bool, version string) {
 	o.mu.Lock()
-	known := o.state.ofKind(kind)
+	known := o.state.OfKind(kind)
 	o.mu.Unlock()
 	for _, object := range known {
 		if !found[object.GetUID()] {
@@ -152,15 +146,15 @@ func (o *Observer) add(e watch.Event) {
 	if err != nil {
 		o.err = err
 	}
-	seen := event{version: version, kind: e.Type, object: object, seen: time.Now()}
+	seen := invariants.Event{Version: version, Kind: e.Type, Object: object, Seen: time.Now()}
 	o.events = append(o.events, seen)
-	o.state.apply(seen)
+	o.state.Apply(seen)
 	close(o.next)
 	o.next = make(chan struct{})
 }
 
 // read calls f with the current state and returns a channel that is closed at the next event.
-func (o *Observer) read(f func(*state)) <-chan struct{} {
+func (o *Observer) read(f func(*invariants.State)) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f(o.state)
@@ -168,11 +162,11 @@ func (o *Observer) read(f func(*state)) <-chan struct{} {
 }
 
 // history returns the events so far, in the order of their resource versions.
-func (o *Observer) history() ([]event, error) {
+func (o *Observer) history() ([]invariants.Event, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	events := slices.Clone(o.events)
-	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.version, b.version) })
+	slices.SortStableFunc(events, func(a, b invariants.Event) int { return cmp.Compare(a.Version, b.Version) })
 	return events, o.err
 }
 

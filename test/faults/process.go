@@ -19,6 +19,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/redhat/podset-operator/controllers"
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // Controllers is an operator: the controllers that it adds to a manager.
@@ -33,14 +34,11 @@ type Controllers struct {
 	Setup func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error
 }
 
-// defaultImage is the image of pods without a template.
-const defaultImage = "busybox"
-
 // Ours is this operator, with the same setup as in main.
 var Ours = Controllers{
 	Name: "podset-operator", Configure: controllers.ConfigureCaches, Full: true,
 	Setup: func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
-		return controllers.Add(ctx, mgr, controllers.Options{Clock: clock, Image: defaultImage})
+		return controllers.Add(ctx, mgr, controllers.Options{Clock: clock, Image: invariants.DefaultImage})
 	},
 }
 

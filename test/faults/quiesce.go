@@ -13,6 +13,8 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // Quiet is how long the operator may write nothing in Quiesce.
@@ -34,10 +36,10 @@ func (e *Env) Counts() Counts {
 		}
 	}
 	counts := Counts{Deletes: len(deleted)}
-	e.Observer.read(func(s *state) {
-		for _, pod := range s.pods {
-			owner := controller(pod)
-			if s.sets[owner] != nil || s.ats[owner] != nil {
+	e.Observer.read(func(s *invariants.State) {
+		for _, pod := range s.Pods {
+			owner := invariants.ControllerOf(pod)
+			if s.Sets[owner] != nil || s.Ats[owner] != nil {
 				counts.Creates++
 			}
 		}
@@ -56,20 +58,20 @@ func (e *Env) ExpectCounts(reference Counts) {
 func (e *Env) Settle() {
 	e.Helper()
 	podSets, ats := false, false
-	missing := e.await(func(s *state) string {
+	missing := e.await(func(s *invariants.State) string {
 		var problems []string
-		for _, set := range s.notDeleting() {
+		for _, set := range s.NotDeleting() {
 			podSets = true
-			if problem := s.settled(set, e.controllers.Full); problem != "" {
+			if problem := s.Settled(set, e.controllers.Full); problem != "" {
 				problems = append(problems, fmt.Sprintf("P3 PodSet %s: %s", set.Name, problem))
 			}
 		}
-		for uid, at := range s.ats {
-			if s.removed[uid] {
+		for uid, at := range s.Ats {
+			if s.Removed[uid] {
 				continue
 			}
 			ats = true
-			if problem := s.atSettled(at, e.Clock.Now(), e.controllers.Full); problem != "" {
+			if problem := s.AtSettled(at, e.Clock.Now(), e.controllers.Full); problem != "" {
 				problems = append(problems, fmt.Sprintf("A3 At %s: %s", at.Name, problem))
 			}
 		}
@@ -118,10 +120,10 @@ func (e *Env) Wait(d time.Duration) {
 // AwaitNoPods waits until no pod is left, as after the deletion of all owners.
 func (e *Env) AwaitNoPods() {
 	e.Helper()
-	missing := e.await(func(s *state) string {
+	missing := e.await(func(s *invariants.State) string {
 		var left []string
-		for uid, pod := range s.pods {
-			if !s.removed[uid] {
+		for uid, pod := range s.Pods {
+			if !s.Removed[uid] {
 				left = append(left, pod.Name)
 			}
 		}
@@ -135,10 +137,10 @@ func (e *Env) AwaitNoPods() {
 
 // AwaitPods waits until n pods are active, whoever owns them. It returns false after the timeout.
 func (e *Env) AwaitPods(n int) bool {
-	return e.await(func(s *state) string {
+	return e.await(func(s *invariants.State) string {
 		active := 0
-		for _, pod := range s.pods {
-			if s.isActive(pod) {
+		for _, pod := range s.Pods {
+			if s.IsActive(pod) {
 				active++
 			}
 		}
@@ -151,10 +153,10 @@ func (e *Env) AwaitPods(n int) bool {
 
 // AwaitTotalPods waits until n pods exist, in any phase. It returns false after the timeout.
 func (e *Env) AwaitTotalPods(n int) bool {
-	return e.await(func(s *state) string {
+	return e.await(func(s *invariants.State) string {
 		total := 0
-		for uid := range s.pods {
-			if !s.removed[uid] {
+		for uid := range s.Pods {
+			if !s.Removed[uid] {
 				total++
 			}
 		}
@@ -168,10 +170,10 @@ func (e *Env) AwaitTotalPods(n int) bool {
 // AwaitSet waits until a PodSet is as wanted. It is a violation of the invariant if that does not happen.
 func (e *Env) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) bool) {
 	e.Helper()
-	missing := e.await(func(s *state) string {
+	missing := e.await(func(s *invariants.State) string {
 		last := "no PodSet " + name
-		for uid, set := range s.sets {
-			if set.Name == name && !s.removed[uid] {
+		for uid, set := range s.Sets {
+			if set.Name == name && !s.Removed[uid] {
 				if want(set) {
 					return ""
 				}
@@ -186,10 +188,10 @@ func (e *Env) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) bo
 // AwaitAt waits until an At is as wanted. It is a violation of the invariant if that does not happen.
 func (e *Env) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool) {
 	e.Helper()
-	missing := e.await(func(s *state) string {
+	missing := e.await(func(s *invariants.State) string {
 		last := "no At " + name
-		for uid, at := range s.ats {
-			if at.Name == name && !s.removed[uid] {
+		for uid, at := range s.Ats {
+			if at.Name == name && !s.Removed[uid] {
 				if want(at) {
 					return ""
 				}
@@ -203,10 +205,10 @@ func (e *Env) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool) 
 
 // AwaitPod waits until a pod is as wanted; want gets nil if no pod has the name. It returns false after the timeout.
 func (e *Env) AwaitPod(name string, want func(*corev1.Pod) bool) bool {
-	return e.await(func(s *state) string {
+	return e.await(func(s *invariants.State) string {
 		var found *corev1.Pod
-		for uid, pod := range s.pods {
-			if pod.Name == name && !s.removed[uid] {
+		for uid, pod := range s.Pods {
+			if pod.Name == name && !s.Removed[uid] {
 				found = pod
 			}
 		}
@@ -220,9 +222,9 @@ func (e *Env) AwaitPod(name string, want func(*corev1.Pod) bool) bool {
 // Pods returns the pods that exist, as the observer last saw them.
 func (e *Env) Pods() []*corev1.Pod {
 	var pods []*corev1.Pod
-	e.Observer.read(func(s *state) {
-		for uid, pod := range s.pods {
-			if !s.removed[uid] {
+	e.Observer.read(func(s *invariants.State) {
+		for uid, pod := range s.Pods {
+			if !s.Removed[uid] {
 				pods = append(pods, pod)
 			}
 		}

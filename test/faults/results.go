@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 var seed = flag.Uint64("seed", 0, "seed of the random choices; 0 selects one")
@@ -34,6 +36,9 @@ func Random(name string) *rand.Rand {
 	}
 	return rand.New(rand.NewPCG(Seed(), n)) //nolint:gosec // A test must be able to repeat its choices.
 }
+
+// Violation is an invariant that did not hold.
+type Violation = invariants.Violation
 
 // Check records that a test checked an invariant, and a violation if it does not hold.
 func (e *Env) Check(invariant string, holds bool, format string, args ...any) {
@@ -63,15 +68,19 @@ func (e *Env) evaluate() ([]Violation, map[string]bool) {
 		return nil, nil
 	}
 	events, err := e.Observer.history()
-	c := newChecker(e.controllers.Full, e.Log.All(), e.processes)
-	c.replay(events)
-	c.lists(e.Log.Calls(AnyCall))
-	c.kubernetesEvents(e.Log.Events())
-	if err != nil {
-		c.violations = append(c.violations, Violation{Invariant: "observer", What: err.Error()})
+	started := map[int]time.Time{}
+	for _, p := range e.processes {
+		started[p.Number] = p.Started
 	}
-	maps.Copy(c.checked, e.checked)
-	return append(c.violations, e.violations...), c.checked
+	c := invariants.NewChecker(e.controllers.Full, e.Log.All(), started)
+	c.Replay(events)
+	c.Lists(e.Log.Calls(AnyCall))
+	c.KubernetesEvents(e.Log.Events())
+	if err != nil {
+		c.Violations = append(c.Violations, Violation{Invariant: "observer", What: err.Error()})
+	}
+	maps.Copy(c.Checked, e.checked)
+	return append(c.Violations, e.violations...), c.Checked
 }
 
 // report evaluates an environment when its test ends.

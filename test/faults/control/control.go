@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package control is the negative control: two naive reconcilers with the defects of typical tutorial operators. They show that
-// the checks of package faults can fail.
+// the checks of the fault suite and of the simulation can fail.
 package control
 
 import (
@@ -10,17 +10,12 @@ import (
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-
-	"github.com/redhat/podset-operator/test/faults"
 )
 
-// Operator has both naive reconcilers.
-var Operator = faults.Controllers{
-	Name: "naive-operator",
-	Setup: func(_ context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
-		if err := (&podSets{client: mgr.GetClient()}).setup(mgr); err != nil {
-			return err
-		}
-		return (&ats{client: mgr.GetClient(), clock: clock}).setup(mgr)
-	},
+// Setup adds both naive reconcilers to a manager.
+func Setup(_ context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
+	if err := (&podSets{client: mgr.GetClient()}).setup(mgr); err != nil {
+		return err
+	}
+	return (&ats{client: mgr.GetClient(), clock: clock}).setup(mgr)
 }

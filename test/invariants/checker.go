@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package faults
+package invariants
 
 import (
 	"fmt"
@@ -32,28 +32,31 @@ func (v Violation) String() string {
 // inFlight is how long after a deletion a create of the same process may still be in flight.
 const inFlight = 2 * time.Second
 
-// checker replays the watch events of an environment and checks the invariants on each of them.
-type checker struct {
-	full       bool // whether the operator fills the whole status: see Controllers
-	state      *state
-	writes     []Write
-	started    map[int]time.Time                            // when each process started
-	byUID      map[types.UID]Write                          // creates of pods
-	deletes    map[types.UID]bool                           // pods that the operator deleted
-	ours       map[string]Write                             // the operator's writes by resource version
-	deleted    map[types.UID]time.Time                      // when the deletion of each owner began
-	windows    map[types.UID]*window                        // of each PodSet
-	images     map[types.UID]map[int64]string               // the image of each PodSet's template, by generation
-	setPods    map[types.UID]map[types.UID]*setPod          // every pod that a PodSet ever controlled
-	phases     map[types.UID]cnatv1alpha1.Phase             // the last phase of each At that the operator wrote
-	runs       map[types.UID]map[types.UID]bool             // the pods of each At
-	owners     map[types.UID]bool                           // every PodSet and At that ever existed
-	edits      map[types.UID]edit                           // the last change of each At's schedule
-	specs      map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of each At, by generation
-	violations []Violation
-	checked    map[string]bool
-	reported   map[string]bool
-	now        event
+// Checker replays the watch events of an environment and checks the invariants on each of them.
+type Checker struct {
+	full     bool // whether the operator fills the whole status: see Controllers
+	state    *State
+	writes   []Write
+	started  map[int]time.Time                            // when each process started
+	byUID    map[types.UID]Write                          // creates of pods
+	deletes  map[types.UID]bool                           // pods that the operator deleted
+	ours     map[string]Write                             // the operator's writes by resource version
+	deleted  map[types.UID]time.Time                      // when the deletion of each owner began
+	windows  map[types.UID]*window                        // of each PodSet
+	images   map[types.UID]map[int64]string               // the image of each PodSet's template, by generation
+	setPods  map[types.UID]map[types.UID]*setPod          // every pod that a PodSet ever controlled
+	phases   map[types.UID]cnatv1alpha1.Phase             // the last phase of each At that the operator wrote
+	runs     map[types.UID]map[types.UID]bool             // the pods of each At
+	owners   map[types.UID]bool                           // every PodSet and At that ever existed
+	edits    map[types.UID]edit                           // the last change of each At's schedule
+	specs    map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of each At, by generation
+	reported map[string]bool
+	now      Event
+
+	// Violations are the invariants that did not hold.
+	Violations []Violation
+	// Checked are the invariants that were checked.
+	Checked map[string]bool
 }
 
 // edit is a change of an At's schedule.
@@ -62,17 +65,16 @@ type edit struct {
 	seen   time.Time
 }
 
-func newChecker(full bool, writes []Write, processes []*Process) *checker {
-	c := &checker{
-		full: full, state: newState(), writes: writes, started: map[int]time.Time{}, byUID: map[types.UID]Write{},
+// NewChecker returns a checker for an operator with these writes. full says that it fills the whole status. started is when each
+// of its processes started, by number.
+func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
+	c := &Checker{
+		full: full, state: NewState(), writes: writes, started: started, byUID: map[types.UID]Write{},
 		deletes: map[types.UID]bool{}, ours: map[string]Write{}, deleted: map[types.UID]time.Time{}, windows: map[types.UID]*window{},
 		images: map[types.UID]map[int64]string{}, setPods: map[types.UID]map[types.UID]*setPod{},
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
-		checked: map[string]bool{}, reported: map[string]bool{},
-	}
-	for _, i := range processes {
-		c.started[i.Number] = i.Started
+		Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if !w.Committed() {
@@ -80,7 +82,7 @@ func newChecker(full bool, writes []Write, processes []*Process) *checker {
 		}
 		c.ours[w.Version] = w
 		switch {
-		case Creates(w.Call):
+		case w.createsPod():
 			c.byUID[w.UID] = w
 		case w.Verb == "delete" && w.Resource == "pods":
 			c.deletes[w.UID] = true
@@ -90,47 +92,48 @@ func newChecker(full bool, writes []Write, processes []*Process) *checker {
 }
 
 // check records that an invariant was checked, and a violation if it does not hold. It reports a violation once per subject.
-func (c *checker) check(invariant string, holds bool, subject, format string, args ...any) {
-	c.checked[invariant] = true
+func (c *Checker) check(invariant string, holds bool, subject, format string, args ...any) {
+	c.Checked[invariant] = true
 	key := invariant + " " + subject
 	if holds || c.reported[key] {
 		return
 	}
 	c.reported[key] = true
-	c.violations = append(c.violations, Violation{invariant, strings.TrimSpace(subject + ": " + fmt.Sprintf(format, args...)), c.now.version})
+	c.Violations = append(c.Violations, Violation{invariant, strings.TrimSpace(subject + ": " + fmt.Sprintf(format, args...)), c.now.Version})
 }
 
-func (c *checker) replay(events []event) {
+// Replay checks the changes of all objects, in the order of their versions.
+func (c *Checker) Replay(events []Event) {
 	for _, e := range events {
-		if _, isPod := e.object.(*corev1.Pod); !isPod {
-			c.owners[e.object.GetUID()] = true
+		if _, isPod := e.Object.(*corev1.Pod); !isPod {
+			c.owners[e.Object.GetUID()] = true
 		}
 	}
 	for _, e := range events {
 		c.now = e
-		uid := e.object.GetUID()
-		switch object := e.object.(type) {
+		uid := e.Object.GetUID()
+		switch object := e.Object.(type) {
 		case *appv1alpha1.PodSet:
-			before := c.state.sets[uid]
-			c.state.apply(e)
+			before := c.state.Sets[uid]
+			c.state.Apply(e)
 			c.noteDeletion(object.UID)
 			c.podSet(before, object)
 		case *cnatv1alpha1.At:
-			before := c.state.ats[uid]
-			c.state.apply(e)
+			before := c.state.Ats[uid]
+			c.state.Apply(e)
 			c.noteDeletion(object.UID)
 			c.at(before, object)
 		case *corev1.Pod:
-			before, wasActive := c.state.pods[uid], false
+			before, wasActive := c.state.Pods[uid], false
 			if before != nil {
-				wasActive = c.state.isActive(before)
+				wasActive = c.state.IsActive(before)
 			}
-			c.state.apply(e)
+			c.state.Apply(e)
 			c.notePod(object)
 			if before == nil {
 				c.podCreated(object)
 			}
-			if set, ok := c.state.sets[controller(object)]; ok {
+			if set, ok := c.state.Sets[ControllerOf(object)]; ok {
 				c.podOfSet(set, before, object, wasActive)
 			}
 		}
@@ -139,18 +142,18 @@ func (c *checker) replay(events []event) {
 }
 
 // noteDeletion records when the deletion of an owner began.
-func (c *checker) noteDeletion(uid types.UID) {
-	if _, ok := c.deleted[uid]; !ok && (c.now.object.GetDeletionTimestamp() != nil || c.state.removed[uid]) {
-		c.deleted[uid] = c.now.seen
+func (c *Checker) noteDeletion(uid types.UID) {
+	if _, ok := c.deleted[uid]; !ok && (c.now.Object.GetDeletionTimestamp() != nil || c.state.Removed[uid]) {
+		c.deleted[uid] = c.now.Seen
 	}
 }
 
 // podCreated checks a new pod: P1, P5, A1, A2.
-func (c *checker) podCreated(pod *corev1.Pod) {
+func (c *Checker) podCreated(pod *corev1.Pod) {
 	write, byOperator := c.byUID[pod.UID]
-	owner := controller(pod)
-	_, ofSet := c.state.sets[owner]
-	at, ofAt := c.state.ats[owner]
+	owner := ControllerOf(pod)
+	_, ofSet := c.state.Sets[owner]
+	at, ofAt := c.state.Ats[owner]
 	if !byOperator {
 		return
 	}
@@ -169,8 +172,8 @@ func (c *checker) podCreated(pod *corev1.Pod) {
 	}
 }
 
-// lists checks the reads of the operator: L1. A process that accepts a list of any age may not see the writes of its predecessor.
-func (c *checker) lists(calls []Call) {
+// Lists checks the reads of the operator: L1. A process that accepts a list of any age may not see the writes of its predecessor.
+func (c *Checker) Lists(calls []Call) {
 	for _, call := range calls {
 		if call.Verb == "list" || call.Verb == "watch" {
 			c.check("L1", !call.AnyAge, call.String(), "accepts a state of any age")
@@ -179,10 +182,10 @@ func (c *checker) lists(calls []Call) {
 }
 
 // deletions checks every delete request of the operator for a pod: P4.
-func (c *checker) deletions() {
+func (c *Checker) deletions() {
 	for _, w := range c.writes {
 		foreign := func(pod *corev1.Pod) bool {
-			return c.state.sets[controller(pod)] == nil && c.state.ats[controller(pod)] == nil
+			return c.state.Sets[ControllerOf(pod)] == nil && c.state.Ats[ControllerOf(pod)] == nil
 		}
 		if w.Resource != "pods" || w.Verb == "create" {
 			continue
@@ -192,7 +195,7 @@ func (c *checker) deletions() {
 			continue
 		}
 		c.check("P4", w.Precondition != "", "pod "+w.Name, "deleted without a UID precondition")
-		if pod, ok := c.state.pods[w.UID]; ok && w.Committed() {
+		if pod, ok := c.state.Pods[w.UID]; ok && w.Committed() {
 			c.check("P4", !foreign(pod), "foreign pod "+w.Name, "deleted by the operator")
 		}
 	}

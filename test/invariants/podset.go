@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package faults
+package invariants
 
 import (
 	"net/http"
@@ -32,7 +32,7 @@ type window struct {
 // have decided on its deletions before the last change.
 const stablePeriod = time.Second
 
-func (c *checker) window(set *appv1alpha1.PodSet) *window {
+func (c *Checker) window(set *appv1alpha1.PodSet) *window {
 	w, ok := c.windows[set.UID]
 	if !ok {
 		w = &window{most: replicas(set), unready: map[types.UID]bool{}}
@@ -42,20 +42,20 @@ func (c *checker) window(set *appv1alpha1.PodSet) *window {
 }
 
 // podSet checks a change of a PodSet: P7, P11, and the windows of P2 and P6.
-func (c *checker) podSet(before, set *appv1alpha1.PodSet) {
+func (c *Checker) podSet(before, set *appv1alpha1.PodSet) {
 	c.noteImage(set)
 	w := c.window(set)
 	w.most = max(w.most, replicas(set))
 	if before != nil && replicas(set) != replicas(before) {
 		w.deletedReady = ""
 		clear(w.unready)
-		stable := c.now.seen.Sub(w.edited) > stablePeriod
-		w.edited = c.now.seen
+		stable := c.now.Seen.Sub(w.edited) > stablePeriod
+		w.edited = c.now.Seen
 		if replicas(set) > replicas(before) || !stable {
 			c.converge(set)
 			return
 		}
-		for _, pod := range c.state.active(set.UID) {
+		for _, pod := range c.state.Active(set.UID) {
 			if !isReady(pod) {
 				w.unready[pod.UID] = true
 			}
@@ -70,14 +70,14 @@ func (c *checker) podSet(before, set *appv1alpha1.PodSet) {
 }
 
 // podOfSet checks a change of a pod that a PodSet controls: P2, P6.
-func (c *checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, wasActive bool) {
+func (c *Checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, wasActive bool) {
 	w := c.window(set)
-	active := c.state.active(set.UID)
+	active := c.state.Active(set.UID)
 	c.check("P2", len(active) <= w.most, "PodSet "+set.Name, "%d active pods, but spec.replicas was at most %d: %v", len(active), w.most, names(active))
-	if isReady(pod) || !c.state.isActive(pod) {
+	if isReady(pod) || !c.state.IsActive(pod) {
 		delete(w.unready, pod.UID)
 	}
-	if wasActive && !c.state.isActive(pod) && c.deletes[pod.UID] && isReady(before) && w.deletedReady == "" {
+	if wasActive && !c.state.IsActive(pod) && c.deletes[pod.UID] && isReady(before) && w.deletedReady == "" {
 		w.deletedReady = pod.Name
 	}
 	c.converge(set)
@@ -90,15 +90,18 @@ type setPod struct {
 	inactive time.Time
 }
 
+// DefaultImage is the image of pods without a template.
+const DefaultImage = "busybox"
+
 // staleLimit is how long a cache of pods may lag behind in these tests.
 const staleLimit = time.Minute
 
 // noteImage records which image the template of a PodSet has in each generation.
-func (c *checker) noteImage(set *appv1alpha1.PodSet) {
+func (c *Checker) noteImage(set *appv1alpha1.PodSet) {
 	if c.images[set.UID] == nil {
 		c.images[set.UID] = map[int64]string{}
 	}
-	image := defaultImage
+	image := DefaultImage
 	if set.Spec.Template != nil {
 		image = set.Spec.Template.Spec.Containers[0].Image
 	}
@@ -106,8 +109,8 @@ func (c *checker) noteImage(set *appv1alpha1.PodSet) {
 }
 
 // notePod records the pods that a PodSet controls.
-func (c *checker) notePod(pod *corev1.Pod) {
-	owner := controller(pod)
+func (c *Checker) notePod(pod *corev1.Pod) {
+	owner := ControllerOf(pod)
 	if c.setPods[owner] == nil {
 		c.setPods[owner] = map[types.UID]*setPod{}
 	}
@@ -116,14 +119,14 @@ func (c *checker) notePod(pod *corev1.Pod) {
 		known = &setPod{image: pod.Spec.Containers[0].Image}
 		c.setPods[owner][pod.UID] = known
 	}
-	if known.inactive.IsZero() && !c.state.isActive(pod) {
-		known.inactive = c.now.seen
+	if known.inactive.IsZero() && !c.state.IsActive(pod) {
+		known.inactive = c.now.Seen
 	}
 }
 
 // updatedReplicas checks that updatedReplicas counts no pod of another template: P11. A pod counts as active for a while after
 // its end, because the cache of the operator may still have shown it.
-func (c *checker) updatedReplicas(set *appv1alpha1.PodSet, write Write) {
+func (c *Checker) updatedReplicas(set *appv1alpha1.PodSet, write Write) {
 	image, ok := c.images[set.UID][set.Status.ObservedGeneration]
 	if !ok || !c.full {
 		return
@@ -140,8 +143,8 @@ func (c *checker) updatedReplicas(set *appv1alpha1.PodSet, write Write) {
 
 var notInNames = regexp.MustCompile("[^a-z0-9.-]+")
 
-// kubernetesEvents checks that an event about deleted pods names pods that the operator deleted before: P11.
-func (c *checker) kubernetesEvents(all []eventsv1.Event) {
+// KubernetesEvents checks that an event about deleted pods names pods that the operator deleted before: P11.
+func (c *Checker) KubernetesEvents(all []eventsv1.Event) {
 	for _, e := range all {
 		if e.Reason != "SuccessfulDelete" && e.Reason != appv1alpha1.ReasonPodsFinished {
 			continue
@@ -150,7 +153,7 @@ func (c *checker) kubernetesEvents(all []eventsv1.Event) {
 		deleted := func(name string) bool { return c.wasDeleted(name, e.EventTime.Time) }
 		c.check("P11", slices.ContainsFunc(words, deleted), subject, "%s names no pod that the operator deleted: %s", e.Reason, e.Note)
 		for uid := range c.setPods[e.Regarding.UID] {
-			name := c.state.pods[uid].Name
+			name := c.state.Pods[uid].Name
 			c.check("P11", !slices.Contains(words, name) || deleted(name), subject, "%s names pod %s, which the operator had not deleted: %s", e.Reason, name, e.Note)
 		}
 	}
@@ -158,7 +161,7 @@ func (c *checker) kubernetesEvents(all []eventsv1.Event) {
 
 // wasDeleted tells whether, before a moment, the operator sent a delete of a pod after which the pod was gone: the API server
 // deleted it, did not find it, or found another UID under its name.
-func (c *checker) wasDeleted(name string, before time.Time) bool {
+func (c *Checker) wasDeleted(name string, before time.Time) bool {
 	return slices.ContainsFunc(c.writes, func(w Write) bool {
 		gone := w.Committed() || w.Code == http.StatusNotFound || w.Code == http.StatusConflict
 		return gone && w.Verb == "delete" && w.Resource == "pods" && w.Name == name && w.Sent.Before(before)
@@ -166,7 +169,7 @@ func (c *checker) wasDeleted(name string, before time.Time) bool {
 }
 
 // converge ends the window of a PodSet that has converged.
-func (c *checker) converge(set *appv1alpha1.PodSet) {
+func (c *Checker) converge(set *appv1alpha1.PodSet) {
 	if !c.state.converged(set, c.full) {
 		return
 	}
@@ -174,7 +177,7 @@ func (c *checker) converge(set *appv1alpha1.PodSet) {
 	if w.deletedReady != "" {
 		var remaining []string
 		for uid := range w.unready {
-			remaining = append(remaining, c.state.pods[uid].Name)
+			remaining = append(remaining, c.state.Pods[uid].Name)
 		}
 		c.check("P6", len(remaining) == 0, "PodSet "+set.Name, "Ready pod %s was deleted while pods remain that are not ready: %v", w.deletedReady, remaining)
 	}
@@ -182,9 +185,9 @@ func (c *checker) converge(set *appv1alpha1.PodSet) {
 	clear(w.unready)
 }
 
-// settled says why a PodSet has not settled: P3 and P7; "" if it has.
-func (s *state) settled(set *appv1alpha1.PodSet, full bool) string {
-	active, status := s.active(set.UID), set.Status
+// Settled says why a PodSet has not settled: P3 and P7; "" if it has.
+func (s *State) Settled(set *appv1alpha1.PodSet, full bool) string {
+	active, status := s.Active(set.UID), set.Status
 	switch {
 	case len(active) != replicas(set):
 		return "the number of active pods is not spec.replicas"
@@ -205,7 +208,7 @@ func (s *state) settled(set *appv1alpha1.PodSet, full bool) string {
 	}
 	terminating := int32(0)
 	for _, pod := range s.owned[set.UID] {
-		if !s.removed[pod.UID] && pod.DeletionTimestamp != nil {
+		if !s.Removed[pod.UID] && pod.DeletionTimestamp != nil {
 			terminating++
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package faults
+package invariants
 
 import (
 	"fmt"
@@ -27,9 +27,9 @@ const lateEdit = 500 * time.Millisecond
 
 // at checks a change of an At: A4. Only the phases that the operator writes must move forward, because users can write the
 // status too.
-func (c *checker) at(before, at *cnatv1alpha1.At) {
+func (c *Checker) at(before, at *cnatv1alpha1.At) {
 	if before != nil && before.Spec.Schedule != at.Spec.Schedule {
-		c.edits[at.UID] = edit{before, c.now.seen}
+		c.edits[at.UID] = edit{before, c.now.Seen}
 	}
 	if c.specs[at.UID] == nil {
 		c.specs[at.UID] = map[int64]*cnatv1alpha1.AtSpec{}
@@ -47,7 +47,7 @@ func (c *checker) at(before, at *cnatv1alpha1.At) {
 	}
 	ended := at.Status.Reason != ""
 	for uid := range c.runs[at.UID] {
-		phase := c.state.pods[uid].Status.Phase
+		phase := c.state.Pods[uid].Status.Phase
 		ended = ended || phase == corev1.PodSucceeded || phase == corev1.PodFailed
 	}
 	c.check("A4", ended, "At "+at.Name, "the phase is DONE without a finished pod and without a reason")
@@ -69,7 +69,7 @@ func (c *checker) ready(at *cnatv1alpha1.At) {
 }
 
 // truth checks that the status of a finished At is true: A11.
-func (c *checker) truth(at *cnatv1alpha1.At) {
+func (c *Checker) truth(at *cnatv1alpha1.At) {
 	switch at.Status.Reason {
 	case cnatv1alpha1.ReasonMissedDeadline:
 		c.check("A11", len(c.runs[at.UID]) == 0, "At "+at.Name, "the reason is MissedDeadline, but %d pods were created", len(c.runs[at.UID]))
@@ -83,7 +83,7 @@ func (c *checker) truth(at *cnatv1alpha1.At) {
 		return
 	}
 	for uid := range c.runs[at.UID] {
-		pod, spec := c.state.pods[uid], c.specs[at.UID][condition.ObservedGeneration]
+		pod, spec := c.state.Pods[uid], c.specs[at.UID][condition.ObservedGeneration]
 		if pod.Name != at.Status.PodName || spec == nil || strings.ContainsAny(spec.Command, "'\"\\$") {
 			continue
 		}
@@ -94,13 +94,13 @@ func (c *checker) truth(at *cnatv1alpha1.At) {
 }
 
 // run checks a new pod of an At: A1, A2, A11.
-func (c *checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
+func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	if c.runs[at.UID] == nil {
 		c.runs[at.UID] = map[types.UID]bool{}
 	}
 	again := false
 	for uid := range c.runs[at.UID] {
-		again = again || c.state.pods[uid].Name == pod.Name
+		again = again || c.state.Pods[uid].Name == pod.Name
 	}
 	c.runs[at.UID][pod.UID] = true
 	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "pod %s was created after the reason MissedDeadline", pod.Name)
@@ -134,9 +134,9 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 	return due, err == nil
 }
 
-// atSettled says why an At is not settled: A3; "" if it is. An At is settled when it is DONE, or PENDING for a reason that
+// AtSettled says why an At is not settled: A3; "" if it is. An At is settled when it is DONE, or PENDING for a reason that
 // lasts.
-func (s *state) atSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
+func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone {
 		return ""
 	}

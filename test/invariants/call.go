@@ -1,0 +1,86 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Event is one change of an object.
+type Event struct {
+	// Version is the resource version, which orders the changes of all kinds.
+	Version uint64
+	// Kind is Added, Modified, or Deleted.
+	Kind watch.EventType
+	// Object is the object after the change.
+	Object client.Object
+	// Seen is when the change was seen.
+	Seen time.Time
+}
+
+// Call is one request to the API server, with the attributes that authorization uses.
+type Call struct {
+	// Verb is get, list, watch, create, update, patch, delete, or deletecollection; "" for a request that names no resource,
+	// such as discovery.
+	Verb string
+	// Resource is the plural name of the resource, such as pods. Subresource is, for example, status.
+	Resource, Subresource string
+	// Namespace and Name are those of the object. A list has no name. A create has the name in its body.
+	Namespace, Name string
+	// AnyAge says that a list or a watch accepts a state of any age (resourceVersion=0), such as an old watch cache.
+	AnyAge bool
+	// Precondition is the UID that a delete requires; "" if it deletes any object that has the name.
+	Precondition types.UID
+	// Body is the content of a write, as JSON.
+	Body []byte
+}
+
+func (c *Call) String() string {
+	resource := c.Resource
+	if c.Subresource != "" {
+		resource += "/" + c.Subresource
+	}
+	return c.Verb + " " + resource + " " + c.Name
+}
+
+// createsPod tells whether the call creates a pod.
+func (c *Call) createsPod() bool {
+	return c.Verb == "create" && c.Resource == "pods" && c.Subresource == ""
+}
+
+// Write is one write request of the operator.
+type Write struct {
+	*Call
+	// Process is the number of the process that sent it, from 1.
+	Process int
+	// Sent is when it was sent.
+	Sent time.Time
+	// Clock is the time of the operator's clock at that moment.
+	Clock time.Time
+	// StaleUntil is when the watches of PodSets and Ats last began to deliver; Sent if they were held at that moment.
+	StaleUntil time.Time
+	// Code is the response code of the API server; 0 if the call did not reach it.
+	Code int
+	// UID and Version are those of the object in the response.
+	UID     types.UID
+	Version string
+	// Fault describes what the operator received instead of the response; "" if it received the response.
+	Fault string
+}
+
+// Committed tells whether the API server committed the write, whatever the operator received.
+func (w Write) Committed() bool { return w.Code >= 200 && w.Code < 300 }
+
+func (w Write) String() string {
+	received := ""
+	if w.Fault != "" {
+		received = ", the operator received: " + w.Fault
+	}
+	return fmt.Sprintf("process %d: %s -> %d%s", w.Process, w.Call, w.Code, received)
+}
