@@ -126,10 +126,10 @@ vet: ## Run go vet.
 	go vet ./...
 
 .PHONY: test
-test: test-unit test-api ## Run every test that needs no cluster.
+test: test-unit test-sim test-api ## Run every test that needs no cluster.
 
 .PHONY: test-unit
-test-unit: ## Test the pure packages: rules, simulations, fuzz seeds.
+test-unit: ## Test the pure packages: rules, explorers, fuzz seeds.
 	go test $(RACE) ./api/... ./internal/...
 
 # The API-server tests use etcd, kube-apiserver, and kubectl from KUBEBUILDER_ASSETS. If it is not set, make builds them.
@@ -140,7 +140,7 @@ endif
 
 .PHONY: test-api
 test-api: ## Run the other tests with a real etcd and kube-apiserver; faults and benchmarks have their own targets.
-	go test $(RACE) $$(go list ./... | grep -vE '/(api|internal|test/faults|test/bench)(/|$$)')
+	go test $(RACE) $$(go list ./... | grep -vE '/(api|internal|test/faults|test/sim|test/bench)(/|$$)')
 
 .PHONY: test-docs
 test-docs: $(demo_programs) ## Run the commands of the documentation on the cluster of the demo.

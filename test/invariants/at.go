@@ -55,7 +55,7 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 }
 
 // ready checks that the condition Ready of a status agrees with its phase: A4. Tools that wait for Ats read this condition.
-func (c *checker) ready(at *cnatv1alpha1.At) {
+func (c *Checker) ready(at *cnatv1alpha1.At) {
 	s := &at.Status
 	blocked := slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool {
 		return c.Type == cnatv1alpha1.ConditionScheduled && c.Status == metav1.ConditionFalse &&

@@ -29,11 +29,13 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s at version %d: %s", v.Invariant, v.Version, v.What)
 }
 
-// inFlight is how long after a deletion a create of the same process may still be in flight.
-const inFlight = 2 * time.Second
-
 // Checker replays the watch events of an environment and checks the invariants on each of them.
 type Checker struct {
+	// InFlight is how long after a deletion a create of the same process may still be in flight.
+	InFlight time.Duration
+	// LaggingPods says that the cache of pods may lag at any time, so that the operator cannot know which pods are ready.
+	LaggingPods bool
+
 	full     bool // whether the operator fills the whole status: see Controllers
 	state    *State
 	writes   []Write
@@ -51,7 +53,9 @@ type Checker struct {
 	edits    map[types.UID]edit                           // the last change of each At's schedule
 	specs    map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of each At, by generation
 	reported map[string]bool
-	now      Event
+	// foreign has the pods that an owner controlled, and since when they have none; zero: they have one.
+	foreign map[types.UID]time.Time
+	now     Event
 
 	// Violations are the invariants that did not hold.
 	Violations []Violation
@@ -69,12 +73,12 @@ type edit struct {
 // of its processes started, by number.
 func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 	c := &Checker{
-		full: full, state: NewState(), writes: writes, started: started, byUID: map[types.UID]Write{},
+		InFlight: 2 * time.Second, full: full, state: NewState(), writes: writes, started: started, byUID: map[types.UID]Write{},
 		deletes: map[types.UID]bool{}, ours: map[string]Write{}, deleted: map[types.UID]time.Time{}, windows: map[types.UID]*window{},
 		images: map[types.UID]map[int64]string{}, setPods: map[types.UID]map[types.UID]*setPod{},
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
-		Checked: map[string]bool{}, reported: map[string]bool{},
+		foreign: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if !w.Committed() {
@@ -130,6 +134,7 @@ func (c *Checker) Replay(events []Event) {
 			}
 			c.state.Apply(e)
 			c.notePod(object)
+			c.noteOwner(object)
 			if before == nil {
 				c.podCreated(object)
 			}
@@ -164,7 +169,7 @@ func (c *Checker) podCreated(pod *corev1.Pod) {
 		if write.StaleUntil.After(deleted) {
 			known = write.StaleUntil
 		}
-		late := ok && (write.Sent.After(known.Add(inFlight)) || c.started[write.Process].After(deleted))
+		late := ok && (write.Sent.After(known.Add(c.InFlight)) || c.started[write.Process].After(deleted))
 		c.check("P5", !late, "pod "+pod.Name, "created %v after the deletion of its owner", write.Sent.Sub(deleted))
 	}
 	if ofAt {
@@ -184,9 +189,6 @@ func (c *Checker) Lists(calls []Call) {
 // deletions checks every delete request of the operator for a pod: P4.
 func (c *Checker) deletions() {
 	for _, w := range c.writes {
-		foreign := func(pod *corev1.Pod) bool {
-			return c.state.Sets[ControllerOf(pod)] == nil && c.state.Ats[ControllerOf(pod)] == nil
-		}
 		if w.Resource != "pods" || w.Verb == "create" {
 			continue
 		}
@@ -196,7 +198,31 @@ func (c *Checker) deletions() {
 		}
 		c.check("P4", w.Precondition != "", "pod "+w.Name, "deleted without a UID precondition")
 		if pod, ok := c.state.Pods[w.UID]; ok && w.Committed() {
-			c.check("P4", !foreign(pod), "foreign pod "+w.Name, "deleted by the operator")
+			c.check("P4", !c.wasForeign(pod, w), "foreign pod "+w.Name, "deleted by the operator")
 		}
 	}
+}
+
+// noteOwner records since when a pod has no owner. An owner that controlled it before may still be shown by a cache.
+func (c *Checker) noteOwner(pod *corev1.Pod) {
+	owned := c.owners[ControllerOf(pod)]
+	since, known := c.foreign[pod.UID]
+	switch {
+	case owned:
+		c.foreign[pod.UID] = time.Time{}
+	case known && since.IsZero():
+		c.foreign[pod.UID] = c.now.Seen
+	}
+}
+
+// wasForeign tells whether a pod had no owner when the operator decided on a write.
+func (c *Checker) wasForeign(pod *corev1.Pod, w Write) bool {
+	since, owned := c.foreign[pod.UID]
+	switch {
+	case !owned:
+		return true
+	case since.IsZero() || c.LaggingPods:
+		return false
+	}
+	return w.Sent.After(since)
 }

@@ -164,7 +164,7 @@ func (c *Checker) KubernetesEvents(all []eventsv1.Event) {
 func (c *Checker) wasDeleted(name string, before time.Time) bool {
 	return slices.ContainsFunc(c.writes, func(w Write) bool {
 		gone := w.Committed() || w.Code == http.StatusNotFound || w.Code == http.StatusConflict
-		return gone && w.Verb == "delete" && w.Resource == "pods" && w.Name == name && w.Sent.Before(before)
+		return gone && w.Verb == "delete" && w.Resource == "pods" && w.Name == name && !w.Sent.After(before)
 	})
 }
 
@@ -174,10 +174,12 @@ func (c *Checker) converge(set *appv1alpha1.PodSet) {
 		return
 	}
 	w := c.window(set)
-	if w.deletedReady != "" {
+	if w.deletedReady != "" && !c.LaggingPods {
 		var remaining []string
 		for uid := range w.unready {
-			remaining = append(remaining, c.state.Pods[uid].Name)
+			if pod := c.state.Pods[uid]; ControllerOf(pod) == set.UID { // Not if a user took it away.
+				remaining = append(remaining, pod.Name)
+			}
 		}
 		c.check("P6", len(remaining) == 0, "PodSet "+set.Name, "Ready pod %s was deleted while pods remain that are not ready: %v", w.deletedReady, remaining)
 	}

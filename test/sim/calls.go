@@ -1,0 +1,151 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/redhat/podset-operator/test/invariants"
+)
+
+// call is a request of a process. It waits until the scheduler commits it and delivers the response.
+type call struct {
+	invariants.Call
+	process *process
+	// began is when the reconcile began that sent the call, and clock is the time of the operator's clock then. stale says that a
+	// cache of PodSets or Ats was behind at that moment.
+	began, clock time.Time
+	stale        bool
+	sent         time.Time
+	// commit carries out the call.
+	commit func() (client.Object, error)
+	// answers receives the response.
+	answers chan answer
+	// committed is the response once the call was committed; nil: it was not.
+	committed *answer
+	// abandoned says that nobody waits for the response: the process has crashed.
+	abandoned bool
+}
+
+func (c *call) isRead() bool { return c.Verb == "get" || c.Verb == "list" }
+
+type answer struct {
+	object client.Object
+	err    error
+}
+
+// errCrashed is what a call of a process returns that has crashed.
+var errCrashed = errors.New("the process has crashed")
+
+// do sends a call and waits for the response.
+func (p *process) do(ctx context.Context, request invariants.Call, commit func() (client.Object, error)) (client.Object, error) {
+	c := &call{Call: request, process: p, sent: p.world.now(), commit: commit, answers: make(chan answer, 1)}
+	c.began, c.clock, c.stale = p.reconcileOf(ctx)
+	if !p.world.arrive(c) {
+		return nil, errCrashed
+	}
+	select {
+	case a := <-c.answers:
+		return a.object, a.err
+	case <-p.ctx.Done():
+		return nil, errCrashed
+	}
+}
+
+// maxIdle is how often a process may reconcile between two things that happen.
+const maxIdle = 2000
+
+// begun is when a reconcile began.
+type begun struct {
+	at, clock time.Time
+	stale     bool
+}
+
+// reconcileOf returns when the reconcile of a context began. The first read of a reconcile calls it.
+func (p *process) reconcileOf(ctx context.Context) (at, clock time.Time, stale bool) {
+	id := controller.ReconcileIDFromContext(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known, ok := p.reconciles[id]
+	if !ok || id == "" {
+		if p.idle++; p.idle == maxIdle {
+			p.world.violate("P3", "process %d reconciled %d times in a row without a call", p.number, maxIdle)
+		}
+		if p.idle >= maxIdle {
+			p.mu.Unlock()
+			<-p.ctx.Done() // Otherwise the scenario would not end.
+			p.mu.Lock()
+		}
+		known = begun{p.world.now(), p.clock.Now(), p.behind(podSets) || p.behind(ats)}
+		p.reconciles[id] = known
+	}
+	return known.at, known.clock, known.stale
+}
+
+// carryOut commits a call and records a write.
+func (w *world) carryOut(c *call) {
+	object, err := c.commit()
+	c.committed = &answer{object, err}
+	if c.Verb == "list" {
+		w.lists = append(w.lists, c.Call)
+	}
+	if c.isRead() {
+		return
+	}
+	code := http.StatusOK
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code = int(status.Status().Code)
+	}
+	write := invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.began, Clock: c.clock, Code: code}
+	if c.stale {
+		write.StaleUntil = w.now()
+	}
+	switch {
+	case object != nil:
+		write.UID, write.Version, write.Name = object.GetUID(), object.GetResourceVersion(), object.GetName()
+	case status != nil && status.Status().Details != nil:
+		write.UID = status.Status().Details.UID
+	}
+	w.writes = append(w.writes, write)
+	w.countWrite(c, write)
+}
+
+// respond delivers a response.
+func (w *world) respond(c *call, a answer) {
+	w.remove(c)
+	if !c.abandoned {
+		c.answers <- a
+	}
+}
+
+// fault is an error that a call can get without being carried out.
+type fault struct {
+	name string
+	err  func(c *call) error
+}
+
+var faults = []fault{
+	{"500", func(*call) error { return apierrors.NewInternalError(errors.New("injected")) }},
+	{"503", func(*call) error { return apierrors.NewServiceUnavailable("injected") }},
+	{"429", func(*call) error { return apierrors.NewTooManyRequestsError("injected") }},
+	{"504", func(c *call) error { return apierrors.NewTimeoutError("injected", 0) }},
+	{"connection reset", func(*call) error { return errors.New("injected: connection reset by peer") }},
+}
+
+func deletePrecondition(options *metav1.DeleteOptions) types.UID {
+	if options.Preconditions == nil || options.Preconditions.UID == nil {
+		return ""
+	}
+	return *options.Preconditions.UID
+}

@@ -1,0 +1,178 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/invariants"
+)
+
+// operatorClient is the client of a process: it reads from the cache and writes to the Store.
+type operatorClient struct {
+	client.Client // nil: the operator does not use the rest
+	process       *process
+}
+
+func (c operatorClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	c.process.reconcileOf(ctx)
+	return c.process.cache.Get(ctx, key, object, options...)
+}
+
+// List lists from the cache. The order of a cache is random, so it is replaced by a random order that depends on the seed.
+func (c operatorClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := c.process.cache.List(ctx, list, options...); err != nil {
+		return err
+	}
+	switch l := list.(type) {
+	case *corev1.PodList:
+		shuffle(c.process.world.order, l.Items, func(i corev1.Pod) string { return i.Name })
+	case *appv1alpha1.PodSetList:
+		shuffle(c.process.world.order, l.Items, func(i appv1alpha1.PodSet) string { return i.Name })
+	case *cnatv1alpha1.AtList:
+		shuffle(c.process.world.order, l.Items, func(i cnatv1alpha1.At) string { return i.Name })
+	}
+	return nil
+}
+
+// shuffle sorts items in an order that only a seed and their names determine.
+func shuffle[T any](seed uint64, items []T, name func(T) string) {
+	slices.SortFunc(items, func(a, b T) int {
+		return cmp.Or(cmp.Compare(hash(seed, name(a)), hash(seed, name(b))), cmp.Compare(name(a), name(b)))
+	})
+}
+
+func hash(seed uint64, name string) uint64 {
+	h := seed ^ 14695981039346656037
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * 1099511628211
+	}
+	return h
+}
+
+func (c operatorClient) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
+	sent := copyOf(object)
+	return c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
+		c.process.world.mutate(sent)
+		return c.process.world.store.Create(sent)
+	})
+}
+
+func (c operatorClient) Update(ctx context.Context, object client.Object, _ ...client.UpdateOption) error {
+	sent := copyOf(object)
+	return c.process.write(ctx, object, "update", "", "", func() (client.Object, error) { return c.process.world.store.Update(sent, false) })
+}
+
+func (c operatorClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	o := (&client.DeleteOptions{}).ApplyOptions(options).AsDeleteOptions()
+	if change := c.process.world.operator.Defect.Delete; change != nil {
+		change(o)
+	}
+	resource, name := resourceOf(object), object.GetName()
+	return c.process.write(ctx, copyOf(object), "delete", "", deletePrecondition(o), func() (client.Object, error) {
+		deleted, _, err := c.process.world.store.Delete(resource, name, *o)
+		return deleted, err
+	})
+}
+
+func (c operatorClient) Status() client.SubResourceWriter { return statusWriter{process: c.process} }
+func (c operatorClient) Scheme() *runtime.Scheme          { return scheme }
+func (c operatorClient) RESTMapper() meta.RESTMapper      { return mapper }
+func (c operatorClient) GroupVersionKindFor(object runtime.Object) (schema.GroupVersionKind, error) {
+	return apiutil.GVKForObject(object, scheme)
+}
+
+// statusWriter writes the status of objects.
+type statusWriter struct {
+	client.SubResourceWriter // nil: the operator does not use the rest
+	process                  *process
+}
+
+func (s statusWriter) Update(ctx context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
+	sent := copyOf(object)
+	return s.process.write(ctx, object, "update", "status", "", func() (client.Object, error) { return s.process.world.store.Update(sent, true) })
+}
+
+func (s statusWriter) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	data, err := patch.Data(object)
+	if err != nil {
+		return err
+	}
+	resource, name := resourceOfKind(object), object.GetName()
+	return s.process.write(ctx, object, "patch", "status", "", func() (client.Object, error) {
+		return s.process.world.store.Patch(resource, name, patch.Type(), s.process.world.mutatePatch(data), true)
+	})
+}
+
+// resourceOfKind returns the resource of an object that may be only its metadata.
+func resourceOfKind(object client.Object) string {
+	for resource, kind := range groupKinds {
+		if kind == object.GetObjectKind().GroupVersionKind().GroupKind() {
+			return resource
+		}
+	}
+	return resourceOf(object)
+}
+
+// write sends a write and fills object with the response.
+func (p *process) write(ctx context.Context, object client.Object, verb, subresource string, precondition types.UID, commit func() (client.Object, error)) error {
+	request := invariants.Call{
+		Verb: verb, Resource: resourceOfKind(object), Subresource: subresource, Namespace: Namespace,
+		Name: object.GetName() + object.GetGenerateName(), Precondition: precondition,
+	}
+	result, err := p.do(ctx, request, commit)
+	if err != nil {
+		return err
+	}
+	switch o := object.(type) {
+	case *metav1.PartialObjectMetadata:
+		o.SetResourceVersion(result.GetResourceVersion())
+		o.SetUID(result.GetUID())
+	case *corev1.Pod:
+		result.(*corev1.Pod).DeepCopyInto(o)
+	case *appv1alpha1.PodSet:
+		result.(*appv1alpha1.PodSet).DeepCopyInto(o)
+	case *cnatv1alpha1.At:
+		result.(*cnatv1alpha1.At).DeepCopyInto(o)
+	}
+	return nil
+}
+
+// apiReader reads from the Store.
+type apiReader struct{ process *process }
+
+func (r apiReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	resource := resourceOf(object)
+	found, err := r.process.do(ctx, invariants.Call{Verb: "get", Resource: resource, Namespace: key.Namespace, Name: key.Name}, func() (client.Object, error) {
+		return r.process.world.store.Get(resource, key.Name)
+	})
+	if err != nil {
+		return err
+	}
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return fmt.Errorf("reading a %T is not simulated", object)
+	}
+	found.(*corev1.Pod).DeepCopyInto(pod)
+	return nil
+}
+
+func (apiReader) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("lists without a cache are not simulated")
+}

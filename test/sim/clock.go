@@ -1,0 +1,71 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"sync"
+	"time"
+	"unsafe"
+
+	"k8s.io/utils/clock"
+)
+
+// wallClock is the clock of the machine of the operator. When it jumps, its times have another wall time but the same monotonic
+// time, as on a real machine. Otherwise delays inside the process would seem to change with the wall clock.
+type wallClock struct {
+	clock.RealClock // of the bubble
+
+	mu     sync.Mutex
+	offset time.Duration
+}
+
+// Now returns the time of the clock.
+func (c *wallClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	return withMonotonic(now.Add(c.offset), now.Sub(epoch))
+}
+
+var (
+	// epoch is when the monotonic time began.
+	epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	// firstWall is the first wall time that a time with a monotonic time can have.
+	firstWall = time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// withMonotonic returns a wall time together with a monotonic time. No API makes such a time, and the clock of a bubble has no
+// monotonic time.
+func withMonotonic(wall time.Time, monotonic time.Duration) time.Time {
+	wall = wall.Round(0)
+	fields := (*struct { // the fields of time.Time
+		wall uint64
+		ext  int64
+	})(unsafe.Pointer(&wall)) //nolint:gosec // see above
+	seconds := uint64(wall.Unix() - firstWall.Unix())             //nolint:gosec // after 1885
+	fields.wall = 1<<63 | seconds<<30 | uint64(wall.Nanosecond()) //nolint:gosec // never negative
+	fields.ext = int64(monotonic)
+	return wall
+}
+
+// Since returns the time that has passed.
+func (c *wallClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+func (c *wallClock) jump(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.offset += by
+}
+
+// aheadClock is a clock that is ahead of another.
+type aheadClock struct {
+	*wallClock
+	by time.Duration
+}
+
+// Now returns the time of the clock.
+func (c aheadClock) Now() time.Time { return c.wallClock.Now().Add(c.by) }
+
+// Since returns the time that has passed.
+func (c aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }

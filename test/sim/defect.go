@@ -1,0 +1,68 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"encoding/json"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Defect is a defect of the operator that the simulation seeds, to show that the invariants detect it. Nil functions change
+// nothing.
+type Defect struct {
+	// Create changes an object that the operator creates.
+	Create func(client.Object)
+	// Status changes a status that the operator writes.
+	Status func(map[string]any)
+	// Delete changes the options of a delete.
+	Delete func(*metav1.DeleteOptions)
+	// Event changes an event that the operator sends.
+	Event func(*eventsv1.Event)
+	// Deliver tells whether an event of a watch reaches the operator.
+	Deliver func(watch.EventType, client.Object) bool
+	// Ahead is how far the clock of the operator is ahead.
+	Ahead time.Duration
+}
+
+func (d Defect) event(e *eventsv1.Event) {
+	if d.Event != nil {
+		d.Event(e)
+	}
+}
+
+func (d Defect) delivers(kind watch.EventType, object client.Object) bool {
+	return d.Deliver == nil || d.Deliver(kind, object)
+}
+
+func (w *world) mutate(object client.Object) {
+	if w.operator.Defect.Create != nil {
+		w.operator.Defect.Create(object)
+	}
+}
+
+// mutatePatch changes the status in a JSON patch.
+func (w *world) mutatePatch(patch []byte) []byte {
+	if w.operator.Defect.Status == nil {
+		return patch
+	}
+	var operations []map[string]any
+	if json.Unmarshal(patch, &operations) != nil {
+		return patch
+	}
+	for _, operation := range operations {
+		if status, ok := operation["value"].(map[string]any); ok {
+			w.operator.Defect.Status(status)
+		}
+	}
+	changed, err := json.Marshal(operations)
+	if err != nil {
+		return patch
+	}
+	return changed
+}

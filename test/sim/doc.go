@@ -1,0 +1,11 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sim runs the controllers of the operator, as controllers.Add wires them, in a simulated cluster and in virtual time. One
+// seed decides everything: which call is answered next, which cache shows which event, which call fails, when the process crashes,
+// and what users do. A failure therefore replays from its seed. See docs/testing.md.
+//
+// Store is the API server. A process has the real caches, work queues, and reconcilers; only the connections of its informers and its
+// clients are replaced. All goroutines run in a bubble of testing/synctest. When all of them are blocked, the scheduler takes the
+// next step, so the order in which goroutines run has no effect.
+package sim

@@ -1,0 +1,173 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/controllers"
+	"github.com/redhat/podset-operator/test/invariants"
+)
+
+var (
+	scheme = newScheme()
+	mapper = newMapper()
+)
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, appv1alpha1.AddToScheme, cnatv1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err) // The types are part of the program.
+		}
+	}
+	return s
+}
+
+func newMapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(appv1alpha1.GroupVersion.WithKind("PodSet"), meta.RESTScopeNamespace)
+	m.Add(cnatv1alpha1.GroupVersion.WithKind("At"), meta.RESTScopeNamespace)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	return m
+}
+
+// Operator is what a simulation runs.
+type Operator struct {
+	// Configure sets the caches of the manager; nil: the default caches.
+	Configure func(o *ctrl.Options, namespaces []string)
+	// Setup adds the controllers.
+	Setup func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error
+	// Full says that the operator fills the whole status.
+	Full bool
+	// Defect is a defect that is added to the operator.
+	Defect Defect
+}
+
+// Ours is this operator, with the wiring of main.
+var Ours = Operator{
+	Configure: controllers.ConfigureCaches, Full: true,
+	Setup: func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
+		return controllers.Add(ctx, mgr, controllers.Options{Clock: clock, Image: invariants.DefaultImage})
+	},
+}
+
+// process is one process of the operator: it leads from its start.
+type process struct {
+	manager.Manager // nil: the operator does not use the rest
+	number          int
+	world           *world
+	ctx             context.Context
+	kill            context.CancelFunc
+	cache           cache.Cache
+	clock           *wallClock
+	runnables       []manager.Runnable
+	elected         chan struct{}
+	done            sync.WaitGroup
+
+	mu         sync.Mutex
+	reconciles map[types.UID]begun
+	idle       int // how often it has reconciled since something happened
+}
+
+var restConfig = &rest.Config{Host: "http://simulated"}
+
+// start starts a process.
+func (w *world) start() (*process, error) {
+	p := &process{number: len(w.started) + 1, world: w, clock: &w.clock, elected: make(chan struct{}), reconciles: map[types.UID]begun{}}
+	p.ctx, p.kill = context.WithCancel(context.Background())
+	close(p.elected)
+	options := ctrl.Options{NewCache: cache.New}
+	if w.operator.Configure != nil {
+		w.operator.Configure(&options, nil)
+	}
+	options.Cache.Scheme, options.Cache.Mapper, options.Cache.HTTPClient = scheme, mapper, http.DefaultClient
+	newInformer := options.Cache.NewInformer
+	if newInformer == nil {
+		newInformer = toolscache.NewSharedIndexInformer
+	}
+	options.Cache.NewInformer = func(_ toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		s := source{p, resourceOf(object)}
+		return newInformer(&toolscache.ListWatch{ListWithContextFunc: s.ListWithContext, WatchFuncWithContext: s.WatchWithContext}, object, resync, indexers)
+	}
+	var err error
+	if p.cache, err = options.NewCache(restConfig, options.Cache); err != nil {
+		return nil, fmt.Errorf("creating the cache: %w", err)
+	}
+	if err := w.operator.Setup(p.ctx, p, aheadClock{p.clock, w.operator.Defect.Ahead}); err != nil {
+		return nil, fmt.Errorf("adding the controllers: %w", err)
+	}
+	w.started[p.number] = w.now()
+	for _, runnable := range append(p.runnables, p.cache) {
+		p.done.Go(func() { _ = runnable.Start(p.ctx) }) // A runnable ends when the process is killed.
+		synctest.Wait()                                 // Otherwise they would race for the first events.
+	}
+	return p, nil
+}
+
+// The methods of a manager that the operator uses.
+
+func (p *process) GetCache() cache.Cache                { return p.cache }
+func (p *process) GetClient() client.Client             { return operatorClient{process: p} }
+func (p *process) GetAPIReader() client.Reader          { return apiReader{process: p} }
+func (p *process) GetFieldIndexer() client.FieldIndexer { return p.cache }
+func (p *process) GetScheme() *runtime.Scheme           { return scheme }
+func (p *process) GetRESTMapper() meta.RESTMapper       { return mapper }
+func (p *process) GetLogger() logr.Logger               { return logr.New(&logSink{process: p}) }
+func (p *process) Elected() <-chan struct{}             { return p.elected }
+func (p *process) Add(r manager.Runnable) error {
+	stopTickers(r)
+	p.runnables = append(p.runnables, r)
+	return nil
+}
+func (p *process) GetConfig() *rest.Config     { return restConfig }
+func (p *process) GetHTTPClient() *http.Client { return http.DefaultClient }
+func (p *process) GetControllerOptions() config.Controller {
+	return config.Controller{SkipNameValidation: ptr.To(true), RecoverPanic: ptr.To(false)}
+}
+func (p *process) GetEventRecorder(string) recorder.EventRecorder { return eventRecorder{p} }
+
+// eventRecorder records the events of a process.
+type eventRecorder struct{ process *process }
+
+func (r eventRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	r.AnnotatedEventf(regarding, related, nil, kind, reason, action, note, args...)
+}
+
+func (r eventRecorder) AnnotatedEventf(regarding, _ runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
+	object, ok := regarding.(client.Object)
+	if !ok {
+		return
+	}
+	r.process.world.record(r.process, eventsv1.Event{
+		EventTime: metav1.NewMicroTime(r.process.world.now()), Type: kind, Reason: reason, Action: action, Note: fmt.Sprintf(note, args...),
+		Regarding: corev1.ObjectReference{Name: object.GetName(), UID: object.GetUID()},
+	})
+}

@@ -1,0 +1,109 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/redhat/podset-operator/test/sim"
+)
+
+var (
+	seed     = flag.Uint64("seed", 0, "run only the scenario of this seed and print its timeline; 0: none")
+	duration = flag.Duration("duration", 0, "how long scenarios with fresh seeds run")
+	fixed    = flag.Uint64("fixed", 300, "the number of scenarios with fixed seeds")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	klog.SetLogger(logr.Discard())
+	ctrl.SetLogger(logr.Discard())
+	utilruntime.ErrorHandlers = nil // Their rate limit would carry the clock of one scenario to the next one.
+	// The delays of client-go come from the global random source, and the scenarios seed it.
+	if err := os.Setenv("GODEBUG", os.Getenv("GODEBUG")+",randseednop=0"); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// TestSeed prints the timeline of one scenario, without the steps that a violation does not need.
+func TestSeed(t *testing.T) {
+	if *seed == 0 {
+		t.Skip("no -seed")
+	}
+	scenario := sim.NewScenario(*seed)
+	result := sim.Run(t, sim.Ours, scenario, true)
+	if len(result.Violations) > 0 {
+		scenario = sim.Shrink(t, sim.Ours, scenario, result.Violations[0].Invariant)
+		result = sim.Run(t, sim.Ours, scenario, true)
+	}
+	fmt.Printf("seed %d, %d steps\n%s\n", *seed, len(scenario.Steps), strings.Join(result.Timeline, "\n"))
+	for _, v := range result.Violations {
+		t.Error(v)
+	}
+}
+
+// TestScenarios runs scenarios with fixed seeds and, for a while, scenarios with fresh seeds.
+func TestScenarios(t *testing.T) {
+	if *seed != 0 {
+		t.Skip("-seed selects one scenario")
+	}
+	var total sim.Stats
+	start := time.Now()
+	first := uint64(start.UnixNano()) //nolint:gosec // any number
+	for n := uint64(1); !t.Failed() && (n <= *fixed || time.Since(start) < *duration); n++ {
+		number := n
+		if n > *fixed {
+			number = first + n
+		}
+		result := sim.Run(t, sim.Ours, sim.NewScenario(number), false)
+		total.Add(result.Stats)
+		for _, v := range result.Violations {
+			t.Errorf("%s; replay with: make sim SEED=%d", v, number)
+		}
+	}
+	fmt.Printf("%s; the fresh seeds start at %d; %.0f scenarios/s\n", total, first, float64(total.Scenarios)/time.Since(start).Seconds())
+}
+
+// A seed gives the same timeline every time, byte for byte.
+func TestReplay(t *testing.T) {
+	for number := range uint64(30) {
+		first := sim.Run(t, sim.Ours, sim.NewScenario(number), true).Timeline
+		second := sim.Run(t, sim.Ours, sim.NewScenario(number), true).Timeline
+		for i, line := range first {
+			if i >= len(second) || line != second[i] {
+				t.Fatalf("the timelines of seed %d differ in line %d, %q:\n%s\n\n%s", number, i, line, strings.Join(first, "\n"), strings.Join(second, "\n"))
+			}
+		}
+	}
+}
+
+// A violation of a seeded defect shrinks to a few steps.
+func TestShrink(t *testing.T) {
+	operator := defects["misses changes"].operator
+	for number := uint64(1); ; number++ {
+		scenario := sim.NewScenario(number)
+		if !sim.Run(t, operator, scenario, false).Violates("P3") {
+			continue
+		}
+		short := sim.Shrink(t, operator, scenario, "P3")
+		result := sim.Run(t, operator, short, true)
+		t.Logf("seed %d: %d of %d steps remain:\n%s\n%v", number, len(short.Steps), len(scenario.Steps), strings.Join(result.Timeline, "\n"), result.Violations)
+		if !result.Violates("P3") || len(short.Steps) > 10 {
+			t.Errorf("%d of %d steps remain", len(short.Steps), len(scenario.Steps))
+		}
+		return
+	}
+}

@@ -1,0 +1,208 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/invariants"
+)
+
+// Namespace is the only namespace of a Store.
+const Namespace = "default"
+
+// The resources of a Store.
+const (
+	podSets = "podsets"
+	ats     = "ats"
+	pods    = "pods"
+)
+
+var groupResources = map[string]schema.GroupResource{
+	podSets: {Group: appv1alpha1.GroupVersion.Group, Resource: podSets},
+	ats:     {Group: cnatv1alpha1.GroupVersion.Group, Resource: ats},
+	pods:    {Resource: pods},
+}
+
+var groupKinds = map[string]schema.GroupKind{
+	podSets: {Group: appv1alpha1.GroupVersion.Group, Kind: "PodSet"},
+	ats:     {Group: cnatv1alpha1.GroupVersion.Group, Kind: "At"},
+	pods:    {Kind: "Pod"},
+}
+
+// resourceOf returns the resource of an object or of a list.
+func resourceOf(object any) string {
+	switch object.(type) {
+	case *appv1alpha1.PodSet, *appv1alpha1.PodSetList:
+		return podSets
+	case *cnatv1alpha1.At, *cnatv1alpha1.AtList:
+		return ats
+	case *corev1.Pod, *corev1.PodList:
+		return pods
+	}
+	return ""
+}
+
+func newObject(resource string) client.Object {
+	switch resource {
+	case podSets:
+		return &appv1alpha1.PodSet{}
+	case ats:
+		return &cnatv1alpha1.At{}
+	}
+	return &corev1.Pod{}
+}
+
+type storeKey struct{ resource, name string }
+
+// Store simulates an API server with one namespace and three resources. An object in a Store is replaced and never modified.
+type Store struct {
+	now     func() time.Time
+	random  *rand.Rand // of generated names
+	version uint64
+	uids    int
+	objects map[storeKey]client.Object
+	// log has all changes, in the order of their versions.
+	log []invariants.Event
+	// podLimit is the quota of pods; negative: none.
+	podLimit int
+}
+
+// NewStore returns an empty Store. now is its clock.
+func NewStore(now func() time.Time) *Store {
+	return &Store{now: now, random: rand.New(rand.NewPCG(1, 1)), objects: map[storeKey]client.Object{}, podLimit: -1} //nolint:gosec // reproducible
+}
+
+// Get returns a copy of an object.
+func (s *Store) Get(resource, name string) (client.Object, error) {
+	object, ok := s.objects[storeKey{resource, name}]
+	if !ok {
+		return nil, apierrors.NewNotFound(groupResources[resource], name)
+	}
+	return copyOf(object), nil
+}
+
+// List returns copies of all objects of a resource, by name.
+func (s *Store) List(resource string) []client.Object {
+	var list []client.Object
+	for key, object := range s.objects {
+		if key.resource == resource {
+			list = append(list, copyOf(object))
+		}
+	}
+	slices.SortFunc(list, func(a, b client.Object) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return list
+}
+
+// Version returns the latest resource version.
+func (s *Store) Version() string { return strconv.FormatUint(s.version, 10) }
+
+// Create creates an object and returns it.
+func (s *Store) Create(object client.Object) (client.Object, error) {
+	resource := resourceOf(object)
+	created, err := wireCopy(object)
+	if err != nil {
+		return nil, err
+	}
+	if created.GetName() == "" && created.GetGenerateName() != "" {
+		created.SetName(created.GetGenerateName() + fmt.Sprintf("%05d", s.random.IntN(100_000)))
+	}
+	if created.GetResourceVersion() != "" {
+		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	}
+	clearForCreate(created)
+	if err := admit(nil, created); err != nil {
+		return nil, err
+	}
+	if _, ok := s.objects[storeKey{resource, created.GetName()}]; ok {
+		return nil, apierrors.NewAlreadyExists(groupResources[resource], created.GetName())
+	}
+	if resource == pods && s.podLimit >= 0 && s.countPods() >= s.podLimit {
+		return nil, apierrors.NewForbidden(groupResources[pods], created.GetName(), fmt.Errorf("exceeded quota: pods, limited: %d", s.podLimit))
+	}
+	s.uids++
+	created.SetUID(types.UID(fmt.Sprintf("%08d-0000-4000-8000-000000000000", s.uids)))
+	created.SetNamespace(Namespace)
+	created.SetGeneration(1)
+	created.SetCreationTimestamp(metav1.NewTime(s.now()).Rfc3339Copy())
+	return s.put(watch.Added, created), nil
+}
+
+// countPods counts the pods that a quota counts: those that have not finished.
+func (s *Store) countPods() int {
+	n := 0
+	for key, object := range s.objects {
+		if pod, ok := object.(*corev1.Pod); ok && key.resource == pods && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			n++
+		}
+	}
+	return n
+}
+
+// put stores an object under the next version.
+func (s *Store) put(kind watch.EventType, object client.Object) client.Object {
+	s.version++
+	object.SetResourceVersion(s.Version())
+	key := storeKey{resourceOf(object), object.GetName()}
+	if kind == watch.Deleted {
+		delete(s.objects, key)
+	} else {
+		s.objects[key] = object
+	}
+	s.log = append(s.log, invariants.Event{Version: s.version, Kind: kind, Object: object, Seen: s.now()})
+	return copyOf(object)
+}
+
+// Update replaces an object: everything but the status, or only the status.
+func (s *Store) Update(object client.Object, status bool) (client.Object, error) {
+	resource, name := resourceOf(object), object.GetName()
+	current, ok := s.objects[storeKey{resource, name}]
+	if !ok {
+		return nil, apierrors.NewNotFound(groupResources[resource], name)
+	}
+	updated, err := wireCopy(object)
+	if err != nil {
+		return nil, err
+	}
+	if uid := updated.GetUID(); uid != "" && uid != current.GetUID() {
+		return nil, conflict(resource, name, fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.GetUID()))
+	}
+	if version := updated.GetResourceVersion(); version != "" && version != current.GetResourceVersion() {
+		return nil, conflict(resource, name, "the object has been modified; please apply your changes to the latest version and try again")
+	}
+	updated = keepRest(current, updated, status)
+	if err := admit(current, updated); err != nil {
+		return nil, err
+	}
+	if !status && specChanged(current, updated) {
+		updated.SetGeneration(current.GetGeneration() + 1)
+	}
+	if equality.Semantic.DeepEqual(current, updated) {
+		return copyOf(current), nil
+	}
+	if updated.GetDeletionTimestamp() != nil && len(updated.GetFinalizers()) == 0 && (resource != pods || *updated.GetDeletionGracePeriodSeconds() == 0) {
+		return s.put(watch.Deleted, updated), nil
+	}
+	return s.put(watch.Modified, updated), nil
+}
+
+func conflict(resource, name, message string) error {
+	return apierrors.NewConflict(groupResources[resource], name, fmt.Errorf("%s", message))
+}
