@@ -29,7 +29,7 @@ const lateEdit = 500 * time.Millisecond
 // status too.
 func (c *Checker) at(before, at *cnatv1alpha1.At) {
 	if before != nil && before.Spec.Schedule != at.Spec.Schedule {
-		c.edits[at.UID] = edit{before, c.now.Seen}
+		c.edits[at.UID] = append(c.edits[at.UID], edit{before, c.now.Seen})
 	}
 	if c.specs[at.UID] == nil {
 		c.specs[at.UID] = map[int64]*cnatv1alpha1.AtSpec{}
@@ -108,7 +108,10 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	c.check("A1", len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were created, %d are allowed", len(c.runs[at.UID]), allowed)
 	c.check("A1", !again, "At "+at.Name, "pod %s was created twice", pod.Name)
 	if due, ok := Due(at); ok {
-		if e, ok := c.edits[at.UID]; ok && write.Sent.Before(e.seen.Add(lateEdit)) {
+		for _, e := range c.edits[at.UID] { // Neither an edit that came late counts, nor one that the cache did not show.
+			if !write.Sent.Before(e.seen.Add(lateEdit)) && !write.StaleUntil.After(e.seen) {
+				continue
+			}
 			if earlier, _ := Due(e.before); earlier.Before(due) {
 				due = earlier
 			}

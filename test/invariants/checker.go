@@ -50,7 +50,7 @@ type Checker struct {
 	phases   map[types.UID]cnatv1alpha1.Phase             // the last phase of each At that the operator wrote
 	runs     map[types.UID]map[types.UID]bool             // the pods of each At
 	owners   map[types.UID]bool                           // every PodSet and At that ever existed
-	edits    map[types.UID]edit                           // the last change of each At's schedule
+	edits    map[types.UID][]edit                         // the changes of each At's schedule
 	specs    map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of each At, by generation
 	reported map[string]bool
 	// foreign has the pods that an owner controlled, and since when they have none; zero: they have one.
@@ -77,7 +77,7 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		deletes: map[types.UID]bool{}, ours: map[string]Write{}, deleted: map[types.UID]time.Time{}, windows: map[types.UID]*window{},
 		images: map[types.UID]map[int64]string{}, setPods: map[types.UID]map[types.UID]*setPod{},
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
-		edits: map[types.UID]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
+		edits: map[types.UID][]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
 		foreign: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
