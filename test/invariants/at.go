@@ -51,7 +51,9 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 		ended = ended || phase == corev1.PodSucceeded || phase == corev1.PodFailed
 	}
 	c.check("A4", ended, "At "+at.Name, "the phase is DONE without a finished pod and without a reason")
-	c.truth(at)
+	if before == nil || before.Status.Reason != at.Status.Reason { // Else it was said earlier, perhaps by another clock.
+		c.truth(at)
+	}
 }
 
 // ready checks that the condition Ready of a status agrees with its phase: A4. Tools that wait for Ats read this condition.
