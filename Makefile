@@ -20,9 +20,10 @@ LDFLAGS := -s -w -X main.version=v$(VERSION)
 # RACE=-race runs the tests with the race detector, as CI does. It needs a C compiler, and it compiles everything again.
 RACE ?=
 
-# All Go commands get the same flags. A package that is compiled with other flags is compiled twice.
-export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
-export CGO_ENABLED := $(if $(RACE),1,0)
+# A package that is compiled with other flags is compiled twice. Therefore only the files of a release get -trimpath, and only the race
+# detector gets cgo.
+export CGO_ENABLED := 0
+go_test = $(if $(RACE),CGO_ENABLED=1 go test $(RACE),go test)
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -130,7 +131,7 @@ test: test-unit test-sim test-api ## Run every test that needs no cluster.
 
 .PHONY: test-unit
 test-unit: ## Test the pure packages: rules, explorers, fuzz seeds.
-	go test $(RACE) ./api/... ./internal/...
+	$(go_test) ./api/... ./internal/...
 
 # The API-server tests use etcd, kube-apiserver, and kubectl from KUBEBUILDER_ASSETS. If it is not set, make builds them.
 ifndef KUBEBUILDER_ASSETS
@@ -140,7 +141,7 @@ endif
 
 .PHONY: test-api
 test-api: ## Run the other tests with a real etcd and kube-apiserver; faults and benchmarks have their own targets.
-	go test $(RACE) $$(go list ./... | grep -vE '/(api|internal|test/faults|test/sim|test/bench)(/|$$)')
+	$(go_test) $$(go list ./... | grep -vE '/(api|internal|test/faults|test/sim|test/bench)(/|$$)')
 
 .PHONY: test-docs
 test-docs: $(demo_programs) ## Run the commands of the documentation on the cluster of the demo.

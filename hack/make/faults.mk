@@ -14,11 +14,11 @@ endif
 
 .PHONY: test-faults
 test-faults: ## Test every fault, and two minutes of random scenarios, with a real API server; RUN=... SEED=... replay one.
-	go test -C test/faults $(RACE) -timeout 30m -run '$(RUN)' -seed $(SEED)
+	$(go_test) -timeout 30m ./test/faults -run '$(RUN)' -seed $(SEED)
 
 .PHONY: soak
 soak: ## Test random scenarios with random faults; DURATION=...; SCENARIO=... replays one.
-	go test $(RACE) -timeout 0 ./test/faults -run '^TestSoak$$' -soak $(DURATION) -scenario $(SCENARIO) -seed $(SEED) -v
+	$(go_test) -timeout 0 ./test/faults -run '^TestSoak$$' -soak $(DURATION) -scenario $(SCENARIO) -seed $(SEED) -v
 
 # The package:function pairs of all fuzz targets.
 fuzz_targets = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sort | \
