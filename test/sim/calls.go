@@ -49,9 +49,9 @@ var errCrashed = errors.New("the process has crashed")
 
 // do sends a call and waits for the response.
 func (p *process) do(ctx context.Context, request invariants.Call, commit func() (client.Object, error)) (client.Object, error) {
-	c := &call{Call: request, process: p, sent: p.world.now(), commit: commit, answers: make(chan answer, 1)}
+	c := &call{Call: request, process: p, sent: p.env.now(), commit: commit, answers: make(chan answer, 1)}
 	c.began, c.clock, c.stale = p.reconcileOf(ctx)
-	if !p.world.arrive(c) {
+	if !p.env.arrive(c) {
 		return nil, errCrashed
 	}
 	select {
@@ -79,25 +79,25 @@ func (p *process) reconcileOf(ctx context.Context) (at, clock time.Time, stale b
 	known, ok := p.reconciles[id]
 	if !ok || id == "" {
 		if p.idle++; p.idle == maxIdle {
-			p.world.violate("P3", "process %d reconciled %d times in a row without a call", p.number, maxIdle)
+			p.env.violate("P3", "process %d reconciled %d times in a row without a call", p.number, maxIdle)
 		}
 		if p.idle >= maxIdle {
 			p.mu.Unlock()
 			<-p.ctx.Done() // Otherwise the scenario would not end.
 			p.mu.Lock()
 		}
-		known = begun{p.world.now(), p.clock.Now(), p.behind(podSets) || p.behind(ats)}
+		known = begun{p.env.now(), p.clock.Now(), p.behind(podSets) || p.behind(ats)}
 		p.reconciles[id] = known
 	}
 	return known.at, known.clock, known.stale
 }
 
 // carryOut commits a call and records a write.
-func (w *world) carryOut(c *call) {
+func (e *env) carryOut(c *call) {
 	object, err := c.commit()
 	c.committed = &answer{object, err}
 	if c.Verb == "list" {
-		w.lists = append(w.lists, c.Call)
+		e.lists = append(e.lists, c.Call)
 	}
 	if c.isRead() {
 		return
@@ -109,7 +109,7 @@ func (w *world) carryOut(c *call) {
 	}
 	write := invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.began, Clock: c.clock, Code: code}
 	if c.stale {
-		write.StaleUntil = w.now()
+		write.StaleUntil = e.now()
 	}
 	switch {
 	case object != nil:
@@ -117,13 +117,13 @@ func (w *world) carryOut(c *call) {
 	case status != nil && status.Status().Details != nil:
 		write.UID = status.Status().Details.UID
 	}
-	w.writes = append(w.writes, write)
-	w.countWrite(c, write)
+	e.writes = append(e.writes, write)
+	e.countWrite(c, write)
 }
 
 // respond delivers a response.
-func (w *world) respond(c *call, a answer) {
-	w.remove(c)
+func (e *env) respond(c *call, a answer) {
+	e.remove(c)
 	if !c.abandoned {
 		c.answers <- a
 	}

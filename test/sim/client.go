@@ -42,11 +42,11 @@ func (c operatorClient) List(ctx context.Context, list client.ObjectList, option
 	}
 	switch l := list.(type) {
 	case *corev1.PodList:
-		shuffle(c.process.world.order, l.Items, func(i corev1.Pod) string { return i.Name })
+		shuffle(c.process.env.order, l.Items, func(i corev1.Pod) string { return i.Name })
 	case *appv1alpha1.PodSetList:
-		shuffle(c.process.world.order, l.Items, func(i appv1alpha1.PodSet) string { return i.Name })
+		shuffle(c.process.env.order, l.Items, func(i appv1alpha1.PodSet) string { return i.Name })
 	case *cnatv1alpha1.AtList:
-		shuffle(c.process.world.order, l.Items, func(i cnatv1alpha1.At) string { return i.Name })
+		shuffle(c.process.env.order, l.Items, func(i cnatv1alpha1.At) string { return i.Name })
 	}
 	return nil
 }
@@ -69,24 +69,24 @@ func hash(seed uint64, name string) uint64 {
 func (c operatorClient) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
 	sent := copyOf(object)
 	return c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
-		c.process.world.mutate(sent)
-		return c.process.world.store.Create(sent)
+		c.process.env.mutate(sent)
+		return c.process.env.store.Create(sent)
 	})
 }
 
 func (c operatorClient) Update(ctx context.Context, object client.Object, _ ...client.UpdateOption) error {
 	sent := copyOf(object)
-	return c.process.write(ctx, object, "update", "", "", func() (client.Object, error) { return c.process.world.store.Update(sent, false) })
+	return c.process.write(ctx, object, "update", "", "", func() (client.Object, error) { return c.process.env.store.Update(sent, false) })
 }
 
 func (c operatorClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	o := (&client.DeleteOptions{}).ApplyOptions(options).AsDeleteOptions()
-	if change := c.process.world.operator.Defect.Delete; change != nil {
+	if change := c.process.env.operator.Defect.Delete; change != nil {
 		change(o)
 	}
 	resource, name := resourceOf(object), object.GetName()
 	return c.process.write(ctx, copyOf(object), "delete", "", deletePrecondition(o), func() (client.Object, error) {
-		deleted, _, err := c.process.world.store.Delete(resource, name, *o)
+		deleted, _, err := c.process.env.store.Delete(resource, name, *o)
 		return deleted, err
 	})
 }
@@ -106,7 +106,7 @@ type statusWriter struct {
 
 func (s statusWriter) Update(ctx context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
 	sent := copyOf(object)
-	return s.process.write(ctx, object, "update", "status", "", func() (client.Object, error) { return s.process.world.store.Update(sent, true) })
+	return s.process.write(ctx, object, "update", "status", "", func() (client.Object, error) { return s.process.env.store.Update(sent, true) })
 }
 
 func (s statusWriter) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
@@ -116,7 +116,7 @@ func (s statusWriter) Patch(ctx context.Context, object client.Object, patch cli
 	}
 	resource, name := resourceOfKind(object), object.GetName()
 	return s.process.write(ctx, object, "patch", "status", "", func() (client.Object, error) {
-		return s.process.world.store.Patch(resource, name, patch.Type(), s.process.world.mutatePatch(data), true)
+		return s.process.env.store.Patch(resource, name, patch.Type(), s.process.env.mutatePatch(data), true)
 	})
 }
 
@@ -160,7 +160,7 @@ type apiReader struct{ process *process }
 func (r apiReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	resource := resourceOf(object)
 	found, err := r.process.do(ctx, invariants.Call{Verb: "get", Resource: resource, Namespace: key.Namespace, Name: key.Name}, func() (client.Object, error) {
-		return r.process.world.store.Get(resource, key.Name)
+		return r.process.env.store.Get(resource, key.Name)
 	})
 	if err != nil {
 		return err

@@ -40,15 +40,15 @@ func (d Defect) delivers(kind watch.EventType, object client.Object) bool {
 	return d.Deliver == nil || d.Deliver(kind, object)
 }
 
-func (w *world) mutate(object client.Object) {
-	if w.operator.Defect.Create != nil {
-		w.operator.Defect.Create(object)
+func (e *env) mutate(object client.Object) {
+	if e.operator.Defect.Create != nil {
+		e.operator.Defect.Create(object)
 	}
 }
 
 // mutatePatch changes the status in a JSON patch.
-func (w *world) mutatePatch(patch []byte) []byte {
-	if w.operator.Defect.Status == nil {
+func (e *env) mutatePatch(patch []byte) []byte {
+	if e.operator.Defect.Status == nil {
 		return patch
 	}
 	var operations []map[string]any
@@ -57,7 +57,7 @@ func (w *world) mutatePatch(patch []byte) []byte {
 	}
 	for _, operation := range operations {
 		if status, ok := operation["value"].(map[string]any); ok {
-			w.operator.Defect.Status(status)
+			e.operator.Defect.Status(status)
 		}
 	}
 	changed, err := json.Marshal(operations)

@@ -28,8 +28,8 @@ func (s *Store) pods() []*corev1.Pod {
 }
 
 // kubelet does the next thing with one pod. It returns false if there is none.
-func (w *world) kubelet(random *rand.Rand) bool {
-	all := w.store.pods()
+func (e *env) kubelet(random *rand.Rand) bool {
+	all := e.store.pods()
 	if len(all) == 0 {
 		return false
 	}
@@ -37,19 +37,19 @@ func (w *world) kubelet(random *rand.Rand) bool {
 	n := random.IntN(20)
 	switch {
 	case pod.Status.Phase == corev1.PodRunning && n == 0 && pod.DeletionTimestamp == nil:
-		w.fail(pod, "Evicted", -1)
+		e.fail(pod, "Evicted", -1)
 	case isReady(pod) && n < 3:
-		w.setReady(pod, corev1.ConditionFalse)
+		e.setReady(pod, corev1.ConditionFalse)
 	case pod.Status.Phase == corev1.PodRunning && pod.Spec.RestartPolicy == corev1.RestartPolicyNever && n < 5:
-		w.fail(pod, "", 3)
+		e.fail(pod, "", 3)
 	default:
-		return w.sync(pod)
+		return e.sync(pod)
 	}
 	return true
 }
 
 // sync does the next regular thing with a pod. It returns false if there is nothing to do.
-func (w *world) sync(pod *corev1.Pod) bool {
+func (e *env) sync(pod *corev1.Pod) bool {
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	limit := pod.Spec.ActiveDeadlineSeconds
 	if pod.DeletionTimestamp == nil && (finished || isReady(pod) && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways) {
@@ -58,25 +58,25 @@ func (w *world) sync(pod *corev1.Pod) bool {
 	pod = pod.DeepCopy()
 	switch {
 	case pod.DeletionTimestamp != nil:
-		w.note("kubelet removes pod %s", pod.Name)
-		_, _, _ = w.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		e.note("kubelet removes pod %s", pod.Name)
+		_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	case pod.Spec.NodeName == "":
-		w.note("the scheduler binds pod %s", pod.Name)
+		e.note("the scheduler binds pod %s", pod.Name)
 		pod.Spec.NodeName = "node"
-		_, _ = w.store.Update(pod, false)
-	case limit != nil && pod.Status.StartTime != nil && w.now().Sub(pod.Status.StartTime.Time) > time.Duration(*limit)*time.Second:
-		w.fail(pod, "DeadlineExceeded", 143)
+		_, _ = e.store.Update(pod, false)
+	case limit != nil && pod.Status.StartTime != nil && e.now().Sub(pod.Status.StartTime.Time) > time.Duration(*limit)*time.Second:
+		e.fail(pod, "DeadlineExceeded", 143)
 	case pod.Status.Phase == corev1.PodPending || !isReady(pod):
 		if pod.Status.StartTime == nil {
-			pod.Status.StartTime = ptr.To(metav1.NewTime(w.now()))
+			pod.Status.StartTime = ptr.To(metav1.NewTime(e.now()))
 		}
 		pod.Status.Phase = corev1.PodRunning
-		w.setReady(pod, corev1.ConditionTrue)
+		e.setReady(pod, corev1.ConditionTrue)
 	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
-		w.terminate(pod, 0)
+		e.terminate(pod, 0)
 		pod.Status.Phase = corev1.PodSucceeded
-		w.note("the command of pod %s ends", pod.Name)
-		_, _ = w.store.Update(pod, true)
+		e.note("the command of pod %s ends", pod.Name)
+		_, _ = e.store.Update(pod, true)
 	default:
 		return false
 	}
@@ -89,65 +89,65 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-func (w *world) setReady(pod *corev1.Pod, ready corev1.ConditionStatus) {
-	w.note("kubelet: pod %s is ready: %s", pod.Name, ready)
+func (e *env) setReady(pod *corev1.Pod, ready corev1.ConditionStatus) {
+	e.note("kubelet: pod %s is ready: %s", pod.Name, ready)
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
-	_, _ = w.store.Update(pod, true)
+	_, _ = e.store.Update(pod, true)
 }
 
 // fail ends a pod as Failed. A negative code: its container has none.
-func (w *world) fail(pod *corev1.Pod, reason string, code int32) {
-	w.note("kubelet: pod %s fails: %s", pod.Name, reason)
+func (e *env) fail(pod *corev1.Pod, reason string, code int32) {
+	e.note("kubelet: pod %s fails: %s", pod.Name, reason)
 	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, reason
 	if code >= 0 {
-		w.terminate(pod, code)
+		e.terminate(pod, code)
 	}
 	pod.Status.Conditions = nil
-	_, _ = w.store.Update(pod, true)
+	_, _ = e.store.Update(pod, true)
 }
 
-func (w *world) terminate(pod *corev1.Pod, code int32) {
+func (e *env) terminate(pod *corev1.Pod, code int32) {
 	pod.Status.Conditions, pod.Status.ContainerStatuses = nil, nil
 	for _, c := range pod.Spec.Containers {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(w.now())},
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(e.now())},
 		}})
 	}
 }
 
 // collectGarbage does one thing that the garbage collector does. It returns false if there is nothing to do.
-func (w *world) collectGarbage() bool {
+func (e *env) collectGarbage() bool {
 	owners := map[types.UID]bool{}
 	for _, resource := range []string{podSets, ats} {
-		for _, owner := range w.store.List(resource) {
+		for _, owner := range e.store.List(resource) {
 			owners[owner.GetUID()] = true
 			finalizers := owner.GetFinalizers()
 			switch {
 			case slices.Contains(finalizers, metav1.FinalizerDeleteDependents):
-				if w.deleteDependents(owner.GetUID()) {
+				if e.deleteDependents(owner.GetUID()) {
 					return true
 				}
 			case slices.Contains(finalizers, metav1.FinalizerOrphanDependents):
-				if w.orphanDependents(owner.GetUID()) {
+				if e.orphanDependents(owner.GetUID()) {
 					return true
 				}
 			default:
 				continue
 			}
-			w.note("the garbage collector removes the finalizers of %s", owner.GetName())
+			e.note("the garbage collector removes the finalizers of %s", owner.GetName())
 			owner.SetFinalizers(nil)
-			_, _ = w.store.Update(owner, false)
+			_, _ = e.store.Update(owner, false)
 			return true
 		}
 	}
-	for _, pod := range w.store.pods() {
+	for _, pod := range e.store.pods() {
 		owned := len(pod.OwnerReferences) > 0
 		for _, reference := range pod.OwnerReferences {
 			owned = owned && !owners[reference.UID]
 		}
 		if owned && pod.DeletionTimestamp == nil {
-			w.note("the garbage collector deletes pod %s", pod.Name)
-			_, _, _ = w.store.Delete(pods, pod.Name, metav1.DeleteOptions{})
+			e.note("the garbage collector deletes pod %s", pod.Name)
+			_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{})
 			return true
 		}
 	}
@@ -155,30 +155,30 @@ func (w *world) collectGarbage() bool {
 }
 
 // deleteDependents deletes a pod of an owner. It returns false if none is left.
-func (w *world) deleteDependents(owner types.UID) bool {
-	for _, pod := range w.store.pods() {
+func (e *env) deleteDependents(owner types.UID) bool {
+	for _, pod := range e.store.pods() {
 		if !slices.ContainsFunc(pod.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner }) {
 			continue
 		}
 		if pod.DeletionTimestamp == nil {
-			w.note("the garbage collector deletes pod %s", pod.Name)
-			_, _, _ = w.store.Delete(pods, pod.Name, metav1.DeleteOptions{})
+			e.note("the garbage collector deletes pod %s", pod.Name)
+			_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{})
 			return true
 		}
-		return w.sync(pod)
+		return e.sync(pod)
 	}
 	return false
 }
 
 // orphanDependents removes the owner from a pod. It returns false if no pod is left.
-func (w *world) orphanDependents(owner types.UID) bool {
-	for _, pod := range w.store.pods() {
+func (e *env) orphanDependents(owner types.UID) bool {
+	for _, pod := range e.store.pods() {
 		rest := slices.DeleteFunc(slices.Clone(pod.OwnerReferences), func(r metav1.OwnerReference) bool { return r.UID == owner })
 		if len(rest) < len(pod.OwnerReferences) {
-			w.note("the garbage collector orphans pod %s", pod.Name)
+			e.note("the garbage collector orphans pod %s", pod.Name)
 			pod = pod.DeepCopy()
 			pod.OwnerReferences = rest
-			_, _ = w.store.Update(pod, false)
+			_, _ = e.store.Update(pod, false)
 			return true
 		}
 	}

@@ -83,7 +83,7 @@ var Ours = Operator{
 type process struct {
 	manager.Manager // nil: the operator does not use the rest
 	number          int
-	world           *world
+	env             *env
 	ctx             context.Context
 	kill            context.CancelFunc
 	cache           cache.Cache
@@ -100,13 +100,13 @@ type process struct {
 var restConfig = &rest.Config{Host: "http://simulated"}
 
 // start starts a process.
-func (w *world) start() (*process, error) {
-	p := &process{number: len(w.started) + 1, world: w, clock: &w.clock, elected: make(chan struct{}), reconciles: map[types.UID]begun{}}
+func (e *env) start() (*process, error) {
+	p := &process{number: len(e.started) + 1, env: e, clock: &e.clock, elected: make(chan struct{}), reconciles: map[types.UID]begun{}}
 	p.ctx, p.kill = context.WithCancel(context.Background())
 	close(p.elected)
 	options := ctrl.Options{NewCache: cache.New}
-	if w.operator.Configure != nil {
-		w.operator.Configure(&options, nil)
+	if e.operator.Configure != nil {
+		e.operator.Configure(&options, nil)
 	}
 	options.Cache.Scheme, options.Cache.Mapper, options.Cache.HTTPClient = scheme, mapper, http.DefaultClient
 	newInformer := options.Cache.NewInformer
@@ -121,10 +121,10 @@ func (w *world) start() (*process, error) {
 	if p.cache, err = options.NewCache(restConfig, options.Cache); err != nil {
 		return nil, fmt.Errorf("creating the cache: %w", err)
 	}
-	if err := w.operator.Setup(p.ctx, p, aheadClock{p.clock, w.operator.Defect.Ahead}); err != nil {
+	if err := e.operator.Setup(p.ctx, p, aheadClock{p.clock, e.operator.Defect.Ahead}); err != nil {
 		return nil, fmt.Errorf("adding the controllers: %w", err)
 	}
-	w.started[p.number] = w.now()
+	e.started[p.number] = e.now()
 	for _, runnable := range append(p.runnables, p.cache) {
 		p.done.Go(func() { _ = runnable.Start(p.ctx) }) // A runnable ends when the process is killed.
 		synctest.Wait()                                 // Otherwise they would race for the first events.
@@ -166,8 +166,8 @@ func (r eventRecorder) AnnotatedEventf(regarding, _ runtime.Object, _ map[string
 	if !ok {
 		return
 	}
-	r.process.world.record(r.process, eventsv1.Event{
-		EventTime: metav1.NewMicroTime(r.process.world.now()), Type: kind, Reason: reason, Action: action, Note: fmt.Sprintf(note, args...),
+	r.process.env.record(r.process, eventsv1.Event{
+		EventTime: metav1.NewMicroTime(r.process.env.now()), Type: kind, Reason: reason, Action: action, Note: fmt.Sprintf(note, args...),
 		Regarding: corev1.ObjectReference{Name: object.GetName(), UID: object.GetUID()},
 	})
 }

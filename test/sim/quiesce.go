@@ -30,37 +30,37 @@ const (
 )
 
 // quiesce ends all faults and checks P3 and A3: everything settles, and the operator writes nothing afterward.
-func (w *world) quiesce() error {
-	w.note("no more faults")
-	w.prompt = true
-	w.store.podLimit = -1
-	w.order = 0
-	if w.process == nil {
-		if err := w.restart(); err != nil {
+func (e *env) quiesce() error {
+	e.note("no more faults")
+	e.prompt = true
+	e.store.podLimit = -1
+	e.order = 0
+	if e.process == nil {
+		if err := e.restart(); err != nil {
 			return err
 		}
 	}
-	w.idleFor(jumpInterval)
-	w.clock.jump(-w.clock.offset)
-	end := w.now().Add(settleTime)
-	missing := w.unsettled()
-	for n := 0; missing != "" && n < settleSteps && w.now().Before(end); n++ {
-		w.idle(10 * time.Second)
-		missing = w.unsettled()
+	e.idleFor(jumpInterval)
+	e.clock.jump(-e.clock.offset)
+	end := e.now().Add(settleTime)
+	missing := e.unsettled()
+	for n := 0; missing != "" && n < settleSteps && e.now().Before(end); n++ {
+		e.idle(10 * time.Second)
+		missing = e.unsettled()
 	}
 	if missing != "" {
 		for _, problem := range strings.Split(missing, "; ") {
-			w.violate(problem[:2], "%s, %v after the last fault", problem[3:], w.now().Sub(end.Add(-settleTime)).Round(time.Second))
+			e.violate(problem[:2], "%s, %v after the last fault", problem[3:], e.now().Sub(end.Add(-settleTime)).Round(time.Second))
 		}
 		return nil
 	}
-	w.idleFor(statusTime)
-	before := len(w.writes)
-	w.idleFor(quietTime)
-	for _, write := range w.writes[before:] {
+	e.idleFor(statusTime)
+	before := len(e.writes)
+	e.idleFor(quietTime)
+	for _, write := range e.writes[before:] {
 		if write.Resource != ats { // Ats may still become due.
-			if owner := w.ownerOf(write); owner != "At" {
-				w.violate("P3", "a write after everything had settled: %s", write)
+			if owner := e.ownerOf(write); owner != "At" {
+				e.violate("P3", "a write after everything had settled: %s", write)
 			}
 		}
 	}
@@ -68,9 +68,9 @@ func (w *world) quiesce() error {
 }
 
 // ownerOf returns the kind of the owner of the pod of a write.
-func (w *world) ownerOf(write invariants.Write) string {
-	for _, e := range w.store.log {
-		if pod, ok := e.Object.(*corev1.Pod); ok && pod.UID == write.UID {
+func (e *env) ownerOf(write invariants.Write) string {
+	for _, change := range e.store.log {
+		if pod, ok := change.Object.(*corev1.Pod); ok && pod.UID == write.UID {
 			if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 				return owner.Kind
 			}
@@ -80,47 +80,47 @@ func (w *world) ownerOf(write invariants.Write) string {
 }
 
 // idle does everything that can be done, or lets time pass until something can be done.
-func (w *world) idle(d time.Duration) {
-	w.settle()
-	if w.progress() || w.collectGarbage() {
+func (e *env) idle(d time.Duration) {
+	e.settle()
+	if e.progress() || e.collectGarbage() {
 		return
 	}
-	for _, pod := range w.store.pods() {
-		if w.sync(pod) {
+	for _, pod := range e.store.pods() {
+		if e.sync(pod) {
 			return
 		}
 	}
-	w.advance(d)
+	e.advance(d)
 }
 
-func (w *world) idleFor(d time.Duration) {
-	for end := w.now().Add(d); w.now().Before(end); {
-		w.idle(end.Sub(w.now()))
+func (e *env) idleFor(d time.Duration) {
+	for end := e.now().Add(d); e.now().Before(end); {
+		e.idle(end.Sub(e.now()))
 	}
 }
 
 // unsettled says what has not settled; "": everything has.
-func (w *world) unsettled() string {
+func (e *env) unsettled() string {
 	synctest.Wait()
-	if len(w.calls) > 0 || len(w.behind()) > 0 {
+	if len(e.calls) > 0 || len(e.behind()) > 0 {
 		return "P3 something is in flight"
 	}
-	state := w.state
-	for ; w.applied < len(w.store.log); w.applied++ {
-		state.Apply(w.store.log[w.applied])
+	state := e.state
+	for ; e.applied < len(e.store.log); e.applied++ {
+		state.Apply(e.store.log[e.applied])
 	}
 	var problems []string
 	for _, set := range state.NotDeleting() {
-		if problem := state.Settled(set, w.operator.Full); problem != "" && set.Annotations[pausedSet] != "true" {
+		if problem := state.Settled(set, e.operator.Full); problem != "" && set.Annotations[pausedSet] != "true" {
 			problems = append(problems, fmt.Sprintf("P3 PodSet %s: %s", set.Name, problem))
 		}
 	}
 	for uid, at := range state.Ats {
-		if problem := state.AtSettled(at, w.clock.Now(), w.operator.Full); problem != "" && !state.Removed[uid] && at.DeletionTimestamp == nil && at.Annotations[pausedAt] != "true" {
+		if problem := state.AtSettled(at, e.clock.Now(), e.operator.Full); problem != "" && !state.Removed[uid] && at.DeletionTimestamp == nil && at.Annotations[pausedAt] != "true" {
 			problems = append(problems, fmt.Sprintf("A3 At %s: %s", at.Name, problem))
 		}
 	}
-	for _, pod := range w.store.pods() {
+	for _, pod := range e.store.pods() {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		if owner == nil || owner.Kind != "PodSet" || pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
 			continue

@@ -47,42 +47,42 @@ func (r Result) Violates(invariant string) bool {
 func Run(t *testing.T, operator Operator, scenario Scenario, trace bool) (result Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{operator: operator, state: invariants.NewState(), started: map[int]time.Time{}, arrived: make(chan struct{}, 1), begin: time.Now(), prompt: scenario.Seed%2 == 1, lagging: scenario.Seed%2 == 0}
-		w.store = NewStore(time.Now) // of the bubble
+		e := &env{operator: operator, state: invariants.NewState(), started: map[int]time.Time{}, arrived: make(chan struct{}, 1), begin: time.Now(), prompt: scenario.Seed%2 == 1, lagging: scenario.Seed%2 == 0}
+		e.store = NewStore(time.Now) // of the bubble
 		if trace {
-			w.trace = &result.Timeline
+			e.trace = &result.Timeline
 		}
 		defer func() {
-			w.end()
-			result.Stats = w.stats
+			e.end()
+			result.Stats = e.stats
 		}()
-		if err := w.live(scenario); err != nil {
+		if err := e.live(scenario); err != nil {
 			t.Fatal(err)
 		}
-		result.Violations = w.judge()
+		result.Violations = e.check()
 	})
 	result.Stats.Scenarios = 1
 	return result
 }
 
 // live runs the steps, and then lets everything settle without faults.
-func (w *world) live(scenario Scenario) error {
+func (e *env) live(scenario Scenario) error {
 	mathrand.Seed(int64(scenario.Seed)) //nolint:staticcheck // The delays of client-go come from this source.
-	if err := w.restart(); err != nil {
+	if err := e.restart(); err != nil {
 		return err
 	}
 	for range 30 { // The process fills its caches.
-		w.settle()
-		if !w.progress() {
-			w.advance(100 * time.Millisecond)
+		e.settle()
+		if !e.progress() {
+			e.advance(100 * time.Millisecond)
 		}
 	}
 	for _, step := range scenario.Steps {
-		w.settle()
+		e.settle()
 		mathrand.Seed(int64(step)) //nolint:staticcheck,gosec // see above
-		if err := w.step(step); err != nil {
+		if err := e.step(step); err != nil {
 			return err
 		}
 	}
-	return w.quiesce()
+	return e.quiesce()
 }

@@ -11,98 +11,98 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// step does one thing, which only its seed and the state of the world decide.
-func (w *world) step(seed uint64) error {
-	w.stats.Steps++
-	w.order = seed
+// step does one thing, which only its seed and the state of the environment decide.
+func (e *env) step(seed uint64) error {
+	e.stats.Steps++
+	e.order = seed
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible
-	if w.prompt && w.progress() {
+	if e.prompt && e.progress() {
 		return nil
 	}
 	switch n := random.IntN(100); {
 	case n < 35:
-		if !w.answerCall(random) && !w.deliverEvent(random) {
-			w.pass(random)
+		if !e.answerCall(random) && !e.deliverEvent(random) {
+			e.pass(random)
 		}
 	case n < 58:
-		if !w.deliverEvent(random) && !w.answerCall(random) {
-			w.pass(random)
+		if !e.deliverEvent(random) && !e.answerCall(random) {
+			e.pass(random)
 		}
 	case n < 70:
-		if !w.kubelet(random) {
-			w.pass(random)
+		if !e.kubelet(random) {
+			e.pass(random)
 		}
 	case n < 80:
-		w.pass(random)
+		e.pass(random)
 	case n < 93:
-		w.user(random)
+		e.user(random)
 	case n < 96:
-		w.collectGarbage()
+		e.collectGarbage()
 	default:
-		return w.disturb(random)
+		return e.disturb(random)
 	}
 	return nil
 }
 
 // progress answers the oldest call or delivers the oldest event. It returns false if there is none.
-func (w *world) progress() bool {
-	if len(w.calls) > 0 {
-		w.finish(w.calls[0])
+func (e *env) progress() bool {
+	if len(e.calls) > 0 {
+		e.finish(e.calls[0])
 		return true
 	}
-	if behind := w.behind(); len(behind) > 0 {
-		w.deliver(behind[0])
+	if behind := e.behind(); len(behind) > 0 {
+		e.deliver(behind[0])
 		return true
 	}
 	return false
 }
 
 // finish carries out a call, if that has not happened, and responds.
-func (w *world) finish(c *call) {
+func (e *env) finish(c *call) {
 	if c.committed == nil {
-		w.carryOut(c)
+		e.carryOut(c)
 	}
-	w.respond(c, *c.committed)
+	e.respond(c, *c.committed)
 }
 
 // answerCall does something with one of the calls that wait.
-func (w *world) answerCall(random *rand.Rand) bool {
-	if len(w.calls) == 0 {
+func (e *env) answerCall(random *rand.Rand) bool {
+	if len(e.calls) == 0 {
 		return false
 	}
-	c := w.calls[random.IntN(len(w.calls))]
+	c := e.calls[random.IntN(len(e.calls))]
 	reads := c.isRead()
 	switch n := random.IntN(100); {
 	case c.committed != nil && n < 10 && !reads:
-		w.stats.LostResponses++
-		w.note("the response to %s is lost", c.String())
-		w.respond(c, answer{err: faults[4].err(c)})
+		e.stats.LostResponses++
+		e.note("the response to %s is lost", c.String())
+		e.respond(c, answer{err: faults[4].err(c)})
 	case c.committed != nil || n < 70 || c.abandoned:
-		w.finish(c)
+		e.finish(c)
 	case n < 80 && !reads:
-		w.carryOut(c)
+		e.carryOut(c)
 	case n < 88 && !reads:
-		w.carryOut(c)
-		w.stats.LostResponses++
-		w.note("the response to %s is lost", c.String())
-		w.respond(c, answer{err: faults[4].err(c)})
+		e.carryOut(c)
+		e.stats.LostResponses++
+		e.note("the response to %s is lost", c.String())
+		e.respond(c, answer{err: faults[4].err(c)})
 	case n < 98 && c.Verb != "list":
 		f := faults[random.IntN(len(faults))]
-		w.stats.Faults++
-		w.note("%s fails: %s", c.String(), f.name)
-		w.respond(c, answer{err: f.err(c)})
+		e.stats.Faults++
+		e.note("%s fails: %s", c.String(), f.name)
+		e.respond(c, answer{err: f.err(c)})
 	default:
-		w.finish(c)
+		e.finish(c)
 	}
 	return true
 }
 
-func (w *world) deliverEvent(random *rand.Rand) bool {
-	behind := w.behind()
+func (e *env) deliverEvent(random *rand.Rand) bool {
+	behind := e.behind()
 	if len(behind) == 0 {
 		return false
 	}
-	w.deliver(behind[random.IntN(len(behind))])
+	e.deliver(behind[random.IntN(len(behind))])
 	return true
 }
 
@@ -110,62 +110,62 @@ func (w *world) deliverEvent(random *rand.Rand) bool {
 const maxLag = 20 * time.Second
 
 // pass lets time pass. While something is in flight it is not long, and nothing is in flight for longer than maxLag.
-func (w *world) pass(random *rand.Rand) {
-	for _, c := range w.calls {
-		if w.now().Sub(c.sent) > maxLag {
-			w.finish(c)
+func (e *env) pass(random *rand.Rand) {
+	for _, c := range e.calls {
+		if e.now().Sub(c.sent) > maxLag {
+			e.finish(c)
 			return
 		}
 	}
-	behind := w.behind()
+	behind := e.behind()
 	for _, late := range behind {
-		if e, _ := late.next(); w.now().Sub(e.Seen) > maxLag {
-			w.deliver(late)
+		if change, _ := late.next(); e.now().Sub(change.Seen) > maxLag {
+			e.deliver(late)
 			return
 		}
 	}
 	durations := []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, time.Minute}
-	if len(w.calls)+len(behind) > 0 {
+	if len(e.calls)+len(behind) > 0 {
 		durations = durations[:5]
 	}
-	w.advance(durations[random.IntN(len(durations))])
+	e.advance(durations[random.IntN(len(durations))])
 }
 
 // disturb is a rare event: a crash, a watch that ends or expires, a clock that jumps, a quota.
-func (w *world) disturb(random *rand.Rand) error {
-	if w.process == nil {
-		return w.restart()
+func (e *env) disturb(random *rand.Rand) error {
+	if e.process == nil {
+		return e.restart()
 	}
 	switch random.IntN(8) {
 	case 0, 1, 2:
-		w.crash(random)
+		e.crash(random)
 		if random.IntN(2) == 0 {
-			return w.restart()
+			return e.restart()
 		}
 	case 3, 4:
-		if len(w.watchers) == 0 {
+		if len(e.watchers) == 0 {
 			return nil
 		}
-		cut := w.watchers[random.IntN(len(w.watchers))]
+		cut := e.watchers[random.IntN(len(e.watchers))]
 		if random.IntN(2) == 0 && len(cut.events) == 0 {
-			w.note("the watch of %s expires", cut.resource)
+			e.note("the watch of %s expires", cut.resource)
 			expired := apierrors.NewResourceExpired("injected").Status()
 			cut.events <- watch.Event{Type: watch.Error, Object: &expired}
 			return nil
 		}
-		w.note("the watch of %s ends", cut.resource)
-		w.removeWatcher(cut)
+		e.note("the watch of %s ends", cut.resource)
+		e.removeWatcher(cut)
 	case 5:
-		if w.now().Sub(w.jumped) < jumpInterval {
+		if e.now().Sub(e.jumped) < jumpInterval {
 			return nil
 		}
-		w.jumped = w.now()
+		e.jumped = e.now()
 		by := time.Duration(random.IntN(7200)-3600) * time.Second
-		w.note("the clock jumps by %v", by)
-		w.clock.jump(by)
+		e.note("the clock jumps by %v", by)
+		e.clock.jump(by)
 	case 6, 7:
-		w.store.podLimit = random.IntN(5) - 1
-		w.note("the quota is %d pods", w.store.podLimit)
+		e.store.podLimit = random.IntN(5) - 1
+		e.note("the quota is %d pods", e.store.podLimit)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ type logSink struct {
 func (*logSink) Init(logr.RuntimeInfo) {}
 
 // Enabled says that only the lines of a timeline are wanted.
-func (s *logSink) Enabled(level int) bool { return s.process.world.trace != nil && level <= 4 }
+func (s *logSink) Enabled(level int) bool { return s.process.env.trace != nil && level <= 4 }
 
 // Info adds a line of a reconcile.
 func (s *logSink) Info(_ int, message string, values ...any) {
@@ -69,11 +69,11 @@ func (s *logSink) Error(err error, message string, _ ...any) {
 }
 
 func (s *logSink) add(text string) {
-	w := s.process.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.trace != nil && s.process.ctx.Err() == nil {
-		w.notes = append(w.notes, fmt.Sprintf("process %d decides about %s %s: %s", s.process.number, s.value("controller"), s.value("name"), text))
+	e := s.process.env
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.trace != nil && s.process.ctx.Err() == nil {
+		e.notes = append(e.notes, fmt.Sprintf("process %d decides about %s %s: %s", s.process.number, s.value("controller"), s.value("name"), text))
 	}
 }
 

@@ -20,37 +20,37 @@ import (
 )
 
 // user changes something. The names are few, so that deleted objects are created again.
-func (w *world) user(random *rand.Rand) {
+func (e *env) user(random *rand.Rand) {
 	switch n := random.IntN(100); {
 	case n < 22:
-		w.createSet(random)
+		e.createSet(random)
 	case n < 40:
-		w.editSet(random)
+		e.editSet(random)
 	case n < 65:
-		w.createAt(random)
+		e.createAt(random)
 	case n < 75:
-		w.editAt(random)
+		e.editAt(random)
 	case n < 83:
-		w.deleteOwner(random)
+		e.deleteOwner(random)
 	case n < 91:
-		w.deletePod(random)
+		e.deletePod(random)
 	case n < 94:
-		w.foreignPod(random)
+		e.foreignPod(random)
 	default:
-		w.tamper(random)
+		e.tamper(random)
 	}
 }
 
-func (w *world) create(object client.Object, about string) {
-	if _, err := w.store.Create(object); err == nil {
-		w.note("user creates %s %s%s", resourceOf(object), object.GetName(), about)
+func (e *env) create(object client.Object, about string) {
+	if _, err := e.store.Create(object); err == nil {
+		e.note("user creates %s %s%s", resourceOf(object), object.GetName(), about)
 	}
 }
 
 // patch patches an object as a user.
-func (w *world) patch(resource, name, patch string, status bool) {
-	if _, err := w.store.Patch(resource, name, types.MergePatchType, []byte(patch), status); err == nil {
-		w.note("user patches %s %s: %s", resource, name, patch)
+func (e *env) patch(resource, name, patch string, status bool) {
+	if _, err := e.store.Patch(resource, name, types.MergePatchType, []byte(patch), status); err == nil {
+		e.note("user patches %s %s: %s", resource, name, patch)
 	}
 }
 
@@ -63,7 +63,7 @@ func templateOf(image string) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: image}}}}
 }
 
-func (w *world) createSet(random *rand.Rand) {
+func (e *env) createSet(random *rand.Rand) {
 	set := &appv1alpha1.PodSet{ObjectMeta: metav1.ObjectMeta{Name: setName(random)}}
 	set.Spec.Replicas = ptr.To(1 + random.Int32N(5))
 	if random.IntN(3) == 0 {
@@ -72,18 +72,18 @@ func (w *world) createSet(random *rand.Rand) {
 	if random.IntN(8) == 0 {
 		set.Spec.UpdateStrategy.Type = appv1alpha1.OnDelete
 	}
-	w.create(set, fmt.Sprintf(" with %d replicas", *set.Spec.Replicas))
+	e.create(set, fmt.Sprintf(" with %d replicas", *set.Spec.Replicas))
 }
 
-func (w *world) editSet(random *rand.Rand) {
+func (e *env) editSet(random *rand.Rand) {
 	name := setName(random)
 	switch random.IntN(8) {
 	case 0, 1, 2, 3, 4:
-		w.patch(podSets, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+random.IntN(6)), false)
+		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+random.IntN(6)), false)
 	case 5, 6:
-		w.patch(podSets, name, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"v%d"}]}}}}`, random.IntN(3)), false)
+		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"v%d"}]}}}}`, random.IntN(3)), false)
 	case 7:
-		w.patch(podSets, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, appv1alpha1.AnnotationPaused, pick(random, "true", "false")), false)
+		e.patch(podSets, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, appv1alpha1.AnnotationPaused, pick(random, "true", "false")), false)
 	}
 }
 
@@ -102,9 +102,9 @@ func command(random *rand.Rand) string {
 	return pick(random, "echo YAY", "true", `sh -c 'exit "$CODE"'`)
 }
 
-func (w *world) createAt(random *rand.Rand) {
+func (e *env) createAt(random *rand.Rand) {
 	at := &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: atName(random)}}
-	at.Spec = cnatv1alpha1.AtSpec{Schedule: schedule(random, w.now()), Command: command(random)}
+	at.Spec = cnatv1alpha1.AtSpec{Schedule: schedule(random, e.now()), Command: command(random)}
 	if random.IntN(3) == 0 {
 		at.Spec.BackoffLimit = ptr.To(random.Int32N(3))
 	}
@@ -118,81 +118,81 @@ func (w *world) createAt(random *rand.Rand) {
 		at.Spec.TTLSecondsAfterFinished = ptr.To(random.Int32N(60))
 	}
 	at.Spec.Suspend = ptr.To(random.IntN(8) == 0)
-	w.create(at, fmt.Sprintf(" for %s, command %s", at.Spec.Schedule, at.Spec.Command))
+	e.create(at, fmt.Sprintf(" for %s, command %s", at.Spec.Schedule, at.Spec.Command))
 }
 
-func (w *world) editAt(random *rand.Rand) {
+func (e *env) editAt(random *rand.Rand) {
 	name := atName(random)
 	switch random.IntN(4) {
 	case 0:
-		w.patch(ats, name, fmt.Sprintf(`{"spec":{"schedule":%q}}`, schedule(random, w.now())), false)
+		e.patch(ats, name, fmt.Sprintf(`{"spec":{"schedule":%q}}`, schedule(random, e.now())), false)
 	case 1:
-		w.patch(ats, name, fmt.Sprintf(`{"spec":{"command":%q}}`, command(random)), false)
+		e.patch(ats, name, fmt.Sprintf(`{"spec":{"command":%q}}`, command(random)), false)
 	case 2:
-		w.patch(ats, name, fmt.Sprintf(`{"spec":{"suspend":%t}}`, random.IntN(2) == 0), false)
+		e.patch(ats, name, fmt.Sprintf(`{"spec":{"suspend":%t}}`, random.IntN(2) == 0), false)
 	case 3:
-		w.patch(ats, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, cnatv1alpha1.AnnotationPaused, pick(random, "true", "false")), false)
+		e.patch(ats, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, cnatv1alpha1.AnnotationPaused, pick(random, "true", "false")), false)
 	}
 }
 
-func (w *world) deleteOwner(random *rand.Rand) {
+func (e *env) deleteOwner(random *rand.Rand) {
 	resource, name := podSets, setName(random)
 	if random.IntN(2) == 0 {
 		resource, name = ats, atName(random)
 	}
 	policy := pick(random, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan)
-	if _, _, err := w.store.Delete(resource, name, metav1.DeleteOptions{PropagationPolicy: &policy}); err == nil {
-		w.note("user deletes %s %s, %s", resource, name, policy)
+	if _, _, err := e.store.Delete(resource, name, metav1.DeleteOptions{PropagationPolicy: &policy}); err == nil {
+		e.note("user deletes %s %s, %s", resource, name, policy)
 	}
 }
 
 // deletePod deletes a pod. It spares the pods of Ats that no status has recorded, and those of calls in flight: a pod that is
 // deleted before its run is recorded is the one case in which a command can run twice, as the package at documents.
-func (w *world) deletePod(random *rand.Rand) {
+func (e *env) deletePod(random *rand.Rand) {
 	recorded := map[types.UID]bool{}
-	for _, at := range w.store.List(ats) {
+	for _, at := range e.store.List(ats) {
 		recorded[at.(*cnatv1alpha1.At).Status.PodUID] = true
 	}
-	all := slices.DeleteFunc(w.store.pods(), func(pod *corev1.Pod) bool {
+	all := slices.DeleteFunc(e.store.pods(), func(pod *corev1.Pod) bool {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		return owner != nil && owner.Kind == "At" && !recorded[pod.UID] ||
-			slices.ContainsFunc(w.calls, func(c *call) bool { return c.Verb == "create" && c.Name == pod.Name })
+			slices.ContainsFunc(e.calls, func(c *call) bool { return c.Verb == "create" && c.Name == pod.Name })
 	})
 	if len(all) == 0 {
 		return
 	}
 	pod := all[random.IntN(len(all))]
 	grace := ptr.To(random.Int64N(2))
-	if _, _, err := w.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: grace}); err == nil {
-		w.note("user deletes pod %s with a grace period of %d s", pod.Name, *grace)
+	if _, _, err := e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: grace}); err == nil {
+		e.note("user deletes pod %s with a grace period of %d s", pod.Name, *grace)
 	}
 }
 
 // foreignPod creates a pod of nobody with a name or with labels that the operator uses.
-func (w *world) foreignPod(random *rand.Rand) {
+func (e *env) foreignPod(random *rand.Rand) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: atName(random) + "-pod"}, Spec: templateOf("foreign").Spec}
 	if random.IntN(2) == 0 {
 		pod.Name, pod.Labels = "foreign", map[string]string{"app": setName(random), "version": "v0.1"}
 	}
-	w.create(pod, ", which has no owner")
+	e.create(pod, ", which has no owner")
 }
 
 // tamper changes what only the operator should change.
-func (w *world) tamper(random *rand.Rand) {
+func (e *env) tamper(random *rand.Rand) {
 	switch random.IntN(4) {
 	case 0:
-		w.patch(podSets, setName(random), `{"status":{"podNames":["kubernetes"],"replicas":9,"readyReplicas":9,"availableReplicas":0}}`, true)
+		e.patch(podSets, setName(random), `{"status":{"podNames":["kubernetes"],"replicas":9,"readyReplicas":9,"availableReplicas":0}}`, true)
 	case 1:
-		w.patch(ats, atName(random), fmt.Sprintf(`{"status":{"phase":%q}}`, pick(random, "PENDING", "RUNNING", "DONE")), true)
+		e.patch(ats, atName(random), fmt.Sprintf(`{"status":{"phase":%q}}`, pick(random, "PENDING", "RUNNING", "DONE")), true)
 	case 2:
-		if all := w.store.pods(); len(all) > 0 {
-			w.patch(pods, all[random.IntN(len(all))].Name, `{"metadata":{"labels":null}}`, false)
+		if all := e.store.pods(); len(all) > 0 {
+			e.patch(pods, all[random.IntN(len(all))].Name, `{"metadata":{"labels":null}}`, false)
 		}
 	case 3:
-		if all := w.store.pods(); len(all) > 0 {
+		if all := e.store.pods(); len(all) > 0 {
 			pod := all[random.IntN(len(all))]
 			if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "PodSet" {
-				w.patch(pods, pod.Name, `{"metadata":{"ownerReferences":null}}`, false)
+				e.patch(pods, pod.Name, `{"metadata":{"ownerReferences":null}}`, false)
 			}
 		}
 	}

@@ -33,9 +33,9 @@ func (s source) ListWithContext(ctx context.Context, options metav1.ListOptions)
 	var list runtime.Object
 	_, err := s.process.do(ctx, invariants.Call{Verb: "list", Resource: s.resource, AnyAge: options.ResourceVersion == "0"}, func() (client.Object, error) {
 		if options.ResourceVersion == "0" {
-			list = s.process.world.store.listAt(s.resource, s.process.world.oldVersion)
+			list = s.process.env.store.listAt(s.resource, s.process.env.oldVersion)
 		} else {
-			list = s.process.world.store.listAt(s.resource, s.process.world.store.version)
+			list = s.process.env.store.listAt(s.resource, s.process.env.store.version)
 		}
 		return nil, nil //nolint:nilnil // a list is not an object
 	})
@@ -52,7 +52,7 @@ func (s source) WatchWithContext(_ context.Context, options metav1.ListOptions) 
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	w := &watcher{process: s.process, resource: s.resource, version: from, events: make(chan watch.Event, 1)}
-	s.process.world.addWatcher(w)
+	s.process.env.addWatcher(w)
 	return w, nil
 }
 
@@ -69,14 +69,14 @@ type watcher struct {
 }
 
 // Stop ends the watch.
-func (w *watcher) Stop() { w.process.world.removeWatcher(w) }
+func (w *watcher) Stop() { w.process.env.removeWatcher(w) }
 
 // ResultChan returns the events.
 func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
 
 // next returns the next event that the watch has not delivered.
 func (w *watcher) next() (invariants.Event, bool) {
-	log := w.process.world.store.log
+	log := w.process.env.store.log
 	w.scanned = max(w.scanned, w.version) // Each change has the next version, so the version of the last change is the length.
 	for ; w.scanned < uint64(len(log)); w.scanned++ {
 		if e := log[w.scanned]; resourceOf(e.Object) == w.resource {

@@ -19,9 +19,9 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// world is one scenario: a Store, a process of the operator, and everything that is in flight between them. Only the scheduler
+// env is one scenario: a Store, a process of the operator, and everything that is in flight between them. Only the scheduler
 // changes it, while all goroutines of the operator are blocked. The operator only adds calls, watches, and notes.
-type world struct {
+type env struct {
 	operator Operator
 	store    *Store
 	clock    wallClock
@@ -55,100 +55,100 @@ type world struct {
 	arrived  chan struct{}
 }
 
-func (w *world) now() time.Time { return time.Now() } // of the bubble
+func (e *env) now() time.Time { return time.Now() } // of the bubble
 
 // arrive adds a call. It returns false if the process has crashed.
-func (w *world) arrive(c *call) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (e *env) arrive(c *call) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if c.process.ctx.Err() != nil {
 		return false
 	}
-	w.calls = append(w.calls, c)
-	if w.trace != nil {
-		w.notes = append(w.notes, fmt.Sprintf("process %d sends %s", c.process.number, c.String()))
+	e.calls = append(e.calls, c)
+	if e.trace != nil {
+		e.notes = append(e.notes, fmt.Sprintf("process %d sends %s", c.process.number, c.String()))
 	}
-	w.ping()
+	e.ping()
 	return true
 }
 
-func (w *world) ping() {
+func (e *env) ping() {
 	select {
-	case w.arrived <- struct{}{}:
+	case e.arrived <- struct{}{}:
 	default:
 	}
 }
 
-func (w *world) remove(c *call) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.calls = slices.DeleteFunc(w.calls, func(other *call) bool { return other == c })
+func (e *env) remove(c *call) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls = slices.DeleteFunc(e.calls, func(other *call) bool { return other == c })
 }
 
-func (w *world) addWatcher(added *watcher) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.watchers = append(w.watchers, added)
+func (e *env) addWatcher(added *watcher) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.watchers = append(e.watchers, added)
 }
 
-func (w *world) removeWatcher(removed *watcher) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (e *env) removeWatcher(removed *watcher) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if removed.stopped {
 		return
 	}
 	removed.stopped = true
 	close(removed.events)
-	w.watchers = slices.DeleteFunc(w.watchers, func(other *watcher) bool { return other == removed })
+	e.watchers = slices.DeleteFunc(e.watchers, func(other *watcher) bool { return other == removed })
 }
 
-func (w *world) record(p *process, e eventsv1.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (e *env) record(p *process, sent eventsv1.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if p.ctx.Err() != nil {
 		return // The process ends.
 	}
-	w.operator.Defect.event(&e)
-	w.events = append(w.events, e)
-	if w.trace != nil {
-		w.notes = append(w.notes, fmt.Sprintf("process %d reports %s about %s: %s", p.number, e.Reason, e.Regarding.Name, e.Note))
+	e.operator.Defect.event(&sent)
+	e.events = append(e.events, sent)
+	if e.trace != nil {
+		e.notes = append(e.notes, fmt.Sprintf("process %d reports %s about %s: %s", p.number, sent.Reason, sent.Regarding.Name, sent.Note))
 	}
 }
 
 // settle lets all goroutines run until they are blocked. A millisecond passes, so that no two steps happen at the same time.
-func (w *world) settle() {
+func (e *env) settle() {
 	time.Sleep(time.Millisecond) //nolint:forbidigo // It is virtual time.
 	synctest.Wait()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	slices.SortStableFunc(w.calls, func(a, b *call) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	slices.SortStableFunc(e.calls, func(a, b *call) int {
 		return cmp.Or(cmp.Compare(a.sent.UnixNano(), b.sent.UnixNano()), cmp.Compare(a.process.number, b.process.number),
 			strings.Compare(a.String(), b.String()), strings.Compare(string(a.Precondition), string(b.Precondition)))
 	})
-	if p := w.process; p != nil {
+	if p := e.process; p != nil {
 		p.mu.Lock()
 		p.idle = 0
 		p.mu.Unlock()
 	}
-	slices.SortFunc(w.watchers, func(a, b *watcher) int { return strings.Compare(a.resource, b.resource) })
-	slices.Sort(w.notes) // The goroutines of one step have no order.
-	for _, note := range w.notes {
-		w.note("%s", note)
+	slices.SortFunc(e.watchers, func(a, b *watcher) int { return strings.Compare(a.resource, b.resource) })
+	slices.Sort(e.notes) // The goroutines of one step have no order.
+	for _, note := range e.notes {
+		e.note("%s", note)
 	}
-	w.notes = nil
+	e.notes = nil
 }
 
 // note adds a line to the timeline.
-func (w *world) note(format string, args ...any) {
-	if w.trace != nil {
-		*w.trace = append(*w.trace, fmt.Sprintf("%9.3fs  ", w.now().Sub(w.begin).Seconds())+fmt.Sprintf(format, args...))
+func (e *env) note(format string, args ...any) {
+	if e.trace != nil {
+		*e.trace = append(*e.trace, fmt.Sprintf("%9.3fs  ", e.now().Sub(e.begin).Seconds())+fmt.Sprintf(format, args...))
 	}
 }
 
 // behind returns the watches that have events to deliver.
-func (w *world) behind() []*watcher {
+func (e *env) behind() []*watcher {
 	var behind []*watcher
-	for _, watcher := range w.watchers {
+	for _, watcher := range e.watchers {
 		if _, ok := watcher.next(); ok {
 			behind = append(behind, watcher)
 		}
@@ -159,9 +159,9 @@ func (w *world) behind() []*watcher {
 // behind tells whether a cache does not show the latest change of a resource. Only the goroutines of the operator call it, and
 // the Store does not change while they run.
 func (p *process) behind(resource string) bool {
-	p.world.mu.Lock()
-	defer p.world.mu.Unlock()
-	for _, w := range p.world.watchers {
+	p.env.mu.Lock()
+	defer p.env.mu.Unlock()
+	for _, w := range p.env.watchers {
 		if w.resource == resource {
 			_, ok := w.next()
 			return ok
@@ -171,81 +171,81 @@ func (p *process) behind(resource string) bool {
 }
 
 // deliver delivers the next event of a watch.
-func (w *world) deliver(to *watcher) {
-	e, _ := to.next()
-	to.version = e.Version
-	if !w.operator.Defect.delivers(e.Kind, e.Object) {
+func (e *env) deliver(to *watcher) {
+	change, _ := to.next()
+	to.version = change.Version
+	if !e.operator.Defect.delivers(change.Kind, change.Object) {
 		return
 	}
-	w.note("cache of %s shows: %s", to.resource, describe(e))
-	to.events <- watch.Event{Type: e.Kind, Object: copyOf(e.Object)}
+	e.note("cache of %s shows: %s", to.resource, describe(change))
+	to.events <- watch.Event{Type: change.Kind, Object: copyOf(change.Object)}
 }
 
 // advance lets time pass until a process sends a call, but not longer than d.
-func (w *world) advance(d time.Duration) {
+func (e *env) advance(d time.Duration) {
 	select {
-	case <-w.arrived:
+	case <-e.arrived:
 	default:
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-w.arrived:
+	case <-e.arrived:
 	}
 	synctest.Wait()
 }
 
 // crash kills the process. Its calls may still reach the Store.
-func (w *world) crash(random *rand.Rand) {
-	p := w.process
+func (e *env) crash(random *rand.Rand) {
+	p := e.process
 	if p == nil {
 		return
 	}
-	w.note("process %d crashes", p.number)
-	w.stats.Crashes++
-	w.process = nil
-	w.mu.Lock()
-	for _, c := range w.calls {
+	e.note("process %d crashes", p.number)
+	e.stats.Crashes++
+	e.process = nil
+	e.mu.Lock()
+	for _, c := range e.calls {
 		c.abandoned = true
 	}
-	w.calls = slices.DeleteFunc(w.calls, func(c *call) bool {
+	e.calls = slices.DeleteFunc(e.calls, func(c *call) bool {
 		return c.committed != nil || c.isRead() || random.IntN(2) == 0
 	})
-	w.mu.Unlock()
+	e.mu.Unlock()
 	p.kill()
 	p.done.Wait()
 	synctest.Wait()
 }
 
 // restart starts the next process. The requests of the previous one have reached the Store or are lost by then.
-func (w *world) restart() error {
-	for _, c := range slices.Clone(w.calls) {
-		w.note("the Store commits %s of process %d, which has crashed", c.String(), c.process.number)
-		w.carryOut(c)
-		w.remove(c)
+func (e *env) restart() error {
+	for _, c := range slices.Clone(e.calls) {
+		e.note("the Store commits %s of process %d, which has crashed", c.String(), c.process.number)
+		e.carryOut(c)
+		e.remove(c)
 	}
-	w.oldVersion = w.store.version - w.order%(min(w.store.version, 30)+1)
-	p, err := w.start()
-	w.process = p
-	w.note("process %d starts", len(w.started))
+	e.oldVersion = e.store.version - e.order%(min(e.store.version, 30)+1)
+	p, err := e.start()
+	e.process = p
+	e.note("process %d starts", len(e.started))
 	return err
 }
 
 // end stops the process.
-func (w *world) end() {
-	if p := w.process; p != nil {
+func (e *env) end() {
+	if p := e.process; p != nil {
 		p.kill()
 		p.done.Wait()
 		synctest.Wait()
 	}
-	w.stats.Virtual = w.now().Sub(w.begin)
+	e.stats.Virtual = e.now().Sub(e.begin)
 }
 
-func (w *world) countWrite(c *call, write invariants.Write) {
-	w.stats.Writes++
+func (e *env) countWrite(c *call, write invariants.Write) {
+	e.stats.Writes++
 	if c.stale {
-		w.stats.StaleReads++
+		e.stats.StaleReads++
 	}
-	w.note("the Store answers %s of process %d: %d", c.String(), c.process.number, write.Code)
+	e.note("the Store answers %s of process %d: %d", c.String(), c.process.number, write.Code)
 }

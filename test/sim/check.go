@@ -19,29 +19,29 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// judge returns the violations of the invariants.
-func (w *world) judge() []invariants.Violation {
+// check returns the violations of the invariants.
+func (e *env) check() []invariants.Violation {
 	synctest.Wait()
-	c := invariants.NewChecker(w.operator.Full, w.writes, w.started)
+	c := invariants.NewChecker(e.operator.Full, e.writes, e.started)
 	c.InFlight = time.Nanosecond
-	c.LaggingPods = w.lagging
-	c.Replay(w.store.log)
-	c.Lists(w.lists)
-	c.KubernetesEvents(w.events)
-	w.checkWords()
-	return append(c.Violations, w.violations...)
+	c.LaggingPods = e.lagging
+	c.Replay(e.store.log)
+	c.Lists(e.lists)
+	c.KubernetesEvents(e.events)
+	e.checkWords()
+	return append(c.Violations, e.violations...)
 }
 
 // checkWords checks A8: the command of a pod has the words of a command that a user gave its At.
-func (w *world) checkWords() {
+func (e *env) checkWords() {
 	given := map[types.UID][][]string{}
-	for _, e := range w.store.log {
-		switch o := e.Object.(type) {
+	for _, change := range e.store.log {
+		switch o := change.Object.(type) {
 		case *cnatv1alpha1.At:
 			given[o.UID] = append(given[o.UID], commands[o.Spec.Command])
 		case *corev1.Pod:
 			owner := metav1.GetControllerOfNoCopy(o)
-			if e.Kind != watch.Added || owner == nil || owner.Kind != "At" {
+			if change.Kind != watch.Added || owner == nil || owner.Kind != "At" {
 				continue
 			}
 			var ran []string // as the kubelet expands it
@@ -49,14 +49,14 @@ func (w *world) checkWords() {
 				ran = append(ran, strings.ReplaceAll(word, "$$", "$"))
 			}
 			if words, ok := given[owner.UID]; ok && !slices.ContainsFunc(words, func(words []string) bool { return slices.Equal(words, ran) }) {
-				w.violate("A8", "pod %s runs %q, which no user gave At %s", o.Name, ran, owner.Name)
+				e.violate("A8", "pod %s runs %q, which no user gave At %s", o.Name, ran, owner.Name)
 			}
 		}
 	}
 }
 
-func (w *world) violate(invariant, format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.violations = append(w.violations, invariants.Violation{Invariant: invariant, What: fmt.Sprintf(format, args...)})
+func (e *env) violate(invariant, format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.violations = append(e.violations, invariants.Violation{Invariant: invariant, What: fmt.Sprintf(format, args...)})
 }
