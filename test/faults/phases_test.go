@@ -45,6 +45,7 @@ func phase(phase corev1.PodPhase, reason string, ended bool) testCase {
 			e.AwaitSet("P7", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.Replicas == 3 && s.Status.AvailableReplicas == 1 })
 			return
 		}
+		e.Settle() // with replacements
 		e.Check("P3", e.AwaitTotalPods(3), "the finished pods were not deleted")
 		e.Quiesce()
 		e.ExpectCounts(faults.Counts{Creates: 5, Deletes: 2})
