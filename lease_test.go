@@ -15,7 +15,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/redhat/podset-operator/internal/watchnamespace"
@@ -24,14 +23,7 @@ import (
 // Without permission to use its lease, a manager never leads and serves nothing, so it must not be Ready. When it has the permission,
 // it leads without a restart.
 func TestAManagerThatMayNotUseItsLeaseIsNotReady(t *testing.T) {
-	c := startCluster(t)
-	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
-		t.Fatal(err)
-	}
-	admin, err := client.New(c.config, client.Options{Scheme: newScheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, admin := startClusterWithCRDs(t)
 	for _, name := range []string{"home", "shop"} {
 		create(t, admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}

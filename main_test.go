@@ -108,6 +108,20 @@ func startCluster(t *testing.T) *cluster {
 	return c
 }
 
+// startClusterWithCRDs starts a cluster that has both kinds, and returns it with a client that may do everything.
+func startClusterWithCRDs(t *testing.T) (*cluster, client.Client) {
+	t.Helper()
+	c := startCluster(t)
+	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.New(c.config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, admin
+}
+
 // address returns the address of the API server.
 func (c *cluster) address() string {
 	serving := c.environment.ControlPlane.APIServer.SecureServing
@@ -193,10 +207,7 @@ func redirect(t *testing.T, kubeconfig, address string) string {
 }
 
 func TestAnAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
-	c := startCluster(t)
-	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
-		t.Fatal(err)
-	}
+	c, _ := startClusterWithCRDs(t)
 	away, probes := freeAddress(t), freeAddress(t)
 	kubeconfig := redirect(t, c.kubeconfig("admin", "system:masters"), away)
 	probe := func(path string) (int, string) { return get(t, http.DefaultClient, "http://"+probes+path, "") }
@@ -253,14 +264,7 @@ func forward(t *testing.T, from, to string) {
 }
 
 func TestANamespaceThatCannotBeReadDoesNotStopTheOthers(t *testing.T) {
-	c := startCluster(t)
-	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
-		t.Fatal(err)
-	}
-	admin, err := client.New(c.config, client.Options{Scheme: newScheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, admin := startClusterWithCRDs(t)
 	serve := func(namespace string) {
 		t.Helper()
 		create(t, admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, managerBinding(namespace, "operator"))
@@ -371,14 +375,7 @@ func freeAddress(t *testing.T) string {
 }
 
 func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
-	c := startCluster(t)
-	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
-		t.Fatal(err)
-	}
-	admin, err := client.New(c.config, client.Options{Scheme: newScheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, admin := startClusterWithCRDs(t)
 	for _, name := range []string{"shop", "bank", "elsewhere"} {
 		if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			t.Fatal(err)

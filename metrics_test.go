@@ -14,8 +14,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/util/cert"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
 // metricsName is the name that Prometheus verifies: see config/openshift/service-ca and config/cert-manager.
@@ -23,14 +21,7 @@ const metricsName = "podset-operator-controller-manager-metrics-service.podset-o
 
 // A client that verifies the certificate of the metrics can read them, and continues to when the certificate is renewed.
 func TestTheCertificateOfTheMetricsCanBeVerified(t *testing.T) {
-	c := startCluster(t)
-	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
-		t.Fatal(err)
-	}
-	admin, err := client.New(c.config, client.Options{Scheme: newScheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, admin := startClusterWithCRDs(t)
 	dir, metrics := t.TempDir(), freeAddress(t)
 	first := issue(t, dir)
 	p := start(t, "--kubeconfig="+c.kubeconfig("admin", "system:masters"), "--health-probe-bind-address=0",
