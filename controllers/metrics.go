@@ -17,6 +17,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
 )
 
 // The operator's own metrics. No label has a value that users choose, so the number of time series is bounded. The namespaces
@@ -54,23 +55,11 @@ var (
 	atsDesc            = prometheus.NewDesc("podset_operator_ats", "Ats that are served, by phase.", []string{"phase"}, nil)
 )
 
-// endings are the results and reasons with which an At can end.
-var endings = map[cnatv1alpha1.Result][]string{
-	cnatv1alpha1.ResultSucceeded: {cnatv1alpha1.ReasonCompleted},
-	cnatv1alpha1.ResultFailed: {
-		cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ReasonOOMKilled, cnatv1alpha1.ReasonStartError, cnatv1alpha1.ReasonEvicted,
-		cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ReasonPodNameConflict,
-		cnatv1alpha1.ReasonMissedDeadline, cnatv1alpha1.ReasonDeadlineExceeded,
-	},
-}
-
 // startCounters makes every counter appear with the value 0. Prometheus sees no increase in a counter that appears with the value 1,
 // so an alert would miss the first failure after a start.
 func startCounters() {
-	for result, reasons := range endings {
-		for _, reason := range reasons {
-			atRuns.WithLabelValues(string(result), reason)
-		}
+	for _, reason := range at.TerminalReasons {
+		atRuns.WithLabelValues(string(at.ResultOf(reason)), reason)
 	}
 	for _, kind := range []string{podSetKind.Kind, atKind.Kind} {
 		conflicts.WithLabelValues(kind)

@@ -17,8 +17,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// terminalReasons are the values of status.reason.
-var terminalReasons = []string{
+// TerminalReasons are the values of status.reason. Do not modify them.
+var TerminalReasons = []string{
 	cnatv1alpha1.ReasonCompleted,
 	cnatv1alpha1.ReasonNonZeroExitCode,
 	cnatv1alpha1.ReasonOOMKilled,
@@ -64,10 +64,11 @@ func MakeReport(o Observation, outcome Outcome) Report {
 // isDone tells whether a status says how its At ended. The phase does not count, because it follows from the rest: a phase
 // that was set by hand neither ends an At nor repeats a run.
 func isDone(s *cnatv1alpha1.AtStatus) bool {
-	return s.CompletionTime != nil && slices.Contains(terminalReasons, s.Reason) && s.Result == resultOf(s.Reason)
+	return s.CompletionTime != nil && slices.Contains(TerminalReasons, s.Reason) && s.Result == ResultOf(s.Reason)
 }
 
-func resultOf(reason string) cnatv1alpha1.Result {
+// ResultOf returns the result of an At that ended for a reason.
+func ResultOf(reason string) cnatv1alpha1.Result {
 	if reason == cnatv1alpha1.ReasonCompleted {
 		return cnatv1alpha1.ResultSucceeded
 	}
@@ -96,7 +97,7 @@ func (d *decision) status(o Observation) cnatv1alpha1.AtStatus {
 		s.RetryTime = apiTime(d.retry)
 	}
 	if d.phase == cnatv1alpha1.PhaseDone {
-		s.Result, s.Reason, s.CompletionTime = resultOf(d.end.reason), d.end.reason, apiTime(d.end.finished)
+		s.Result, s.Reason, s.CompletionTime = ResultOf(d.end.reason), d.end.reason, apiTime(d.end.finished)
 		s.ExitCode, s.Output = d.end.exitCode, d.end.output
 	}
 	s.Conditions = d.conditions(o, &s)
