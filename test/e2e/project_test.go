@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,6 +28,8 @@ import (
 const (
 	// patience is the time limit of one condition.
 	patience = 2 * time.Minute
+	// commandTimeout is the time limit of one command.
+	commandTimeout = 5 * time.Minute
 	// restricted is the label of namespaces that enforce the restricted Pod Security Standard.
 	restricted = "pod-security.kubernetes.io/enforce=restricted"
 )
@@ -37,11 +40,15 @@ func eventually(t *testing.T, what string, holds func(g gomega.Gomega)) {
 	gomega.NewWithT(t).Eventually(holds).WithTimeout(patience).WithPolling(200*time.Millisecond).Should(gomega.Succeed(), what)
 }
 
-// execute runs a shell command in the root of the repository, with a kubeconfig unless it is empty.
+// execute runs a shell command in the root of the repository, with a kubeconfig unless it is empty. After commandTimeout, it kills the
+// command and every process that it started, and returns an error.
 func execute(kubeconfig, line string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), commandTimeout, fmt.Errorf("not finished after %s", commandTimeout))
 	defer cancel()
 	command := exec.CommandContext(ctx, "bash", "-c", line)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	command.WaitDelay = 10 * time.Second // A process may have left the group and hold the output.
 	command.Dir = root
 	command.Env = os.Environ()
 	if kubeconfig != "" {
@@ -50,6 +57,9 @@ func execute(kubeconfig, line string) (string, error) {
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	err := command.Run()
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	return output.String(), err
 }
 
