@@ -1,6 +1,7 @@
 # Deterministic simulation of the controllers: see docs/testing.md.
 
-# How long `make test-sim` also runs scenarios with fresh seeds. A release must not depend on chance, so by default it runs none.
+# How long `make test-sim` also runs scenarios with fresh seeds, as CI does. A release must not depend on chance, so by default it
+# runs none.
 SIMTIME ?= 0s
 
 .PHONY: sim

@@ -109,7 +109,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	allowed := 1 + int(ptr.Deref(at.Spec.BackoffLimit, 0))
 	c.check("A1", len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were created, %d are allowed", len(c.runs[at.UID]), allowed)
 	c.check("A1", !again, "At "+at.Name, "pod %s was created twice", pod.Name)
-	if due, ok := Due(at); ok {
+	if due, ok := Due(at); ok && len(c.runs[at.UID]) == 1 { // An edit after the first run does not delay a retry.
 		for _, e := range c.edits[at.UID] { // Neither an edit that came late counts, nor one that the cache did not show.
 			if !write.Sent.Before(e.seen.Add(lateEdit)) && !write.StaleUntil.After(e.seen) {
 				continue

@@ -63,6 +63,10 @@ type Checker struct {
 	Checked map[string]bool
 }
 
+// unconfirmed is how long the operator may rely on the response to a create. A pod that loses its owner before the cache has shown
+// it to the operator counts as a pod of that owner for so long.
+const unconfirmed = 6 * time.Second
+
 // edit is a change of an At's schedule.
 type edit struct {
 	before *cnatv1alpha1.At
@@ -221,7 +225,7 @@ func (c *Checker) wasForeign(pod *corev1.Pod, w Write) bool {
 	switch {
 	case !owned:
 		return true
-	case since.IsZero() || c.LaggingPods:
+	case since.IsZero() || c.LaggingPods || w.Sent.Before(c.byUID[pod.UID].Sent.Add(unconfirmed)):
 		return false
 	}
 	return w.Sent.After(since)

@@ -6,6 +6,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	mathrand "math/rand"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 // changes it, while all goroutines of the operator are blocked. The operator only adds calls, watches, and notes.
 type env struct {
 	operator Operator
+	only     string // see Scenario
 	store    *Store
 	clock    wallClock
 	begin    time.Time
@@ -177,7 +179,9 @@ func (e *env) deliver(to *watcher) {
 	if !e.operator.Defect.delivers(change.Kind, change.Object) {
 		return
 	}
-	e.note("cache of %s shows: %s", to.resource, describe(change))
+	if e.trace != nil {
+		e.note("cache of %s shows: %s", to.resource, describe(change))
+	}
 	to.events <- watch.Event{Type: change.Kind, Object: copyOf(change.Object)}
 }
 
@@ -226,10 +230,16 @@ func (e *env) restart() error {
 		e.remove(c)
 	}
 	e.oldVersion = e.store.version - e.order%(min(e.store.version, 30)+1)
+	e.seedDelays()
 	p, err := e.start()
 	e.process = p
 	e.note("process %d starts", len(e.started))
 	return err
+}
+
+// seedDelays makes the delays of client-go depend only on the step that causes them. They come from a global random source.
+func (e *env) seedDelays() {
+	mathrand.Seed(int64(e.order)) //nolint:staticcheck,gosec // Client-go uses this source.
 }
 
 // end stops the process.

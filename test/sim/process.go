@@ -140,10 +140,15 @@ func (p *process) GetAPIReader() client.Reader          { return apiReader{proce
 func (p *process) GetFieldIndexer() client.FieldIndexer { return p.cache }
 func (p *process) GetScheme() *runtime.Scheme           { return scheme }
 func (p *process) GetRESTMapper() meta.RESTMapper       { return mapper }
-func (p *process) GetLogger() logr.Logger               { return logr.New(&logSink{process: p}) }
 func (p *process) Elected() <-chan struct{}             { return p.elected }
+func (p *process) GetLogger() logr.Logger {
+	if p.env.trace == nil {
+		return logr.Discard()
+	}
+	return logr.New(&logSink{process: p})
+}
 func (p *process) Add(r manager.Runnable) error {
-	stopTickers(r)
+	adapt(r)
 	p.runnables = append(p.runnables, r)
 	return nil
 }

@@ -85,12 +85,13 @@ func (e *env) idle(d time.Duration) {
 	if e.progress() || e.collectGarbage() {
 		return
 	}
+	synced := false
 	for _, pod := range e.store.pods() {
-		if e.sync(pod) {
-			return
-		}
+		synced = e.sync(pod) || synced
 	}
-	e.advance(d)
+	if !synced {
+		e.advance(d)
+	}
 }
 
 func (e *env) idleFor(d time.Duration) {

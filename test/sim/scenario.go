@@ -4,7 +4,6 @@
 package sim
 
 import (
-	mathrand "math/rand"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -19,16 +18,44 @@ import (
 type Scenario struct {
 	Seed  uint64
 	Steps []uint64
+	// Only is the resource of the only object of a small scenario, which exists from the start; "": users create up to maxObjects
+	// objects of each kind.
+	Only string
 }
 
-// NewScenario returns the scenario of a seed.
+const (
+	maxObjects = 2  // of each kind
+	smallSteps = 30 // of a small scenario
+	smallShare = 10 // One scenario in so many is crowded.
+)
+
+// NewScenario returns the scenario of a seed. Most scenarios are small.
 func NewScenario(seed uint64) Scenario {
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible
-	s := Scenario{Seed: seed}
-	for range 20 + random.IntN(100) {
-		s.Steps = append(s.Steps, random.Uint64())
+	random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // reproducible; independent of the steps
+	if random.IntN(smallShare) == 0 {
+		return Crowded(seed)
 	}
-	return s
+	return Small(seed)
+}
+
+// Small returns a scenario with one object, which users, nodes, and faults change.
+func Small(seed uint64) Scenario {
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible
+	return Scenario{Seed: seed, Steps: steps(random, smallSteps), Only: pick(random, podSets, ats)}
+}
+
+// Crowded returns a scenario with several objects of both kinds.
+func Crowded(seed uint64) Scenario {
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible
+	return Scenario{Seed: seed, Steps: steps(random, 20+random.IntN(100))}
+}
+
+func steps(random *rand.Rand, n int) []uint64 {
+	list := make([]uint64, n)
+	for i := range list {
+		list[i] = random.Uint64()
+	}
+	return list
 }
 
 // Result is the result of a scenario.
@@ -46,8 +73,9 @@ func (r Result) Violates(invariant string) bool {
 // Run runs a scenario. It records a timeline if trace is true.
 func Run(t *testing.T, operator Operator, scenario Scenario, trace bool) (result Result) {
 	t.Helper()
+	start := time.Now()
 	synctest.Test(t, func(t *testing.T) {
-		e := &env{operator: operator, state: invariants.NewState(), started: map[int]time.Time{}, arrived: make(chan struct{}, 1), begin: time.Now(), prompt: scenario.Seed%2 == 1, lagging: scenario.Seed%2 == 0}
+		e := &env{operator: operator, only: scenario.Only, state: invariants.NewState(), started: map[int]time.Time{}, arrived: make(chan struct{}, 1), begin: time.Now(), prompt: scenario.Seed%2 == 1, lagging: scenario.Seed%2 == 0}
 		e.store = NewStore(time.Now) // of the bubble
 		if trace {
 			e.trace = &result.Timeline
@@ -61,25 +89,28 @@ func Run(t *testing.T, operator Operator, scenario Scenario, trace bool) (result
 		}
 		result.Violations = e.check()
 	})
-	result.Stats.Scenarios = 1
+	result.Stats.Scenarios, result.Stats.Real = 1, time.Since(start)
 	return result
 }
 
 // live runs the steps, and then lets everything settle without faults.
 func (e *env) live(scenario Scenario) error {
-	mathrand.Seed(int64(scenario.Seed)) //nolint:staticcheck // The delays of client-go come from this source.
+	e.order = scenario.Seed
 	if err := e.restart(); err != nil {
 		return err
 	}
-	for range 30 { // The process fills its caches.
+	for n := 0; n < 30 && len(e.watchers) < len(groupResources); n++ { // The process fills its caches.
 		e.settle()
 		if !e.progress() {
 			e.advance(100 * time.Millisecond)
 		}
 	}
+	if e.only != "" {
+		random := rand.New(rand.NewPCG(scenario.Seed, 2)) //nolint:gosec // reproducible
+		e.createOrEdit(random, e.only, e.nameOf(random, e.only))
+	}
 	for _, step := range scenario.Steps {
 		e.settle()
-		mathrand.Seed(int64(step)) //nolint:staticcheck,gosec // see above
 		if err := e.step(step); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	debug.SetGCPercent(400) // A scenario leaves much garbage and little else.
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
 	utilruntime.ErrorHandlers = nil // Their rate limit would carry the clock of one scenario to the next one.
@@ -60,21 +62,30 @@ func TestScenarios(t *testing.T) {
 	if *seed != 0 {
 		t.Skip("-seed selects one scenario")
 	}
-	var total sim.Stats
-	start := time.Now()
-	first := uint64(start.UnixNano()) //nolint:gosec // any number
-	for n := uint64(1); !t.Failed() && (n <= *fixed || time.Since(start) < *duration); n++ {
-		number := n
-		if n > *fixed {
-			number = first + n
+	var small, crowded sim.Stats
+	run := func(number uint64) {
+		scenario := sim.NewScenario(number)
+		result := sim.Run(t, sim.Ours, scenario, false)
+		if scenario.Only != "" {
+			small.Add(result.Stats)
+		} else {
+			crowded.Add(result.Stats)
 		}
-		result := sim.Run(t, sim.Ours, sim.NewScenario(number), false)
-		total.Add(result.Stats)
 		for _, v := range result.Violations {
 			t.Errorf("%s; replay with: make sim SEED=%d", v, number)
 		}
 	}
-	fmt.Printf("%s; the fresh seeds start at %d; %.0f scenarios/s\n", total, first, float64(total.Scenarios)/time.Since(start).Seconds())
+	for number := range *fixed {
+		run(number + 1)
+	}
+	start := time.Now()
+	base := uint64(start.UnixNano()) //nolint:gosec // any number
+	next := base
+	for ; !t.Failed() && time.Since(start) < *duration; next++ {
+		run(next)
+	}
+	fmt.Printf("%d scenarios with fixed seeds, and for %v %d with fresh seeds from %d\n", *fixed, *duration, next-base, base)
+	fmt.Printf("small: %v\ncrowded: %v\n", small, crowded)
 }
 
 // A seed gives the same timeline every time, byte for byte.

@@ -147,6 +147,7 @@ func (e *env) disturb(random *rand.Rand) error {
 			return nil
 		}
 		cut := e.watchers[random.IntN(len(e.watchers))]
+		e.seedDelays()
 		if random.IntN(2) == 0 && len(cut.events) == 0 {
 			e.note("the watch of %s expires", cut.resource)
 			expired := apierrors.NewResourceExpired("injected").Status()

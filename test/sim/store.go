@@ -172,14 +172,19 @@ func (s *Store) put(kind watch.EventType, object client.Object) client.Object {
 
 // Update replaces an object: everything but the status, or only the status.
 func (s *Store) Update(object client.Object, status bool) (client.Object, error) {
-	resource, name := resourceOf(object), object.GetName()
-	current, ok := s.objects[storeKey{resource, name}]
-	if !ok {
-		return nil, apierrors.NewNotFound(groupResources[resource], name)
-	}
 	updated, err := wireCopy(object)
 	if err != nil {
 		return nil, err
+	}
+	return s.update(updated, status)
+}
+
+// update replaces an object by one that the Store may keep.
+func (s *Store) update(updated client.Object, status bool) (client.Object, error) {
+	resource, name := resourceOf(updated), updated.GetName()
+	current, ok := s.objects[storeKey{resource, name}]
+	if !ok {
+		return nil, apierrors.NewNotFound(groupResources[resource], name)
 	}
 	if uid := updated.GetUID(); uid != "" && uid != current.GetUID() {
 		return nil, conflict(resource, name, fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.GetUID()))

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -22,14 +23,15 @@ import (
 
 func copyOf(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
 
-// wireCopy returns an object as the API server decodes it: times lose their fractions, and empty fields disappear.
+// wireCopy returns an object as the API server decodes it: times lose their fractions, and empty fields disappear. CBOR is faster
+// than JSON.
 func wireCopy(object client.Object) (client.Object, error) {
-	data, err := json.Marshal(object)
+	data, err := cbor.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", object.GetName(), err)
 	}
 	decoded := newObject(resourceOf(object))
-	if err := json.Unmarshal(data, decoded); err != nil {
+	if err := cbor.Unmarshal(data, decoded); err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", object.GetName(), err)
 	}
 	return decoded, nil
@@ -52,7 +54,7 @@ func (s *Store) Patch(resource, name string, kind types.PatchType, patch []byte,
 	if err := json.Unmarshal(data, patched); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	return s.Update(patched, status)
+	return s.update(patched, status)
 }
 
 func applyPatch(kind types.PatchType, data, patch []byte) ([]byte, error) {

@@ -19,26 +19,49 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// user changes something. The names are few, so that deleted objects are created again.
+// user does something with an object or a pod. The names are few, so that deleted objects are created again.
 func (e *env) user(random *rand.Rand) {
+	resource := e.only
+	if resource == "" {
+		resource = pick(random, podSets, ats)
+	}
+	name := e.nameOf(random, resource)
 	switch n := random.IntN(100); {
-	case n < 22:
-		e.createSet(random)
-	case n < 40:
-		e.editSet(random)
-	case n < 65:
-		e.createAt(random)
-	case n < 75:
-		e.editAt(random)
-	case n < 83:
-		e.deleteOwner(random)
-	case n < 91:
+	case n < 70:
+		e.createOrEdit(random, resource, name)
+	case n < 80:
+		e.deleteOwner(random, resource, name)
+	case n < 90:
 		e.deletePod(random)
 	case n < 94:
-		e.foreignPod(random)
+		e.foreignPod(random, name)
 	default:
-		e.tamper(random)
+		e.tamper(random, resource, name)
 	}
+}
+
+// createOrEdit creates an object, or changes it if it exists.
+func (e *env) createOrEdit(random *rand.Rand, resource, name string) {
+	_, exists := e.store.objects[storeKey{resource, name}]
+	switch {
+	case exists && resource == podSets:
+		e.editSet(random, name)
+	case exists:
+		e.editAt(random, name)
+	case resource == podSets:
+		e.createSet(random, name)
+	default:
+		e.createAt(random, name)
+	}
+}
+
+// nameOf returns one of maxObjects names. A small scenario uses only the first one.
+func (e *env) nameOf(random *rand.Rand, resource string) string {
+	names := map[string][]string{podSets: {"a", "a", "b"}, ats: {"x", "x", "y"}}[resource]
+	if e.only != "" {
+		return names[0]
+	}
+	return pick(random, names...)
 }
 
 func (e *env) create(object client.Object, about string) {
@@ -56,16 +79,13 @@ func (e *env) patch(resource, name, patch string, status bool) {
 
 func pick[T any](random *rand.Rand, choices ...T) T { return choices[random.IntN(len(choices))] }
 
-func setName(random *rand.Rand) string { return pick(random, "a", "a", "b") }
-func atName(random *rand.Rand) string  { return pick(random, "x", "x", "y") }
-
 func templateOf(image string) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: image}}}}
 }
 
-func (e *env) createSet(random *rand.Rand) {
-	set := &appv1alpha1.PodSet{ObjectMeta: metav1.ObjectMeta{Name: setName(random)}}
-	set.Spec.Replicas = ptr.To(1 + random.Int32N(5))
+func (e *env) createSet(random *rand.Rand, name string) {
+	set := &appv1alpha1.PodSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	set.Spec.Replicas = ptr.To(e.replicas(random))
 	if random.IntN(3) == 0 {
 		set.Spec.Template = templateOf(pick(random, "v1", "v2"))
 	}
@@ -75,11 +95,18 @@ func (e *env) createSet(random *rand.Rand) {
 	e.create(set, fmt.Sprintf(" with %d replicas", *set.Spec.Replicas))
 }
 
-func (e *env) editSet(random *rand.Rand) {
-	name := setName(random)
+// replicas returns a number of pods. A small scenario has few.
+func (e *env) replicas(random *rand.Rand) int32 {
+	if e.only != "" {
+		return 1 + random.Int32N(3)
+	}
+	return 1 + random.Int32N(6)
+}
+
+func (e *env) editSet(random *rand.Rand, name string) {
 	switch random.IntN(8) {
 	case 0, 1, 2, 3, 4:
-		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+random.IntN(6)), false)
+		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, e.replicas(random)), false)
 	case 5, 6:
 		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"v%d"}]}}}}`, random.IntN(3)), false)
 	case 7:
@@ -102,8 +129,8 @@ func command(random *rand.Rand) string {
 	return pick(random, "echo YAY", "true", `sh -c 'exit "$CODE"'`)
 }
 
-func (e *env) createAt(random *rand.Rand) {
-	at := &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: atName(random)}}
+func (e *env) createAt(random *rand.Rand, name string) {
+	at := &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	at.Spec = cnatv1alpha1.AtSpec{Schedule: schedule(random, e.now()), Command: command(random)}
 	if random.IntN(3) == 0 {
 		at.Spec.BackoffLimit = ptr.To(random.Int32N(3))
@@ -121,8 +148,7 @@ func (e *env) createAt(random *rand.Rand) {
 	e.create(at, fmt.Sprintf(" for %s, command %s", at.Spec.Schedule, at.Spec.Command))
 }
 
-func (e *env) editAt(random *rand.Rand) {
-	name := atName(random)
+func (e *env) editAt(random *rand.Rand, name string) {
 	switch random.IntN(4) {
 	case 0:
 		e.patch(ats, name, fmt.Sprintf(`{"spec":{"schedule":%q}}`, schedule(random, e.now())), false)
@@ -135,11 +161,7 @@ func (e *env) editAt(random *rand.Rand) {
 	}
 }
 
-func (e *env) deleteOwner(random *rand.Rand) {
-	resource, name := podSets, setName(random)
-	if random.IntN(2) == 0 {
-		resource, name = ats, atName(random)
-	}
+func (e *env) deleteOwner(random *rand.Rand, resource, name string) {
 	policy := pick(random, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan)
 	if _, _, err := e.store.Delete(resource, name, metav1.DeleteOptions{PropagationPolicy: &policy}); err == nil {
 		e.note("user deletes %s %s, %s", resource, name, policy)
@@ -168,32 +190,30 @@ func (e *env) deletePod(random *rand.Rand) {
 	}
 }
 
-// foreignPod creates a pod of nobody with a name or with labels that the operator uses.
-func (e *env) foreignPod(random *rand.Rand) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: atName(random) + "-pod"}, Spec: templateOf("foreign").Spec}
+// foreignPod creates a pod of nobody with the name of the pod of an At, or with the labels of the pods of a PodSet.
+func (e *env) foreignPod(random *rand.Rand, owner string) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: owner + "-pod"}, Spec: templateOf("foreign").Spec}
 	if random.IntN(2) == 0 {
-		pod.Name, pod.Labels = "foreign", map[string]string{"app": setName(random), "version": "v0.1"}
+		pod.Name, pod.Labels = "foreign", map[string]string{"app": owner, "version": "v0.1"}
 	}
 	e.create(pod, ", which has no owner")
 }
 
 // tamper changes what only the operator should change.
-func (e *env) tamper(random *rand.Rand) {
-	switch random.IntN(4) {
-	case 0:
-		e.patch(podSets, setName(random), `{"status":{"podNames":["kubernetes"],"replicas":9,"readyReplicas":9,"availableReplicas":0}}`, true)
-	case 1:
-		e.patch(ats, atName(random), fmt.Sprintf(`{"status":{"phase":%q}}`, pick(random, "PENDING", "RUNNING", "DONE")), true)
-	case 2:
-		if all := e.store.pods(); len(all) > 0 {
-			e.patch(pods, all[random.IntN(len(all))].Name, `{"metadata":{"labels":null}}`, false)
-		}
-	case 3:
-		if all := e.store.pods(); len(all) > 0 {
-			pod := all[random.IntN(len(all))]
-			if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "PodSet" {
-				e.patch(pods, pod.Name, `{"metadata":{"ownerReferences":null}}`, false)
-			}
+func (e *env) tamper(random *rand.Rand, resource, name string) {
+	all := e.store.pods()
+	switch n := random.IntN(4); {
+	case n < 2 && resource == podSets:
+		e.patch(podSets, name, `{"status":{"podNames":["kubernetes"],"replicas":9,"readyReplicas":9,"availableReplicas":0}}`, true)
+	case n < 2:
+		e.patch(ats, name, fmt.Sprintf(`{"status":{"phase":%q}}`, pick(random, "PENDING", "RUNNING", "DONE")), true)
+	case len(all) == 0:
+	case n == 2:
+		e.patch(pods, all[random.IntN(len(all))].Name, `{"metadata":{"labels":null}}`, false)
+	default:
+		pod := all[random.IntN(len(all))]
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "PodSet" {
+			e.patch(pods, pod.Name, `{"metadata":{"ownerReferences":null}}`, false)
 		}
 	}
 }
