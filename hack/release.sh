@@ -55,19 +55,23 @@ END
 }
 
 sign() { # DIRECTORY IMAGE...
-  local directory=$1 image digest key=(--yes) arch=amd64
+  local directory=$1 image digest flags=(--yes) arch=amd64
   shift
-  if [ -n "${COSIGN_KEY-}" ]; then key+=(--key "$COSIGN_KEY"); fi
-  bin/cosign sign-blob "${key[@]}" --bundle "$directory/checksums.txt.sigstore.json" "$directory/checksums.txt"
+  if [ -n "${COSIGN_KEY-}" ]; then # Signatures with a key need no certificate and no transparency log.
+    bin/cosign signing-config create --out dist/signing-config.json
+    flags+=(--key "$COSIGN_KEY" --signing-config dist/signing-config.json)
+  fi
+  rm -f "$directory/images.txt"
+  bin/cosign sign-blob "${flags[@]}" --bundle "$directory/checksums.txt.sigstore.json" "$directory/checksums.txt"
   provenance >"$directory/provenance.json"
   for image in "$@"; do
     # A tag can move, so the signature is that of the digest.
     digest=$(bin/cosign triangulate --type digest "$image")
-    bin/cosign sign "${key[@]}" --recursive "$digest"
-    bin/cosign attest "${key[@]}" --type slsaprovenance1 --predicate "$directory/provenance.json" "$digest"
+    bin/cosign sign "${flags[@]}" --recursive "$digest"
+    bin/cosign attest "${flags[@]}" --type slsaprovenance1 --predicate "$directory/provenance.json" "$digest"
     printf '%s\n' "$digest" >>"$directory/images.txt"
   done
-  bin/cosign attest "${key[@]}" --type spdxjson --predicate "$directory/manager-$arch.spdx.json" "$(head -n 1 "$directory/images.txt")"
+  bin/cosign attest "${flags[@]}" --type spdxjson --predicate "$directory/manager-$arch.spdx.json" "$(head -n 1 "$directory/images.txt")"
 }
 
 case $command in
