@@ -26,11 +26,22 @@ END
 start_lab() {
   [ "$(id -u)" = 0 ] || missing 'no cluster: KUBECONFIG is not set, and the lab needs root'
   command -v apt-get >/dev/null || missing 'no cluster: KUBECONFIG is not set, and the lab needs Debian'
+  local tries
   if "$lab" status | grep -q ' down$'; then trap '"$lab" down' EXIT; fi
-  "$lab" up
+  for tries in 1 2 3; do # A kubelet that starts before containerd is ready ends at once.
+    "$lab" up
+    "$lab" status | grep -q ' down$' || break
+    if [ "$tries" = 3 ]; then
+      echo 'e2e: the lab does not start:' >&2
+      "$lab" status >&2
+      exit 1
+    fi
+  done
   eval "$("$lab" env)"
   if ! kubectl get crd subscriptions.operators.coreos.com >/dev/null 2>&1; then "$lab" olm; fi
   kubectl -n olm rollout status deployment/olm-operator deployment/catalog-operator --timeout 120s
+  # While it is unavailable, no namespace can be deleted.
+  kubectl wait --for=condition=Available apiservice/v1.packages.operators.coreos.com --timeout 120s
   export CONTAINER_TOOL=buildah E2E_REGISTRY=${E2E_REGISTRY:-$LAB_REGISTRY/redhat} E2E_INDEX_IMAGE=$LAB_INDEX_IMAGE
   export E2E_OLMV1_INSTALL="$lab olmv1 ${OLMV1-}"
   export E2E_SCORECARD_UNTAR_IMAGE=quay.io/operator-framework/scorecard-untar:lab

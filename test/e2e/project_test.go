@@ -133,6 +133,7 @@ func (p *project) explain() {
 	for _, line := range []string{
 		"kubectl get podsets,ats,pods,deployments,leases -o wide",
 		"kubectl get subscriptions,installplans,csv,catalogsources,operatorgroups,operatorconditions -o wide",
+		`kubectl get subscriptions -o jsonpath='{range .items[*].status.conditions[*]}{.type}={.status} {.reason}: {.message}{"\n"}{end}'`,
 		"kubectl get events --sort-by .lastTimestamp | tail -n 30",
 		"kubectl logs --tail 40 deployment/" + deploymentName,
 	} {
