@@ -15,6 +15,7 @@ import (
 
 // In every install mode, the operator serves its target namespaces. It has no permissions in other namespaces and does nothing there.
 func TestInstallModes(t *testing.T) {
+	skipInShortMode(t)
 	home, one, two, three := newProject(t), newProject(t), newProject(t), newProject(t)
 	everywhere := []*project{home, one, two, three}
 	home.offer(previous)

@@ -204,6 +204,7 @@ func TestOLMv1(t *testing.T) {
 
 // With the experimental API, the operator watches its own namespace or another one, and has permissions only there.
 func TestOLMv1WatchNamespace(t *testing.T) {
+	skipInShortMode(t)
 	o := needOLMv1(t, "experimental")
 	if !o.experimental {
 		t.Skip("this OLM v1 has no spec.config")
@@ -244,6 +245,7 @@ func TestOLMv1WatchNamespace(t *testing.T) {
 
 // An installation moves from OLM v0 to OLM v1 as docs/olm.md describes. No object is lost, no pod is restarted, and a waiting At runs.
 func TestFromOLMv0ToOLMv1(t *testing.T) {
+	skipInShortMode(t)
 	o := needOLMv1(t, "")
 	home, p := newProject(t), newProject(t)
 	t.Cleanup(home.retract)

@@ -23,6 +23,7 @@ import (
 
 // With config/namespaced, the operator serves its own namespace and has no permission in any other.
 func TestDeployForOneNamespace(t *testing.T) {
+	skipInShortMode(t)
 	outside := newProject(t)
 	system := &project{t: t, name: "podset-operator-system", kubeconfig: outside.kubeconfig}
 	t.Cleanup(func() { system.types("make undeploy DEPLOY=config/namespaced; make uninstall") })
@@ -53,6 +54,7 @@ func TestDeployForOneNamespace(t *testing.T) {
 // With config/ha, a second manager takes over when the leader is evicted, and the PodDisruptionBudget lets only one be evicted at a time. A
 // PodDisruptionBudget also works for the pods of a PodSet.
 func TestHighAvailability(t *testing.T) {
+	skipInShortMode(t)
 	p := newProject(t)
 	system := &project{t: t, name: "podset-operator-system", kubeconfig: p.kubeconfig}
 	t.Cleanup(func() { system.types("make undeploy DEPLOY=config/ha") })

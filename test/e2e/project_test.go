@@ -34,6 +34,14 @@ const (
 	restricted = "pod-security.kubernetes.io/enforce=restricted"
 )
 
+// skipInShortMode skips a test that is not one of every change: see docs/e2e.md.
+func skipInShortMode(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short")
+	}
+}
+
 // eventually fails the test unless holds succeeds within patience.
 func eventually(t *testing.T, what string, holds func(g gomega.Gomega)) {
 	t.Helper()
