@@ -93,6 +93,12 @@ func (p *project) unsubscribe() {
 	p.types("kubectl delete csv -l " + operatorLabel(p.name))
 	p.types("kubectl delete operatorgroup " + operatorName)
 	gone(p.t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: deploymentName, Namespace: p.name}})
+	// OLM gives the InstallPlan to the next Subscription if the garbage collector has not deleted it, and then installs nothing.
+	eventually(p.t, "the InstallPlan is deleted", func(g gomega.Gomega) {
+		plans := &operatorsv1alpha1.InstallPlanList{}
+		g.Expect(admin.List(context.Background(), plans, client.InNamespace(p.name))).To(gomega.Succeed())
+		g.Expect(plans.Items).To(gomega.BeEmpty())
+	})
 }
 
 // removeRest removes the remaining objects as docs/uninstall.md describes. The deletion of the CRDs deletes the objects of their
