@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes the directory of this operator for a pull request to community-operators-prod: the bundle of $VERSION, the template of the
 # file-based catalog, ci.yaml, and release-config.yaml. Then it validates what can be validated without the pipeline.
-# usage: community.sh DIRECTORY, with $VERSION and $CHANNELS
+# usage: community.sh DIRECTORY, with $VERSION, $CHANNELS, and $OPENSHIFT_CATALOGS
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,13 +40,12 @@ cp -r bundle/manifests bundle/metadata bundle/tests "$release/"
   if [ -n "$range" ]; then echo "  skipRange: $range"; fi
 } >"$release/release-config.yaml"
 
-catalogs=$(sed -n 's/.*com.redhat.openshift.versions: "\(.*\)"/\1/p' bundle/metadata/annotations.yaml)
 cat >"$operator/ci.yaml" <<END
 fbc:
   enabled: true
   catalog_mapping:
   - template_name: basic.yaml
-    catalog_names: ["$catalogs"]
+    catalog_names: [${OPENSHIFT_CATALOGS// /, }]
     type: olm.template.basic
 END
 

@@ -14,6 +14,8 @@ CREATED_AT ?= 2026-11-21T00:00:00Z
 export SOURCE_DATE_EPOCH ?= $(shell date -u -d '$(CREATED_AT)' +%s 2>/dev/null)
 # The versions of OpenShift whose catalogs may show the operator.
 OPENSHIFT_VERSIONS ?= v4.18
+# The catalogs of community-operators-prod that get the operator. Each version of OpenShift has one.
+OPENSHIFT_CATALOGS ?= v4.18 v4.19 v4.20
 
 comma := ,
 
@@ -100,7 +102,7 @@ build-installer: bin/kustomize ## Write dist/install.yaml and dist/policy.yaml, 
 # hack/verify.sh regenerates these too.
 VERIFY += bundle catalog bundle-openshift
 
-export VERSION IMG SCORECARD_IMG BUSYBOX_IMG CHANNELS DEFAULT_CHANNEL CREATED_AT OPENSHIFT_VERSIONS
+export VERSION IMG SCORECARD_IMG BUSYBOX_IMG CHANNELS DEFAULT_CHANNEL CREATED_AT OPENSHIFT_VERSIONS OPENSHIFT_CATALOGS
 validate = bin/operator-sdk bundle validate --select-optional suite=operatorframework
 
 .PHONY: bundle
