@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -35,12 +34,7 @@ func cluster(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := startCluster(t, paths)
-	if err != nil {
-		t.Fatal("starting etcd and kube-apiserver: ", err)
-	}
-	config.WarningHandler = nil
-	admin, err := client.New(config, client.Options{})
+	admin, err := client.New(startCluster(t, paths).Config, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,20 +43,23 @@ func cluster(t *testing.T) client.Client {
 
 // startCluster tries again if the API server does not create the namespace default within the 10 s that envtest waits. A busy machine may
 // need longer.
-func startCluster(t *testing.T, crds []string) (config *rest.Config, err error) {
+func startCluster(t *testing.T, crds []string) *envtest.Environment {
 	t.Helper()
+	var err error
 	for range 5 {
 		environment := &envtest.Environment{
 			CRDInstallOptions:        envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true, MaxTime: time.Minute},
 			ControlPlaneStartTimeout: 2 * time.Minute,
 		}
-		if config, err = environment.Start(); err == nil {
+		if _, err = environment.Start(); err == nil {
+			environment.Config.WarningHandler = nil
 			t.Cleanup(func() { _ = environment.Stop() })
-			return config, nil
+			return environment
 		}
 		_ = environment.Stop()
 	}
-	return nil, err
+	t.Fatal("starting etcd and kube-apiserver: ", err)
+	return nil
 }
 
 // The API server knows the kinds and rejects fields that they do not have.
