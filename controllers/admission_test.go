@@ -74,7 +74,8 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 func TestAdmissionOfCommands(t *testing.T) {
 	const (
 		missing = "spec.command: Required value: command is required without a template: set spec.command to the program to run, or set spec.template"
-		twice   = "spec.template: Invalid value: template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
+		// Kubernetes 1.31 adds "object" in front of the message.
+		twice = "template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
 	)
 	for title, tc := range map[string]struct{ spec, want string }{
 		"neither command nor template": {"", missing},

@@ -38,9 +38,9 @@ type Cluster struct {
 	// Environment starts and stops etcd and kube-apiserver.
 	Environment *envtest.Environment
 
-	mapper  meta.RESTMapper
-	busy    chan struct{} // see maxBusy
-	manager *exec.Cmd
+	mapper   meta.RESTMapper
+	busy     chan struct{} // see maxBusy
+	managers []*exec.Cmd
 	// restarted stop the servers that were killed and started again.
 	restarted []func()
 	files     string // the directory of the controller manager's kubeconfig and log
@@ -48,8 +48,7 @@ type Cluster struct {
 
 // StartCluster starts a cluster from the binaries in KUBEBUILDER_ASSETS, with the CRDs of a directory.
 func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster, error) {
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it is the directory of etcd, kube-apiserver, and kube-controller-manager; `make test-faults` sets it")
 	}
 	c := &Cluster{Scheme: runtime.NewScheme(), busy: make(chan struct{}, maxBusy), Environment: &envtest.Environment{
@@ -68,13 +67,13 @@ func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster,
 		return nil, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
 	}
 	c.Config.QPS = -1
-	if err := c.connect(assets); err != nil {
+	if err := c.connect(); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
 }
 
-func (c *Cluster) connect(assets string) error {
+func (c *Cluster) connect() error {
 	httpClient, err := rest.HTTPClientFor(c.Config)
 	if err != nil {
 		return err
@@ -88,40 +87,39 @@ func (c *Cluster) connect(assets string) error {
 	if c.files, err = os.MkdirTemp("", "faults-"); err != nil {
 		return err
 	}
-	return c.startControllerManager(filepath.Join(assets, "kube-controller-manager"))
-}
-
-// startControllerManager starts the controllers of Kubernetes that interact with the operator.
-func (c *Cluster) startControllerManager(binary string) error {
-	kubeconfig := filepath.Join(c.files, "kubeconfig")
-	if err := os.WriteFile(kubeconfig, c.Environment.KubeConfig, 0o600); err != nil {
+	if err := os.WriteFile(c.kubeconfig(), c.Environment.KubeConfig, 0o600); err != nil {
 		return err
 	}
-	output, err := os.Create(filepath.Join(c.files, "kube-controller-manager.log"))
+	return c.StartControllers("garbage-collector-controller,namespace-controller,resourcequota-controller", "--resource-quota-sync-period=2s")
+}
+
+func (c *Cluster) kubeconfig() string { return filepath.Join(c.files, "kubeconfig") }
+
+// StartControllers starts controllers of Kubernetes. A cluster has those that interact with every operator.
+func (c *Cluster) StartControllers(names string, flags ...string) error {
+	output, err := os.Create(filepath.Join(c.files, fmt.Sprintf("kube-controller-manager-%d.log", len(c.managers))))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = output.Close() }()
-	c.manager = exec.Command(binary,
-		"--kubeconfig="+kubeconfig,
-		"--controllers=garbage-collector-controller,namespace-controller,resourcequota-controller",
-		"--leader-elect=false", "--secure-port=0",
+	manager := exec.Command(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager"), append(flags,
+		"--kubeconfig="+c.kubeconfig(), "--controllers="+names, "--leader-elect=false", "--secure-port=0",
 		"--kube-api-qps="+strconv.Itoa(1000), "--kube-api-burst="+strconv.Itoa(2000),
-		"--resource-quota-sync-period=2s",
-	)
-	c.manager.Stdout, c.manager.Stderr = output, output
-	if err := c.manager.Start(); err != nil {
+	)...)
+	manager.Stdout, manager.Stderr = output, output
+	if err := manager.Start(); err != nil {
 		return fmt.Errorf("starting kube-controller-manager: %w", err)
 	}
+	c.managers = append(c.managers, manager)
 	return nil
 }
 
 // Stop stops all servers.
 func (c *Cluster) Stop() error {
 	var err error
-	if c.manager != nil && c.manager.Process != nil {
-		err = c.manager.Process.Kill()
-		_ = c.manager.Wait() // The error says that the process was killed.
+	for _, manager := range c.managers {
+		err = errors.Join(err, manager.Process.Kill())
+		_ = manager.Wait() // The error says that the process was killed.
 	}
 	for _, end := range c.restarted {
 		end()

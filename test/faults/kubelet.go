@@ -95,6 +95,7 @@ func (k *Kubelet) sync(ctx context.Context, kind watch.EventType, seen *corev1.P
 		})
 	case pod.Status.Phase == corev1.PodPending && (k.Ready == nil || k.Ready(pod)):
 		pod.Status.Phase = corev1.PodRunning
+		pod.Status.StartTime = ptr.To(metav1.Now()) // The horizontal pod autoscaler ignores pods without it.
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		_ = k.admin.Status().Update(ctx, pod)
 	case pod.Status.Phase == corev1.PodRunning && pod.Spec.RestartPolicy != corev1.RestartPolicyAlways && k.Exit != nil:
