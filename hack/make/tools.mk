@@ -17,22 +17,29 @@ $(eval $(call tool,kustomize,kustomize,sigs.k8s.io/kustomize/kustomize/v5))
 # version only from the linker, and behaves as v0.0.0 without it.
 kube_version := v1.37.1
 kube_minor := 37
-kube_flags := $(addprefix -X k8s.io/component-base/version.,gitVersion=$(kube_version) gitMajor=1 gitMinor=$(kube_minor))
+kube_flags = $(addprefix -X k8s.io/component-base/version.,gitVersion=$(1) gitMajor=1 gitMinor=$(word 2,$(subst ., ,$(1))))
 
 # The released programs for Linux. If DOWNLOAD is empty, make compiles them. A mirror has the same paths as the original server.
 DOWNLOAD ?= $(filter linux,$(shell go env GOOS))
 KUBE_MIRROR ?= https://dl.k8s.io
 ETCD_MIRROR ?= https://github.com/etcd-io/etcd/releases/download
-kube_url = $(KUBE_MIRROR)/$(kube_version)/bin/linux/$(shell go env GOARCH)
+kube_url = $(KUBE_MIRROR)/$(1)/bin/linux/$(shell go env GOARCH)
 etcd_version = $(shell sed -n 's|.*go.etcd.io/etcd/server/v3 ||p' hack/tools/cluster/go.mod | cut -d ' ' -f 1)
 etcd_name = etcd-$(etcd_version)-linux-$(shell go env GOARCH)
 
 # $$ delays the expansion until a program is missing.
 $(eval $(call tool,etcd,cluster,go.etcd.io/etcd/server/v3,,,$$(ETCD_MIRROR)/$$(etcd_version)/$$(etcd_name).tar.gz|$$(etcd_name)/etcd))
 $(foreach program,kube-apiserver kube-controller-manager kube-scheduler kubectl,\
-  $(eval $(call tool,$(program),cluster,k8s.io/kubernetes/cmd/$(program),$(kube_flags),,$$(kube_url)/$(program))))
+  $(eval $(call tool,$(program),cluster,k8s.io/kubernetes/cmd/$(program),$(call kube_flags,$(kube_version)),,$$(call kube_url,$(kube_version))/$(program))))
 $(foreach program,kwok kwokctl,\
   $(eval $(call tool,$(program),cluster,sigs.k8s.io/kwok/cmd/$(program))))
+
+# The oldest version of Kubernetes that the operator supports, in bin/oldest. It works with the etcd of the newest version.
+oldest_version := $(shell sed -n 's|.*k8s.io/kubernetes ||p' hack/tools/oldest/go.mod | cut -d ' ' -f 1)
+$(foreach program,kube-apiserver kube-controller-manager kubectl,\
+  $(eval $(call tool,oldest/$(program),oldest,k8s.io/kubernetes/cmd/$(program),$(call kube_flags,$(oldest_version)),,$$(call kube_url,$(oldest_version))/$(program))))
+bin/oldest/etcd: bin/etcd
+	@mkdir -p $(@D) && ln -f $< $@
 
 # The tools of OLM. Without the first two tags, their image libraries need C headers.
 olm := github.com/operator-framework
