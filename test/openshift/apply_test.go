@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,18 +66,9 @@ func startCluster(t *testing.T, crds []string) *envtest.Environment {
 // The API server knows the kinds and rejects fields that they do not have.
 func TestTheConfigurationForOpenShiftIsValid(t *testing.T) {
 	admin := cluster(t)
-	built, err := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "kustomize", filepath.Join(root, "config/openshift")).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects := decode(t, bytes.NewReader(built))
-	for _, obj := range objects {
-		if err := admin.Create(t.Context(), obj); err != nil {
-			t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
-		}
-	}
+	objects := apply(t, admin, "config/openshift")
 	has(t, objects)
-	metricsAreVerified(t, objects)
+	metricsAreVerified(t, objects, "configMap")
 
 	for kind, field := range map[string][]string{"ServiceMonitor": {"spec", "endpoint"}, "ConsoleQuickStart": {"spec", "titel"}} {
 		mistake := find(t, objects, kind).DeepCopy()
@@ -89,6 +81,41 @@ func TestTheConfigurationForOpenShiftIsValid(t *testing.T) {
 			t.Errorf("%s with the unknown field %v: %v", kind, field, err)
 		}
 	}
+}
+
+// The certificate of cert-manager has the name that Prometheus verifies, and the manager serves it.
+func TestTheConfigurationForCertManagerIsValid(t *testing.T) {
+	objects := apply(t, cluster(t), "config/monitoring")
+	metricsAreVerified(t, objects, "secret")
+	endpoints, _, _ := unstructured.NestedSlice(find(t, objects, "ServiceMonitor").Object, "spec", "endpoints")
+	name, _, _ := unstructured.NestedString(endpoints[0].(map[string]any), "tlsConfig", "serverName")
+	ca, _, _ := unstructured.NestedString(endpoints[0].(map[string]any), "tlsConfig", "ca", "secret", "name")
+	certificate := find(t, objects, "Certificate")
+	names, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
+	secret, _, _ := unstructured.NestedString(certificate.Object, "spec", "secretName")
+	issuer, _, _ := unstructured.NestedString(certificate.Object, "spec", "issuerRef", "name")
+	volumes, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment").Object, "spec", "template", "spec", "volumes")
+	mounted, _, _ := unstructured.NestedString(volumes[0].(map[string]any), "secret", "secretName")
+	if !slices.Contains(names, name) || secret != ca || secret != mounted || issuer != find(t, objects, "Issuer").GetName() {
+		t.Errorf("Prometheus verifies %s with the Secret %s; the certificate of %s is for %s, in the Secret %s; the manager serves that of %s",
+			name, ca, issuer, names, secret, mounted)
+	}
+}
+
+// apply creates the objects of a kustomization.
+func apply(t *testing.T, admin client.Client, kustomization string) []*unstructured.Unstructured {
+	t.Helper()
+	built, err := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "kustomize", filepath.Join(root, kustomization)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := decode(t, bytes.NewReader(built))
+	for _, obj := range objects {
+		if err := admin.Create(t.Context(), obj); err != nil {
+			t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
+		}
+	}
+	return objects
 }
 
 // OLM creates the manifests of the bundle in the order of their names: the service account must exist before its token.
@@ -127,7 +154,7 @@ func TestTheBundleForOpenShiftIsValid(t *testing.T) {
 		}
 	}
 	has(t, objects)
-	metricsAreVerified(t, objects)
+	metricsAreVerified(t, objects, "configMap")
 	for _, obj := range objects {
 		switch obj.GetKind() {
 		case "ServiceAccount":
@@ -159,8 +186,8 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind string) *unst
 
 // metricsAreVerified checks what the user-workload monitoring of OpenShift requires: a ServiceMonitor that names no file of Prometheus.
 // OpenShift rejects such a ServiceMonitor, because its setting arbitraryFSAccessThroughSMs denies it. And Prometheus verifies the
-// certificate of the manager.
-func metricsAreVerified(t *testing.T, objects []*unstructured.Unstructured) {
+// certificate of the manager with a CA in a ConfigMap or a Secret.
+func metricsAreVerified(t *testing.T, objects []*unstructured.Unstructured, ca string) {
 	t.Helper()
 	endpoints, _, err := unstructured.NestedSlice(find(t, objects, "ServiceMonitor").Object, "spec", "endpoints")
 	if err != nil || len(endpoints) != 1 {
@@ -172,7 +199,7 @@ func metricsAreVerified(t *testing.T, objects []*unstructured.Unstructured) {
 			t.Errorf("%s is %v", strings.Join(path, "."), value)
 		}
 	}
-	for _, path := range [][]string{{"authorization", "credentials", "name"}, {"tlsConfig", "ca", "configMap", "name"}, {"tlsConfig", "serverName"}} {
+	for _, path := range [][]string{{"authorization", "credentials", "name"}, {"tlsConfig", "ca", ca, "name"}, {"tlsConfig", "serverName"}} {
 		if value, _, err := unstructured.NestedString(endpoint, path...); err != nil || value == "" {
 			t.Errorf("%s is missing: %v", strings.Join(path, "."), err)
 		}

@@ -14,9 +14,13 @@ import (
 	"path/filepath"
 )
 
-// crds are the CRDs of the kinds that config/openshift and config/prometheus use, by the module that contains them. The last one makes a
-// cluster look like OpenShift to the manager.
+// crds are the CRDs of the kinds that config/openshift, config/prometheus, and config/cert-manager use, by the module that contains
+// them. SecurityContextConstraints make a cluster look like OpenShift to the manager.
 var crds = map[string][]string{
+	"github.com/cert-manager/cert-manager": {
+		"deploy/crds/cert-manager.io_certificates.yaml",
+		"deploy/crds/cert-manager.io_issuers.yaml",
+	},
 	"github.com/openshift/api": {
 		"console/v1/zz_generated.crd-manifests/00_consolequickstarts.crd.yaml",
 		"console/v1/zz_generated.crd-manifests/00_consoleyamlsamples.crd.yaml",
@@ -28,7 +32,7 @@ var crds = map[string][]string{
 	},
 }
 
-// CRDs returns the paths of the CRDs that OpenShift and the Prometheus operator install. They come from the modules that
+// CRDs returns the paths of the CRDs that OpenShift, the Prometheus operator, and cert-manager install. They come from the modules that
 // hack/tools/openshift pins. root is the directory of the repository.
 func CRDs(ctx context.Context, root string) ([]string, error) {
 	args := []string{"mod", "download", "-json"}
