@@ -116,6 +116,7 @@ verify: ## Regenerate everything, and fail if a file changes.
 .PHONY: lint
 lint: bin/golangci-lint ## Lint the Go code and the shell scripts.
 	bin/golangci-lint run
+	cd test/bench && $(CURDIR)/bin/golangci-lint run
 	@if command -v shellcheck >/dev/null; then git ls-files -z '*.sh' .ci/run | xargs -0 -r shellcheck; else echo 'shellcheck is not installed: scripts are not linted'; fi
 
 .PHONY: lint-fix
@@ -141,7 +142,8 @@ endif
 
 .PHONY: test-api
 test-api: ## Run the other tests with a real etcd and kube-apiserver; faults and benchmarks have their own targets.
-	$(go_test) $$(go list ./... | grep -vE '/(api|internal|test/faults|test/sim|test/bench)(/|$$)')
+	$(go_test) $$(go list ./... | grep -vE '/(api|internal|test/faults|test/sim)(/|$$)')
+	go -C test/bench test . # a module of its own
 
 .PHONY: test-docs
 test-docs: $(demo_programs) ## Run the commands of the documentation on the cluster of the demo.

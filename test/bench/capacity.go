@@ -14,7 +14,6 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -74,7 +73,10 @@ func (b *bench) capacity(ctx context.Context) (err error) {
 	owners := 1
 	for _, g := range []growth{
 		{waitingAts, b.sizes.waiting, func(ctx context.Context, from, to int) error { return b.createWaiting(ctx, namespace, from, to) }, func(n int) int { return n }},
-		{podsByKwok, multiplied(b.sizes.kwokSets, 10), func(ctx context.Context, from, to int) error { return b.createRunning(ctx, from/10, to/10) }, func(n int) int { return n / 10 }},
+		{podsByKwok, multiplied(b.sizes.kwokSets, 10), func(ctx context.Context, from, to int) error {
+			_, _, err := b.fillWithKwok(ctx, operatorArm, (to-from)/10, 10)
+			return err
+		}, func(n int) int { return n / 10 }},
 	} {
 		if p, err = b.grow(ctx, p, g, owners); err != nil {
 			return err
@@ -153,33 +155,6 @@ func (b *bench) createWaiting(ctx context.Context, namespace string, from, to in
 	return inParallel(ctx, to-from, inFlight, func(ctx context.Context, i int) error {
 		return b.cluster.admin.Create(ctx, makeTimer(ats, namespace, fmt.Sprintf("waiting-%d", from+i), tomorrow))
 	})
-}
-
-// createRunning creates sets of ten in a new namespace, and waits until kwok has made their pods ready.
-func (b *bench) createRunning(ctx context.Context, from, to int) error {
-	n := (to - from) * 10
-	unbound := make(chan string, n)
-	namespace, w, err := b.cluster.watchedNamespace(ctx, func(pod string) { unbound <- pod })
-	if err != nil {
-		return err
-	}
-	defer w.stop()
-	ready, err := b.cluster.watchObjects(ctx, namespace, &corev1.PodList{}, isReady, nil)
-	if err != nil {
-		return err
-	}
-	defer ready.stop()
-	err = together(ctx,
-		func(ctx context.Context) error {
-			_, err := b.fill(ctx, operatorArm, namespace, w, to-from, 10)
-			return err
-		},
-		func(ctx context.Context) error { return b.playScheduler(ctx, namespace, unbound, n) },
-	)
-	if err == nil {
-		_, err = ready.await(ctx, n, patience)
-	}
-	return err
 }
 
 // startForHeap starts the operator with profiles, through which its garbage is collected, and waits until it has reconciled all.

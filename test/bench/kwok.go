@@ -134,6 +134,34 @@ func (b *bench) kwokLives(ctx context.Context) (err error) {
 	return nil
 }
 
+// fillWithKwok creates sets in a new namespace, and waits until kwok has made their pods ready. It returns the namespace, and how long it
+// took until the last pod was created.
+func (b *bench) fillWithKwok(ctx context.Context, a *arm, sets, podsPerSet int) (namespace string, took time.Duration, err error) {
+	n := sets * podsPerSet
+	unbound := make(chan string, n)
+	namespace, w, err := b.cluster.watchedNamespace(ctx, func(pod string) { unbound <- pod })
+	if err != nil {
+		return "", 0, err
+	}
+	defer w.stop()
+	ready, err := b.cluster.watchObjects(ctx, namespace, &corev1.PodList{}, isReady, nil)
+	if err != nil {
+		return "", 0, err
+	}
+	defer ready.stop()
+	err = together(ctx,
+		func(ctx context.Context) (err error) {
+			took, err = b.fill(ctx, a, namespace, w, sets, podsPerSet)
+			return err
+		},
+		func(ctx context.Context) error { return b.playScheduler(ctx, namespace, unbound, n) },
+	)
+	if err == nil {
+		_, err = ready.await(ctx, n, patience)
+	}
+	return namespace, took, err
+}
+
 // runSetsWithKwok does the same while kwok makes pods ready and takes time to end them.
 func (b *bench) runSetsWithKwok(ctx context.Context, a *arm, grid [2]int, rep int) error {
 	n, what := grid[0]*grid[1], gridName(grid)+" run by kwok"
@@ -142,29 +170,10 @@ func (b *bench) runSetsWithKwok(ctx context.Context, a *arm, grid [2]int, rep in
 		return err
 	}
 	defer p.kill()
-	unbound := make(chan string, n)
-	namespace, w, err := b.cluster.watchedNamespace(ctx, func(pod string) { unbound <- pod })
-	if err != nil {
-		return err
-	}
-	defer w.stop()
-	ready, err := b.cluster.watchObjects(ctx, namespace, &corev1.PodList{}, isReady, nil)
-	if err != nil {
-		return err
-	}
-	defer ready.stop()
+	var namespace string
 	var took time.Duration
-	created, err := b.phase(ctx, p, func() error {
-		err := together(ctx,
-			func(ctx context.Context) (err error) {
-				took, err = b.fill(ctx, a, namespace, w, grid[0], grid[1])
-				return err
-			},
-			func(ctx context.Context) error { return b.playScheduler(ctx, namespace, unbound, n) },
-		)
-		if err == nil {
-			_, err = ready.await(ctx, n, patience)
-		}
+	created, err := b.phase(ctx, p, func() (err error) {
+		namespace, took, err = b.fillWithKwok(ctx, a, grid[0], grid[1])
 		return err
 	})
 	if err != nil {

@@ -28,7 +28,7 @@ func runNaive(ctx context.Context, kubeconfig, metrics string) error {
 	if err != nil {
 		return err
 	}
-	if err := control.Operator.Setup(ctx, mgr, clock.RealClock{}); err != nil {
+	if err := control.Setup(ctx, mgr, clock.RealClock{}); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
