@@ -52,3 +52,19 @@ func TestAPodThatTheCacheDoesNotShowIsLookedUpOnceAndStillCounts(t *testing.T) {
 		t.Errorf("a pod whose run is not recorded was deleted: %d pods, plan %+v", len(o.Pods), plan)
 	}
 }
+
+func TestTheStatusWaitsAfterACreate(t *testing.T) {
+	for title, tc := range map[string]struct {
+		outcome at.Outcome
+		want    bool
+	}{
+		"nothing was written":  {at.Outcome{}, true},
+		"a pod was created":    {at.Outcome{Created: ownPod().Obj()}, false},
+		"a pod was deleted":    {at.Outcome{Deleted: []*corev1.Pod{ownPod().Obj()}}, true},
+		"a pod is to be noted": {at.Outcome{Reported: "uid"}, true},
+	} {
+		if got := at.ReportNow(tc.outcome); got != tc.want {
+			t.Errorf("%s: the status is written now: %t, want %t", title, got, tc.want)
+		}
+	}
+}
