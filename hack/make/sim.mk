@@ -12,3 +12,10 @@ sim: ## Simulate random scenarios for DURATION, or print the timeline of the sce
 .PHONY: test-sim
 test-sim: ## Simulate scenarios with fixed seeds (and fresh ones for SIMTIME); the seeded defects must be detected.
 	go test -C test/sim -count 1 -duration $(SIMTIME)
+
+# The packages whose code `make mutate` changes. Mutants in controllers also need KUBEBUILDER_ASSETS.
+MUTATE ?= internal/backoff internal/expectations internal/pods internal/podset internal/at
+
+.PHONY: mutate
+mutate: bin/gremlins ## Change the code of MUTATE, one operator at a time, and report what no test and no simulation detects; takes hours.
+	@hack/mutate.sh $(MUTATE)
