@@ -19,3 +19,14 @@ MUTATE ?= internal/backoff internal/expectations internal/pods internal/podset i
 .PHONY: mutate
 mutate: bin/gremlins ## Change the code of MUTATE, one operator at a time, and report what no test and no simulation detects; takes hours.
 	@hack/mutate.sh $(MUTATE)
+
+# The number of random sequences of requests.
+SEQUENCES ?= 1000
+
+ifeq ($(KUBEBUILDER_ASSETS),$(CURDIR)/bin)
+test-differential: $(addprefix bin/,etcd kube-apiserver)
+endif
+
+.PHONY: test-differential
+test-differential: ## Compare the simulated store with a real etcd and kube-apiserver in SEQUENCES sequences; make test runs 30 of them.
+	go test -C test/differential -count 1 -timeout 0 -sequences $(SEQUENCES)

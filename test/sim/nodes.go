@@ -62,8 +62,7 @@ func (e *env) sync(pod *corev1.Pod) bool {
 		_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	case pod.Spec.NodeName == "":
 		e.note("the scheduler binds pod %s", pod.Name)
-		pod.Spec.NodeName = "node"
-		_, _ = e.store.Update(pod, false)
+		_ = e.store.Bind(pod.Name, "node")
 	case limit != nil && pod.Status.StartTime != nil && e.now().Sub(pod.Status.StartTime.Time) > time.Duration(*limit)*time.Second:
 		e.fail(pod, "DeadlineExceeded", 143)
 	case pod.Status.Phase == corev1.PodPending || !isReady(pod):

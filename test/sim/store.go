@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -15,9 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -114,33 +118,35 @@ func (s *Store) List(resource string) []client.Object {
 // Version returns the latest resource version.
 func (s *Store) Version() string { return strconv.FormatUint(s.version, 10) }
 
+// Changes returns all changes, in the order of their versions.
+func (s *Store) Changes() []invariants.Event { return slices.Clone(s.log) }
+
 // Create creates an object and returns it.
 func (s *Store) Create(object client.Object) (client.Object, error) {
 	resource := resourceOf(object)
-	created, err := wireCopy(object)
+	content, err := contentOf(object)
 	if err != nil {
 		return nil, err
 	}
-	if created.GetName() == "" && created.GetGenerateName() != "" {
-		created.SetName(created.GetGenerateName() + fmt.Sprintf("%05d", s.random.IntN(100_000)))
+	if sent := (&unstructured.Unstructured{Object: content}); sent.GetName() == "" && sent.GetGenerateName() != "" {
+		sent.SetName(sent.GetGenerateName() + fmt.Sprintf("%05d", s.random.IntN(100_000)))
 	}
-	if created.GetResourceVersion() != "" {
-		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
-	}
-	clearForCreate(created)
-	if err := admit(nil, created); err != nil {
+	created, err := decodeNew(resource, content)
+	if err != nil {
 		return nil, err
 	}
-	if _, ok := s.objects[storeKey{resource, created.GetName()}]; ok {
-		return nil, apierrors.NewAlreadyExists(groupResources[resource], created.GetName())
-	}
+	name := created.GetName()
 	if resource == pods && s.podLimit >= 0 && s.countPods() >= s.podLimit {
-		return nil, apierrors.NewForbidden(groupResources[pods], created.GetName(), fmt.Errorf("exceeded quota: pods, limited: %d", s.podLimit))
+		return nil, apierrors.NewForbidden(groupResources[pods], name, fmt.Errorf("exceeded quota: pods, limited: %d", s.podLimit))
+	}
+	if created.GetResourceVersion() != "" {
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created"}}
+	}
+	if _, ok := s.objects[storeKey{resource, name}]; ok {
+		return nil, apierrors.NewAlreadyExists(groupResources[resource], name)
 	}
 	s.uids++
 	created.SetUID(types.UID(fmt.Sprintf("%08d-0000-4000-8000-000000000000", s.uids)))
-	created.SetNamespace(Namespace)
-	created.SetGeneration(1)
 	created.SetCreationTimestamp(metav1.NewTime(s.now()).Rfc3339Copy())
 	return s.put(watch.Added, created), nil
 }
@@ -172,38 +178,46 @@ func (s *Store) put(kind watch.EventType, object client.Object) client.Object {
 
 // Update replaces an object: everything but the status, or only the status.
 func (s *Store) Update(object client.Object, status bool) (client.Object, error) {
-	updated, err := wireCopy(object)
-	if err != nil {
-		return nil, err
-	}
-	return s.update(updated, status)
-}
-
-// update replaces an object by one that the Store may keep.
-func (s *Store) update(updated client.Object, status bool) (client.Object, error) {
-	resource, name := resourceOf(updated), updated.GetName()
+	resource, name := resourceOf(object), object.GetName()
 	current, ok := s.objects[storeKey{resource, name}]
 	if !ok {
 		return nil, apierrors.NewNotFound(groupResources[resource], name)
 	}
-	if uid := updated.GetUID(); uid != "" && uid != current.GetUID() {
-		return nil, conflict(resource, name, fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.GetUID()))
-	}
-	if version := updated.GetResourceVersion(); version != "" && version != current.GetResourceVersion() {
-		return nil, conflict(resource, name, "the object has been modified; please apply your changes to the latest version and try again")
-	}
-	updated = keepRest(current, updated, status)
-	if err := admit(current, updated); err != nil {
+	content, err := contentOf(object)
+	if err != nil {
 		return nil, err
 	}
-	if !status && specChanged(current, updated) {
-		updated.SetGeneration(current.GetGeneration() + 1)
+	return s.replace(current, content, status)
+}
+
+// replace gives an object new content.
+func (s *Store) replace(current client.Object, content map[string]any, status bool) (client.Object, error) {
+	resource, name := resourceOf(current), current.GetName()
+	sent := unstructured.Unstructured{Object: content}
+	if uid := sent.GetUID(); uid != "" && uid != current.GetUID() {
+		return nil, conflict(resource, name, fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.GetUID()))
+	}
+	switch version := sent.GetResourceVersion(); version {
+	case current.GetResourceVersion():
+	case "":
+		if resource != pods {
+			kind := schema.GroupKind{Group: groupResources[resource].Group, Kind: resource}
+			return nil, apierrors.NewInvalid(kind, name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
+		}
+		sent.SetResourceVersion(current.GetResourceVersion())
+	default:
+		return nil, conflict(resource, name, "the object has been modified; please apply your changes to the latest version and try again")
+	}
+	updated, err := decodeUpdate(current, content, status)
+	if err != nil {
+		return nil, err
 	}
 	if equality.Semantic.DeepEqual(current, updated) {
 		return copyOf(current), nil
 	}
-	if updated.GetDeletionTimestamp() != nil && len(updated.GetFinalizers()) == 0 && (resource != pods || *updated.GetDeletionGracePeriodSeconds() == 0) {
-		return s.put(watch.Deleted, updated), nil
+	if current.GetDeletionTimestamp() != nil && len(updated.GetFinalizers()) == 0 && ptr.Deref(current.GetDeletionGracePeriodSeconds(), 0) == 0 {
+		s.put(watch.Deleted, copyOf(current))
+		return updated, nil
 	}
 	return s.put(watch.Modified, updated), nil
 }

@@ -9,15 +9,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// defaultGrace is the grace period of a pod that sets none.
-const defaultGrace = 30
 
 // Delete deletes an object, or marks it as being deleted. It returns the object, which exists still if gone is false.
 func (s *Store) Delete(resource, name string, options metav1.DeleteOptions) (object client.Object, gone bool, err error) {
@@ -25,41 +24,94 @@ func (s *Store) Delete(resource, name string, options metav1.DeleteOptions) (obj
 	if !ok {
 		return nil, false, apierrors.NewNotFound(groupResources[resource], name)
 	}
-	if p := options.Preconditions; p != nil {
-		if p.UID != nil && *p.UID != current.GetUID() {
-			return nil, false, conflict(resource, name, fmt.Sprintf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, current.GetUID()))
-		}
-		if p.ResourceVersion != nil && *p.ResourceVersion != current.GetResourceVersion() {
-			return nil, false, conflict(resource, name, fmt.Sprintf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, current.GetResourceVersion()))
-		}
+	if err := checkPreconditions(current, options.Preconditions); err != nil {
+		return nil, false, err
 	}
 	deleted := copyOf(current)
-	deleted.SetFinalizers(finalizersFor(current.GetFinalizers(), ptr.Deref(options.PropagationPolicy, metav1.DeletePropagationBackground)))
-	grace := graceOf(current, options.GracePeriodSeconds)
-	if grace == 0 && len(deleted.GetFinalizers()) == 0 {
-		return s.put(watch.Deleted, deleted), true, nil
+	graceful, pending := s.shorten(deleted, options.GracePeriodSeconds)
+	if pending {
+		return deleted, false, nil // The finalizers stay, too.
 	}
-	if before := current.GetDeletionTimestamp(); before != nil && !shortens(current, grace) {
-		if slices.Equal(deleted.GetFinalizers(), current.GetFinalizers()) {
-			return copyOf(current), false, nil
-		}
-		return s.put(watch.Modified, deleted), false, nil
+	deleted.SetFinalizers(finalizersFor(current.GetFinalizers(), options.PropagationPolicy))
+	finalizers := len(deleted.GetFinalizers()) > 0
+	if !graceful && finalizers {
+		s.mark(deleted, 0)
 	}
-	at := metav1.NewTime(s.now().Add(time.Duration(grace) * time.Second)).Rfc3339Copy()
-	deleted.SetDeletionTimestamp(&at)
-	deleted.SetDeletionGracePeriodSeconds(&grace)
-	if current.GetDeletionTimestamp() == nil {
-		deleted.SetGeneration(current.GetGeneration() + 1)
+	if p := options.Preconditions; !graceful && !finalizers && len(current.GetFinalizers()) > 0 && p != nil && p.ResourceVersion != nil {
+		return nil, false, conflict(resource, name, "the API server compares the version with that of an empty object when the policy removes the last finalizer")
 	}
-	return s.put(watch.Modified, deleted), false, nil
+	// A pod that goes at once is changed first and deleted then.
+	if (graceful || finalizers) && !equality.Semantic.DeepEqual(current, deleted) {
+		s.put(watch.Modified, deleted)
+	}
+	if finalizers || graceful && *deleted.GetDeletionGracePeriodSeconds() > 0 {
+		return copyOf(deleted), false, nil
+	}
+	return s.put(watch.Deleted, copyOf(s.objects[storeKey{resource, name}])), true, nil
 }
 
-// finalizersFor returns the finalizers of an object that is deleted with a policy.
-func finalizersFor(present []string, policy metav1.DeletionPropagation) []string {
+func checkPreconditions(current client.Object, p *metav1.Preconditions) error {
+	kind, name := groupKinds[resourceOf(current)], current.GetName()
+	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Kind} // sic
+	switch {
+	case p == nil:
+	case p.UID != nil && *p.UID != current.GetUID():
+		return apierrors.NewConflict(resource, name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, current.GetUID()))
+	case p.ResourceVersion != nil && *p.ResourceVersion != current.GetResourceVersion():
+		return apierrors.NewConflict(resource, name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, current.GetResourceVersion()))
+	}
+	return nil
+}
+
+// shorten begins the deletion of a pod, or shortens its grace period. Other objects have none: graceful is false. pending says that
+// the deletion has begun with a grace period that is not longer.
+func (s *Store) shorten(object client.Object, wanted *int64) (graceful, pending bool) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return false, false
+	}
+	if pod.DeletionTimestamp == nil {
+		s.mark(pod, graceOf(pod, wanted))
+		return true, false
+	}
+	before := ptr.Deref(pod.DeletionGracePeriodSeconds, 0)
+	switch {
+	case before == 0:
+		return false, false
+	case wanted == nil || *wanted >= before:
+		return false, true
+	}
+	at := metav1.NewTime(pod.DeletionTimestamp.Add(time.Duration(*wanted-before) * time.Second))
+	grace := *wanted
+	if now := metav1.NewTime(s.now()).Rfc3339Copy(); at.Before(&now) {
+		at = now
+		grace = min(grace, 1)
+	}
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &grace
+	return true, false
+}
+
+// mark marks an object as being deleted.
+func (s *Store) mark(object client.Object, grace int64) {
+	at := metav1.NewTime(s.now().Add(time.Duration(grace) * time.Second)).Rfc3339Copy()
+	if before := object.GetDeletionTimestamp(); before == nil {
+		object.SetGeneration(object.GetGeneration() + 1)
+		object.SetDeletionTimestamp(&at)
+	} else if at.Before(before) {
+		object.SetDeletionTimestamp(&at)
+	}
+	object.SetDeletionGracePeriodSeconds(&grace)
+}
+
+// finalizersFor returns the finalizers of an object that is deleted with a policy. Without a policy they stay.
+func finalizersFor(present []string, policy *metav1.DeletionPropagation) []string {
+	if policy == nil {
+		return present
+	}
 	rest := slices.DeleteFunc(slices.Clone(present), func(finalizer string) bool {
 		return finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
 	})
-	switch policy {
+	switch *policy {
 	case metav1.DeletePropagationForeground:
 		return append(rest, metav1.FinalizerDeleteDependents)
 	case metav1.DeletePropagationOrphan:
@@ -70,16 +122,13 @@ func finalizersFor(present []string, policy metav1.DeletionPropagation) []string
 }
 
 // graceOf returns the grace period of a deletion. Only a pod on a node that has not finished has one.
-func graceOf(object client.Object, wanted *int64) int64 {
-	pod, ok := object.(*corev1.Pod)
-	if !ok || pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+func graceOf(pod *corev1.Pod, wanted *int64) int64 {
+	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return 0
 	}
-	return ptr.Deref(wanted, ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, defaultGrace))
-}
-
-// shortens tells whether a grace period is shorter than that of the deletion which has begun.
-func shortens(object client.Object, grace int64) bool {
-	before := object.GetDeletionGracePeriodSeconds()
-	return before != nil && grace < *before
+	grace := ptr.Deref(wanted, ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, defaultGrace))
+	if grace < 0 {
+		return 1
+	}
+	return grace
 }

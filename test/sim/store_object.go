@@ -11,10 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -23,22 +25,28 @@ import (
 
 func copyOf(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
 
-// wireCopy returns an object as the API server decodes it: times lose their fractions, and empty fields disappear. CBOR is faster
-// than JSON.
-func wireCopy(object client.Object) (client.Object, error) {
-	data, err := cbor.Marshal(object)
+// contentOf returns an object as it is sent: times lose their fractions, and empty fields disappear.
+func contentOf(object client.Object) (map[string]any, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", object.GetName(), err)
 	}
-	decoded := newObject(resourceOf(object))
-	if err := cbor.Unmarshal(data, decoded); err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", object.GetName(), err)
+	return content, nil
+}
+
+func objectOf(resource string, content map[string]any) (client.Object, error) {
+	object := newObject(resource)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	return decoded, nil
+	return object, nil
 }
 
 // Patch patches an object, or its status.
 func (s *Store) Patch(resource, name string, kind types.PatchType, patch []byte, status bool) (client.Object, error) {
+	if !json.Valid(patch) {
+		return nil, apierrors.NewBadRequest("the patch is not JSON")
+	}
 	current, ok := s.objects[storeKey{resource, name}]
 	if !ok {
 		return nil, apierrors.NewNotFound(groupResources[resource], name)
@@ -50,11 +58,14 @@ func (s *Store) Patch(resource, name string, kind types.PatchType, patch []byte,
 	if data, err = applyPatch(kind, data, patch); err != nil {
 		return nil, err
 	}
-	patched := newObject(resource)
-	if err := json.Unmarshal(data, patched); err != nil {
+	content := map[string]any{}
+	if err := utiljson.Unmarshal(data, &content); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	return s.update(patched, status)
+	if sent := (&unstructured.Unstructured{Object: content}).GetName(); sent != name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", sent, name))
+	}
+	return s.replace(current, content, status)
 }
 
 func applyPatch(kind types.PatchType, data, patch []byte) ([]byte, error) {
@@ -76,67 +87,107 @@ func applyPatch(kind types.PatchType, data, patch []byte) ([]byte, error) {
 	return patched, nil
 }
 
-// clearForCreate drops what a client may not set, and sets defaults.
-func clearForCreate(object client.Object) {
+// decodeNew returns an object as the API server creates it: it drops what a client may not set, sets defaults, and validates the rest.
+func decodeNew(resource string, content map[string]any) (client.Object, error) {
+	var errs field.ErrorList
+	if load, custom := admissions[resource]; custom {
+		a := load()
+		a.decode(content)
+		delete(content, "status")
+		if errs = a.validateNew(content); len(errs) > 0 {
+			return nil, invalid(resource, (&unstructured.Unstructured{Object: content}).GetName(), errs)
+		}
+		a.decode(content) // The status has defaults.
+	}
+	object, err := objectOf(resource, content)
+	if err != nil {
+		return nil, err
+	}
 	object.SetDeletionTimestamp(nil)
 	object.SetDeletionGracePeriodSeconds(nil)
 	object.SetManagedFields(nil)
-	switch o := object.(type) {
-	case *appv1alpha1.PodSet:
-		o.Status = appv1alpha1.PodSetStatus{}
-	case *cnatv1alpha1.At:
-		o.Status = cnatv1alpha1.AtStatus{}
-	case *corev1.Pod:
-		o.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	object.SetNamespace(Namespace)
+	object.SetGeneration(1)
+	if pod, ok := object.(*corev1.Pod); ok {
+		pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
+		setPodDefaults(pod)
+		errs = validatePod(pod)
 	}
-	setDefaults(object)
+	errs = append(errs, validation.ValidateObjectMetaAccessor(object, true, validation.NameIsDNSSubdomain, field.NewPath("metadata"))...)
+	return object, invalid(resource, object.GetName(), errs)
 }
 
-// setDefaults sets the defaults that the operator or the invariants read.
-func setDefaults(object client.Object) {
-	switch o := object.(type) {
-	case *appv1alpha1.PodSet:
-		o.Spec.Replicas = ptr.To(ptr.Deref(o.Spec.Replicas, 1))
-	case *cnatv1alpha1.At:
-		o.Spec.Suspend = ptr.To(ptr.Deref(o.Spec.Suspend, false))
-		o.Spec.BackoffLimit = ptr.To(ptr.Deref(o.Spec.BackoffLimit, 0))
-	case *corev1.Pod:
-		if o.Spec.RestartPolicy == "" {
-			o.Spec.RestartPolicy = corev1.RestartPolicyAlways
+// decodeUpdate returns an object as the API server changes it: a write of the status changes nothing else, and other writes keep the
+// status.
+func decodeUpdate(current client.Object, content map[string]any, status bool) (client.Object, error) {
+	resource := resourceOf(current)
+	var errs field.ErrorList
+	if load, custom := admissions[resource]; custom {
+		a := load()
+		a.decode(content)
+		if status {
+			return decodeStatus(a, current, content["status"])
 		}
-		o.Spec.TerminationGracePeriodSeconds = ptr.To(ptr.Deref(o.Spec.TerminationGracePeriodSeconds, defaultGrace))
+		old, err := contentOf(current)
+		if err != nil {
+			return nil, err
+		}
+		a.decode(old)
+		content["status"] = old["status"]
+		if errs = a.validateUpdate(content, old); len(errs) > 0 {
+			return nil, invalid(resource, current.GetName(), errs)
+		}
 	}
+	updated, err := objectOf(resource, content)
+	if err != nil {
+		return nil, err
+	}
+	keepMetadata(current, updated)
+	if pod, ok := updated.(*corev1.Pod); ok {
+		errs = updatePod(current.(*corev1.Pod), pod, status)
+	}
+	if specChanged(current, updated) {
+		updated.SetGeneration(current.GetGeneration() + 1)
+	}
+	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(updated, current, field.NewPath("metadata"))...)
+	return updated, invalid(resource, updated.GetName(), errs)
 }
 
-// keepRest returns the object that an update stores: a write of the status changes nothing else, and other writes keep the status.
-func keepRest(current, updated client.Object, status bool) client.Object {
-	if status {
-		updated = withStatus(copyOf(current), updated)
-		return updated
+// decodeStatus returns a custom resource with another status.
+func decodeStatus(a *admission, current client.Object, status any) (client.Object, error) {
+	resource := resourceOf(current)
+	if errs := a.validateStatus(status); len(errs) > 0 {
+		return nil, invalid(resource, current.GetName(), errs)
 	}
-	next := withStatus(updated, current)
-	next.SetUID(current.GetUID())
-	next.SetCreationTimestamp(current.GetCreationTimestamp())
-	next.SetDeletionTimestamp(current.GetDeletionTimestamp())
-	next.SetDeletionGracePeriodSeconds(current.GetDeletionGracePeriodSeconds())
-	next.SetGeneration(current.GetGeneration())
-	next.SetResourceVersion(current.GetResourceVersion())
-	next.SetManagedFields(nil)
-	setDefaults(next)
-	return next
-}
-
-// withStatus gives an object the status of another.
-func withStatus(object, other client.Object) client.Object {
-	switch o := object.(type) {
+	decoded, err := objectOf(resource, map[string]any{"status": status})
+	if err != nil {
+		return nil, err
+	}
+	updated := copyOf(current)
+	switch o := updated.(type) {
 	case *appv1alpha1.PodSet:
-		o.Status = other.(*appv1alpha1.PodSet).Status
+		o.Status = decoded.(*appv1alpha1.PodSet).Status
 	case *cnatv1alpha1.At:
-		o.Status = other.(*cnatv1alpha1.At).Status
-	case *corev1.Pod:
-		o.Status = other.(*corev1.Pod).Status
+		o.Status = decoded.(*cnatv1alpha1.At).Status
 	}
-	return object
+	return updated, nil
+}
+
+// keepMetadata keeps the metadata that no update changes.
+func keepMetadata(current, updated client.Object) {
+	if updated.GetUID() == "" {
+		updated.SetUID(current.GetUID())
+	}
+	updated.SetNamespace(Namespace)
+	updated.SetGeneration(current.GetGeneration())
+	updated.SetCreationTimestamp(current.GetCreationTimestamp())
+	updated.SetManagedFields(nil)
+	if current.GetDeletionTimestamp() != nil {
+		updated.SetDeletionTimestamp(current.GetDeletionTimestamp())
+	}
+	if updated.GetDeletionGracePeriodSeconds() == nil {
+		updated.SetDeletionGracePeriodSeconds(current.GetDeletionGracePeriodSeconds())
+	}
 }
 
 func specChanged(before, after client.Object) bool {
@@ -151,31 +202,9 @@ func specChanged(before, after client.Object) bool {
 	return false
 }
 
-// admit applies the rules of the CRDs that scenarios can break: the bounds of replicas, and the fields of an At that must not
-// change once it has started.
-func admit(before, after client.Object) error {
-	switch o := after.(type) {
-	case *appv1alpha1.PodSet:
-		if n := *o.Spec.Replicas; n < 1 || n > 10 {
-			return invalid(podSets, o.Name, "spec.replicas", n)
-		}
-	case *cnatv1alpha1.At:
-		old, ok := before.(*cnatv1alpha1.At)
-		if !ok || old.Status.Phase == "" || old.Status.Phase == cnatv1alpha1.PhasePending {
-			return nil
-		}
-		switch {
-		case old.Spec.Schedule != o.Spec.Schedule:
-			return invalid(ats, o.Name, "spec.schedule", o.Spec.Schedule)
-		case old.Spec.Command != o.Spec.Command:
-			return invalid(ats, o.Name, "spec.command", o.Spec.Command)
-		case !equality.Semantic.DeepEqual(old.Spec.Template, o.Spec.Template):
-			return invalid(ats, o.Name, "spec.template", nil)
-		}
+func invalid(resource, name string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
 	}
-	return nil
-}
-
-func invalid(resource, name, path string, value any) error {
-	return apierrors.NewInvalid(groupKinds[resource], name, field.ErrorList{field.Invalid(field.NewPath(path), value, "rejected by the schema")})
+	return apierrors.NewInvalid(groupKinds[resource], name, errs)
 }

@@ -1,0 +1,67 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package differential
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+var (
+	sequences = flag.Uint64("sequences", 30, "the number of random sequences")
+	seed      = flag.Uint64("seed", 0, "run only the sequence of this seed and print it; 0: none")
+
+	scheme = runtime.NewScheme()
+	admin  client.WithWatch // of a cluster administrator
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	ctrl.SetLogger(logr.Discard())
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		fmt.Println("KUBEBUILDER_ASSETS is not set: it names the directory of etcd and kube-apiserver. `make test` sets it.")
+		os.Exit(1)
+	}
+	code, err := run(m)
+	if err != nil {
+		fmt.Println(err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
+	environment := &envtest.Environment{
+		CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 3 * time.Minute,
+	}
+	config, err := environment.Start()
+	if err != nil {
+		return 1, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
+	}
+	defer func() { _ = environment.Stop() }()
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	if admin, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
