@@ -39,6 +39,7 @@ start_lab() {
   done
   eval "$("$lab" env)"
   if ! kubectl get crd subscriptions.operators.coreos.com >/dev/null 2>&1; then "$lab" olm; fi
+  if [ -n "${OLMV1-}" ]; then "$lab" build-olmv1 "$OLMV1"; fi # The tests allow less time than it takes to compile it.
   kubectl -n olm rollout status deployment/olm-operator deployment/catalog-operator --timeout 120s
   # While it is unavailable, no namespace can be deleted.
   kubectl wait --for=condition=Available apiservice/v1.packages.operators.coreos.com --timeout 120s
