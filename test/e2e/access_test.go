@@ -64,7 +64,8 @@ func (p *project) showsMetrics(system *project) {
 			token = p.token(account)
 		}
 		eventually(p.t, "the metrics for "+account, func(g gomega.Gomega) {
-			status, body := get(p.t.Context(), g, "https://"+address+"/metrics", token)
+			// The manager creates a new self-signed certificate at each start.
+			status, body := get(p.t.Context(), g, "https://"+address+"/metrics", token, &tls.Config{InsecureSkipVerify: true})
 			g.Expect(status).To(gomega.Equal(want), body)
 			if want == http.StatusOK {
 				g.Expect(body).To(gomega.MatchRegexp(`(?m)^podset_operator_podset_ready_pods\S* [1-9]`))
@@ -102,14 +103,14 @@ func (p *project) forward(namespace, service, port string) string {
 	return address
 }
 
-// get reads a page and accepts any certificate.
-func get(ctx context.Context, g gomega.Gomega, url, token string) (status int, body string) {
+// get reads a page.
+func get(ctx context.Context, g gomega.Gomega, url, token string, trust *tls.Config) (status int, body string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // a new self-signed certificate at each start
+	transport := &http.Transport{TLSClientConfig: trust}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	g.Expect(err).NotTo(gomega.HaveOccurred())

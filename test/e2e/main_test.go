@@ -140,7 +140,7 @@ func removeLeftovers(ctx context.Context) error {
 	for _, namespace := range namespaces.Items {
 		commands = append(commands, "kubectl delete subscriptions,csv,catalogsources,operatorgroups --all --ignore-not-found -n "+namespace.Name)
 	}
-	commands = append(commands, "make undeploy", "kubectl delete namespace --ignore-not-found --timeout 3m -l "+partOf)
+	commands = append(commands, "make undeploy", "kubectl delete namespace --ignore-not-found --timeout 3m -l "+partOf, "kubectl delete crd -l "+partOf)
 	for _, namespace := range namespaces.Items { // OLM sometimes does not delete its roles for an OperatorGroup.
 		commands = append(commands, "kubectl delete clusterroles -l olm.owner.kind=OperatorGroup,olm.owner.namespace="+namespace.Name)
 	}
