@@ -139,9 +139,12 @@ var faults = []fault{
 	{"500", func(*call) error { return apierrors.NewInternalError(errors.New("injected")) }},
 	{"503", func(*call) error { return apierrors.NewServiceUnavailable("injected") }},
 	{"429", func(*call) error { return apierrors.NewTooManyRequestsError("injected") }},
+	{"409", func(c *call) error { return conflict(c.Resource, c.Name, "injected") }},
 	{"504", func(c *call) error { return apierrors.NewTimeoutError("injected", 0) }},
-	{"connection reset", func(*call) error { return errors.New("injected: connection reset by peer") }},
+	connectionReset,
 }
+
+var connectionReset = fault{"connection reset", func(*call) error { return errors.New("injected: connection reset by peer") }}
 
 func deletePrecondition(options *metav1.DeleteOptions) types.UID {
 	if options.Preconditions == nil || options.Preconditions.UID == nil {

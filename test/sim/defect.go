@@ -5,6 +5,7 @@ package sim
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
@@ -24,6 +25,8 @@ type Defect struct {
 	Delete func(*metav1.DeleteOptions)
 	// Event changes an event that the operator sends.
 	Event func(*eventsv1.Event)
+	// Overwrite says that a status is written whatever was written since the operator read it.
+	Overwrite bool
 	// Deliver tells whether an event of a watch reaches the operator.
 	Deliver func(watch.EventType, client.Object) bool
 	// Ahead is how far the clock of the operator is ahead.
@@ -48,15 +51,18 @@ func (e *env) mutate(object client.Object) {
 
 // mutatePatch changes the status in a JSON patch.
 func (e *env) mutatePatch(patch []byte) []byte {
-	if e.operator.Defect.Status == nil {
+	if e.operator.Defect.Status == nil && !e.operator.Defect.Overwrite {
 		return patch
 	}
 	var operations []map[string]any
 	if json.Unmarshal(patch, &operations) != nil {
 		return patch
 	}
+	if e.operator.Defect.Overwrite {
+		operations = slices.DeleteFunc(operations, func(operation map[string]any) bool { return operation["path"] == "/metadata/resourceVersion" })
+	}
 	for _, operation := range operations {
-		if status, ok := operation["value"].(map[string]any); ok {
+		if status, ok := operation["value"].(map[string]any); ok && e.operator.Defect.Status != nil {
 			e.operator.Defect.Status(status)
 		}
 	}

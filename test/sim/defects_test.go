@@ -68,6 +68,12 @@ var defects = map[string]struct {
 			pod.Spec.Containers[0].Command = c[:len(c)-1]
 		}
 	}), "A8"},
+	"creates a pod under another name after a lost response": {onCreate(func(pod *corev1.Pod) {
+		if pod.OwnerReferences[0].Kind == "PodSet" {
+			pod.Name, pod.GenerateName = "", pod.Name+"-"
+		}
+	}), "P2"},
+	"overwrites a newer status": {with(sim.Defect{Overwrite: true}), "P3 P7 P11"},
 	"resets the phase": {onStatus(func(status map[string]any) {
 		if status["phase"] == string(cnatv1alpha1.PhaseDone) {
 			status["phase"] = cnatv1alpha1.PhasePending

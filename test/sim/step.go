@@ -76,7 +76,7 @@ func (e *env) answerCall(random *rand.Rand) bool {
 	case c.committed != nil && n < 10 && !reads:
 		e.stats.LostResponses++
 		e.note("the response to %s is lost", c.String())
-		e.respond(c, answer{err: faults[4].err(c)})
+		e.respond(c, answer{err: connectionReset.err(c)})
 	case c.committed != nil || n < 70 || c.abandoned:
 		e.finish(c)
 	case n < 80 && !reads:
@@ -85,9 +85,12 @@ func (e *env) answerCall(random *rand.Rand) bool {
 		e.carryOut(c)
 		e.stats.LostResponses++
 		e.note("the response to %s is lost", c.String())
-		e.respond(c, answer{err: faults[4].err(c)})
+		e.respond(c, answer{err: connectionReset.err(c)})
 	case n < 98 && c.Verb != "list":
 		f := faults[random.IntN(len(faults))]
+		if f.name == "409" && c.Subresource != "status" {
+			f = connectionReset // Only a write of a status can conflict at any time.
+		}
 		e.stats.Faults++
 		e.note("%s fails: %s", c.String(), f.name)
 		e.respond(c, answer{err: f.err(c)})
