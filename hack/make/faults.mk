@@ -13,7 +13,7 @@ test-faults soak: $(addprefix bin/,$(faults_binaries))
 endif
 
 .PHONY: test-faults
-test-faults: ## Test every fault, and two minutes of random scenarios, with a real API server; RUN=... SEED=... replay one.
+test-faults: ## Test every fault with a real API server; RUN=... SEED=... replay one.
 	$(go_test) -timeout 30m ./test/faults -run '$(RUN)' -seed $(SEED)
 
 .PHONY: soak

@@ -6,7 +6,6 @@ package faults_test
 import (
 	"fmt"
 	"net/http"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,54 +28,20 @@ func runCases(t *testing.T, fault string, testCases map[string]testCase) {
 	}
 }
 
-// F2: the API server commits a write, and the response is lost: of every single write, and of many.
+// F2: the API server commits writes, and most of the responses are lost.
 func TestLostResponses(t *testing.T) {
-	t.Parallel()
-	var count tried
-	count.printAfter(t, "lost responses")
-	everyScenario(t, func(t *testing.T, name string, r reference) {
-		for k := 1; k <= r.writes+extraWrites; k++ {
-			count.point(t, fmt.Sprintf("of write %d", k), func(t *testing.T) bool { return withFaultOnCall(t, "F2", name, k, faults.Writes, faults.LoseResponse) })
-		}
-		for _, percent := range []int{30, 70} {
-			t.Run(fmt.Sprintf("%d %% of them", percent), func(t *testing.T) {
-				t.Parallel()
-				runScenario(t, "F2", name, func(operator *faults.Process) {
-					operator.Inject(faults.Sometimes(faults.Random(t.Name()), percent, faults.Writes, faults.LoseResponse))
-				})
-			})
-		}
+	everyScenario(t, func(t *testing.T, name string) {
+		run := withLostResponses(t, name)
+		run(faults.NewEnv(t, cluster, "F2", faults.Ours))
 	})
 }
 
-// F6: a conflict on every single status write, and several conflicts in a row on each of them.
+// F6: several conflicts in a row on each status write.
 func TestStatusConflicts(t *testing.T) {
-	t.Parallel()
-	var count tried
-	count.printAfter(t, "conflicts")
-	everyScenario(t, func(t *testing.T, name string, r reference) {
-		for k := 1; k <= r.statusWrites+extraWrites; k++ {
-			count.point(t, fmt.Sprintf("on status write %d", k), func(t *testing.T) bool { return withFaultOnCall(t, "F6", name, k, faults.StatusWrites, conflict) })
-		}
-		for _, n := range []int{1, 6} {
-			t.Run(fmt.Sprintf("%d before each write", n), func(t *testing.T) {
-				t.Parallel()
-				runScenario(t, "F6", name, func(operator *faults.Process) { operator.Inject(conflicts(n)) })
-			})
-		}
+	everyScenario(t, func(t *testing.T, name string) {
+		run := withScenario(t, name, func(operator *faults.Process) { operator.Inject(conflicts(6)) })
+		run(faults.NewEnv(t, cluster, "F6", faults.Ours))
 	})
-}
-
-// withFaultOnCall runs a scenario with a fault on its k-th call that matches. It returns whether there were so many.
-func withFaultOnCall(t *testing.T, fault, name string, k int, match faults.Match, f faults.Fault) bool {
-	var met atomic.Bool
-	runScenario(t, fault, name, func(operator *faults.Process) {
-		operator.Inject(faults.Nth(k, match, func(c *faults.Call, send func() (*http.Response, error)) (*http.Response, error) {
-			met.Store(true)
-			return f(c, send)
-		}))
-	})
-	return met.Load()
 }
 
 var conflict = faults.Reject(http.StatusConflict, metav1.StatusReasonConflict)

@@ -95,7 +95,7 @@ func podKey(e *faults.Env, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{}
 }
 
-// scenarios are those of F1. They have few writes, so that each of them can be the last one of a process.
+// scenarios are those of F1, F2, and F6.
 var scenarios = map[string]scenario{
 	"create 10": {
 		act: func(e *faults.Env) { e.Create(podSet("a", 10)) },
@@ -158,37 +158,24 @@ var scenarios = map[string]scenario{
 	},
 }
 
-// reference is the result of a scenario without a fault: its counts of pods and writes.
-type reference struct {
-	counts               faults.Counts
-	writes, statusWrites int
-}
-
-// references run each scenario once.
-var references = map[string]func(t *testing.T) reference{}
+// references run each scenario once without a fault and return its counts of pods.
+var references = map[string]func(t *testing.T) faults.Counts{}
 
 func init() {
 	for name, s := range scenarios {
 		var once sync.Once
-		var r reference
-		references[name] = func(t *testing.T) reference {
+		var counts faults.Counts
+		references[name] = func(t *testing.T) faults.Counts {
 			once.Do(func() {
 				e := faults.NewEnv(t, cluster, "F0", faults.Ours)
 				e.Start()
 				if s.prepare != nil {
 					s.prepare(e)
 				}
-				before := len(e.Log.All())
 				s.play(e)
-				r.counts = e.Counts()
-				for _, write := range e.Log.All()[before:] {
-					r.writes++
-					if faults.StatusWrites(write.Call) {
-						r.statusWrites++
-					}
-				}
+				counts = e.Counts()
 			})
-			return r
+			return counts
 		}
 	}
 }
@@ -202,17 +189,11 @@ func (s scenario) play(e *faults.Env) {
 	e.Quiesce()
 }
 
-// runScenario runs a scenario in an environment of its own.
-func runScenario(t *testing.T, fault, name string, begin func(*faults.Process), prepare ...func(*faults.Injector)) {
-	run := withScenario(t, name, begin, prepare...)
-	run(faults.NewEnv(t, cluster, fault, faults.Ours))
-}
-
 // withScenario is a test case that runs a scenario and compares its counts with the reference. begin injects the fault when the
 // scenario acts. prepare is called with the injector of every process.
 func withScenario(t *testing.T, name string, begin func(*faults.Process), prepare ...func(*faults.Injector)) testCase {
 	s := scenarios[name]
-	r := references[name](t)
+	want := references[name](t)
 	return func(e *faults.Env) {
 		operator := e.Supervise(prepare...)
 		if s.prepare != nil {
@@ -221,7 +202,7 @@ func withScenario(t *testing.T, name string, begin func(*faults.Process), prepar
 		begin(operator)
 		s.play(e)
 		if !s.nondeterministic {
-			e.ExpectCounts(r.counts)
+			e.ExpectCounts(want)
 		}
 	}
 }
