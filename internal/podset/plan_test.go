@@ -40,6 +40,7 @@ func TestMakePlan(t *testing.T) {
 	edited := testutil.MakePodSet("a").Replicas(3).Image("v2")
 	old := func(slot int) *testutil.PodBuilder { return pod(three, slot) } // of the template before the edit
 	name := func(slot, attempt int) string { return podName(one.Obj(), place{slot, attempt}) }
+	failed := func(slot int) *corev1.Pod { return pod(three, slot).Finished(corev1.PodFailed, "").Obj() }
 
 	for title, tc := range map[string]struct {
 		set       *testutil.PodSetBuilder
@@ -133,6 +134,18 @@ func TestMakePlan(t *testing.T) {
 				pod(one, 0).Finished(corev1.PodFailed, "").Obj(),
 				testutil.MakePod(name(0, 1)).OwnedBy(one.Obj()).Slot(0).Finished(corev1.PodFailed, "").Obj(),
 			},
+		},
+		"of many finished pods those beyond spec.replicas are not replaced yet": {
+			set: three, cleanupAt: now.Add(time.Minute), requeue: now.Add(time.Minute),
+			pods:   []*corev1.Pod{failed(0), failed(1), failed(2), failed(3)},
+			create: []string{name(0, 1), name(1, 1)},
+		},
+		"finished pods that are removed now delay no replacement": {
+			set: three, cleanupAt: now, pods: []*corev1.Pod{failed(0), failed(1)},
+			create: []string{name(0, 1), name(1, 1), name(2, 0)}, cleanup: []string{name(0, 0), name(1, 0)},
+		},
+		"a complete set does not wait for the back-off of a rejection": {
+			set: one, pods: ready(one, 1), rejected: &expectations.Rejection{Until: now.Add(time.Second)},
 		},
 		"a template change deletes one Ready pod at a time": {
 			set: edited, pods: []*corev1.Pod{old(0).Running().Obj(), old(1).Running().Obj(), old(2).Running().Obj()},
@@ -311,5 +324,23 @@ func TestDeletionPriorityPrefersNodesWithMorePods(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"b", "c", "a"}, names(byDeletionPriority(pods, ""))); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
+	}
+}
+
+func TestAPlanWithAnyWriteIsNotEmpty(t *testing.T) {
+	some := []*corev1.Pod{{}}
+	for title, tc := range map[string]struct {
+		plan Plan
+		want bool
+	}{
+		"nothing":            {Plan{RequeueAt: now}, true},
+		"create":             {Plan{Create: some}, false},
+		"create and delete":  {Plan{Create: some, Delete: some}, false},
+		"delete and cleanup": {Plan{Delete: some, Cleanup: some}, false},
+		"create and cleanup": {Plan{Create: some, Cleanup: some}, false},
+	} {
+		if got := tc.plan.IsEmpty(); got != tc.want {
+			t.Errorf("%s: empty is %t", title, got)
+		}
 	}
 }
