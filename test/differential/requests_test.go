@@ -138,8 +138,11 @@ func (c choices) patch(resource, name string, seen []client.Object) request {
 	if c.one(3) && len(seen) > 0 {
 		return c.statusAsOperator(seen)
 	}
-	data, status := pick(c, append(metadataPatches, patches[resource]...)...), false
-	if c.one(3) {
+	data, status := pick(c, patches[resource]...), false
+	switch c.IntN(3) {
+	case 0:
+		data = pick(c, metadataPatches...)
+	case 1:
 		data, status = pick(c, statusPatches[resource]...), true
 	}
 	return request{fmt.Sprintf("patch %s %s, status %t: %s", resource, name, status, data), func(s *side) ([]client.Object, error) {

@@ -28,9 +28,12 @@ const lateEdit = 500 * time.Millisecond
 // at checks a change of an At: A4. Only the phases that the operator writes must move forward, because users can write the
 // status too.
 func (c *Checker) at(before, at *cnatv1alpha1.At) {
-	if before != nil && before.Spec.Schedule != at.Spec.Schedule {
+	if before != nil && (before.Spec.Schedule != at.Spec.Schedule || before.Spec.Command != at.Spec.Command) {
 		c.edits[at.UID] = append(c.edits[at.UID], edit{before, c.now.Seen})
+		started := before.Status.Phase == cnatv1alpha1.PhaseRunning || before.Status.Phase == cnatv1alpha1.PhaseDone
+		c.check("A5", !started, "At "+at.Name, "an edit in phase %s was not rejected", before.Status.Phase)
 	}
+	c.unusable(at)
 	if c.specs[at.UID] == nil {
 		c.specs[at.UID] = map[int64]*cnatv1alpha1.AtSpec{}
 	}
@@ -42,6 +45,7 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 	c.check("A4", slices.Index(phases, to) >= slices.Index(phases, from), "At "+at.Name, "the phase went from %s to %s", from, to)
 	c.phases[at.UID] = to
 	c.ready(at)
+	c.ownRun(at)
 	if to != cnatv1alpha1.PhaseDone {
 		return
 	}
@@ -109,6 +113,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	allowed := 1 + int(ptr.Deref(at.Spec.BackoffLimit, 0))
 	c.check("A1", len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were created, %d are allowed", len(c.runs[at.UID]), allowed)
 	c.check("A1", !again, "At "+at.Name, "pod %s was created twice", pod.Name)
+	c.runsLatest(at, pod, write)
 	if due, ok := Due(at); ok && len(c.runs[at.UID]) == 1 { // An edit after the first run does not delay a retry.
 		for _, e := range c.edits[at.UID] { // Neither an edit that came late counts, nor one that the cache did not show.
 			if !write.Sent.Before(e.seen.Add(lateEdit)) && !write.StaleUntil.After(e.seen) {

@@ -37,6 +37,8 @@ type Call struct {
 	AnyAge bool
 	// Precondition is the UID that a delete requires; "" if it deletes any object that has the name.
 	Precondition types.UID
+	// Owner is the controller of the pod that a create contains; "" if it is not known.
+	Owner types.UID
 	// Body is the content of a write, as JSON.
 	Body []byte
 }

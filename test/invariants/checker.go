@@ -50,7 +50,9 @@ type Checker struct {
 	phases   map[types.UID]cnatv1alpha1.Phase             // the last phase of each At that the operator wrote
 	runs     map[types.UID]map[types.UID]bool             // the pods of each At
 	owners   map[types.UID]bool                           // every PodSet and At that ever existed
-	edits    map[types.UID][]edit                         // the changes of each At's schedule
+	edits    map[types.UID][]edit                         // the changes of the spec of each At
+	history  map[types.UID][]Event                        // the changes of each PodSet and At
+	writings map[types.UID]int                            // the writes of the operator to each unusable At since another change
 	specs    map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of each At, by generation
 	reported map[string]bool
 	// foreign has the pods that an owner controlled, and since when they have none; zero: they have one.
@@ -67,7 +69,7 @@ type Checker struct {
 // it to the operator counts as a pod of that owner for so long.
 const unconfirmed = 6 * time.Second
 
-// edit is a change of an At's schedule.
+// edit is a change of the spec of an At.
 type edit struct {
 	before *cnatv1alpha1.At
 	seen   time.Time
@@ -82,7 +84,7 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		images: map[types.UID]map[int64]string{}, setPods: map[types.UID]map[types.UID]*setPod{},
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID][]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
-		foreign: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
+		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if !w.Committed() {
@@ -115,6 +117,7 @@ func (c *Checker) Replay(events []Event) {
 	for _, e := range events {
 		if _, isPod := e.Object.(*corev1.Pod); !isPod {
 			c.owners[e.Object.GetUID()] = true
+			c.history[e.Object.GetUID()] = append(c.history[e.Object.GetUID()], e)
 		}
 	}
 	for _, e := range events {
@@ -148,6 +151,7 @@ func (c *Checker) Replay(events []Event) {
 		}
 	}
 	c.deletions()
+	c.rejections()
 }
 
 // noteDeletion records when the deletion of an owner began.

@@ -33,6 +33,8 @@ type call struct {
 	answers chan answer
 	// committed is the response once the call was committed; nil: it was not.
 	committed *answer
+	// written is the number of the write of this call in env.writes, from 1; 0: none.
+	written int
 	// abandoned says that nobody waits for the response: the process has crashed.
 	abandoned bool
 }
@@ -118,12 +120,16 @@ func (e *env) carryOut(c *call) {
 		write.UID = status.Status().Details.UID
 	}
 	e.writes = append(e.writes, write)
+	c.written = len(e.writes)
 	e.countWrite(c, write)
 }
 
 // respond delivers a response.
 func (e *env) respond(c *call, a answer) {
 	e.remove(c)
+	if c.written > 0 && a != *c.committed {
+		e.writes[c.written-1].Fault = "the response was lost"
+	}
 	if !c.abandoned {
 		c.answers <- a
 	}

@@ -136,6 +136,9 @@ func (p *process) write(ctx context.Context, object client.Object, verb, subreso
 		Verb: verb, Resource: resourceOfKind(object), Subresource: subresource, Namespace: Namespace,
 		Name: object.GetName() + object.GetGenerateName(), Precondition: precondition,
 	}
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && verb == "create" {
+		request.Owner = owner.UID
+	}
 	result, err := p.do(ctx, request, commit)
 	if err != nil {
 		return err

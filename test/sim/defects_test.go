@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/faults/control"
 	"github.com/redhat/podset-operator/test/sim"
@@ -94,6 +95,19 @@ var defects = map[string]struct {
 			status["updatedReplicas"] = n
 		}
 	}), "P11"},
+	"does not report rejected pods": {onStatus(func(status map[string]any) {
+		conditions, _ := status["conditions"].([]any)
+		for _, c := range conditions {
+			if condition := c.(map[string]any); condition["type"] == appv1alpha1.ConditionDegraded {
+				condition["status"] = metav1.ConditionFalse
+			}
+		}
+	}), "P9"},
+	"takes a foreign pod for its own": {onStatus(func(status map[string]any) {
+		if status["reason"] == cnatv1alpha1.ReasonPodNameConflict {
+			status["reason"], status["result"] = cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded
+		}
+	}), "A9"},
 	"does not sort podNames": {onStatus(func(status map[string]any) {
 		if names, ok := status["podNames"].([]any); ok {
 			slices.Reverse(names)
@@ -103,7 +117,7 @@ var defects = map[string]struct {
 	"deletes without a precondition":                      {with(sim.Defect{Delete: func(o *metav1.DeleteOptions) { o.Preconditions = nil }}), "P4"},
 	"misses changes": {with(sim.Defect{Deliver: func(kind watch.EventType, object client.Object) bool {
 		return kind != watch.Modified || object.GetGeneration() == 1
-	}}), "P3 A3"},
+	}}), "P3 A3 A5"},
 	"misses deleted pods": {with(sim.Defect{Deliver: func(kind watch.EventType, object client.Object) bool {
 		_, isPod := object.(*corev1.Pod)
 		return !isPod || kind != watch.Deleted && object.GetDeletionTimestamp() == nil

@@ -145,10 +145,15 @@ func (s *Store) Create(object client.Object) (client.Object, error) {
 	if _, ok := s.objects[storeKey{resource, name}]; ok {
 		return nil, apierrors.NewAlreadyExists(groupResources[resource], name)
 	}
+	return s.add(created), nil
+}
+
+// add stores a new object without validation.
+func (s *Store) add(object client.Object) client.Object {
 	s.uids++
-	created.SetUID(types.UID(fmt.Sprintf("%08d-0000-4000-8000-000000000000", s.uids)))
-	created.SetCreationTimestamp(metav1.NewTime(s.now()).Rfc3339Copy())
-	return s.put(watch.Added, created), nil
+	object.SetUID(types.UID(fmt.Sprintf("%08d-0000-4000-8000-000000000000", s.uids)))
+	object.SetCreationTimestamp(metav1.NewTime(s.now()).Rfc3339Copy())
+	return s.put(watch.Added, object)
 }
 
 // countPods counts the pods that a quota counts: those that have not finished.

@@ -17,6 +17,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // user does something with an object or a pod. The names are few, so that deleted objects are created again.
@@ -145,7 +146,23 @@ func (e *env) createAt(random *rand.Rand, name string) {
 		at.Spec.TTLSecondsAfterFinished = ptr.To(random.Int32N(60))
 	}
 	at.Spec.Suspend = ptr.To(random.IntN(8) == 0)
+	if random.IntN(10) == 0 {
+		e.addUnusable(random, at)
+		return
+	}
 	e.create(at, fmt.Sprintf(" for %s, command %s", at.Spec.Schedule, at.Spec.Command))
+}
+
+// addUnusable adds an At that was stored before the CRD rejected its spec.
+func (e *env) addUnusable(random *rand.Rand, at *cnatv1alpha1.At) {
+	at.Namespace, at.Generation, at.Status.ObservedGeneration = Namespace, 1, -1
+	if random.IntN(2) == 0 {
+		at.Spec.Schedule = invariants.UnusableSchedule
+	} else {
+		at.Spec.Command = invariants.UnusableCommand
+	}
+	e.store.add(at)
+	e.note("At %s is stored for %s, command %s", at.Name, at.Spec.Schedule, at.Spec.Command)
 }
 
 func (e *env) editAt(random *rand.Rand, name string) {

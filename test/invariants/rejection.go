@@ -1,0 +1,106 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// firstRejectionBackoff and lastRejectionBackoff bound the back-off after rejected creates.
+const firstRejectionBackoff, lastRejectionBackoff = time.Second, time.Minute
+
+// rejected is what the checker knows about the rejected creates of one owner.
+type rejected struct {
+	last   Write
+	delay  time.Duration // the shortest time until the next create
+	number int
+}
+
+// rejections checks that creates which the API server rejects are retried with a back-off that doubles, and that a condition says
+// why: P9. The creates of one reconcile are one step.
+func (c *Checker) rejections() {
+	type key struct {
+		process int
+		owner   types.UID
+	}
+	steps := map[key]*rejected{}
+	for _, w := range c.writes {
+		k := key{w.Process, w.Owner}
+		switch {
+		case !w.createsPod() || w.Owner == "":
+			continue
+		case w.Fault != "" || w.Code != http.StatusForbidden && w.Code != http.StatusUnprocessableEntity:
+			if w.Committed() {
+				delete(steps, k)
+			}
+			continue
+		}
+		step, ok := steps[k]
+		if ok && step.last.Sent.Equal(w.Sent) {
+			continue
+		}
+		if !ok || c.edited(w.Owner, step.last.Sent, w.Sent) {
+			step = &rejected{}
+			steps[k] = step
+		}
+		c.step(step, w)
+	}
+}
+
+// step checks one step of a back-off.
+func (c *Checker) step(step *rejected, w Write) {
+	gap, passed := w.Sent.Sub(step.last.Sent), w.Clock.Sub(step.last.Clock)
+	subject := "owner " + string(w.Owner)
+	if jumped := (passed - gap).Abs() > time.Second; step.number > 0 && !jumped {
+		c.check("P9", gap >= step.delay/2, subject, "rejected create %s came %v after the previous one, before the back-off of %v had passed", w.Name, gap, step.delay)
+	}
+	if step.number > 0 && !c.LaggingPods && c.full {
+		c.check("P9", c.reportsRejection(w.Owner, w.Sent), subject, "no condition names the rejection of %s", w.Name)
+	}
+	next := min(2*step.delay, lastRejectionBackoff)
+	if step.number == 0 || gap > 5*step.delay/2 { // A back-off that was not used for a while starts over.
+		next = firstRejectionBackoff
+	}
+	*step = rejected{last: w, delay: next, number: step.number + 1}
+}
+
+// edited tells whether the spec of an owner changed between two moments or, if caches can lag, shortly before the first one: the
+// rejected create is perhaps of the earlier spec then.
+func (c *Checker) edited(owner types.UID, from, to time.Time) bool {
+	if c.LaggingPods {
+		from = from.Add(-staleLimit)
+	}
+	for i, e := range c.history[owner] {
+		if i > 0 && e.Object.GetGeneration() != c.history[owner][i-1].Object.GetGeneration() && e.Seen.After(from) && e.Seen.Before(to) {
+			return true
+		}
+	}
+	return false
+}
+
+// reportsRejection tells whether a condition of an owner said at a moment that its pods are rejected. A status that somebody else
+// wrote last does not count.
+func (c *Checker) reportsRejection(owner types.UID, at time.Time) bool {
+	reports := true
+	for _, e := range c.history[owner] {
+		if e.Seen.After(at) {
+			break
+		}
+		_, ours := c.ours[e.Object.GetResourceVersion()]
+		switch o := e.Object.(type) {
+		case *appv1alpha1.PodSet:
+			reports = !ours || meta.IsStatusConditionTrue(o.Status.Conditions, appv1alpha1.ConditionDegraded)
+		case *cnatv1alpha1.At:
+			reports = !ours || meta.IsStatusConditionFalse(o.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+		}
+	}
+	return reports
+}

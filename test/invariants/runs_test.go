@@ -1,0 +1,87 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// violated replays changes, of which the operator wrote those in ours, and tells whether an invariant did not hold.
+func violated(invariant string, ours map[int]bool, objects ...client.Object) bool {
+	var events []Event
+	var writes []Write
+	for i, object := range objects {
+		version := i + 1
+		object.SetResourceVersion(strconv.Itoa(version))
+		events = append(events, Event{Version: uint64(version), Kind: watch.Modified, Object: object, Seen: time.Unix(int64(version), 0)}) //nolint:gosec // small
+		if ours[version] {
+			call := &Call{Verb: "patch", Resource: "ats", Subresource: "status"}
+			writes = append(writes, Write{Call: call, Code: 200, UID: object.GetUID(), Version: object.GetResourceVersion()})
+		}
+	}
+	c := NewChecker(true, writes, nil)
+	c.Replay(events)
+	for _, v := range c.Violations {
+		if v.Invariant == invariant {
+			return true
+		}
+	}
+	return false
+}
+
+func at(uid types.UID, status cnatv1alpha1.AtStatus) *cnatv1alpha1.At {
+	return &cnatv1alpha1.At{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: uid},
+		Spec:       cnatv1alpha1.AtSpec{Schedule: UnusableSchedule, Command: "true"}, Status: status,
+	}
+}
+
+func TestUnusableAtIsLeftAlone(t *testing.T) {
+	pending := cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending}
+	all := []client.Object{at("1", cnatv1alpha1.AtStatus{}), at("1", pending), at("1", pending), at("1", pending)}
+	if violated("A7", map[int]bool{2: true, 3: true}, all...) {
+		t.Error("two writes violate A7")
+	}
+	if !violated("A7", map[int]bool{2: true, 3: true, 4: true}, all...) {
+		t.Error("three writes do not violate A7")
+	}
+}
+
+func TestRunOfAnotherOwnerIsNoRun(t *testing.T) {
+	pod := func(owners ...metav1.OwnerReference) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "a-pod", UID: "pod", OwnerReferences: owners},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}},
+		}
+	}
+	of := func(uid types.UID) metav1.OwnerReference {
+		return metav1.OwnerReference{Kind: "At", Name: "a", UID: uid, Controller: ptr.To(true)}
+	}
+	done := cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Result: cnatv1alpha1.ResultSucceeded, PodUID: "pod", Reason: cnatv1alpha1.ReasonCompleted}
+	for title, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		"its own pod":         {pod(of("2")), ""},
+		"an earlier At's pod": {pod(of("1")), "A6"},
+		"a foreign pod":       {pod(), "A9"},
+	} {
+		for _, invariant := range []string{"A6", "A9"} {
+			if got := violated(invariant, map[int]bool{2: true}, tc.pod, at("2", done)); got != (invariant == tc.want) {
+				t.Errorf("%s: %s is violated: %t", title, invariant, got)
+			}
+		}
+	}
+}
