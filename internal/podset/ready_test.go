@@ -1,0 +1,53 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podset
+
+import (
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+func TestReadyAndStalled(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(3)
+	quota, failed := &expectations.Rejection{Message: "exceeded quota"}, errors.New("creating Pod a-1: timeout")
+	terminating := pod(set, 2).Running().Terminating().Obj()
+
+	for title, tc := range map[string]struct {
+		set       *testutil.PodSetBuilder
+		pods      []*corev1.Pod
+		rejection *expectations.Rejection
+		outcome   Outcome
+		reason    string
+		ready     bool
+		stalled   bool
+	}{
+		"all pods are Ready":                       {set: set, pods: ready(set, 3), ready: true, reason: "Stable"},
+		"a pod is not Ready yet":                   {set: set, pods: append(ready(set, 2), pod(set, 2).Obj()), reason: "AwaitingReady"},
+		"the API server rejects pods":              {set: set, pods: ready(set, 2), rejection: quota, reason: "FailedCreate", stalled: true},
+		"a pod that terminates may free the quota": {set: set, pods: append(ready(set, 2), terminating), rejection: quota, reason: "FailedCreate"},
+		"an error is retried at once":              {set: set, pods: ready(set, 2), outcome: Outcome{CreateError: failed}, reason: "FailedCreate"},
+		"a paused set waits for its user": {
+			set:  testutil.MakePodSet("a").Replicas(3).Annotation(appv1alpha1.AnnotationPaused, "true"),
+			pods: ready(set, 2), rejection: quota, reason: "Paused",
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			status := Status(Observation{Set: tc.set.Obj(), Pods: tc.pods, Rejection: tc.rejection, Now: now}, tc.outcome)
+			c := meta.FindStatusCondition(status.Conditions, appv1alpha1.ConditionReady)
+			if got := c.Status == "True"; got != tc.ready || c.Reason != tc.reason {
+				t.Errorf("Ready is %s, %s: %s", c.Status, c.Reason, c.Message)
+			}
+			if got := meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionStalled); got != tc.stalled {
+				t.Errorf("Stalled is %t", got)
+			}
+		})
+	}
+}
