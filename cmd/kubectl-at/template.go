@@ -34,18 +34,7 @@ func copyTemplate(from *corev1.PodSpec, containerName string, own []string) (*co
 		}
 		return strings.HasPrefix(volume, serviceAccountVolume)
 	}
-	result := corev1.Container{
-		Name:            container.Name,
-		Image:           container.Image,
-		ImagePullPolicy: container.ImagePullPolicy,
-		WorkingDir:      container.WorkingDir,
-		Command:         container.Command,
-		Args:            container.Args,
-		Env:             container.Env,
-		EnvFrom:         container.EnvFrom,
-		Resources:       container.Resources,
-		SecurityContext: container.SecurityContext,
-	}
+	result := copyContainer(container)
 	mounted := map[string]bool{}
 	for _, mount := range container.VolumeMounts {
 		if !leftOut(mount.Name) {
@@ -74,6 +63,22 @@ func copyTemplate(from *corev1.PodSpec, containerName string, own []string) (*co
 		}
 	}
 	return &corev1.PodTemplateSpec{Spec: *spec.DeepCopy()}, missing, nil
+}
+
+// copyContainer copies what the command needs to run as the container does. Probes, ports, and hooks belong to a server.
+func copyContainer(from *corev1.Container) corev1.Container {
+	return corev1.Container{
+		Name:            from.Name,
+		Image:           from.Image,
+		ImagePullPolicy: from.ImagePullPolicy,
+		WorkingDir:      from.WorkingDir,
+		Command:         from.Command,
+		Args:            from.Args,
+		Env:             from.Env,
+		EnvFrom:         from.EnvFrom,
+		Resources:       from.Resources,
+		SecurityContext: from.SecurityContext,
+	}
 }
 
 // findContainer returns the container of a name, or the first.

@@ -1,7 +1,6 @@
 # Deterministic simulation of the controllers: see docs/testing.md.
 
-# How long `make test-sim` also runs scenarios with fresh seeds, as CI does. A release must not depend on chance, so by default it
-# runs none.
+# How long `make test-sim` also runs scenarios with fresh seeds. By default, and in CI, it runs none, until long runs find nothing.
 SIMTIME ?= 0s
 
 .PHONY: sim

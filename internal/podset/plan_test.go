@@ -46,7 +46,7 @@ func TestMakePlan(t *testing.T) {
 		set       *testutil.PodSetBuilder
 		pods      []*corev1.Pod
 		deleted   []types.UID
-		attempts  map[int]int
+		attempts  map[int]FirstAttempt
 		rejected  *expectations.Rejection
 		cleanupAt time.Time
 		create    []string
@@ -78,14 +78,18 @@ func TestMakePlan(t *testing.T) {
 			set: three, pods: ready(three, 3), deleted: []types.UID{types.UID(name(1, 0) + "-uid")}, create: []string{name(1, 1)},
 		},
 		"a name that a conflicting pod has is skipped": {
-			set: one, attempts: map[int]int{0: 2}, create: []string{name(0, 2)},
+			set: one, attempts: map[int]FirstAttempt{0: {Attempt: 2}}, create: []string{name(0, 2)},
 		},
 		"a create that was not answered is tried again under the same name": {
-			set: testutil.MakePodSet("a").Replicas(2), attempts: map[int]int{1: 1}, create: []string{name(0, 0), name(1, 1)},
+			set: testutil.MakePodSet("a").Replicas(2), attempts: map[int]FirstAttempt{1: {Attempt: 1}}, create: []string{name(0, 0), name(1, 1)},
+		},
+		"it is tried again even if the cache shows a pod of its name, which can be an older one": {
+			set: one, pods: []*corev1.Pod{pod(one, 0).Terminating().Obj()},
+			attempts: map[int]FirstAttempt{0: {Unanswered: true}}, create: []string{name(0, 0)},
 		},
 		"a possible attempt whose name is in use is skipped": {
 			set: one, pods: []*corev1.Pod{testutil.MakePod(name(0, 1)).OwnedBy(one.Obj()).Slot(0).Terminating().Obj()},
-			attempts: map[int]int{0: 1}, create: []string{name(0, 2)},
+			attempts: map[int]FirstAttempt{0: {Attempt: 1}}, create: []string{name(0, 2)},
 		},
 		"a pod whose slot nobody knows is counted and fills no slot": {
 			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod("stray").OwnedBy(one.Obj()).Running().Obj()},

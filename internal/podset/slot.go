@@ -28,6 +28,14 @@ const (
 // place is a slot and an attempt. The attempt counts how many names of the slot were in use before.
 type place struct{ slot, attempt int }
 
+// FirstAttempt is the first possible attempt of a slot.
+type FirstAttempt struct {
+	Attempt int
+	// Unanswered says that a create of this attempt may have succeeded although there was no response. The name is then used
+	// even if the cache shows a pod that has it: the cache may show an older pod of that name.
+	Unanswered bool
+}
+
 // podName returns the name of the pod of a place: <name>-pod<5 letters or digits> (rule 5). The name of the PodSet is
 // shortened if the result would be too long for a host name.
 func podName(set *appv1alpha1.PodSet, p place) string {
@@ -60,7 +68,7 @@ func intOf(pod *corev1.Pod, annotation string) (n int, ok bool) {
 }
 
 // freePlaces returns the next n places: the lowest slots that no active pod fills, each with the first attempt that is
-// possible and whose name is not in use.
+// possible and whose name is not in use, as far as the cache tells.
 func freePlaces(o Observation, active []*corev1.Pod, n int) []place {
 	filled, used := sets.New[int](), sets.New[string]()
 	for _, pod := range active {
@@ -76,8 +84,9 @@ func freePlaces(o Observation, active []*corev1.Pod, n int) []place {
 		if filled.Has(slot) {
 			continue
 		}
-		p := place{slot: slot, attempt: o.Attempts[slot]}
-		for used.Has(podName(o.Set, p)) {
+		first := o.Attempts[slot]
+		p := place{slot: slot, attempt: first.Attempt}
+		for !first.Unanswered && used.Has(podName(o.Set, p)) {
 			p.attempt++
 		}
 		used.Insert(podName(o.Set, p))
@@ -89,11 +98,11 @@ func freePlaces(o Observation, active []*corev1.Pod, n int) []place {
 // attemptsAfter returns the first possible attempt of each slot after a plan was carried out. A slot whose pod was created
 // starts over. A slot whose name a conflicting pod has uses the next attempt. Every other create may have succeeded although
 // its response was lost. It is retried under the same name, because another name could give the slot two pods.
-func attemptsAfter(attempts map[int]int, plan Plan, outcome Outcome) map[int]int {
+func attemptsAfter(attempts map[int]FirstAttempt, plan Plan, outcome Outcome) map[int]FirstAttempt {
 	if len(plan.Create) == 0 || len(attempts) == 0 && outcome.CreateError == nil && outcome.NameCollision == "" {
 		return attempts
 	}
-	next := map[int]int{}
+	next := map[int]FirstAttempt{}
 	maps.Copy(next, attempts)
 	for _, pod := range plan.Create {
 		slot, _ := slotOf(pod)
@@ -102,9 +111,9 @@ func attemptsAfter(attempts map[int]int, plan Plan, outcome Outcome) map[int]int
 		case slices.ContainsFunc(outcome.Created, func(created *corev1.Pod) bool { return created.Name == pod.Name }):
 			delete(next, slot)
 		case outcome.NameCollision == pod.Name:
-			next[slot] = attempt + 1
+			next[slot] = FirstAttempt{Attempt: attempt + 1}
 		default:
-			next[slot] = attempt
+			next[slot] = FirstAttempt{Attempt: attempt, Unanswered: true}
 		}
 	}
 	return next

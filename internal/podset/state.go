@@ -42,7 +42,7 @@ type State struct {
 	// rejection is the last rejection of a create.
 	rejection expectations.LastRejection
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
-	attempts map[int]int
+	attempts map[int]FirstAttempt
 	// cleanupAt is when the finished pods may be deleted; zero: there are none. cleanupBackoff gives the delay.
 	cleanupAt      time.Time
 	cleanupBackoff backoff.Backoff

@@ -218,6 +218,27 @@ func TestTheNameOfACreate(t *testing.T) {
 	}
 }
 
+// Two creates of one name are committed, and both responses are lost. A user deletes the first pod in between. When the cache shows
+// that pod, another name would give the slot a second pod.
+func TestAnUnansweredCreateKeepsItsNameWhenTheCacheShowsAnOlderPod(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	lose := func(Plan) Outcome { return Outcome{CreateError: errors.New("no answer"), Reported: true} }
+	var s State
+	step(&s, set, nil, now, lose)
+	step(&s, set, nil, now, lose)
+	deleted := pod(set, 0).Terminating().Obj()
+	_, plan := step(&s, set, []*corev1.Pod{deleted}, now, func(plan Plan) Outcome {
+		return Outcome{NameCollision: plan.Create[0].Name, Reported: true} // The deleted pod still has the name.
+	})
+	if diff := cmp.Diff([]string{deleted.Name}, names(plan.Create)); diff != "" {
+		t.Errorf("creates (-want +got): %s", diff)
+	}
+	_, plan = step(&s, set, []*corev1.Pod{deleted}, now, succeed)
+	if diff := cmp.Diff([]string{podName(set.Obj(), place{0, 1})}, names(plan.Create)); diff != "" {
+		t.Errorf("creates after the API server has answered (-want +got): %s", diff)
+	}
+}
+
 func TestTheStatusWaitsForFurtherChanges(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	done := Outcome{Deleted: []*corev1.Pod{pod(set, 0).Obj()}}
