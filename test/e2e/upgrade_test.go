@@ -25,6 +25,7 @@ const punctual = 5 * time.Second
 // An upgrade through the channel waits for an At that is due soon, then proceeds. It changes no pod, and an At that is due later runs
 // once, on time. Then the test removes the operator as the documentation describes.
 func TestUpgradeThroughTheChannel(t *testing.T) {
+	skipInShortMode(t)
 	p := newProject(t)
 	p.offer(previous)
 	p.subscribe(previous, p.name)
