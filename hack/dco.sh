@@ -6,7 +6,7 @@ set -euo pipefail
 missing=0
 while read -r commit; do
   author=$(git show -s --format='%an <%ae>' "$commit")
-  if ! git show -s --format='%(trailers:key=Signed-off-by,valueonly)' "$commit" | grep -qxF -- "$author"; then
+  if ! git show -s --format='%(trailers:key=Signed-off-by,valueonly)' "$commit" | grep -xF -- "$author" >/dev/null; then
     echo "no sign-off of $author: $(git show -s --format='%h %s' "$commit")"
     missing=1
   fi

@@ -22,21 +22,24 @@ END
   exit 1
 }
 
+# any STATE tells whether a program of the lab is up, or down. With -q, grep would end before the lab has printed everything, and the
+# pipe would fail.
+any() { "$lab" status | grep " $1\$" >/dev/null; }
+
 # start_lab starts the lab unless it is running, installs OLM, and sets the environment. At the end, it stops the lab if it started it.
 start_lab() {
   [ "$(id -u)" = 0 ] || missing 'no cluster: KUBECONFIG is not set, and the lab needs root'
   command -v apt-get >/dev/null || missing 'no cluster: KUBECONFIG is not set, and the lab needs Debian'
-  local tries
-  if "$lab" status | grep -q ' down$'; then trap '"$lab" down' EXIT; fi
-  for tries in 1 2 3; do # A kubelet that starts before containerd is ready ends at once.
+  if any down; then trap '"$lab" down' EXIT; fi
+  for _ in 1 2 3; do # A kubelet that starts before containerd is ready ends at once.
     "$lab" up
-    "$lab" status | grep -q ' down$' || break
-    if [ "$tries" = 3 ]; then
-      echo 'e2e: the lab does not start:' >&2
-      "$lab" status >&2
-      exit 1
-    fi
+    if ! any down; then break; fi
   done
+  if any down; then
+    echo 'e2e: the lab does not start:' >&2
+    "$lab" status >&2
+    exit 1
+  fi
   eval "$("$lab" env)"
   if ! kubectl get crd subscriptions.operators.coreos.com >/dev/null 2>&1; then "$lab" olm; fi
   if [ -n "${OLMV1-}" ]; then "$lab" build-olmv1 "$OLMV1"; fi # The tests allow less time than it takes to compile it.
