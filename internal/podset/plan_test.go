@@ -81,7 +81,7 @@ func TestMakePlan(t *testing.T) {
 			set: one, attempts: map[int]FirstAttempt{0: {Attempt: 2}}, create: []string{name(0, 2)},
 		},
 		"a create that was not answered is tried again under the same name": {
-			set: testutil.MakePodSet("a").Replicas(2), attempts: map[int]FirstAttempt{1: {Attempt: 1}}, create: []string{name(0, 0), name(1, 1)},
+			set: testutil.MakePodSet("a").Replicas(2), attempts: map[int]FirstAttempt{1: {Attempt: 1, Unanswered: true}}, create: []string{name(0, 0), name(1, 1)},
 		},
 		"it is tried again even if the cache shows a pod of its name, which can be an older one": {
 			set: one, pods: []*corev1.Pod{pod(one, 0).Terminating().Obj()},
