@@ -56,6 +56,12 @@ func (c choices) object(resource string) client.Object {
 		object.SetName(pick(c, "UPPER", "a_b", "-a", "a.b", "0"))
 	}
 	c.forbidden(object)
+	c.fill(object)
+	return object
+}
+
+// fill sets random fields of the kind of an object.
+func (c choices) fill(object client.Object) {
 	switch o := object.(type) {
 	case *appv1alpha1.PodSet:
 		c.podSet(o)
@@ -64,7 +70,6 @@ func (c choices) object(resource string) client.Object {
 	case *corev1.Pod:
 		c.pod(o)
 	}
-	return object
 }
 
 // forbidden sets fields that a client may not set, now and then.

@@ -99,14 +99,7 @@ func (c choices) edit(object client.Object) {
 	case 2:
 		c.forbidden(object)
 	default:
-		switch o := object.(type) {
-		case *appv1alpha1.PodSet:
-			c.podSet(o)
-		case *cnatv1alpha1.At:
-			c.at(o)
-		case *corev1.Pod:
-			c.pod(o)
-		}
+		c.fill(object)
 	}
 }
 

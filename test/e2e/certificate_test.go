@@ -37,9 +37,7 @@ import (
 func TestCertificateOfTheMetrics(t *testing.T) {
 	installCRDs(t)
 	p := newProject(t)
-	system := &project{t: t, name: "podset-operator-system", kubeconfig: p.kubeconfig}
-	t.Cleanup(func() { system.types("make undeploy DEPLOY=config/monitoring") })
-	t.Cleanup(system.explain)
+	system := p.newSystem("make undeploy DEPLOY=config/monitoring")
 	system.types("make deploy DEPLOY=config/monitoring IMG=" + next.manager)
 	eventually(t, "the manager waits for its certificate", func(g gomega.Gomega) {
 		g.Expect(execute(system.kubeconfig, "kubectl get events -n "+system.name)).To(gomega.ContainSubstring(`secret "podset-operator-metrics-cert" not found`))

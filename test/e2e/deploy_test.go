@@ -24,9 +24,7 @@ import (
 // of its own service account, and continues after the loss of its pod.
 func TestDeploy(t *testing.T) {
 	p := newProject(t)
-	system := &project{t: t, name: "podset-operator-system", kubeconfig: p.kubeconfig}
-	t.Cleanup(func() { system.types("make undeploy") })
-	t.Cleanup(system.explain)
+	system := p.newSystem("make undeploy")
 	system.types("make deploy IMG=" + next.manager)
 	eventually(t, "the manager runs", func(g gomega.Gomega) { system.runs(t.Context(), g, next) })
 	system.types("kubectl get all -n podset-operator-system")

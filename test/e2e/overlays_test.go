@@ -25,9 +25,7 @@ import (
 func TestDeployForOneNamespace(t *testing.T) {
 	skipInShortMode(t)
 	outside := newProject(t)
-	system := &project{t: t, name: "podset-operator-system", kubeconfig: outside.kubeconfig}
-	t.Cleanup(func() { system.types("make undeploy DEPLOY=config/namespaced; make uninstall") })
-	t.Cleanup(system.explain)
+	system := outside.newSystem("make undeploy DEPLOY=config/namespaced; make uninstall")
 	system.types("make install")
 	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system.name, Labels: labelled(partOf, restricted)}})
 	system.types("make deploy DEPLOY=config/namespaced IMG=" + next.manager)
@@ -56,9 +54,7 @@ func TestDeployForOneNamespace(t *testing.T) {
 func TestHighAvailability(t *testing.T) {
 	skipInShortMode(t)
 	p := newProject(t)
-	system := &project{t: t, name: "podset-operator-system", kubeconfig: p.kubeconfig}
-	t.Cleanup(func() { system.types("make undeploy DEPLOY=config/ha") })
-	t.Cleanup(system.explain)
+	system := p.newSystem("make undeploy DEPLOY=config/ha")
 	system.types("make deploy DEPLOY=config/ha IMG=" + next.manager)
 	eventually(t, "two managers run", func(g gomega.Gomega) { system.runs(t.Context(), g, next) })
 	leader := ""

@@ -192,6 +192,14 @@ func podsOf(ctx context.Context, g gomega.Gomega, owner client.Object) []corev1.
 	return pods
 }
 
+// newSystem returns the project in which `make deploy` installs the operator. At the end of the test, a command line removes it.
+func (p *project) newSystem(remove string) *project {
+	system := &project{t: p.t, name: "podset-operator-system", kubeconfig: p.kubeconfig}
+	p.t.Cleanup(func() { system.types("%s", remove) })
+	p.t.Cleanup(system.explain)
+	return system
+}
+
 // of returns the same project for a subtest.
 func (p *project) of(t *testing.T) *project {
 	return &project{t: t, name: p.name, kubeconfig: p.kubeconfig}
