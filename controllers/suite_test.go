@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +31,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 // The tests of this package share one API server and one operator, which works with the rights of config/rbac/role.yaml
@@ -44,16 +44,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		fmt.Println("KUBEBUILDER_ASSETS is not set: it names the directory of etcd and kube-apiserver. `make test` sets it.")
-		os.Exit(1)
-	}
-	code, err := runSuite(m)
-	if err != nil {
-		fmt.Println(err)
-		code = 1
-	}
-	os.Exit(code)
+	apiserver.Main(func() (int, error) { return runSuite(m) })
 }
 
 func runSuite(m *testing.M) (code int, err error) {
@@ -66,9 +57,7 @@ func runSuite(m *testing.M) (code int, err error) {
 	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
 	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
 
-	environment := &envtest.Environment{
-		CRDDirectoryPaths: []string{"../config/crd/bases"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 3 * time.Minute,
-	}
+	environment := apiserver.New("..")
 	// OpenShift has this plugin on: whoever sets blockOwnerDeletion must have the right to update the owner's finalizers.
 	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	adminConfig, err := environment.Start()

@@ -35,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 // The tests share one API server. Each has a namespace of its own, and is the operator and the kubelet itself.
@@ -47,24 +48,13 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		fmt.Println("KUBEBUILDER_ASSETS is not set: it names the directory of etcd and kube-apiserver. `make test` sets it.")
-		os.Exit(1)
-	}
-	code, err := runSuite(m)
-	if err != nil {
-		fmt.Println(err)
-		code = 1
-	}
-	os.Exit(code)
+	apiserver.Main(func() (int, error) { return runSuite(m) })
 }
 
 func runSuite(m *testing.M) (int, error) {
 	ctrl.SetLogger(zap.New(zap.WriteTo(io.Discard)))
 	utilruntime.Must(rbacv1.AddToScheme(scheme))
-	environment := &envtest.Environment{
-		CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 3 * time.Minute,
-	}
+	environment := apiserver.New("../..")
 	config, err := environment.Start()
 	if err != nil {
 		return 1, fmt.Errorf("starting etcd and kube-apiserver: %w", err)

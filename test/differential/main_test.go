@@ -6,9 +6,7 @@ package differential
 import (
 	"flag"
 	"fmt"
-	"os"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,10 +15,10 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 var (
@@ -34,25 +32,14 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		fmt.Println("KUBEBUILDER_ASSETS is not set: it names the directory of etcd and kube-apiserver. `make test` sets it.")
-		os.Exit(1)
-	}
-	code, err := run(m)
-	if err != nil {
-		fmt.Println(err)
-		code = 1
-	}
-	os.Exit(code)
+	apiserver.Main(func() (int, error) { return run(m) })
 }
 
 func run(m *testing.M) (code int, err error) {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
 	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
-	environment := &envtest.Environment{
-		CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 3 * time.Minute,
-	}
+	environment := apiserver.New("../..")
 	config, err := environment.Start()
 	if err != nil {
 		return 1, fmt.Errorf("starting etcd and kube-apiserver: %w", err)

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/redhat/podset-operator/test/sim"
 )
 
 // side is a server and what it has answered.
@@ -37,13 +39,13 @@ func (s *side) note(object client.Object) {
 		}
 		s.uids = strings.NewReplacer(pairs...)
 	}
-	s.seen = append(s.seen, copyOf(object))
+	s.seen = append(s.seen, sim.CopyOf(object))
 }
 
 // normal returns an object as JSON, without what two API servers never have in common: UIDs are numbered, times are only present
 // or absent, and versions, which only order changes, are compared apart.
 func (s *side) normal(object client.Object) string {
-	object = copyOf(object)
+	object = sim.CopyOf(object)
 	object.GetObjectKind().SetGroupVersionKind(metav1.Unversioned.WithKind(""))
 	object.SetNamespace("")
 	object.SetResourceVersion("")

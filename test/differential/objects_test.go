@@ -15,6 +15,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/sim"
 )
 
 // choices are the random choices of one sequence.
@@ -27,7 +28,7 @@ func (c choices) one(n int) bool { return c.IntN(n) == 0 }
 
 // minimal returns an object that the API server accepts.
 func minimal(resource, name string) client.Object {
-	object := newObject(resource)
+	object := sim.NewObject(resource)
 	object.SetName(name)
 	switch o := object.(type) {
 	case *cnatv1alpha1.At:

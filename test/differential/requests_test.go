@@ -15,6 +15,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/sim"
 )
 
 // request is one request. send sends it to one of the two servers. It takes everything that differs between them, such as UIDs,
@@ -30,7 +31,7 @@ func (c choices) request(seen []client.Object) request {
 	resource := pick(c, resources...)
 	name := c.name(resource)
 	if i := c.earlier(seen); i >= 0 && !c.one(6) { // The others often do not exist.
-		resource, name = resourceOf(seen[i]), seen[i].GetName()
+		resource, name = sim.ResourceOf(seen[i]), seen[i].GetName()
 	}
 	switch {
 	case n < 25:
@@ -66,7 +67,7 @@ func (c choices) update(seen []client.Object) request {
 		return c.request(seen)
 	}
 	i, status := c.earlier(seen), c.one(2)
-	changed := copyOf(seen[i])
+	changed := sim.CopyOf(seen[i])
 	version, uid := c.one(8), c.one(20)
 	if status {
 		c.status(changed)
@@ -75,7 +76,7 @@ func (c choices) update(seen []client.Object) request {
 	}
 	about := fmt.Sprintf("update, status %t, version %t, UID %t: %s", status, !version, !uid, text(changed))
 	return request{about, func(s *side) ([]client.Object, error) {
-		object := copyOf(changed)
+		object := sim.CopyOf(changed)
 		object.SetResourceVersion(s.seen[i].GetResourceVersion())
 		object.SetUID(s.seen[i].GetUID())
 		object.SetCreationTimestamp(s.seen[i].GetCreationTimestamp())
@@ -146,7 +147,7 @@ func (c choices) patch(resource, name string, seen []client.Object) request {
 // statusAsOperator writes the whole status, if the object has not changed since it was read.
 func (c choices) statusAsOperator(seen []client.Object) request {
 	i := c.earlier(seen)
-	changed := copyOf(seen[i])
+	changed := sim.CopyOf(seen[i])
 	c.status(changed)
 	var status any
 	switch o := changed.(type) {
@@ -165,7 +166,7 @@ func (c choices) statusAsOperator(seen []client.Object) request {
 		if err != nil {
 			return nil, err
 		}
-		return one(s.patch(resourceOf(changed), changed.GetName(), types.JSONPatchType, data, true))
+		return one(s.patch(sim.ResourceOf(changed), changed.GetName(), types.JSONPatchType, data, true))
 	}}
 }
 
@@ -174,7 +175,7 @@ func (c choices) remove(resource, name string, seen []client.Object) request {
 	options, i := metav1.DeleteOptions{}, -1
 	if len(seen) > 0 && c.one(2) {
 		i = c.earlier(seen)
-		resource, name = resourceOf(seen[i]), seen[i].GetName()
+		resource, name = sim.ResourceOf(seen[i]), seen[i].GetName()
 	}
 	byUID, byVersion := c.one(2), c.one(4)
 	if c.one(3) {

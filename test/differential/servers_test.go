@@ -35,16 +35,6 @@ const (
 
 var resources = []string{podSets, ats, pods}
 
-func newObject(resource string) client.Object {
-	switch resource {
-	case podSets:
-		return &appv1alpha1.PodSet{}
-	case ats:
-		return &cnatv1alpha1.At{}
-	}
-	return &corev1.Pod{}
-}
-
 func newList(resource string) client.ObjectList {
 	switch resource {
 	case podSets:
@@ -54,18 +44,6 @@ func newList(resource string) client.ObjectList {
 	}
 	return &corev1.PodList{}
 }
-
-func resourceOf(object client.Object) string {
-	switch object.(type) {
-	case *appv1alpha1.PodSet:
-		return podSets
-	case *cnatv1alpha1.At:
-		return ats
-	}
-	return pods
-}
-
-func copyOf(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
 
 // server is one of the two servers that get the same requests.
 type server interface {
@@ -139,7 +117,7 @@ func newAPIServer(t *testing.T) *apiServer {
 // create creates an object and removes its managed fields. The API server does not track them from then on. Otherwise it would also
 // store a new version when a request changes nothing but the managers of fields, which the simulation does not have.
 func (a *apiServer) create(object client.Object) (client.Object, error) {
-	object = copyOf(object)
+	object = sim.CopyOf(object)
 	object.SetNamespace(a.namespace)
 	if err := admin.Create(a.ctx, object); err != nil {
 		return nil, err
@@ -150,7 +128,7 @@ func (a *apiServer) create(object client.Object) (client.Object, error) {
 }
 
 func (a *apiServer) update(object client.Object, status bool) (client.Object, error) {
-	object = copyOf(object)
+	object = sim.CopyOf(object)
 	object.SetNamespace(a.namespace)
 	if status {
 		return object, admin.Status().Update(a.ctx, object)
@@ -159,7 +137,7 @@ func (a *apiServer) update(object client.Object, status bool) (client.Object, er
 }
 
 func (a *apiServer) named(resource, name string) client.Object {
-	object := newObject(resource)
+	object := sim.NewObject(resource)
 	object.SetNamespace(a.namespace)
 	object.SetName(name)
 	return object

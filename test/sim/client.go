@@ -67,7 +67,7 @@ func hash(seed uint64, name string) uint64 {
 }
 
 func (c operatorClient) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
-	sent := copyOf(object)
+	sent := CopyOf(object)
 	return c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
 		c.process.env.mutate(sent)
 		return c.process.env.store.Create(sent)
@@ -75,7 +75,7 @@ func (c operatorClient) Create(ctx context.Context, object client.Object, _ ...c
 }
 
 func (c operatorClient) Update(ctx context.Context, object client.Object, _ ...client.UpdateOption) error {
-	sent := copyOf(object)
+	sent := CopyOf(object)
 	return c.process.write(ctx, object, "update", "", "", func() (client.Object, error) { return c.process.env.store.Update(sent, false) })
 }
 
@@ -84,8 +84,8 @@ func (c operatorClient) Delete(ctx context.Context, object client.Object, option
 	if change := c.process.env.operator.Defect.Delete; change != nil {
 		change(o)
 	}
-	resource, name := resourceOf(object), object.GetName()
-	return c.process.write(ctx, copyOf(object), "delete", "", deletePrecondition(o), func() (client.Object, error) {
+	resource, name := ResourceOf(object), object.GetName()
+	return c.process.write(ctx, CopyOf(object), "delete", "", deletePrecondition(o), func() (client.Object, error) {
 		deleted, _, err := c.process.env.store.Delete(resource, name, *o)
 		return deleted, err
 	})
@@ -105,7 +105,7 @@ type statusWriter struct {
 }
 
 func (s statusWriter) Update(ctx context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
-	sent := copyOf(object)
+	sent := CopyOf(object)
 	return s.process.write(ctx, object, "update", "status", "", func() (client.Object, error) { return s.process.env.store.Update(sent, true) })
 }
 
@@ -127,7 +127,7 @@ func resourceOfKind(object client.Object) string {
 			return resource
 		}
 	}
-	return resourceOf(object)
+	return ResourceOf(object)
 }
 
 // write sends a write and fills object with the response.
@@ -161,7 +161,7 @@ func (p *process) write(ctx context.Context, object client.Object, verb, subreso
 type apiReader struct{ process *process }
 
 func (r apiReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-	resource := resourceOf(object)
+	resource := ResourceOf(object)
 	found, err := r.process.do(ctx, invariants.Call{Verb: "get", Resource: resource, Namespace: key.Namespace, Name: key.Name}, func() (client.Object, error) {
 		return r.process.env.store.Get(resource, key.Name)
 	})

@@ -182,7 +182,7 @@ func (e *env) deliver(to *watcher) {
 	if e.trace != nil {
 		e.note("cache of %s shows: %s", to.resource, describe(change))
 	}
-	to.events <- watch.Event{Type: change.Kind, Object: copyOf(change.Object)}
+	to.events <- watch.Event{Type: change.Kind, Object: CopyOf(change.Object)}
 }
 
 // advance lets time pass until a process sends a call, but not longer than d.

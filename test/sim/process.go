@@ -114,7 +114,7 @@ func (e *env) start() (*process, error) {
 		newInformer = toolscache.NewSharedIndexInformer
 	}
 	options.Cache.NewInformer = func(_ toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		s := source{p, resourceOf(object)}
+		s := source{p, ResourceOf(object)}
 		return newInformer(&toolscache.ListWatch{ListWithContextFunc: s.ListWithContext, WatchFuncWithContext: s.WatchWithContext}, object, resync, indexers)
 	}
 	var err error

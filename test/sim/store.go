@@ -51,8 +51,8 @@ var groupKinds = map[string]schema.GroupKind{
 	pods:    {Kind: "Pod"},
 }
 
-// resourceOf returns the resource of an object or of a list.
-func resourceOf(object any) string {
+// ResourceOf returns the resource of an object or of a list.
+func ResourceOf(object any) string {
 	switch object.(type) {
 	case *appv1alpha1.PodSet, *appv1alpha1.PodSetList:
 		return podSets
@@ -64,7 +64,8 @@ func resourceOf(object any) string {
 	return ""
 }
 
-func newObject(resource string) client.Object {
+// NewObject returns an empty object of a resource.
+func NewObject(resource string) client.Object {
 	switch resource {
 	case podSets:
 		return &appv1alpha1.PodSet{}
@@ -100,7 +101,7 @@ func (s *Store) Get(resource, name string) (client.Object, error) {
 	if !ok {
 		return nil, apierrors.NewNotFound(groupResources[resource], name)
 	}
-	return copyOf(object), nil
+	return CopyOf(object), nil
 }
 
 // List returns copies of all objects of a resource, by name.
@@ -108,7 +109,7 @@ func (s *Store) List(resource string) []client.Object {
 	var list []client.Object
 	for key, object := range s.objects {
 		if key.resource == resource {
-			list = append(list, copyOf(object))
+			list = append(list, CopyOf(object))
 		}
 	}
 	slices.SortFunc(list, func(a, b client.Object) int { return cmp.Compare(a.GetName(), b.GetName()) })
@@ -123,7 +124,7 @@ func (s *Store) Changes() []invariants.Event { return slices.Clone(s.log) }
 
 // Create creates an object and returns it.
 func (s *Store) Create(object client.Object) (client.Object, error) {
-	resource := resourceOf(object)
+	resource := ResourceOf(object)
 	content, err := contentOf(object)
 	if err != nil {
 		return nil, err
@@ -171,19 +172,19 @@ func (s *Store) countPods() int {
 func (s *Store) put(kind watch.EventType, object client.Object) client.Object {
 	s.version++
 	object.SetResourceVersion(s.Version())
-	key := storeKey{resourceOf(object), object.GetName()}
+	key := storeKey{ResourceOf(object), object.GetName()}
 	if kind == watch.Deleted {
 		delete(s.objects, key)
 	} else {
 		s.objects[key] = object
 	}
 	s.log = append(s.log, invariants.Event{Version: s.version, Kind: kind, Object: object, Seen: s.now()})
-	return copyOf(object)
+	return CopyOf(object)
 }
 
 // Update replaces an object: everything but the status, or only the status.
 func (s *Store) Update(object client.Object, status bool) (client.Object, error) {
-	resource, name := resourceOf(object), object.GetName()
+	resource, name := ResourceOf(object), object.GetName()
 	current, ok := s.objects[storeKey{resource, name}]
 	if !ok {
 		return nil, apierrors.NewNotFound(groupResources[resource], name)
@@ -197,7 +198,7 @@ func (s *Store) Update(object client.Object, status bool) (client.Object, error)
 
 // replace gives an object new content.
 func (s *Store) replace(current client.Object, content map[string]any, status bool) (client.Object, error) {
-	resource, name := resourceOf(current), current.GetName()
+	resource, name := ResourceOf(current), current.GetName()
 	sent := unstructured.Unstructured{Object: content}
 	if uid := sent.GetUID(); uid != "" && uid != current.GetUID() {
 		return nil, conflict(resource, name, fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.GetUID()))
@@ -218,10 +219,10 @@ func (s *Store) replace(current client.Object, content map[string]any, status bo
 		return nil, err
 	}
 	if equality.Semantic.DeepEqual(current, updated) {
-		return copyOf(current), nil
+		return CopyOf(current), nil
 	}
 	if current.GetDeletionTimestamp() != nil && len(updated.GetFinalizers()) == 0 && ptr.Deref(current.GetDeletionGracePeriodSeconds(), 0) == 0 {
-		s.put(watch.Deleted, copyOf(current))
+		s.put(watch.Deleted, CopyOf(current))
 		return updated, nil
 	}
 	return s.put(watch.Modified, updated), nil

@@ -27,7 +27,7 @@ func (s *Store) Delete(resource, name string, options metav1.DeleteOptions) (obj
 	if err := checkPreconditions(current, options.Preconditions); err != nil {
 		return nil, false, err
 	}
-	deleted := copyOf(current)
+	deleted := CopyOf(current)
 	graceful, pending := s.shorten(deleted, options.GracePeriodSeconds)
 	if pending {
 		return deleted, false, nil // The finalizers stay, too.
@@ -45,13 +45,13 @@ func (s *Store) Delete(resource, name string, options metav1.DeleteOptions) (obj
 		s.put(watch.Modified, deleted)
 	}
 	if finalizers || graceful && *deleted.GetDeletionGracePeriodSeconds() > 0 {
-		return copyOf(deleted), false, nil
+		return CopyOf(deleted), false, nil
 	}
-	return s.put(watch.Deleted, copyOf(s.objects[storeKey{resource, name}])), true, nil
+	return s.put(watch.Deleted, CopyOf(s.objects[storeKey{resource, name}])), true, nil
 }
 
 func checkPreconditions(current client.Object, p *metav1.Preconditions) error {
-	kind, name := groupKinds[resourceOf(current)], current.GetName()
+	kind, name := groupKinds[ResourceOf(current)], current.GetName()
 	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Kind} // sic
 	switch {
 	case p == nil:

@@ -23,7 +23,8 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-func copyOf(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
+// CopyOf returns a deep copy of an object.
+func CopyOf(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
 
 // contentOf returns an object as it is sent: times lose their fractions, and empty fields disappear.
 func contentOf(object client.Object) (map[string]any, error) {
@@ -35,7 +36,7 @@ func contentOf(object client.Object) (map[string]any, error) {
 }
 
 func objectOf(resource string, content map[string]any) (client.Object, error) {
-	object := newObject(resource)
+	object := NewObject(resource)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -120,7 +121,7 @@ func decodeNew(resource string, content map[string]any) (client.Object, error) {
 // decodeUpdate returns an object as the API server changes it: a write of the status changes nothing else, and other writes keep the
 // status.
 func decodeUpdate(current client.Object, content map[string]any, status bool) (client.Object, error) {
-	resource := resourceOf(current)
+	resource := ResourceOf(current)
 	var errs field.ErrorList
 	if load, custom := admissions[resource]; custom {
 		a := load()
@@ -155,7 +156,7 @@ func decodeUpdate(current client.Object, content map[string]any, status bool) (c
 
 // decodeStatus returns a custom resource with another status.
 func decodeStatus(a *admission, current client.Object, status any) (client.Object, error) {
-	resource := resourceOf(current)
+	resource := ResourceOf(current)
 	if errs := a.validateStatus(status); len(errs) > 0 {
 		return nil, invalid(resource, current.GetName(), errs)
 	}
@@ -163,7 +164,7 @@ func decodeStatus(a *admission, current client.Object, status any) (client.Objec
 	if err != nil {
 		return nil, err
 	}
-	updated := copyOf(current)
+	updated := CopyOf(current)
 	switch o := updated.(type) {
 	case *appv1alpha1.PodSet:
 		o.Status = decoded.(*appv1alpha1.PodSet).Status

@@ -62,7 +62,7 @@ func (s *Store) Bind(name, node string) error {
 	if !ok {
 		return apierrors.NewNotFound(groupResources[pods], name)
 	}
-	pod := copyOf(current).(*corev1.Pod)
+	pod := CopyOf(current).(*corev1.Pod)
 	binding := schema.GroupResource{Resource: "pods/binding"}
 	switch {
 	case pod.DeletionTimestamp != nil:

@@ -67,7 +67,7 @@ func (e *env) nameOf(random *rand.Rand, resource string) string {
 
 func (e *env) create(object client.Object, about string) {
 	if _, err := e.store.Create(object); err == nil {
-		e.note("user creates %s %s%s", resourceOf(object), object.GetName(), about)
+		e.note("user creates %s %s%s", ResourceOf(object), object.GetName(), about)
 	}
 }
 

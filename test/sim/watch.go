@@ -79,7 +79,7 @@ func (w *watcher) next() (invariants.Event, bool) {
 	log := w.process.env.store.log
 	w.scanned = max(w.scanned, w.version) // Each change has the next version, so the version of the last change is the length.
 	for ; w.scanned < uint64(len(log)); w.scanned++ {
-		if e := log[w.scanned]; resourceOf(e.Object) == w.resource {
+		if e := log[w.scanned]; ResourceOf(e.Object) == w.resource {
 			return e, true
 		}
 	}
@@ -90,7 +90,7 @@ func (w *watcher) next() (invariants.Event, bool) {
 func (s *Store) listAt(resource string, version uint64) runtime.Object {
 	found := map[string]client.Object{}
 	for _, e := range s.log {
-		if e.Version > version || resourceOf(e.Object) != resource {
+		if e.Version > version || ResourceOf(e.Object) != resource {
 			continue
 		}
 		if e.Kind == watch.Deleted {
@@ -101,7 +101,7 @@ func (s *Store) listAt(resource string, version uint64) runtime.Object {
 	}
 	var items []runtime.Object
 	for _, object := range found {
-		items = append(items, copyOf(object))
+		items = append(items, CopyOf(object))
 	}
 	slices.SortFunc(items, func(a, b runtime.Object) int {
 		if a.(client.Object).GetName() < b.(client.Object).GetName() {

@@ -1,0 +1,35 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apiserver starts a real etcd and kube-apiserver for the tests of a package.
+package apiserver
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// Main is the last call of a TestMain. It calls run, which starts the servers and runs the tests, and ends the process with the exit
+// code of run, or with 1 after an error.
+func Main(run func() (code int, err error)) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		fmt.Println("KUBEBUILDER_ASSETS is not set: it names the directory of etcd and kube-apiserver. `make test` sets it.")
+		os.Exit(1)
+	}
+	code, err := run()
+	if err != nil {
+		fmt.Println(err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// New returns the servers, with the CRDs of this repository, which is in the directory root. They are not started yet.
+func New(root string) *envtest.Environment {
+	return &envtest.Environment{
+		CRDDirectoryPaths: []string{root + "/config/crd/bases"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 3 * time.Minute,
+	}
+}
