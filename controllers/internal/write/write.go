@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,16 +73,17 @@ func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *
 }
 
 // InBatches calls create for pods in batches of 1, 2, 4, ..., each batch in parallel, and stops after the first batch with an
-// error: if one pod is rejected, the others would be too. It returns what create returned without an error, and the first error.
+// error: if one pod is rejected, the others would be too. It returns what create returned without an error, and the first
+// rejection, or the first error if there is no rejection: the caller must not retry a rejection at once.
 func InBatches(pods []*corev1.Pod, create func(*corev1.Pod) (*corev1.Pod, error)) ([]*corev1.Pod, error) {
 	var created []*corev1.Pod
 	for size := 1; len(pods) > 0; size *= 2 {
 		batch := pods[:min(size, len(pods))]
 		pods = pods[len(batch):]
-		results, err := inParallel(batch, create)
+		results, errs := inParallel(batch, create)
 		created = append(created, results...)
-		if err != nil {
-			return created, err
+		if i := max(slices.IndexFunc(errs, IsRejected), 0); len(errs) > 0 {
+			return created, errs[i]
 		}
 	}
 	return created, nil
@@ -90,7 +92,7 @@ func InBatches(pods []*corev1.Pod, create func(*corev1.Pod) (*corev1.Pod, error)
 // DeletePods deletes pods in parallel, each only if it still has its UID. A pod that does not exist any more counts as
 // deleted. It returns the deleted pods and the first error.
 func DeletePods(ctx context.Context, c client.Client, pods []*corev1.Pod) ([]*corev1.Pod, error) {
-	return inParallel(pods, func(pod *corev1.Pod) (*corev1.Pod, error) {
+	deleted, errs := inParallel(pods, func(pod *corev1.Pod) (*corev1.Pod, error) {
 		err := c.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
 		// A conflict means that another pod has this name, so this one is gone.
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
@@ -98,27 +100,29 @@ func DeletePods(ctx context.Context, c client.Client, pods []*corev1.Pod) ([]*co
 		}
 		return pod, nil
 	})
+	if len(errs) > 0 {
+		return deleted, errs[0]
+	}
+	return deleted, nil
 }
 
-// inParallel calls do for all pods at the same time. It returns the results of the calls that succeeded, in the order of the
-// pods, and the first error.
-func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) (*corev1.Pod, error)) ([]*corev1.Pod, error) {
+// inParallel calls do for all pods at the same time. It returns the results of the calls that succeeded, and the errors of the
+// others, both in the order of the pods.
+func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) (*corev1.Pod, error)) (done []*corev1.Pod, failed []error) {
 	results, errs := make([]*corev1.Pod, len(pods)), make([]error, len(pods))
 	var wait sync.WaitGroup
 	for i, pod := range pods {
 		wait.Go(func() { results[i], errs[i] = do(pod) })
 	}
 	wait.Wait()
-	var done []*corev1.Pod
-	var first error
-	for i := range pods {
-		if errs[i] == nil {
+	for i, err := range errs {
+		if err == nil {
 			done = append(done, results[i])
-		} else if first == nil {
-			first = errs[i]
+		} else {
+			failed = append(failed, err)
 		}
 	}
-	return done, first
+	return done, failed
 }
 
 // Status writes status, the whole status of obj, and sets the resource version of obj to that of the write. If the object has

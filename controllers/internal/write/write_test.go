@@ -73,6 +73,23 @@ func TestInBatchesStartsSlowlyAndStopsAtTheFirstRejection(t *testing.T) {
 	}
 }
 
+// A batch can have errors of several kinds. If the rejection were dropped, the next reconcile would retry without its back-off.
+func TestInBatchesReturnsARejectionBeforeOtherErrors(t *testing.T) {
+	pods := []*corev1.Pod{{}, {ObjectMeta: metav1.ObjectMeta{Name: "lost"}}, {ObjectMeta: metav1.ObjectMeta{Name: "rejected"}}}
+	_, err := InBatches(pods, func(pod *corev1.Pod) (*corev1.Pod, error) {
+		switch pod.Name {
+		case "lost":
+			return nil, errors.New("connection reset")
+		case "rejected":
+			return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, pod.Name, errors.New("exceeded quota"))
+		}
+		return pod, nil
+	})
+	if !IsRejected(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A pod that has the name can disappear between the create and the lookup. The name is free then, so the create is retried.
 func TestCreatePodRetriesWhenTheConflictingPodDisappears(t *testing.T) {
 	for title, tc := range map[string]struct {
