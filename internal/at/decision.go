@@ -261,10 +261,11 @@ func (d *decision) done(o Observation, e end) {
 	d.plan.RequeueAt = time.Time{}
 }
 
-// deletePod deletes the newest pod unless it is terminating or has ended.
+// deletePod deletes the newest pod unless it is terminating or has ended. A pod that the cache does not show yet is deleted
+// when it does.
 func (d *decision) deletePod(o Observation) {
 	pod := d.run.newest
-	if pod == nil || pods.IsTerminating(pod, o.Deleted) || pods.IsFinished(pod) {
+	if pod == nil || pods.IsTerminating(pod, o.Deleted) || pods.IsFinished(pod) || o.Unseen.Has(pod.UID) {
 		return
 	}
 	d.plan.Delete = []*corev1.Pod{pod}

@@ -42,7 +42,7 @@
 //
 // Row 17 looks up the pod of the first attempt before it records anything. Rows 12 and 13 look up the pod of the next
 // attempt if that pod may exist: retries are left, or the status has a retryTime. Row 11 also waits for an edit while the
-// command or the template is unusable.
+// command or the template is unusable. Row 4 waits until the cache or the API server has shown the pod.
 //
 // # Which information counts
 //

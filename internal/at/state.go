@@ -49,7 +49,7 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 	at, next.status = s.status.Observe(at)
 	view := s.pods.Observe(cached, lookedUp, now)
 	next.pods = view.Next
-	o := Observation{At: at, Pods: view.Pods, Deleted: view.Deleted, Now: now, Rejection: s.rejection.Of(at.Generation), Defaults: defaults, next: &next}
+	o := Observation{At: at, Pods: view.Pods, Unseen: view.Unseen, Deleted: view.Deleted, Now: now, Rejection: s.rejection.Of(at.Generation), Defaults: defaults, next: &next}
 	for name, pod := range lookedUp {
 		switch {
 		case pod == nil || !metav1.IsControlledBy(pod, at):

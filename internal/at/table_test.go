@@ -160,6 +160,10 @@ func TestTheStateTable(t *testing.T) {
 			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
 			seen: obs{Deleted: sets.New(types.UID(pod0 + "-uid"))}, want: decided{Phase: done, Reason: "DeadlineExceeded"},
 		},
+		"4 nor before the cache shows it": {
+			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
+			seen: obs{Unseen: sets.New(types.UID(pod0 + "-uid"))}, want: decided{Phase: done, Reason: "DeadlineExceeded"},
+		},
 		"4 nor when it is terminating": {
 			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{running().Terminating().Obj()}, now: time.Hour,
 			want: decided{Phase: done, Reason: "DeadlineExceeded"},

@@ -63,6 +63,10 @@ type View struct {
 	// Pods are the cached pods without those that are known to be gone, followed by the expected creations that the cache
 	// does not show. The slice must not be changed: it may be the one that was passed to Observe.
 	Pods []*corev1.Pod
+	// Unseen are the pods of which only the response to their create is known. They must not be deleted: somebody may have taken
+	// them from their owner since. Neither the cache shows them, nor has the API server just confirmed them. The set must not be
+	// changed.
+	Unseen sets.Set[types.UID]
 	// Deleted are the pods that count as terminating although they have no deletion timestamp in Pods. The set must not be
 	// changed.
 	Deleted sets.Set[types.UID]
@@ -112,6 +116,8 @@ func (v *View) observeCreation(c creation, deleted bool, lookedUp map[string]*co
 			return
 		}
 		c = creation{pod: live, confirmed: now}
+	} else {
+		v.Unseen = with(v.Unseen, c.pod.UID)
 	}
 	v.Next.created = append(v.Next.created, c)
 	v.Pods = append(v.Pods, c.pod)

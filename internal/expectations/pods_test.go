@@ -97,6 +97,15 @@ func TestACreatedPodThatStaysUnobservedIsLookedUp(t *testing.T) {
 		if got := v.Next.CheckAt(); !got.Equal(later.Add(ConfirmAfter)) {
 			t.Errorf("%s: it is looked up again at %s", title, got)
 		}
+		if v.Unseen.Len() > 0 {
+			t.Errorf("%s: it counts as unseen", title)
+		}
+	}
+	if v := p.Observe(nil, nil, now); !v.Unseen.Has("x-uid") {
+		t.Errorf("a pod of which only the create is known does not count as unseen: %v", v.Unseen)
+	}
+	if v := p.Observe(list(pod("x").Obj()), nil, now); v.Unseen.Len() > 0 {
+		t.Errorf("a pod that the cache shows counts as unseen: %v", v.Unseen)
 	}
 }
 

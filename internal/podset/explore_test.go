@@ -490,7 +490,11 @@ func (e *explorer) checkPlan(n *node, o Observation, plan Plan) {
 		}
 	}
 	active := slices.DeleteFunc(slices.Clone(o.Pods), func(pod *corev1.Pod) bool { return !o.IsActive(pod) })
-	if surplus := max(len(active)-o.desired(), 0); !n.cache.deleting && len(plan.Delete) != surplus {
+	if deleted.Intersection(o.Unseen).Len() > 0 {
+		e.t.Errorf("P4: a pod is deleted that nobody has shown since its create, in %s", n.key())
+	}
+	waits := len(plan.Delete) == 0 && slices.ContainsFunc(active, func(pod *corev1.Pod) bool { return o.Unseen.Has(pod.UID) })
+	if surplus := max(len(active)-o.desired(), 0); !n.cache.deleting && !waits && len(plan.Delete) != surplus {
 		e.t.Errorf("P6: %d deletions for a surplus of %d in %s", len(plan.Delete), surplus, n.key())
 	}
 	spared := count(active, func(pod *corev1.Pod) bool { return !deleted.Has(pod.UID) && !pods.IsReady(pod) })

@@ -4,6 +4,7 @@
 package podset
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,9 @@ func MakePlan(o Observation) Plan {
 	hash := o.templateHash()
 	p.planCleanup(o, c)
 	p.planDeletes(o, c, hash)
+	if slices.ContainsFunc(slices.Concat(p.Delete, p.Cleanup), func(pod *corev1.Pod) bool { return o.Unseen.Has(pod.UID) }) {
+		p.Delete, p.Cleanup = nil, nil // The cache will show the pod. Until then the others wait too, so that the order is kept.
+	}
 	p.planCreates(o, c, hash)
 	return p
 }

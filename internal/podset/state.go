@@ -68,6 +68,7 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 		Set:          set,
 		TemplateHash: next.templateHash,
 		Pods:         view.Pods,
+		Unseen:       view.Unseen,
 		Deleted:      view.Deleted,
 		Attempts:     s.attempts,
 		Lookups:      expectations.NotLookedUp(s.pods.Unconfirmed(cached, now), lookedUp),

@@ -65,10 +65,6 @@ type Checker struct {
 	Checked map[string]bool
 }
 
-// unconfirmed is how long the operator may rely on the response to a create. A pod that loses its owner before the cache has shown
-// it to the operator counts as a pod of that owner for so long.
-const unconfirmed = 6 * time.Second
-
 // edit is a change of the spec of an At.
 type edit struct {
 	before *cnatv1alpha1.At
@@ -229,7 +225,7 @@ func (c *Checker) wasForeign(pod *corev1.Pod, w Write) bool {
 	switch {
 	case !owned:
 		return true
-	case since.IsZero() || c.LaggingPods || w.Sent.Before(c.byUID[pod.UID].Sent.Add(unconfirmed)):
+	case since.IsZero() || c.LaggingPods:
 		return false
 	}
 	return w.Sent.After(since)
