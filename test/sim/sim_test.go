@@ -40,6 +40,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// findings are the seeds of scenarios in which the simulation found a bug: see docs/testing.md.
+var findings = []uint64{1664, 3777, 1795333474850071530, 1795333475068241896}
+
 // TestSeed prints the timeline of one scenario, without the steps that a violation does not need.
 func TestSeed(t *testing.T) {
 	if *seed == 0 {
@@ -77,6 +80,11 @@ func TestScenarios(t *testing.T) {
 	}
 	for number := range *fixed {
 		run(number + 1)
+	}
+	if *fixed > 0 {
+		for _, number := range findings {
+			run(number)
+		}
 	}
 	start := time.Now()
 	base := uint64(start.UnixNano()) //nolint:gosec // any number
