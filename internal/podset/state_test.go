@@ -112,6 +112,8 @@ func TestCleanupOfFinishedPodsBacksOff(t *testing.T) {
 		{"the second delay is twice the first one", 20, []*corev1.Pod{finished(2)}, succeed, 40, 0},
 		{"a finished pod that is gone", 21, nil, succeed, -1, 0},
 		{"needs no cleanup, and the third delay doubles again", 40, []*corev1.Pod{finished(3)}, succeed, 80, 0},
+		{"the pod is cleaned up", 80, []*corev1.Pod{finished(3)}, succeed, 80, 1},
+		{"a pod that finishes before the next reconcile has a delay of its own", 81, []*corev1.Pod{finished(3), finished(4)}, succeed, 161, 0},
 	} {
 		o, plan := step(&s, set, tc.cached, now.Add(tc.at*time.Second), tc.act)
 		want := time.Time{}
