@@ -31,6 +31,9 @@ type admission struct {
 	schema         *schema.Structural
 	object, status validation.SchemaValidator
 	rules          *cel.Validator
+
+	// The results for objects that are created, objects that change, and statuses.
+	created, updated, statuses memo
 }
 
 // admissions are those of the custom resources. They read the CRDs when they are first used.
@@ -69,8 +72,8 @@ func load(file string) (*admission, error) {
 		return nil, err
 	}
 	for _, rule := range properties.XValidations {
-		if strings.Contains(strings.ReplaceAll(rule.Rule, "oldSelf.status", ""), "elf.status") {
-			return nil, fmt.Errorf("validateStatus does not apply the rule %q, which reads the status", rule.Rule)
+		if read := phaseAndName.Replace(rule.Rule); strings.Contains(read, "elf.status") || strings.Contains(read, "elf.metadata") {
+			return nil, fmt.Errorf("the rule %q reads more than the specs, the name, and the old phase", rule.Rule)
 		}
 	}
 	status := properties.Properties["status"]
@@ -80,6 +83,9 @@ func load(file string) (*admission, error) {
 	a.rules = cel.NewValidator(a.schema, true, celconfig.PerCallLimit)
 	return a, nil
 }
+
+// phaseAndName removes from a rule what reads the old phase or the name.
+var phaseAndName = strings.NewReplacer("oldSelf.status.phase", "", "has(oldSelf.status)", "", "self.metadata.name", "")
 
 // decode drops unknown fields and sets defaults.
 func (a *admission) decode(content map[string]any) {

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -28,7 +29,9 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	debug.SetGCPercent(400) // A scenario leaves much garbage and little else.
+	debug.SetGCPercent(-1) // A scenario leaves much garbage and little else, so the limit is enough.
+	debug.SetMemoryLimit(512 << 20)
+	runtime.GOMAXPROCS(1) // The steps follow one another, so another processor would mostly search for work.
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
 	utilruntime.ErrorHandlers = nil // Their rate limit would carry the clock of one scenario to the next one.

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -125,14 +124,14 @@ func (s *Store) Changes() []invariants.Event { return slices.Clone(s.log) }
 // Create creates an object and returns it.
 func (s *Store) Create(object client.Object) (client.Object, error) {
 	resource := ResourceOf(object)
-	content, err := contentOf(object)
+	sent, err := received(object)
 	if err != nil {
 		return nil, err
 	}
-	if sent := (&unstructured.Unstructured{Object: content}); sent.GetName() == "" && sent.GetGenerateName() != "" {
+	if sent.GetName() == "" && sent.GetGenerateName() != "" {
 		sent.SetName(sent.GetGenerateName() + fmt.Sprintf("%05d", s.random.IntN(100_000)))
 	}
-	created, err := decodeNew(resource, content)
+	created, err := decodeNew(resource, sent)
 	if err != nil {
 		return nil, err
 	}
@@ -189,17 +188,16 @@ func (s *Store) Update(object client.Object, status bool) (client.Object, error)
 	if !ok {
 		return nil, apierrors.NewNotFound(groupResources[resource], name)
 	}
-	content, err := contentOf(object)
+	sent, err := received(object)
 	if err != nil {
 		return nil, err
 	}
-	return s.replace(current, content, status)
+	return s.replace(current, sent, status)
 }
 
-// replace gives an object new content.
-func (s *Store) replace(current client.Object, content map[string]any, status bool) (client.Object, error) {
+// replace replaces an object by one that was received.
+func (s *Store) replace(current, sent client.Object, status bool) (client.Object, error) {
 	resource, name := ResourceOf(current), current.GetName()
-	sent := unstructured.Unstructured{Object: content}
 	if uid := sent.GetUID(); uid != "" && uid != current.GetUID() {
 		return nil, conflict(resource, name, fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.GetUID()))
 	}
@@ -214,7 +212,7 @@ func (s *Store) replace(current client.Object, content map[string]any, status bo
 	default:
 		return nil, conflict(resource, name, "the object has been modified; please apply your changes to the latest version and try again")
 	}
-	updated, err := decodeUpdate(current, content, status)
+	updated, err := decodeUpdate(current, sent, status)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +221,7 @@ func (s *Store) replace(current client.Object, content map[string]any, status bo
 	}
 	if current.GetDeletionTimestamp() != nil && len(updated.GetFinalizers()) == 0 && ptr.Deref(current.GetDeletionGracePeriodSeconds(), 0) == 0 {
 		s.put(watch.Deleted, CopyOf(current))
-		return updated, nil
+		return CopyOf(updated), nil
 	}
 	return s.put(watch.Modified, updated), nil
 }

@@ -26,7 +26,23 @@ import (
 // CopyOf returns a deep copy of an object.
 func CopyOf(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
 
-// contentOf returns an object as it is sent: times lose their fractions, and empty fields disappear.
+// received returns an object as the API server receives it: times lose their fractions, and empty fields disappear. A pod is sent in
+// its binary form, and a custom resource as JSON.
+func received(object client.Object) (client.Object, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		content, err := contentOf(object)
+		return &unstructured.Unstructured{Object: content}, err
+	}
+	data, err := pod.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", pod.Name, err)
+	}
+	sent := &corev1.Pod{}
+	return sent, sent.Unmarshal(data)
+}
+
+// contentOf returns an object as JSON.
 func contentOf(object client.Object) (map[string]any, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -63,10 +79,16 @@ func (s *Store) Patch(resource, name string, kind types.PatchType, patch []byte,
 	if err := utiljson.Unmarshal(data, &content); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if sent := (&unstructured.Unstructured{Object: content}).GetName(); sent != name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", sent, name))
+	var sent client.Object = &unstructured.Unstructured{Object: content}
+	if sent.GetName() != name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", sent.GetName(), name))
 	}
-	return s.replace(current, content, status)
+	if resource == pods {
+		if sent, err = objectOf(pods, content); err != nil {
+			return nil, err
+		}
+	}
+	return s.replace(current, sent, status)
 }
 
 func applyPatch(kind types.PatchType, data, patch []byte) ([]byte, error) {
@@ -89,26 +111,19 @@ func applyPatch(kind types.PatchType, data, patch []byte) ([]byte, error) {
 }
 
 // decodeNew returns an object as the API server creates it: it drops what a client may not set, sets defaults, and validates the rest.
-func decodeNew(resource string, content map[string]any) (client.Object, error) {
-	var errs field.ErrorList
+func decodeNew(resource string, object client.Object) (client.Object, error) {
 	if load, custom := admissions[resource]; custom {
-		a := load()
-		a.decode(content)
-		delete(content, "status")
-		if errs = a.validateNew(content); len(errs) > 0 {
-			return nil, invalid(resource, (&unstructured.Unstructured{Object: content}).GetName(), errs)
+		var err error
+		if object, err = load().decodeNew(resource, object.(*unstructured.Unstructured)); err != nil {
+			return nil, err
 		}
-		a.decode(content) // The status has defaults.
-	}
-	object, err := objectOf(resource, content)
-	if err != nil {
-		return nil, err
 	}
 	object.SetDeletionTimestamp(nil)
 	object.SetDeletionGracePeriodSeconds(nil)
 	object.SetManagedFields(nil)
 	object.SetNamespace(Namespace)
 	object.SetGeneration(1)
+	var errs field.ErrorList
 	if pod, ok := object.(*corev1.Pod); ok {
 		pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
 		setPodDefaults(pod)
@@ -120,30 +135,20 @@ func decodeNew(resource string, content map[string]any) (client.Object, error) {
 
 // decodeUpdate returns an object as the API server changes it: a write of the status changes nothing else, and other writes keep the
 // status.
-func decodeUpdate(current client.Object, content map[string]any, status bool) (client.Object, error) {
+func decodeUpdate(current, updated client.Object, status bool) (client.Object, error) {
 	resource := ResourceOf(current)
-	var errs field.ErrorList
 	if load, custom := admissions[resource]; custom {
-		a := load()
-		a.decode(content)
+		sent := updated.(*unstructured.Unstructured)
 		if status {
-			return decodeStatus(a, current, content["status"])
+			return load().replaceStatus(current, sent.Object["status"])
 		}
-		old, err := contentOf(current)
-		if err != nil {
+		var err error
+		if updated, err = load().decodeUpdate(current, sent.Object); err != nil {
 			return nil, err
 		}
-		a.decode(old)
-		content["status"] = old["status"]
-		if errs = a.validateUpdate(content, old); len(errs) > 0 {
-			return nil, invalid(resource, current.GetName(), errs)
-		}
-	}
-	updated, err := objectOf(resource, content)
-	if err != nil {
-		return nil, err
 	}
 	keepMetadata(current, updated)
+	var errs field.ErrorList
 	if pod, ok := updated.(*corev1.Pod); ok {
 		errs = updatePod(current.(*corev1.Pod), pod, status)
 	}
@@ -152,26 +157,6 @@ func decodeUpdate(current client.Object, content map[string]any, status bool) (c
 	}
 	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(updated, current, field.NewPath("metadata"))...)
 	return updated, invalid(resource, updated.GetName(), errs)
-}
-
-// decodeStatus returns a custom resource with another status.
-func decodeStatus(a *admission, current client.Object, status any) (client.Object, error) {
-	resource := ResourceOf(current)
-	if errs := a.validateStatus(status); len(errs) > 0 {
-		return nil, invalid(resource, current.GetName(), errs)
-	}
-	decoded, err := objectOf(resource, map[string]any{"status": status})
-	if err != nil {
-		return nil, err
-	}
-	updated := CopyOf(current)
-	switch o := updated.(type) {
-	case *appv1alpha1.PodSet:
-		o.Status = decoded.(*appv1alpha1.PodSet).Status
-	case *cnatv1alpha1.At:
-		o.Status = decoded.(*cnatv1alpha1.At).Status
-	}
-	return updated, nil
 }
 
 // keepMetadata keeps the metadata that no update changes.
