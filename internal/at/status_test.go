@@ -290,6 +290,16 @@ func TestADoneAtKeepsItsStatus(t *testing.T) {
 	})
 }
 
+func TestAPauseBeforeARetrySaysWhichAttemptFailed(t *testing.T) {
+	pods := []*corev1.Pod{secondPod().Phase(corev1.PodFailed).Obj(), failed().Obj()}
+	_, report := decide(at.Observation{At: a().BackoffLimit(2).Paused("true").Obj(), Pods: pods, Now: due.Add(time.Minute)}, nil)
+	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+	want := "attempt 2 of 3 failed: PodFailed; the annotation cnat.d2iq.com/paused pauses the At before the next one"
+	if c.Message != want {
+		t.Errorf("got  %s\nwant %s", c.Message, want)
+	}
+}
+
 func TestAnUnchangedStatusIsACopy(t *testing.T) {
 	at0 := a().Deleting().Status(finished).Obj()
 	report := at.MakeReport(at.Observation{At: at0, Now: due}, at.Outcome{})
