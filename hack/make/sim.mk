@@ -1,6 +1,6 @@
 # Deterministic simulation of the controllers: see docs/testing.md.
 
-# How long `make test-sim` also runs scenarios with fresh seeds. By default, and in CI, it runs none, until long runs find nothing.
+# How long `make test-sim` also runs scenarios with fresh seeds. CI runs them for a minute.
 SIMTIME ?= 0s
 
 .PHONY: sim
