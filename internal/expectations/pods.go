@@ -63,9 +63,8 @@ type View struct {
 	// Pods are the cached pods without those that are known to be gone, followed by the expected creations that the cache
 	// does not show. The slice must not be changed: it may be the one that was passed to Observe.
 	Pods []*corev1.Pod
-	// Unseen are the pods of which only the response to their create is known. They must not be deleted: somebody may have taken
-	// them from their owner since. Neither the cache shows them, nor has the API server just confirmed them. The set must not be
-	// changed.
+	// Unseen are the pods that neither the cache nor the API server has shown since their create. They must not be deleted, because
+	// somebody may have taken them from their owner. The set must not be changed.
 	Unseen sets.Set[types.UID]
 	// Deleted are the pods that count as terminating although they have no deletion timestamp in Pods. The set must not be
 	// changed.
@@ -117,7 +116,10 @@ func (v *View) observeCreation(c creation, deleted bool, lookedUp map[string]*co
 		}
 		c = creation{pod: live, confirmed: now}
 	} else {
-		v.Unseen = with(v.Unseen, c.pod.UID)
+		if v.Unseen == nil {
+			v.Unseen = sets.New[types.UID]()
+		}
+		v.Unseen.Insert(c.pod.UID)
 	}
 	v.Next.created = append(v.Next.created, c)
 	v.Pods = append(v.Pods, c.pod)
