@@ -143,7 +143,6 @@ endif
 .PHONY: test-api
 test-api: ## Run the other tests with a real etcd and kube-apiserver; faults and benchmarks have their own targets.
 	$(go_test) $$(go list ./... | grep -vE '/(api|internal|test/faults|test/sim)(/|$$)')
-	go -C test/bench test . # a module of its own
 
 .PHONY: test-docs
 test-docs: $(demo_programs) ## Run the commands of the documentation on the cluster of the demo.

@@ -14,6 +14,11 @@ bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kwok) 
 	cd test/bench && go build -o ../../bin/bench .
 	bin/bench -root . -raw $(RAW) $(if $(SHORT),-short) -metrics '$(METRICS)' -arms '$(ARMS)' -reps $(REPS) $(SIZES)
 
+# The benchmark is a module of its own and compiles packages of Kubernetes that nothing else here needs. So make test leaves it out.
+.PHONY: test-bench
+test-bench: ## Test the code of the benchmark.
+	go -C test/bench test .
+
 # go tool pprof -top dist/profiles/M1-100-x-10-cpu-*.pprof, or -sample_index=alloc_space of a heap profile.
 .PHONY: bench-profile
 bench-profile: build $(addprefix bin/,etcd kube-apiserver kwok) ## Profile the operator under load, into dist/profiles; SHORT=1, METRICS=..., SIZES=....
