@@ -38,7 +38,7 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 		c.specs[at.UID] = map[int64]*cnatv1alpha1.AtSpec{}
 	}
 	c.specs[at.UID][at.Generation] = &at.Spec
-	if _, ours := c.ours[at.ResourceVersion]; !ours {
+	if write, ours := c.ours[at.ResourceVersion]; !ours || write.Verb == "delete" {
 		return
 	}
 	from, to := c.phases[at.UID], at.Status.Phase

@@ -4,7 +4,9 @@
 package invariants
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +58,38 @@ func TestUnusableAtIsLeftAlone(t *testing.T) {
 	}
 	if !violated("A7", map[int]bool{2: true, 3: true, 4: true}, all...) {
 		t.Error("three writes do not violate A7")
+	}
+}
+
+// A user writes the phase, and then the operator deletes the At after its TTL.
+func TestADeletionWritesNoPhase(t *testing.T) {
+	done := cnatv1alpha1.AtStatus{
+		Phase: cnatv1alpha1.PhaseDone, Result: cnatv1alpha1.ResultSucceeded, Reason: cnatv1alpha1.ReasonCompleted,
+		Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}},
+	}
+	forged := done
+	forged.Phase = cnatv1alpha1.PhaseRunning
+	for _, tc := range []struct {
+		kind watch.EventType
+		verb string
+		want bool
+	}{{watch.Deleted, "delete", false}, {watch.Modified, "patch", true}} {
+		objects := []*cnatv1alpha1.At{at("1", done), at("1", forged), at("1", forged)}
+		var events []Event
+		for i, object := range objects {
+			object.SetResourceVersion(strconv.Itoa(i + 1))
+			events = append(events, Event{Version: uint64(i + 1), Kind: watch.Modified, Object: object}) //nolint:gosec // small
+		}
+		events[2].Kind = tc.kind
+		c := NewChecker(true, []Write{
+			{Call: &Call{Verb: "patch", Resource: "ats"}, Code: 200, UID: "1", Version: "1"},
+			{Call: &Call{Verb: tc.verb, Resource: "ats"}, Code: 200, UID: "1", Version: "3"},
+		}, nil)
+		c.Replay(events)
+		violated := slices.ContainsFunc(c.Violations, func(v Violation) bool { return strings.Contains(v.What, "went from DONE") })
+		if violated != tc.want {
+			t.Errorf("%s: got %v", tc.verb, c.Violations)
+		}
 	}
 }
 
