@@ -155,7 +155,8 @@ func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan) 
 		return outcome, nil
 	}
 	logger.V(1).Info("Creating the pod", "pod", plan.Create.Name)
-	return outcome, r.create(ctx, o, plan.Create, &outcome)
+	err = r.create(ctx, o, plan.Create, &outcome)
+	return outcome, err
 }
 
 // create creates the pod of an attempt. If a pod of the At already has the name, it is the requested pod.

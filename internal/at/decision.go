@@ -61,7 +61,7 @@ func decide(o Observation) decision {
 		d.running(o)
 	case !d.run.retry.IsZero():
 		d.phase = cnatv1alpha1.PhaseRunning
-		d.ended(o, end{reason: cnatv1alpha1.ReasonPodFailed, message: fmt.Sprintf(
+		d.ended(o, end{reason: cnatv1alpha1.ReasonPodFailed, retryable: true, message: fmt.Sprintf(
 			"pod %s failed and was deleted before the next attempt", o.At.Status.PodName)}, d.run.retry)
 	default:
 		d.beforeStart(o)
@@ -142,7 +142,7 @@ func (d *decision) running(o Observation) {
 	}
 	if pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodUnknown {
 		// The kubelet enforces the activeDeadlineSeconds of the pod, and keeps the pod for its logs.
-		deadline = deadline.Add(gracePeriod(o.At) + stopGrace)
+		deadline = deadline.Add(gracePeriod(o.At)).Add(stopGrace)
 	}
 	if o.Now.Before(deadline) {
 		d.plan.RequeueAt = deadline
@@ -161,7 +161,7 @@ func (d *decision) ended(o Observation, e end, next time.Time) {
 	limit, deadline := o.backoffLimit(), d.run.deadline(o.At)
 	// The reason DeadlineExceeded of the pod is not sufficient: the template may set a shorter deadline for each pod.
 	deadlineOver := !deadline.IsZero() && !o.Now.Before(deadline)
-	retriesLeft := d.run.attempt < limit
+	retriesLeft := d.run.attempt < limit && e.retryable
 	switch {
 	case e.succeeded():
 		d.done(o, e)
@@ -174,6 +174,9 @@ func (d *decision) ended(o Observation, e end, next time.Time) {
 		d.done(o, e)
 		return
 	case !retriesLeft:
+		if d.run.attempt < limit {
+			e.message += "; it is not retried, because the command may have succeeded, or may still run"
+		}
 		d.done(o, e)
 		return
 	}
@@ -249,7 +252,7 @@ func (d *decision) unusable(o Observation) bool {
 
 // done records how the At ended.
 func (d *decision) done(o Observation, e end) {
-	if e.finished.IsZero() || e.finished.After(o.Now) { // The clock of a node may be ahead of the operator's clock.
+	if e.finished.IsZero() || e.finished.Before(d.run.start) || e.finished.After(o.Now) { // The clock of a node may be wrong.
 		e.finished = o.Now
 	}
 	if d.run.newest != nil || d.run.recorded {

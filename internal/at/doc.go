@@ -42,7 +42,8 @@
 //
 // Row 17 looks up the pod of the first attempt before it records anything. Rows 12 and 13 look up the pod of the next
 // attempt if that pod may exist: retries are left, or the status has a retryTime. Row 11 also waits for an edit while the
-// command or the template is unusable. Row 4 waits until the cache or the API server has shown the pod.
+// command or the template is unusable. Row 4 waits until the cache or a lookup shows the pod.
+// Rows 10 to 12 need a run that is known to have failed, or not to have run. Otherwise row 13 applies.
 //
 // # Which information counts
 //

@@ -23,11 +23,13 @@ const maxOutput = 2048
 
 // Reasons that the kubelet and container runtimes give; Kubernetes has no constants for them.
 const (
-	reasonDeadlineExceeded   = "DeadlineExceeded" // of a pod: its activeDeadlineSeconds are over
-	reasonEvicted            = "Evicted"          // of a pod
-	reasonOOMKilled          = "OOMKilled"        // of a container
-	reasonStartError         = "StartError"       // of a container, containerd: the command cannot be started
-	reasonContainerCannotRun = "ContainerCannotRun"
+	reasonDeadlineExceeded       = "DeadlineExceeded" // of a pod: its activeDeadlineSeconds are over
+	reasonEvicted                = "Evicted"          // of a pod
+	reasonNodeLost               = "NodeLost"         // of a pod, not from its kubelet: the node does not respond
+	reasonOOMKilled              = "OOMKilled"        // of a container
+	reasonStartError             = "StartError"       // of a container, containerd: the command cannot be started
+	reasonContainerCannotRun     = "ContainerCannotRun"
+	reasonContainerStatusUnknown = "ContainerStatusUnknown" // of a container: the kubelet lost it, and the exit code is not its own
 )
 
 // end is how a run ended.
@@ -40,6 +42,8 @@ type end struct {
 	// byDeadline says that the kubelet ended the pod because of its activeDeadlineSeconds, which come from the At or from the
 	// template.
 	byDeadline bool
+	// retryable says that the command is known to have failed, or not to have run. Another attempt could otherwise run it twice.
+	retryable bool
 }
 
 func (e end) succeeded() bool { return e.reason == cnatv1alpha1.ReasonCompleted }
@@ -55,7 +59,7 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 	if !pods.IsFinished(pod) && (command == nil || !pods.IsTerminating(pod, o.Deleted)) {
 		return end{}, false
 	}
-	e := end{finished: finishTime(pod)}
+	e := end{finished: finishTime(pod), retryable: isRetryable(o.At, pod)}
 	if command != nil {
 		e.exitCode = ptr.To(command.ExitCode)
 		e.output = tail(command.Message)
@@ -92,19 +96,38 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 	return e, true
 }
 
-// commandState returns how the container that runs the command ended, nil if it has not. The container is found by its name,
-// because admission webhooks may insert containers before it. If no container has the name (the template was edited while
-// the pod was created), the only container of the pod is used.
+// isRetryable tells whether the command of a pod that has ended is known to have failed, or not to have run. A command that was told
+// to stop can end with exit code 0. If a node is lost, others end its pods, while the commands may still run there.
+func isRetryable(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	state := containerState(at, pod)
+	if command := state.Terminated; command != nil {
+		return command.ExitCode != 0 && command.Reason != reasonContainerStatusUnknown
+	}
+	endedByKubelet := pod.Status.Reason != "" && pod.Status.Reason != reasonNodeLost
+	initFailed := slices.ContainsFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.State.Terminated != nil && s.State.Terminated.ExitCode != 0
+	})
+	return endedByKubelet || initFailed && state.Running == nil
+}
+
+// commandState returns how the container that runs the command ended, nil if it has not.
 func commandState(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	return containerState(at, pod).Terminated
+}
+
+// containerState returns the state of the container that runs the command, empty if it is not known. The container is found by its
+// name, because admission webhooks may insert containers before it. If no container has the name (the template was edited while
+// the pod was created), the only container of the pod is used.
+func containerState(at *cnatv1alpha1.At, pod *corev1.Pod) corev1.ContainerState {
 	statuses := pod.Status.ContainerStatuses
 	i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == containerName(at) })
 	if i < 0 && len(statuses) == 1 {
 		i = 0
 	}
 	if i < 0 {
-		return nil
+		return corev1.ContainerState{}
 	}
-	return statuses[i].State.Terminated
+	return statuses[i].State
 }
 
 // finishTime returns when the last container of a pod ended, zero if that is not known.

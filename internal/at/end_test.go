@@ -88,6 +88,10 @@ func TestHowAPodEnds(t *testing.T) {
 			pod:  ownPod().Phase(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", due.Add(time.Hour)),
 			want: ending{"Succeeded", "Completed", ptr.To[int32](0), "", "the command in pod a-pod ended with exit code 0", time.Minute},
 		},
+		"the clock of the node is behind": {
+			pod:  ownPod().Phase(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", due.Add(-time.Hour)),
+			want: ending{"Succeeded", "Completed", ptr.To[int32](0), "", "the command in pod a-pod ended with exit code 0", time.Minute},
+		},
 		"an injected container comes first and fails: the command decides": {
 			at: a().Template(nil, "main"),
 			pod: ownPod().Phase(corev1.PodFailed).Exited("proxy", 1, "Error", "", due.Add(7*time.Second)).

@@ -30,8 +30,8 @@ type Observation struct {
 	// timestamp; phase, reason, and message of its status; the condition PodScheduled; name and state (waiting, terminated) of
 	// containers and init containers.
 	Pods []*corev1.Pod
-	// Unseen are the UIDs of pods that were created and that neither the cache nor the API server has shown since. They must not be
-	// deleted, because somebody may have taken them from their owner.
+	// Unseen are the UIDs of pods that were created and that neither the cache nor a lookup shows now. They must not be deleted,
+	// because somebody may have taken them from their owner.
 	Unseen sets.Set[types.UID]
 	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]

@@ -291,12 +291,22 @@ func TestADoneAtKeepsItsStatus(t *testing.T) {
 }
 
 func TestAPauseBeforeARetrySaysWhichAttemptFailed(t *testing.T) {
-	pods := []*corev1.Pod{secondPod().Phase(corev1.PodFailed).Obj(), failed().Obj()}
+	pods := []*corev1.Pod{secondPod().Phase(corev1.PodFailed).Because("Evicted", "").Obj(), failed().Obj()}
 	_, report := decide(at.Observation{At: a().BackoffLimit(2).Paused("true").Obj(), Pods: pods, Now: due.Add(time.Minute)}, nil)
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	want := "attempt 2 of 3 failed: PodFailed; the annotation cnat.d2iq.com/paused pauses the At before the next one"
+	want := "attempt 2 of 3 failed: Evicted; the annotation cnat.d2iq.com/paused pauses the At before the next one"
 	if c.Message != want {
 		t.Errorf("got  %s\nwant %s", c.Message, want)
+	}
+}
+
+func TestARunThatIsNotRetriedSaysWhy(t *testing.T) {
+	pods := []*corev1.Pod{running().Phase(corev1.PodFailed).Obj()}
+	_, report := decide(at.Observation{At: a().BackoffLimit(1).Obj(), Pods: pods, Now: due.Add(time.Minute)}, nil)
+	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionFailed)
+	want := "pod a-pod failed before its command ended: its containers are unknown; it is not retried, because the command may have succeeded, or may still run"
+	if c == nil || c.Message != want {
+		t.Errorf("got  %+v\nwant %s", c, want)
 	}
 }
 

@@ -4,6 +4,7 @@
 package at_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -249,6 +250,12 @@ func TestTheStateTable(t *testing.T) {
 			at: a().ActiveDeadline(1 << 62), pods: []*corev1.Pod{ownPod().Obj()}, now: time.Hour,
 			want: decided{Phase: runs, Scheduled: started, Requeue: in(9223372035 * time.Second)},
 		},
+		"7 a grace period of 292 years and more does not overflow": {
+			at: a().ActiveDeadline(60).Template(func(t *corev1.PodTemplateSpec) {
+				t.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1 << 62)
+			}, "busybox"), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(math.MaxInt64)},
+		},
 		"7 a pause suspends the deadline": {
 			at: a().ActiveDeadline(60).Paused("true"), pods: []*corev1.Pod{ownPod().Obj()}, now: time.Hour,
 			want: decided{Phase: runs, Scheduled: started},
@@ -331,6 +338,34 @@ func TestTheStateTable(t *testing.T) {
 		"11 no retry is made of a template that became unusable": {
 			at: a().BackoffLimit(1).Template(nil), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
 			want: decided{Phase: runs, Scheduled: "InvalidTemplate"},
+		},
+		"11 a pod that its node rejected is retried": {
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("OutOfcpu", "").Obj()}, now: time.Minute,
+			want: decided{Create: pod1, Phase: runs, Scheduled: started},
+		},
+		"11 a command that did not run because an init container failed is retried": {
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj()},
+			now: time.Minute, want: decided{Create: pod1, Phase: runs, Scheduled: started},
+		},
+		"13 a command that may still run on a lost node is not retried": {
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{running().Phase(corev1.PodFailed).Obj()}, now: time.Minute,
+			want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
+		},
+		"13 nor one whose pod failed with the reason of a lost node": {
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{running().Phase(corev1.PodFailed).Because("NodeLost", "").Obj()}, now: time.Minute,
+			want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
+		},
+		"13 nor one of whose containers nothing is known": {
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Obj()}, now: time.Minute,
+			want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
+		},
+		"13 nor one whose end the kubelet does not know": {
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Exited("busybox", 137, "ContainerStatusUnknown", "", due).Obj()},
+			now: time.Minute, want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
+		},
+		"13 nor one that ended with exit code 0 before its pod was evicted": {
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("Evicted", "").Exited("busybox", 0, "Completed", "", due).Obj()},
+			now: time.Minute, want: decided{Phase: done, Reason: "Evicted", Scheduled: started},
 		},
 		"12 no retry after the deadline": {
 			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 12 * time.Second, seen: absent(pod1),

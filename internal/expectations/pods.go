@@ -38,14 +38,20 @@ type creation struct {
 	confirmed time.Time
 }
 
-// Unconfirmed returns the names of the expected creations that the cache does not show although the API server confirmed
-// them ConfirmAfter ago. The caller gets each from the API server and passes the answers to Observe.
+// Unconfirmed returns the names of the expected creations that the cache does not show, once the API server has confirmed one of
+// them ConfirmAfter ago. The caller gets each from the API server and passes the answers to Observe. All are looked up together,
+// because a pod that was not looked up is unseen, and an unseen pod can delay the deletion of others.
 func (p Pods) Unconfirmed(cached []*corev1.Pod, now time.Time) []string {
 	var names []string
+	due := false
 	for _, c := range p.created {
-		if now.Sub(c.confirmed) >= ConfirmAfter && !contains(cached, c.pod.UID) {
+		if !contains(cached, c.pod.UID) {
 			names = append(names, c.pod.Name)
+			due = due || now.Sub(c.confirmed) >= ConfirmAfter
 		}
+	}
+	if !due {
+		return nil
 	}
 	return names
 }
@@ -63,8 +69,8 @@ type View struct {
 	// Pods are the cached pods without those that are known to be gone, followed by the expected creations that the cache
 	// does not show. The slice must not be changed: it may be the one that was passed to Observe.
 	Pods []*corev1.Pod
-	// Unseen are the pods that neither the cache nor the API server has shown since their create. They must not be deleted, because
-	// somebody may have taken them from their owner. The set must not be changed.
+	// Unseen are the pods that neither the cache nor a lookup shows now. They must not be deleted, because somebody may have taken
+	// them from their owner since their create. The set must not be changed.
 	Unseen sets.Set[types.UID]
 	// Deleted are the pods that count as terminating although they have no deletion timestamp in Pods. The set must not be
 	// changed.

@@ -109,6 +109,14 @@ func TestACreatedPodThatStaysUnobservedIsLookedUp(t *testing.T) {
 	}
 }
 
+// Otherwise the pods would take turns in being unseen, and none of them would be deleted while the cache lags.
+func TestAllPodsThatTheCacheDoesNotShowAreLookedUpTogether(t *testing.T) {
+	p := Pods{}.Created(now, pod("x").Obj()).Created(now.Add(2*time.Second), pod("y").Obj(), pod("z").Obj())
+	if diff := cmp.Diff([]string{"x", "y"}, p.Unconfirmed(list(pod("z").Obj()), now.Add(ConfirmAfter))); diff != "" {
+		t.Errorf("names (-want +got): %s", diff)
+	}
+}
+
 func TestANameIsLookedUpOnce(t *testing.T) {
 	got := NotLookedUp([]string{"found", "gone", "new"}, map[string]*corev1.Pod{"found": pod("found").Obj(), "gone": nil})
 	if diff := cmp.Diff([]string{"new"}, got); diff != "" {

@@ -20,9 +20,9 @@
 //     answered is retried under the same name, since only that name tells whether the pod exists.
 //  6. A pod that the operator has deleted counts as terminating although the cache shows it as running. A pod that is known
 //     to be gone does not count at all.
-//  7. Surplus pods are deleted in a total order: see byDeletionPriority. No pod is deleted before the cache or the API server has
-//     shown one that would be deleted and of which only the response to its create is known: somebody may have taken that pod
-//     from the PodSet since.
+//  7. Surplus pods are deleted in a total order: see byDeletionPriority. A pod that neither the cache
+//     nor a lookup shows is not deleted: somebody may have taken it from the PodSet since its create. Until it is shown, no
+//     other pod is deleted, so that the order is kept.
 //  8. A finished pod is replaced at once. It is deleted after a delay, which grows while pods keep finishing and is not
 //     longer after a failed deletion. At most spec.replicas finished pods are replaced before they are deleted, so pods that
 //     finish as fast as they start do not pile up.

@@ -29,8 +29,8 @@ type Observation struct {
 	// Pods are the pods that the PodSet's UID controls, in any phase and any order, including those that were just created
 	// and that the cache does not show yet.
 	Pods []*corev1.Pod
-	// Unseen are the UIDs of pods that were created and that neither the cache nor the API server has shown since. They must not be
-	// deleted, because somebody may have taken them from their owner.
+	// Unseen are the UIDs of pods that were created and that neither the cache nor a lookup shows now. They must not be deleted,
+	// because somebody may have taken them from their owner.
 	Unseen sets.Set[types.UID]
 	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]
