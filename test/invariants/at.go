@@ -106,7 +106,9 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	}
 	again := false
 	for uid := range c.runs[at.UID] {
-		again = again || c.state.Pods[uid].Name == pod.Name
+		earlier := c.state.Pods[uid]
+		again = again || earlier.Name == pod.Name
+		c.check("A1", !mayHaveSucceeded(earlier), "At "+at.Name, "pod %s was created, but the command of pod %s may have succeeded, or may still run", pod.Name, earlier.Name)
 	}
 	c.runs[at.UID][pod.UID] = true
 	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "pod %s was created after the reason MissedDeadline", pod.Name)
@@ -125,6 +127,13 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		}
 		c.check("A2", !write.Clock.Before(due), "At "+at.Name, "ran %v too early", due.Sub(write.Clock))
 	}
+}
+
+// mayHaveSucceeded tells whether the command of a pod ended with exit code 0, or is not known to have ended.
+func mayHaveSucceeded(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.Name == pod.Spec.Containers[0].Name && (s.State.Running != nil || s.State.Terminated != nil && s.State.Terminated.ExitCode == 0)
+	})
 }
 
 var relative = regexp.MustCompile(`^now *\+ *([0-9]+) *(second|minute|hour)s?$`)

@@ -37,7 +37,11 @@ func (e *env) kubelet(random *rand.Rand) bool {
 	n := random.IntN(20)
 	switch {
 	case pod.Status.Phase == corev1.PodRunning && n == 0 && pod.DeletionTimestamp == nil:
-		e.fail(pod, "Evicted", -1)
+		if random.IntN(2) == 0 {
+			e.fail(pod, "Evicted", -1)
+		} else {
+			e.loseNode(pod)
+		}
 	case isReady(pod) && n < 3:
 		e.setReady(pod, corev1.ConditionFalse)
 	case pod.Status.Phase == corev1.PodRunning && pod.Spec.RestartPolicy == corev1.RestartPolicyNever && n < 5:
@@ -102,6 +106,16 @@ func (e *env) fail(pod *corev1.Pod, reason string, code int32) {
 		e.terminate(pod, code)
 	}
 	pod.Status.Conditions = nil
+	_, _ = e.store.Update(pod, true)
+}
+
+// loseNode does what the pod garbage collector does with a pod whose node is gone. The command may still run there.
+func (e *env) loseNode(pod *corev1.Pod) {
+	e.note("the node of pod %s is lost", pod.Name)
+	pod.Status.Phase, pod.Status.Conditions = corev1.PodFailed, nil
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: pod.Spec.Containers[0].Name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	}}
 	_, _ = e.store.Update(pod, true)
 }
 
