@@ -65,7 +65,7 @@ func (r *AtReconciler) setup(mgr ctrl.Manager) error {
 		return fmt.Errorf("adding the clock watch: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
+		For(&cnatv1alpha1.At{}, builder.WithPredicates(countRuns(), r.states.IgnoreOwnStatusUpdates())).
 		Watches(&corev1.Pod{}, podcache.EnqueueController(atKind), builder.WithPredicates(podcache.Changed(atKind))).
 		WatchesRawSource(jumps.Source()).
 		Named("at").
@@ -202,7 +202,6 @@ func (r *AtReconciler) report(ctx context.Context, entry *objectstate.Entry[at.S
 	}
 	if o.At.Status.Phase != cnatv1alpha1.PhaseDone && report.Status.Phase == cnatv1alpha1.PhaseDone {
 		logger.V(1).Info("The At is done", "result", report.Status.Result, "reason", report.Status.Reason)
-		atRuns.WithLabelValues(string(report.Status.Result), report.Status.Reason).Inc()
 	}
 	recordEvents(r.Recorder, o.At, report.Events)
 	return report, nil

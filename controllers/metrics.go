@@ -13,7 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -54,6 +56,19 @@ var (
 	podSetsReadyDesc   = prometheus.NewDesc("podset_operator_podset_ready_pods", "Ready pods of all PodSets together.", nil, nil)
 	atsDesc            = prometheus.NewDesc("podset_operator_ats", "Ats that are served, by phase.", []string{"phase"}, nil)
 )
+
+// countRuns counts the Ats that end. It drops no event. It counts what the cache shows, and not what the process writes, because
+// a write whose response is lost may have been carried out.
+func countRuns() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*cnatv1alpha1.At)
+		now, both := e.ObjectNew.(*cnatv1alpha1.At)
+		if ok && both && !at.IsDone(&before.Status) && at.IsDone(&now.Status) {
+			atRuns.WithLabelValues(string(now.Status.Result), now.Status.Reason).Inc()
+		}
+		return true
+	}}
+}
 
 // startCounters makes every counter appear with the value 0. Prometheus sees no increase in a counter that appears with the value 1,
 // so an alert would miss the first failure after a start.

@@ -14,6 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 // Prometheus sees no increase in a counter that appears with the value 1. So an alert would miss the first failure.
@@ -38,6 +45,32 @@ func TestEveryCounterOfRunsExistsBeforeTheFirstRun(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff(resultReasons(t), got); diff != "" {
 		t.Errorf("the reasons of api/cnat/v1alpha1/conditions.go (-) and of the counters (+) differ:\n%s", diff)
+	}
+}
+
+// A status can be stored although the response to its write is lost, so the cache decides what is counted.
+func TestAnAtThatEndsIsCountedOnce(t *testing.T) {
+	count := func() float64 {
+		var metric dto.Metric
+		if err := atRuns.WithLabelValues(string(cnatv1alpha1.ResultFailed), cnatv1alpha1.ReasonPodLost).Write(&metric); err != nil {
+			t.Fatal(err)
+		}
+		return metric.GetCounter().GetValue()
+	}
+	running := testutil.MakeAt("a").Recorded(1, "a-pod", "a-pod-uid").Obj()
+	ended := running.DeepCopy()
+	ended.Status.Phase, ended.Status.Result, ended.Status.Reason = cnatv1alpha1.PhaseDone, cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonPodLost
+	ended.Status.CompletionTime = ptr.To(metav1.Now())
+	before := count()
+	for _, update := range []event.UpdateEvent{
+		{ObjectOld: running, ObjectNew: running}, {ObjectOld: running, ObjectNew: ended}, {ObjectOld: ended, ObjectNew: ended},
+	} {
+		if !countRuns().Update(update) {
+			t.Error("an event was dropped")
+		}
+	}
+	if got := count() - before; got != 1 {
+		t.Errorf("counted %v times", got)
 	}
 }
 

@@ -50,7 +50,7 @@ func decide(o Observation) decision {
 	switch {
 	case o.At.DeletionTimestamp != nil:
 		d.unchanged = true // row 1
-	case isDone(&o.At.Status):
+	case IsDone(&o.At.Status):
 		d.afterDone(o)
 	case d.run.lost && d.needsLookup(o, max(int(o.At.Status.Attempts)-1, 0)):
 	case d.run.lost:

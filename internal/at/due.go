@@ -37,7 +37,7 @@ func StartableSince(o Observation) (time.Time, bool) {
 // has an invalid schedule does not become due.
 func IsDueWithin(at *cnatv1alpha1.At, now time.Time, within time.Duration) bool {
 	o := Observation{At: at, Now: now}
-	if at.DeletionTimestamp != nil || isDone(&at.Status) || o.runOf().recorded || o.paused() || ptr.Deref(at.Spec.Suspend, false) {
+	if at.DeletionTimestamp != nil || IsDone(&at.Status) || o.runOf().recorded || o.paused() || ptr.Deref(at.Spec.Suspend, false) {
 		return false
 	}
 	due, err := ParseSchedule(at.Spec.Schedule, at.CreationTimestamp.Time)

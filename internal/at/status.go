@@ -61,9 +61,9 @@ func MakeReport(o Observation, outcome Outcome) Report {
 	return report
 }
 
-// isDone tells whether a status says how its At ended. The phase does not count, because it follows from the rest: a phase
+// IsDone tells whether a status says how its At ended. The phase does not count, because it follows from the rest: a phase
 // that was set by hand neither ends an At nor repeats a run.
-func isDone(s *cnatv1alpha1.AtStatus) bool {
+func IsDone(s *cnatv1alpha1.AtStatus) bool {
 	return s.CompletionTime != nil && slices.Contains(TerminalReasons, s.Reason) && s.Result == ResultOf(s.Reason)
 }
 
@@ -80,7 +80,7 @@ func (d *decision) status(o Observation) cnatv1alpha1.AtStatus {
 	if d.unchanged {
 		return *stored
 	}
-	if isDone(stored) {
+	if IsDone(stored) {
 		return d.keepEnd(o, *stored)
 	}
 	s := cnatv1alpha1.AtStatus{Phase: d.phase, ObservedGeneration: o.At.Generation}
@@ -157,7 +157,7 @@ func (d *decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event
 		}
 	}
 	events = append(events, phaseChanges(stored, s)...)
-	if s.Result == cnatv1alpha1.ResultFailed && !isDone(stored) {
+	if s.Result == cnatv1alpha1.ResultFailed && !IsDone(stored) {
 		events = append(events, event.Warning(failureEvent(s.Reason), "Run", d.end.message))
 	}
 	return events
@@ -178,7 +178,7 @@ func phaseChanges(stored, s *cnatv1alpha1.AtStatus) []event.Event {
 	switch {
 	case s.Phase == stored.Phase:
 		return nil
-	case isDone(stored) || first > last:
+	case IsDone(stored) || first > last:
 		first = last // The stored phase was set by hand.
 	}
 	var events []event.Event
