@@ -67,6 +67,8 @@ type Write struct {
 	Clock time.Time
 	// StaleUntil is when the watches of PodSets and Ats last began to deliver; Sent if they were held at that moment.
 	StaleUntil time.Time
+	// StalePods says that the cache of pods was known to be behind at that moment.
+	StalePods bool
 	// Code is the response code of the API server; 0 if the call did not reach it.
 	Code int
 	// UID and Version are those of the object in the response.

@@ -225,7 +225,7 @@ func (c *Checker) wasForeign(pod *corev1.Pod, w Write) bool {
 	switch {
 	case !owned:
 		return true
-	case since.IsZero() || c.LaggingPods:
+	case since.IsZero() || c.LaggingPods || w.StalePods:
 		return false
 	}
 	return w.Sent.After(since)

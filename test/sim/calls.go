@@ -22,11 +22,9 @@ import (
 type call struct {
 	invariants.Call
 	process *process
-	// began is when the reconcile began that sent the call, and clock is the time of the operator's clock then. stale says that a
-	// cache of PodSets or Ats was behind at that moment.
-	began, clock time.Time
-	stale        bool
-	sent         time.Time
+	// began is the beginning of the reconcile that sent the call.
+	began
+	sent time.Time
 	// commit carries out the call.
 	commit func() (client.Object, error)
 	// answers receives the response.
@@ -52,7 +50,7 @@ var errCrashed = errors.New("the process has crashed")
 // do sends a call and waits for the response.
 func (p *process) do(ctx context.Context, request invariants.Call, commit func() (client.Object, error)) (client.Object, error) {
 	c := &call{Call: request, process: p, sent: p.env.now(), commit: commit, answers: make(chan answer, 1)}
-	c.began, c.clock, c.stale = p.reconcileOf(ctx)
+	c.began = p.reconcileOf(ctx)
 	if !p.env.arrive(c) {
 		return nil, errCrashed
 	}
@@ -67,14 +65,16 @@ func (p *process) do(ctx context.Context, request invariants.Call, commit func()
 // maxIdle is how often a process may reconcile between two things that happen.
 const maxIdle = 2000
 
-// begun is when a reconcile began.
-type begun struct {
+// began is the beginning of a reconcile.
+type began struct {
+	// at is the time, and clock that of the operator's clock.
 	at, clock time.Time
-	stale     bool
+	// stale says that a cache of PodSets or Ats was behind, and stalePods that the cache of pods was.
+	stale, stalePods bool
 }
 
-// reconcileOf returns when the reconcile of a context began. The first read of a reconcile calls it.
-func (p *process) reconcileOf(ctx context.Context) (at, clock time.Time, stale bool) {
+// reconcileOf returns the beginning of the reconcile of a context. The first read of a reconcile calls it.
+func (p *process) reconcileOf(ctx context.Context) began {
 	id := controller.ReconcileIDFromContext(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,10 +88,10 @@ func (p *process) reconcileOf(ctx context.Context) (at, clock time.Time, stale b
 			<-p.ctx.Done() // Otherwise the scenario would not end.
 			p.mu.Lock()
 		}
-		known = begun{p.env.now(), p.clock.Now(), p.behind(podSets) || p.behind(ats)}
+		known = began{p.env.now(), p.clock.Now(), p.behind(podSets) || p.behind(ats), p.behind(pods)}
 		p.reconciles[id] = known
 	}
-	return known.at, known.clock, known.stale
+	return known
 }
 
 // carryOut commits a call and records a write.
@@ -109,7 +109,7 @@ func (e *env) carryOut(c *call) {
 	if errors.As(err, &status) {
 		code = int(status.Status().Code)
 	}
-	write := invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.began, Clock: c.clock, Code: code}
+	write := invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.at, Clock: c.clock, StalePods: c.stalePods, Code: code}
 	if c.stale {
 		write.StaleUntil = e.now()
 	}

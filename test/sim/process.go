@@ -93,7 +93,7 @@ type process struct {
 	done            sync.WaitGroup
 
 	mu         sync.Mutex
-	reconciles map[types.UID]begun
+	reconciles map[types.UID]began
 	idle       int // how often it has reconciled since something happened
 }
 
@@ -101,7 +101,7 @@ var restConfig = &rest.Config{Host: "http://simulated"}
 
 // start starts a process.
 func (e *env) start() (*process, error) {
-	p := &process{number: len(e.started) + 1, env: e, clock: &e.clock, elected: make(chan struct{}), reconciles: map[types.UID]begun{}}
+	p := &process{number: len(e.started) + 1, env: e, clock: &e.clock, elected: make(chan struct{}), reconciles: map[types.UID]began{}}
 	p.ctx, p.kill = context.WithCancel(context.Background())
 	close(p.elected)
 	options := ctrl.Options{NewCache: cache.New}
