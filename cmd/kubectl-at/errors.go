@@ -41,6 +41,10 @@ func describe(err error) (string, int) {
 	return "error: " + strings.TrimPrefix(err.Error(), "error: "), 1
 }
 
+// kinds are those that the operator brings, by the resource that an answer names. If the cluster does not have one, the API server
+// answers that there is no such path, which is an answer without a reason of its own.
+var kinds = map[string]string{"ats": "At", "podsets": "PodSet"}
+
 // describeStatus returns what kubectl prints about an answer of the API server.
 func describeStatus(status metav1.Status, err error) string {
 	switch {
@@ -48,6 +52,9 @@ func describeStatus(status metav1.Status, err error) string {
 		return describeInvalid(status.Details)
 	case status.Reason == metav1.StatusReasonUnauthorized:
 		return fmt.Sprintf("error: You must be logged in to the server (%s)", status.Message)
+	case status.Reason == metav1.StatusReasonNotFound && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) &&
+		status.Details != nil && kinds[status.Details.Kind] != "":
+		return fmt.Sprintf("error: the cluster has no kind %s: podset-operator must be installed first", kinds[status.Details.Kind])
 	case status.Reason != "":
 		return fmt.Sprintf("Error from server (%s): %v", status.Reason, err)
 	}

@@ -20,30 +20,31 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
+var ats = cnatv1alpha1.GroupVersion.WithResource("ats").GroupResource()
+
 // The function of kubectl is the oracle.
 func TestErrorsReadAsThoseOfKubectl(t *testing.T) {
-	ats := cnatv1alpha1.GroupVersion.WithResource("ats").GroupResource()
 	kind := schema.GroupKind{Group: ats.Group, Kind: "At"}
 	schedule := field.Invalid(field.NewPath("spec", "schedule"), "x", "not a time")
 	refused := &url.Error{Op: "Get", URL: "https://127.0.0.1:1/apis", Err: errors.New("dial tcp 127.0.0.1:1: connect: connection refused")}
 	_, noConfig := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{}, &clientcmd.ConfigOverrides{CurrentContext: "missing"}).ClientConfig()
 	for name, err := range map[string]error{
-		"an error of the plugin":       errors.New("the command is missing"),
-		"one with the prefix":          errors.New("error: the command is missing"),
-		"the exit code of a command":   utilexec.CodeExitError{Err: errors.New("at/a: exit code 3"), Code: 3},
-		"not found":                    apierrors.NewNotFound(ats, "a"),
-		"forbidden":                    apierrors.NewForbidden(ats, "a", errors.New("no")),
-		"unauthorized":                 apierrors.NewUnauthorized("Unauthorized"),
-		"invalid for one reason":       apierrors.NewInvalid(kind, "a", field.ErrorList{schedule}),
-		"invalid, the same twice":      apierrors.NewInvalid(kind, "a", field.ErrorList{schedule, schedule}),
-		"invalid for two reasons":      apierrors.NewInvalid(kind, "a", field.ErrorList{schedule, field.Required(field.NewPath("spec", "command"), "missing")}),
-		"invalid without a cause":      apierrors.NewInvalid(kind, "a", nil),
-		"an answer without a reason":   &apierrors.StatusError{ErrStatus: metav1.Status{Message: "what?"}},
-		"a server that is not there":   refused,
-		"a server with another name":   &url.Error{Op: "Get", URL: "https://a", Err: errors.New("x509: no")},
-		"a context that is not there":  noConfig,
-		"a kind that is not installed": apierrors.NewGenericServerResponse(404, "list", ats, "", "404 page not found", 0, true),
+		"an error of the plugin":      errors.New("the command is missing"),
+		"one with the prefix":         errors.New("error: the command is missing"),
+		"the exit code of a command":  utilexec.CodeExitError{Err: errors.New("at/a: exit code 3"), Code: 3},
+		"not found":                   apierrors.NewNotFound(ats, "a"),
+		"forbidden":                   apierrors.NewForbidden(ats, "a", errors.New("no")),
+		"unauthorized":                apierrors.NewUnauthorized("Unauthorized"),
+		"invalid for one reason":      apierrors.NewInvalid(kind, "a", field.ErrorList{schedule}),
+		"invalid, the same twice":     apierrors.NewInvalid(kind, "a", field.ErrorList{schedule, schedule}),
+		"invalid for two reasons":     apierrors.NewInvalid(kind, "a", field.ErrorList{schedule, field.Required(field.NewPath("spec", "command"), "missing")}),
+		"invalid without a cause":     apierrors.NewInvalid(kind, "a", nil),
+		"an answer without a reason":  &apierrors.StatusError{ErrStatus: metav1.Status{Message: "what?"}},
+		"a server that is not there":  refused,
+		"a server with another name":  &url.Error{Op: "Get", URL: "https://a", Err: errors.New("x509: no")},
+		"a context that is not there": noConfig,
+		"a path that is not there":    apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{Resource: "pods"}, "a", "404 page not found", 0, true),
 	} {
 		var want string
 		var wantCode int
@@ -53,6 +54,18 @@ func TestErrorsReadAsThoseOfKubectl(t *testing.T) {
 		got, code := describe(err)
 		if got != strings.TrimSuffix(want, "\n") || code != wantCode {
 			t.Errorf("%s: %q with code %d, kubectl prints %q with code %d", name, got, code, want, wantCode)
+		}
+	}
+}
+
+func TestAKindThatIsNotInstalledIsNamed(t *testing.T) {
+	podsets := schema.GroupResource{Group: "app.example.com", Resource: "podsets"}
+	for want, err := range map[string]error{
+		"error: the cluster has no kind At: podset-operator must be installed first":     apierrors.NewGenericServerResponse(404, "get", ats, "a", "404 page not found", 0, true),
+		"error: the cluster has no kind PodSet: podset-operator must be installed first": apierrors.NewGenericServerResponse(404, "get", podsets, "a", "404 page not found", 0, true),
+	} {
+		if got, code := describe(err); got != want || code != 1 {
+			t.Errorf("got %q with code %d, want %q", got, code, want)
 		}
 	}
 }
