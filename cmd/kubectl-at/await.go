@@ -7,6 +7,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,22 +15,46 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
+// maxRejections is how many requests the API server may reject between two watches before a wait ends. A few are possible while the API
+// server starts and does not know all permissions yet, or until a credential plugin has a new token.
+const maxRejections = 5
+
 // await watches the object of a name until done says so, and returns it as it is then. That it does not exist, or is
-// deleted meanwhile, is an error that apierrors.IsNotFound knows.
+// deleted meanwhile, is an error that apierrors.IsNotFound knows. An API server that fails later is asked again.
 func await[T client.Object](ctx context.Context, c *cluster, name string, list client.ObjectList, object T, done func(T) bool) (T, error) {
 	only := []client.ListOption{client.InNamespace(c.namespace), client.MatchingFields{"metadata.name": name}}
+	// The reflector below retries after every error, so the first request is made without it.
+	if err := c.List(ctx, list.DeepCopyObject().(client.ObjectList), only...); err != nil {
+		return object, err
+	}
+	ctx, cancel := context.WithCancelCause(klog.NewContext(ctx, logr.Discard())) // The reflector logs the errors that it retries.
+	defer cancel(nil)
+	rejections := 0
+	check := func(err error) error {
+		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			if rejections++; rejections == maxRejections {
+				cancel(err)
+			}
+		}
+		return err
+	}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			found := list.DeepCopyObject().(client.ObjectList)
-			return found, c.List(ctx, found, append(only, &client.ListOptions{Raw: &o})...)
+			return found, check(c.List(ctx, found, append(only, &client.ListOptions{Raw: &o})...))
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), append(only, &client.ListOptions{Raw: &o})...)
+			events, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), append(only, &client.ListOptions{Raw: &o})...)
+			if err == nil {
+				rejections = 0
+			}
+			return events, check(err)
 		},
 	}
 	gone := func() error {
@@ -55,7 +80,7 @@ func await[T client.Object](ctx context.Context, c *cluster, name string, list c
 	})
 	switch {
 	case ctx.Err() != nil:
-		return object, ctx.Err()
+		return object, context.Cause(ctx)
 	case err != nil:
 		return object, err // not wrapped: kubectl's way to print it goes by its type
 	}

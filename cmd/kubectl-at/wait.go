@@ -45,7 +45,7 @@ func newWaitCommand(p *plugin) *cobra.Command {
 				defer cancel()
 			}
 			at, err := c.awaitAt(ctx, args[0], isDone)
-			if errors.Is(err, context.DeadlineExceeded) {
+			if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return utilexec.CodeExitError{Err: fmt.Errorf("error: at/%s is not done after %s", args[0], timeout), Code: timeoutExitCode}
 			}
 			if err != nil {
