@@ -46,6 +46,9 @@ func await[T client.Object](ctx context.Context, c *cluster, name string, list c
 	}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			if o.ResourceVersion == "0" {
+				o.ResourceVersion = "" // The cache of the API server may not have an At that was created a moment ago.
+			}
 			found := list.DeepCopyObject().(client.ObjectList)
 			return found, check(c.List(ctx, found, append(only, &client.ListOptions{Raw: &o})...))
 		},

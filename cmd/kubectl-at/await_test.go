@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,7 @@ type scriptedServer struct {
 
 	mutex    sync.Mutex
 	requests int
+	versions []string // the resource versions of lists
 }
 
 func (s *scriptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -37,6 +39,9 @@ func (s *scriptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mutex.Unlock()
 	s.requests++
 	watch := r.URL.Query().Has("watch")
+	if !watch {
+		s.versions = append(s.versions, r.URL.Query().Get("resourceVersion"))
+	}
 	switch answer := s.answer(s.requests, watch).(type) {
 	case nil:
 		panic(http.ErrAbortHandler)
@@ -134,7 +139,7 @@ func TestWaitingForAServerThatIsNotThereFails(t *testing.T) {
 	}
 }
 
-// An API server that is restarted.
+// An API server that is restarted, and that does not stream lists.
 func TestWaitingOutlastsAnAPIServerThatFails(t *testing.T) {
 	var logged bytes.Buffer
 	klog.LogToStderr(false)
@@ -159,5 +164,8 @@ func TestWaitingOutlastsAnAPIServerThatFails(t *testing.T) {
 	klog.Flush()
 	if logged.Len() > 0 {
 		t.Errorf("the command also prints\n%s", logged.String())
+	}
+	if slices.Contains(scripted.versions, "0") {
+		t.Errorf("a list may be older than the At: resource versions %q", scripted.versions)
 	}
 }
