@@ -84,7 +84,8 @@ func (p *plugin) printLogs(ctx context.Context, c *cluster, name string, attempt
 }
 
 // follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
-// the one attempt that is asked for. It returns the At as it is in the end.
+// the one attempt that is asked for. It returns the At as it is in the end. Logs that cannot be read are an error only for one
+// attempt that is asked for.
 func (p *plugin) follow(ctx context.Context, c *cluster, name string, attempt int) (*cnatv1alpha1.At, error) {
 	only, reported := attempt != newest, ""
 	for {
@@ -104,8 +105,12 @@ func (p *plugin) follow(ctx context.Context, c *cluster, name string, attempt in
 		if int(a.Status.Attempts) <= attempt { // it is done
 			return a, nil
 		}
-		if err := p.followPod(ctx, c, at.PodName(a, attempt)); err != nil || only {
+		pod := at.PodName(a, attempt)
+		switch err := p.followPod(ctx, c, pod); {
+		case only || ctx.Err() != nil:
 			return a, err
+		case err != nil: // The command still runs, and its exit code counts.
+			_, _ = fmt.Fprintf(p.ErrOut, "Warning: the logs of pod/%s end here: %v; \"kubectl at logs -f %s\" starts them again\n", pod, err, name)
 		}
 		attempt++
 	}

@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -83,6 +84,16 @@ func (s *shell) background(ctx context.Context, args ...string) (lines, chan err
 	return lines{s.T, printed}, done
 }
 
+// endOf waits for the end of a command.
+func endOf(ended chan error) error {
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(30 * time.Second):
+		return errors.New("the command does not end")
+	}
+}
+
 func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 	s := newShell(t)
 	output, ended := s.background(t.Context(), "now", "--name", "a", "--retries", "1", "--wait", "--", "true")
@@ -104,7 +115,7 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 	status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3))
 	status.Attempts = 2
 	s.setStatus("a", status)
-	if err := <-ended; err == nil || err.Error() != "error: at/a failed: NonZeroExitCode, exit code 3" {
+	if err := endOf(ended); err == nil || err.Error() != "error: at/a failed: NonZeroExitCode, exit code 3" {
 		t.Errorf("got %v", err)
 	}
 
@@ -117,6 +128,25 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expect(result{errOut: "pod/a-pod-1 is gone, and its logs with it\n"}, "", "logs", "-f", "a")
+}
+
+func TestLogsThatCannotBeReadDoNotEndTheWait(t *testing.T) {
+	s := newShell(t)
+	output, ended := s.background(t.Context(), "now", "--name", "a", "--wait", "--", "true")
+	output.expect("at/a runs at Sat 21 Nov 2026 16:48 CET (now)")
+	pod := s.start("a", "a-pod", 1, "")
+	kubelet.remove(s.namespace + "/a-pod/busybox")
+	s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	output.expect(`Warning: the logs of pod/a-pod end here: the server could not find the requested resource ( pods/log a-pod); "kubectl at logs -f a" starts them again`)
+	status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3))
+	status.Attempts = 1
+	s.setStatus("a", status)
+	if err := endOf(ended); err == nil || err.Error() != "error: at/a failed: NonZeroExitCode, exit code 3" {
+		t.Errorf("got %v", err)
+	}
+	if got := s.run("", "logs", "-f", "a", "--attempt", "0"); got.code != 1 {
+		t.Errorf("an attempt that is asked for: got %+v", got)
+	}
 }
 
 func TestLogsBeforeTheStartSayHowToWait(t *testing.T) {
@@ -134,7 +164,7 @@ func TestFollowingEndsWhenTheAtIsDeletedOrNotRun(t *testing.T) {
 	s.expect(result{}, "", "logs", "-f", "late")
 	_, ended := s.background(t.Context(), "logs", "-f", "deleted")
 	s.expect(result{out: "at/deleted deleted\n"}, "", "rm", "deleted")
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), `ats.cnat.d2iq.com "deleted" not found`) {
+	if err := endOf(ended); err == nil || !strings.Contains(err.Error(), `ats.cnat.d2iq.com "deleted" not found`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -149,7 +179,7 @@ func TestAWatchedListPrintsALineForEachChange(t *testing.T) {
 	s.setStatus("a", done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)))
 	output.expect("a     Sat 21 Nov 2026 18:00 CET   1h 12m   DONE   Succeeded   true")
 	cancel()
-	if err := <-ended; err != nil {
+	if err := endOf(ended); err != nil {
 		t.Error(err)
 	}
 }

@@ -128,6 +128,12 @@ func (s *logServer) set(pod, logs string) {
 	s.logs[pod] = logs
 }
 
+func (s *logServer) remove(pod string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.logs, pod)
+}
+
 // addNode makes a node whose kubelet listens at an address.
 func addNode(address net.Addr) error {
 	host, port, err := net.SplitHostPort(address.String())
