@@ -6,6 +6,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -15,13 +17,33 @@ import (
 // location returns the time zone of --tz, or that of this machine.
 func (p *plugin) location() (*time.Location, error) {
 	if p.zone == "" {
-		return time.Local, nil
+		return time.Local, checkZone(os.Getenv("TZ"))
 	}
 	location, err := time.LoadLocation(p.zone)
 	if err != nil {
 		return nil, fmt.Errorf("--tz: %w; it takes a name such as Europe/Berlin, America/New_York, or UTC", err)
 	}
 	return location, nil
+}
+
+// checkZone returns an error if Go does not know the time zone of the environment: it then takes UTC without a word, and the
+// command would run at another time than its user means. It knows names and files, and no rules such as CET-1CEST.
+func checkZone(tz string) error {
+	if runtime.GOOS == "windows" || tz == "UTC0" { // Windows has the time zone elsewhere; UTC0 is UTC.
+		return nil
+	}
+	name := strings.TrimPrefix(tz, ":")
+	_, err := time.LoadLocation(name)
+	if strings.HasPrefix(name, "/") {
+		var data []byte
+		if data, err = os.ReadFile(name); err == nil {
+			_, err = time.LoadLocationFromTZData(name, data)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the time zone of the environment, TZ=%s, is not known; set TZ or --tz to a name such as Europe/Berlin, America/New_York, or UTC", tz)
+	}
+	return nil
 }
 
 // when returns the time that the words, or else the stamp of -t, mean, and what is to be said about it.

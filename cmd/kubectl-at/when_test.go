@@ -31,6 +31,30 @@ func TestDistances(t *testing.T) {
 	}
 }
 
+func TestATimeZoneOfTheEnvironmentThatIsNotKnownIsNamed(t *testing.T) {
+	s := newShell(t)
+	run := func(zone string, args ...string) result {
+		t.Setenv("TZ", zone)
+		return execute(t.Context(), s.now, "", append([]string{"--kubeconfig", kubeconfig, "--namespace", s.namespace}, args...)...)
+	}
+	for _, zone := range []string{"CET-1CEST", "Europe/Berln", ":Europe/Berln", "/no/such/file"} {
+		want := result{errOut: "the time zone of the environment, TZ=" + zone + ", is not known; set TZ or --tz to a name such as Europe/Berlin, America/New_York, or UTC\n", code: 1}
+		for _, args := range [][]string{{"now", "--", "true"}, {"list"}} {
+			if got := run(zone, args...); got != want {
+				t.Errorf("TZ=%s kubectl at %s: got %+v", zone, args[0], got)
+			}
+		}
+		if got := run(zone, "list", "--tz", "Europe/Berlin"); got.code != 0 {
+			t.Errorf("TZ=%s with --tz: got %+v", zone, got)
+		}
+	}
+	for _, zone := range []string{"", "UTC", "UTC0", "Europe/Berlin", ":America/New_York"} {
+		if got := run(zone, "list"); got.code != 0 {
+			t.Errorf("TZ=%s: got %+v", zone, got)
+		}
+	}
+}
+
 func TestWhatACreationSays(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
