@@ -100,8 +100,15 @@ func setEnv(container *corev1.Container, variables []string) error {
 		if !ok || name == "" {
 			return fmt.Errorf("--env %s: it is NAME=VALUE", variable)
 		}
-		container.Env = slices.DeleteFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == name })
-		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+		replaced := false
+		for i := range container.Env {
+			if container.Env[i].Name == name { // In its place: a variable can refer to those before it.
+				container.Env[i], replaced = corev1.EnvVar{Name: name, Value: value}, true
+			}
+		}
+		if !replaced {
+			container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+		}
 	}
 	return nil
 }

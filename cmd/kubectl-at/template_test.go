@@ -126,15 +126,37 @@ func TestFromLeavesOutTheVolumesThatEachPodOfAStatefulSetHas(t *testing.T) {
 }
 
 func TestEnvReplacesAVariable(t *testing.T) {
-	container := web().Containers[0]
-	if err := setEnv(&container, []string{"MODE=test", "URL=a=b", "EMPTY="}); err != nil {
-		t.Fatal(err)
+	fromSecret := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "host"}}
+	for name, test := range map[string]struct {
+		existing []corev1.EnvVar
+		flags    []string
+		want     []corev1.EnvVar
+	}{
+		"one of three": {
+			existing: []corev1.EnvVar{{Name: "MODE", Value: "prod"}},
+			flags:    []string{"MODE=test", "URL=a=b", "EMPTY="},
+			want:     []corev1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "URL", Value: "a=b"}, {Name: "EMPTY"}},
+		},
+		"one that a later one refers to": {
+			existing: []corev1.EnvVar{{Name: "HOST", ValueFrom: fromSecret}, {Name: "URL", Value: "http://$(HOST)"}},
+			flags:    []string{"HOST=test"},
+			want:     []corev1.EnvVar{{Name: "HOST", Value: "test"}, {Name: "URL", Value: "http://$(HOST)"}},
+		},
+		"one that is there twice": {
+			existing: []corev1.EnvVar{{Name: "MODE", Value: "a"}, {Name: "MODE", Value: "b"}},
+			flags:    []string{"MODE=test"},
+			want:     []corev1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "MODE", Value: "test"}},
+		},
+	} {
+		container := corev1.Container{Env: test.existing}
+		if err := setEnv(&container, test.flags); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, container.Env); diff != "" {
+			t.Errorf("%s\n%s", name, diff)
+		}
 	}
-	want := []corev1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "URL", Value: "a=b"}, {Name: "EMPTY"}}
-	if diff := cmp.Diff(want, container.Env); diff != "" {
-		t.Error(diff)
-	}
-	if err := setEnv(&container, []string{"=x"}); err == nil || err.Error() != "--env =x: it is NAME=VALUE" {
+	if err := setEnv(&corev1.Container{}, []string{"=x"}); err == nil || err.Error() != "--env =x: it is NAME=VALUE" {
 		t.Errorf("got %v", err)
 	}
 }
