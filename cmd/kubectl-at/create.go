@@ -200,6 +200,10 @@ func (o *createOptions) report(cmd *cobra.Command, at *cnatv1alpha1.At, due time
 	if o.quiet {
 		return nil
 	}
+	out := o.Out
+	if o.andWait {
+		out = o.ErrOut // Standard output is that of the command.
+	}
 	if cmd.Flags().Changed("output") {
 		if err := o.dryRun.complete(o.print); err != nil {
 			return err
@@ -208,7 +212,7 @@ func (o *createOptions) report(cmd *cobra.Command, at *cnatv1alpha1.At, due time
 		if err != nil {
 			return err
 		}
-		return printer.PrintObj(at, o.Out)
+		return printer.PrintObj(at, out)
 	}
 	name := at.Name
 	if name == "" {
@@ -218,7 +222,7 @@ func (o *createOptions) report(cmd *cobra.Command, at *cnatv1alpha1.At, due time
 	if at.Spec.Suspend != nil && *at.Spec.Suspend {
 		line += ", suspended"
 	}
-	_, err := fmt.Fprintln(o.Out, line+o.dryRun.suffix())
+	_, err := fmt.Fprintln(out, line+o.dryRun.suffix())
 	return err
 }
 

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -66,8 +67,16 @@ func (l lines) expect(want string) {
 
 // background runs a command until it ends by itself, with both outputs in one.
 func (s *shell) background(ctx context.Context, args ...string) (lines, chan error) {
+	return s.backgroundTo(ctx, nil, args...)
+}
+
+// backgroundTo is background with a writer for standard output. The lines are those of standard error.
+func (s *shell) backgroundTo(ctx context.Context, out io.Writer, args ...string) (lines, chan error) {
 	reader, writer := io.Pipe()
-	cmd := newCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: writer, ErrOut: writer}, clocktesting.NewFakeClock(s.now))
+	if out == nil {
+		out = writer
+	}
+	cmd := newCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: writer}, clocktesting.NewFakeClock(s.now))
 	cmd.SetArgs(append([]string{"--kubeconfig", kubeconfig, "--namespace", s.namespace, "--tz", "Europe/Berlin"}, args...))
 	done := make(chan error, 1)
 	go func() {
@@ -128,6 +137,20 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expect(result{errOut: "pod/a-pod-1 is gone, and its logs with it\n"}, "", "logs", "-f", "a")
+}
+
+func TestStandardOutputOfWaitIsThatOfTheCommand(t *testing.T) {
+	s := newShell(t)
+	var out bytes.Buffer
+	output, ended := s.backgroundTo(t.Context(), &out, "now", "--name", "a", "--wait", "--", "dump")
+	output.expect("at/a runs at Sat 21 Nov 2026 16:48 CET (now)")
+	s.setState(s.start("a", "a-pod", 1, "create table a;\n"), corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
+	status := done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
+	status.Attempts = 1
+	s.setStatus("a", status)
+	if err := endOf(ended); err != nil || out.String() != "create table a;\n" {
+		t.Errorf("got %q and %v", out.String(), err)
+	}
 }
 
 func TestLogsThatCannotBeReadDoNotEndTheWait(t *testing.T) {
