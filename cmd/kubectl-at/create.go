@@ -18,6 +18,9 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
+// leastTTLOfWait leaves --wait the time to read the outcome, also when its watch is interrupted.
+const leastTTLOfWait = time.Minute
+
 // createOptions are the flags of "kubectl at TIME...".
 type createOptions struct {
 	*plugin
@@ -51,6 +54,9 @@ func (o *createOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.suspend, "suspend", false, "Hold the At until kubectl at resume.")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Print nothing when the At is created.")
 	flags.BoolVar(&o.andWait, "wait", false, "Wait for the run, print its logs, and exit with the exit code of the command.")
+	for _, name := range []string{"deadline", "starting-deadline", "ttl"} {
+		flags.Lookup(name).DefValue = "" // it says so itself
+	}
 	o.dryRun.addFlag(flags)
 	o.print.AddFlags(cmd)
 }
@@ -61,6 +67,9 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	if o.andWait && (o.dryRun != dryRunNone || o.suspend) {
 		return errors.New("--wait goes without --dry-run and --suspend: nothing would run")
+	}
+	if o.andWait && cmd.Flags().Changed("ttl") && o.ttl < leastTTLOfWait {
+		return fmt.Errorf("--wait goes with a --ttl of 1m or more, not %s: the At might be deleted before its outcome is read", o.ttl)
 	}
 	words, command := args, []string(nil)
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {

@@ -58,7 +58,8 @@ func newWaitCommand(p *plugin) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "How long to wait, such as 1h; 0 is without end.")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "How long to wait, such as 1h; the default is without end.")
+	cmd.Flags().Lookup("timeout").DefValue = "" // it says so itself
 	return cmd
 }
 
