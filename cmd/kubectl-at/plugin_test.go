@@ -43,6 +43,7 @@ func TestAMistakeIsNamed(t *testing.T) {
 		"now --ttl -1s -- true":         "--ttl -1s: it is a number of whole seconds from 0s",
 		"now --wait --suspend -- true":  "--wait goes without --dry-run and --suspend: nothing would run",
 		"now --wait --ttl 30s -- true":  "--wait goes with a --ttl of 1m or more, not 30s: the At might be deleted before its outcome is read",
+		"now -v 6 -- true":              "unknown shorthand flag: 'v' in -v",
 		"now --from deploy/web -- true": `deployments.apps "web" not found`,
 		"now --retries 11 -- true":      "spec.backoffLimit: Invalid value: 11",
 		"list -o wide -w -o json":       "--watch shows a table: it goes with -o wide, and without -o json",

@@ -74,6 +74,7 @@ func newCommand(streams genericiooptions.IOStreams, clock clock.WithTicker) *cob
 	p.config.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(&p.zone, "tz", "", "Time zone that TIME is in and that times are shown in, such as Europe/Berlin; the default is that of this machine.")
 	create.addFlags(root)
+	root.Flags().Bool("version", false, "Print the version.") // that of cobra has the shorthand -v, which is --v of kubectl
 
 	groups := templates.CommandGroups{
 		{Message: "Look at Ats:", Commands: []*cobra.Command{newListCommand(p), newCatCommand(p), newLogsCommand(p), newWaitCommand(p)}},
