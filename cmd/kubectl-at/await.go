@@ -35,31 +35,6 @@ func await[T client.Object](ctx context.Context, c *cluster, name string, list c
 	}
 	ctx, cancel := context.WithCancelCause(klog.NewContext(ctx, logr.Discard())) // The reflector logs the errors that it retries.
 	defer cancel(nil)
-	rejections := 0
-	check := func(err error) error {
-		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			if rejections++; rejections == maxRejections {
-				cancel(err)
-			}
-		}
-		return err
-	}
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			if o.ResourceVersion == "0" {
-				o.ResourceVersion = "" // The cache of the API server may not have an At that was created a moment ago.
-			}
-			found := list.DeepCopyObject().(client.ObjectList)
-			return found, check(c.List(ctx, found, append(only, &client.ListOptions{Raw: &o})...))
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			events, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), append(only, &client.ListOptions{Raw: &o})...)
-			if err == nil {
-				rejections = 0
-			}
-			return events, check(err)
-		},
-	}
 	gone := func() error {
 		kind, _ := c.GroupVersionKindFor(object) // for a message
 		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind) + "s"}, name)
@@ -70,7 +45,7 @@ func await[T client.Object](ctx context.Context, c *cluster, name string, list c
 		}
 		return false, nil
 	}
-	event, err := watchtools.UntilWithSync(ctx, lw, object, exists, func(event watch.Event) (bool, error) {
+	event, err := watchtools.UntilWithSync(ctx, c.listWatch(list, only, cancel), object, exists, func(event watch.Event) (bool, error) {
 		current, ok := event.Object.(T)
 		switch event.Type {
 		case watch.Error:
@@ -88,6 +63,35 @@ func await[T client.Object](ctx context.Context, c *cluster, name string, list c
 		return object, err // not wrapped: kubectl's way to print it goes by its type
 	}
 	return event.Object.(T), nil
+}
+
+// listWatch returns how a reflector lists and watches objects. When the API server rejects too many of its requests, it calls stop.
+func (c *cluster) listWatch(list client.ObjectList, only []client.ListOption, stop func(error)) *cache.ListWatch {
+	rejections := 0
+	check := func(err error) error {
+		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			if rejections++; rejections == maxRejections {
+				stop(err)
+			}
+		}
+		return err
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			if o.ResourceVersion == "0" {
+				o.ResourceVersion = "" // The cache of the API server may not have an At that was created a moment ago.
+			}
+			found := list.DeepCopyObject().(client.ObjectList)
+			return found, check(c.List(ctx, found, append(only, &client.ListOptions{Raw: &o})...))
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			events, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), append(only, &client.ListOptions{Raw: &o})...)
+			if err == nil {
+				rejections = 0
+			}
+			return events, check(err)
+		},
+	}
 }
 
 // awaitAt watches an At until done says so.
