@@ -54,9 +54,7 @@ func (o *createOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.suspend, "suspend", false, "Hold the At until kubectl at resume.")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Print nothing when the At is created.")
 	flags.BoolVar(&o.andWait, "wait", false, "Wait for the run, print its logs, and exit with the exit code of the command.")
-	for _, name := range []string{"deadline", "starting-deadline", "ttl"} {
-		flags.Lookup(name).DefValue = "" // it says so itself
-	}
+	hideDefaults(flags, "deadline", "starting-deadline", "ttl")
 	o.dryRun.addFlag(flags)
 	o.print.AddFlags(cmd)
 }

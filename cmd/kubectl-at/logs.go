@@ -54,7 +54,7 @@ func newLogsCommand(p *plugin) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "Wait for the start, and follow the logs until the end.")
 	cmd.Flags().IntVar(&attempt, "attempt", newest, "Which attempt: 0 is the first, 1 the first retry; the default is the newest.")
-	cmd.Flags().Lookup("attempt").DefValue = "" // it says so itself
+	hideDefaults(cmd.Flags(), "attempt")
 	return cmd
 }
 

@@ -5,6 +5,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/util/templates"
@@ -84,6 +85,13 @@ func newCommand(streams genericiooptions.IOStreams, clock clock.WithTicker) *cob
 	root.AddCommand(newCompletionCommand(p), newOptionsCommand(p))
 	templates.ActsAsRootCommand(root, []string{"options", "help"}, groups...)
 	return root
+}
+
+// hideDefaults leaves the defaults of flags out of the help, because their values mean that the flag was not given.
+func hideDefaults(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		flags.Lookup(name).DefValue = ""
+	}
 }
 
 // newOptionsCommand returns "kubectl at options", which the help of the other commands points to.

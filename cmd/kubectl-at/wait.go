@@ -59,7 +59,7 @@ func newWaitCommand(p *plugin) *cobra.Command {
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "How long to wait, such as 1h; the default is without end.")
-	cmd.Flags().Lookup("timeout").DefValue = "" // it says so itself
+	hideDefaults(cmd.Flags(), "timeout")
 	return cmd
 }
 

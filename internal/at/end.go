@@ -54,12 +54,13 @@ func (e end) succeeded() bool { return e.reason == cnatv1alpha1.ReasonCompleted 
 // The exit code of the command decides, and other containers do not count. If the kubelet itself failed the pod, the reason
 // in the status of the pod decides.
 func endOf(o Observation, pod *corev1.Pod) (end, bool) {
-	command := commandState(o.At, pod)
+	state := containerState(o.At, pod)
+	command := state.Terminated
 	phase := pod.Status.Phase
 	if !pods.IsFinished(pod) && (command == nil || !pods.IsTerminating(pod, o.Deleted)) {
 		return end{}, false
 	}
-	e := end{finished: finishTime(pod), retryable: isRetryable(o.At, pod)}
+	e := end{finished: finishTime(pod), retryable: isRetryable(pod, state)}
 	if command != nil {
 		e.exitCode = ptr.To(command.ExitCode)
 		e.output = tail(command.Message)
@@ -96,10 +97,10 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 	return e, true
 }
 
-// isRetryable tells whether the command of a pod that has ended is known to have failed, or not to have run. A command that was told
-// to stop can end with exit code 0. If a node is lost, others end its pods, while the commands may still run there.
-func isRetryable(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
-	state := containerState(at, pod)
+// isRetryable tells whether the command of a pod that has ended is known to have failed, or not to have run. state is that of its
+// container. A command that was told to stop can end with exit code 0. If a node is lost, others end its pods, while the commands
+// may still run there.
+func isRetryable(pod *corev1.Pod, state corev1.ContainerState) bool {
 	if command := state.Terminated; command != nil {
 		return command.ExitCode != 0 && command.Reason != reasonContainerStatusUnknown
 	}
@@ -108,11 +109,6 @@ func isRetryable(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 		return s.State.Terminated != nil && s.State.Terminated.ExitCode != 0
 	})
 	return endedByKubelet || initFailed && state.Running == nil
-}
-
-// commandState returns how the container that runs the command ended, nil if it has not.
-func commandState(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStateTerminated {
-	return containerState(at, pod).Terminated
 }
 
 // containerState returns the state of the container that runs the command, empty if it is not known. The container is found by its
