@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/redhat/podset-operator/internal/pods"
@@ -26,9 +27,18 @@ type Pods struct {
 	created []creation
 	// deleted are pods that were deleted and that the cache does not show as terminating yet.
 	deleted sets.Set[types.UID]
-	// deletedBeforeObserved are pods that were created and were gone again before the cache showed them. A cache that lags
-	// can still show them as running for a while. The value tells whether it does so now.
-	deletedBeforeObserved map[types.UID]bool
+	// lostBeforeObserved are pods that were created and were gone, or released by their owner, before the cache showed them. A
+	// cache that lags can still show them as running for a while.
+	lostBeforeObserved map[types.UID]lostPod
+}
+
+// lostPod is a pod that was gone or released before the cache showed it.
+type lostPod struct {
+	// shown tells whether the cache shows it now, as an active pod of the owner.
+	shown bool
+	// released is the resource version of a pod that exists without its owner, "" for a pod that is gone. A cache that shows a later
+	// version is right: the pod has its owner again.
+	released string
 }
 
 // creation is an expected creation.
@@ -84,7 +94,7 @@ type View struct {
 // a pod that does not exist.
 func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time) View {
 	v := View{Pods: slices.Clip(cached)}
-	v.observeGone(p.deletedBeforeObserved, cached)
+	v.observeLost(p.lostBeforeObserved, cached)
 	for _, pod := range v.Pods {
 		if pod.DeletionTimestamp == nil && p.deleted.Has(pod.UID) {
 			v.Next.deleted = with(v.Next.deleted, pod.UID)
@@ -99,25 +109,37 @@ func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now
 	return v
 }
 
-// observeGone removes the pods that are known to be gone. Such a pod is forgotten once the cache has shown it and does not
-// show it any more.
-func (v *View) observeGone(gone map[types.UID]bool, cached []*corev1.Pod) {
-	for uid, shown := range gone {
-		shows := contains(cached, uid)
-		if shows {
-			v.Pods = slices.DeleteFunc(slices.Clone(v.Pods), func(pod *corev1.Pod) bool { return pod.UID == uid })
+// observeLost removes the pods that are known to be gone or released. Such a pod is forgotten once the cache has shown it and does
+// not show it any more, or shows it later than it was released.
+func (v *View) observeLost(lost map[types.UID]lostPod, cached []*corev1.Pod) {
+	for uid, pod := range lost {
+		i := slices.IndexFunc(cached, func(c *corev1.Pod) bool { return c.UID == uid })
+		switch {
+		case i < 0 && pod.shown, i >= 0 && isLater(cached[i], pod.released):
+			continue
+		case i >= 0:
+			v.Pods = slices.DeleteFunc(slices.Clone(v.Pods), func(c *corev1.Pod) bool { return c.UID == uid })
 		}
-		if shows || !shown {
-			v.Next.setGone(uid, shows)
-		}
+		pod.shown = i >= 0
+		v.Next.setLost(uid, pod)
 	}
+}
+
+// isLater tells whether a pod is a later version of itself than version. "" is later than all.
+func isLater(pod *corev1.Pod, version string) bool {
+	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, version)
+	return err == nil && order > 0
 }
 
 // observeCreation adds a pod that the cache does not show, unless the API server has said that it is gone.
 func (v *View) observeCreation(c creation, deleted bool, lookedUp map[string]*corev1.Pod, now time.Time) {
 	if live, asked := lookedUp[c.pod.Name]; asked {
-		if live == nil || live.UID != c.pod.UID || pods.OwnerUID(live) != pods.OwnerUID(c.pod) {
-			v.Next.setGone(c.pod.UID, false)
+		if live == nil || live.UID != c.pod.UID {
+			v.Next.setLost(c.pod.UID, lostPod{})
+			return
+		}
+		if pods.OwnerUID(live) != pods.OwnerUID(c.pod) {
+			v.Next.setLost(c.pod.UID, lostPod{released: live.ResourceVersion})
 			return
 		}
 		c = creation{pod: live, confirmed: now}
@@ -134,11 +156,11 @@ func (v *View) observeCreation(c creation, deleted bool, lookedUp map[string]*co
 	}
 }
 
-func (p *Pods) setGone(uid types.UID, shown bool) {
-	if p.deletedBeforeObserved == nil {
-		p.deletedBeforeObserved = map[types.UID]bool{}
+func (p *Pods) setLost(uid types.UID, pod lostPod) {
+	if p.lostBeforeObserved == nil {
+		p.lostBeforeObserved = map[types.UID]lostPod{}
 	}
-	p.deletedBeforeObserved[uid] = shown
+	p.lostBeforeObserved[uid] = pod
 }
 
 // Created returns the expectations after pods were created, or were found to exist already, at now.
@@ -175,7 +197,7 @@ func (p Pods) String() string {
 	for _, c := range p.created {
 		text += fmt.Sprintf(" %s@%d", c.pod.UID, c.confirmed.Unix())
 	}
-	return fmt.Sprintf("%s deleted %v gone %v", text, sets.List(p.deleted), p.deletedBeforeObserved)
+	return fmt.Sprintf("%s deleted %v lost %v", text, sets.List(p.deleted), p.lostBeforeObserved)
 }
 
 func contains(pods []*corev1.Pod, uid types.UID) bool {

@@ -132,6 +132,35 @@ func TestAPodThatWasFoundAgainCountsOnce(t *testing.T) {
 	}
 }
 
+// Otherwise the owner would run one pod too many until the operator restarts.
+func TestAReleasedPodThatGetsItsOwnerBackCounts(t *testing.T) {
+	p := Pods{}.Created(now, version(pod("x"), "8"))
+	released := map[string]*corev1.Pod{"x": version(testutil.MakePod("x"), "9")}
+	for _, step := range []struct {
+		title    string
+		cached   []*corev1.Pod
+		lookedUp map[string]*corev1.Pod
+		want     []string
+	}{
+		{"it is released", nil, released, nil},
+		{"the cache shows it before the release", list(version(pod("x"), "8")), nil, nil},
+		{"the cache shows it with its owner again", list(version(pod("x"), "10")), nil, []string{"x"}},
+		{"the cache shows it later", list(version(pod("x"), "11")), nil, []string{"x"}},
+	} {
+		v := p.Observe(step.cached, step.lookedUp, now.Add(ConfirmAfter))
+		if diff := cmp.Diff(step.want, podNames(v.Pods)); diff != "" {
+			t.Errorf("%s (-want +got): %s", step.title, diff)
+		}
+		p = v.Next
+	}
+}
+
+func version(b *testutil.PodBuilder, version string) *corev1.Pod {
+	pod := b.Obj()
+	pod.ResourceVersion = version
+	return pod
+}
+
 func TestADeletedPodIsNeverActiveAgain(t *testing.T) {
 	running, terminating := pod("x").Running().Obj(), pod("x").Running().Terminating().Obj()
 	gone := map[string]*corev1.Pod{"x": nil}
@@ -250,7 +279,7 @@ func TestPodsAreAValue(t *testing.T) {
 	if cached[:2][1] != nil {
 		t.Error("the array of the caller was written to")
 	}
-	if want := "created x-uid@1896001200 y-uid@1896001200 deleted [y-uid] gone map[gone-uid:false]"; text != want {
+	if want := "created x-uid@1896001200 y-uid@1896001200 deleted [y-uid] lost map[gone-uid:{false }]"; text != want {
 		t.Errorf("String: got %q, want %q", text, want)
 	}
 }
