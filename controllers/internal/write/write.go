@@ -66,7 +66,11 @@ func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *
 		// The pod disappeared after the create was rejected, so its name is free now.
 		err = errors.New("its name was in use by pods that were gone before they could be read")
 	}
-	if err != nil {
+	switch {
+	case apierrors.IsConflict(err):
+		// Not a stale cache, as for other writes: a quota was updated at the same time.
+		return nil, fmt.Errorf("creating Pod %s: %s", pod.Name, err.Error())
+	case err != nil:
 		return nil, fmt.Errorf("creating Pod %s: %w", pod.Name, err)
 	}
 	return nil, nil

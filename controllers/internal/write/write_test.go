@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -86,6 +87,19 @@ func TestInBatchesReturnsARejectionBeforeOtherErrors(t *testing.T) {
 		return pod, nil
 	})
 	if !IsRejected(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A conflict of any other write shows that the cache is behind.
+func TestCreatePodReturnsNoConflict(t *testing.T) {
+	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "pods", errors.New("the object has been modified"))
+		},
+	})
+	_, err := CreatePod(t.Context(), c, c, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
+	if err == nil || apierrors.IsConflict(err) || !strings.Contains(err.Error(), `resourcequotas "pods"`) {
 		t.Errorf("got %v", err)
 	}
 }
