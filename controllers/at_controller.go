@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -96,16 +97,18 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	}
 	plan := at.MakePlan(o)
 	outcome, err := r.act(ctx, o, plan)
+	reportNow := err == nil && !plan.DeleteAt && entry.State.ReportNow(o, outcome)
 	var report at.Report
-	if err == nil && !plan.DeleteAt && at.ReportNow(outcome) {
+	if reportNow {
 		report, err = r.report(ctx, entry, o, &outcome)
 	}
+	err = errors.Join(err, outcome.CreateError)
 	now := r.Clock.Now() // The responses of the API server may have taken a while.
 	entry.State.Record(o, outcome, now)
 	switch {
 	case err == nil && plan.DeleteAt:
 		return ctrl.Result{}, nil
-	case err == nil && !at.ReportNow(outcome):
+	case err == nil && !reportNow:
 		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(0)}, nil
 	}
 	requeue, err := result(ctx, atKind, err, now, entry.State.RequeueAt(report))
@@ -155,12 +158,12 @@ func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan) 
 		return outcome, nil
 	}
 	logger.V(1).Info("Creating the pod", "pod", plan.Create.Name)
-	err = r.create(ctx, o, plan.Create, &outcome)
-	return outcome, err
+	r.create(ctx, o, plan.Create, &outcome)
+	return outcome, nil
 }
 
 // create creates the pod of an attempt. If a pod of the At already has the name, it is the requested pod.
-func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1.Pod, outcome *at.Outcome) error {
+func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1.Pod, outcome *at.Outcome) {
 	logger := log.FromContext(ctx)
 	switch existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod); {
 	case write.IsRejected(err):
@@ -168,7 +171,7 @@ func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1
 		outcome.Rejected = o.Reject(err.Error(), apierrors.IsInvalid(err), r.Clock.Now())
 		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 	case err != nil:
-		return err
+		outcome.CreateError = err
 	case existing == nil:
 		outcome.Created = ourPods.Trim(pod)
 		if since, ok := at.StartableSince(o); ok {
@@ -181,7 +184,6 @@ func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1
 		outcome.Conflicting = ourPods.Trim(existing)
 		nameCollisions.WithLabelValues(atKind.Kind).Inc()
 	}
-	return nil
 }
 
 // report writes the status if it has changed, then sends the events.

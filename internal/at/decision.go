@@ -36,8 +36,9 @@ type decision struct {
 	// unchanged says that the status stays as it is: the At is being deleted, or a lookup must come first.
 	unchanged bool
 	phase     cnatv1alpha1.Phase
-	// scheduled is the condition Scheduled: status, reason, message.
+	// scheduled is the condition Scheduled: status, reason, message. If it is False and temporary, the At goes on by itself.
 	scheduled metav1.Condition
+	temporary bool
 	// retry is when the next attempt is due; zero unless the newest one has failed.
 	retry time.Time
 	// end is how the At ended; empty unless the phase is DONE.
@@ -130,7 +131,7 @@ func (d *decision) start(o Observation, due time.Time) {
 func (d *decision) running(o Observation) {
 	pod, deadline := d.run.newest, d.run.deadline(o.At)
 	if e, ended := endOf(o, pod); ended {
-		d.ended(o, e, retryTime(pod, d.run.attempt))
+		d.ended(o, e, retryTime(pod, d.run.attempt, o.Now))
 		return
 	}
 	d.started(o, "pod "+pod.Name+" was created")
@@ -206,10 +207,14 @@ func (d *decision) create(o Observation, attempt int) {
 	switch {
 	case conflicting != nil && conflicting.Name == name && isOfOlderAt(o.At, conflicting):
 		d.notScheduled(cnatv1alpha1.ReasonNameTaken, fmt.Sprintf("pod %s belongs to an older At of this name: the At starts when the pod is gone", name))
+		d.temporary = true
 		d.plan.requeue(o.Now.Add(nameCollisionRetry))
 	case conflicting != nil && conflicting.Name == name:
 		d.done(o, end{reason: cnatv1alpha1.ReasonPodNameConflict, message: fmt.Sprintf(
 			"pod %s exists and does not belong to this At: the operator does not touch it; delete the pod, or choose another name, and create the At again", name)})
+	case o.createError != nil:
+		d.notScheduled(cnatv1alpha1.ReasonFailedCreate, o.createError.Error())
+		d.temporary = true
 	case o.Rejection != nil:
 		reason := cnatv1alpha1.ReasonFailedCreate
 		if o.Rejection.Invalid {

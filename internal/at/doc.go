@@ -39,6 +39,7 @@
 //	                                                                        collector has removed it
 //	20  any other pod has the name                                          leave that pod alone          DONE, PodNameConflict
 //	21  the API server rejected the last create                             requeue after the back-off    unchanged
+//	22  the create fails in another way                                     retry with back-off           unchanged
 //
 // Row 17 looks up the pod of the first attempt before it records anything. Rows 12 and 13 look up the pod of the next
 // attempt if that pod may exist: retries are left, or the status has a retryTime. Row 11 also waits for an edit while the
@@ -87,7 +88,7 @@
 //
 // Tools that wait for resources (Flux, Helm, Argo CD) read the conditions Ready and Stalled, which follow from the others. An At
 // that waits, is suspended, or is paused is Ready, because nothing remains to be done for it now. An At that runs is not Ready.
-// An At that has failed, is unusable, or whose pod is rejected is also Stalled.
+// An At that has failed, is unusable, or whose pod is rejected is also Stalled. Row 22 is reported after 5 s.
 //
 // # The end of a pod
 //

@@ -78,7 +78,7 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 		e.reason, e.exitCode = cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)
 	case command == nil:
 		e.reason = cnatv1alpha1.ReasonPodFailed
-		e.message = fmt.Sprintf("pod %s failed before its command ended: %s", pod.Name, otherFailure(pod))
+		e.message = joinNonEmpty(": ", fmt.Sprintf("pod %s failed before its command was seen to end", pod.Name), otherFailure(pod))
 	case command.ExitCode == 0:
 		e.reason = cnatv1alpha1.ReasonCompleted
 	case command.Reason == reasonOOMKilled:
@@ -137,14 +137,14 @@ func finishTime(pod *corev1.Pod) time.Time {
 	return last
 }
 
-// otherFailure describes why a pod failed whose command did not end.
+// otherFailure describes why a pod failed whose command did not end, "" if that is not known.
 func otherFailure(pod *corev1.Pod) string {
 	for _, status := range allContainers(pod) {
 		if t := status.State.Terminated; t != nil && t.ExitCode != 0 {
 			return fmt.Sprintf("container %s ended with exit code %d (%s)", status.Name, t.ExitCode, cmp.Or(t.Reason, "Error"))
 		}
 	}
-	return cmp.Or(pod.Status.Message, "its containers are unknown")
+	return pod.Status.Message
 }
 
 func allContainers(pod *corev1.Pod) []corev1.ContainerStatus {

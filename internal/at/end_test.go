@@ -74,11 +74,11 @@ func TestHowAPodEnds(t *testing.T) {
 		},
 		"an init container failed": {
 			pod:  ownPod().Phase(corev1.PodFailed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing"),
-			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command ended: container fetch ended with exit code 2 (Error)", time.Minute},
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command was seen to end: container fetch ended with exit code 2 (Error)", time.Minute},
 		},
 		"failed, and nobody knows why": {
 			pod:  ownPod().Phase(corev1.PodFailed),
-			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command ended: its containers are unknown", time.Minute},
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command was seen to end", time.Minute},
 		},
 		"succeeded, and no container is known": {
 			pod:  ownPod().Phase(corev1.PodSucceeded),
@@ -109,7 +109,7 @@ func TestHowAPodEnds(t *testing.T) {
 		"none of several containers has the name": {
 			at:   a().Template(nil, "renamed"),
 			pod:  failed().Exited("proxy", 4, "Error", "", exitedAt),
-			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command ended: container busybox ended with exit code 3 (Error)", 5 * time.Second},
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command was seen to end: container busybox ended with exit code 3 (Error)", 5 * time.Second},
 		},
 		"being deleted, and the command has ended": {
 			pod:  ownPod().Phase(corev1.PodRunning).Terminating().Exited("busybox", 143, "Error", "", exitedAt).Runs("proxy"),

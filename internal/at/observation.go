@@ -48,6 +48,8 @@ type Observation struct {
 
 	// conflicting is the pod of another owner that has the name of the next attempt. A create has just found it. nil: none.
 	conflicting *corev1.Pod
+	// createError is the error of a create that has just failed without being rejected. nil: none.
+	createError error
 	// next is the State once the observation is recorded.
 	next *State
 }
@@ -63,8 +65,7 @@ type Defaults struct {
 	Proxy []corev1.EnvVar
 }
 
-// Outcome is the result of carrying out a plan. An error that is none of these (a timeout, a lost connection) is not part of
-// it: the reconcile is repeated.
+// Outcome is the result of carrying out a plan. The error of a deletion is not part of it: the reconcile is repeated.
 type Outcome struct {
 	// Created is the pod of the planned attempt: it was created, or it existed already.
 	Created *corev1.Pod
@@ -74,6 +75,9 @@ type Outcome struct {
 	Conflicting *corev1.Pod
 	// Rejected is the rejection of the create by the API server, nil for none: see Observation.Reject.
 	Rejected *expectations.LastRejection
+	// CreateError is any other error of the create, which the caller retries soon: the API server or an admission webhook does not
+	// work, or does not respond. nil: none.
+	CreateError error
 	// Reported is the UID of the pod that the status which was to be written names; "": there was nothing to write.
 	Reported types.UID
 	// Written is the At with the status that was written, as the API server returned it; nil: none was written.
@@ -92,7 +96,7 @@ func (o Observation) Reject(message string, invalid bool, now time.Time) *expect
 
 // after returns the observation that includes the outcome.
 func (o Observation) after(outcome Outcome) Observation {
-	o.conflicting = outcome.Conflicting
+	o.conflicting, o.createError = outcome.Conflicting, outcome.CreateError
 	if outcome.Rejected != nil {
 		o.Rejection = outcome.Rejected.Of(o.At.Generation)
 	}

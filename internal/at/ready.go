@@ -10,9 +10,9 @@ import (
 )
 
 // readiness returns the condition Ready and, if the At cannot go on by itself, Stalled. because is the condition that decides:
-// Complete or Failed once the At is done, and Scheduled before. Tools that wait for resources stop waiting when a resource is
-// Stalled. The name of a pod that is still taken is no such case, because the garbage collector removes that pod.
-func readiness(phase cnatv1alpha1.Phase, because metav1.Condition) []metav1.Condition {
+// Complete or Failed once the At is done, and Scheduled before; temporary says that it changes by itself. Tools that wait for
+// resources stop waiting when a resource is Stalled.
+func readiness(phase cnatv1alpha1.Phase, because metav1.Condition, temporary bool) []metav1.Condition {
 	ready := metav1.Condition{Type: cnatv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: because.Reason, Message: because.Message}
 	stalled := ready
 	stalled.Type, stalled.Status = cnatv1alpha1.ConditionStalled, metav1.ConditionTrue
@@ -24,7 +24,7 @@ func readiness(phase cnatv1alpha1.Phase, because metav1.Condition) []metav1.Cond
 		ready.Reason = cnatv1alpha1.ReasonRunning
 	case isTrue, because.Reason == cnatv1alpha1.ReasonSuspended, because.Reason == cnatv1alpha1.ReasonPaused:
 		ready.Status = metav1.ConditionTrue
-	case because.Reason != cnatv1alpha1.ReasonNameTaken:
+	case !temporary:
 		return []metav1.Condition{ready, stalled}
 	}
 	return []metav1.Condition{ready}

@@ -24,7 +24,7 @@ import (
 //	o := state.Observe(at, cached, lookedUp, now, defaults)    // the caller repeats this after it has got the pods of o.Lookups
 //	plan := MakePlan(o)
 //	...                                                        // the caller carries out the plan, which gives an outcome
-//	if ReportNow(outcome) { ... }                              // the caller writes the status of MakeReport(o, outcome)
+//	if state.ReportNow(o, outcome) { ... }                     // the caller writes the status of MakeReport(o, outcome)
 //	state.Record(o, outcome, now)
 //
 // Only Record changes a State. Everything that a State refers to is replaced and never modified, so a copy by assignment
@@ -36,6 +36,9 @@ type State struct {
 	status expectations.Object[*cnatv1alpha1.At]
 	// rejection is the last rejection of a create.
 	rejection expectations.LastRejection
+	// failingSince is when the first of the last creates failed, if all since then have failed without being rejected; zero
+	// otherwise.
+	failingSince time.Time
 	// unrecorded is a pod that the status may not name yet: it was created or found, and the write of the status got no
 	// response or is not in the cache. Without this field the command could run a second time if the pod is deleted in the
 	// meantime.
@@ -72,9 +75,17 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 	return o
 }
 
+// createErrorGrace is how long creates may fail, without being rejected, before the status says so: a single error needs no write.
+const createErrorGrace = 5 * time.Second
+
 // ReportNow tells whether the status must be written in the same reconcile. After a create it can wait a moment, because
 // other Ats that are due must not wait for their pods.
-func ReportNow(outcome Outcome) bool { return outcome.Created == nil }
+func (s *State) ReportNow(o Observation, outcome Outcome) bool {
+	if outcome.CreateError != nil {
+		return !s.failingSince.IsZero() && o.Now.Sub(s.failingSince) >= createErrorGrace
+	}
+	return outcome.Created == nil
+}
 
 // Record remembers an observation and the outcome of the plan. o must be the last one that Observe returned. now is when the last
 // response of the API server arrived.
@@ -88,6 +99,12 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 		next.pods = next.pods.Created(now, outcome.Created)
 		next.rejection = expectations.LastRejection{}
 		next.unrecorded = outcome.Created
+	}
+	switch {
+	case outcome.CreateError == nil:
+		next.failingSince = time.Time{}
+	case next.failingSince.IsZero():
+		next.failingSince = now
 	}
 	for _, pod := range o.Pods {
 		if outcome.Reported != "" && pod.UID == outcome.Reported {

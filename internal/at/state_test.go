@@ -4,13 +4,18 @@
 package at_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/event"
 	"github.com/redhat/podset-operator/internal/expectations"
 )
 
@@ -53,6 +58,51 @@ func TestAPodThatTheCacheDoesNotShowIsLookedUpOnceAndStillCounts(t *testing.T) {
 	}
 }
 
+// A single error says nothing about the next create, but somebody has to know about a webhook that does not work.
+func TestFailingCreatesAreReportedAfterAWhile(t *testing.T) {
+	failing, waits := errors.New("creating Pod a-pod: no endpoints available for service"), at.Outcome{CreateError: errors.New("timeout")}
+	var s at.State
+	reported := func(after time.Duration, outcome at.Outcome) bool {
+		o := s.Observe(a().Obj(), nil, nil, due.Add(after), at.Defaults{})
+		now := s.ReportNow(o, outcome)
+		s.Record(o, outcome, o.Now)
+		return now
+	}
+	for _, step := range []struct {
+		title   string
+		after   time.Duration
+		outcome at.Outcome
+		want    bool
+	}{
+		{"the first error", 0, waits, false},
+		{"errors for almost 5 s", 5*time.Second - 1, waits, false},
+		{"errors for 5 s", 5 * time.Second, at.Outcome{CreateError: failing}, true},
+		{"errors for an hour", time.Hour, waits, true},
+		{"a create that was rejected", 2 * time.Hour, *rejected("exceeded quota", false, time.Second), true},
+		{"the first error after that", 3 * time.Hour, waits, false},
+	} {
+		if got := reported(step.after, step.outcome); got != step.want {
+			t.Errorf("%s: the status is written: %t, want %t", step.title, got, step.want)
+		}
+	}
+
+	pending := a().Status(at.MakeReport(at.Observation{At: a().Obj(), Now: due.Add(-time.Minute)}, at.Outcome{}).Status).Obj()
+	report := at.MakeReport(at.Observation{At: pending, Now: due}, at.Outcome{CreateError: failing})
+	conditions := report.Status.Conditions
+	for _, kind := range []string{cnatv1alpha1.ConditionScheduled, cnatv1alpha1.ConditionReady} {
+		c := meta.FindStatusCondition(conditions, kind)
+		if c.Status != metav1.ConditionFalse || c.Reason != cnatv1alpha1.ReasonFailedCreate || c.Message != failing.Error() {
+			t.Errorf("condition %+v", c)
+		}
+	}
+	if meta.FindStatusCondition(conditions, cnatv1alpha1.ConditionStalled) != nil {
+		t.Error("the At is Stalled, but the operator retries, and that may succeed")
+	}
+	if diff := cmp.Diff([]event.Event{event.Warning("FailedCreate", "Schedule", failing.Error())}, report.Events); diff != "" {
+		t.Errorf("events (-want +got): %s", diff)
+	}
+}
+
 func TestTheStatusWaitsAfterACreate(t *testing.T) {
 	for title, tc := range map[string]struct {
 		outcome at.Outcome
@@ -63,7 +113,7 @@ func TestTheStatusWaitsAfterACreate(t *testing.T) {
 		"a pod was deleted":    {at.Outcome{Deleted: []*corev1.Pod{ownPod().Obj()}}, true},
 		"a pod is to be noted": {at.Outcome{Reported: "uid"}, true},
 	} {
-		if got := at.ReportNow(tc.outcome); got != tc.want {
+		if got := new(at.State).ReportNow(at.Observation{}, tc.outcome); got != tc.want {
 			t.Errorf("%s: the status is written now: %t, want %t", title, got, tc.want)
 		}
 	}

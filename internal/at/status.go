@@ -134,7 +134,7 @@ func (d *decision) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.
 	if s.Phase == cnatv1alpha1.PhaseDone {
 		conditions = append(conditions, metav1.Condition{Type: endCondition(s), Status: metav1.ConditionTrue, Reason: s.Reason, Message: d.end.message})
 	}
-	conditions = append(conditions, readiness(s.Phase, conditions[len(conditions)-1])...)
+	conditions = append(conditions, readiness(s.Phase, conditions[len(conditions)-1], d.temporary)...)
 	pods.StampConditions(conditions, o.At.Status.Conditions, o.At.Generation, o.Now)
 	if d.scheduled.Status != "" {
 		conditions[0].ObservedGeneration = d.startedGeneration(o)

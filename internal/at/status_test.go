@@ -304,7 +304,7 @@ func TestARunThatIsNotRetriedSaysWhy(t *testing.T) {
 	pods := []*corev1.Pod{running().Phase(corev1.PodFailed).Obj()}
 	_, report := decide(at.Observation{At: a().BackoffLimit(1).Obj(), Pods: pods, Now: due.Add(time.Minute)}, nil)
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionFailed)
-	want := "pod a-pod failed before its command ended: its containers are unknown; it is not retried, because the command may have succeeded, or may still run"
+	want := "pod a-pod failed before its command was seen to end; it is not retried, because the command may have succeeded, or may still run"
 	if c == nil || c.Message != want {
 		t.Errorf("got  %+v\nwant %s", c, want)
 	}

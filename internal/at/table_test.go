@@ -4,6 +4,7 @@
 package at_test
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -314,6 +315,10 @@ func TestTheStateTable(t *testing.T) {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("Evicted", "").Obj()}, now: 0,
 			want: decided{Phase: runs, Scheduled: started, Requeue: in(10 * time.Second)},
 		},
+		"10 nor does it wait for the clock of a node that is ahead": {
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due.Add(time.Hour)).Obj()},
+			now: time.Second, want: decided{Phase: runs, Scheduled: started, Requeue: in(10 * time.Second)},
+		},
 		"10 the deadline comes before the retry": {
 			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 6 * time.Second,
 			want: decided{Phase: runs, Scheduled: started, Requeue: in(12 * time.Second)},
@@ -559,6 +564,14 @@ func TestTheStateTable(t *testing.T) {
 		"21 a rejected retry keeps running": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute, outcome: rejected("exceeded quota", false, 2*time.Minute),
 			want: decided{Create: pod1, Phase: runs, Scheduled: "FailedCreate", Requeue: in(2 * time.Minute)},
+		},
+		"22 a create that fails is reported": {
+			at: a(), now: time.Second, outcome: &at.Outcome{CreateError: errors.New("no endpoints")},
+			want: decided{Create: pod0, Phase: pending, Scheduled: "FailedCreate"},
+		},
+		"22 a retry that fails keeps running": {
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute, outcome: &at.Outcome{CreateError: errors.New("no endpoints")},
+			want: decided{Create: pod1, Phase: runs, Scheduled: "FailedCreate"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

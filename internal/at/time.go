@@ -21,10 +21,10 @@ var (
 )
 
 // retryTime returns when the attempt after a failed one is due. It counts from the end of the failed pod, so that a restart
-// of the operator does not change it.
-func retryTime(failed *corev1.Pod, attempt int) time.Time {
+// of the operator does not change it. If the clock of the node is ahead, it counts from the creation of the pod.
+func retryTime(failed *corev1.Pod, attempt int, now time.Time) time.Time {
 	from := finishTime(failed)
-	if from.IsZero() {
+	if from.IsZero() || from.After(now) {
 		from = failed.CreationTimestamp.Time
 	}
 	return from.Add(min(minRetryBackoff<<attempt, maxRetryBackoff))

@@ -109,7 +109,7 @@ func eventually(e *faults.Env, f func() error) {
 	gomega.NewWithT(e).Eventually(f).WithTimeout(faults.DefaultTimeout).WithPolling(100 * time.Millisecond).Should(gomega.Succeed())
 }
 
-// F9: Pod Security "restricted", and a policy that denies pods.
+// F9: Pod Security "restricted", a policy that denies pods, and a webhook that does not respond.
 func TestDeniedPods(t *testing.T) {
 	runCases(t, "F9", map[string]testCase{
 		"default pods comply with the restricted standard": func(e *faults.Env) {
@@ -146,7 +146,39 @@ func TestDeniedPods(t *testing.T) {
 			e.Quiesce()
 			e.ExpectCounts(faults.Counts{Creates: 3})
 		},
+		"a webhook that does not respond": func(e *faults.Env) {
+			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			repair := breakWebhook(e)
+			e.Supervise()
+			e.Create(podSet("a", 3), at("a", "now", "echo YAY"))
+			e.AwaitSet("P9", "a", degraded("failed calling webhook"))
+			e.AwaitAt("A4", "a", func(a *cnatv1alpha1.At) bool {
+				c := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+				return c != nil && c.Reason == cnatv1alpha1.ReasonFailedCreate && strings.Contains(c.Message, "failed calling webhook") &&
+					meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionStalled) == nil
+			})
+			repair()
+			e.Quiesce()
+			e.ExpectCounts(faults.Counts{Creates: 4})
+		},
 	})
+}
+
+// breakWebhook makes all creates of pods fail, because an admission webhook does not respond, until the returned function is called.
+func breakWebhook(e *faults.Env) (repair func()) {
+	e.Helper()
+	match := podsOf(e)
+	webhook := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}, Webhooks: []admissionv1.ValidatingWebhook{{
+		Name:                    "broken.example.com",
+		ClientConfig:            admissionv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1")},
+		NamespaceSelector:       match.NamespaceSelector,
+		Rules:                   []admissionv1.RuleWithOperations{match.ResourceRules[0].RuleWithOperations},
+		FailurePolicy:           ptr.To(admissionv1.Fail),
+		SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
+		AdmissionReviewVersions: []string{"v1"},
+	}}}
+	enforce(e, func(err error) bool { return apierrors.IsInternalError(err) }, webhook)
+	return func() { e.Delete(webhook) }
 }
 
 func restrict(e *faults.Env) {
@@ -179,17 +211,17 @@ func denyPods(e *faults.Env) (remove func()) {
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 		PolicyName: e.Namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 	}}
-	enforce(e, policy, binding, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) })
+	enforce(e, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }, policy, binding)
 	return func() {
 		e.Delete(binding)
 		e.Delete(policy)
 	}
 }
 
-// enforce creates a policy and waits until a dry run shows that it is enforced.
-func enforce(e *faults.Env, policy, binding client.Object, works func(error) bool) {
+// enforce creates the objects of an admission policy or webhook and waits until a dry run shows that it is enforced.
+func enforce(e *faults.Env, works func(error) bool, objects ...client.Object) {
 	e.Helper()
-	for _, object := range []client.Object{policy, binding} {
+	for _, object := range objects {
 		gomega.NewWithT(e).Expect(e.User.Create(e.Context(), object)).To(gomega.Succeed())
 		e.Cleanup(func() { _ = e.Cluster.Admin.Delete(e.Context(), object) })
 	}
@@ -241,5 +273,5 @@ func mutatePods(e *faults.Env) {
 		},
 	}}
 	binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: e.Namespace}}
-	enforce(e, policy, binding, func(error) bool { return false })
+	enforce(e, func(error) bool { return false }, policy, binding)
 }

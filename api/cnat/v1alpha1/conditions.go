@@ -45,7 +45,8 @@ const (
 	ReasonInvalidCommand = "InvalidCommand"
 	// ReasonInvalidTemplate: no pod can be created from spec.template. The message names the field and the remedy.
 	ReasonInvalidTemplate = "InvalidTemplate"
-	// ReasonFailedCreate: the API server rejected the creation of the pod. The operator retries with back-off.
+	// ReasonFailedCreate: the API server rejected the creation of the pod, or has returned errors for at least 5 s. The operator
+	// retries with back-off. Only a rejection makes the At Stalled.
 	ReasonFailedCreate = "FailedCreate"
 	// ReasonNameTaken: the pod of an older At of this name still exists. This At starts when that pod is gone.
 	ReasonNameTaken = "NameTaken"
