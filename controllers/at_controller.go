@@ -196,8 +196,8 @@ func (r *AtReconciler) report(ctx context.Context, entry *objectstate.Entry[at.S
 	if !equality.Semantic.DeepEqual(o.At.Status, changed.Status) {
 		logger.V(4).Info("Writing the status", "status", changed.Status)
 		written, err := write.Status(ctx, r.Client, &changed, changed.Status)
-		if err != nil || !written {
-			return report, err
+		if err != nil || !written { // Nothing remains to be done for an At that is gone.
+			return at.Report{}, err
 		}
 		entry.StatusWritten(changed.ResourceVersion)
 		outcome.Written = &changed
