@@ -4,9 +4,12 @@
 package podset
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/backoff"
@@ -35,6 +38,8 @@ var cleanupDelays = backoff.Range{First: 10 * time.Second, Max: 5 * time.Minute}
 // Only Record changes a State. Everything that a State refers to is replaced and never modified, so a copy by assignment
 // is independent of the original, and an Observation stays as it is.
 type State struct {
+	// recorded tells whether a reconcile was recorded.
+	recorded bool
 	// pods are the pods that this process created or deleted and that the cache may not show so yet.
 	pods expectations.Pods
 	// status is the PodSet with the last status that this process wrote.
@@ -77,6 +82,9 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 		Defaults:     defaults,
 		next:         &next,
 	}
+	if !s.recorded {
+		o.confirmNamed(lookedUp)
+	}
 	switch {
 	case !o.hasFinished():
 		next.cleanupAt = time.Time{}
@@ -86,6 +94,25 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 	}
 	o.CleanupAt = next.cleanupAt
 	return o
+}
+
+// confirmNamed requests lookups of the pods that the status names and the cache does not show, and adds those that exist. A process
+// that has just started can see a PodSet before its pods: if it was not permitted to list pods at first, its cache has none. It
+// would create them again.
+func (o *Observation) confirmNamed(lookedUp map[string]*corev1.Pod) {
+	for _, name := range o.Set.Status.PodNames {
+		shown := slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool { return pod.Name == name })
+		if shown || len(validation.IsDNS1123Subdomain(name)) > 0 { // Anybody who may write the status can write any name.
+			continue
+		}
+		switch pod, asked := lookedUp[name]; {
+		case !asked:
+			o.Lookups = append(o.Lookups, name)
+		case pod != nil && metav1.IsControlledBy(pod, o.Set):
+			o.Pods = append(o.Pods, pod)
+			o.next.pods = o.next.pods.Created(o.Now, pod)
+		}
+	}
 }
 
 // ReportNow tells whether the status must be written now. After writes of pods that all succeeded it can wait for the
@@ -99,6 +126,7 @@ func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 // from it.
 func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time) {
 	next := *o.next
+	next.recorded = true
 	next.attempts = attemptsAfter(next.attempts, plan, outcome)
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
 	switch {

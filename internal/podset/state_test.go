@@ -35,6 +35,31 @@ func succeed(plan Plan) Outcome {
 	return Outcome{Created: created, Deleted: plan.Delete, CleanedUp: plan.Cleanup, Reported: true}
 }
 
+// A process that was not permitted to list pods when it started has a cache without pods.
+func TestAProcessThatStartsLooksUpThePodsThatTheStatusNames(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(3)
+	shown, hidden := pod(set, 0).Running().Obj(), pod(set, 1).Running().Obj()
+	named := set.Obj()
+	named.Status.PodNames = []string{shown.Name, hidden.Name, "gone", "foreign", "no/name"}
+	cached := []*corev1.Pod{shown}
+
+	var s State
+	o := s.Observe(named, cached, nil, now, Defaults{})
+	if diff := cmp.Diff([]string{hidden.Name, "gone", "foreign"}, o.Lookups); diff != "" {
+		t.Errorf("lookups (-want +got): %s", diff)
+	}
+	found := map[string]*corev1.Pod{hidden.Name: hidden, "gone": nil, "foreign": testutil.MakePod("foreign").Obj()}
+	o = s.Observe(named, cached, found, now, Defaults{})
+	plan := MakePlan(o)
+	if len(o.Lookups) > 0 || len(o.Pods) != 2 || len(plan.Create) != 1 || len(cached) != 1 {
+		t.Errorf("%v are looked up again, %d pods, plan %+v", o.Lookups, len(o.Pods), plan)
+	}
+	s.Record(o, plan, Outcome{}, now)
+	if o := s.Observe(named, cached, nil, now.Add(time.Second), Defaults{}); len(o.Lookups) > 0 || len(o.Pods) != 2 {
+		t.Errorf("after the first reconcile: %v are looked up, %d pods", o.Lookups, len(o.Pods))
+	}
+}
+
 func TestStateKnowsItsOwnWrites(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	old := pod(set, 0).Finished(corev1.PodFailed, "").Obj()

@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/faults"
 )
@@ -61,6 +63,8 @@ func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
 	bank.Create(at("due", "now + 20 seconds", "echo YAY"))
 	bank.AwaitAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
 
+	replacePods(bank, "a")
+
 	faults.Edit(bank, roleOf(bank), revoke)
 	bank.Must(p.Kill())
 	gomega.NewWithT(t).Eventually(p.Starts).WithTimeout(faults.DefaultTimeout).Should(gomega.Equal(2))
@@ -88,6 +92,26 @@ func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
 	}
 	bank.Check("A1", len(atPods(bank)) == 2, "pods of two Ats were expected: %v", atPods(bank))
 	bank.Check("P3", p.Starts() == 2, "the process was started %d times", p.Starts())
+}
+
+// replacePods deletes the pods of a PodSet and holds their names until they are replaced. The names of the replacements are not those
+// that an operator would choose that sees no pods.
+func replacePods(e *faults.Env, set string) {
+	e.Helper()
+	var old []*corev1.Pod
+	for _, pod := range e.Pods() {
+		if pod.Labels[appv1alpha1.LabelPodSet] == set {
+			old = append(old, pod)
+			faults.Edit(e, pod, func(p *corev1.Pod) { p.Finalizers = []string{"example.com/keep"} })
+			e.Delete(pod)
+		}
+	}
+	e.AwaitSet("P7", set, func(s *appv1alpha1.PodSet) bool {
+		return len(s.Status.PodNames) == len(old) && !slices.ContainsFunc(old, func(p *corev1.Pod) bool { return slices.Contains(s.Status.PodNames, p.Name) })
+	})
+	for _, pod := range old {
+		faults.Edit(e, pod, func(p *corev1.Pod) { p.Finalizers = nil })
+	}
 }
 
 // grant gives a user the permissions of the manager's role in a namespace.
