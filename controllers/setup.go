@@ -136,14 +136,25 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // AddUpgradeable makes mgr report to Operator Lifecycle Manager whether it may replace the operator now: not while an At is due
 // soon. Outside an installation by OLM v0 it does nothing.
 func AddUpgradeable(mgr ctrl.Manager, c clock.WithTicker) error {
-	return olm.Add(mgr, mgr.GetConfig(), c, func(ctx context.Context) (bool, error) {
-		ats := &cnatv1alpha1.AtList{}
-		if err := mgr.GetClient().List(ctx, ats, client.UnsafeDisableDeepCopy); err != nil {
-			return false, fmt.Errorf("listing Ats: %w", err)
-		}
-		now := c.Now()
-		return slices.ContainsFunc(ats.Items, func(item cnatv1alpha1.At) bool { return at.IsDueWithin(&item, now, olm.DueSoon) }), nil
-	})
+	return olm.Add(mgr, mgr.GetConfig(), c, func(ctx context.Context) (bool, error) { return isAtDueSoon(ctx, mgr, c) })
+}
+
+// isAtDueSoon tells whether an At is due within olm.DueSoon. It waits until the process leads and its cache is filled.
+func isAtDueSoon(ctx context.Context, mgr ctrl.Manager, c clock.WithTicker) (bool, error) {
+	select {
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-mgr.Elected():
+	}
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return false, errors.New("the cache is not filled")
+	}
+	ats := &cnatv1alpha1.AtList{}
+	if err := mgr.GetClient().List(ctx, ats, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("listing Ats: %w", err)
+	}
+	now := c.Now()
+	return slices.ContainsFunc(ats.Items, func(item cnatv1alpha1.At) bool { return at.IsDueWithin(&item, now, olm.DueSoon) }), nil
 }
 
 func controllerOptions(concurrency int) controller.Options {

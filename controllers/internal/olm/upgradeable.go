@@ -70,9 +70,13 @@ func (u *upgradeable) Start(ctx context.Context) error {
 	defer ticker.Stop()
 	reported := metav1.ConditionUnknown
 	for {
-		if status, err := u.report(ctx, reported); err != nil {
+		status, err := u.report(ctx, reported)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
 			log.FromContext(ctx).Error(err, "Cannot report to OLM whether an upgrade may begin, retrying")
-		} else {
+		default:
 			reported = status
 		}
 		select {
