@@ -72,12 +72,12 @@ func inspect(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	defer utilnet.CloseIdleConnectionsFor(httpClient.Transport)
 	discoverer, discovererErr := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
 	mapper, mapperErr := apiutil.NewDynamicRESTMapper(config, httpClient)
-	reader, readerErr := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
+	reader, readerErr := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
 	if err := cmp.Or(discovererErr, mapperErr, readerErr); err != nil {
 		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err), nil
 	}
 	cluster = &Cluster{Mapper: mapper, Namespaces: access.New(c, namespaces, func(ctx context.Context, namespace string) error {
-		return canList(ctx, reader, namespace)
+		return canRead(ctx, reader, namespace)
 	}, namespaceUnreadable)}
 	err = cluster.inspect(ctx, discoverer)
 	if err != nil && outage.Is(err) {
@@ -121,8 +121,8 @@ func checkReady(ctx context.Context, discoverer *discovery.DiscoveryClient) erro
 	return discoverer.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// canList returns an error unless all kinds that the operator reads can be listed in a namespace.
-func canList(ctx context.Context, reader client.Reader, namespace string) error {
+// canRead returns an error unless all kinds that the operator reads can be listed and watched in a namespace.
+func canRead(ctx context.Context, reader client.WithWatch, namespace string) error {
 	for _, kind := range []struct {
 		resource string
 		list     client.ObjectList
@@ -131,7 +131,12 @@ func canList(ctx context.Context, reader client.Reader, namespace string) error 
 		{"ats.cnat.d2iq.com", &cnatv1alpha1.AtList{}},
 		{"pods", &corev1.PodList{}},
 	} {
+		verb := "list"
 		err := reader.List(ctx, kind.list, client.InNamespace(namespace), client.Limit(1))
+		if err == nil {
+			verb = "watch"
+			err = canWatch(ctx, reader, kind.list, namespace)
+		}
 		where := "in all namespaces"
 		if namespace != metav1.NamespaceAll {
 			where = "in namespace " + namespace
@@ -140,12 +145,23 @@ func canList(ctx context.Context, reader client.Reader, namespace string) error 
 		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 			return fmt.Errorf("the custom resource definition %s is not installed: install it with make install, make deploy or Operator Lifecycle Manager", kind.resource)
 		case apierrors.IsForbidden(err):
-			return fmt.Errorf("%w to list %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", access.ErrForbidden, kind.resource, where, err)
+			return fmt.Errorf("%w to %s %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", access.ErrForbidden, verb, kind.resource, where, err)
 		case apierrors.IsUnauthorized(err):
 			return fmt.Errorf("the API server does not accept the operator's credentials: %w", err)
 		case err != nil:
-			return fmt.Errorf("listing %s %s: %w", kind.resource, where, err)
+			return fmt.Errorf("trying to %s %s %s: %w", verb, kind.resource, where, err)
 		}
 	}
 	return nil
+}
+
+// canWatch returns an error unless what follows after a list can be watched.
+func canWatch(ctx context.Context, reader client.WithWatch, list client.ObjectList, namespace string) error {
+	// Without a resource version the API server would send all objects.
+	options := &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}
+	events, err := reader.Watch(ctx, list, client.InNamespace(namespace), &client.ListOptions{Raw: options})
+	if err == nil {
+		events.Stop()
+	}
+	return err
 }

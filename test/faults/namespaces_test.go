@@ -32,8 +32,9 @@ func TestUnreadableNamespace(t *testing.T) {
 	binary := faults.Build(t.Context(), t)
 	for name, revoke := range map[string]func(*rbacv1.Role){
 		"no permission is left": func(r *rbacv1.Role) { r.Rules = nil },
-		"pods cannot be listed": func(r *rbacv1.Role) { r.Rules = withoutList(r.Rules, "pods") },
-		"Ats cannot be listed":  func(r *rbacv1.Role) { r.Rules = withoutList(r.Rules, "ats") },
+		"pods cannot be listed": func(r *rbacv1.Role) { r.Rules = without(r.Rules, "pods", "list", "watch") },
+		"Ats cannot be listed":  func(r *rbacv1.Role) { r.Rules = without(r.Rules, "ats", "list", "watch") },
+		"Ats cannot be watched": func(r *rbacv1.Role) { r.Rules = without(r.Rules, "ats", "watch") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,15 +140,15 @@ func managerRules(e *faults.Env) []rbacv1.PolicyRule {
 	return role.Rules
 }
 
-// withoutList removes the permissions to list and watch a resource.
-func withoutList(rules []rbacv1.PolicyRule, resource string) []rbacv1.PolicyRule {
+// without removes the permission to use verbs on a resource.
+func without(rules []rbacv1.PolicyRule, resource string, verbs ...string) []rbacv1.PolicyRule {
 	for i, rule := range rules {
 		if fmt.Sprint(rule.Resources) != fmt.Sprint([]string{resource}) {
 			continue
 		}
 		rules[i].Verbs = nil
 		for _, verb := range rule.Verbs {
-			if verb != "list" && verb != "watch" {
+			if !slices.Contains(verbs, verb) {
 				rules[i].Verbs = append(rules[i].Verbs, verb)
 			}
 		}

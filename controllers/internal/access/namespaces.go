@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// ErrForbidden is a missing permission to list.
+// ErrForbidden is a missing permission to list or watch.
 var ErrForbidden = errors.New("not allowed")
 
 // accessRetry is the interval at which a namespace that cannot be read is tried again.
