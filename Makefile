@@ -2,7 +2,9 @@
 # pins.
 
 VERSION ?= 0.1.0
-CHANNELS ?= stable,candidate
+comma := ,
+# A prerelease, such as 0.2.0-rc.1, belongs to the channel candidate only.
+CHANNELS ?= $(if $(findstring -,$(VERSION)),,stable$(comma))candidate
 DEFAULT_CHANNEL ?= stable
 
 IMAGE_BASE ?= quay.io/redhat/podset-operator

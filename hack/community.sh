@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes the directory of this operator for a pull request to community-operators-prod: the bundle of $VERSION, the template of the
-# file-based catalog, ci.yaml, and release-config.yaml. Then it validates what can be validated without the pipeline.
-# usage: community.sh DIRECTORY, with $VERSION, $CHANNELS, and $OPENSHIFT_CATALOGS
+# file-based catalog if it is the first version, ci.yaml, and release-config.yaml. Then it validates what can be validated without the pipeline.
+# usage: community.sh DIRECTORY, with $VERSION, $CHANNELS, $DEFAULT_CHANNEL, and $OPENSHIFT_CATALOGS
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,21 +14,22 @@ csv=bundle/manifests/$name.clusterserviceversion.yaml
 die() { echo "community: $*" >&2; exit 1; }
 
 grep -qx "  version: $version" "$csv" || die "bundle/ is not that of $version: run make set-version and make bundle, or check out v$version"
+case $version in *-*) die "prereleases are only in the catalog of this repository" ;; esac
 rm -rf "$operator"
-mkdir -p "$release" "$operator/catalog-templates"
+mkdir -p "$release"
 cp -r bundle/manifests bundle/metadata bundle/tests "$release/"
 
-# The pipeline adds the new version to the channels of the template after it has published the bundle, as release-config.yaml says.
-# So the template contains the older versions only.
-{
-  echo "schema: olm.template.basic"
-  echo "entries:"
-  sed -e '1s/^/- /' -e '2,$s/^/  /' catalog/$name/package.yaml
-  for file in "catalog/$name"/v*.yaml; do
-    [ "$file" != "catalog/$name/v$version.yaml" ] || continue
-    printf -- '- schema: olm.bundle\n  %s\n' "$(grep -m1 '^image: ' "$file")"
-  done
-} >"$operator/catalog-templates/basic.yaml"
+# The pipeline creates the channels in the template after it has published the first bundle, and adds each later version to them. So
+# only the first version has a template, and it contains only the package.
+template=$operator/catalog-templates/basic.yaml
+if [ "$(hack/catalog.sh oldest "$DEFAULT_CHANNEL")" = "$version" ]; then
+  mkdir -p "${template%/*}"
+  {
+    echo "schema: olm.template.basic"
+    echo "entries:"
+    sed -e '1s/^/- /' -e '2,$s/^/  /' catalog/$name/package.yaml
+  } >"$template"
+fi
 
 {
   echo "catalog_templates:"
@@ -52,7 +53,4 @@ END
 bin/operator-sdk bundle validate "$release" --select-optional suite=operatorframework
 bin/operator-sdk bundle validate "$release" --select-optional name=community
 bin/opm validate catalog
-for file in "$operator/ci.yaml" "$release/release-config.yaml" "$operator/catalog-templates/basic.yaml"; do
-  [ -s "$file" ] || die "$file is empty"
-done
 echo "community: wrote $operator"

@@ -2,7 +2,7 @@
 # The steps of a release that need more than one command. $VERSION is the version.
 # usage: release.sh check                    fails unless this commit is the release of $VERSION
 #        release.sh files DIRECTORY ARCH...  collects the files of the release, and writes SBOMs and checksums
-#        release.sh sign DIRECTORY IMAGE...  signs the files and the pushed images, and attests SBOM and provenance
+#        release.sh sign DIRECTORY MANAGER IMAGE...  signs the files and the pushed images, and attests SBOM and provenance
 # Without $COSIGN_KEY, cosign signs keyless, with the identity of the workflow.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,12 +11,15 @@ command=${1-}
 shift || true
 
 check() {
-  local missing=() tag
+  local missing=() tag entry
   tag=$(git tag --points-at HEAD --list "v$VERSION")
   [ -n "$tag" ] || missing+=("the tag v$VERSION on this commit")
   grep -qF "## [$VERSION]" CHANGELOG.md || missing+=("a section [$VERSION] in CHANGELOG.md")
   grep -qx "  version: $VERSION" bundle/manifests/podset-operator.clusterserviceversion.yaml || missing+=("the bundle of $VERSION")
   [ -f "catalog/podset-operator/v$VERSION.yaml" ] || missing+=("catalog/podset-operator/v$VERSION.yaml")
+  while read -r entry; do
+    git rev-parse -q --verify "refs/tags/$entry" >/dev/null || missing+=("the tag $entry: the catalog contains this version")
+  done < <(sed -n 's/^- name: podset-operator\.//p' catalog/podset-operator/*.yaml | sort -u | grep -vFx "v$VERSION")
   if [ ${#missing[@]} -gt 0 ]; then
     printf 'release-check: missing: %s\n' "${missing[@]}" >&2
     return 1
@@ -54,8 +57,8 @@ provenance() {
 END
 }
 
-sign() { # DIRECTORY IMAGE...
-  local directory=$1 image digest flags=(--yes) arch=amd64
+sign() { # DIRECTORY MANAGER IMAGE...; MANAGER-ARCH is the image of the manager for ARCH
+  local directory=$1 manager=$2 image digest flags=(--yes) sbom arch
   shift
   if [ -n "${COSIGN_KEY-}" ]; then # Signatures with a key need no certificate and no transparency log.
     bin/cosign signing-config create --out dist/signing-config.json
@@ -71,7 +74,13 @@ sign() { # DIRECTORY IMAGE...
     bin/cosign attest "${flags[@]}" --type slsaprovenance1 --predicate "$directory/provenance.json" "$digest"
     printf '%s\n' "$digest" >>"$directory/images.txt"
   done
-  bin/cosign attest "${flags[@]}" --type spdxjson --predicate "$directory/manager-$arch.spdx.json" "$(head -n 1 "$directory/images.txt")"
+  # Each architecture has a program of its own, and so an image and an SBOM of its own.
+  for sbom in "$directory"/manager-*.spdx.json; do
+    arch=${sbom##*/manager-} arch=${arch%.spdx.json}
+    digest=$(bin/cosign triangulate --type digest "$manager-$arch")
+    bin/cosign attest "${flags[@]}" --type spdxjson --predicate "$sbom" "$digest"
+    printf '%s\n' "$digest" >>"$directory/images.txt"
+  done
 }
 
 case $command in

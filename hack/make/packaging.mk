@@ -17,8 +17,6 @@ OPENSHIFT_VERSIONS ?= v4.18
 # The catalogs of community-operators-prod that get the operator. Each version of OpenShift has one.
 OPENSHIFT_CATALOGS ?= v4.18 v4.19 v4.20
 
-comma := ,
-
 image = CONTAINER_TOOL='$(CONTAINER_TOOL)' hack/image.sh
 # $(call overlay,NAME,WHAT) creates the kustomization bin/overlay/NAME, which is WHAT with the images of this run. It does not
 # change the committed kustomizations.
