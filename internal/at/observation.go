@@ -90,7 +90,7 @@ func (o Observation) Reject(message string, invalid bool, now time.Time) *expect
 	if o.next != nil {
 		last = o.next.rejection
 	}
-	last = last.Rejected(message, invalid, o.At.Generation, now)
+	last = last.Rejected(message, invalid, o.At.Generation, o.Now, now)
 	return &last
 }
 

@@ -408,6 +408,14 @@ func TestTheStateTable(t *testing.T) {
 			at: a().BackoffLimit(1).ActiveDeadline(12).RetryRecorded(1, pod0, 15*time.Second), now: 12 * time.Second, seen: absent(pod1),
 			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
 		},
+		"13 retries were taken away during the back-off, and the next pod may exist": {
+			at: a().RetryRecorded(1, pod0, 15*time.Second), pods: []*corev1.Pod{failed().Obj()}, now: 12 * time.Second,
+			want: decided{Lookup: pod1, Phase: runs},
+		},
+		"7 only the pod of the last possible attempt is left": {
+			at: a().BackoffLimit(10).ActiveDeadline(60), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), "a-pod-10").Obj()}, now: time.Second,
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(60 * time.Second)},
+		},
 		"13 retries were taken away while the failed pod was deleted": {
 			at: a().RetryRecorded(1, pod0, 15*time.Second), now: 12 * time.Second, seen: absent(pod1),
 			want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
@@ -587,7 +595,8 @@ func TestTheStateTable(t *testing.T) {
 
 // rejected is a create that the API server has just rejected, with a back-off that ends at a time counted from AtDue.
 func rejected(message string, invalid bool, until time.Duration) *at.Outcome {
-	last := expectations.LastRejection{}.Rejected(message, invalid, a().Obj().Generation, due.Add(until-time.Second))
+	rejectedAt := due.Add(until - time.Second)
+	last := expectations.LastRejection{}.Rejected(message, invalid, a().Obj().Generation, rejectedAt, rejectedAt)
 	return &at.Outcome{Rejected: &last}
 }
 

@@ -23,11 +23,11 @@ type Backoff struct {
 	Until time.Time
 }
 
-// Next returns the back-off after one more use at now. The delay starts over at the first one if the back-off was not
-// used for more than twice its delay after the delay had ended. The failure is a new one then.
-func (b Backoff) Next(now time.Time, r Range) Backoff {
+// Next returns the back-off after one more failure, of something that began at began and failed at now. The delay starts over at the
+// first one if the back-off was not used for more than twice its delay after the delay had ended. The failure is a new one then.
+func (b Backoff) Next(began, now time.Time, r Range) Backoff {
 	delay := min(2*b.Delay, r.Max)
-	if b.Delay == 0 || now.Sub(b.Until) > 2*b.Delay {
+	if b.Delay == 0 || began.Sub(b.Until) > 2*b.Delay {
 		delay = r.First
 	}
 	return Backoff{Delay: delay, Until: now.Add(delay)}

@@ -19,7 +19,7 @@ func TestBackoffDoublesUpToTheMaximum(t *testing.T) {
 	var b Backoff
 	var got []time.Duration
 	for at := now; len(got) < 8; at = b.Until {
-		b = b.Next(at, limits)
+		b = b.Next(at, at, limits)
 		got = append(got, b.Until.Sub(at)/time.Second)
 	}
 	if diff := cmp.Diff([]time.Duration{1, 2, 4, 8, 16, 32, 60, 60}, got); diff != "" {
@@ -30,16 +30,19 @@ func TestBackoffDoublesUpToTheMaximum(t *testing.T) {
 func TestBackoffStartsOverWhenItWasNotUsedForLong(t *testing.T) {
 	used := Backoff{Delay: 8 * time.Second, Until: now}
 	for title, tc := range map[string]struct {
-		at   time.Time
-		want time.Duration
+		began time.Time
+		took  time.Duration
+		want  time.Duration
 	}{
-		"before the delay is over":               {now.Add(-time.Second), 16 * time.Second},
-		"right after the delay":                  {now, 16 * time.Second},
-		"twice the delay after its end":          {now.Add(16 * time.Second), 16 * time.Second},
-		"longer than twice the delay afterwards": {now.Add(16*time.Second + 1), time.Second},
+		"before the delay is over":               {now.Add(-time.Second), 0, 16 * time.Second},
+		"right after the delay":                  {now, 0, 16 * time.Second},
+		"right after the delay, and slow":        {now, time.Minute, 16 * time.Second},
+		"twice the delay after its end":          {now.Add(16 * time.Second), 0, 16 * time.Second},
+		"longer than twice the delay afterwards": {now.Add(16*time.Second + 1), 0, time.Second},
 	} {
-		next := used.Next(tc.at, limits)
-		if diff := cmp.Diff(Backoff{Delay: tc.want, Until: tc.at.Add(tc.want)}, next); diff != "" {
+		failed := tc.began.Add(tc.took)
+		next := used.Next(tc.began, failed, limits)
+		if diff := cmp.Diff(Backoff{Delay: tc.want, Until: failed.Add(tc.want)}, next); diff != "" {
 			t.Errorf("%s (-want +got): %s", title, diff)
 		}
 	}

@@ -47,14 +47,14 @@ func TestARejectionAppliesToOneGeneration(t *testing.T) {
 	if got := (LastRejection{}).Of(0); got != nil {
 		t.Errorf("there was none, and %v is remembered", got)
 	}
-	first := LastRejection{}.Rejected("quota", false, 1, now)
+	first := LastRejection{}.Rejected("quota", false, 1, now, now)
 	if diff := cmp.Diff(&Rejection{Message: "quota", Until: now.Add(time.Second)}, first.Of(1)); diff != "" {
 		t.Errorf("first rejection (-want +got): %s", diff)
 	}
 	if got := first.Of(2); got != nil {
 		t.Errorf("the spec was edited, and %v is remembered", got)
 	}
-	second := first.Rejected("invalid", true, 2, now.Add(time.Second))
+	second := first.Rejected("invalid", true, 2, now.Add(time.Second), now.Add(time.Second))
 	if diff := cmp.Diff(&Rejection{Message: "invalid", Invalid: true, Until: now.Add(3 * time.Second)}, second.Of(2)); diff != "" {
 		t.Errorf("second rejection, twice the delay (-want +got): %s", diff)
 	}

@@ -30,10 +30,10 @@ type LastRejection struct {
 	backoff    backoff.Backoff
 }
 
-// Rejected returns the value after a create for a generation of the owner's spec was rejected at now. The delay before
-// the next create doubles with each rejection.
-func (l LastRejection) Rejected(message string, invalid bool, generation int64, now time.Time) LastRejection {
-	next := l.backoff.Next(now, rejectionDelays)
+// Rejected returns the value after a create for a generation of the owner's spec, which began at began, was rejected at now. The
+// delay before the next create doubles with each rejection.
+func (l LastRejection) Rejected(message string, invalid bool, generation int64, began, now time.Time) LastRejection {
+	next := l.backoff.Next(began, now, rejectionDelays)
 	return LastRejection{
 		rejection:  &Rejection{Message: message, Invalid: invalid, Until: next.Until},
 		generation: generation,

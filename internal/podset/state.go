@@ -89,7 +89,7 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 	case !o.hasFinished():
 		next.cleanupAt = time.Time{}
 	case next.cleanupAt.IsZero():
-		next.cleanupBackoff = next.cleanupBackoff.Next(now, cleanupDelays)
+		next.cleanupBackoff = next.cleanupBackoff.Next(now, now, cleanupDelays)
 		next.cleanupAt = next.cleanupBackoff.Until
 	}
 	o.CleanupAt = next.cleanupAt
@@ -131,7 +131,7 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
 	switch {
 	case outcome.Rejected:
-		next.rejection = next.rejection.Rejected(outcome.CreateError.Error(), false, o.Set.Generation, now)
+		next.rejection = next.rejection.Rejected(outcome.CreateError.Error(), false, o.Set.Generation, o.Now, now)
 	case len(outcome.Created) > 0 && outcome.CreateError == nil && outcome.NameCollision == "":
 		next.rejection = expectations.LastRejection{}
 	}

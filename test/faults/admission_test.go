@@ -177,7 +177,7 @@ func breakWebhook(e *faults.Env) (repair func()) {
 		SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
 		AdmissionReviewVersions: []string{"v1"},
 	}}}
-	enforce(e, func(err error) bool { return apierrors.IsInternalError(err) }, webhook)
+	enforce(e, apierrors.IsInternalError, webhook)
 	return func() { e.Delete(webhook) }
 }
 

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 }
 
 // findings are the seeds of scenarios in which the simulation found a bug: see docs/testing.md.
-var findings = []uint64{1664, 3777, 1795333474850071530, 1795333475068241896, 1795354010821529114}
+var findings = []uint64{1664, 3777, 1795333474850071530, 1795333475068241896, 1795354010821529114, 1795356997405256144}
 
 // TestSeed prints the timeline of one scenario, without the steps that a violation does not need.
 func TestSeed(t *testing.T) {
