@@ -102,6 +102,7 @@ func replacePods(e *faults.Env, set string) {
 	var old []*corev1.Pod
 	for _, pod := range e.Pods() {
 		if pod.Labels[appv1alpha1.LabelPodSet] == set {
+			pod = pod.DeepCopy() // The observer reads its own.
 			old = append(old, pod)
 			faults.Edit(e, pod, func(p *corev1.Pod) { p.Finalizers = []string{"example.com/keep"} })
 			e.Delete(pod)
