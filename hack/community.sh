@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes the directory of this operator for a pull request to community-operators-prod: the bundle of $VERSION, the template of the
-# file-based catalog if it is the first version, ci.yaml, and release-config.yaml. Then it validates what can be validated without the pipeline.
+# Writes the directory of this operator for a pull request to community-operators-prod: the bundle of $VERSION, release-config.yaml,
+# ci.yaml, and, for the first version, the template of the file-based catalog. Then it validates what can be validated without the
+# pipeline.
 # usage: community.sh DIRECTORY, with $VERSION, $CHANNELS, $DEFAULT_CHANNEL, and $OPENSHIFT_CATALOGS
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The steps of a release that need more than one command. $VERSION is the version.
-# usage: release.sh check                    fails unless this commit is the release of $VERSION
-#        release.sh files DIRECTORY ARCH...  collects the files of the release, and writes SBOMs and checksums
-#        release.sh sign DIRECTORY MANAGER IMAGE...  signs the files and the pushed images, and attests SBOM and provenance
+# usage: release.sh check                            fails unless this commit is the release of $VERSION
+#        release.sh files DIRECTORY ARCH...          collects the files of the release, and writes SBOMs and checksums
+#        release.sh sign DIRECTORY MANAGER IMAGE...  signs the files and the pushed images, and attests SBOMs and provenance
 # Without $COSIGN_KEY, cosign signs keyless, with the identity of the workflow.
 set -euo pipefail
 cd "$(dirname "$0")/.."

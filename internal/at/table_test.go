@@ -315,7 +315,7 @@ func TestTheStateTable(t *testing.T) {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("Evicted", "").Obj()}, now: 0,
 			want: decided{Phase: runs, Scheduled: started, Requeue: in(10 * time.Second)},
 		},
-		"10 nor does it wait for the clock of a node that is ahead": {
+		"10 a retry does not wait for the clock of a node that is ahead": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due.Add(time.Hour)).Obj()},
 			now: time.Second, want: decided{Phase: runs, Scheduled: started, Requeue: in(10 * time.Second)},
 		},

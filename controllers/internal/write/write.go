@@ -68,7 +68,8 @@ func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *
 	}
 	switch {
 	case apierrors.IsConflict(err):
-		// Not a stale cache, as for other writes: a quota was updated at the same time.
+		// The conflict is not wrapped, because callers take one for a stale cache. Here, another request has updated a quota at
+		// the same time.
 		return nil, fmt.Errorf("creating Pod %s: %s", pod.Name, err.Error())
 	case err != nil:
 		return nil, fmt.Errorf("creating Pod %s: %w", pod.Name, err)
