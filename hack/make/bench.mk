@@ -33,5 +33,5 @@ bench-report: ## Write the figures of the last benchmark to docs/benchmarks.md a
 # To compare two versions: make bench-pure > old.txt, change the code, make bench-pure > new.txt, and
 # go -C test/bench tool benchstat $PWD/old.txt $PWD/new.txt
 .PHONY: bench-pure
-bench-pure: ## Measure the planners, without a cluster.
-	@go test ./internal/podset ./internal/at -run '^$$' -bench . -count 10
+bench-pure: ## Measure the planners, and the rules of the CRDs, without a cluster.
+	@go test ./internal/podset ./internal/at ./test/sim -run '^$$' -bench . -count 10

@@ -85,7 +85,7 @@ func load(file string) (*admission, error) {
 }
 
 // phaseAndName removes from a rule what reads the old phase or the name.
-var phaseAndName = strings.NewReplacer("oldSelf.status.phase", "", "has(oldSelf.status)", "", "self.metadata.name", "")
+var phaseAndName = strings.NewReplacer("oldSelf.?status.?phase", "", "self.metadata.name", "")
 
 // decode drops unknown fields and sets defaults.
 func (a *admission) decode(content map[string]any) {

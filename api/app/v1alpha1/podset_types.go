@@ -137,11 +137,11 @@ type PodSetSpec struct {
 	// of its containers is Always or absent, the restartPolicy of init containers is not Never, no container has
 	// restartPolicyRules, and activeDeadlineSeconds is absent.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.containers) && size(self.spec.containers) > 0",message="template.spec.containers must name at least one container"
-	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Always'",message="template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"
-	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.activeDeadlineSeconds)",message="template.spec.activeDeadlineSeconds must be absent: a PodSet keeps its pods running"
-	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.containers) || self.spec.containers.all(c, (!has(c.restartPolicy) || c.restartPolicy == 'Always') && !has(c.restartPolicyRules))",message="template.spec.containers must not set restartPolicy other than Always, nor restartPolicyRules: a PodSet keeps its pods running"
-	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.initContainers) || self.spec.initContainers.all(c, (!has(c.restartPolicy) || c.restartPolicy != 'Never') && !has(c.restartPolicyRules))",message="template.spec.initContainers must not set restartPolicy Never, nor restartPolicyRules: a PodSet keeps its pods running"
+	// +kubebuilder:validation:XValidation:rule="size(self.?spec.?containers.orValue([])) > 0",message="template.spec.containers must name at least one container"
+	// +kubebuilder:validation:XValidation:rule="self.?spec.?restartPolicy.orValue('Always') == 'Always'",message="template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"
+	// +kubebuilder:validation:XValidation:rule="!self.?spec.?activeDeadlineSeconds.hasValue()",message="template.spec.activeDeadlineSeconds must be absent: a PodSet keeps its pods running"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || self.spec.containers.all(c, c.?restartPolicy.orValue('Always') == 'Always' && !has(c.restartPolicyRules))",message="template.spec.containers must not set restartPolicy other than Always, nor restartPolicyRules: a PodSet keeps its pods running"
+	// +kubebuilder:validation:XValidation:rule="!self.?spec.?initContainers.hasValue() || self.spec.initContainers.all(c, c.?restartPolicy.orValue('') != 'Never' && !has(c.restartPolicyRules))",message="template.spec.initContainers must not set restartPolicy Never, nor restartPolicyRules: a PodSet keeps its pods running"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 
