@@ -26,6 +26,7 @@ type bench struct {
 	// profiles is the directory of the operator's profiles, "" for none.
 	profiles string
 	raw      raw
+	steal    stealMeter
 	// measured are the cases that this run has figures of. Those of an earlier run are replaced.
 	measured map[[4]string]bool
 	// recordings are what W+ sends, by the number of pods per set.
@@ -39,7 +40,7 @@ func (b *bench) add(metric, what, arm, unit string, rep int, values ...float64) 
 	}
 	s := sample{
 		Metric: metric, Case: what, Arm: arm, Unit: unit, Commit: b.raw.Machine.Versions["podset-operator"],
-		Rep: rep, Load: load(), Values: values,
+		Rep: rep, Load: load(), Steal: b.steal.share(), Values: values,
 	}
 	if key := s.key(); !b.measured[key] {
 		b.measured[key] = true

@@ -19,10 +19,11 @@ import (
 
 // The ends of the names of the cases of M12, which start with a number of objects, and the name of all of them together.
 const (
-	waitingAts  = " waiting Ats"
-	podsByKwok  = " pods in sets of 10, run by kwok"
-	dueInMinute = " Ats due within a minute"
-	allOfIt     = "all of these objects"
+	waitingAts   = " waiting Ats"
+	templatedAts = " waiting Ats with a template"
+	podsByKwok   = " pods in sets of 10, run by kwok"
+	dueInMinute  = " Ats due within a minute"
+	allOfIt      = "all of these objects"
 )
 
 // The units of the values for each size.
@@ -46,8 +47,8 @@ type growth struct {
 	owners func(n int) int
 }
 
-// capacity is M12: more and more waiting Ats, then more and more pods next to them, then many Ats that are due within a minute, then
-// failover.
+// capacity is M12: more and more waiting Ats, then some with a template, then more and more pods next to them, then many Ats that
+// are due within a minute, then failover.
 func (b *bench) capacity(ctx context.Context) (err error) {
 	if !b.wanted(operatorArm.name) {
 		return nil
@@ -67,12 +68,17 @@ func (b *bench) capacity(ctx context.Context) (err error) {
 	}
 	defer func() { p.kill() }()
 	// One object more, so that there always is something to reconcile.
-	if err := b.createWaiting(ctx, namespace, -1, 0); err != nil {
+	if err := b.createWaiting(ctx, namespace, "first", false, 0, 1); err != nil {
 		return err
 	}
 	owners := 1
 	for _, g := range []growth{
-		{waitingAts, b.sizes.waiting, func(ctx context.Context, from, to int) error { return b.createWaiting(ctx, namespace, from, to) }, func(n int) int { return n }},
+		{waitingAts, b.sizes.waiting, func(ctx context.Context, from, to int) error {
+			return b.createWaiting(ctx, namespace, "waiting", false, from, to)
+		}, func(n int) int { return n }},
+		{templatedAts, b.sizes.waiting[:1], func(ctx context.Context, from, to int) error {
+			return b.createWaiting(ctx, namespace, "templated", true, from, to)
+		}, func(n int) int { return n }},
 		{podsByKwok, multiplied(b.sizes.kwokSets, 10), func(ctx context.Context, from, to int) error {
 			_, _, err := b.fillWithKwok(ctx, operatorArm, (to-from)/10, 10)
 			return err
@@ -150,10 +156,15 @@ func (b *bench) growTo(ctx context.Context, p *process, g growth, from, to int) 
 	)
 }
 
-func (b *bench) createWaiting(ctx context.Context, namespace string, from, to int) error {
+// createWaiting creates Ats that are due tomorrow, with a schedule and a command, and a template if that is asked for.
+func (b *bench) createWaiting(ctx context.Context, namespace, name string, template bool, from, to int) error {
 	tomorrow := time.Now().Add(24 * time.Hour)
 	return inParallel(ctx, to-from, inFlight, func(ctx context.Context, i int) error {
-		return b.cluster.admin.Create(ctx, makeTimer(ats, namespace, fmt.Sprintf("waiting-%d", from+i), tomorrow))
+		at := makeAt(namespace, fmt.Sprintf("%s-%d", name, from+i), tomorrow)
+		if !template {
+			at.Spec.Template = nil
+		}
+		return b.cluster.admin.Create(ctx, at)
 	})
 }
 

@@ -103,20 +103,25 @@ func writeCapacity(r *raw, all figures, path string) error {
 	}
 	page := []string{capacityIntroduction, conditionsOf(r, "M12"), capacityMethod}
 	for i, g := range []struct{ title, suffix, file string }{
-		{"Waiting Ats", waitingAts, "waiting-ats.svg"}, {"Pods", podsByKwok, "pods.svg"},
+		{"Waiting Ats", waitingAts, "waiting-ats.svg"}, {"Waiting Ats with a template", templatedAts, ""}, {"Pods", podsByKwok, "pods.svg"},
 	} {
-		if data := memoryCurves(all, g.title, g.suffix); data != nil {
-			if err := os.WriteFile(filepath.Join(directory, g.file), data, 0o644); err != nil {
+		if len(all.levelsOf(g.suffix, operatorHeap)) < 2 {
+			continue
+		}
+		section := "## " + g.title + "\n\n"
+		if g.file != "" {
+			if err := os.WriteFile(filepath.Join(directory, g.file), memoryCurves(all, g.title, g.suffix), 0o644); err != nil {
 				return err
 			}
-			page = append(page, fmt.Sprintf("## %s\n\n![%s](%s/%s)\n\n%s", g.title, g.title, filepath.Base(directory), g.file, levelTable(all, g.suffix)))
+			section += fmt.Sprintf("![%s](%s/%s)\n\n", g.title, filepath.Base(directory), g.file)
 		}
+		page = append(page, section+levelTable(all, g.suffix))
 		if i == 0 {
 			page = append(page, millionTable(r, all))
 		}
 	}
 	page = append(page, "## All of it\n\n"+tableOf(slices.DeleteFunc(slices.Clone(all), func(s *summary) bool {
-		return strings.HasSuffix(s.what, waitingAts) || strings.HasSuffix(s.what, podsByKwok)
+		return slices.ContainsFunc([]string{waitingAts, templatedAts, podsByKwok}, func(suffix string) bool { return strings.HasSuffix(s.what, suffix) })
 	}), "M12"), capacityAdvice)
 	return os.WriteFile(path, []byte(strings.Join(page, "\n")), 0o644)
 }
@@ -130,9 +135,6 @@ func memoryCurves(all figures, title, suffix string) []byte {
 		if points := all.levelsOf(suffix, c.unit); len(points) > 1 {
 			curves = append(curves, curve{name: c.name, color: c.color, points: points})
 		}
-	}
-	if len(curves) == 0 {
-		return nil
 	}
 	return lineChart(title+": memory and storage", strings.TrimSpace(suffix), "MiB", curves, 0, "")
 }
@@ -228,8 +230,8 @@ make bench METRICS=M12
 make bench METRICS=M12 SIZES='-waiting 1000,3000,10000 -kwoksets 50,150,500 -due 1000'   # a tenth, for a small machine
 ` + "```" + `
 
-- More and more Ats are created that are due on the next day. Then PodSets of 10 are created next to them, whose pods
-  [kwok](https://kwok.sigs.k8s.io) makes ready.
+- More and more Ats are created that are due on the next day, with a schedule and a command only, and then some with a template of
+  500 bytes. Then PodSets of 10 are created next to them, whose pods [kwok](https://kwok.sigs.k8s.io) makes ready.
 - At each number of objects, the operator is restarted. The time counts from the start of the process until it has reconciled each
   object once. The live memory is read after a garbage collection, the size of etcd after a compaction. It includes the events, which
   expire after an hour.
@@ -242,7 +244,7 @@ const capacityAdvice = `## How to go on
 
 - One installation for each group of namespaces, with ` + "`WATCH_NAMESPACE`" + `, divides the memory, the restart, and the work of the
   leader. It does not relieve the API server and etcd, which all installations share.
-- Ats that are done stay in etcd until they are deleted. Delete them, and keep what you need elsewhere.
-- A large template is stored in each At. An At without a template, with a command only, is the smallest.
+- An At that is done stays in etcd until it is deleted. Set ` + "`spec.ttlSecondsAfterFinished`" + `, and keep what you need elsewhere.
+- A template is stored in each At, and takes several times as much memory as all the rest of the At.
 - What etcd cannot store needs several clusters.
 `

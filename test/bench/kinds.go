@@ -97,16 +97,20 @@ func makeSet(k kind, namespace, name string, replicas int32) client.Object {
 	}}
 }
 
+func makeAt(namespace, name string, due time.Time) *cnatv1alpha1.At {
+	pod := template(name, corev1.RestartPolicyNever)
+	return &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: cnatv1alpha1.AtSpec{
+		Schedule: due.UTC().Format(time.RFC3339Nano), Command: "true", Template: &pod,
+	}}
+}
+
 // makeTimer makes an At, or a CronJob that runs once a day, at a full minute.
 func makeTimer(k kind, namespace, name string, due time.Time) client.Object {
+	if k == ats {
+		return makeAt(namespace, name, due)
+	}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	due = due.UTC()
-	if k == ats {
-		pod := template(name, corev1.RestartPolicyNever)
-		return &cnatv1alpha1.At{ObjectMeta: meta, Spec: cnatv1alpha1.AtSpec{
-			Schedule: due.Format(time.RFC3339Nano), Command: "true", Template: &pod,
-		}}
-	}
 	zone, never := "Etc/UTC", int32(0)
 	return &batchv1.CronJob{ObjectMeta: meta, Spec: batchv1.CronJobSpec{
 		Schedule: fmt.Sprintf("%d %d * * *", due.Minute(), due.Hour()), TimeZone: &zone,

@@ -72,6 +72,51 @@ func load() float64 {
 	return n
 }
 
+// stealMeter measures the share of the processors' time that the host of a virtual machine gave to others. Figures that were taken
+// while it is high say little.
+type stealMeter struct {
+	at            time.Time
+	stolen, total float64
+	last          float64
+}
+
+// stealInterval is the shortest time of which a share is computed. Samples that are added together have the same share.
+const stealInterval = 5 * time.Second
+
+// share is the share since the last call, from 0 to 1, or that of the last call if it was a moment ago.
+func (m *stealMeter) share() float64 {
+	if time.Since(m.at) < stealInterval {
+		return m.last
+	}
+	data, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	stolen, total := processorTimes(string(data))
+	if !m.at.IsZero() && total > m.total {
+		m.last = (stolen - m.stolen) / (total - m.total)
+	}
+	m.at, m.stolen, m.total = time.Now(), stolen, total
+	return m.last
+}
+
+// processorTimes returns two numbers of the first line of /proc/stat: the time that was stolen, and all time.
+func processorTimes(stat string) (stolen, total float64) {
+	first, _, _ := strings.Cut(stat, "\n")
+	// cpu user nice system idle iowait irq softirq steal; the times of guests, which follow, are part of user and nice.
+	for i, ticks := range strings.Fields(first) {
+		n, err := strconv.ParseFloat(ticks, 64)
+		if err != nil || i > 8 {
+			continue
+		}
+		total += n
+		if i == 8 {
+			stolen = n
+		}
+	}
+	return stolen, total
+}
+
 // resident is the resident memory of the process in MiB: all of it with the name VmRSS, without the pages of its program's
 // file with RssAnon.
 func (p *process) resident(name string) (float64, error) {

@@ -105,6 +105,7 @@ func (b *bench) run(ctx context.Context, only []string) (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
+	b.steal.share() // The first sample has the share since now.
 	b.raw = raw{Started: time.Now().UTC(), Machine: thisMachine(b.assets), Agents: map[string][]string{}}
 	if len(only) > 0 {
 		if err := b.resume(); err != nil {

@@ -23,6 +23,7 @@ type sample struct {
 	Commit string    // of the operator that was measured, or with which the others were compared
 	Rep    int       // the repetition
 	Load   float64   // the load average of the machine during the measurement
+	Steal  float64   // the share of the processors' time that the host of a virtual machine took, from 0 to 1
 	Values []float64 // one for a value, many for a distribution
 }
 
@@ -41,7 +42,7 @@ type raw struct {
 // series is how a file stores the repetitions of a measurement: one line for all of them.
 type series struct {
 	Metric, Case, Arm, Unit, Commit string
-	Load                            []float64
+	Load, Steal                     []float64
 	Reps                            [][]float64
 }
 
@@ -74,6 +75,9 @@ func readRaw(path string) (*raw, error) {
 			if rep < len(line.Load) {
 				s.Load = line.Load[rep]
 			}
+			if rep < len(line.Steal) {
+				s.Steal = line.Steal[rep]
+			}
 			r.Samples = append(r.Samples, s)
 		}
 	}
@@ -91,7 +95,7 @@ func (r *raw) write(path string) error {
 			byKey[s.key()] = line
 			lines = append(lines, line)
 		}
-		line.Load = append(line.Load, s.Load)
+		line.Load, line.Steal = append(line.Load, s.Load), append(line.Steal, s.Steal)
 		line.Reps = append(line.Reps, significant(s.Values))
 	}
 	head, err := json.Marshal(rawFile{Started: r.Started, Machine: r.Machine, Agents: r.Agents, Series: []series{}})

@@ -17,7 +17,7 @@ func TestRawFiguresSurviveTheirFile(t *testing.T) {
 		Machine: machine{CPU: "a", Cores: 2, Versions: map[string]string{"etcd": "3.6.16"}},
 		Agents:  map[string][]string{"P": {"podset-operator/v0"}},
 		Samples: []sample{
-			{Metric: "M1", Case: "100 x 10", Arm: "P", Unit: "pods/s", Commit: "a", Load: 2.7, Values: []float64{668}},
+			{Metric: "M1", Case: "100 x 10", Arm: "P", Unit: "pods/s", Commit: "a", Load: 2.7, Steal: 0.25, Values: []float64{668}},
 			{Metric: "M1", Case: "100 x 10", Arm: "P", Unit: "pods/s", Commit: "a", Rep: 1, Load: 2.9, Values: []float64{12345}},
 			{Metric: "M4", Case: "sparse", Arm: "P", Unit: "ms", Commit: "b", Load: 0.1, Values: []float64{5.291, 0.001}},
 		},
@@ -32,6 +32,13 @@ func TestRawFiguresSurviveTheirFile(t *testing.T) {
 	}
 	if !reflect.DeepEqual(written, got) {
 		t.Errorf("wrote %+v\nread %+v", written, got)
+	}
+}
+
+func TestStolenTimeIsPartOfAllTime(t *testing.T) {
+	stolen, total := processorTimes("cpu  10 20 30 40 50 60 70 80 90 100\ncpu0 1 1 1 1 1 1 1 1 1 1\n")
+	if stolen != 80 || total != 360 {
+		t.Errorf("stolen %v of %v, want 80 of 360", stolen, total)
 	}
 }
 

@@ -176,15 +176,16 @@ func conditionsOf(r *raw, metric string) string {
 
 // conditions describes the machine, the time, and the versions of the measurement.
 func conditions(r *raw) string {
-	loads, reps := make([]float64, 0, len(r.Samples)), 0
+	loads, steals, reps := make([]float64, 0, len(r.Samples)), make([]float64, 0, len(r.Samples)), 0
 	commits := map[string][]string{} // of the operator: which metrics were measured
 	for _, s := range r.Samples {
-		loads, reps = append(loads, s.Load), max(reps, s.Rep+1)
+		loads, steals, reps = append(loads, s.Load), append(steals, 100*s.Steal), max(reps, s.Rep+1)
 		if s.Arm == operatorArm.name && !slices.Contains(commits[s.Commit], s.Metric) {
 			commits[s.Commit] = append(commits[s.Commit], s.Metric)
 		}
 	}
 	slices.Sort(loads)
+	slices.Sort(steals)
 	m := r.Machine
 	var page strings.Builder
 	page.WriteString("\nMeasured with the operator at ")
@@ -199,6 +200,9 @@ func conditions(r *raw) string {
 	fmt.Fprintf(&page, "%s, from %s UTC, on %d cores (%s), %d GB, Linux %s, %s. Load average, including the benchmark: median %s, from %s to %s. At most %d repetitions.\n",
 		r.Started.Format("2 January 2006"), r.Started.Format("15:04"), m.Cores, m.CPU, m.MemoryGB, m.Kernel, m.Go,
 		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]), reps)
+	if most := steals[len(steals)-1]; most > 0 {
+		fmt.Fprintf(&page, "The host took from this virtual machine, of the time of its processors: median %s %%, at most %s %%.\n", number(median(steals)), number(most))
+	}
 	fmt.Fprintf(&page, "kube-apiserver and kube-controller-manager: %s. etcd: %s. kwok: %s.\n",
 		strings.TrimPrefix(m.Versions["kube-apiserver"], "Kubernetes "), m.Versions["etcd"], m.Versions["kwok"])
 	return page.String()
