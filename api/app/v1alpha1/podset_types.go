@@ -18,8 +18,9 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionDegraded is True while something keeps the PodSet from reaching its spec. The reason and the message explain it.
 	ConditionDegraded = "Degraded"
-	// ConditionReady is True while all pods exist, are Ready, and match the template. Its reason and message are those of
-	// Progressing or, if that is why, of Degraded. Tools that wait for resources read it, such as Flux and Helm.
+	// ConditionReady is True while all pods exist, are Ready, and, unless the update strategy is OnDelete, match the template. Its
+	// reason and message are those of Degraded if that keeps the PodSet from being Ready, and otherwise those of Progressing. Tools
+	// that wait for resources read it, such as Flux and Helm.
 	ConditionReady = "Ready"
 	// ConditionStalled is True while the PodSet cannot reach its spec without a change by a user or an administrator: the
 	// template is invalid, or the API server rejects the pods. It is absent otherwise. The same tools read it to stop waiting.
@@ -151,8 +152,8 @@ type PodSetSpec struct {
 	UpdateStrategy UpdateStrategy `json:"updateStrategy,omitzero"`
 }
 
-// PodSetStatus is the observed state of a PodSet. The operator computes the whole status from the pods each time. It does not
-// use the stored status for decisions.
+// PodSetStatus is the observed state of a PodSet. The operator computes the whole status from the pods each time. Only a process
+// that has just started reads podNames: it asks the API server for those of these pods that its cache does not show.
 type PodSetStatus struct {
 	// podNames are the names of the active pods, sorted. A pod is active if this PodSet controls it, it is not terminating,
 	// and it has neither succeeded nor failed.

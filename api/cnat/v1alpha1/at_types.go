@@ -113,7 +113,8 @@ type AtSpec struct {
 
 	// backoffLimit is the number of retries after a failure, 0 to 10. Each retry runs in a new pod; the older pods remain for
 	// their logs. Nothing is retried if the command may have succeeded, or may still run: its pod disappeared, its node was lost, or it
-	// exited with 0 before its pod failed. Default 0: the command runs at most once. README.md lists the exceptions.
+	// exited with 0 before its pod failed. Default 0: the command runs at most once. docs/at-most-once.md of
+	// https://github.com/redhat/podset-operator lists the exceptions.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
