@@ -7,9 +7,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -52,13 +54,21 @@ func (s *scriptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 		_ = json.NewEncoder(w).Encode(status)
 	case cnatv1alpha1.Phase:
-		list := &cnatv1alpha1.AtList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []cnatv1alpha1.At{{
-			ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default", ResourceVersion: "7"},
+		version := "7"
+		if answer == cnatv1alpha1.PhaseDone {
+			version = "8"
+		}
+		list := &cnatv1alpha1.AtList{ListMeta: metav1.ListMeta{ResourceVersion: version}, Items: []cnatv1alpha1.At{{
+			ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default", ResourceVersion: version},
 			Status:     cnatv1alpha1.AtStatus{Phase: answer, Result: cnatv1alpha1.ResultSucceeded},
 		}}}
 		list.SetGroupVersionKind(cnatv1alpha1.GroupVersion.WithKind("AtList"))
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(list)
+	case *cnatv1alpha1.At:
+		answer.SetGroupVersionKind(cnatv1alpha1.GroupVersion.WithKind("At"))
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer)
 	default:
 		http.NotFound(w, r) // as for a kind that is not installed
 	}
@@ -71,7 +81,7 @@ func ask(t *testing.T, address string, args ...string) (string, int) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
-	cmd := newCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}, clocktesting.NewFakeClock(saturday()))
+	cmd := newCommand(genericiooptions.IOStreams{Out: &out, ErrOut: &out}, clocktesting.NewFakeClock(saturday()))
 	cmd.SetArgs(append([]string{"--kubeconfig", os.DevNull, "--server", address}, args...))
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		message, code := describe(err)
@@ -107,6 +117,48 @@ func TestWaitingEndsWithAnErrorThatNoRetryHelps(t *testing.T) {
 					t.Errorf("got %q with code %d, want %q", got, code, test.want)
 				}
 			})
+		}
+	}
+}
+
+func TestAWatchedListOutlastsAnAPIServerThatFails(t *testing.T) {
+	lists := 0
+	server := httptest.NewServer(&scriptedServer{answer: func(_ int, watch bool) any {
+		if watch {
+			return apierrors.NewInternalError(errors.New("etcd has no leader"))
+		}
+		switch lists++; lists {
+		case 1, 2:
+			return cnatv1alpha1.PhasePending
+		case 3:
+			return nil
+		}
+		return cnatv1alpha1.PhaseDone
+	}})
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &shell{T: t, namespace: "default", now: saturday()}
+	output, ended := s.background(ctx, "list", "-w", "--kubeconfig", os.DevNull, "--server", server.URL)
+	output.expect("NAME   DUE         IN          PHASE     RESULT      COMMAND")
+	output.expect("x      <unknown>   <unknown>   PENDING   Succeeded   ")
+	output.expect("x     <unknown>   <unknown>   DONE   Succeeded   ")
+	cancel()
+	if err := endOf(ended); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAClockThatDiffersFromThatOfTheClusterIsReported(t *testing.T) {
+	for want, difference := range map[string]time.Duration{"ahead of": -time.Hour, "behind": time.Hour + 30*time.Second} {
+		server := httptest.NewServer(&scriptedServer{answer: func(int, bool) any {
+			return &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: metav1.NewTime(time.Now().Add(difference))}}
+		}})
+		defer server.Close()
+		got, code := ask(t, server.URL, "now", "--", "true")
+		line, _, _ := strings.Cut(got, "\n")
+		pattern := "^Warning: the clock of this machine, which has read the time, is 1h( [0-9]+s)? " + want + " that of the cluster$"
+		if code != 0 || !regexp.MustCompile(pattern).MatchString(line) {
+			t.Errorf("%s: got %q with code %d", difference, line, code)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -69,6 +70,10 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) error {
 	if o.andWait && cmd.Flags().Changed("ttl") && o.ttl < leastTTLOfWait {
 		return fmt.Errorf("--wait goes with a --ttl of 1m or more, not %s: the At might be deleted before its outcome is read", o.ttl)
 	}
+	printer, err := o.printer(cmd)
+	if err != nil {
+		return err
+	}
 	words, command := args, []string(nil)
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		words, command = args[:dash], args[dash:]
@@ -92,7 +97,8 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) error {
 	if err := o.create(cmd, c, at); err != nil {
 		return err
 	}
-	if err := o.report(cmd, at, due, notes); err != nil || !o.andWait {
+	o.warnOfClock(at)
+	if err := o.report(printer, at, due, notes); err != nil || !o.andWait {
 		return err
 	}
 	return o.followToEnd(cmd.Context(), c, at.Name)
@@ -163,32 +169,32 @@ func (o *createOptions) command(words []string) (string, error) {
 		}
 		return quoteWords(words)
 	}
-	script, err := o.script()
-	if err != nil {
+	script, given, err := o.script()
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if strings.TrimSpace(script) != "" {
+	case strings.TrimSpace(script) != "":
 		return quoteWords([]string{"sh", "-c", script})
-	}
-	if o.file != "" {
+	case o.file != "":
 		return "", fmt.Errorf("the script in %s is empty", o.file)
-	}
-	if o.pod.isSet() {
+	case o.pod.isSet() && given:
+		return "", errors.New("the script on standard input is empty; to run the program of the container, read from nothing: </dev/null")
+	case o.pod.isSet():
 		return "", nil
 	}
 	return "", errors.New("the command is missing: put it behind --, pipe a script into standard input, or name a file with --file")
 }
 
-// script returns the script of --file or of standard input.
-func (o *createOptions) script() (string, error) {
+// script returns the script of --file or of standard input, and whether there is one.
+func (o *createOptions) script() (script string, given bool, err error) {
 	if o.file == "" || o.file == "-" {
 		return readScript(o.In)
 	}
 	data, err := os.ReadFile(o.file)
 	if err != nil {
-		return "", fmt.Errorf("reading the script: %w", err)
+		return "", false, fmt.Errorf("reading the script: %w", err)
 	}
-	return string(data), nil
+	return string(data), true, nil
 }
 
 func (o *createOptions) create(cmd *cobra.Command, c *cluster, at *cnatv1alpha1.At) error {
@@ -202,8 +208,37 @@ func (o *createOptions) create(cmd *cobra.Command, c *cluster, at *cnatv1alpha1.
 	}
 }
 
+// printer returns what prints the At as -o says, nil without -o. A mistake in -o must be found before the At exists, because whoever
+// corrects it repeats the command.
+func (o *createOptions) printer(cmd *cobra.Command) (printers.ResourcePrinter, error) {
+	if !cmd.Flags().Changed("output") && !cmd.Flags().Changed("template") {
+		return nil, nil
+	}
+	if err := o.dryRun.complete(o.print); err != nil {
+		return nil, err
+	}
+	return o.print.ToPrinter()
+}
+
+// mostSkew is how far the clocks of this machine and of the API server may differ before a warning.
+const mostSkew = 5 * time.Second
+
+// warnOfClock warns if this machine, which has read the time, has another time than the API server.
+func (o *createOptions) warnOfClock(at *cnatv1alpha1.At) {
+	if o.dryRun != dryRunNone {
+		return
+	}
+	if skew := time.Since(at.CreationTimestamp.Time); skew.Abs() > mostSkew {
+		how := "ahead of"
+		if skew < 0 {
+			how = "behind"
+		}
+		_, _ = fmt.Fprintf(o.ErrOut, "Warning: the clock of this machine, which has read the time, is %s %s that of the cluster\n", span(int64(skew.Abs()/time.Second)), how)
+	}
+}
+
 // report prints the At as -o says, or one line.
-func (o *createOptions) report(cmd *cobra.Command, at *cnatv1alpha1.At, due time.Time, notes []string) error {
+func (o *createOptions) report(printer printers.ResourcePrinter, at *cnatv1alpha1.At, due time.Time, notes []string) error {
 	if o.quiet {
 		return nil
 	}
@@ -211,14 +246,7 @@ func (o *createOptions) report(cmd *cobra.Command, at *cnatv1alpha1.At, due time
 	if o.andWait {
 		out = o.ErrOut // Standard output is that of the command.
 	}
-	if cmd.Flags().Changed("output") {
-		if err := o.dryRun.complete(o.print); err != nil {
-			return err
-		}
-		printer, err := o.print.ToPrinter()
-		if err != nil {
-			return err
-		}
+	if printer != nil {
 		return printer.PrintObj(at, out)
 	}
 	name := at.Name

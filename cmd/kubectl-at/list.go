@@ -5,18 +5,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/kubectl/pkg/util/templates"
 	"k8s.io/kubectl/pkg/util/term"
@@ -127,15 +126,10 @@ func (o *listOptions) printObjects(list *cnatv1alpha1.AtList) error {
 // watchTable keeps a table up to date. On a terminal it draws the table again every second; elsewhere it prints a line for
 // each change, as kubectl get -w does.
 func (o *listOptions) watchTable(ctx context.Context, c *cluster, list *cnatv1alpha1.AtList, columns columns, in []client.ListOption) error {
-	// The API server ends a watch now and then; this one goes on where it ended.
-	changes, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return c.Watch(ctx, &cnatv1alpha1.AtList{}, append(in, &client.ListOptions{Raw: &o})...)
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("watching: %w", err)
-	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// An informer outlasts all interruptions of its watch. It begins with all Ats.
+	_, _, changes, _ := watchtools.NewIndexerInformerWatcherWithLogger(logr.Discard(), c.listWatch(&cnatv1alpha1.AtList{}, in, cancel), &cnatv1alpha1.At{})
 	defer changes.Stop()
 	screen := &screen{out: o.Out, columns: columns, terminal: term.TTY{Out: o.Out}.IsTerminalOut()}
 	ticker := o.clock.NewTicker(time.Second)
@@ -146,18 +140,19 @@ func (o *listOptions) watchTable(ctx context.Context, c *cluster, list *cnatv1al
 	for {
 		select {
 		case <-ctx.Done():
+			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+				return cause
+			}
 			return nil
 		case <-ticker.C():
 			if !screen.terminal {
 				continue
 			}
-		case event, open := <-changes.ResultChan():
+		case event := <-changes.ResultChan():
 			at, isAt := event.Object.(*cnatv1alpha1.At)
-			if ctx.Err() != nil {
-				return nil
-			}
-			if !open || !isAt {
-				return apierrors.FromObject(event.Object)
+			isShown := func(a cnatv1alpha1.At) bool { return a.UID == at.UID && a.ResourceVersion == at.ResourceVersion }
+			if !isAt || event.Type != watch.Deleted && slices.ContainsFunc(list.Items, isShown) {
+				continue
 			}
 			list.Items = apply(list.Items, event.Type, *at)
 			if !screen.terminal {

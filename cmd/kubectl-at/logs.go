@@ -5,8 +5,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -45,9 +49,15 @@ func newLogsCommand(p *plugin) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if attempt < 0 && cmd.Flags().Changed("attempt") {
+				return fmt.Errorf("--attempt %d: it is a number from 0", attempt)
+			}
 			if follow {
-				_, err := p.follow(cmd.Context(), c, args[0], attempt)
-				return err
+				a, err := p.follow(cmd.Context(), c, args[0], attempt)
+				if err != nil {
+					return err
+				}
+				return hasAttempt(a, attempt)
 			}
 			return p.printLogs(cmd.Context(), c, args[0], attempt)
 		},
@@ -64,17 +74,11 @@ func (p *plugin) printLogs(ctx context.Context, c *cluster, name string, attempt
 	if err := c.Get(ctx, c.key(name), a); err != nil {
 		return err
 	}
-	attempts := int(a.Status.Attempts)
-	if attempt == newest {
-		attempt = attempts - 1
+	if err := hasAttempt(a, attempt); err != nil {
+		return err
 	}
-	switch {
-	case attempts == 0 && isDone(a):
-		return fmt.Errorf("at/%s was not run: %s", name, a.Status.Reason)
-	case attempts == 0:
-		return fmt.Errorf("at/%s has not started; with -f, the logs are followed from its start", name)
-	case attempt < 0 || attempt >= attempts:
-		return fmt.Errorf("at/%s has the attempts 0 to %d, and no attempt %d", name, attempts-1, attempt)
+	if attempt == newest {
+		attempt = int(a.Status.Attempts) - 1
 	}
 	pod := &corev1.Pod{}
 	if err := c.Get(ctx, c.key(at.PodName(a, attempt)), pod); err != nil {
@@ -83,19 +87,27 @@ func (p *plugin) printLogs(ctx context.Context, c *cluster, name string, attempt
 	return p.copyLogs(ctx, c, pod, false)
 }
 
+// hasAttempt returns an error if an At has not had an attempt.
+func hasAttempt(a *cnatv1alpha1.At, attempt int) error {
+	attempts := int(a.Status.Attempts)
+	switch {
+	case attempts == 0 && isDone(a):
+		return fmt.Errorf("at/%s was not run: %s", a.Name, a.Status.Reason)
+	case attempts == 0:
+		return fmt.Errorf("at/%s has not started; with -f, the logs are followed from its start", a.Name)
+	case attempt >= attempts:
+		return fmt.Errorf("at/%s has the attempts 0 to %d, and no attempt %d", a.Name, attempts-1, attempt)
+	}
+	return nil
+}
+
 // follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
 // the one attempt that is asked for. It returns the At as it is in the end. Logs that cannot be read are an error only for one
 // attempt that is asked for.
 func (p *plugin) follow(ctx context.Context, c *cluster, name string, attempt int) (*cnatv1alpha1.At, error) {
-	only, reported := attempt != newest, ""
+	only := attempt != newest
 	for {
-		a, err := c.awaitAt(ctx, name, func(a *cnatv1alpha1.At) bool {
-			if reason := heldBy(a); reason != "" && reason != reported {
-				reported = reason
-				_, _ = fmt.Fprintf(p.ErrOut, "at/%s waits: %s\n", name, reason)
-			}
-			return int(a.Status.Attempts) > max(attempt, 0) || isDone(a)
-		})
+		a, err := p.awaitAt(ctx, c, name, func(a *cnatv1alpha1.At) bool { return int(a.Status.Attempts) > max(attempt, 0) || isDone(a) })
 		if err != nil {
 			return nil, err
 		}
@@ -116,13 +128,44 @@ func (p *plugin) follow(ctx context.Context, c *cluster, name string, attempt in
 	}
 }
 
+// operatorPatience is how long the operator may take to see a new At before that is reported.
+const operatorPatience = 10 * time.Second
+
+// awaitAt watches an At until done says so. It prints what keeps the At from its start.
+func (p *plugin) awaitAt(ctx context.Context, c *cluster, name string, done func(*cnatv1alpha1.At) bool) (*cnatv1alpha1.At, error) {
+	var mutex sync.Mutex
+	unseen, reported := false, ""
+	timer := time.AfterFunc(operatorPatience, func() {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if unseen {
+			_, _ = fmt.Fprintf(p.ErrOut, "at/%s waits: the operator has not seen it; is podset-operator running, and does it serve the namespace %s?\n", name, c.namespace)
+		}
+	})
+	defer timer.Stop()
+	found, err := c.awaitAt(ctx, name, func(a *cnatv1alpha1.At) bool {
+		mutex.Lock()
+		defer mutex.Unlock()
+		unseen = a.Status.ObservedGeneration < 0 // the default of a new At
+		if reason := heldBy(a); reason != "" && reason != reported {
+			reported = reason
+			_, _ = fmt.Fprintf(p.ErrOut, "at/%s waits: %s\n", name, reason)
+		}
+		return done(a)
+	})
+	mutex.Lock()
+	defer mutex.Unlock()
+	unseen = false
+	return found, err
+}
+
 // heldBy returns what keeps an At from starting at its time: it is suspended, or its pod cannot be created.
 func heldBy(a *cnatv1alpha1.At) string {
 	scheduled := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	if scheduled == nil || scheduled.Status != metav1.ConditionFalse {
 		return ""
 	}
-	return scheduled.Reason + ": " + scheduled.Message
+	return scheduled.Reason + ": " + printable(scheduled.Message)
 }
 
 // followPod waits for a pod's container to start and prints its logs until it ends. A pod that is gone has no logs; how
@@ -144,7 +187,36 @@ func (p *plugin) followPod(ctx context.Context, c *cluster, name string) error {
 	if err != nil {
 		return err
 	}
-	return p.copyLogs(ctx, c, pod, true)
+	if err := p.copyLogs(ctx, c, pod, true); err != nil {
+		return err
+	}
+	return c.checkEnded(ctx, name)
+}
+
+// statusPatience is how long a node may take to report the end of a container after the end of its log.
+const statusPatience = 10 * time.Second
+
+// checkEnded returns an error if a pod has not ended although its log has. The API server ends a log without an error if its connection
+// to the node breaks.
+func (c *cluster) checkEnded(ctx context.Context, name string) error {
+	short, cancel := context.WithTimeout(ctx, statusPatience)
+	defer cancel()
+	_, err := await(short, c, name, &corev1.PodList{}, &corev1.Pod{}, hasEnded)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case short.Err() != nil && ctx.Err() == nil:
+		return errors.New("the connection to the node ended")
+	}
+	return err
+}
+
+// hasEnded tells whether the container of the command has ended.
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed ||
+		slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+			return s.Name == mainContainer(pod) && s.State.Terminated != nil
+		})
 }
 
 // hasStarted tells whether the container of the command has started, or never will, and what keeps it from starting.
@@ -154,13 +226,13 @@ func hasStarted(pod *corev1.Pod) (started bool, reason string) {
 			continue
 		}
 		if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing" {
-			reason = waiting.Reason
+			reason = printable(waiting.Reason)
 		}
 		started = status.State.Running != nil || status.State.Terminated != nil
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			reason = condition.Reason + ": " + condition.Message
+			reason = condition.Reason + ": " + printable(condition.Message)
 		}
 	}
 	return started || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed, reason

@@ -76,7 +76,7 @@ func (s *shell) backgroundTo(ctx context.Context, out io.Writer, args ...string)
 	if out == nil {
 		out = writer
 	}
-	cmd := newCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: writer}, clocktesting.NewFakeClock(s.now))
+	cmd := newCommand(genericiooptions.IOStreams{Out: out, ErrOut: writer}, clocktesting.NewFakeClock(s.now))
 	cmd.SetArgs(append([]string{"--kubeconfig", kubeconfig, "--namespace", s.namespace, "--tz", "Europe/Berlin"}, args...))
 	done := make(chan error, 1)
 	go func() {
@@ -118,6 +118,7 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 	s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	output.expect("first line")
 	output.expect("second line")
+	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}})
 	retry := s.start("a", "a-pod-1", 2, "again\n")
 	s.setState(retry, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}})
 	output.expect("again")
@@ -133,6 +134,8 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 	s.expect(result{out: "first line\nsecond line\n"}, "", "logs", "a", "--attempt", "0")
 	s.expect(result{out: "first line\nsecond line\n"}, "", "logs", "a", "--attempt", "0", "-f")
 	s.expect(result{errOut: "at/a has the attempts 0 to 1, and no attempt 2\n", code: 1}, "", "logs", "a", "--attempt", "2")
+	s.expect(result{errOut: "at/a has the attempts 0 to 1, and no attempt 2\n", code: 1}, "", "logs", "-f", "a", "--attempt", "2")
+	s.expect(result{errOut: "--attempt -1: it is a number from 0\n", code: 1}, "", "logs", "-f", "a", "--attempt", "-1")
 	if err := admin.Delete(t.Context(), retry, &deleteNow); err != nil {
 		t.Fatal(err)
 	}
@@ -172,6 +175,37 @@ func TestLogsThatCannotBeReadDoNotEndTheWait(t *testing.T) {
 	}
 }
 
+// A connection to the node that breaks looks like the end of the log.
+func TestALogThatEndsBeforeItsContainerIsReported(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	output, ended := s.background(t.Context(), "now", "--name", "a", "--wait", "--", "true")
+	output.expect("at/a runs at Sat 21 Nov 2026 16:48 CET (now)")
+	s.setState(s.start("a", "a-pod", 1, "row 1\n"), corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	output.expect("row 1")
+	output.expect(`Warning: the logs of pod/a-pod end here: the connection to the node ended; "kubectl at logs -f a" starts them again`)
+	status := done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
+	status.Attempts = 1
+	s.setStatus("a", status)
+	if err := endOf(ended); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnOperatorThatDoesNotServeTheNamespaceIsReported(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for _, command := range [][]string{{"now", "--name", "a", "--wait", "-q", "--", "true"}, {"wait", "a"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		output, ended := s.background(ctx, command...)
+		output.expect("at/a waits: the operator has not seen it; is podset-operator running, and does it serve the namespace " + s.namespace + "?")
+		cancel()
+		if err := endOf(ended); err == nil {
+			t.Error("no error")
+		}
+	}
+}
+
 func TestLogsBeforeTheStartSayHowToWait(t *testing.T) {
 	s := newShell(t)
 	s.run("", "tomorrow", "--name", "a", "--", "true")
@@ -184,7 +218,7 @@ func TestFollowingEndsWhenTheAtIsDeletedOrNotRun(t *testing.T) {
 		s.run("", "tomorrow", "--name", name, "--", "true")
 	}
 	s.setStatus("late", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonMissedDeadline, nil))
-	s.expect(result{}, "", "logs", "-f", "late")
+	s.expect(result{errOut: "at/late was not run: MissedDeadline\n", code: 1}, "", "logs", "-f", "late")
 	_, ended := s.background(t.Context(), "logs", "-f", "deleted")
 	s.expect(result{out: "at/deleted deleted\n"}, "", "rm", "deleted")
 	if err := endOf(ended); err == nil || !strings.Contains(err.Error(), `ats.cnat.d2iq.com "deleted" not found`) {

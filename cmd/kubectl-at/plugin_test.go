@@ -51,6 +51,8 @@ func TestAMistakeIsNamed(t *testing.T) {
 		"wait no-such-at":               `ats.cnat.d2iq.com "no-such-at" not found`,
 		"logs no-such-at":               `ats.cnat.d2iq.com "no-such-at" not found`,
 		"logs -f no-such-at":            `ats.cnat.d2iq.com "no-such-at" not found`,
+		"now -o wide -- true":           `unable to match a printer suitable for the output format "wide"`,
+		"now -o jsonpath={.bad -- true": "error parsing jsonpath {.bad",
 		"now --no-such-flag":            "unknown flag: --no-such-flag\nSee 'kubectl at --help' for usage.",
 		"cat":                           "accepts 1 arg(s), received 0",
 		"completion tcsh":               `invalid argument "tcsh" for "kubectl at completion"`,
@@ -58,6 +60,24 @@ func TestAMistakeIsNamed(t *testing.T) {
 		if got := s.run("", strings.Fields(args)...); got.code != 1 || !strings.Contains(got.errOut, want) || got.out != "" {
 			t.Errorf("kubectl at %s: got %+v\nwant %s", args, got, want)
 		}
+	}
+}
+
+func TestNothingIsCreatedIfItCannotBePrinted(t *testing.T) {
+	s := newShell(t)
+	if got := s.run("", "now", "--name", "a", "-o", "wide", "--", "true"); got.code != 1 {
+		t.Errorf("got %+v", got)
+	}
+	s.expect(result{errOut: "No Ats found in " + s.namespace + " namespace.\n"}, "", "list")
+	s.expect(result{out: "At a"}, "", "now", "--name", "a", "--template", "{{.kind}} {{.metadata.name}}", "--", "true")
+}
+
+func TestAScriptThatIsEmptyIsNotTheProgramOfTheContainer(t *testing.T) {
+	s := newShell(t)
+	want := "the script on standard input is empty; to run the program of the container, read from nothing: </dev/null\n"
+	s.expect(result{errOut: want, code: 1}, " \n", "now", "--image", "web")
+	if got := s.run("", "now", "--image", "web"); got.code != 0 {
+		t.Errorf("without standard input: got %+v", got)
 	}
 }
 

@@ -178,14 +178,17 @@ type result struct {
 	code        int // of the exit
 }
 
-// run runs a command with what is piped into it, to its end.
+// run runs a command with what is piped into it, to its end. Nothing is piped into it with "".
 func (s *shell) run(in string, args ...string) result {
 	return execute(s.Context(), s.now, in, append([]string{"--kubeconfig", kubeconfig, "--namespace", s.namespace, "--tz", "Europe/Berlin"}, args...)...)
 }
 
 func execute(ctx context.Context, now time.Time, in string, args ...string) result {
 	var out, errOut bytes.Buffer
-	streams := genericiooptions.IOStreams{In: strings.NewReader(in), Out: &out, ErrOut: &errOut}
+	streams := genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}
+	if in != "" {
+		streams.In = strings.NewReader(in)
+	}
 	cmd := newCommand(streams, clocktesting.NewFakeClock(now))
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)

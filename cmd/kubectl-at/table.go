@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -106,7 +108,20 @@ func commandLine(a *cnatv1alpha1.At) string {
 		}
 		command = strings.Join(slices.Concat(words, main.Args), " ")
 	}
-	return strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(strings.TrimSpace(command))
+	return printable(strings.TrimSpace(command))
+}
+
+// printable escapes what is not printable. Otherwise everybody who may create an At could control the terminals of those who list them.
+func printable(text string) string {
+	var escaped strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			escaped.WriteRune(r)
+			continue
+		}
+		escaped.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+	}
+	return escaped.String()
 }
 
 func orNone(s string) string {

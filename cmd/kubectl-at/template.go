@@ -18,8 +18,8 @@ const defaultContainerName = "main"
 const serviceAccountVolume = "kube-api-access-"
 
 // copyTemplate returns a pod template with one container of a pod: its image, command, environment, volumes, resources, and
-// security context, and the pod's service account, pull secrets, security context, node selector, and tolerations. It has
-// no probes, ports, or labels, so no Service sends traffic to its pods. Volumes of the names in own are left out, and
+// security context, and of the pod what determines who it is, what it may do, what it sees of the network, and where it may run. It
+// has no probes, ports, or labels, so no Service of the application sends traffic to its pods. Volumes of the names in own are left out, and
 // returned if the container mounts them: each pod of a StatefulSet has its own.
 func copyTemplate(from *corev1.PodSpec, containerName string, own []string) (*corev1.PodTemplateSpec, []string, error) {
 	container, err := findContainer(from, containerName)
@@ -56,6 +56,17 @@ func copyTemplate(from *corev1.PodSpec, containerName string, own []string) (*co
 		SecurityContext:              from.SecurityContext,
 		NodeSelector:                 from.NodeSelector,
 		Tolerations:                  from.Tolerations,
+		RuntimeClassName:             from.RuntimeClassName,
+		HostUsers:                    from.HostUsers,
+		EnableServiceLinks:           from.EnableServiceLinks,
+		DNSPolicy:                    from.DNSPolicy,
+		DNSConfig:                    from.DNSConfig,
+		HostAliases:                  from.HostAliases,
+	}
+	for _, claim := range from.ResourceClaims {
+		if slices.ContainsFunc(container.Resources.Claims, func(c corev1.ResourceClaim) bool { return c.Name == claim.Name }) {
+			spec.ResourceClaims = append(spec.ResourceClaims, claim)
+		}
 	}
 	for _, volume := range from.Volumes {
 		if mounted[volume.Name] {

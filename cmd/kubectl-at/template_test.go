@@ -21,6 +21,13 @@ func web() *corev1.PodSpec {
 		ImagePullSecrets:   []corev1.LocalObjectReference{{Name: "registry"}},
 		SecurityContext:    &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)},
 		NodeSelector:       map[string]string{"disk": "ssd"},
+		EnableServiceLinks: ptr.To(false),
+		RuntimeClassName:   ptr.To("gvisor"),
+		HostUsers:          ptr.To(false),
+		DNSPolicy:          corev1.DNSNone,
+		DNSConfig:          &corev1.PodDNSConfig{Nameservers: []string{"10.0.0.10"}},
+		HostAliases:        []corev1.HostAlias{{IP: "10.0.0.7", Hostnames: []string{"database"}}},
+		ResourceClaims:     []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("gpu-1")}, {Name: "other", ResourceClaimName: ptr.To("gpu-2")}},
 		Tolerations:        []corev1.Toleration{{Key: "batch", Operator: corev1.TolerationOpExists}},
 		InitContainers:     []corev1.Container{{Name: "init", Image: "init"}},
 		RestartPolicy:      corev1.RestartPolicyAlways,
@@ -29,6 +36,7 @@ func web() *corev1.PodSpec {
 			Name: "web", Image: "registry.example.com/web:1", Command: []string{"serve"}, Args: []string{"-p", "80"}, WorkingDir: "/app",
 			Env:             []corev1.EnvVar{{Name: "MODE", Value: "prod"}},
 			EnvFrom:         []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "database"}}}},
+			Resources:       corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}},
 			Ports:           []corev1.ContainerPort{{ContainerPort: 80}},
 			LivenessProbe:   probe,
 			ReadinessProbe:  probe,
@@ -65,7 +73,9 @@ spec:
         name: database
     image: registry.example.com/web:1
     name: web
-    resources: {}
+    resources:
+      claims:
+      - name: gpu
     securityContext:
       readOnlyRootFilesystem: true
     volumeMounts:
@@ -74,10 +84,24 @@ spec:
     - mountPath: /data
       name: data
     workingDir: /app
+  dnsConfig:
+    nameservers:
+    - 10.0.0.10
+  dnsPolicy: None
+  enableServiceLinks: false
+  hostAliases:
+  - hostnames:
+    - database
+    ip: 10.0.0.7
+  hostUsers: false
   imagePullSecrets:
   - name: registry
   nodeSelector:
     disk: ssd
+  resourceClaims:
+  - name: gpu
+    resourceClaimName: gpu-1
+  runtimeClassName: gvisor
   securityContext:
     runAsNonRoot: true
   serviceAccountName: web

@@ -44,7 +44,7 @@ func newWaitCommand(p *plugin) *cobra.Command {
 				ctx, cancel = context.WithTimeout(ctx, timeout)
 				defer cancel()
 			}
-			at, err := c.awaitAt(ctx, args[0], isDone)
+			at, err := p.awaitAt(ctx, c, args[0], isDone)
 			if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return utilexec.CodeExitError{Err: fmt.Errorf("error: at/%s is not done after %s", args[0], timeout), Code: timeoutExitCode}
 			}

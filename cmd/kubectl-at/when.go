@@ -76,19 +76,22 @@ func absolute(t time.Time) string {
 
 // distance returns how far t is from now, in its two largest units: "in 9h 12m", "now", "3d 4h ago".
 func distance(t, now time.Time) string {
-	switch d := t.Sub(now); {
-	case d > 0:
-		return "in " + span(d+time.Second-time.Nanosecond) // a started second counts
-	case d > -time.Second:
+	seconds := t.Unix() - now.Unix() // A time.Duration ends at 292 years.
+	if t.Nanosecond() > now.Nanosecond() {
+		seconds++ // rounded up: a started second counts
+	}
+	switch {
+	case seconds > 0:
+		return "in " + span(seconds)
+	case seconds == 0:
 		return "now"
 	default:
-		return span(-d) + " ago"
+		return span(-seconds) + " ago"
 	}
 }
 
-// span returns a duration in its two largest units, rounded down to a second.
-func span(d time.Duration) string {
-	seconds := int64(d / time.Second)
+// span returns a number of seconds in its two largest units.
+func span(seconds int64) string {
 	units := []struct {
 		name    string
 		seconds int64

@@ -26,6 +26,12 @@ func TestDistances(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", d, got, want)
 		}
 	}
+	if got := distance(now.AddDate(300, 0, 0), now); got != "in 109572d" {
+		t.Errorf("in 300 years: got %q", got)
+	}
+	if got := distance(now.AddDate(-300, 0, 0), now); got != "109573d ago" {
+		t.Errorf("300 years ago: got %q", got)
+	}
 	if got := distance(now.Add(-time.Millisecond), now); got != "now" {
 		t.Errorf("a millisecond ago: got %q", got)
 	}

@@ -31,19 +31,19 @@ func quoteWords(words []string) (string, error) {
 	return strings.Join(quoted, " "), nil
 }
 
-// readScript returns what the reader holds, "" when it is a terminal or /dev/null: nobody has piped a script.
-func readScript(in io.Reader) (string, error) {
+// readScript returns what the reader holds. No script is given if it is a terminal or /dev/null.
+func readScript(in io.Reader) (script string, given bool, err error) {
 	if file, ok := in.(*os.File); ok {
 		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			return "", nil
+			return "", false, nil
 		}
 	}
 	if in == nil {
-		return "", nil
+		return "", false, nil
 	}
 	data, err := io.ReadAll(in)
 	if err != nil {
-		return "", fmt.Errorf("reading the script from standard input: %w", err)
+		return "", false, fmt.Errorf("reading the script from standard input: %w", err)
 	}
-	return string(data), nil
+	return string(data), true, nil
 }

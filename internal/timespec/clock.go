@@ -17,8 +17,12 @@ func wall(t time.Time) time.Time {
 
 // onClock returns when the clocks in the time zone of now show local. Where they never do, because they are put forward,
 // it counts on from before the change. Where they do twice, because they are put back, it returns the first time that is
-// not over. The note says so in both cases; else it is "".
-func onClock(local, now time.Time) (time.Time, string) {
+// not over. The note says so in both cases; else it is "". counted tells whether a step counts from that time.
+func onClock(local, now time.Time, counted bool) (time.Time, string) {
+	runsAt, runs := "It runs at", "It runs"
+	if counted {
+		runsAt, runs = "The step counts from", "The step counts from"
+	}
 	if local.Equal(wall(now)) {
 		return now, "" // Now is now, also when this wall time comes again.
 	}
@@ -34,8 +38,8 @@ func onClock(local, now time.Time) (time.Time, string) {
 		first, last := local.Add(-offset(before)).In(location), local.Add(-offset(after)).In(location)
 		switch {
 		case !first.Before(change) && last.Before(change):
-			return first, fmt.Sprintf("%s does not exist on %s: the clocks go from %s to %s. It runs at %s.", local.Format("15:04"), local.Format("Mon 2 Jan 2006"),
-				wall(before).Add(time.Second).Format("15:04 ")+zone(before), after.Format("15:04 MST"), first.Format("15:04 MST"))
+			return first, fmt.Sprintf("%s does not exist on %s: the clocks go from %s to %s. %s %s.", local.Format("15:04"), local.Format("Mon 2 Jan 2006"),
+				wall(before).Add(time.Second).Format("15:04 ")+zone(before), after.Format("15:04 MST"), runsAt, first.Format("15:04 MST"))
 		case first.Before(change) && !last.Before(change):
 			found = []time.Time{first, last}
 		}
@@ -46,10 +50,10 @@ func onClock(local, now time.Time) (time.Time, string) {
 	first, last := found[0], found[1]
 	note := fmt.Sprintf("%s occurs twice on %s, ", local.Format("15:04"), local.Format("Mon 2 Jan 2006"))
 	if first.Before(startOfMinute(now)) {
-		return last, note + fmt.Sprintf("and %s is over. It runs at %s.", first.Format("15:04 MST"), last.Format("15:04 MST"))
+		return last, note + fmt.Sprintf("and %s is over. %s %s.", first.Format("15:04 MST"), runsAt, last.Format("15:04 MST"))
 	}
-	return first, note + fmt.Sprintf("at %s and at %s. It runs the first time. The second time is %s.",
-		first.Format("15:04 MST"), last.Format("15:04 MST"), last.Format(time.RFC3339))
+	return first, note + fmt.Sprintf("at %s and at %s. %s the first time. The second time is %s.",
+		first.Format("15:04 MST"), last.Format("15:04 MST"), runs, last.Format(time.RFC3339))
 }
 
 // offset returns how far the clocks are ahead of UTC.

@@ -117,7 +117,7 @@ func (s *spec) count(base, now time.Time) (time.Time, []string) {
 			notes = append(notes, fmt.Sprintf("%s has no day %d, so the day is %s.", before.Format("January 2006"), from.Day(), local.Format("Mon 2 Jan 2006")))
 		}
 	}
-	t, note := onClock(local, now)
+	t, note := onClock(local, now, elapsed != 0)
 	if note != "" {
 		notes = append(notes, note)
 	}
