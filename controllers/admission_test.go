@@ -38,6 +38,9 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 	pod := func(rest string) string {
 		return `{template: {spec: {containers: [{name: main, image: x}]` + rest + `}}}`
 	}
+	podWith := func(fields string) string {
+		return "{template: {spec: {containers: [{name: main, image: x, " + fields + "}]}}}"
+	}
 	for title, tc := range map[string]struct{ format, name, spec, want string }{
 		"replicas 0":                    {podSetYAML, "a", "{replicas: 0}", "spec.replicas: Invalid value: 0: spec.replicas in body should be greater than or equal to 1"},
 		"replicas 11":                   {podSetYAML, "a", "{replicas: 11}", "should be less than or equal to 10"},
@@ -47,6 +50,9 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 		"a PodSet's name of 64":         {podSetYAML, strings.Repeat("a", 64), "{}", "metadata.name must be at most 63 characters: it becomes the value of a label on every pod"},
 		"a template without containers": {podSetYAML, "a", "{template: {}}", "template.spec.containers must name at least one container"},
 		"a PodSet with restartPolicy":   {podSetYAML, "a", pod(", restartPolicy: Never"), "template.spec.restartPolicy must be Always, or absent"},
+		"a port of 33 bits":             {podSetYAML, "a", podWith("livenessProbe: {httpGet: {port: 3000000000}}"), "port in body should be less than or equal to 2147483647"},
+		"an exponent with a fraction":   {podSetYAML, "a", podWith(`resources: {limits: {cpu: "1e1.5"}}`), "cpu in body should match"},
+		"a quantity of a billion zeros": {podSetYAML, "a", podWith(`resources: {limits: {cpu: "1e-900000000"}}`), "cpu in body should match"},
 		"maxUnavailable 0":              {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}", "must be a number from 1 to 10, or a percentage from 1% to 100%"},
 		"maxUnavailable 101%":           {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 101%}}}", "a percentage from 1% to 100%"},
 		"an unknown strategy":           {podSetYAML, "a", "{updateStrategy: {type: Recreate}}", `supported values: "RollingUpdate", "OnDelete"`},

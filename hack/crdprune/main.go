@@ -1,18 +1,23 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crdprune removes the descriptions and the defaults from every spec.template of the given CRD files.
+// Command crdprune removes the descriptions and the defaults from every spec.template of the given CRD files, and bounds the values that
+// can be a number or a string.
 //
 // The descriptions of a pod template have thousands of lines, which kubectl explain also shows for pods. With them, the CRD is too
 // large for the annotation in which `kubectl apply` and `oc apply` store the applied object (256 KiB).
 //
 // The API server writes the defaults of a CRD into every object that it serves. A new default in a newer Kubernetes API library would
 // change templates that nobody edited. Pods get the same defaults when they are created.
+//
+// The API server checks a template with the schema only. controller-gen's schema accepts numbers and quantities that no program in Go can
+// decode, or only with all of its memory. One such object would end every watch of its kind, and with it the work of the operator.
 package main
 
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 
@@ -48,6 +53,7 @@ func prune(file string) error {
 			own := template["description"]
 			removeDescriptions(template)
 			removeDefaults(template, nil)
+			boundIntOrStrings(template)
 			template["description"] = own
 		}
 	}
@@ -63,6 +69,35 @@ func prune(file string) error {
 		return err
 	}
 	return os.WriteFile(file, append([]byte("---\n"), out...), 0o644)
+}
+
+// quantity is the pattern of a quantity with an exponent of at most two digits, and maxQuantity its longest text. controller-gen accepts
+// exponents that resource.Quantity rejects, such as 1.5, and those for which it would compute a number of a billion digits.
+const (
+	quantity    = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?$`
+	maxQuantity = 64
+)
+
+// boundIntOrStrings bounds the values that can be a number or a string in a schema and in all schemas below it. Those with a pattern are
+// quantities. The others are of the type intstr.IntOrString, whose numbers have 32 bits. The bounds of numbers do not apply to strings.
+func boundIntOrStrings(schema any) {
+	switch s := schema.(type) {
+	case map[string]any:
+		if s["x-kubernetes-int-or-string"] == true {
+			if s["pattern"] != nil {
+				s["pattern"], s["maxLength"] = quantity, maxQuantity
+			} else {
+				s["minimum"], s["maximum"] = math.MinInt32, math.MaxInt32
+			}
+		}
+		for _, below := range s {
+			boundIntOrStrings(below)
+		}
+	case []any:
+		for _, below := range s {
+			boundIntOrStrings(below)
+		}
+	}
 }
 
 // dig follows the keys from a decoded object. It returns false if a key is missing.

@@ -5,11 +5,19 @@ package sim
 
 import (
 	"context"
+	gojson "encoding/json"
+	"math"
+	"slices"
+	"strings"
 	"testing"
 
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/json"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -41,5 +49,65 @@ func BenchmarkRules(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// extremes are values of a type that are hard to decode.
+var extremes = map[string][]any{
+	"integer": {int64(math.MaxInt64), int64(math.MinInt64), int64(math.MaxInt32) + 1, int64(math.MinInt32) - 1, 1e30, 1.5, 3.0},
+	"string": {
+		"", "1e1.5", "1e99999999999999999999", "1e-900000", "1E-900000", "1e400", "1e-400", "1e99", "-1e99Ki", ".", "1Ei", "0.000000000000000000000000001n",
+		strings.Repeat("9", 100), "0x1F", "1_000", "2006-01-02", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02t15:04:05z", "0000-01-01T00:00:00Z", "\x00",
+	},
+	"boolean": {true},
+}
+
+// leaves calls visit with objects that set one field below a schema to one value. make makes the object from the value of the schema.
+func leaves(path string, s *schema.Structural, visit func(path string, value any), wrap func(any) any) {
+	values := extremes[s.Type]
+	if s.XIntOrString {
+		values = slices.Concat(extremes["integer"], extremes["string"])
+	}
+	for _, value := range values {
+		visit(path, wrap(value))
+	}
+	for name, property := range s.Properties {
+		leaves(path+"."+name, &property, visit, func(value any) any { return wrap(map[string]any{name: value}) })
+	}
+	if s.Items != nil {
+		leaves(path+"[]", s.Items, visit, func(value any) any { return wrap([]any{value}) })
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
+		leaves(path+".key", s.AdditionalProperties.Structural, visit, func(value any) any { return wrap(map[string]any{"key": value}) })
+	}
+}
+
+// An object that the API server stores and the operator cannot decode would stop the operator for all namespaces, because the watch that
+// delivers it ends. The API server checks a template with the schema and the rules of the CRD only.
+func TestWhatTheCRDsAcceptCanBeDecoded(t *testing.T) {
+	for kind, object := range map[string]func() any{podSets: func() any { return &appv1alpha1.PodSet{} }, ats: func() any { return &cnatv1alpha1.At{} }} {
+		a := admissions[kind]()
+		values, accepted := 0, 0
+		visit := func(path string, spec any) {
+			values++
+			content := map[string]any{"metadata": map[string]any{"name": "web"}, "spec": spec}
+			errs := validation.ValidateCustomResource(nil, content, a.object)
+			errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return err.Type == field.ErrorTypeRequired }) // of other fields
+			rejections, _ := a.rules.Validate(context.Background(), nil, a.schema, content, nil, celconfig.RuntimeCELCostBudget)
+			if len(errs) > 0 || slices.ContainsFunc(rejections, func(err *field.Error) bool { return err.Field == path }) {
+				return
+			}
+			accepted++
+			data, err := gojson.Marshal(content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := json.UnmarshalCaseSensitivePreserveInts(data, object()); err != nil {
+				t.Errorf("%s %s: %v", kind, data, err)
+			}
+		}
+		spec := a.schema.Properties["spec"]
+		leaves("spec", &spec, visit, func(value any) any { return value })
+		t.Logf("%s: %d of %d values are accepted", kind, accepted, values)
 	}
 }
