@@ -67,7 +67,7 @@ type Options struct {
 // ConfigureCaches sets the options of a manager so that it caches what the controllers need, in these namespaces (none: all
 // namespaces), and fills its caches when it starts to lead. Add requires it.
 func ConfigureCaches(o *ctrl.Options, namespaces []string) {
-	o.Cache.DefaultTransform = cache.TransformStripManagedFields()
+	o.Cache.DefaultTransform = trim
 	o.Cache.DefaultNamespaces = map[string]cache.Config{}
 	for _, namespace := range namespaces {
 		o.Cache.DefaultNamespaces[namespace] = cache.Config{}

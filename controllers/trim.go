@@ -1,0 +1,44 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
+)
+
+// trim removes from a PodSet or an At what the controllers do not read, before it is cached. Users could fill the memory of the operator
+// with it, and Ats that are done would keep theirs. Nothing is written back from the cache except a status.
+func trim(obj any) (any, error) {
+	switch o := obj.(type) {
+	case *appv1alpha1.PodSet:
+		o.ObjectMeta = trimMeta(&o.ObjectMeta, appv1alpha1.AnnotationPaused)
+	case *cnatv1alpha1.At:
+		o.ObjectMeta = trimMeta(&o.ObjectMeta, cnatv1alpha1.AnnotationPaused)
+		if at.IsDone(&o.Status) {
+			o.Spec.Command, o.Spec.Template = "", nil
+		}
+	}
+	return obj, nil
+}
+
+// trimMeta keeps of the annotations only the one that pauses the object.
+func trimMeta(m *metav1.ObjectMeta, paused string) metav1.ObjectMeta {
+	trimmed := metav1.ObjectMeta{
+		Name:              m.Name,
+		Namespace:         m.Namespace,
+		UID:               m.UID,
+		ResourceVersion:   m.ResourceVersion,
+		Generation:        m.Generation,
+		CreationTimestamp: m.CreationTimestamp,
+		DeletionTimestamp: m.DeletionTimestamp,
+	}
+	if value, ok := m.Annotations[paused]; ok {
+		trimmed.Annotations = map[string]string{paused: value}
+	}
+	return trimmed
+}
