@@ -25,27 +25,45 @@ import (
 )
 
 const (
-	// permissionTTL is how long a permission is remembered, so that a scrape does not ask the API server each time.
-	permissionTTL = time.Minute
+	// permissionTTL is how long a permission is remembered, so that a scrape does not ask the API server each time. denialTTL is how long
+	// a denial is remembered. A permission that was just granted counts after that.
+	permissionTTL, denialTTL = time.Minute, 10 * time.Second
 	// permissionTimeout bounds how long the API server may take to answer.
 	permissionTimeout = 10 * time.Second
+
+	// Every pod of the cluster can send requests. These bounds leave the API server and the memory to the controllers.
+	maxToken       = 16 << 10 // bytes; tokens of service accounts have 1 KiB
+	maxRemembered  = 1000     // tokens
+	maxReviews     = 8        // at the same time
+	reviewsPerSec  = 20
+	burstOfReviews = 40
 )
 
 // metricsAuth lets clients read the metrics that have a valid token, and whose user has the permission. It asks the API server for
-// both. The filter of controller-runtime does the same, but it links k8s.io/apiserver, which makes the program 60 % larger.
+// both. The filter of controller-runtime does this too, but it links k8s.io/apiserver, which makes the program 60 % larger.
 type metricsAuth struct {
 	tokens authenticationclient.TokenReviewInterface
 	access authorizationclient.SubjectAccessReviewInterface
 	clock  clock.PassiveClock
+	// reviews has a value for each review that is under way.
+	reviews chan struct{}
 
 	mu sync.Mutex
-	// permitted has the end of each remembered permission. Its keys are hashes, because they are made from tokens.
-	permitted map[[sha256.Size]byte]time.Time
+	// answers are remembered. The keys are hashes, because they are made from tokens.
+	answers map[[sha256.Size]byte]answer
+}
+
+// answer is the status code for a token.
+type answer struct {
+	status int
+	until  time.Time
 }
 
 // newMetricsAuth returns a filter provider for the metrics server.
 func newMetricsAuth(c clock.PassiveClock) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
 	return func(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
+		config = rest.CopyConfig(config)
+		config.QPS, config.Burst = reviewsPerSec, burstOfReviews
 		tokens, err := authenticationclient.NewForConfigAndClient(config, httpClient)
 		if err != nil {
 			return nil, fmt.Errorf("creating a client for token reviews: %w", err)
@@ -55,7 +73,8 @@ func newMetricsAuth(c clock.PassiveClock) func(*rest.Config, *http.Client) (metr
 			return nil, fmt.Errorf("creating a client for access reviews: %w", err)
 		}
 		a := &metricsAuth{
-			tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), clock: c, permitted: map[[sha256.Size]byte]time.Time{},
+			tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), clock: c,
+			reviews: make(chan struct{}, maxReviews), answers: map[[sha256.Size]byte]answer{},
 		}
 		return a.filter, nil
 	}
@@ -65,7 +84,7 @@ func newMetricsAuth(c clock.PassiveClock) func(*rest.Config, *http.Client) (metr
 func (a *metricsAuth) filter(logger logr.Logger, next http.Handler) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		status, err := a.check(req)
-		if err != nil {
+		if err != nil && req.Context().Err() == nil {
 			logger.Error(err, "The permission to read metrics cannot be checked")
 		}
 		if status != http.StatusOK {
@@ -79,16 +98,34 @@ func (a *metricsAuth) filter(logger logr.Logger, next http.Handler) (http.Handle
 // check returns 200, 401 without a valid token, 403 without the permission, or 500 with an error if the API server does not tell.
 func (a *metricsAuth) check(req *http.Request) (int, error) {
 	token := bearerToken(req)
-	if token == "" {
+	if token == "" || len(token) > maxToken {
 		return http.StatusUnauthorized, nil
 	}
 	verb, path := strings.ToLower(req.Method), req.URL.Path
-	key, now := sha256.Sum256([]byte(verb+" "+path+" "+token)), a.clock.Now()
-	if a.remembers(key, now) {
-		return http.StatusOK, nil
+	key := sha256.Sum256([]byte(verb + " " + path + " " + token))
+	if status, ok := a.remembered(key); ok {
+		return status, nil
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), permissionTimeout)
 	defer cancel()
+	select {
+	case a.reviews <- struct{}{}:
+		defer func() { <-a.reviews }()
+	case <-ctx.Done():
+		return http.StatusServiceUnavailable, nil
+	}
+	if status, ok := a.remembered(key); ok { // meanwhile
+		return status, nil
+	}
+	status, err := a.review(ctx, token, verb, path)
+	if err == nil {
+		a.remember(key, status)
+	}
+	return status, err
+}
+
+// review asks the API server what check returns.
+func (a *metricsAuth) review(ctx context.Context, token, verb, path string) (int, error) {
 	review, err := a.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
 		return http.StatusInternalServerError, fmt.Errorf("reviewing a token: %w", err)
@@ -103,7 +140,6 @@ func (a *metricsAuth) check(req *http.Request) (int, error) {
 	if !allowed {
 		return http.StatusForbidden, nil
 	}
-	a.remember(key, now)
 	return http.StatusOK, nil
 }
 
@@ -123,18 +159,26 @@ func (a *metricsAuth) allows(ctx context.Context, user authenticationv1.UserInfo
 	return review.Status.Allowed && !review.Status.Denied, nil
 }
 
-func (a *metricsAuth) remembers(key [sha256.Size]byte, now time.Time) bool {
+// remembered returns the status code that is remembered.
+func (a *metricsAuth) remembered(key [sha256.Size]byte) (status int, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return now.Before(a.permitted[key])
+	known := a.answers[key]
+	return known.status, a.clock.Now().Before(known.until)
 }
 
-// remember notes a permission and forgets those that have ended.
-func (a *metricsAuth) remember(key [sha256.Size]byte, now time.Time) {
+// remember notes a status code and forgets those that are too old. It notes no denial more if there are too many.
+func (a *metricsAuth) remember(key [sha256.Size]byte, status int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	maps.DeleteFunc(a.permitted, func(_ [sha256.Size]byte, end time.Time) bool { return !now.Before(end) })
-	a.permitted[key] = now.Add(permissionTTL)
+	now, ttl := a.clock.Now(), denialTTL
+	if status == http.StatusOK {
+		ttl = permissionTTL
+	}
+	maps.DeleteFunc(a.answers, func(_ [sha256.Size]byte, known answer) bool { return !now.Before(known.until) })
+	if status == http.StatusOK || len(a.answers) < maxRemembered {
+		a.answers[key] = answer{status: status, until: now.Add(ttl)}
+	}
 }
 
 // bearerToken returns the token of a request, or "" if it has none.

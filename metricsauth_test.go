@@ -5,11 +5,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,12 +25,24 @@ import (
 // reviewer is an API server that knows the tokens "reader", "stranger", and nobody else, and permits GET /metrics to the reader.
 type reviewer struct {
 	fails    bool
+	delay    time.Duration // of a review
+	mu       sync.Mutex
 	requests int
+	inFlight int
+	most     int // in flight
 	asked    authorizationv1.SubjectAccessReviewSpec
 }
 
 func (r *reviewer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
 	r.requests++
+	r.inFlight++
+	r.most = max(r.most, r.inFlight)
+	r.mu.Unlock()
+	<-time.After(r.delay) // what a review takes
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inFlight--
 	var answer any
 	body, err := io.ReadAll(req.Body)
 	switch {
@@ -100,6 +114,7 @@ func TestMetricsNeedATokenAndThePermission(t *testing.T) {
 		"no token":                     {http.MethodGet, "", false, http.StatusUnauthorized, 0},
 		"an empty token":               {http.MethodGet, "Bearer ", false, http.StatusUnauthorized, 0},
 		"a password":                   {http.MethodGet, "Basic cmVhZGVyOg==", false, http.StatusUnauthorized, 0},
+		"a token of a megabyte":        {http.MethodGet, "Bearer " + strings.Repeat("a", 1<<20), false, http.StatusUnauthorized, 0},
 		"an unknown token":             {http.MethodGet, "Bearer nobody", false, http.StatusUnauthorized, 1},
 		"a user without permission":    {http.MethodGet, "Bearer stranger", false, http.StatusForbidden, 2},
 		"another verb":                 {http.MethodPost, "Bearer reader", false, http.StatusForbidden, 2},
@@ -126,7 +141,29 @@ func TestMetricsAuthPassesOnTheUser(t *testing.T) {
 	}
 }
 
-// Only permissions are remembered, for a minute: a permission that was just granted counts at once.
+// Every pod can send requests, and each could become requests of the operator.
+func TestAFloodOfRequestsForMetricsDoesNotReachTheAPIServer(t *testing.T) {
+	server := &reviewer{delay: 5 * time.Millisecond}
+	handler := protect(t, server, clocktesting.NewFakePassiveClock(time.Now()))
+	for range 1000 {
+		if code := ask(handler, http.MethodGet, "Bearer nobody"); code != http.StatusUnauthorized {
+			t.Fatalf("status code %d", code)
+		}
+	}
+	if server.requests != 1 {
+		t.Errorf("%d requests to the API server for one token", server.requests)
+	}
+	var asks sync.WaitGroup
+	for n := range 50 {
+		asks.Go(func() { ask(handler, http.MethodGet, fmt.Sprintf("Bearer nobody-%d", n)) })
+	}
+	asks.Wait()
+	if server.requests != 51 || server.most > maxReviews {
+		t.Errorf("%d requests to the API server, %d at the same time", server.requests, server.most)
+	}
+}
+
+// Permissions are remembered for a minute, and denials for some seconds: a permission that was just granted counts soon.
 func TestPermissionsToReadMetricsAreRemembered(t *testing.T) {
 	server, c := &reviewer{}, clocktesting.NewFakePassiveClock(time.Now())
 	handler := protect(t, server, c)
@@ -141,7 +178,8 @@ func TestPermissionsToReadMetricsAreRemembered(t *testing.T) {
 		{0, http.MethodPost, "reader", http.StatusForbidden, 2},
 		{1, http.MethodGet, "reader", http.StatusOK, 2},
 		{0, http.MethodGet, "stranger", http.StatusForbidden, 2},
-		{0, http.MethodGet, "stranger", http.StatusForbidden, 2},
+		{denialTTL - 1, http.MethodGet, "stranger", http.StatusForbidden, 0},
+		{1, http.MethodGet, "stranger", http.StatusForbidden, 2},
 	} {
 		c.SetTime(c.Now().Add(step.after))
 		before := server.requests

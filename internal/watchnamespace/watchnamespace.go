@@ -17,8 +17,8 @@ import (
 const EnvVar = "WATCH_NAMESPACE"
 
 // Parse reads the value of WATCH_NAMESPACE: a list of namespaces with commas between them. It returns them sorted, each
-// once; an empty result means all namespaces. White space and empty items are dropped. An
-// invalid name is an error that quotes it.
+// once; an empty result means all namespaces. White space and empty items are dropped. An invalid name is an error that quotes
+// it. A list of nothing is an error too: the names of a "$A,$B" are missing, and that must not mean all namespaces.
 func Parse(value string) ([]string, error) {
 	var namespaces []string
 	for item := range strings.SplitSeq(value, ",") {
@@ -31,6 +31,9 @@ func Parse(value string) ([]string, error) {
 				EnvVar, name, problems[0])
 		}
 		namespaces = append(namespaces, name)
+	}
+	if len(namespaces) == 0 && strings.Contains(value, ",") {
+		return nil, fmt.Errorf("%s: %q names no namespace; give a comma-separated list of namespaces, or leave it empty for all", EnvVar, value)
 	}
 	slices.Sort(namespaces)
 	return slices.Compact(namespaces), nil

@@ -19,7 +19,6 @@ func TestParse(t *testing.T) {
 	}{
 		"an empty value means all namespaces":         {value: "", mode: "all namespaces"},
 		"white space alone means all namespaces":      {value: " \t", mode: "all namespaces"},
-		"commas alone mean all namespaces":            {value: ",,", mode: "all namespaces"},
 		"one namespace":                               {value: "shop", want: []string{"shop"}, mode: "namespace shop"},
 		"several are sorted":                          {value: "shop,bank", want: []string{"bank", "shop"}, mode: "namespaces bank, shop"},
 		"white space and empty items are dropped":     {value: " shop , ,bank,", want: []string{"bank", "shop"}, mode: "namespaces bank, shop"},
@@ -45,6 +44,15 @@ func TestParseNamesTheInvalidNamespace(t *testing.T) {
 		_, err := Parse(value)
 		if err == nil || !strings.Contains(err.Error(), EnvVar) || !strings.Contains(err.Error(), "cannot be a namespace") {
 			t.Errorf("Parse(%q): got error %v", value, err)
+		}
+	}
+}
+
+// A script that fills in variables which are not set must not serve all namespaces.
+func TestParseRejectsAListOfNothing(t *testing.T) {
+	for _, value := range []string{",", " , ", ",,"} {
+		if got, err := Parse(value); err == nil || !strings.Contains(err.Error(), EnvVar) {
+			t.Errorf("Parse(%q): got %q and error %v", value, got, err)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func TestAlerts(t *testing.T) {
 // Each planted mistake changes one alert. If promtool accepts it, alerts.yaml does not test that part of the alert.
 func TestPlantedMistakesInTheAlertsAreFound(t *testing.T) {
 	for _, mistake := range []struct{ alert, field, old, planted string }{
-		{"PodSetOperatorDown", "expr", " == 1", ""},
+		{"PodSetOperatorDown", "expr", "podset_operator_podsets", "up"},
 		{"PodSetOperatorDown", "expr", "podset-operator", "podset"},
 		{"PodSetOperatorDown", "for", "10m", "30m"},
 		{"PodSetOperatorErrors", "expr", `{job="podset-operator"}`, ""},
