@@ -77,7 +77,9 @@ func (c *Checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, was
 	if isReady(pod) || !c.state.IsActive(pod) {
 		delete(w.unready, pod.UID)
 	}
-	if wasActive && !c.state.IsActive(pod) && c.deletes[pod.UID] && isReady(before) && w.deletedReady == "" {
+	// With a cache that is behind, the operator cannot know which pods are ready.
+	deletion, deleted := c.deletes[pod.UID]
+	if wasActive && !c.state.IsActive(pod) && deleted && !deletion.StalePods && isReady(before) && w.deletedReady == "" {
 		w.deletedReady = pod.Name
 	}
 	c.converge(set)

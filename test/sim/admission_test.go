@@ -5,7 +5,7 @@ package sim
 
 import (
 	"context"
-	gojson "encoding/json"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"sigs.k8s.io/json"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -98,11 +97,11 @@ func TestWhatTheCRDsAcceptCanBeDecoded(t *testing.T) {
 				return
 			}
 			accepted++
-			data, err := gojson.Marshal(content)
+			data, err := json.Marshal(content)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := json.UnmarshalCaseSensitivePreserveInts(data, object()); err != nil {
+			if err := json.Unmarshal(data, object()); err != nil {
 				t.Errorf("%s %s: %v", kind, data, err)
 			}
 		}
