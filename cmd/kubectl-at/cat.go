@@ -36,7 +36,7 @@ func newCatCommand(p *plugin) *cobra.Command {
 			}
 			object := &unstructured.Unstructured{}
 			object.SetGroupVersionKind(cnatv1alpha1.GroupVersion.WithKind("At"))
-			if err := c.Get(cmd.Context(), c.key(args[0]), object); err != nil {
+			if err := c.Get(cmd.Context(), c.key(nameOf(args[0])), object); err != nil {
 				return err
 			}
 			source, err := forGit(object)

@@ -25,9 +25,10 @@ func newSuspendCommand(p *plugin) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeName,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, err := p.change(cmd.Context(), args[0], func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(true) })
+			name := nameOf(args[0])
+			_, err := p.change(cmd.Context(), name, func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(true) })
 			if err == nil {
-				_, err = fmt.Fprintf(p.Out, "at/%s suspended\n", args[0])
+				_, err = fmt.Fprintf(p.Out, "at/%s suspended\n", name)
 			}
 			return err
 		},
@@ -43,7 +44,7 @@ func newResumeCommand(p *plugin) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: p.completeName,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at, err := p.change(cmd.Context(), args[0], func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(false) })
+			at, err := p.change(cmd.Context(), nameOf(args[0]), func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(false) })
 			if err != nil {
 				return err
 			}
@@ -68,7 +69,7 @@ func newRescheduleCommand(p *plugin) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			at, err := p.change(cmd.Context(), args[0], func(at *cnatv1alpha1.At) { at.Spec.Schedule = schedule(due) })
+			at, err := p.change(cmd.Context(), nameOf(args[0]), func(at *cnatv1alpha1.At) { at.Spec.Schedule = schedule(due) })
 			if err != nil {
 				return err
 			}

@@ -5,6 +5,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -67,6 +69,14 @@ func newMapper() meta.RESTMapper {
 		mapper.Add(source.kind, meta.RESTScopeNamespace)
 	}
 	return mapper
+}
+
+// nameOf returns the name of an At that is given as NAME, or as kubectl prints it: at/NAME or at.cnat.d2iq.com/NAME.
+func nameOf(argument string) string {
+	if kind, name, ok := strings.Cut(argument, "/"); ok && slices.Contains([]string{"at", "ats", "at." + cnatv1alpha1.GroupVersion.Group, "ats." + cnatv1alpha1.GroupVersion.Group}, kind) {
+		return name
+	}
+	return argument
 }
 
 // key names an object in the namespace.

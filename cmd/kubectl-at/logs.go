@@ -53,13 +53,13 @@ func newLogsCommand(p *plugin) *cobra.Command {
 				return fmt.Errorf("--attempt %d: it is a number from 0", attempt)
 			}
 			if follow {
-				a, err := p.follow(cmd.Context(), c, args[0], attempt)
+				a, err := p.follow(cmd.Context(), c, nameOf(args[0]), attempt)
 				if err != nil {
 					return err
 				}
 				return hasAttempt(a, attempt)
 			}
-			return p.printLogs(cmd.Context(), c, args[0], attempt)
+			return p.printLogs(cmd.Context(), c, nameOf(args[0]), attempt)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "Wait for the start, and follow the logs until the end.")

@@ -194,6 +194,21 @@ func TestTheListIsSortedByTimeAndCountsDown(t *testing.T) {
 	s.expect(result{out: "soon\n:4\n", errOut: "Completion ended with directive: ShellCompDirectiveNoFileComp\n"}, "", "__complete", "rm", "later", "s")
 }
 
+func TestANameIsTakenAsItIsPrinted(t *testing.T) {
+	s := newShell(t)
+	s.run("", "tomorrow", "--name", "a", "--", "true")
+	s.expect(result{out: "at/a suspended\n"}, "", "suspend", "at/a")
+	for _, command := range []string{"cat at/a", "resume ats/a", "reschedule at.cnat.d2iq.com/a tomorrow"} {
+		if got := s.run("", strings.Fields(command)...); got.code != 0 {
+			t.Errorf("kubectl at %s: got %+v", command, got)
+		}
+	}
+	s.expect(result{errOut: "at/a has not started; with -f, the logs are followed from its start\n", code: 1}, "", "logs", "at/a")
+	s.expect(result{errOut: "error: at/a is not done after 100ms\n", code: 124}, "", "wait", "at/a", "--timeout", "100ms")
+	names := s.run("", "list", "-o", "name").out
+	s.expect(result{out: "at/a deleted\n"}, "", "rm", strings.TrimSpace(names))
+}
+
 func TestARunningAtIsDeletedWithForceOnly(t *testing.T) {
 	s := newShell(t)
 	for _, name := range []string{"waits", "runs"} {

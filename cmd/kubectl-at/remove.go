@@ -39,7 +39,8 @@ func newRemoveCommand(p *plugin) *cobra.Command {
 				return err
 			}
 			var failed []error
-			for _, name := range args {
+			for _, arg := range args {
+				name := nameOf(arg)
 				if err := c.remove(cmd.Context(), name, force); err != nil {
 					failed = append(failed, err)
 					continue

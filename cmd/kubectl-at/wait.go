@@ -44,9 +44,10 @@ func newWaitCommand(p *plugin) *cobra.Command {
 				ctx, cancel = context.WithTimeout(ctx, timeout)
 				defer cancel()
 			}
-			at, err := p.awaitAt(ctx, c, args[0], isDone)
+			name := nameOf(args[0])
+			at, err := p.awaitAt(ctx, c, name, isDone)
 			if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return utilexec.CodeExitError{Err: fmt.Errorf("error: at/%s is not done after %s", args[0], timeout), Code: timeoutExitCode}
+				return utilexec.CodeExitError{Err: fmt.Errorf("error: at/%s is not done after %s", name, timeout), Code: timeoutExitCode}
 			}
 			if err != nil {
 				return err
