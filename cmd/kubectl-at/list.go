@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -126,7 +125,7 @@ func (o *listOptions) printObjects(list *cnatv1alpha1.AtList) error {
 // watchTable keeps a table up to date. On a terminal it draws the table again every second; elsewhere it prints a line for
 // each change, as kubectl get -w does.
 func (o *listOptions) watchTable(ctx context.Context, c *cluster, list *cnatv1alpha1.AtList, columns columns, in []client.ListOption) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+	watching, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// An informer outlasts all interruptions of its watch. It begins with all Ats.
 	_, _, changes, _ := watchtools.NewIndexerInformerWatcherWithLogger(logr.Discard(), c.listWatch(&cnatv1alpha1.AtList{}, in, cancel), &cnatv1alpha1.At{})
@@ -139,11 +138,11 @@ func (o *listOptions) watchTable(ctx context.Context, c *cluster, list *cnatv1al
 	}
 	for {
 		select {
-		case <-ctx.Done():
-			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-				return cause
+		case <-watching.Done():
+			if ctx.Err() != nil {
+				return nil
 			}
-			return nil
+			return context.Cause(watching)
 		case <-ticker.C():
 			if !screen.terminal {
 				continue
