@@ -47,7 +47,7 @@ func (c *Checker) rejections() {
 		if ok && step.last.Sent.Equal(w.Sent) {
 			continue
 		}
-		if !ok || c.edited(w.Owner, step.last.Sent, w.Sent) {
+		if !ok || c.edited(step.last, w) {
 			step = &rejected{}
 			steps[k] = step
 		}
@@ -72,14 +72,16 @@ func (c *Checker) step(step *rejected, w Write) {
 	*step = rejected{last: w, delay: next, number: step.number + 1}
 }
 
-// edited tells whether the spec of an owner changed between two moments or, if caches can lag, shortly before the first one: the
-// rejected create is perhaps of the earlier spec then.
-func (c *Checker) edited(owner types.UID, from, to time.Time) bool {
-	if c.LaggingPods {
+// edited tells whether the spec of the owner of two creates changed between them or, if the caches may have been behind, before the
+// first one, which is perhaps of the earlier spec then.
+func (c *Checker) edited(first, second Write) bool {
+	from := first.Sent
+	if stale := !first.StaleUntil.Before(first.Sent); c.LaggingPods || stale {
 		from = from.Add(-staleLimit)
 	}
-	for i, e := range c.history[owner] {
-		if i > 0 && e.Object.GetGeneration() != c.history[owner][i-1].Object.GetGeneration() && e.Seen.After(from) && e.Seen.Before(to) {
+	history := c.history[second.Owner]
+	for i, e := range history {
+		if i > 0 && e.Object.GetGeneration() != history[i-1].Object.GetGeneration() && e.Seen.After(from) && e.Seen.Before(second.Sent) {
 			return true
 		}
 	}
