@@ -7,16 +7,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
@@ -33,7 +32,6 @@ const (
 
 	// Every pod of the cluster can send requests. These bounds leave the API server and the memory to the controllers.
 	maxToken       = 16 << 10 // bytes; tokens of service accounts have 1 KiB
-	maxRemembered  = 1000     // tokens
 	maxReviews     = 8        // at the same time
 	reviewsPerSec  = 20
 	burstOfReviews = 40
@@ -44,23 +42,15 @@ const (
 type metricsAuth struct {
 	tokens authenticationclient.TokenReviewInterface
 	access authorizationclient.SubjectAccessReviewInterface
-	clock  clock.PassiveClock
 	// reviews has a value for each review that is under way.
 	reviews chan struct{}
-
-	mu sync.Mutex
-	// answers are remembered. The keys are hashes, because they are made from tokens.
-	answers map[[sha256.Size]byte]answer
-}
-
-// answer is the status code for a token.
-type answer struct {
-	status int
-	until  time.Time
+	// answers are the status codes that are remembered, not more than reviewsPerSec allows. The keys are hashes, because they are made
+	// from tokens.
+	answers *cache.Expiring
 }
 
 // newMetricsAuth returns a filter provider for the metrics server.
-func newMetricsAuth(c clock.PassiveClock) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
+func newMetricsAuth(c clock.Clock) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
 	return func(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 		config = rest.CopyConfig(config)
 		config.QPS, config.Burst = reviewsPerSec, burstOfReviews
@@ -73,8 +63,8 @@ func newMetricsAuth(c clock.PassiveClock) func(*rest.Config, *http.Client) (metr
 			return nil, fmt.Errorf("creating a client for access reviews: %w", err)
 		}
 		a := &metricsAuth{
-			tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), clock: c,
-			reviews: make(chan struct{}, maxReviews), answers: map[[sha256.Size]byte]answer{},
+			tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(),
+			reviews: make(chan struct{}, maxReviews), answers: cache.NewExpiringWithClock(c),
 		}
 		return a.filter, nil
 	}
@@ -103,8 +93,8 @@ func (a *metricsAuth) check(req *http.Request) (int, error) {
 	}
 	verb, path := strings.ToLower(req.Method), req.URL.Path
 	key := sha256.Sum256([]byte(verb + " " + path + " " + token))
-	if status, ok := a.remembered(key); ok {
-		return status, nil
+	if status, ok := a.answers.Get(key); ok {
+		return status.(int), nil
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), permissionTimeout)
 	defer cancel()
@@ -114,14 +104,19 @@ func (a *metricsAuth) check(req *http.Request) (int, error) {
 	case <-ctx.Done():
 		return http.StatusServiceUnavailable, nil
 	}
-	if status, ok := a.remembered(key); ok { // meanwhile
-		return status, nil
+	if status, ok := a.answers.Get(key); ok { // meanwhile
+		return status.(int), nil
 	}
 	status, err := a.review(ctx, token, verb, path)
-	if err == nil {
-		a.remember(key, status)
+	if err != nil {
+		return status, err
 	}
-	return status, err
+	ttl := denialTTL
+	if status == http.StatusOK {
+		ttl = permissionTTL
+	}
+	a.answers.Set(key, status, ttl)
+	return status, nil
 }
 
 // review asks the API server what check returns.
@@ -157,28 +152,6 @@ func (a *metricsAuth) allows(ctx context.Context, user authenticationv1.UserInfo
 		return false, fmt.Errorf("reviewing the access of %s: %w", user.Username, err)
 	}
 	return review.Status.Allowed && !review.Status.Denied, nil
-}
-
-// remembered returns the status code that is remembered.
-func (a *metricsAuth) remembered(key [sha256.Size]byte) (status int, ok bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	known := a.answers[key]
-	return known.status, a.clock.Now().Before(known.until)
-}
-
-// remember notes a status code and forgets those that are too old. It notes no denial more if there are too many.
-func (a *metricsAuth) remember(key [sha256.Size]byte, status int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now, ttl := a.clock.Now(), denialTTL
-	if status == http.StatusOK {
-		ttl = permissionTTL
-	}
-	maps.DeleteFunc(a.answers, func(_ [sha256.Size]byte, known answer) bool { return !now.Before(known.until) })
-	if status == http.StatusOK || len(a.answers) < maxRemembered {
-		a.answers[key] = answer{status: status, until: now.Add(ttl)}
-	}
 }
 
 // bearerToken returns the token of a request, or "" if it has none.

@@ -76,7 +76,7 @@ func (r *reviewer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // protect returns a handler behind the filter.
-func protect(t *testing.T, server http.Handler, c *clocktesting.FakePassiveClock) http.Handler {
+func protect(t *testing.T, server http.Handler, c *clocktesting.FakeClock) http.Handler {
 	t.Helper()
 	web := httptest.NewServer(server)
 	t.Cleanup(web.Close)
@@ -121,7 +121,7 @@ func TestMetricsNeedATokenAndThePermission(t *testing.T) {
 		"an API server that is broken": {http.MethodGet, "Bearer reader", true, http.StatusInternalServerError, 1},
 	} {
 		server := &reviewer{fails: tc.fails}
-		handler := protect(t, server, clocktesting.NewFakePassiveClock(time.Now()))
+		handler := protect(t, server, clocktesting.NewFakeClock(time.Now()))
 		if code := ask(handler, tc.method, tc.authorization); code != tc.code || server.requests != tc.requests {
 			t.Errorf("%s: status code %d, %d requests to the API server; want %d, %d", title, code, server.requests, tc.code, tc.requests)
 		}
@@ -131,7 +131,7 @@ func TestMetricsNeedATokenAndThePermission(t *testing.T) {
 // The API server decides by all that it knows about the user.
 func TestMetricsAuthPassesOnTheUser(t *testing.T) {
 	server := &reviewer{}
-	ask(protect(t, server, clocktesting.NewFakePassiveClock(time.Now())), http.MethodGet, "Bearer reader")
+	ask(protect(t, server, clocktesting.NewFakeClock(time.Now())), http.MethodGet, "Bearer reader")
 	want := authorizationv1.SubjectAccessReviewSpec{
 		User: "reader", UID: "1", Groups: []string{"all"}, Extra: map[string]authorizationv1.ExtraValue{"a": {"b"}},
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/metrics"},
@@ -144,7 +144,7 @@ func TestMetricsAuthPassesOnTheUser(t *testing.T) {
 // Every pod can send requests, and each could become requests of the operator.
 func TestAFloodOfRequestsForMetricsDoesNotReachTheAPIServer(t *testing.T) {
 	server := &reviewer{delay: 5 * time.Millisecond}
-	handler := protect(t, server, clocktesting.NewFakePassiveClock(time.Now()))
+	handler := protect(t, server, clocktesting.NewFakeClock(time.Now()))
 	for range 1000 {
 		if code := ask(handler, http.MethodGet, "Bearer nobody"); code != http.StatusUnauthorized {
 			t.Fatalf("status code %d", code)
@@ -165,7 +165,7 @@ func TestAFloodOfRequestsForMetricsDoesNotReachTheAPIServer(t *testing.T) {
 
 // Permissions are remembered for a minute, and denials for some seconds: a permission that was just granted counts soon.
 func TestPermissionsToReadMetricsAreRemembered(t *testing.T) {
-	server, c := &reviewer{}, clocktesting.NewFakePassiveClock(time.Now())
+	server, c := &reviewer{}, clocktesting.NewFakeClock(time.Now())
 	handler := protect(t, server, c)
 	for i, step := range []struct {
 		after         time.Duration
