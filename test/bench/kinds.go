@@ -97,6 +97,7 @@ func makeSet(k kind, namespace, name string, replicas int32) client.Object {
 	}}
 }
 
+// makeAt makes an At with the template of all arms.
 func makeAt(namespace, name string, due time.Time) *cnatv1alpha1.At {
 	pod := template(name, corev1.RestartPolicyNever)
 	return &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: cnatv1alpha1.AtSpec{
