@@ -53,6 +53,12 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 		"a port of 33 bits":             {podSetYAML, "a", podWith("livenessProbe: {httpGet: {port: 3000000000}}"), "port in body should be less than or equal to 2147483647"},
 		"an exponent with a fraction":   {podSetYAML, "a", podWith(`resources: {limits: {cpu: "1e1.5"}}`), "cpu in body should match"},
 		"a quantity of a billion zeros": {podSetYAML, "a", podWith(`resources: {limits: {cpu: "1e-900000000"}}`), "cpu in body should match"},
+		"a template without an image":   {podSetYAML, "a", "{template: {spec: {containers: [{name: main}]}}}", "spec.template.spec.containers[0].image: Required value"},
+		"an empty image":                {atYAML, "a", `{schedule: now, template: {spec: {containers: [{name: main, image: ""}]}}}`, "containers[0].image in body should be at least 1 chars long"},
+		"an init container of no image": {atYAML, "a", "{schedule: now, template: {spec: {containers: [{name: main, image: x}], initContainers: [{name: init}]}}}", "initContainers[0].image: Required value"},
+		"a container in upper case":     {podSetYAML, "a", "{template: {spec: {containers: [{name: Main, image: x}]}}}", "containers[0].name in body should match"},
+		"ephemeral containers":          {podSetYAML, "a", pod(", ephemeralContainers: [{name: debug, image: x}]"), "spec.template.spec.ephemeralContainers: Too many: 1: must have at most 0 items"},
+		"a creation time of no day":     {podSetYAML, "a", `{template: {metadata: {creationTimestamp: "2030-02-30T00:00:00Z"}, spec: {containers: [{name: main, image: x}]}}}`, "creationTimestamp"},
 		"maxUnavailable 0":              {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}", "must be a number from 1 to 10, or a percentage from 1% to 100%"},
 		"maxUnavailable 101%":           {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 101%}}}", "a percentage from 1% to 100%"},
 		"an unknown strategy":           {podSetYAML, "a", "{updateStrategy: {type: Recreate}}", `supported values: "RollingUpdate", "OnDelete"`},
@@ -166,7 +172,7 @@ func TestAdmissionFillsInDefaults(t *testing.T) {
 		"a rolling update":        {podSetYAML, "{replicas: 2, updateStrategy: {rollingUpdate: {}}}", `{"replicas":2,"updateStrategy":{"rollingUpdate":{"maxUnavailable":1},"type":"RollingUpdate"}}`},
 		"OnDelete":                {podSetYAML, "{updateStrategy: {type: OnDelete}}", `{"replicas":1,"updateStrategy":{"type":"OnDelete"}}`},
 		"an At":                   {atYAML, "{schedule: now, command: echo}", `{"backoffLimit":0,"command":"echo","schedule":"now","suspend":false}`},
-		"labels of a template":    {podSetYAML, "{template: {metadata: {labels: {tier: web}}, spec: {containers: [{name: a, ports: [{containerPort: 80}]}]}}}", `{"replicas":1,"template":{"metadata":{"labels":{"tier":"web"}},"spec":{"containers":[{"name":"a","ports":[{"containerPort":80,"protocol":"TCP"}]}]}},"updateStrategy":{"type":"RollingUpdate"}}`},
+		"labels of a template":    {podSetYAML, "{template: {metadata: {labels: {tier: web}}, spec: {containers: [{name: a, image: x, ports: [{containerPort: 80}]}]}}}", `{"replicas":1,"template":{"metadata":{"labels":{"tier":"web"}},"spec":{"containers":[{"image":"x","name":"a","ports":[{"containerPort":80}]}]}},"updateStrategy":{"type":"RollingUpdate"}}`},
 	} {
 		obj, err := try(t, tc.format, "a", tc.spec)
 		if err != nil {
@@ -179,6 +185,22 @@ func TestAdmissionFillsInDefaults(t *testing.T) {
 		}
 		if string(got) != tc.want {
 			t.Errorf("%s: got %s, wanted %s", title, got, tc.want)
+		}
+	}
+}
+
+// TestTheTemplateOfADeploymentIsAccepted has what the API server accepts in a Deployment although the lists have keys, and what older
+// versions of kubectl print.
+func TestTheTemplateOfADeploymentIsAccepted(t *testing.T) {
+	const template = `{template: {metadata: {creationTimestamp: null}, spec: {
+		imagePullSecrets: [{name: a}, {name: a}], hostAliases: [{ip: 10.0.0.1, hostnames: [a]}, {ip: 10.0.0.1, hostnames: [b]}],
+		volumes: [{name: v, ephemeral: {volumeClaimTemplate: {metadata: {creationTimestamp: null}, spec: {
+			accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}}],
+		containers: [{name: main, image: x, env: [{name: A, value: "1"}, {name: A, value: "2"}],
+			ports: [{name: web, containerPort: 80}, {name: metrics, containerPort: 80}]}]}}}`
+	for _, tc := range []struct{ format, spec string }{{podSetYAML, template}, {atYAML, "{schedule: now, " + template[1:]}} {
+		if _, err := try(t, tc.format, "a", tc.spec); err != nil {
+			t.Error(err)
 		}
 	}
 }

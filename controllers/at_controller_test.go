@@ -161,7 +161,7 @@ func TestAtRescheduledWhilePending(t *testing.T) {
 	at := newAt(newNamespace(t), "moved", "now + 1 week", "true")
 	create(t, at)
 	expectPhase(t, at, cnatv1alpha1.PhasePending)
-	change(t, at, func(at *cnatv1alpha1.At) { at.Spec.Schedule = "now" })
+	change(t, at, func(at *cnatv1alpha1.At) { at.Spec.Schedule = time.Now().UTC().Format(time.RFC3339) })
 	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
 
 	base := at.DeepCopy()

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crdprune removes the descriptions and the defaults from every spec.template of the given CRD files, and bounds the values that
-// can be a number or a string.
+// Command crdprune adapts the schema of every spec.template of the given CRD files. It removes the descriptions and the defaults, bounds
+// the values that can be a number or a string, and accepts and rejects what the API server accepts and rejects in a pod.
 //
 // The descriptions of a pod template have thousands of lines, which kubectl explain also shows for pods. With them, the CRD is too
 // large for the annotation in which `kubectl apply` and `oc apply` store the applied object (256 KiB).
@@ -12,6 +12,9 @@
 //
 // The API server checks a template with the schema only. controller-gen's schema accepts numbers and quantities that no program in Go can
 // decode, or only with all of its memory. One such object would end every watch of its kind, and with it the work of the operator.
+//
+// A template without an image is rejected when it is written, and not when its first pod is created, which can be years later. A template
+// of a Deployment is accepted, also if it repeats a variable or has a creationTimestamp, as older versions of kubectl print it.
 package main
 
 import (
@@ -52,8 +55,13 @@ func prune(file string) error {
 		if template, ok := dig(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "template"); ok {
 			own := template["description"]
 			removeDescriptions(template)
+			makeAtomic(template)
 			removeDefaults(template, nil)
 			boundIntOrStrings(template)
+			allowCreationTimestamps(template)
+			if err := requireImages(template); err != nil {
+				return err
+			}
 			template["description"] = own
 		}
 	}
@@ -96,6 +104,70 @@ func boundIntOrStrings(schema any) {
 	case []any:
 		for _, below := range s {
 			boundIntOrStrings(below)
+		}
+	}
+}
+
+// atomic are lists of a pod that are no lists of the type map here. The rules of a CRD ignore the order of such a list, but the first
+// container of an At runs its command, init containers run in their order, and a variable can refer to those before it. A list of the type
+// map also requires that its keys are unique. The API server does not require this of variables, ports, secrets, and host aliases of a pod.
+var atomic = []string{"containers", "initContainers", "env", "ports", "imagePullSecrets", "hostAliases"}
+
+// makeAtomic makes these lists atomic in a schema and in all schemas below it.
+func makeAtomic(schema any) {
+	eachProperty(schema, func(name string, property map[string]any) {
+		if property["x-kubernetes-list-type"] == "map" && slices.Contains(atomic, name) {
+			property["x-kubernetes-list-type"] = "atomic"
+			delete(property, "x-kubernetes-list-map-keys")
+		}
+	})
+}
+
+// allowCreationTimestamps adds the creationTimestamp to the metadata of a template and of the volume claims in it. The pattern is stricter
+// than the format, which accepts times that metav1.Time cannot decode.
+func allowCreationTimestamps(schema any) {
+	eachProperty(schema, func(name string, property map[string]any) {
+		if metadata, ok := dig(property, "properties"); ok && name == "metadata" {
+			metadata["creationTimestamp"] = map[string]any{
+				"type": "string", "format": "date-time", "nullable": true,
+				"pattern": `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$`,
+			}
+		}
+	})
+}
+
+// requireImages requires of each container of a template an image and a name that is a DNS label, and of the template that it has no
+// ephemeral containers, which can only be added to a pod that exists.
+func requireImages(template map[string]any) error {
+	for _, list := range []string{"containers", "initContainers"} {
+		container, ok := dig(template, "properties", "spec", "properties", list, "items")
+		image, hasImage := dig(container, "properties", "image")
+		name, hasName := dig(container, "properties", "name")
+		if !ok || !hasImage || !hasName {
+			return fmt.Errorf("the schema of spec.template.spec.%s has no image or no name", list)
+		}
+		container["required"] = []any{"image", "name"}
+		image["minLength"] = 1
+		name["pattern"], name["maxLength"] = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`, 63
+	}
+	spec, _ := dig(template, "properties", "spec", "properties")
+	spec["ephemeralContainers"] = map[string]any{"type": "array", "maxItems": 0, "items": map[string]any{"type": "object"}}
+	return nil
+}
+
+// eachProperty calls do for the properties of a schema and of all schemas below it.
+func eachProperty(schema any, do func(name string, property map[string]any)) {
+	s, _ := schema.(map[string]any)
+	properties, _ := s["properties"].(map[string]any)
+	for name, property := range properties {
+		if p, ok := property.(map[string]any); ok {
+			do(name, p)
+		}
+		eachProperty(property, do)
+	}
+	for _, below := range []string{"items", "additionalProperties"} {
+		if s[below] != nil {
+			eachProperty(s[below], do)
 		}
 	}
 }

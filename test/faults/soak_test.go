@@ -141,7 +141,7 @@ func (s *randomScenario) user() {
 		case 0:
 			s.patch(a, `{"spec":{"suspend":false}}`)
 		case 1:
-			s.patch(a, `{"spec":{"schedule":"now + 1 second"}}`)
+			s.patch(a, `{"spec":{"schedule":"`+time.Now().UTC().Format(time.RFC3339)+`"}}`)
 		case 2:
 			s.note("user deletes At %s", a.Name)
 			_ = s.User.Delete(ctx, a)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
@@ -47,6 +48,72 @@ func BenchmarkRules(b *testing.B) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestEditsOfAnAt edits an At that waits and one that has started.
+func TestEditsOfAnAt(t *testing.T) {
+	const started = "once the At has started"
+	const relative = "now would count from the creation of the At"
+	containers := func(names ...string) []any {
+		var list []any
+		for _, name := range names {
+			list = append(list, map[string]any{"name": name, "image": "x"})
+		}
+		return list
+	}
+	variables := func(names ...string) []any {
+		main := map[string]any{"name": "main", "image": "x"}
+		var env []any
+		for _, name := range names {
+			env = append(env, map[string]any{"name": name, "value": "$(A)"})
+		}
+		main["env"] = env
+		return []any{main, map[string]any{"name": "helper", "image": "x"}}
+	}
+	for title, edit := range map[string]struct {
+		field         string
+		before, after any
+		waits, runs   string // what the API server answers
+	}{
+		"an absolute time":             {field: "schedule", before: "now", after: "2099-01-01T00:00:00Z", runs: started},
+		"now":                          {field: "schedule", before: "2099-01-01T00:00:00Z", after: "now", waits: relative, runs: started},
+		"a relative time":              {field: "schedule", before: "now + 1 minute", after: "now + 1 hour", waits: relative, runs: started},
+		"the command":                  {field: "command", before: "true", after: "false", runs: started},
+		"another template":             {field: "template.spec.containers", before: containers("main"), after: containers("other"), runs: started},
+		"the order of containers":      {field: "template.spec.containers", before: containers("main", "helper"), after: containers("helper", "main"), runs: started},
+		"the order of init containers": {field: "template.spec.initContainers", before: containers("a", "b"), after: containers("b", "a"), runs: started},
+		"the order of variables":       {field: "template.spec.containers", before: variables("A", "B"), after: variables("B", "A"), runs: started},
+		"the active deadline":          {field: "activeDeadlineSeconds", before: int64(600), after: int64(3600), runs: started},
+		"a new active deadline":        {field: "activeDeadlineSeconds", after: int64(3600), runs: started},
+		"no active deadline":           {field: "activeDeadlineSeconds", before: int64(600), runs: started},
+		"the time to live":             {field: "ttlSecondsAfterFinished", after: int64(60)},
+		"the number of retries":        {field: "backoffLimit", before: int64(0), after: int64(3)},
+	} {
+		for phase, want := range map[cnatv1alpha1.Phase]string{
+			"": edit.waits, cnatv1alpha1.PhasePending: edit.waits, cnatv1alpha1.PhaseRunning: edit.runs, cnatv1alpha1.PhaseDone: edit.runs,
+		} {
+			at := func(value any) map[string]any {
+				content := map[string]any{
+					"metadata": map[string]any{"name": "a"},
+					"status":   map[string]any{},
+					"spec":     map[string]any{"schedule": "now", "template": map[string]any{"spec": map[string]any{"containers": containers("main", "helper")}}},
+				}
+				if phase != "" {
+					content["status"] = map[string]any{"phase": string(phase)}
+				}
+				if value != nil {
+					if err := unstructured.SetNestedField(content, value, strings.Split("spec."+edit.field, ".")...); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return content
+			}
+			errs := admissions[ats]().validateUpdate(at(edit.after), at(edit.before))
+			if err := errs.ToAggregate(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s in phase %q: got %v, wanted %q", title, phase, err, want)
+			}
 		}
 	}
 }

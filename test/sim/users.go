@@ -119,6 +119,12 @@ func schedule(random *rand.Rand, now time.Time) string {
 	return pick(random, "now", "now + 1 second", "now + 10 seconds", "now + 1 minute", now.Add(20*time.Second).Format(time.RFC3339), "1999-01-01T00:00:00Z")
 }
 
+// laterSchedule returns a schedule that an At can be changed to.
+func laterSchedule(random *rand.Rand, now time.Time) string {
+	after := pick(random, 0, time.Second, 10*time.Second, time.Minute, 20*time.Second, -24*time.Hour)
+	return now.Add(after).Format(time.RFC3339)
+}
+
 // commands are commands and their words.
 var commands = map[string][]string{
 	"echo YAY":             {"echo", "YAY"},
@@ -168,7 +174,7 @@ func (e *env) addUnusable(random *rand.Rand, at *cnatv1alpha1.At) {
 func (e *env) editAt(random *rand.Rand, name string) {
 	switch random.IntN(4) {
 	case 0:
-		e.patch(ats, name, fmt.Sprintf(`{"spec":{"schedule":%q}}`, schedule(random, e.now())), false)
+		e.patch(ats, name, fmt.Sprintf(`{"spec":{"schedule":%q}}`, laterSchedule(random, e.now())), false)
 	case 1:
 		e.patch(ats, name, fmt.Sprintf(`{"spec":{"command":%q}}`, command(random)), false)
 	case 2:

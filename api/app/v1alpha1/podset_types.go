@@ -171,7 +171,8 @@ type PodSetStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Replicas",xDescriptors={"urn:alm:descriptor:text"}
 	Replicas int32 `json:"replicas"`
 
-	// availableReplicas is the number of active pods that are Pending or Running.
+	// availableReplicas is the number of active pods that are Pending or Running. Unlike that of a ReplicaSet, it also counts pods that
+	// are not Ready. The condition Available depends on readyReplicas.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Available replicas",xDescriptors={"urn:alm:descriptor:text"}

@@ -40,6 +40,8 @@ const (
 	LabelAt = "cnat.d2iq.com/at"
 	// AnnotationAttempt is the number of the attempt that the pod runs, from 0.
 	AnnotationAttempt = "cnat.d2iq.com/attempt"
+	// AnnotationContainer is the name of the container that runs the command.
+	AnnotationContainer = "cnat.d2iq.com/container"
 	// AnnotationGeneration is the generation of the At that the pod was created from.
 	AnnotationGeneration = "cnat.d2iq.com/generation"
 	// AnnotationPaused pauses an At while its value is true: the operator creates and deletes nothing for it.
@@ -53,11 +55,12 @@ type AtSpec struct {
 	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now",
 	// or "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) counted from
 	// metadata.creationTimestamp. If the time has passed, the At runs at once. At most 64 characters. It can be changed while
-	// the phase is PENDING.
+	// the phase is PENDING, to an RFC 3339 time: "now" would not be the time of the change.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^(?:(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])|now(?: *[+] *([0-9]{1,9}) *(second|minute|hour|day|week)s?)?)$')`,message=`schedule must be a time such as 2030-01-30T10:02:00Z (RFC 3339, a day of the calendar, with Z or an offset), or now, or now + 5 minutes (seconds, minutes, hours, days or weeks)`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf || !self.startsWith('now')",message="schedule can only be changed to a time such as 2030-01-30T10:02:00Z: now would count from the creation of the At, not from this change"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Schedule",xDescriptors={"urn:alm:descriptor:text"},order=1
 	Schedule string `json:"schedule"`
 
@@ -95,7 +98,7 @@ type AtSpec struct {
 
 	// startingDeadlineSeconds is the number of whole seconds after its time within which the At may start, 0 or more. After
 	// that, the At ends as Failed with reason MissedDeadline. A suspended At does so when it is resumed. If absent, there
-	// is no deadline.
+	// is no deadline. A change has no effect after the At has started.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9000000000
@@ -104,7 +107,7 @@ type AtSpec struct {
 
 	// activeDeadlineSeconds is the number of seconds that the run may take, 1 or more, including the time to find a node and
 	// to pull images. After that, the run is stopped and the At ends as Failed with reason DeadlineExceeded. If absent,
-	// there is no deadline.
+	// there is no deadline. It can be changed while the phase is PENDING.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
@@ -114,7 +117,7 @@ type AtSpec struct {
 	// backoffLimit is the number of retries after a failure, 0 to 10. Each retry runs in a new pod; the older pods remain for
 	// their logs. Nothing is retried if the command may have succeeded, or may still run: its pod disappeared, its node was lost, or it
 	// exited with 0 before its pod failed. Default 0: the command runs at most once. docs/at-most-once.md of
-	// https://github.com/redhat/podset-operator lists the exceptions.
+	// https://github.com/redhat/podset-operator lists the exceptions. A change has no effect after the At is DONE.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
@@ -149,7 +152,8 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Reason",xDescriptors={"urn:alm:descriptor:io.kubernetes.phase:reason"}
 	Reason string `json:"reason,omitempty"`
 
-	// exitCode is the exit code of the command, once it is known.
+	// exitCode is the exit code of the command, once it is known. If the command could not be started (reason StartError), it is
+	// what the container runtime reports, such as 127 or 128.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Exit code",xDescriptors={"urn:alm:descriptor:text"}
 	ExitCode *int32 `json:"exitCode,omitempty"`
@@ -235,6 +239,7 @@ type AtStatus struct {
 // +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.spec.schedule == oldSelf.spec.schedule",message="spec.schedule cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || (has(self.spec.command) == has(oldSelf.spec.command) && (!has(self.spec.command) || self.spec.command == oldSelf.spec.command))",message="spec.command cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || (has(self.spec.template) == has(oldSelf.spec.template) && (!has(self.spec.template) || self.spec.template == oldSelf.spec.template))",message="spec.template cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || (has(self.spec.activeDeadlineSeconds) == has(oldSelf.spec.activeDeadlineSeconds) && (!has(self.spec.activeDeadlineSeconds) || self.spec.activeDeadlineSeconds == oldSelf.spec.activeDeadlineSeconds))",message="spec.activeDeadlineSeconds cannot change once the At has started, because its pod has the deadline already: delete it and create another"
 // +operator-sdk:csv:customresourcedefinitions:displayName="At",resources={{Pod,v1},{Event,v1}}
 type At struct {
 	metav1.TypeMeta `json:",inline"`

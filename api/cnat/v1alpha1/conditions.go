@@ -31,8 +31,8 @@ const (
 	ReasonWaiting = "Waiting"
 	// ReasonStarted: the At was due and its pod was created.
 	ReasonStarted = "Started"
-	// ReasonEditedTooLate: the schedule, command, or template was edited after the pod was created and before the run was
-	// recorded. The pod runs an earlier generation of the spec. The message names the generation.
+	// ReasonEditedTooLate: the spec was edited after the pod was created and before the run was recorded. The pod runs an earlier
+	// generation of the spec, which the message names. A retry runs the current one.
 	ReasonEditedTooLate = "EditedTooLate"
 	// ReasonSuspended: spec.suspend prevents the start.
 	ReasonSuspended = "Suspended"
