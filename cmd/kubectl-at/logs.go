@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -240,10 +241,7 @@ func hasStarted(pod *corev1.Pod) (started bool, reason string) {
 
 // mainContainer returns the name of the container that runs the command: the operator says so in an annotation.
 func mainContainer(pod *corev1.Pod) string {
-	if name := pod.Annotations["kubectl.kubernetes.io/default-container"]; name != "" {
-		return name
-	}
-	return pod.Spec.Containers[0].Name
+	return cmp.Or(pod.Annotations[cnatv1alpha1.AnnotationContainer], pod.Spec.Containers[0].Name)
 }
 
 // copyLogs prints the logs of a pod.

@@ -27,7 +27,7 @@ import (
 func (s *shell) start(name, pod string, attempts int32, logs string) *corev1.Pod {
 	s.Helper()
 	created := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: pod, Annotations: map[string]string{"kubectl.kubernetes.io/default-container": "busybox"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: pod, Annotations: map[string]string{cnatv1alpha1.AnnotationContainer: "busybox"}},
 		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "webhooks", Image: "a"}, {Name: "busybox", Image: "b"}}},
 	}
 	if err := admin.Create(s.Context(), created); err != nil {

@@ -29,7 +29,7 @@ const (
 	reasonOOMKilled              = "OOMKilled"        // of a container
 	reasonStartError             = "StartError"       // of a container, containerd: the command cannot be started
 	reasonContainerCannotRun     = "ContainerCannotRun"
-	reasonContainerStatusUnknown = "ContainerStatusUnknown" // of a container: the kubelet lost it, and the exit code is not its own
+	reasonContainerStatusUnknown = "ContainerStatusUnknown" // of a container: the kubelet lost it, and has made up the exit code
 )
 
 // end is how a run ended.
@@ -61,7 +61,8 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 		return end{}, false
 	}
 	e := end{finished: finishTime(pod), retryable: isRetryable(pod, state)}
-	if command != nil {
+	lost := command != nil && command.Reason == reasonContainerStatusUnknown
+	if command != nil && !lost {
 		e.exitCode = ptr.To(command.ExitCode)
 		e.output = tail(command.Message)
 	}
@@ -73,6 +74,9 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 		}
 		e.byDeadline = pod.Status.Reason == reasonDeadlineExceeded
 		e.message = fmt.Sprintf("pod %s failed: %s", pod.Name, joinNonEmpty(": ", pod.Status.Reason, pod.Status.Message))
+	case lost:
+		e.reason = cnatv1alpha1.ReasonPodFailed
+		e.message = fmt.Sprintf("the kubelet does not know how the command in pod %s ended: %s", pod.Name, command.Message)
 	case command == nil && phase == corev1.PodSucceeded:
 		// The API documents this phase as "all containers have terminated with an exit code of 0".
 		e.reason, e.exitCode = cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)
@@ -111,15 +115,13 @@ func isRetryable(pod *corev1.Pod, state corev1.ContainerState) bool {
 	return endedByKubelet || initFailed && state.Running == nil
 }
 
-// containerState returns the state of the container that runs the command, empty if it is not known. The container is found by its
-// name, because admission webhooks may insert containers before it. If no container has the name (the template was edited while
-// the pod was created), the only container of the pod is used.
+// containerState returns the state of the container that runs the command, empty if it is not known. The container is found by the
+// name that the pod was created with: admission webhooks may insert containers before it, and the template may have been edited
+// before the run was recorded.
 func containerState(at *cnatv1alpha1.At, pod *corev1.Pod) corev1.ContainerState {
+	name := cmp.Or(pod.Annotations[cnatv1alpha1.AnnotationContainer], containerName(at))
 	statuses := pod.Status.ContainerStatuses
-	i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == containerName(at) })
-	if i < 0 && len(statuses) == 1 {
-		i = 0
-	}
+	i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
 	if i < 0 {
 		return corev1.ContainerState{}
 	}

@@ -101,12 +101,17 @@ func TestHowAPodEnds(t *testing.T) {
 		"an injected container that never ends keeps the run going": {
 			pod: ownPod().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", exitedAt).Runs("proxy"),
 		},
-		"the only container has another name than the template now says": {
-			at:   a().Template(nil, "renamed"),
-			pod:  failed(),
+		"the template was edited after the pod was created": {
+			at:   a().Template(nil, "proxy"),
+			pod:  failed().Annotation(cnatv1alpha1.AnnotationContainer, "busybox").Exited("proxy", 0, "Completed", "", exitedAt),
 			want: ending{"Failed", "NonZeroExitCode", ptr.To[int32](3), "", "the command in pod a-pod ended with exit code 3", 5 * time.Second},
 		},
-		"none of several containers has the name": {
+		"the kubelet has lost the container": {
+			pod: ownPod().Phase(corev1.PodFailed).Exited("busybox", 137, "ContainerStatusUnknown", "The container could not be located", exitedAt),
+			want: ending{"Failed", "PodFailed", nil, "",
+				"the kubelet does not know how the command in pod a-pod ended: The container could not be located", 5 * time.Second},
+		},
+		"no container has the name": {
 			at:   a().Template(nil, "renamed"),
 			pod:  failed().Exited("proxy", 4, "Error", "", exitedAt),
 			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command was seen to end: container busybox ended with exit code 3 (Error)", 5 * time.Second},

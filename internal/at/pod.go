@@ -50,6 +50,7 @@ func newPod(o Observation, r run, attempt int) *corev1.Pod {
 	if _, ok := pod.Annotations[annotationDefaultContainer]; !ok {
 		pod.Annotations[annotationDefaultContainer] = containerName(o.At)
 	}
+	pod.Annotations[cnatv1alpha1.AnnotationContainer] = containerName(o.At)
 	pod.Annotations[cnatv1alpha1.AnnotationAttempt] = strconv.Itoa(attempt)
 	pod.Annotations[cnatv1alpha1.AnnotationGeneration] = strconv.FormatInt(o.At.Generation, 10)
 

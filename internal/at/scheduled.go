@@ -38,25 +38,9 @@ func (d *decision) started(o Observation, message string) {
 	}
 	if ran := generationOf(d.run.newest); ran > 0 && ran < o.At.Generation {
 		d.scheduled.Reason = cnatv1alpha1.ReasonEditedTooLate
-		d.scheduled.Message = fmt.Sprintf("pod %s was created from generation %d of the At: later changes of schedule, command, or template have no effect",
+		d.scheduled.Message = fmt.Sprintf("pod %s was created from generation %d of the At: only a retry uses later changes of command or template",
 			d.run.newest.Name, ran)
 	}
-}
-
-// startedGeneration returns the observedGeneration of the condition Scheduled: the generation that the pod was created from
-// after the command was started, and the current one before.
-func (d *decision) startedGeneration(o Observation) int64 {
-	if d.scheduled.Status != metav1.ConditionTrue || d.scheduled.Reason == cnatv1alpha1.ReasonWaiting {
-		return o.At.Generation
-	}
-	if d.run.newest != nil && generationOf(d.run.newest) > 0 {
-		return generationOf(d.run.newest)
-	}
-	stored := meta.FindStatusCondition(o.At.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	if stored != nil && stored.Status == metav1.ConditionTrue && stored.Reason != cnatv1alpha1.ReasonWaiting {
-		return stored.ObservedGeneration
-	}
-	return o.At.Generation
 }
 
 // needsWarning tells whether the condition Scheduled says something that the user did not ask for.

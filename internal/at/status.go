@@ -136,9 +136,6 @@ func (d *decision) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.
 	}
 	conditions = append(conditions, readiness(s.Phase, conditions[len(conditions)-1], d.temporary)...)
 	pods.StampConditions(conditions, o.At.Status.Conditions, o.At.Generation, o.Now)
-	if d.scheduled.Status != "" {
-		conditions[0].ObservedGeneration = d.startedGeneration(o)
-	}
 	return conditions
 }
 

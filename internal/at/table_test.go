@@ -366,7 +366,7 @@ func TestTheStateTable(t *testing.T) {
 		},
 		"13 nor one whose end the kubelet does not know": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Exited("busybox", 137, "ContainerStatusUnknown", "", due).Obj()},
-			now: time.Minute, want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
+			now: time.Minute, want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
 		},
 		"13 nor one that ended with exit code 0 before its pod was evicted": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("Evicted", "").Exited("busybox", 0, "Completed", "", due).Obj()},
@@ -619,8 +619,8 @@ func TestAnEditThatCameTooLate(t *testing.T) {
 		t.Helper()
 		c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 		want := metav1.Condition{
-			Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonEditedTooLate, ObservedGeneration: 3,
-			Message: "pod a-pod was created from generation 3 of the At: later changes of schedule, command, or template have no effect",
+			Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonEditedTooLate, ObservedGeneration: edited.Generation,
+			Message: "pod a-pod was created from generation 3 of the At: only a retry uses later changes of command or template",
 		}
 		if diff := cmp.Diff(&want, c, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
 			t.Errorf("%s (-want +got): %s", when, diff)
@@ -649,7 +649,7 @@ func TestAnEditAfterTheRunWasRecordedIsNoLateEdit(t *testing.T) {
 	pod.Annotations = map[string]string{cnatv1alpha1.AnnotationGeneration: "3"}
 	report := at.MakeReport(at.Observation{At: recorded, Pods: []*corev1.Pod{pod}, Now: due}, at.Outcome{})
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	if c.Reason != cnatv1alpha1.ReasonStarted || c.ObservedGeneration != 3 || report.Status.ObservedGeneration != 4 {
+	if c.Reason != cnatv1alpha1.ReasonStarted || c.ObservedGeneration != 4 || report.Status.ObservedGeneration != 4 {
 		t.Errorf("condition %+v, observed generation %d", c, report.Status.ObservedGeneration)
 	}
 }

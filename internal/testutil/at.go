@@ -140,6 +140,12 @@ func (b *AtPodBuilder) Obj() *corev1.Pod { return b.pod.DeepCopy() }
 // UID sets the UID.
 func (b *AtPodBuilder) UID(uid types.UID) *AtPodBuilder { b.pod.UID = uid; return b }
 
+// Annotation sets an annotation.
+func (b *AtPodBuilder) Annotation(key, value string) *AtPodBuilder {
+	metav1.SetMetaDataAnnotation(&b.pod.ObjectMeta, key, value)
+	return b
+}
+
 // Unowned removes the controller reference.
 func (b *AtPodBuilder) Unowned() *AtPodBuilder { b.pod.OwnerReferences = nil; return b }
 

@@ -84,18 +84,16 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 		limit := time.Duration(ptr.Deref(at.Spec.ActiveDeadlineSeconds, 0)) * time.Second
 		c.check("A11", at.Spec.ActiveDeadlineSeconds != nil && took >= limit, "At "+at.Name, "the reason is DeadlineExceeded for a deadline of %v, but only %v had passed", limit, took)
 	}
-	condition := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	if condition == nil || condition.Status != metav1.ConditionTrue {
-		return
-	}
 	for uid := range c.runs[at.UID] {
-		pod, spec := c.state.Pods[uid], c.specs[at.UID][condition.ObservedGeneration]
+		pod := c.state.Pods[uid]
+		generation, _ := strconv.ParseInt(pod.Annotations[cnatv1alpha1.AnnotationGeneration], 10, 64)
+		spec := c.specs[at.UID][generation]
 		if pod.Name != at.Status.PodName || spec == nil || strings.ContainsAny(spec.Command, "'\"\\$") {
 			continue
 		}
 		words := strings.Fields(spec.Command)
 		ran := pod.Spec.Containers[0].Command
-		c.check("A11", slices.Equal(words, ran), "At "+at.Name, "the status names generation %d with the words %q, but %q ran", condition.ObservedGeneration, words, ran)
+		c.check("A11", slices.Equal(words, ran), "At "+at.Name, "the pod names generation %d with the words %q, but %q ran", generation, words, ran)
 	}
 }
 
