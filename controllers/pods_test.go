@@ -4,12 +4,14 @@
 package controllers
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/redhat/podset-operator/controllers/internal/podcache"
@@ -57,19 +59,47 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 	}
 }
 
-func TestTrimKeepsHowACommandEnded(t *testing.T) {
-	owner := testutil.MakeAt("a").Obj()
-	pod := testutil.MakeAtPod(owner, "a-pod").Phase(corev1.PodFailed).
-		Exited("busybox", 3, "Error", "no luck", testutil.AtDue).Obj()
-	observe := func(pod *corev1.Pod) at.Observation {
-		return at.Observation{At: owner, Pods: []*corev1.Pod{pod}, Now: testutil.AtDue.Add(time.Minute)}
+// TestTrimKeepsWhatAtsRead compares the decisions about a pod with those about the trimmed one, in all combinations of states.
+func TestTrimKeepsWhatAtsRead(t *testing.T) {
+	terminated := func(code int32, reason string) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: reason, Message: "the end of the log", FinishedAt: metav1.NewTime(testutil.AtDue),
+		}}
 	}
-	full, trimmed := at.MakeReport(observe(pod), at.Outcome{}), at.MakeReport(observe(ourPods.Trim(pod)), at.Outcome{})
-	if diff := cmp.Diff(full, trimmed); diff != "" {
-		t.Errorf("the report of an At depends on what was trimmed: %s", diff)
+	states := []corev1.ContainerState{
+		{}, {Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}},
+		{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(testutil.AtDue)}},
+		terminated(0, "Completed"), terminated(3, "Error"), terminated(137, "OOMKilled"), terminated(137, "ContainerStatusUnknown"),
 	}
-	if full.Status.Output != "no luck" {
-		t.Errorf("the report: %+v", full.Status)
+	check := func(what string, limit int32, pod *corev1.Pod) {
+		t.Helper()
+		observe := func(pod *corev1.Pod) at.Observation {
+			owner := testutil.MakeAt("a").BackoffLimit(limit).Obj()
+			return at.Observation{At: owner, Pods: []*corev1.Pod{pod}, Now: testutil.AtDue.Add(time.Minute)}
+		}
+		full, trimmed := observe(pod), observe(ourPods.Trim(pod))
+		if diff := cmp.Diff(at.MakePlan(full), at.MakePlan(trimmed)); diff != "" {
+			t.Errorf("%s: the plan depends on what was trimmed: %s", what, diff)
+		}
+		if diff := cmp.Diff(at.MakeReport(full, at.Outcome{}), at.MakeReport(trimmed, at.Outcome{})); diff != "" {
+			t.Errorf("%s: the report depends on what was trimmed: %s", what, diff)
+		}
+	}
+	for _, phase := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown} {
+		for _, reason := range []string{"", "Evicted", "NodeLost", "DeadlineExceeded"} {
+			for _, main := range states {
+				for _, initial := range states {
+					pod := testutil.MakeAtPod(testutil.MakeAt("a").Obj(), "a-pod").Phase(phase).Because(reason, "why").Obj()
+					pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "busybox", State: main}}
+					pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "sidecar", State: initial}}
+					what := fmt.Sprintf("%s %q, command %+v, init container %+v", phase, reason, main, initial)
+					check(what, 0, pod)
+					check(what+", with a retry", 1, pod)
+					pod.DeletionTimestamp = ptr.To(metav1.NewTime(testutil.AtDue))
+					check(what+", terminating", 1, pod)
+				}
+			}
+		}
 	}
 }
 

@@ -55,8 +55,10 @@ func (k Kinds) trimAnnotations(annotations map[string]string) map[string]string 
 	return kept
 }
 
-// trimContainers keeps the names, the restarts, and why a container is waiting or has terminated. The condition Ready is
-// sufficient for running containers.
+// running is the state of all running containers. Nobody reads since when they run.
+var running = &corev1.ContainerStateRunning{}
+
+// trimContainers keeps the names, the restarts, and whether a container runs, or why it is waiting or has terminated.
 func trimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	trimmed := slices.Clone(statuses)
 	for i := range trimmed {
@@ -64,6 +66,9 @@ func trimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus 
 			Name:         statuses[i].Name,
 			RestartCount: statuses[i].RestartCount,
 			State:        corev1.ContainerState{Waiting: statuses[i].State.Waiting, Terminated: statuses[i].State.Terminated},
+		}
+		if statuses[i].State.Running != nil {
+			trimmed[i].State.Running = running
 		}
 	}
 	return trimmed
