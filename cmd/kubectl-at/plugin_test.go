@@ -131,7 +131,9 @@ func TestTheCommandRunsWithAnApplicationsImageAndEnvironment(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web"},
 		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: pod},
 	}
-	deployment.Spec.Template.Spec.NodeName = ""
+	spec := &deployment.Spec.Template.Spec
+	spec.NodeName = ""
+	spec.HostUsers, spec.ResourceClaims, spec.Containers[0].Resources.Claims = nil, nil, nil // Kubernetes 1.31 drops them.
 	set := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "db"},
 		Spec: appsv1.StatefulSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: *deployment.Spec.Template.DeepCopy(),
