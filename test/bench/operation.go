@@ -168,7 +168,7 @@ func (b *bench) rest(ctx context.Context) error {
 
 // fairness is M10: one-pod sets come while many others are served.
 func (b *bench) fairness(ctx context.Context) error {
-	const probes, interval = 50, 200 * time.Millisecond
+	const probes, interval = tailSamples, 100 * time.Millisecond
 	for rep := range b.sizes.reps {
 		for _, a := range b.pick(operatorArm, replicaSetTuned) {
 			p, err := b.startWarm(ctx, a)

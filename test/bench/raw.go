@@ -42,7 +42,8 @@ type raw struct {
 // series is how a file stores the repetitions of a measurement: one line for all of them.
 type series struct {
 	Metric, Case, Arm, Unit, Commit string
-	Load, Steal                     []float64
+	Load                            []float64
+	Steal                           []float64 `json:",omitempty"` // absent if there was none, and in older files
 	Reps                            [][]float64
 }
 
@@ -104,6 +105,9 @@ func (r *raw) write(path string) error {
 	}
 	data := bytes.TrimSuffix(head, []byte("]}"))
 	for i, line := range lines {
+		if slices.Max(line.Steal) == 0 {
+			line.Steal = nil
+		}
 		text, err := json.Marshal(line)
 		if err != nil {
 			return err

@@ -59,20 +59,29 @@ func summarize(samples []sample) figures {
 // all returns the values of all repetitions, sorted.
 func (s *summary) all() []float64 { return slices.Sorted(slices.Values(slices.Concat(s.reps...))) }
 
-// at returns the median of a quantile of each repetition. For single values it is their median.
+// at returns the median of a quantile of each repetition. For single values it is their median. If a repetition has too few samples
+// for a p99, at returns the quantile of the samples of all repetitions.
 func (s *summary) at(q float64) float64 {
+	if s.distribution && slices.ContainsFunc(s.reps, func(values []float64) bool { return len(values) < tailSamples }) {
+		return quantile(s.all(), q)
+	}
+	return median(s.perRep(q))
+}
+
+// perRep returns a quantile of each repetition.
+func (s *summary) perRep(q float64) []float64 {
 	perRep := make([]float64, len(s.reps))
 	for i, values := range s.reps {
 		perRep[i] = quantile(slices.Sorted(slices.Values(values)), q)
 	}
-	return median(perRep)
+	return perRep
 }
 
 // cell returns the text of a table cell: the median and the range.
 func (s *summary) cell() string {
 	all := s.all()
 	if s.distribution {
-		return fmt.Sprintf("p50 %s, p99 %s, max %s", number(s.at(.5)), number(s.at(.99)), number(all[len(all)-1]))
+		return describeQuantiles(s.at, len(all), all[len(all)-1])
 	}
 	if all[0] == all[len(all)-1] {
 		return number(all[0])
