@@ -74,7 +74,7 @@ func (t *targetRows) capacity() {
 		}
 	}
 	for _, what := range t.cases("M12", func(what string) bool { return strings.HasSuffix(what, dueInMinute) }) {
-		t.atMost("M12", what+", p99 of the delay", 100, t.get("M12", what, p, "ms late", .99), math.NaN(), "ms")
+		t.atMost("M12", what+", p99 of the delay", 100, t.get("M12", what, p, msLate, .99), math.NaN(), "ms")
 	}
 	for _, suffix := range []string{waitingAts, podsByKwok} {
 		if points := t.levelsOf(suffix, restartTime); len(points) > 0 {

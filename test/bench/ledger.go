@@ -110,6 +110,14 @@ type cost struct {
 	calls []call
 }
 
+// plus adds what was asked later.
+func (c cost) plus(later cost) cost {
+	return cost{
+		writes: c.writes + later.writes, events: c.events + later.events, lists: c.lists + later.lists,
+		reconciles: c.reconciles + later.reconciles, calls: slices.Concat(c.calls, later.calls),
+	}
+}
+
 // since is what was asked of the API server after a snapshot.
 func (c *cluster) since(ctx context.Context, before map[string]float64) (cost, error) {
 	var total cost

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -179,9 +180,17 @@ func (b *bench) runSets(ctx context.Context, a *arm, grid [2]int, rep int) (err 
 	)
 }
 
-// playKubelets makes pods ready, in a random order, at a rate that is the same for every arm.
+// shuffled returns the names of the pods that were seen, in a random order that is the same in each run: the names of pods of all arms
+// begin with those of their objects.
+func shuffled(seen map[string]time.Time) []string {
+	names := slices.Sorted(maps.Keys(seen))
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	return names
+}
+
+// playKubelets makes pods ready, at a rate that is the same for every arm.
 func (b *bench) playKubelets(ctx context.Context, namespace string, w *observer) error {
-	names := slices.Collect(maps.Keys(w.times()))
+	names := shuffled(w.times())
 	tick := time.NewTicker(time.Second / readyPerSecond)
 	defer tick.Stop()
 	return inParallel(ctx, len(names), inFlight, func(ctx context.Context, i int) error {
