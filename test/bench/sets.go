@@ -36,17 +36,16 @@ func (b *bench) lives(ctx context.Context) error {
 	for _, grid := range b.sizes.grids {
 		n := grid[0] * grid[1]
 		for rep := range b.sizes.repsOf(n) {
-			for _, arm := range []string{wirePods, wireAll} {
-				if err := b.wire(ctx, arm, grid, rep); err != nil {
-					return fmt.Errorf("arm %s, %s: %w", arm, gridName(grid), err)
-				}
-			}
-			arms := []*arm{replicaSetTuned, operatorArm}
+			arms := []*arm{replicaSetTuned, operatorArm, barePods, bareAll}
 			if b.sizes.slow && rep == 0 && n <= few {
 				arms = append(arms, naiveArm, replicaSetStock)
 			}
 			for _, a := range b.pick(arms...) {
-				if err := b.runSets(ctx, a, grid, rep); err != nil {
+				run := b.runSets
+				if a == barePods || a == bareAll {
+					run = b.wire
+				}
+				if err := run(ctx, a, grid, rep); err != nil {
 					return fmt.Errorf("arm %s, %s: %w", a.name, gridName(grid), err)
 				}
 			}

@@ -47,6 +47,14 @@ func TestNamesOfCases(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
+	if got := withBestWidths(summarize([]sample{
+		{Metric: "M1", Case: "100 x 10, 16 in flight", Arm: wirePods, Values: []float64{700}},
+		{Metric: "M1", Case: "100 x 10, 32 in flight", Arm: wirePods, Values: []float64{900}},
+		{Metric: "M4", Case: "300 at once, 16 in flight", Arm: wirePods, Values: []float64{200, 300}},
+		{Metric: "M4", Case: "300 at once, 32 in flight", Arm: wirePods, Values: []float64{100, 400}},
+	})); len(got) != 2 || got.of("M1", "100 x 10", wirePods, "").at(.5) != 900 || got.of("M4", "300 at once", wirePods, "").at(1) != 300 {
+		t.Errorf("not the fastest bare clients: %v", got)
+	}
 	if what, bare := trimWidth("100 x 10, 16 in flight"); what != "100 x 10" || !bare {
 		t.Errorf("got %q, %t", what, bare)
 	}

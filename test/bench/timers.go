@@ -33,12 +33,16 @@ const afterEnds = ", with events, after the end of the pods, per timer"
 // lateness are M4, M5 and M6: timers fire, their pods end, and their objects say so.
 func (b *bench) lateness(ctx context.Context) error {
 	for rep := range b.sizes.reps {
-		arms := []*arm{operatorArm, cronJobTuned}
+		arms := []*arm{operatorArm, cronJobTuned, barePods}
 		if b.sizes.slow && rep == 0 {
 			arms = append(arms, naiveArm, cronJobStock)
 		}
 		for _, a := range b.pick(arms...) {
-			if err := b.fireAll(ctx, a, rep); err != nil {
+			run := b.fireAll
+			if a == barePods {
+				run = b.wireBursts
+			}
+			if err := run(ctx, a, rep); err != nil {
 				return fmt.Errorf("arm %s: %w", a.name, err)
 			}
 		}
