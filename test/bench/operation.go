@@ -23,6 +23,16 @@ func (b *bench) populate(ctx context.Context, p *process, sets, podsPerSet int) 
 	return namespace, err
 }
 
+// populateAndStop does the same with a process that it starts and ends.
+func (b *bench) populateAndStop(ctx context.Context, a *arm, sets, podsPerSet int) (string, error) {
+	p, err := b.startWarm(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	defer p.kill()
+	return b.populate(ctx, p, sets, podsPerSet)
+}
+
 // atRest waits until the arm has looked at something and then at nothing for a second.
 func (p *process) atRest(ctx context.Context) error {
 	last, since := 0.0, time.Now()
@@ -48,28 +58,21 @@ const (
 // restart is M8: an arm is killed, and its successor looks at everything once; then leaders end that have a standby.
 func (b *bench) restart(ctx context.Context) error {
 	what := fmt.Sprintf("%d sets of 10", b.sizes.sets)
-	for _, a := range b.pick(operatorArm, replicaSetTuned) {
-		p, err := b.startWarm(ctx, a)
-		if err != nil {
-			return err
-		}
-		namespace, err := b.populate(ctx, p, b.sizes.sets, 10)
-		p.kill()
-		if err != nil {
-			return err
-		}
-		for rep := range b.sizes.reps {
+	for rep := range b.sizes.reps {
+		for _, a := range b.pick(operatorArm, replicaSetTuned) {
+			namespace, err := b.populateAndStop(ctx, a, b.sizes.sets, 10)
+			if err != nil {
+				return err
+			}
 			if err := b.restartOnce(ctx, a, what, rep); err != nil {
 				return err
 			}
-		}
-		for rep := range b.sizes.reps {
 			if err := b.failover(ctx, a, "M8", what, rep); err != nil {
 				return err
 			}
-		}
-		if err := b.cluster.clear(ctx, namespace); err != nil {
-			return err
+			if err := b.cluster.clear(ctx, namespace); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
