@@ -170,8 +170,8 @@ func (t *targetRows) memory() {
 		}
 	}
 	for _, what := range t.cases("M7", func(what string) bool { return strings.HasSuffix(what, atPeak) }) {
-		rest := strings.TrimSuffix(what, atPeak) + afterPeak
-		t.atMost("M7", what+" compared with the memory at rest", 2, t.median("M7", what, p)/t.median("M7", rest, p), math.NaN(), times)
+		rest := strings.TrimSuffix(what, atPeak) + withoutForeign
+		t.atMost("M7", what+" compared with the memory at rest without them", 2, t.median("M7", what, p)/t.median("M7", rest, p), math.NaN(), times)
 	}
 }
 
