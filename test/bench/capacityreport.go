@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,6 +62,17 @@ func (f figures) model(suffix, unit string) (line, bool) {
 	return fit(points), true
 }
 
+// wireRate is the highest rate of the bare client that creates only pods.
+func (f figures) wireRate() float64 {
+	best := 0.0
+	for _, g := range f.cases("M1", isGrid) {
+		if s := f.of("M1", g, wirePods, ""); s != nil {
+			best = max(best, s.at(.5))
+		}
+	}
+	return best
+}
+
 // capacity adds the targets of M12.
 func (t *targetRows) capacity() {
 	for _, target := range []struct {
@@ -70,26 +80,26 @@ func (t *targetRows) capacity() {
 		limit        float64
 	}{{waitingAts, "memory of the operator for each waiting At", 2}, {podsByKwok, "memory of the operator for each pod", 3}} {
 		if l, ok := t.model(target.suffix, operatorHeap); ok {
-			t.atMost("M12", target.what, target.limit, l.slope*1024, math.NaN(), "KiB")
+			t.atMost("M12", target.what, target.limit, once(l.slope*1024), measured{}, "KiB")
 		}
 	}
 	for _, what := range t.cases("M12", func(what string) bool { return strings.HasSuffix(what, dueInMinute) }) {
-		t.atMost("M12", what+", p99 of the delay", 100, t.get("M12", what, p, msLate, .99), math.NaN(), "ms")
+		t.atMost("M12", what+", p99 of the delay", 100, t.get("M12", what, p, msLate, p99), measured{}, "ms")
 	}
 	for _, suffix := range []string{waitingAts, podsByKwok} {
 		if points := t.levelsOf(suffix, restartTime); len(points) > 0 {
 			last := points[len(points)-1]
-			t.atMost("M12", fmt.Sprintf("restart next to %.0f%s", last[0], suffix), restartBound, last[1], math.NaN(), "s")
+			t.atMost("M12", fmt.Sprintf("restart next to %.0f%s", last[0], suffix), restartBound, once(last[1]), measured{}, "s")
 		}
 	}
 	for _, target := range []struct {
 		suffix string
 		limit  float64
 	}{{afterTerm, restartBound}, {afterKill, restartBound + leaseSeconds}} {
-		t.atMost("M12", allOfIt+target.suffix, target.limit, t.median("M12", allOfIt+target.suffix, p), math.NaN(), "s")
+		t.atMost("M12", allOfIt+target.suffix, target.limit, t.median("M12", allOfIt+target.suffix, p), measured{}, "s")
 	}
-	t.atMost("M13", startCase, 500, t.median("M13", startCase, p), math.NaN(), "ms")
-	t.atMost("M13", imageCase, 15, t.median("M13", imageCase, p), math.NaN(), "MB")
+	t.atMost("M13", startCase, 500, t.median("M13", startCase, p), measured{}, "ms")
+	t.atMost("M13", imageCase, 15, t.median("M13", imageCase, p), measured{}, "MB")
 }
 
 // writeCapacity writes the page about capacity, if there are figures for it.

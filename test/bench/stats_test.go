@@ -38,3 +38,12 @@ func TestAP99NeedsAHundredSamples(t *testing.T) {
 		t.Errorf("one repetition: got %q", got)
 	}
 }
+
+func TestRepetitionsOfEachMetric(t *testing.T) {
+	samples := []sample{
+		{Metric: "M4", Case: "a"}, {Metric: "M1", Case: "a"}, {Metric: "M1", Case: "b"}, {Metric: "M4", Case: "a", Rep: 1}, {Metric: "M1", Case: "b", Rep: 1},
+	}
+	if got, want := repetitions(samples), "M1 1 to 2, M4 2"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
