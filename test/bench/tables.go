@@ -205,6 +205,22 @@ func repetitions(samples []sample) string {
 	return strings.Join(texts, ", ")
 }
 
+// commits lists the commits at which the operator, or the others, were measured, with the metrics of each.
+func commits(samples []sample, operator bool) string {
+	metricsOf := map[string][]string{}
+	for _, s := range samples {
+		if (s.Arm == operatorArm.name) == operator && !slices.Contains(metricsOf[s.Commit], s.Metric) {
+			metricsOf[s.Commit] = append(metricsOf[s.Commit], s.Metric)
+		}
+	}
+	var texts []string
+	for _, commit := range slices.Sorted(maps.Keys(metricsOf)) {
+		measured := slices.SortedFunc(slices.Values(metricsOf[commit]), byMetric)
+		texts = append(texts, fmt.Sprintf("commit %s (%s)", commit, strings.Join(measured, ", ")))
+	}
+	return strings.Join(texts, "; ")
+}
+
 // conditionsOf describes the measurement of one metric.
 func conditionsOf(r *raw, metric string) string {
 	part := *r
@@ -215,26 +231,18 @@ func conditionsOf(r *raw, metric string) string {
 // conditions describes the machine, the time, and the versions of the measurement.
 func conditions(r *raw) string {
 	loads, steals := make([]float64, 0, len(r.Samples)), make([]float64, 0, len(r.Samples))
-	commits := map[string][]string{} // of the operator: which metrics were measured
 	for _, s := range r.Samples {
 		loads, steals = append(loads, s.Load), append(steals, 100*s.Steal)
-		if s.Arm == operatorArm.name && !slices.Contains(commits[s.Commit], s.Metric) {
-			commits[s.Commit] = append(commits[s.Commit], s.Metric)
-		}
 	}
 	slices.Sort(loads)
 	slices.Sort(steals)
 	m := r.Machine
 	var page strings.Builder
-	page.WriteString("\nMeasured with the operator at ")
-	for i, commit := range slices.Sorted(maps.Keys(commits)) {
-		if i > 0 {
-			page.WriteString("; ")
-		}
-		measured := slices.SortedFunc(slices.Values(commits[commit]), byMetric)
-		fmt.Fprintf(&page, "commit %s (%s)", commit, strings.Join(measured, ", "))
+	fmt.Fprintf(&page, "\nMeasured with the operator at %s. **These figures say nothing about later commits.**\n", commits(r.Samples, true))
+	if others := commits(r.Samples, false); others != "" {
+		fmt.Fprintf(&page, "The other programs were measured while the operator was at %s.\n", others)
 	}
-	fmt.Fprintf(&page, ". **These figures say nothing about later commits.**\n\n")
+	page.WriteString("\n")
 	fmt.Fprintf(&page, "%s, from %s UTC, on %d cores (%s), %d GB, Linux %s, %s. Load average, including the benchmark: median %s, from %s to %s.\n",
 		r.Started.Format("2 January 2006"), r.Started.Format("15:04"), m.Cores, m.CPU, m.MemoryGB, m.Kernel, m.Go,
 		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]))

@@ -47,3 +47,16 @@ func TestRepetitionsOfEachMetric(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestCommitsOfAllArms(t *testing.T) {
+	samples := []sample{
+		{Metric: "M2", Arm: "P", Commit: "b"}, {Metric: "M1", Arm: "P", Commit: "b"}, {Metric: "M1", Arm: "P", Commit: "b"},
+		{Metric: "M1", Arm: "R-tuned", Commit: "a"}, {Metric: "M3", Arm: "P", Commit: "a"},
+	}
+	if got, want := commits(samples, true), "commit a (M3); commit b (M1, M2)"; got != want {
+		t.Errorf("operator: got %q, want %q", got, want)
+	}
+	if got, want := commits(samples, false), "commit a (M1)"; got != want {
+		t.Errorf("others: got %q, want %q", got, want)
+	}
+}
