@@ -29,7 +29,7 @@ const (
 // The units of the values for each size.
 const (
 	operatorHeap = "MiB of live memory of the operator"
-	operatorRSS  = "MiB of memory of the operator, without the program's file"
+	operatorRSS  = "MiB of resident memory of the operator"
 	serverHeap   = "MiB of live memory of kube-apiserver"
 	etcdSize     = "MiB in etcd"
 	restartTime  = "s until all are reconciled after a restart"

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"math"
 	"slices"
 	"testing"
 )
@@ -27,13 +26,6 @@ func TestTicksAreRound(t *testing.T) {
 		if !slices.Equal(got, tc.want) {
 			t.Errorf("up to %g: got %v, want %v", tc.largest, got, tc.want)
 		}
-	}
-}
-
-func TestFit(t *testing.T) {
-	l := fit([][2]float64{{0, 10}, {1000, 12}, {3000, 16}})
-	if math.Abs(l.start-10) > 1e-9 || math.Abs(l.slope-0.002) > 1e-12 {
-		t.Errorf("got %+v", l)
 	}
 }
 
