@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -58,8 +59,10 @@ func (b *bench) wireBursts(ctx context.Context, a *arm, rep int) error {
 type sender func(ctx context.Context, namespace string, grid [2]int, width int) (time.Time, error)
 
 // withEachWidth lets a bare client create the pods of a grid, and passes on how long after the first request each pod was seen, in ms.
+// The widths come in a random order, because the first one may meet a server that has had nothing to do.
 func (b *bench) withEachWidth(ctx context.Context, send sender, grid [2]int, add func(width int, waits []float64) error) error {
-	for _, width := range widths {
+	for _, i := range rand.Perm(len(widths)) {
+		width := widths[i]
 		namespace, w, err := b.cluster.watchedNamespace(ctx, nil)
 		if err != nil {
 			return err
