@@ -262,9 +262,8 @@ make bench METRICS=M12 SIZES='-waiting 1000,3000,10000 -kwoksets 50,150,500 -due
 - More and more Ats are created that are due on the next day, with a schedule and a command only, and then some with a template of
   500 bytes. Then PodSets of 10 are created next to them, whose pods [kwok](https://kwok.sigs.k8s.io) makes ready.
 - At each number of objects, the operator is restarted. The time counts from the start of the process until it has reconciled each
-  object once. The live memory is read after a garbage collection, the size of etcd after a compaction and a
-  defragmentation. It includes the events, which
-  expire after an hour.
+  object once. The live memory is read after a garbage collection, the size of etcd after a compaction and a defragmentation. It includes
+  the events, which expire after an hour.
 - Then Ats are created next to all of that which are due one after the other within a minute. At the end, the leader of two operators
   is ended, by SIGTERM and by ` + "`kill -9`" + `, and the time counts until the standby has created the pod of a new PodSet.
 - "Each adds" is the slope of a straight line that is fitted to the measured points, and "last step" the slope between the last two of

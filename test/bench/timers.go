@@ -120,8 +120,9 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) (err err
 	return b.cluster.clear(ctx, f.namespace)
 }
 
-// fireAndEnd creates the timers and ends their pods: in a burst, once the arm is at rest, as if the pods ran for some seconds. Otherwise an At
-// could be done before its start is recorded, which saves a write. It returns what the arm wrote before and after the end of the pods.
+// fireAndEnd creates the timers and ends their pods: in a burst, once the arm is at rest, as if the pods ran for some seconds. Otherwise
+// an At could be done before its start is recorded, which saves a write. It returns what the arm asked for before and after the end of
+// the pods.
 func (f *firing) fireAndEnd(ctx context.Context, p *process, v volley, created, done *observer) (started, ended cost, err error) {
 	create := f.createAhead
 	if v == overdue {

@@ -26,7 +26,7 @@ type measured struct {
 	samples, fewest int
 }
 
-// once is a value without repetitions.
+// once is a value that was measured once.
 func once(value float64) measured { return measured{value: value, reps: []float64{value}} }
 
 // p99 is the quantile that needs many samples.

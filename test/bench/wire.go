@@ -25,7 +25,7 @@ var widths = []int{16, 32, 64}
 // wireCase is the case of a bare client.
 func wireCase(what string, width int) string { return fmt.Sprintf("%s, %d in flight", what, width) }
 
-// The bare clients run in the order of the arms, but they are no processes.
+// The bare clients take their turn among the arms, but they are no processes.
 var barePods, bareAll = &arm{name: wirePods}, &arm{name: wireAll}
 
 // wire measures how fast the API server takes requests that no controller has to decide about.
