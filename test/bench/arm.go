@@ -139,8 +139,8 @@ func (p *process) terminate() {
 }
 
 // startWarm starts an arm and returns once it works: it has created and deleted a pod for an object of its kind.
-func (b *bench) startWarm(ctx context.Context, a *arm) (*process, error) {
-	p, err := b.start(a)
+func (b *bench) startWarm(ctx context.Context, a *arm, flags ...string) (*process, error) {
+	p, err := b.start(a, flags...)
 	if err != nil {
 		return nil, err
 	}

@@ -99,6 +99,10 @@ func (b *bench) audit(ctx context.Context) error {
 
 // addCalls adds the calls of an audited phase, for each pod, set or timer.
 func (b *bench) addCalls(what, arm string, asked cost, n int) error {
+	if b.cluster.audit == "" {
+		return nil
+	}
+	b.raw.dropCalls(what, arm)
 	counts := map[string]float64{}
 	for _, c := range asked.calls {
 		resource := c.ObjectRef.Resource
@@ -111,7 +115,7 @@ func (b *bench) addCalls(what, arm string, asked cost, n int) error {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(counts)) {
-		if err := b.add(callsMetric, what+": "+key, arm, "calls", 0, counts[key]/float64(n)); err != nil {
+		if err := b.add(callsMetric, callCase(what, key), arm, "calls", 0, counts[key]/float64(n)); err != nil {
 			return err
 		}
 	}

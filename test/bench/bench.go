@@ -27,8 +27,6 @@ type bench struct {
 	profiles string
 	raw      raw
 	steal    stealMeter
-	// measured are the cases that this run has figures of. Those of an earlier run are replaced.
-	measured map[[4]string]bool
 	// recordings are what W+ sends, by the number of pods per set.
 	recordings map[int]*recording
 }
@@ -38,15 +36,10 @@ func (b *bench) add(metric, what, arm, unit string, rep int, values ...float64) 
 	if b.cluster.audit != "" && metric != callsMetric {
 		return nil
 	}
-	s := sample{
-		Metric: metric, Case: what, Arm: arm, Unit: unit, Commit: b.raw.Machine.Versions["podset-operator"],
+	b.raw.put(sample{
+		Metric: metric, Case: what, Arm: arm, Unit: unit, Commit: b.raw.Machine.Versions[operatorVersion],
 		Rep: rep, Load: load(), Steal: b.steal.share(), Values: values,
-	}
-	if key := s.key(); !b.measured[key] {
-		b.measured[key] = true
-		b.raw.Samples = slices.DeleteFunc(b.raw.Samples, func(earlier sample) bool { return earlier.key() == key })
-	}
-	b.raw.Samples = append(b.raw.Samples, s)
+	})
 	d := describeValues(values)
 	fmt.Printf("%s  %-3s %-28s %-8s %s %s\n", time.Now().Format(time.TimeOnly), metric, what, arm, d, unit)
 	return b.raw.write(b.path)
@@ -61,7 +54,7 @@ func (b *bench) pick(arms ...*arm) []*arm {
 	return arms
 }
 
-// resume goes on with a file of raw figures, if there is one. Figures of another machine cannot be compared with new ones.
+// resume goes on with a file of raw figures, if there is one.
 func (b *bench) resume() error {
 	earlier, err := readRaw(b.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,9 +63,9 @@ func (b *bench) resume() error {
 	if err != nil {
 		return err
 	}
-	if here, there := b.raw.Machine, earlier.Machine; here.CPU != there.CPU || here.Versions["kube-apiserver"] != there.Versions["kube-apiserver"] {
-		return fmt.Errorf("%s is from another machine (%s, kube-apiserver %s): move it away, or set -raw to another file",
-			b.path, there.CPU, there.Versions["kube-apiserver"])
+	if here, there := b.raw.Machine, earlier.Machine; !here.comparable(there) {
+		return fmt.Errorf("%s is from another machine or from other versions (%+v, here %+v): move it away, or set -raw to another file",
+			b.path, there, here)
 	}
 	b.raw.Started, b.raw.Samples = earlier.Started, earlier.Samples
 	maps.Copy(b.raw.Agents, earlier.Agents)

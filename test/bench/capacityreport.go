@@ -17,13 +17,8 @@ import (
 // million is how many waiting Ats the model is asked about.
 const million = 1_000_000
 
-// The bounds that the model compares a million waiting Ats with.
-const (
-	etcdBound     = 8 * 1024 // MiB, the largest size that etcd recommends
-	restartBound  = 15       // s
-	heapToMemory  = 2        // the Go runtime lets a heap grow to twice the live memory before it collects garbage
-	operatorBound = 512      // MiB, the memory limit in config/manager
-)
+// restartTarget is the longest time of a restart next to all objects, in s. It is a goal, not a limit.
+const restartTarget = 15
 
 // line is a straight line that was fitted to measured points.
 type line struct{ start, slope float64 }
@@ -39,6 +34,21 @@ func fit(points [][2]float64) line {
 	n := float64(len(points))
 	slope := (n*xy - x*y) / (n*xx - x*x)
 	return line{start: (y - slope*x) / n, slope: slope}
+}
+
+// residual returns the largest distance of a point from the line.
+func (l line) residual(points [][2]float64) float64 {
+	largest := 0.0
+	for _, p := range points {
+		largest = max(largest, math.Abs(p[1]-l.at(p[0])))
+	}
+	return largest
+}
+
+// lastSlope returns the slope between the last two points. If it differs from that of the line, the points are not on a line.
+func lastSlope(points [][2]float64) float64 {
+	a, b := points[len(points)-2], points[len(points)-1]
+	return (b[1] - a[1]) / (b[0] - a[0])
 }
 
 // levelsOf are the measured points of a unit of M12, by the number of objects.
@@ -63,33 +73,44 @@ func (f figures) model(suffix, unit string) (line, bool) {
 	return fit(points), true
 }
 
+// wireRate is the highest rate of the bare client that creates only pods.
+func (f figures) wireRate() float64 {
+	best := 0.0
+	for _, g := range f.cases("M1", isGrid) {
+		if s := f.of("M1", g, wirePods, ""); s != nil {
+			best = max(best, s.at(.5))
+		}
+	}
+	return best
+}
+
 // capacity adds the targets of M12.
 func (t *targetRows) capacity() {
 	for _, target := range []struct {
 		suffix, what string
 		limit        float64
-	}{{waitingAts, "memory of the operator for each waiting At", 2}, {podsByKwok, "memory of the operator for each pod", 3}} {
-		if l, ok := t.model(target.suffix, operatorHeap); ok {
-			t.atMost("M12", target.what, target.limit, l.slope*1024, math.NaN(), "KiB")
+	}{{waitingAts, "resident memory of the operator for each waiting At", 2}, {podsByKwok, "resident memory of the operator for each pod", 3}} {
+		if l, ok := t.model(target.suffix, operatorRSS); ok {
+			t.atMost("M12", target.what, target.limit, once(l.slope*1024), measured{}, "KiB")
 		}
 	}
 	for _, what := range t.cases("M12", func(what string) bool { return strings.HasSuffix(what, dueInMinute) }) {
-		t.atMost("M12", what+", p99 of the delay", 100, t.get("M12", what, p, "ms late", .99), math.NaN(), "ms")
+		t.atMost("M12", what+", p99 of the delay", 100, t.get("M12", what, p, msLate, p99), measured{}, "ms")
 	}
 	for _, suffix := range []string{waitingAts, podsByKwok} {
 		if points := t.levelsOf(suffix, restartTime); len(points) > 0 {
 			last := points[len(points)-1]
-			t.atMost("M12", fmt.Sprintf("restart next to %.0f%s", last[0], suffix), restartBound, last[1], math.NaN(), "s")
+			t.atMost("M12", fmt.Sprintf("restart next to %.0f%s", last[0], suffix), restartTarget, once(last[1]), measured{}, "s")
 		}
 	}
 	for _, target := range []struct {
 		suffix string
 		limit  float64
-	}{{afterTerm, restartBound}, {afterKill, restartBound + leaseSeconds}} {
-		t.atMost("M12", allOfIt+target.suffix, target.limit, t.median("M12", allOfIt+target.suffix, p), math.NaN(), "s")
+	}{{afterTerm, restartTarget}, {afterKill, restartTarget + leaseSeconds}} {
+		t.atMost("M12", allOfIt+target.suffix, target.limit, t.median("M12", allOfIt+target.suffix, p), measured{}, "s")
 	}
-	t.atMost("M13", startCase, 500, t.median("M13", startCase, p), math.NaN(), "ms")
-	t.atMost("M13", imageCase, 15, t.median("M13", imageCase, p), math.NaN(), "MB")
+	t.atMost("M13", startCase, 500, t.median("M13", startCase, p), measured{}, "ms")
+	t.atMost("M13", imageCase, 15, t.median("M13", imageCase, p), measured{}, "MB")
 }
 
 // writeCapacity writes the page about capacity, if there are figures for it.
@@ -117,7 +138,7 @@ func writeCapacity(r *raw, all figures, path string) error {
 		}
 		page = append(page, section+levelTable(all, g.suffix))
 		if i == 0 {
-			page = append(page, millionTable(r, all))
+			page = append(page, millionTable(all))
 		}
 	}
 	page = append(page, "## All of it\n\n"+tableOf(slices.DeleteFunc(slices.Clone(all), func(s *summary) bool {
@@ -130,7 +151,7 @@ func writeCapacity(r *raw, all figures, path string) error {
 func memoryCurves(all figures, title, suffix string) []byte {
 	var curves []curve
 	for _, c := range []struct{ unit, name, color string }{
-		{operatorHeap, "operator, live memory", "#0072b2"}, {serverHeap, "kube-apiserver, live memory", "#d55e00"}, {etcdSize, "etcd, stored", "#009e73"},
+		{operatorRSS, "operator, resident memory", "#0072b2"}, {serverHeap, "kube-apiserver, live memory", "#d55e00"}, {etcdSize, "etcd, stored", "#009e73"},
 	} {
 		if points := all.levelsOf(suffix, c.unit); len(points) > 1 {
 			curves = append(curves, curve{name: c.name, color: c.color, points: points})
@@ -150,7 +171,7 @@ func levelTable(all figures, suffix string) string {
 	for _, n := range levels {
 		fmt.Fprintf(&table, " %s |", tick(float64(n)))
 	}
-	table.WriteString(" each adds |\n|---|" + strings.Repeat("---|", len(levels)+1) + "\n")
+	table.WriteString(" each adds | each adds, last step | largest residual |\n|---|" + strings.Repeat("---|", len(levels)+3) + "\n")
 	for _, unit := range []string{operatorHeap, operatorRSS, serverHeap, etcdSize, restartTime, writeCount, cpuTime} {
 		points := all.levelsOf(suffix, unit)
 		fmt.Fprintf(&table, "| %s |", unit)
@@ -161,54 +182,62 @@ func levelTable(all figures, suffix string) string {
 			}
 			fmt.Fprintf(&table, " %s |", cell)
 		}
-		table.WriteString(" " + eachAdds(points, unit) + " |\n")
+		table.WriteString(modelCells(points, unit) + "\n")
 	}
 	return table.String()
 }
 
-// eachAdds is what the model says that one object adds to a value, in a unit of a fitting size.
-func eachAdds(points [][2]float64, unit string) string {
+// modelCells are what the model says that one object adds to a value, what it adds between the last two sizes, and how far the model is
+// from a measured value at most.
+func modelCells(points [][2]float64, unit string) string {
 	if len(points) < 2 || unit == writeCount || unit == cpuTime {
-		return ""
+		return " | | |"
 	}
-	slope := fit(points).slope
+	factor, small, large := 1024.0, "KiB", "MiB"
 	if unit == restartTime {
-		return number(slope*1e6) + " us"
+		factor, small, large = 1e6, "us", "s"
 	}
-	return number(slope*1024) + " KiB"
+	l := fit(points)
+	return fmt.Sprintf(" %s %s | %s %s | %s %s |", number(l.slope*factor), small, number(lastSlope(points)*factor), small, number(l.residual(points)), large)
 }
 
-// millionTable shows what the model says about a million waiting Ats, the part that gives first at the top.
-func millionTable(r *raw, all figures) string {
+// millionTable shows what the model says about a million waiting Ats. What has a limit comes first, the part that gives first at the top.
+func millionTable(all figures) string {
 	type part struct {
-		name, unit     string
-		needed, bound  float64
-		whichBoundIsIt string
+		name, measured, unit string
+		limit                float64 // 0: none
+		note                 string
+		needed               float64
 	}
 	var parts []part
-	for _, p := range []struct {
-		name, unit, shown string
-		factor, bound     float64
-		which             string
-	}{
-		{"etcd", etcdSize, "MiB", 1, etcdBound, "the largest size that etcd recommends"},
-		{"memory of kube-apiserver", serverHeap, "MiB", heapToMemory, float64(r.Machine.MemoryGB) * 1024, "the memory of the machine that was measured"},
-		{"memory of the operator", operatorHeap, "MiB", heapToMemory, operatorBound, "the memory limit in config/manager"},
-		{"time of a restart", restartTime, "s", 1, restartBound, "the target"},
+	for _, p := range []part{
+		{name: "etcd", measured: etcdSize, unit: "MiB", limit: 8 * 1024, note: "the largest size that etcd recommends"},
+		{name: "resident memory of the operator", measured: operatorRSS, unit: "MiB", limit: 512, note: "the memory limit in config/manager"},
+		{name: "live memory of kube-apiserver", measured: serverHeap, unit: "MiB", note: "the memory of its machine, which it shares with etcd"},
+		{name: "time of a restart", measured: restartTime, unit: "s", note: "none; the target is " + number(restartTarget) + " s"},
 	} {
-		if l, ok := all.model(waitingAts, p.unit); ok {
-			parts = append(parts, part{p.name, p.shown, p.factor * l.at(million), p.bound, p.which})
+		if l, ok := all.model(waitingAts, p.measured); ok {
+			p.needed = l.at(million)
+			parts = append(parts, p)
 		}
 	}
-	slices.SortFunc(parts, func(a, b part) int {
-		return cmp.Compare(b.needed/b.bound, a.needed/a.bound)
-	})
+	share := func(p part) float64 {
+		if p.limit == 0 {
+			return 0
+		}
+		return p.needed / p.limit
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(share(b), share(a)) })
 	var table strings.Builder
-	table.WriteString("## A million waiting Ats\n\nThe model is a straight line through the measured points. " +
-		"The memory of a program is taken as twice its live memory, because the Go runtime lets it grow that far. " +
-		"What has the largest share of its bound gives first.\n\n| | needed | bound | share |\n|---|---|---|---|\n")
+	table.WriteString("## A million waiting Ats without a template\n\nThe model is a straight line through the measured points. " +
+		"What has the largest share of its limit gives first. The operator was measured without a memory limit. " +
+		"With one, the Go runtime collects garbage more often.\n\n| | needed | limit | share |\n|---|---|---|---|\n")
 	for _, p := range parts {
-		fmt.Fprintf(&table, "| %s | %s %s | %s %s, %s | %.0f %% |\n", p.name, number(p.needed), p.unit, number(p.bound), p.unit, p.whichBoundIsIt, 100*p.needed/p.bound)
+		limit, percent := p.note, ""
+		if p.limit > 0 {
+			limit, percent = fmt.Sprintf("%s %s, %s", number(p.limit), p.unit, p.note), fmt.Sprintf("%.0f %%", 100*share(p))
+		}
+		fmt.Fprintf(&table, "| %s | %s %s | %s | %s |\n", p.name, number(p.needed), p.unit, limit, percent)
 	}
 	if rate := all.wireRate(); rate > 0 {
 		fmt.Fprintf(&table, "\nThe API server that was measured creates %s pods per second for a bare client. If all of these Ats are due at the same time, "+
@@ -233,11 +262,13 @@ make bench METRICS=M12 SIZES='-waiting 1000,3000,10000 -kwoksets 50,150,500 -due
 - More and more Ats are created that are due on the next day, with a schedule and a command only, and then some with a template of
   500 bytes. Then PodSets of 10 are created next to them, whose pods [kwok](https://kwok.sigs.k8s.io) makes ready.
 - At each number of objects, the operator is restarted. The time counts from the start of the process until it has reconciled each
-  object once. The live memory is read after a garbage collection, the size of etcd after a compaction. It includes the events, which
-  expire after an hour.
+  object once. The live memory is read after a garbage collection, the size of etcd after a compaction and a defragmentation. It includes
+  the events, which expire after an hour.
 - Then Ats are created next to all of that which are due one after the other within a minute. At the end, the leader of two operators
   is ended, by SIGTERM and by ` + "`kill -9`" + `, and the time counts until the standby has created the pod of a new PodSet.
-- "Each adds" is the slope of a straight line that is fitted to the measured points.
+- "Each adds" is the slope of a straight line that is fitted to the measured points, and "last step" the slope between the last two of
+  them. "Largest residual" is the largest distance of a point from the line.
+- Resident memory is without the program's file. It includes garbage, so it is larger than the live memory.
 `
 
 const capacityAdvice = `## How to go on

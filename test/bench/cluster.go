@@ -41,8 +41,8 @@ type cluster struct {
 	own *ledger
 	// audit is where the API server writes down the calls of the arms; "": it does not.
 	audit auditLog
-	// cleared is etcd's revision when a run was last cleared away.
-	cleared int64
+	// cleared is etcd's revision when a run was last cleared away, and compacted the one before which there is no history.
+	cleared, compacted int64
 }
 
 // clusterOptions are how an API server differs from the others.
@@ -152,28 +152,36 @@ func (c *cluster) clear(ctx context.Context, namespace string) error {
 // compact drops the history of etcd up to the last time it was called, so that every run starts with about the same. What is
 // newer stays: the API server may still be reading it, and closes every watch when it cannot.
 func (c *cluster) compact(ctx context.Context) error {
-	status, err := c.etcdStatus(ctx)
+	revision, err := c.revision(ctx)
 	if err != nil {
 		return err
 	}
-	revision, err := strconv.ParseInt(status.Header.Revision, 10, 64)
-	if err != nil {
-		return fmt.Errorf("reading etcd's revision: %w", err)
-	}
 	last := c.cleared
 	c.cleared = revision
-	if last == 0 || last == revision {
-		return nil
-	}
-	return postJSON(ctx, c.etcdURL("/v3/kv/compaction"), fmt.Sprintf(`{"revision":"%d","physical":true}`, last), nil)
+	return c.compactTo(ctx, last)
 }
 
-// storedMiB is the size of all objects in etcd, without their history.
+// compactTo drops the history of etcd before a revision, unless it was dropped already, which etcd rejects.
+func (c *cluster) compactTo(ctx context.Context, revision int64) error {
+	if revision <= c.compacted {
+		return nil
+	}
+	c.compacted = revision
+	return postJSON(ctx, c.etcdURL("/v3/kv/compaction"), fmt.Sprintf(`{"revision":"%d","physical":true}`, revision), nil)
+}
+
+// storedMiB is the size of all objects in etcd, without their history. Everything is at rest, so the API server reads none of it.
 func (c *cluster) storedMiB(ctx context.Context) (float64, error) {
-	for range 2 { // The second call drops everything before the first.
-		if err := c.compact(ctx); err != nil {
-			return 0, err
-		}
+	revision, err := c.revision(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.compactTo(ctx, revision); err != nil {
+		return 0, err
+	}
+	// Pages that the compaction has freed count as used until later transactions.
+	if err := postJSON(ctx, c.etcdURL("/v3/maintenance/defragment"), "{}", nil); err != nil {
+		return 0, err
 	}
 	status, err := c.etcdStatus(ctx)
 	if err != nil {
@@ -181,6 +189,19 @@ func (c *cluster) storedMiB(ctx context.Context) (float64, error) {
 	}
 	bytes, err := strconv.ParseFloat(status.DBSizeInUse, 64)
 	return bytes / (1 << 20), err
+}
+
+// revision is the current revision of etcd.
+func (c *cluster) revision(ctx context.Context) (int64, error) {
+	status, err := c.etcdStatus(ctx)
+	if err != nil {
+		return 0, err
+	}
+	revision, err := strconv.ParseInt(status.Header.Revision, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("reading etcd's revision: %w", err)
+	}
+	return revision, nil
 }
 
 // etcdStatus is a part of what etcd tells about itself.

@@ -95,6 +95,12 @@ func (c *cluster) requests(ctx context.Context) (map[string]float64, error) {
 		}
 		result[key] += metric.GetCounter().GetValue()
 	}
+	// A list that is streamed is a watch to the metric above.
+	for _, metric := range families["apiserver_watch_list_duration_seconds"].GetMetric() {
+		if resource := labels(metric)["resource"]; slices.Contains(counted, resource) {
+			result["LIST "+resource] += float64(metric.GetHistogram().GetSampleCount())
+		}
+	}
 	for key, n := range c.own.snapshot() {
 		result[key] -= n
 	}
@@ -103,11 +109,19 @@ func (c *cluster) requests(ctx context.Context) (map[string]float64, error) {
 
 // cost is what an arm asked of the API server, and of itself.
 type cost struct {
-	// writes are all writes, those of events among them.
-	writes, events, lists float64
-	reconciles            float64
+	// writes are all writes, those of events among them. lists are also those that are streamed. watches are those that have ended.
+	writes, events, lists, watches float64
+	reconciles                     float64
 	// calls are all calls, in an audited cluster.
 	calls []call
+}
+
+// plus adds what was asked later.
+func (c cost) plus(later cost) cost {
+	return cost{
+		writes: c.writes + later.writes, events: c.events + later.events, lists: c.lists + later.lists, watches: c.watches + later.watches,
+		reconciles: c.reconciles + later.reconciles, calls: slices.Concat(c.calls, later.calls),
+	}
 }
 
 // since is what was asked of the API server after a snapshot.
@@ -124,6 +138,8 @@ func (c *cluster) since(ctx context.Context, before map[string]float64) (cost, e
 			}
 		case "LIST":
 			total.lists += n
+		case "WATCH":
+			total.watches += n
 		}
 	}
 	return total, err

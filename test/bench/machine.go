@@ -5,8 +5,10 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -23,6 +25,17 @@ type machine struct {
 	Versions map[string]string
 }
 
+// operatorVersion is the name of the operator among the versions.
+const operatorVersion = "podset-operator"
+
+// comparable tells whether figures of two machines may be shown together: they differ in the operator at most.
+func (m machine) comparable(other machine) bool {
+	m.Versions, other.Versions = maps.Clone(m.Versions), maps.Clone(other.Versions)
+	delete(m.Versions, operatorVersion)
+	delete(other.Versions, operatorVersion)
+	return reflect.DeepEqual(m, other)
+}
+
 func thisMachine(assets string) machine {
 	m := machine{Cores: runtime.NumCPU(), Go: runtime.Version(), Versions: map[string]string{}}
 	m.CPU = field("/proc/cpuinfo", "model name")
@@ -37,7 +50,7 @@ func thisMachine(assets string) machine {
 		"kube-apiserver":          {assets + "/kube-apiserver", "--version"},
 		"kwok":                    {assets + "/kwok", "--version"},
 		"kube-controller-manager": {assets + "/kube-controller-manager", "--version"},
-		"podset-operator":         {"git", "describe", "--always", "--dirty", "--exclude=*"},
+		operatorVersion:           {"git", "describe", "--always", "--dirty", "--exclude=*"},
 	} {
 		if output, err := exec.Command(command[0], command[1:]...).Output(); err == nil {
 			first, _, _ := strings.Cut(string(output), "\n")

@@ -71,7 +71,7 @@ func run(ctx context.Context) error {
 	}
 	b := &bench{
 		arms: list(*arms), root: *root, assets: *root + "/bin", manager: *root + "/bin/manager",
-		sizes: size.or(fullSizes), path: *path, measured: map[[4]string]bool{},
+		sizes: size.or(fullSizes), path: *path,
 		recordings: map[int]*recording{},
 	}
 	if *short {

@@ -22,38 +22,43 @@ const memoryRest = 5 * time.Second
 const anonymousOnly = ", without the program's file"
 
 // The ends of the names of the cases about a start.
-const atPeak, afterPeak = ", peak", ", at rest"
+const atPeak, withoutForeign = ", peak", ", at rest without them"
 
 // memory is M7: the resident memory of a new process next to many pods, its own or those of others.
 func (b *bench) memory(ctx context.Context) error {
-	for _, a := range b.pick(operatorArm, replicaSetTuned) {
-		for _, owned := range b.sizes.owned {
-			p, err := b.startWarm(ctx, a)
-			if err != nil {
-				return err
-			}
-			namespace, err := b.populate(ctx, p, owned/10, 10)
-			p.kill()
-			if err != nil {
-				return err
-			}
-			if err := b.measureMemory(ctx, a, owned, fmt.Sprintf("%d pods of its own", owned)); err != nil {
-				return err
-			}
-			if owned == b.sizes.owned[0] {
-				if err := b.addForeign(ctx, namespace, b.sizes.foreign, 0); err != nil {
+	for rep := range b.sizes.reps {
+		for _, a := range b.pick(operatorArm, replicaSetTuned) {
+			for _, owned := range b.sizes.owned {
+				if rep >= b.sizes.repsOf(owned) {
+					continue
+				}
+				if err := b.memoryNextTo(ctx, a, owned, rep); err != nil {
 					return err
 				}
-				if err := b.measureMemory(ctx, a, b.sizes.foreign, fmt.Sprintf("%d of its own, %d foreign", owned, b.sizes.foreign)); err != nil {
-					return err
-				}
-			}
-			if err := b.cluster.clear(ctx, namespace); err != nil {
-				return err
 			}
 		}
 	}
 	return nil
+}
+
+// memoryNextTo measures an arm next to so many pods of its own, and next to foreign ones if that is the smallest number.
+func (b *bench) memoryNextTo(ctx context.Context, a *arm, owned, rep int) error {
+	namespace, err := b.populateAndStop(ctx, a, owned/10, 10)
+	if err != nil {
+		return err
+	}
+	if err := b.measureMemory(ctx, a, fmt.Sprintf("%d pods of its own", owned), rep); err != nil {
+		return err
+	}
+	if owned == b.sizes.owned[0] && rep < b.sizes.repsOf(b.sizes.foreign) {
+		if err := b.addForeign(ctx, namespace, b.sizes.foreign, 0); err != nil {
+			return err
+		}
+		if err := b.measureMemory(ctx, a, fmt.Sprintf("%d of its own, %d foreign", owned, b.sizes.foreign), rep); err != nil {
+			return err
+		}
+	}
+	return b.cluster.clear(ctx, namespace)
 }
 
 // addForeign creates pods that are of no arm, each at least so many bytes large.
@@ -99,95 +104,110 @@ func (b *bench) enlarge(ctx context.Context, pod *corev1.Pod, bytes int) error {
 	}
 }
 
-func (b *bench) measureMemory(ctx context.Context, a *arm, pods int, what string) error {
-	for rep := range b.sizes.repsOf(pods) {
-		p, err := b.start(a)
-		if err != nil {
-			return err
-		}
-		profiled := p.profile(ctx, "M7 "+what)
-		err = p.atRest(ctx)
-		var rss, anonymous float64
-		if err == nil {
-			err = pause(ctx, memoryRest)
-		}
-		if err == nil {
-			rss, err = p.resident("VmRSS")
-		}
-		if err == nil {
-			anonymous, err = p.resident("RssAnon")
-		}
-		err = errors.Join(err, profiled())
-		p.kill()
-		if err != nil {
-			return err
-		}
-		err = errorsOf(
-			b.add("M7", what, a.name, "MiB", rep, rss),
-			b.add("M7", what+anonymousOnly, a.name, "MiB", rep, anonymous),
-		)
-		if err != nil {
-			return err
-		}
+func (b *bench) measureMemory(ctx context.Context, a *arm, what string, rep int) error {
+	p, err := b.start(a)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer p.kill()
+	profiled := p.profile(ctx, "M7 "+what)
+	rss, anonymous, err := p.memoryAtRest(ctx)
+	if err := errors.Join(err, profiled()); err != nil {
+		return err
+	}
+	return errorsOf(
+		b.add("M7", what, a.name, "MiB", rep, rss),
+		b.add("M7", what+anonymousOnly, a.name, "MiB", rep, anonymous),
+	)
 }
 
-// peaks is the other half of M7: the largest resident memory of the operator from its start until it is at rest, next to
-// many large foreign pods.
+// memoryAtRest waits until the process is at rest, and returns its resident memory with and without the program's file.
+func (p *process) memoryAtRest(ctx context.Context) (rss, anonymous float64, err error) {
+	if err := errorsOf(p.atRest(ctx), pause(ctx, memoryRest)); err != nil {
+		return 0, 0, err
+	}
+	if rss, err = p.resident("VmRSS"); err != nil {
+		return 0, 0, err
+	}
+	anonymous, err = p.resident("RssAnon")
+	return rss, anonymous, err
+}
+
+// peaks is the other half of M7: the largest memory of the operator from its start until it is at rest, next to many large foreign
+// pods. It is compared with the memory at rest without them: next to them, garbage of the start is still resident.
 func (b *bench) peaks(lists string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		for _, a := range b.pick(operatorArm) {
-			for _, bytes := range b.sizes.bytes {
-				p, err := b.startWarm(ctx, a)
-				if err != nil {
-					return err
-				}
-				namespace, err := b.populate(ctx, p, 1, 1)
-				p.kill()
-				if err != nil {
-					return err
-				}
-				if err := b.addForeign(ctx, namespace, b.sizes.large, bytes); err != nil {
-					return err
-				}
-				what := fmt.Sprintf("starts next to %d foreign pods of %.1f KB, %s", b.sizes.large, float64(bytes)/1000, lists)
-				if err := b.measurePeak(ctx, a, what); err != nil {
-					return err
-				}
-				if err := errorsOf(b.removeForeign(ctx, namespace, b.sizes.large), b.cluster.clear(ctx, namespace)); err != nil {
-					return err
-				}
+		if !b.wanted(operatorArm.name) {
+			return nil
+		}
+		for _, bytes := range b.sizes.bytes {
+			namespace, err := b.populateAndStop(ctx, operatorArm, 1, 1)
+			if err != nil {
+				return err
+			}
+			what := fmt.Sprintf("starts next to %d foreign pods of %.1f KB, %s", b.sizes.large, float64(bytes)/1000, lists)
+			if err := b.measureStarts(ctx, what+withoutForeign, (*process).anonymousAtRest); err != nil {
+				return err
+			}
+			if err := b.addForeign(ctx, namespace, b.sizes.large, bytes); err != nil {
+				return err
+			}
+			if err := b.measureStarts(ctx, what+atPeak, (*process).anonymousPeak); err != nil {
+				return err
+			}
+			if err := errorsOf(b.removeForeign(ctx, namespace, b.sizes.large), b.cluster.clear(ctx, namespace)); err != nil {
+				return err
 			}
 		}
 		return nil
 	}
 }
 
-func (b *bench) measurePeak(ctx context.Context, a *arm, what string) error {
+// measureStarts starts the operator several times and adds what it measures of each process.
+func (b *bench) measureStarts(ctx context.Context, what string, measure func(*process, context.Context) (float64, error)) error {
 	for rep := range b.sizes.repsOf(b.sizes.large) {
-		p, err := b.start(a)
+		p, err := b.start(operatorArm)
 		if err != nil {
 			return err
 		}
-		var peak, rest float64
-		if err = p.atRest(ctx); err == nil {
-			peak, err = p.resident("VmHWM")
-		}
-		if err == nil {
-			err = pause(ctx, memoryRest)
-		}
-		if err == nil {
-			rest, err = p.resident("VmRSS")
-		}
+		value, err := measure(p, ctx)
 		p.kill()
-		err = errorsOf(err,
-			b.add("M7", what+atPeak, a.name, "MiB", rep, peak),
-			b.add("M7", what+afterPeak, a.name, "MiB", rep, rest),
-		)
 		if err != nil {
+			return err
+		}
+		if err := b.add("M7", what, p.name, "MiB", rep, value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (p *process) anonymousAtRest(ctx context.Context) (float64, error) {
+	_, anonymous, err := p.memoryAtRest(ctx)
+	return anonymous, err
+}
+
+// anonymousPeak returns the largest memory of the process without the program's file until it is at rest. The kernel records a peak only
+// with the file, so the memory is read every 50 ms.
+func (p *process) anonymousPeak(ctx context.Context) (peak float64, err error) {
+	rests := make(chan struct{})
+	err = together(ctx,
+		func(ctx context.Context) error {
+			defer close(rests)
+			return p.atRest(ctx)
+		},
+		func(ctx context.Context) error {
+			return eventually(ctx, patience, p.name+" to come to rest", func() (bool, error) {
+				now, err := p.resident("RssAnon")
+				peak = max(peak, now)
+				select {
+				case <-rests:
+					return true, err
+				default:
+					return false, err
+				}
+			})
+		},
+	)
+	return peak, err
 }

@@ -23,6 +23,16 @@ func (b *bench) populate(ctx context.Context, p *process, sets, podsPerSet int) 
 	return namespace, err
 }
 
+// populateAndStop does the same with a process that it starts and ends.
+func (b *bench) populateAndStop(ctx context.Context, a *arm, sets, podsPerSet int) (string, error) {
+	p, err := b.startWarm(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	defer p.kill()
+	return b.populate(ctx, p, sets, podsPerSet)
+}
+
 // atRest waits until the arm has looked at something and then at nothing for a second.
 func (p *process) atRest(ctx context.Context) error {
 	last, since := 0.0, time.Now()
@@ -48,28 +58,21 @@ const (
 // restart is M8: an arm is killed, and its successor looks at everything once; then leaders end that have a standby.
 func (b *bench) restart(ctx context.Context) error {
 	what := fmt.Sprintf("%d sets of 10", b.sizes.sets)
-	for _, a := range b.pick(operatorArm, replicaSetTuned) {
-		p, err := b.startWarm(ctx, a)
-		if err != nil {
-			return err
-		}
-		namespace, err := b.populate(ctx, p, b.sizes.sets, 10)
-		p.kill()
-		if err != nil {
-			return err
-		}
-		for rep := range b.sizes.reps {
+	for rep := range b.sizes.reps {
+		for _, a := range b.pick(operatorArm, replicaSetTuned) {
+			namespace, err := b.populateAndStop(ctx, a, b.sizes.sets, 10)
+			if err != nil {
+				return err
+			}
 			if err := b.restartOnce(ctx, a, what, rep); err != nil {
 				return err
 			}
-		}
-		for rep := range b.sizes.reps {
 			if err := b.failover(ctx, a, "M8", what, rep); err != nil {
 				return err
 			}
-		}
-		if err := b.cluster.clear(ctx, namespace); err != nil {
-			return err
+			if err := b.cluster.clear(ctx, namespace); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -119,13 +122,13 @@ func (b *bench) startAndReconcile(ctx context.Context, a *arm, objects int, flag
 	return p, took, nil
 }
 
-// rest is M9: sets that are as they should be and Ats that wait.
+// rest is M9: sets that are as they should be and Ats that wait. The operator holds a lease, as it does by default.
 func (b *bench) rest(ctx context.Context) error {
-	p, err := b.startWarm(ctx, operatorArm)
+	p, err := b.startWarm(ctx, operatorArm, elected...)
 	if err != nil {
 		return err
 	}
-	defer p.kill()
+	defer p.terminate() // It releases the lease.
 	namespace, err := b.populate(ctx, p, b.sizes.sets, 1)
 	if err != nil {
 		return err
@@ -138,6 +141,16 @@ func (b *bench) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for rep := range b.sizes.repsOf(b.sizes.timers) {
+		if err := b.restOnce(ctx, p, rep); err != nil {
+			return err
+		}
+	}
+	return b.cluster.clear(ctx, namespace)
+}
+
+// restOnce measures what the operator does while nothing happens.
+func (b *bench) restOnce(ctx context.Context, p *process, rep int) error {
 	before, err := b.cluster.requests(ctx)
 	if err != nil {
 		return err
@@ -159,16 +172,16 @@ func (b *bench) rest(ctx context.Context) error {
 	}
 	what := fmt.Sprintf("%d sets, %d Ats, %s", b.sizes.sets, b.sizes.timers, b.sizes.rest)
 	return errorsOf(
-		b.add("M9", what, p.name, "writes", 0, asked.writes),
-		b.add("M9", what, p.name, "lists", 0, asked.lists),
-		b.add("M9", what, p.name, "mcores", 0, (used-cpu).Seconds()/b.sizes.rest.Seconds()*1000),
-		b.cluster.clear(ctx, namespace),
+		b.add("M9", what, p.name, "writes", rep, asked.writes),
+		b.add("M9", what, p.name, "lists", rep, asked.lists),
+		b.add("M9", what, p.name, "watches", rep, asked.watches),
+		b.add("M9", what, p.name, "mcores", rep, (used-cpu).Seconds()/b.sizes.rest.Seconds()*1000),
 	)
 }
 
 // fairness is M10: one-pod sets come while many others are served.
 func (b *bench) fairness(ctx context.Context) error {
-	const probes, interval = 50, 200 * time.Millisecond
+	const probes, interval = tailSamples, 100 * time.Millisecond
 	for rep := range b.sizes.reps {
 		for _, a := range b.pick(operatorArm, replicaSetTuned) {
 			p, err := b.startWarm(ctx, a)

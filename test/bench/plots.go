@@ -127,8 +127,8 @@ func delays(all figures) picture {
 		return p
 	}
 	target, goal := 0.0, ""
-	if rate := all.wireRate(); rate > 0 {
-		target, goal = burstOverWire*float64(most)/rate, "target for 99 %"
+	if s := all.of("M4", largest, wirePods, ""); s != nil {
+		target, goal = burstOverWire*s.at(1)/1000, "target for 99 %"
 	}
 	p.data = lineChart(p.title, "seconds after the timers were due", "% of the pods exist", curves, target, goal)
 	return p

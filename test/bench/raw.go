@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -39,10 +40,33 @@ type raw struct {
 	Samples []sample
 }
 
+// put adds a sample, or replaces that of the same repetition. It keeps the other repetitions of an interrupted or shorter run, but not
+// those of another commit.
+func (r *raw) put(s sample) {
+	r.Samples = slices.DeleteFunc(r.Samples, func(earlier sample) bool { return earlier.key() == s.key() && earlier.Commit != s.Commit })
+	i := slices.IndexFunc(r.Samples, func(earlier sample) bool { return earlier.key() == s.key() && earlier.Rep == s.Rep })
+	if i >= 0 {
+		r.Samples[i] = s
+	} else {
+		r.Samples = append(r.Samples, s)
+	}
+}
+
+// dropCalls removes the calls of an arm in a phase, before they are measured again: a call that is not made any more has no new figure.
+func (r *raw) dropCalls(phase, arm string) {
+	r.Samples = slices.DeleteFunc(r.Samples, func(earlier sample) bool {
+		return earlier.Metric == callsMetric && earlier.Arm == arm && strings.HasPrefix(earlier.Case, callCase(phase, ""))
+	})
+}
+
+// callCase is the case of a call in a phase.
+func callCase(phase, call string) string { return phase + ": " + call }
+
 // series is how a file stores the repetitions of a measurement: one line for all of them.
 type series struct {
 	Metric, Case, Arm, Unit, Commit string
-	Load, Steal                     []float64
+	Load                            []float64
+	Steal                           []float64 `json:",omitempty"` // absent if there was none, and in older files
 	Reps                            [][]float64
 }
 
@@ -104,6 +128,9 @@ func (r *raw) write(path string) error {
 	}
 	data := bytes.TrimSuffix(head, []byte("]}"))
 	for i, line := range lines {
+		if slices.Max(line.Steal) == 0 {
+			line.Steal = nil
+		}
 		text, err := json.Marshal(line)
 		if err != nil {
 			return err

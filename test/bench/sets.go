@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -35,17 +36,16 @@ func (b *bench) lives(ctx context.Context) error {
 	for _, grid := range b.sizes.grids {
 		n := grid[0] * grid[1]
 		for rep := range b.sizes.repsOf(n) {
-			for _, arm := range []string{wirePods, wireAll} {
-				if err := b.wire(ctx, arm, grid, rep); err != nil {
-					return fmt.Errorf("arm %s, %s: %w", arm, gridName(grid), err)
-				}
-			}
-			arms := []*arm{replicaSetTuned, operatorArm}
+			arms := []*arm{replicaSetTuned, operatorArm, barePods, bareAll}
 			if b.sizes.slow && rep == 0 && n <= few {
 				arms = append(arms, naiveArm, replicaSetStock)
 			}
 			for _, a := range b.pick(arms...) {
-				if err := b.runSets(ctx, a, grid, rep); err != nil {
+				run := b.runSets
+				if a == barePods || a == bareAll {
+					run = b.wire
+				}
+				if err := run(ctx, a, grid, rep); err != nil {
 					return fmt.Errorf("arm %s, %s: %w", a.name, gridName(grid), err)
 				}
 			}
@@ -179,9 +179,17 @@ func (b *bench) runSets(ctx context.Context, a *arm, grid [2]int, rep int) (err 
 	)
 }
 
-// playKubelets makes pods ready, in a random order, at a rate that is the same for every arm.
+// shuffled returns the names of the pods that were seen, in a random order that is the same in each run: the names of pods of all arms
+// begin with those of their objects.
+func shuffled(seen map[string]time.Time) []string {
+	names := slices.Sorted(maps.Keys(seen))
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	return names
+}
+
+// playKubelets makes pods ready, at a rate that is the same for every arm.
 func (b *bench) playKubelets(ctx context.Context, namespace string, w *observer) error {
-	names := slices.Collect(maps.Keys(w.times()))
+	names := shuffled(w.times())
 	tick := time.NewTicker(time.Second / readyPerSecond)
 	defer tick.Stop()
 	return inParallel(ctx, len(names), inFlight, func(ctx context.Context, i int) error {

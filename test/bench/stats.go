@@ -44,5 +44,17 @@ func describeValues(values []float64) string {
 		return number(values[0])
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	return fmt.Sprintf("p50 %s, p99 %s, max %s", number(quantile(sorted, .5)), number(quantile(sorted, .99)), number(sorted[len(sorted)-1]))
+	return describeQuantiles(func(q float64) float64 { return quantile(sorted, q) }, len(sorted), sorted[len(sorted)-1])
+}
+
+// tailSamples is how many samples a p99 needs. Of fewer samples, it is the largest.
+const tailSamples = 100
+
+// describeQuantiles writes the quantiles of a distribution.
+func describeQuantiles(at func(q float64) float64, samples int, largest float64) string {
+	tail := ""
+	if samples >= tailSamples {
+		tail = ", p99 " + number(at(.99))
+	}
+	return fmt.Sprintf("p50 %s%s, max %s", number(at(.5)), tail, number(largest))
 }

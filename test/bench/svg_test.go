@@ -4,7 +4,6 @@
 package main
 
 import (
-	"math"
 	"slices"
 	"testing"
 )
@@ -30,13 +29,6 @@ func TestTicksAreRound(t *testing.T) {
 	}
 }
 
-func TestFit(t *testing.T) {
-	l := fit([][2]float64{{0, 10}, {1000, 12}, {3000, 16}})
-	if math.Abs(l.start-10) > 1e-9 || math.Abs(l.slope-0.002) > 1e-12 {
-		t.Errorf("got %+v", l)
-	}
-}
-
 func TestNamesOfCases(t *testing.T) {
 	for what, want := range map[string]string{
 		"100 x 10":                 "100 sets of 10",
@@ -46,6 +38,14 @@ func TestNamesOfCases(t *testing.T) {
 		if got := caseName(what); got != want {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
+	}
+	if got := withBestWidths(summarize([]sample{
+		{Metric: "M1", Case: "100 x 10, 16 in flight", Arm: wirePods, Values: []float64{700}},
+		{Metric: "M1", Case: "100 x 10, 32 in flight", Arm: wirePods, Values: []float64{900}},
+		{Metric: "M4", Case: "300 at once, 16 in flight", Arm: wirePods, Values: []float64{200, 300}},
+		{Metric: "M4", Case: "300 at once, 32 in flight", Arm: wirePods, Values: []float64{100, 400}},
+	})); len(got) != 2 || got.of("M1", "100 x 10", wirePods, "").at(.5) != 900 || got.of("M4", "300 at once", wirePods, "").at(1) != 300 {
+		t.Errorf("not the fastest bare clients: %v", got)
 	}
 	if what, bare := trimWidth("100 x 10, 16 in flight"); what != "100 x 10" || !bare {
 		t.Errorf("got %q, %t", what, bare)

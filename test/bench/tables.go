@@ -32,11 +32,14 @@ func metricIndex(name string) int {
 	return slices.IndexFunc(metrics, func(m struct{ name, title string }) bool { return m.name == name })
 }
 
+// byMetric compares metrics by the order of the tables.
+func byMetric(a, b string) int { return metricIndex(a) - metricIndex(b) }
+
 // summary is all samples of one metric, case and arm.
 type summary struct {
-	metric, what, arm, unit string
-	distribution            bool
-	reps                    [][]float64
+	metric, what, arm, unit, commit string
+	distribution                    bool
+	reps                            [][]float64
 }
 
 // summarize groups samples, in the order in which they were taken.
@@ -46,7 +49,7 @@ func summarize(samples []sample) figures {
 	for _, s := range samples {
 		group, ok := byKey[s.key()]
 		if !ok {
-			group = &summary{metric: s.Metric, what: s.Case, arm: s.Arm, unit: s.Unit}
+			group = &summary{metric: s.Metric, what: s.Case, arm: s.Arm, unit: s.Unit, commit: s.Commit}
 			byKey[s.key()] = group
 			all = append(all, group)
 		}
@@ -59,20 +62,34 @@ func summarize(samples []sample) figures {
 // all returns the values of all repetitions, sorted.
 func (s *summary) all() []float64 { return slices.Sorted(slices.Values(slices.Concat(s.reps...))) }
 
-// at returns the median of a quantile of each repetition. For single values it is their median.
+// at returns the median of a quantile of each repetition. For single values it is their median. If a repetition has too few samples
+// for a p99, at returns the quantile of the samples of all repetitions.
 func (s *summary) at(q float64) float64 {
+	if s.distribution && s.fewestSamples() < tailSamples {
+		return quantile(s.all(), q)
+	}
+	return median(s.perRep(q))
+}
+
+// fewestSamples returns how many samples a repetition has at least.
+func (s *summary) fewestSamples() int {
+	return len(slices.MinFunc(s.reps, func(a, b []float64) int { return len(a) - len(b) }))
+}
+
+// perRep returns a quantile of each repetition.
+func (s *summary) perRep(q float64) []float64 {
 	perRep := make([]float64, len(s.reps))
 	for i, values := range s.reps {
 		perRep[i] = quantile(slices.Sorted(slices.Values(values)), q)
 	}
-	return median(perRep)
+	return perRep
 }
 
 // cell returns the text of a table cell: the median and the range.
 func (s *summary) cell() string {
 	all := s.all()
 	if s.distribution {
-		return fmt.Sprintf("p50 %s, p99 %s, max %s", number(s.at(.5)), number(s.at(.99)), number(all[len(all)-1]))
+		return describeQuantiles(s.at, len(all), all[len(all)-1])
 	}
 	if all[0] == all[len(all)-1] {
 		return number(all[0])
@@ -167,6 +184,43 @@ func agents(r *raw) string {
 	return page.String()
 }
 
+// repetitions tells how often the cases of each metric were measured.
+func repetitions(samples []sample) string {
+	fewest, most := map[string]int{}, map[string]int{}
+	for _, s := range summarize(samples) {
+		n := len(s.reps)
+		if fewest[s.metric] == 0 || n < fewest[s.metric] {
+			fewest[s.metric] = n
+		}
+		most[s.metric] = max(most[s.metric], n)
+	}
+	var texts []string
+	for _, metric := range slices.SortedFunc(maps.Keys(most), byMetric) {
+		text := fmt.Sprintf("%s %d", metric, fewest[metric])
+		if most[metric] > fewest[metric] {
+			text += fmt.Sprintf(" to %d", most[metric])
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// commits lists the commits at which the operator, or the others, were measured, with the metrics of each.
+func commits(samples []sample, operator bool) string {
+	metricsOf := map[string][]string{}
+	for _, s := range samples {
+		if (s.Arm == operatorArm.name) == operator && !slices.Contains(metricsOf[s.Commit], s.Metric) {
+			metricsOf[s.Commit] = append(metricsOf[s.Commit], s.Metric)
+		}
+	}
+	var texts []string
+	for _, commit := range slices.Sorted(maps.Keys(metricsOf)) {
+		measured := slices.SortedFunc(slices.Values(metricsOf[commit]), byMetric)
+		texts = append(texts, fmt.Sprintf("commit %s (%s)", commit, strings.Join(measured, ", ")))
+	}
+	return strings.Join(texts, "; ")
+}
+
 // conditionsOf describes the measurement of one metric.
 func conditionsOf(r *raw, metric string) string {
 	part := *r
@@ -176,30 +230,23 @@ func conditionsOf(r *raw, metric string) string {
 
 // conditions describes the machine, the time, and the versions of the measurement.
 func conditions(r *raw) string {
-	loads, steals, reps := make([]float64, 0, len(r.Samples)), make([]float64, 0, len(r.Samples)), 0
-	commits := map[string][]string{} // of the operator: which metrics were measured
+	loads, steals := make([]float64, 0, len(r.Samples)), make([]float64, 0, len(r.Samples))
 	for _, s := range r.Samples {
-		loads, steals, reps = append(loads, s.Load), append(steals, 100*s.Steal), max(reps, s.Rep+1)
-		if s.Arm == operatorArm.name && !slices.Contains(commits[s.Commit], s.Metric) {
-			commits[s.Commit] = append(commits[s.Commit], s.Metric)
-		}
+		loads, steals = append(loads, s.Load), append(steals, 100*s.Steal)
 	}
 	slices.Sort(loads)
 	slices.Sort(steals)
 	m := r.Machine
 	var page strings.Builder
-	page.WriteString("\nMeasured with the operator at ")
-	for i, commit := range slices.Sorted(maps.Keys(commits)) {
-		if i > 0 {
-			page.WriteString("; ")
-		}
-		measured := slices.SortedFunc(slices.Values(commits[commit]), func(a, b string) int { return metricIndex(a) - metricIndex(b) })
-		fmt.Fprintf(&page, "commit %s (%s)", commit, strings.Join(measured, ", "))
+	fmt.Fprintf(&page, "\nMeasured with the operator at %s. **These figures say nothing about later commits.**\n", commits(r.Samples, true))
+	if others := commits(r.Samples, false); others != "" {
+		fmt.Fprintf(&page, "The other programs were measured while the operator was at %s.\n", others)
 	}
-	fmt.Fprintf(&page, ". **These figures say nothing about later commits.**\n\n")
-	fmt.Fprintf(&page, "%s, from %s UTC, on %d cores (%s), %d GB, Linux %s, %s. Load average, including the benchmark: median %s, from %s to %s. At most %d repetitions.\n",
+	page.WriteString("\n")
+	fmt.Fprintf(&page, "%s, from %s UTC, on %d cores (%s), %d GB, Linux %s, %s. Load average, including the benchmark: median %s, from %s to %s.\n",
 		r.Started.Format("2 January 2006"), r.Started.Format("15:04"), m.Cores, m.CPU, m.MemoryGB, m.Kernel, m.Go,
-		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]), reps)
+		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]))
+	fmt.Fprintf(&page, "Repetitions: %s.\n", repetitions(r.Samples))
 	if most := steals[len(steals)-1]; most > 0 {
 		fmt.Fprintf(&page, "The host took from this virtual machine, of the time of its processors: median %s %%, at most %s %%.\n", number(median(steals)), number(most))
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,15 +24,25 @@ import (
 const succeeded = `{"status":{"phase":"Succeeded","containerStatuses":[{"name":"busybox","image":"busybox","imageID":"busybox",
 "state":{"terminated":{"exitCode":0,"reason":"Completed","startedAt":%[1]q,"finishedAt":%[1]q}}}]}}`
 
+// msLate is the unit of the delay of a pod.
+const msLate = "ms late"
+
+// afterEnds ends the name of the case about all writes, also of events, after the pods have ended.
+const afterEnds = ", with events, after the end of the pods, per timer"
+
 // lateness are M4, M5 and M6: timers fire, their pods end, and their objects say so.
 func (b *bench) lateness(ctx context.Context) error {
 	for rep := range b.sizes.reps {
-		arms := []*arm{operatorArm, cronJobTuned}
+		arms := []*arm{operatorArm, cronJobTuned, barePods}
 		if b.sizes.slow && rep == 0 {
 			arms = append(arms, naiveArm, cronJobStock)
 		}
 		for _, a := range b.pick(arms...) {
-			if err := b.fireAll(ctx, a, rep); err != nil {
+			run := b.fireAll
+			if a == barePods {
+				run = b.wireBursts
+			}
+			if err := run(ctx, a, rep); err != nil {
 				return fmt.Errorf("arm %s: %w", a.name, err)
 			}
 		}
@@ -57,20 +66,6 @@ func (b *bench) fireAll(ctx context.Context, a *arm, rep int) error {
 	return b.fire(ctx, a, rep, b.sizes.bursts[0], overdue)
 }
 
-// volley is how the times of timers lie.
-type volley int
-
-const (
-	sparse  volley = iota // one in each second
-	burst                 // all in one second, which is yet to come
-	overdue               // all before the timers are created
-)
-
-// caseName is what the tables call n timers of an arm.
-func (v volley) caseName(n int) string {
-	return [...]string{"sparse", fmt.Sprintf("%d at once", n), fmt.Sprintf("%d due when created", n)}[v]
-}
-
 // firing is one run of timers.
 type firing struct {
 	*bench
@@ -80,26 +75,6 @@ type firing struct {
 	mu    sync.Mutex
 	ended map[string]time.Time // when the pod of a timer has ended, by the timer's or its job's name
 	err   error
-}
-
-// dueTimes says when n timers of an arm fire. A CronJob fires at a full minute and at no other second, so its sparse timers
-// are as few as fit into one without standing in each other's way.
-func dueTimes(a *arm, n int, v volley) []time.Time {
-	due := make([]time.Time, n)
-	for i := range due {
-		switch {
-		case a.timer == cronJobs:
-			// Time to create them all, and never a minute that has begun.
-			due[i] = time.Now().Add(5*time.Second + time.Duration(n)*5*time.Millisecond).Truncate(time.Minute).Add(time.Minute)
-		case v == overdue:
-			due[i] = time.Now()
-		case v == sparse:
-			due[i] = time.Now().Add(3 * time.Second).Truncate(time.Second).Add(time.Duration(i) * time.Second)
-		default:
-			due[i] = time.Now().Add(5*time.Second + time.Duration(n)*10*time.Millisecond).Truncate(time.Second)
-		}
-	}
-	return due
 }
 
 // fire lets n timers fire once.
@@ -117,7 +92,7 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) (err err
 	defer p.kill()
 	profiled := p.profile(ctx, "M4 "+v.caseName(n))
 	defer func() { err = errors.Join(err, profiled()) }()
-	f := &firing{bench: b, due: dueTimes(a, n, v), ended: map[string]time.Time{}}
+	f := &firing{bench: b, due: dueTimes(time.Now(), a, n, v), ended: map[string]time.Time{}}
 	if f.namespace, err = b.cluster.namespace(ctx); err != nil {
 		return err
 	}
@@ -135,42 +110,55 @@ func (b *bench) fire(ctx context.Context, a *arm, rep, n int, v volley) (err err
 		return err
 	}
 	defer done.stop()
-
-	asked, err := b.phase(ctx, p, func() error {
-		err := inParallel(ctx, n, inFlight, func(ctx context.Context, i int) error {
-			return b.cluster.admin.Create(ctx, makeTimer(a.timer, f.namespace, fmt.Sprintf("timer-%d", i), f.due[i]))
-		})
-		if err != nil {
-			return err
-		}
-		if _, err := created.await(ctx, n, patience); err != nil {
-			return err
-		}
-		if v != sparse {
-			names := slices.Collect(maps.Keys(created.times()))
-			err = inParallel(ctx, n, inFlight, func(ctx context.Context, i int) error { f.end(ctx, names[i]); return nil })
-		}
-		if err == nil {
-			_, err = done.await(ctx, n, patience)
-		}
-		return err
-	})
+	started, ended, err := f.fireAndEnd(ctx, p, v, created, done)
 	if err := errorsOf(err, f.err); err != nil {
 		return err
 	}
-	if err := f.report(a, rep, v, created, done, asked); err != nil {
+	if err := f.report(a, rep, v, created, done, started, ended); err != nil {
 		return err
 	}
 	return b.cluster.clear(ctx, f.namespace)
 }
 
+// fireAndEnd creates the timers and ends their pods: in a burst, once the arm is at rest, as if the pods ran for some seconds. Otherwise
+// an At could be done before its start is recorded, which saves a write. It returns what the arm asked for before and after the end of
+// the pods.
+func (f *firing) fireAndEnd(ctx context.Context, p *process, v volley, created, done *observer) (started, ended cost, err error) {
+	create := f.createAhead
+	if v == overdue {
+		create = f.createTimers
+	}
+	started, err = f.phase(ctx, p, func() error {
+		if err := create(ctx, p.arm); err != nil {
+			return err
+		}
+		_, err := created.await(ctx, len(f.due), patience)
+		if err == nil && v == sparse {
+			_, err = done.await(ctx, len(f.due), patience)
+		}
+		return err
+	})
+	if err != nil || v == sparse {
+		return started, ended, err
+	}
+	ended, err = f.phase(ctx, p, func() error {
+		names := shuffled(created.times())
+		err := inParallel(ctx, len(names), inFlight, func(ctx context.Context, i int) error { f.end(ctx, names[i]); return nil })
+		if err == nil {
+			_, err = done.await(ctx, len(names), patience)
+		}
+		return err
+	})
+	return started, ended, err
+}
+
 // report adds the figures of a run.
-func (f *firing) report(a *arm, rep int, v volley, created, done *observer, asked cost) error {
+func (f *firing) report(a *arm, rep int, v volley, created, done *observer, started, ended cost) error {
 	n := len(f.due)
 	what := v.caseName(n)
 	if v != overdue {
 		err := errorsOf(
-			f.add("M4", what, a.name, "ms late", rep, f.late(created.times())...),
+			f.add("M4", what, a.name, msLate, rep, f.late(created.times())...),
 			f.add("M6", what, a.name, "ms from the pod's end to the object's", rep, f.behind(done.times())...),
 		)
 		if err != nil {
@@ -180,11 +168,16 @@ func (f *firing) report(a *arm, rep int, v volley, created, done *observer, aske
 	if v == sparse {
 		return nil
 	}
-	return errorsOf(
+	asked := started.plus(ended)
+	err := errorsOf(
 		f.add("M5", what+", without events, per timer", a.name, "writes", rep, (asked.writes-asked.events)/float64(n)),
 		f.add("M5", what+", events, per timer", a.name, "writes", rep, asked.events/float64(n)),
 		f.addCalls(what+", per timer", a.name, asked, n),
 	)
+	if err != nil || v == overdue {
+		return err
+	}
+	return f.add("M5", what+afterEnds, a.name, "writes", rep, ended.writes/float64(n))
 }
 
 // end ends a pod.
@@ -203,14 +196,19 @@ func (f *firing) end(ctx context.Context, pod string) {
 // watchDone watches for the end of Ats, or of Jobs.
 func (f *firing) watchDone(ctx context.Context, a *arm) (*observer, error) {
 	if a.timer == ats {
-		return f.cluster.watchObjects(ctx, f.namespace, &cnatv1alpha1.AtList{}, func(obj client.Object) bool {
-			return obj.(*cnatv1alpha1.At).Status.Phase == cnatv1alpha1.PhaseDone
-		}, nil)
+		return f.watchPhase(ctx, cnatv1alpha1.PhaseDone)
 	}
 	return f.cluster.watchObjects(ctx, f.namespace, &batchv1.JobList{}, func(obj client.Object) bool {
 		return slices.ContainsFunc(obj.(*batchv1.Job).Status.Conditions, func(c batchv1.JobCondition) bool {
 			return c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue
 		})
+	}, nil)
+}
+
+// watchPhase watches for Ats that reach a phase.
+func (f *firing) watchPhase(ctx context.Context, phase cnatv1alpha1.Phase) (*observer, error) {
+	return f.cluster.watchObjects(ctx, f.namespace, &cnatv1alpha1.AtList{}, func(obj client.Object) bool {
+		return obj.(*cnatv1alpha1.At).Status.Phase == phase
 	}, nil)
 }
 

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -24,30 +25,61 @@ var widths = []int{16, 32, 64}
 // wireCase is the case of a bare client.
 func wireCase(what string, width int) string { return fmt.Sprintf("%s, %d in flight", what, width) }
 
+// The bare clients take their turn among the arms, but they are no processes.
+var barePods, bareAll = &arm{name: wirePods}, &arm{name: wireAll}
+
 // wire measures how fast the API server takes requests that no controller has to decide about.
-func (b *bench) wire(ctx context.Context, arm string, grid [2]int, rep int) error {
-	if !b.wanted(arm) {
-		return nil
-	}
+func (b *bench) wire(ctx context.Context, a *arm, grid [2]int, rep int) error {
 	send := b.wirePods
-	if arm == wireAll {
+	if a == bareAll {
 		send = b.wireAll
 	}
-	for _, width := range widths {
+	return b.withEachWidth(ctx, send, grid, func(width int, waits []float64) error {
+		return b.add("M1", wireCase(gridName(grid), width), a.name, "pods/s", rep, float64(len(waits))/slices.Max(waits)*1000)
+	})
+}
+
+// wireBursts measures how late the pods are that the bare client creates, as many at once as there are timers in a burst.
+func (b *bench) wireBursts(ctx context.Context, a *arm, rep int) error {
+	for _, n := range b.sizes.bursts {
+		if rep >= b.sizes.repsOf(n) {
+			continue
+		}
+		err := b.withEachWidth(ctx, b.wirePods, [2]int{1, n}, func(width int, waits []float64) error {
+			return b.add("M4", wireCase(burst.caseName(n), width), a.name, msLate, rep, waits...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sender sends the requests for a grid, with so many in flight, and returns when it sent the first.
+type sender func(ctx context.Context, namespace string, grid [2]int, width int) (time.Time, error)
+
+// withEachWidth lets a bare client create the pods of a grid, and passes on how long after the first request each pod was seen, in ms.
+// The widths come in a random order, because the first one may meet a server that has had nothing to do.
+func (b *bench) withEachWidth(ctx context.Context, send sender, grid [2]int, add func(width int, waits []float64) error) error {
+	for _, i := range rand.Perm(len(widths)) {
+		width := widths[i]
 		namespace, w, err := b.cluster.watchedNamespace(ctx, nil)
 		if err != nil {
 			return err
 		}
-		took, err := send(ctx, namespace, w, grid, width)
+		start, err := send(ctx, namespace, grid, width)
+		if err == nil {
+			_, err = w.await(ctx, grid[0]*grid[1], patience)
+		}
 		w.stop()
 		if err != nil {
 			return err
 		}
-		n := float64(grid[0] * grid[1])
-		if err := b.add("M1", wireCase(gridName(grid), width), arm, "pods/s", rep, n/took.Seconds()); err != nil {
-			return err
+		var waits []float64
+		for _, seen := range w.times() {
+			waits = append(waits, milliseconds(seen.Sub(start)))
 		}
-		if err := b.cluster.clear(ctx, namespace); err != nil {
+		if err := errorsOf(add(width, waits), b.cluster.clear(ctx, namespace)); err != nil {
 			return err
 		}
 	}
@@ -73,16 +105,15 @@ func (b *bench) armClient(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
-// wirePods creates the pods of a grid and returns how long it took until the last of them was seen.
-func (b *bench) wirePods(ctx context.Context, namespace string, w *observer, grid [2]int, width int) (time.Duration, error) {
+// wirePods creates the pods of a grid.
+func (b *bench) wirePods(ctx context.Context, namespace string, grid [2]int, width int) (time.Time, error) {
 	c, err := b.armClient(ctx)
 	if err != nil {
-		return 0, err
+		return time.Time{}, err
 	}
-	n := grid[0] * grid[1]
 	owner := metav1.OwnerReference{APIVersion: podSets.GroupVersion().String(), Kind: podSets.Kind, Name: "nobody", UID: "nobody", Controller: new(true)}
 	start := time.Now()
-	err = inParallel(ctx, n, width, func(ctx context.Context, i int) error {
+	return start, inParallel(ctx, grid[0]*grid[1], width, func(ctx context.Context, i int) error {
 		pod := template("wire", corev1.RestartPolicyAlways, "sleep", "3600")
 		return c.Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
@@ -91,9 +122,4 @@ func (b *bench) wirePods(ctx context.Context, namespace string, w *observer, gri
 			Spec: pod.Spec,
 		})
 	})
-	if err != nil {
-		return 0, err
-	}
-	last, err := w.await(ctx, n, patience)
-	return last.Sub(start), err
 }
