@@ -30,7 +30,7 @@ func violated(invariant string, ours map[int]bool, objects ...client.Object) boo
 		events = append(events, Event{Version: uint64(version), Kind: watch.Modified, Object: object, Seen: time.Unix(int64(version), 0)}) //nolint:gosec // small
 		if ours[version] {
 			call := &Call{Verb: "patch", Resource: "ats", Subresource: "status"}
-			writes = append(writes, Write{Call: call, Code: 200, UID: object.GetUID(), Version: object.GetResourceVersion()})
+			writes = append(writes, Write{Call: call, Code: 200, UID: object.GetUID(), Version: object.GetResourceVersion(), Clock: time.Unix(int64(version), 0)})
 		}
 	}
 	c := NewChecker(true, writes, nil)

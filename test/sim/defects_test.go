@@ -15,6 +15,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,6 +44,26 @@ func onCreate(change func(*corev1.Pod)) sim.Operator {
 }
 
 func onStatus(change func(map[string]any)) sim.Operator { return with(sim.Defect{Status: change}) }
+
+// ends is this operator if it reports that an At has ended although the At is in another phase.
+func ends(phase cnatv1alpha1.Phase, reason string, result cnatv1alpha1.Result) sim.Operator {
+	return onStatus(func(status map[string]any) {
+		if status["phase"] == string(phase) {
+			status["phase"], status["reason"], status["result"] = cnatv1alpha1.PhaseDone, reason, result
+			status["completionTime"] = metav1.Time{Time: time.Now()}
+		}
+	})
+}
+
+// suspendsEdited is this operator if it takes an At that was edited for one that is suspended.
+func suspendsEdited() sim.Operator {
+	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if at, ok := object.(*cnatv1alpha1.At); ok && at.Generation > 1 {
+			at.Spec.Suspend = ptr.To(true)
+		}
+		return true
+	}})
+}
 
 // acceptsOldLists is this operator with the default informers of client-go, whose first list accepts any age.
 func acceptsOldLists() sim.Operator {
@@ -90,6 +111,14 @@ var defects = map[string]struct {
 			status["reason"] = cnatv1alpha1.ReasonDeadlineExceeded
 		}
 	}), "A11"},
+	"reports MissedDeadline for an At that waits":     {ends(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonMissedDeadline, cnatv1alpha1.ResultFailed), "A11"},
+	"reports PodNameConflict for an At that waits":    {ends(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonPodNameConflict, cnatv1alpha1.ResultFailed), "A11"},
+	"reports Completed for an At that did not run":    {ends(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded), "A11"},
+	"reports Completed for a command that runs":       {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded), "A11"},
+	"reports NonZeroExitCode for a command that runs": {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ResultFailed), "A11"},
+	"reports PodFailed for a command that runs":       {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ResultFailed), "A11"},
+	"reports PodLost for a command that runs":         {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ResultFailed), "A11"},
+	"suspends an At that was edited":                  {suspendsEdited(), "A3"},
 	"counts pods of the old template as updated": {onStatus(func(status map[string]any) {
 		if n, ok := status["replicas"]; ok {
 			status["updatedReplicas"] = n
