@@ -33,7 +33,7 @@ var states = flag.Int("states", 40_000, "how many states the explorer visits of 
 //
 // These invariants hold in every state:
 //
-//	A1   at most one pod is created for each attempt
+//	A1   at most one pod is created for each attempt, after all earlier ones have failed
 //	A2   no pod is created before the time
 //	A3   left alone, the At gets done
 //	A4   the phase moves forward, DONE has a reason, and the conditions Ready and Stalled agree with it
@@ -305,6 +305,9 @@ func (e *explorer) create(n *node, planned *corev1.Pod) *corev1.Pod {
 		e.t.Errorf("A1: pod %s is created again, %d pods, in %s", planned.Name, n.created, n.key())
 	}
 	n.names |= bit
+	if slices.ContainsFunc(n.storedPods(), func(p *corev1.Pod) bool { return p.Status.Phase != corev1.PodFailed }) {
+		e.t.Errorf("A1: pod %s is created while the command of another pod may run or has succeeded, in %s", planned.Name, n.key())
+	}
 	if n.stored().Status.Reason == cnatv1alpha1.ReasonMissedDeadline {
 		e.t.Errorf("A11: a pod of an At that was not run, in %s", n.key())
 	}

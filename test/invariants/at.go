@@ -132,9 +132,13 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 
 // mayHaveSucceeded tells whether the command of a pod ended with exit code 0, or is not known to have ended.
 func mayHaveSucceeded(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
-		return s.Name == pod.Spec.Containers[0].Name && (s.State.Running != nil || s.State.Terminated != nil && s.State.Terminated.ExitCode == 0)
+	if exit := exitCode(pod); exit != nil {
+		return *exit == 0
+	}
+	running := slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.Name == pod.Spec.Containers[0].Name && s.State.Running != nil
 	})
+	return running || pod.Status.Phase != corev1.PodFailed
 }
 
 var relative = regexp.MustCompile(`^now *\+ *([0-9]+) *(second|minute|hour)s?$`)

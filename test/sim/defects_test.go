@@ -65,6 +65,16 @@ func suspendsEdited() sim.Operator {
 	}})
 }
 
+// repeatsLive is this operator if it takes the pod of an At that runs for one that has failed.
+func repeatsLive() sim.Operator {
+	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if pod, ok := object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
+			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
+		}
+		return true
+	}})
+}
+
 // acceptsOldLists is this operator with the default informers of client-go, whose first list accepts any age.
 func acceptsOldLists() sim.Operator {
 	operator := sim.Ours
@@ -118,6 +128,7 @@ var defects = map[string]struct {
 	"reports NonZeroExitCode for a command that runs": {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ResultFailed), "A11"},
 	"reports PodFailed for a command that runs":       {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ResultFailed), "A11"},
 	"reports PodLost for a command that runs":         {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ResultFailed), "A11"},
+	"runs a command again while it runs":              {repeatsLive(), "A1"},
 	"suspends an At that was edited":                  {suspendsEdited(), "A3"},
 	"counts pods of the old template as updated": {onStatus(func(status map[string]any) {
 		if n, ok := status["replicas"]; ok {
