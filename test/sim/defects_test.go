@@ -45,6 +45,18 @@ func onCreate(change func(*corev1.Pod)) sim.Operator {
 
 func onStatus(change func(map[string]any)) sim.Operator { return with(sim.Defect{Status: change}) }
 
+// deny sets a condition to False.
+func deny(condition string) func(status map[string]any) {
+	return func(status map[string]any) {
+		conditions, _ := status["conditions"].([]any)
+		for _, c := range conditions {
+			if c := c.(map[string]any); c["type"] == condition {
+				c["status"] = metav1.ConditionFalse
+			}
+		}
+	}
+}
+
 // ends is this operator if it reports that an At has ended although the At is in another phase.
 func ends(phase cnatv1alpha1.Phase, reason string, result cnatv1alpha1.Result) sim.Operator {
 	return onStatus(func(status map[string]any) {
@@ -135,14 +147,13 @@ var defects = map[string]struct {
 			status["updatedReplicas"] = n
 		}
 	}), "P11"},
-	"does not report rejected pods": {onStatus(func(status map[string]any) {
-		conditions, _ := status["conditions"].([]any)
-		for _, c := range conditions {
-			if condition := c.(map[string]any); condition["type"] == appv1alpha1.ConditionDegraded {
-				condition["status"] = metav1.ConditionFalse
-			}
+	"counts no pod as available": {onStatus(func(status map[string]any) {
+		if _, ok := status["availableReplicas"]; ok {
+			status["availableReplicas"] = 0
 		}
-	}), "P9"},
+	}), "P3"},
+	"never says that a PodSet is available": {onStatus(deny(appv1alpha1.ConditionAvailable)), "P3"},
+	"does not report rejected pods":         {onStatus(deny(appv1alpha1.ConditionDegraded)), "P9"},
 	"takes a foreign pod for its own": {onStatus(func(status map[string]any) {
 		if status["reason"] == cnatv1alpha1.ReasonPodNameConflict {
 			status["reason"], status["result"] = cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded
