@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -177,7 +178,27 @@ func TestPanicsAreRecorded(t *testing.T) {
 		}
 		return nil
 	})
-	if len(faults.Stacks("internal/controller.(*Controller")) == 0 {
-		t.Error("the goroutines of a controller that runs were not found")
+	faults.NewEnv(t, cluster, "mutant", faults.Ours).Start()
+	for _, code := range faults.Code {
+		eventually(e, func() error {
+			if len(faults.Stacks(code)) == 0 {
+				return fmt.Errorf("no goroutine that runs %s was found", code)
+			}
+			return nil
+		})
 	}
+}
+
+// P10 can also fail because a process ends by itself.
+func TestExitsAreRecorded(t *testing.T) {
+	t.Parallel()
+	fails := errors.New(onPurpose)
+	operator := faults.Controllers{Name: "exiting", Setup: func(_ context.Context, mgr ctrl.Manager, _ clock.WithTicker) error {
+		return mgr.Add(manager.RunnableFunc(func(context.Context) error { return fails }))
+	}}
+	e := faults.NewEnv(t, cluster, "mutant", operator)
+	if err := e.Start().Err(); !errors.Is(err, fails) {
+		t.Errorf("the process ended with %v", err)
+	}
+	e.Violations() // Otherwise the environment would fail because of the exit.
 }
