@@ -57,13 +57,18 @@ var broken = map[string]defect{
 	}, []string{"P2", "P8"}},
 	"counts pods in a stale cache": {"F3", naive, lagging(time.Second, "pods"), []string{"P2", "P8"}},
 	"deletes the first pod of the list": {"F16", naive, func(e *faults.Env) {
-		// The order of the list is random. The probability that the five unready pods come first is 1 in 252.
+		// The order of the list is random. The probability that the five unready pods come first is 1 in 252 for each PodSet.
 		e.RunKubelet(&faults.Kubelet{Ready: firstPods(5)})
 		e.Supervise()
-		e.Create(podSet("a", 10))
-		e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) == 10 })
+		names := []string{"a", "b", "c"}
+		for _, name := range names {
+			e.Create(podSet(name, 10))
+			e.AwaitSet("P3", name, func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) == 10 })
+		}
 		e.Wait(6 * time.Second)
-		scale(e, "a", 5)
+		for _, name := range names {
+			scale(e, name, 5)
+		}
 		e.Settle()
 	}, []string{"P4", "P6"}},
 	"creates pods for a deleted PodSet in an old list":    {"F4", naive, travelDeleted, []string{"P5"}},
