@@ -3,12 +3,14 @@
 # usage: dco.sh BASE HEAD   checks the commits of HEAD that BASE does not have
 set -euo pipefail
 
+commits=$(git rev-list --no-merges "$1..$2")
 missing=0
 while read -r commit; do
+  [ -n "$commit" ] || continue
   author=$(git show -s --format='%an <%ae>' "$commit")
   if ! git show -s --format='%(trailers:key=Signed-off-by,valueonly)' "$commit" | grep -xF -- "$author" >/dev/null; then
     echo "no sign-off of $author: $(git show -s --format='%h %s' "$commit")"
     missing=1
   fi
-done < <(git rev-list --no-merges "$1..$2")
+done <<<"$commits"
 exit $missing

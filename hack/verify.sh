@@ -4,10 +4,17 @@
 # usage: verify.sh TARGET...
 set -euo pipefail
 
-# snapshot prints a checksum and the name of each file that git tracks or would track.
-snapshot() { git ls-files -z --cached --others --exclude-standard --deduplicate | xargs -0 sha256sum 2>/dev/null | sort -k 2 || true; }
+files=$(mktemp)
+trap 'rm -f "$files"' EXIT
+
+# snapshot prints a checksum and the name of each file that git tracks or would track. A file that was removed has no checksum.
+snapshot() {
+  git ls-files -z --cached --others --exclude-standard --deduplicate >"$files" || return
+  { xargs -0 sha256sum <"$files" 2>/dev/null || true; } | sort -k 2
+}
 
 before=$(snapshot)
+[ -n "$before" ] || { echo "verify: there is no file to verify"; exit 1; }
 for target in "$@"; do make --no-print-directory "$target"; done
 after=$(snapshot)
 

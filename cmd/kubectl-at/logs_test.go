@@ -219,7 +219,12 @@ func TestFollowingEndsWhenTheAtIsDeletedOrNotRun(t *testing.T) {
 	}
 	s.setStatus("late", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonMissedDeadline, nil))
 	s.expect(result{errOut: "at/late was not run: MissedDeadline\n", code: 1}, "", "logs", "-f", "late")
-	_, ended := s.background(t.Context(), "logs", "-f", "deleted")
+	s.setStatus("deleted", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{{
+		Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonSuspended, Message: "spec.suspend is true",
+		LastTransitionTime: metav1.NewTime(s.now),
+	}}})
+	output, ended := s.background(t.Context(), "logs", "-f", "deleted")
+	output.expect("at/deleted waits: Suspended: spec.suspend is true") // Otherwise the deletion could come before the watch.
 	s.expect(result{out: "at/deleted deleted\n"}, "", "rm", "deleted")
 	if err := endOf(ended); err == nil || !strings.Contains(err.Error(), `ats.cnat.d2iq.com "deleted" not found`) {
 		t.Errorf("got %v", err)

@@ -33,12 +33,12 @@ var states = flag.Int("states", 40_000, "how many states the explorer visits of 
 //
 // These invariants hold in every state:
 //
-//	A1   at most one pod is created for each attempt
+//	A1   at most one pod is created for each attempt, after all earlier ones have failed
 //	A2   no pod is created before the time
 //	A3   left alone, the At gets done
 //	A4   the phase moves forward, DONE has a reason, and the conditions Ready and Stalled agree with it
-//	A11  what the status says is true: MissedDeadline means that no pod was ever created, DeadlineExceeded that the deadline
-//	     has passed, PodLost that the pod whose end was not seen was deleted
+//	A11  what the status says is true: MissedDeadline means that the deadline has passed and that no pod was ever created,
+//	     DeadlineExceeded that the deadline has passed, PodLost that the pod whose end was not seen was deleted, any other reason that the pod ended so
 const dueHour = 1
 
 // explored are the Ats that are explored: all have one retry.
@@ -305,6 +305,9 @@ func (e *explorer) create(n *node, planned *corev1.Pod) *corev1.Pod {
 		e.t.Errorf("A1: pod %s is created again, %d pods, in %s", planned.Name, n.created, n.key())
 	}
 	n.names |= bit
+	if slices.ContainsFunc(n.storedPods(), func(p *corev1.Pod) bool { return p.Status.Phase != corev1.PodFailed }) {
+		e.t.Errorf("A1: pod %s is created while the command of another pod may run or has succeeded, in %s", planned.Name, n.key())
+	}
 	if n.stored().Status.Reason == cnatv1alpha1.ReasonMissedDeadline {
 		e.t.Errorf("A11: a pod of an At that was not run, in %s", n.key())
 	}
@@ -378,8 +381,8 @@ func (e *explorer) checkStatus(n *node, s *cnatv1alpha1.AtStatus) {
 	case "":
 		e.t.Errorf("A4: DONE without a reason, in %s", n.key())
 	case cnatv1alpha1.ReasonMissedDeadline:
-		if n.created > 0 {
-			e.t.Errorf("A11: MissedDeadline, and %d pods were created, in %s", n.created, n.key())
+		if n.created > 0 || n.spec.StartingDeadlineSeconds == nil || n.hour <= dueHour {
+			e.t.Errorf("A11: MissedDeadline in hour %d, and %d pods were created, in %s", n.hour, n.created, n.key())
 		}
 	case cnatv1alpha1.ReasonDeadlineExceeded:
 		if deadline == nil || n.now().Before(s.StartTime.Add(seconds(*deadline))) || int(s.Attempts) != n.created {
@@ -389,7 +392,22 @@ func (e *explorer) checkStatus(n *node, s *cnatv1alpha1.AtStatus) {
 		if n.killed&(1<<attempt) == 0 || n.stored().Status.RetryTime != nil {
 			e.t.Errorf("A11: PodLost of attempt %d, in %s", attempt, n.key())
 		}
+	case cnatv1alpha1.ReasonCompleted:
+		if !n.shows(s.PodUID, corev1.PodSucceeded) {
+			e.t.Errorf("A11: Completed, but attempt %d did not, in %s", attempt, n.key())
+		}
+	default:
+		if !n.shows(s.PodUID, corev1.PodFailed) {
+			e.t.Errorf("A11: %s, but attempt %d did not fail, in %s", s.Reason, attempt, n.key())
+		}
 	}
+}
+
+// shows tells whether the store, or a state that the cache may show, has a pod in a phase.
+func (n *node) shows(uid types.UID, phase corev1.PodPhase) bool {
+	return slices.ContainsFunc(n.pods, func(pods []*corev1.Pod) bool {
+		return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == uid && pod.Status.Phase == phase })
+	})
 }
 
 // settle checks A3: left alone from here, with time passing and pods ending, the At gets done.

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
-	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/faults"
 )
@@ -70,18 +69,17 @@ func killed(t *testing.T, c *faults.Cluster, kill func() (again func() error, er
 	scale(e, "a", 4)
 	e.Create(at("new", "now", "echo YAY"))
 	e.Quiesce()
-	e.Check("A3", len(atPods(e)) == 2, "pods of two Ats were expected: %v", atPods(e))
+	e.Check("A3", ranOnce(e) == 2, "not both Ats ran")
 }
 
-// atPods returns the names of the pods that do not belong to a PodSet.
-func atPods(e *faults.Env) []string {
-	var names []string
-	for _, pod := range e.Pods() {
-		if pod.Labels[appv1alpha1.LabelPodSet] == "" {
-			names = append(names, pod.Name)
-		}
+// ranOnce checks A1: no At has had more than one pod. It returns how many Ats have had one.
+func ranOnce(e *faults.Env) int {
+	e.Helper()
+	runs := e.Runs()
+	for at, pods := range runs {
+		e.Check("A1", len(pods) == 1, "the At with the UID %s ran %d times: %v", at, len(pods), pods)
 	}
-	return names
+	return len(runs)
 }
 
 // crdsRemoved checks P3 while the kinds are not served: the operator neither ends nor retries without back-off, and works again

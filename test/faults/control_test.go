@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -56,13 +57,18 @@ var broken = map[string]defect{
 	}, []string{"P2", "P8"}},
 	"counts pods in a stale cache": {"F3", naive, lagging(time.Second, "pods"), []string{"P2", "P8"}},
 	"deletes the first pod of the list": {"F16", naive, func(e *faults.Env) {
-		// The order of the list is random. The probability that the five unready pods come first is 1 in 252.
+		// The order of the list is random. The probability that the five unready pods come first is 1 in 252 for each PodSet.
 		e.RunKubelet(&faults.Kubelet{Ready: firstPods(5)})
 		e.Supervise()
-		e.Create(podSet("a", 10))
-		e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) == 10 })
+		names := []string{"a", "b", "c"}
+		for _, name := range names {
+			e.Create(podSet(name, 10))
+			e.AwaitSet("P3", name, func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) == 10 })
+		}
 		e.Wait(6 * time.Second)
-		scale(e, "a", 5)
+		for _, name := range names {
+			scale(e, name, 5)
+		}
 		e.Settle()
 	}, []string{"P4", "P6"}},
 	"creates pods for a deleted PodSet in an old list":    {"F4", naive, travelDeleted, []string{"P5"}},
@@ -177,7 +183,27 @@ func TestPanicsAreRecorded(t *testing.T) {
 		}
 		return nil
 	})
-	if len(faults.Stacks("internal/controller.(*Controller")) == 0 {
-		t.Error("the goroutines of a controller that runs were not found")
+	faults.NewEnv(t, cluster, "mutant", faults.Ours).Start()
+	for _, code := range faults.Code {
+		eventually(e, func() error {
+			if len(faults.Stacks(code)) == 0 {
+				return fmt.Errorf("no goroutine that runs %s was found", code)
+			}
+			return nil
+		})
 	}
+}
+
+// P10 can also fail because a process ends by itself.
+func TestExitsAreRecorded(t *testing.T) {
+	t.Parallel()
+	fails := errors.New(onPurpose)
+	operator := faults.Controllers{Name: "exiting", Setup: func(_ context.Context, mgr ctrl.Manager, _ clock.WithTicker) error {
+		return mgr.Add(manager.RunnableFunc(func(context.Context) error { return fails }))
+	}}
+	e := faults.NewEnv(t, cluster, "mutant", operator)
+	if err := e.Start().Err(); !errors.Is(err, fails) {
+		t.Errorf("the process ended with %v", err)
+	}
+	e.Violations() // Otherwise the environment would fail because of the exit.
 }

@@ -79,6 +79,9 @@ func NewEnv(t testing.TB, cluster *Cluster, fault string, operator Controllers) 
 		end()
 		for _, p := range e.processes {
 			p.Crash()
+			if err := p.Err(); err != nil && !e.tolerated {
+				e.Errorf("P10: process %d: %v; replay with: %s", p.Number, err, e.replay())
+			}
 		}
 		e.background.Wait()
 		if e.Observer != nil {

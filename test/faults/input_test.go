@@ -173,7 +173,9 @@ func words(e *faults.Env) {
 		e.Create(at(name, "2020-01-30T10:02:00Z", command))
 	}
 	e.Settle()
-	for _, pod := range e.Pods() {
+	pods := e.Pods()
+	e.Check("A8", len(pods) == len(wanted), "%d pods for %d commands", len(pods), len(wanted))
+	for _, pod := range pods {
 		got := expand(pod.Spec.Containers[0])
 		e.Check("A8", cmp.Equal(wanted[pod.Name], got), "pod %s: %s", pod.Name, cmp.Diff(wanted[pod.Name], got))
 	}

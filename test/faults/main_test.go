@@ -69,8 +69,10 @@ func checkNothingLeft() error {
 			return fmt.Errorf("P10: a reconcile panicked: %v\n%s", p.Value, p.Stack)
 		}
 	}
-	if stacks := faults.Stacks("internal/controller.(*Controller"); len(stacks) > 0 {
-		return fmt.Errorf("P10: %d goroutines of operators are left, such as:\n%s", len(stacks), strings.TrimSpace(stacks[0]))
+	for _, code := range faults.Code {
+		if stacks := faults.Stacks(code); len(stacks) > 0 {
+			return fmt.Errorf("P10: %d goroutines of operators are left, such as:\n%s", len(stacks), strings.TrimSpace(stacks[0]))
+		}
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ package faults
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -52,6 +54,14 @@ type Process struct {
 
 	synced chan struct{} // closed when the caches have synced
 	done   chan struct{}
+	err    error // see Err
+}
+
+// Err returns when the process has ended. Its error says why the manager ended by itself, or that it did not end in time after it
+// was killed. A manager with leader election may end by itself, because it has lost its lease.
+func (p *Process) Err() error {
+	<-p.done
+	return p.err
 }
 
 // Crash ends the process between two calls and returns when all its goroutines have ended. It waits for the caches to sync
@@ -104,7 +114,11 @@ func start(c *Cluster, o Controllers, injector *Injector, namespace string, cloc
 	}
 	go func() {
 		defer close(p.done)
-		_ = mgr.Start(injector.ctx)
+		err := mgr.Start(injector.ctx)
+		byItself := injector.ctx.Err() == nil
+		if !opts.LeaderElection && (byItself || errors.Is(err, context.DeadlineExceeded)) {
+			p.err = fmt.Errorf("the manager ended, killed: %t: %w", !byItself, err)
+		}
 		injector.Kill() // A manager also ends when it loses its lease.
 	}()
 	return p, nil

@@ -231,3 +231,16 @@ func (e *Env) Pods() []*corev1.Pod {
 	})
 	return pods
 }
+
+// Runs returns the names of all pods that each At has had, including pods that were removed.
+func (e *Env) Runs() map[types.UID][]string {
+	runs := map[types.UID][]string{}
+	e.Observer.read(func(s *invariants.State) {
+		for _, pod := range s.Pods {
+			if owner := invariants.ControllerOf(pod); s.Ats[owner] != nil {
+				runs[owner] = append(runs[owner], pod.Name)
+			}
+		}
+	})
+	return runs
+}

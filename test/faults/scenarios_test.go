@@ -17,6 +17,7 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/faults"
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // scenario is a sequence of changes by a user. Faults are injected only after prepare.
@@ -65,17 +66,21 @@ func failFirst(pod *corev1.Pod) *int32 {
 	return ptr.To[int32](0)
 }
 
-// firstPods selects the first n pods for which it is called.
+// firstPods selects the first n pods of each owner for which it is called.
 func firstPods(n int) func(*corev1.Pod) bool {
 	var mu sync.Mutex
-	picked := sets.New[types.UID]()
+	picked := map[types.UID]sets.Set[types.UID]{}
 	return func(pod *corev1.Pod) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		if len(picked) < n {
-			picked.Insert(pod.UID)
+		owner := invariants.ControllerOf(pod)
+		if picked[owner] == nil {
+			picked[owner] = sets.New[types.UID]()
 		}
-		return picked.Has(pod.UID)
+		if len(picked[owner]) < n {
+			picked[owner].Insert(pod.UID)
+		}
+		return picked[owner].Has(pod.UID)
 	}
 }
 

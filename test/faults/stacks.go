@@ -41,13 +41,16 @@ func Panics() []Panic {
 	return slices.Clone(panics.all)
 }
 
-// Stacks returns the stacks of the goroutines that run a function.
-func Stacks(function string) []string {
+// Code is in the stacks of the goroutines of an operator: of controller-runtime, and of this operator.
+var Code = []string{"internal/controller.(*Controller", "podset-operator/controllers"}
+
+// Stacks returns the stacks of the goroutines that run code.
+func Stacks(code string) []string {
 	buffer := make([]byte, 64<<20)
 	buffer = buffer[:runtime.Stack(buffer, true)]
 	var found []string
 	for stack := range strings.SplitSeq(string(buffer), "\n\n") {
-		if strings.Contains(stack, function) {
+		if strings.Contains(stack, code) {
 			found = append(found, stack)
 		}
 	}

@@ -49,13 +49,7 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 	if to != cnatv1alpha1.PhaseDone {
 		return
 	}
-	ended := at.Status.Reason != ""
-	for uid := range c.runs[at.UID] {
-		phase := c.state.Pods[uid].Status.Phase
-		ended = ended || phase == corev1.PodSucceeded || phase == corev1.PodFailed
-	}
-	c.check("A4", ended, "At "+at.Name, "the phase is DONE without a finished pod and without a reason")
-	if before == nil || before.Status.Reason != at.Status.Reason { // Else it was said earlier, perhaps by another clock.
+	if reason := at.Status.Reason; reason == "" || before == nil || before.Status.Reason != reason { // Else it was said earlier, perhaps by another clock.
 		c.truth(at)
 	}
 }
@@ -74,13 +68,17 @@ func (c *Checker) ready(at *cnatv1alpha1.At) {
 	c.check("A4", stalled || s.Result != cnatv1alpha1.ResultFailed, "At "+at.Name, "the At has failed and has no condition Stalled")
 }
 
-// truth checks that the status of a finished At is true: A11.
+// truth checks that the status of a finished At is true: A4, A11.
 func (c *Checker) truth(at *cnatv1alpha1.At) {
 	switch at.Status.Reason {
+	default:
+		c.ended(at)
+	case cnatv1alpha1.ReasonPodNameConflict:
+		c.check("A11", c.state.hasForeignPod(at), "At "+at.Name, "the reason is PodNameConflict, but no foreign pod has the name")
 	case cnatv1alpha1.ReasonMissedDeadline:
-		c.check("A11", len(c.runs[at.UID]) == 0, "At "+at.Name, "the reason is MissedDeadline, but %d pods were created", len(c.runs[at.UID]))
+		c.missedDeadline(at)
 	case cnatv1alpha1.ReasonDeadlineExceeded:
-		took := c.ours[at.ResourceVersion].Clock.Sub(at.Status.StartTime.Time)
+		took := c.ours[at.ResourceVersion].Clock.Sub(ptr.Deref(at.Status.StartTime, metav1.Time{}).Time)
 		limit := time.Duration(ptr.Deref(at.Spec.ActiveDeadlineSeconds, 0)) * time.Second
 		c.check("A11", at.Spec.ActiveDeadlineSeconds != nil && took >= limit, "At "+at.Name, "the reason is DeadlineExceeded for a deadline of %v, but only %v had passed", limit, took)
 	}
@@ -132,9 +130,13 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 
 // mayHaveSucceeded tells whether the command of a pod ended with exit code 0, or is not known to have ended.
 func mayHaveSucceeded(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
-		return s.Name == pod.Spec.Containers[0].Name && (s.State.Running != nil || s.State.Terminated != nil && s.State.Terminated.ExitCode == 0)
+	if exit := exitCode(pod); exit != nil {
+		return *exit == 0
+	}
+	running := slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.Name == pod.Spec.Containers[0].Name && s.State.Running != nil
 	})
+	return running || pod.Status.Phase != corev1.PodFailed
 }
 
 var relative = regexp.MustCompile(`^now *\+ *([0-9]+) *(second|minute|hour)s?$`)
@@ -154,8 +156,8 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 	return due, err == nil
 }
 
-// AtSettled says why an At is not settled: A3; "" if it is. An At is settled when it is DONE, or PENDING for a reason that
-// lasts.
+// AtSettled says why an At is not settled: A3; "" if it is. An At is settled when it is DONE, for a reason that A4
+// and A11 check, or PENDING for a reason that lasts.
 func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone {
 		return ""
@@ -164,17 +166,9 @@ func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string 
 		if due, ok := Due(at); ok && due.Sub(now) > time.Minute {
 			return ""
 		}
-		if slices.ContainsFunc(at.Status.Conditions, waitsForUser) {
+		if s := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled); s != nil && waitsForUser(at, s) {
 			return ""
 		}
 	}
 	return fmt.Sprintf("phase is %q", at.Status.Phase)
-}
-
-// waitsForUser tells whether a condition says that an At waits for a user.
-func waitsForUser(c metav1.Condition) bool {
-	return c.Type == cnatv1alpha1.ConditionScheduled && c.Status == metav1.ConditionFalse && slices.Contains([]string{
-		cnatv1alpha1.ReasonSuspended, cnatv1alpha1.ReasonPaused, cnatv1alpha1.ReasonInvalidSchedule,
-		cnatv1alpha1.ReasonInvalidCommand, cnatv1alpha1.ReasonInvalidTemplate,
-	}, c.Reason)
 }

@@ -203,8 +203,12 @@ func (s *State) Settled(set *appv1alpha1.PodSet, full bool) string {
 		return "observedGeneration is old"
 	case int(status.Replicas) != len(active):
 		return "status.replicas is wrong"
-	case int(status.ReadyReplicas) != len(slices.DeleteFunc(slices.Clone(active), func(p *corev1.Pod) bool { return !isReady(p) })):
+	case int(status.ReadyReplicas) != count(active, isReady):
 		return "status.readyReplicas is wrong"
+	case int(status.AvailableReplicas) != count(active, isAvailable):
+		return "status.availableReplicas is wrong"
+	case meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionAvailable) != (int(status.ReadyReplicas) >= replicas(set)):
+		return "the condition Available is wrong"
 	case set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete && status.UpdatedReplicas != status.Replicas:
 		return "pods of an older template are left"
 	case meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionReady) != (status.ReadyReplicas == status.Replicas):

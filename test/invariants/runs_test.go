@@ -30,7 +30,10 @@ func violated(invariant string, ours map[int]bool, objects ...client.Object) boo
 		events = append(events, Event{Version: uint64(version), Kind: watch.Modified, Object: object, Seen: time.Unix(int64(version), 0)}) //nolint:gosec // small
 		if ours[version] {
 			call := &Call{Verb: "patch", Resource: "ats", Subresource: "status"}
-			writes = append(writes, Write{Call: call, Code: 200, UID: object.GetUID(), Version: object.GetResourceVersion()})
+			if _, ok := object.(*corev1.Pod); ok {
+				call = &Call{Verb: "create", Resource: "pods"}
+			}
+			writes = append(writes, Write{Call: call, Code: 200, UID: object.GetUID(), Version: object.GetResourceVersion(), Clock: time.Unix(int64(version), 0)})
 		}
 	}
 	c := NewChecker(true, writes, nil)
@@ -116,6 +119,31 @@ func TestRunOfAnotherOwnerIsNoRun(t *testing.T) {
 			if got := violated(invariant, map[int]bool{2: true}, tc.pod, at("2", done)); got != (invariant == tc.want) {
 				t.Errorf("%s: %s is violated: %t", title, invariant, got)
 			}
+		}
+	}
+}
+
+func TestARetryNeedsARunThatFailed(t *testing.T) {
+	lost := run(corev1.PodFailed, nil) // Its command may still run on a node that does not respond.
+	lost.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	for title, tc := range map[string]struct {
+		first *corev1.Pod
+		want  bool
+	}{
+		"Pending":                    {run(corev1.PodPending, nil), true},
+		"Running":                    {run(corev1.PodRunning, nil), true},
+		"Succeeded":                  {run(corev1.PodSucceeded, nil), true},
+		"Failed after exit code 0":   {run(corev1.PodFailed, ptr.To[int32](0)), true},
+		"Failed on a lost node":      {lost, true},
+		"Failed":                     {run(corev1.PodFailed, nil), false},
+		"Failed after exit code 1":   {run(corev1.PodFailed, ptr.To[int32](1)), false},
+		"exit code 1 before its end": {run(corev1.PodRunning, ptr.To[int32](1)), false},
+	} {
+		retried, second := at("at", cnatv1alpha1.AtStatus{}), run(corev1.PodPending, nil)
+		retried.Spec.BackoffLimit = ptr.To[int32](1)
+		second.Name, second.UID = "a-pod-1", "pod-1"
+		if got := violated("A1", map[int]bool{2: true, 3: true}, retried, tc.first, second); got != tc.want {
+			t.Errorf("%s: A1 is violated: %t", title, got)
 		}
 	}
 }

@@ -150,6 +150,19 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
+// isAvailable tells whether an active pod counts in availableReplicas.
+func isAvailable(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodUnknown }
+
+func count(pods []*corev1.Pod, matches func(*corev1.Pod) bool) int {
+	n := 0
+	for _, pod := range pods {
+		if matches(pod) {
+			n++
+		}
+	}
+	return n
+}
+
 func names(pods []*corev1.Pod) []string {
 	var list []string
 	for _, pod := range pods {

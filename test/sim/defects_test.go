@@ -15,6 +15,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,6 +44,48 @@ func onCreate(change func(*corev1.Pod)) sim.Operator {
 }
 
 func onStatus(change func(map[string]any)) sim.Operator { return with(sim.Defect{Status: change}) }
+
+// deny sets a condition to False.
+func deny(condition string) func(status map[string]any) {
+	return func(status map[string]any) {
+		conditions, _ := status["conditions"].([]any)
+		for _, c := range conditions {
+			if c := c.(map[string]any); c["type"] == condition {
+				c["status"] = metav1.ConditionFalse
+			}
+		}
+	}
+}
+
+// ends is this operator if it reports that an At has ended although the At is in another phase.
+func ends(phase cnatv1alpha1.Phase, reason string, result cnatv1alpha1.Result) sim.Operator {
+	return onStatus(func(status map[string]any) {
+		if status["phase"] == string(phase) {
+			status["phase"], status["reason"], status["result"] = cnatv1alpha1.PhaseDone, reason, result
+			status["completionTime"] = metav1.Time{Time: time.Now()}
+		}
+	})
+}
+
+// suspendsEdited is this operator if it takes an At that was edited for one that is suspended.
+func suspendsEdited() sim.Operator {
+	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if at, ok := object.(*cnatv1alpha1.At); ok && at.Generation > 1 {
+			at.Spec.Suspend = ptr.To(true)
+		}
+		return true
+	}})
+}
+
+// repeatsLive is this operator if it takes the pod of an At that runs for one that has failed.
+func repeatsLive() sim.Operator {
+	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if pod, ok := object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
+			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
+		}
+		return true
+	}})
+}
 
 // acceptsOldLists is this operator with the default informers of client-go, whose first list accepts any age.
 func acceptsOldLists() sim.Operator {
@@ -90,19 +133,27 @@ var defects = map[string]struct {
 			status["reason"] = cnatv1alpha1.ReasonDeadlineExceeded
 		}
 	}), "A11"},
+	"reports MissedDeadline for an At that waits":     {ends(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonMissedDeadline, cnatv1alpha1.ResultFailed), "A11"},
+	"reports PodNameConflict for an At that waits":    {ends(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonPodNameConflict, cnatv1alpha1.ResultFailed), "A11"},
+	"reports Completed for an At that did not run":    {ends(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded), "A11"},
+	"reports Completed for a command that runs":       {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded), "A11"},
+	"reports NonZeroExitCode for a command that runs": {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ResultFailed), "A11"},
+	"reports PodFailed for a command that runs":       {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ResultFailed), "A11"},
+	"reports PodLost for a command that runs":         {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ResultFailed), "A11"},
+	"runs a command again while it runs":              {repeatsLive(), "A1"},
+	"suspends an At that was edited":                  {suspendsEdited(), "A3"},
 	"counts pods of the old template as updated": {onStatus(func(status map[string]any) {
 		if n, ok := status["replicas"]; ok {
 			status["updatedReplicas"] = n
 		}
 	}), "P11"},
-	"does not report rejected pods": {onStatus(func(status map[string]any) {
-		conditions, _ := status["conditions"].([]any)
-		for _, c := range conditions {
-			if condition := c.(map[string]any); condition["type"] == appv1alpha1.ConditionDegraded {
-				condition["status"] = metav1.ConditionFalse
-			}
+	"counts no pod as available": {onStatus(func(status map[string]any) {
+		if _, ok := status["availableReplicas"]; ok {
+			status["availableReplicas"] = 0
 		}
-	}), "P9"},
+	}), "P3"},
+	"never says that a PodSet is available": {onStatus(deny(appv1alpha1.ConditionAvailable)), "P3"},
+	"does not report rejected pods":         {onStatus(deny(appv1alpha1.ConditionDegraded)), "P9"},
 	"takes a foreign pod for its own": {onStatus(func(status map[string]any) {
 		if status["reason"] == cnatv1alpha1.ReasonPodNameConflict {
 			status["reason"], status["result"] = cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded

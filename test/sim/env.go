@@ -176,13 +176,14 @@ func (p *process) behind(resource string) bool {
 func (e *env) deliver(to *watcher) {
 	change, _ := to.next()
 	to.version = change.Version
-	if !e.operator.Defect.delivers(change.Kind, change.Object) {
+	object := CopyOf(change.Object)
+	if !e.operator.Defect.delivers(change.Kind, object) {
 		return
 	}
 	if e.trace != nil {
 		e.note("cache of %s shows: %s", to.resource, describe(change))
 	}
-	to.events <- watch.Event{Type: change.Kind, Object: CopyOf(change.Object)}
+	to.events <- watch.Event{Type: change.Kind, Object: object}
 }
 
 // advance lets time pass until a process sends a call, but not longer than d.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -105,10 +106,8 @@ func TestReplay(t *testing.T) {
 	for number := range uint64(30) {
 		first := sim.Run(t, sim.Ours, sim.NewScenario(number), true).Timeline
 		second := sim.Run(t, sim.Ours, sim.NewScenario(number), true).Timeline
-		for i, line := range first {
-			if i >= len(second) || line != second[i] {
-				t.Fatalf("the timelines of seed %d differ in line %d, %q:\n%s\n\n%s", number, i, line, strings.Join(first, "\n"), strings.Join(second, "\n"))
-			}
+		if diff := cmp.Diff(first, second); diff != "" {
+			t.Fatalf("the timelines of seed %d differ:\n%s", number, diff)
 		}
 	}
 }

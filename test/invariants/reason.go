@@ -1,0 +1,112 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// ended checks that the run which a status names ended as the reason says: A11. An operator that gives no reason needs a pod that
+// has finished: A4.
+func (c *Checker) ended(at *cnatv1alpha1.At) {
+	s := &at.Status
+	if s.Reason == "" {
+		finished := false
+		for uid := range c.setPods[at.UID] {
+			phase := c.state.Pods[uid].Status.Phase
+			finished = finished || phase == corev1.PodSucceeded || phase == corev1.PodFailed
+		}
+		c.check("A4", finished, "At "+at.Name, "the phase is DONE without a finished pod and without a reason")
+		return
+	}
+	ran := c.setPods[at.UID][s.PodUID] != nil
+	c.check("A11", ran && c.endedAs(s.Reason, at, c.state.Pods[s.PodUID]), "At "+at.Name, "the reason is %s, but no run ended so; podUID is %q", s.Reason, s.PodUID)
+}
+
+// endedAs tells whether a pod of an At has ended as a reason says.
+func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	exit := exitCode(pod)
+	failed := exit != nil && *exit != 0
+	switch reason {
+	case cnatv1alpha1.ReasonCompleted:
+		return pod.Status.Phase == corev1.PodSucceeded || exit != nil && *exit == 0
+	case cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ReasonOOMKilled, cnatv1alpha1.ReasonStartError:
+		return failed
+	case cnatv1alpha1.ReasonEvicted:
+		return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted"
+	case cnatv1alpha1.ReasonPodFailed: // A pod that was deleted after its command had failed may not be Failed.
+		return pod.Status.Phase == corev1.PodFailed || failed
+	case cnatv1alpha1.ReasonPodLost:
+		return c.state.Removed[pod.UID] || ControllerOf(pod) != at.UID
+	}
+	return false
+}
+
+// exitCode returns the exit code of the command of a pod; nil: it has not ended.
+func exitCode(pod *corev1.Pod) *int32 {
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.Name == pod.Spec.Containers[0].Name && s.State.Terminated != nil {
+			return &s.State.Terminated.ExitCode
+		}
+	}
+	return nil
+}
+
+// missedDeadline checks the reason MissedDeadline: A11.
+func (c *Checker) missedDeadline(at *cnatv1alpha1.At) {
+	c.check("A11", len(c.runs[at.UID]) == 0, "At "+at.Name, "the reason is MissedDeadline, but %d pods were created", len(c.runs[at.UID]))
+	limit := at.Spec.StartingDeadlineSeconds
+	c.check("A11", limit != nil, "At "+at.Name, "the reason is MissedDeadline, but there is no starting deadline")
+	if due, ok := Due(at); ok && limit != nil {
+		late := c.ours[at.ResourceVersion].Clock.Sub(due)
+		c.check("A11", late >= time.Duration(*limit)*time.Second, "At "+at.Name, "the reason is MissedDeadline %v after its time, but it may start within %d seconds", late, *limit)
+	}
+}
+
+// hasForeignPod tells whether there was a pod of nobody, or of an owner other than an At, with the name of a pod of an At.
+func (s *State) hasForeignPod(at *cnatv1alpha1.At) bool {
+	for _, pod := range s.Pods {
+		owner := metav1.GetControllerOfNoCopy(pod)
+		foreign := owner == nil || owner.Kind != "At"
+		if foreign && (pod.Name == at.Name+"-pod" || strings.HasPrefix(pod.Name, at.Name+"-pod-")) {
+			return true
+		}
+	}
+	return false
+}
+
+// waitsForUser tells whether the condition Scheduled says that an At waits for a user, and the At shows that this is true.
+func waitsForUser(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
+	if scheduled.Status != metav1.ConditionFalse {
+		return false
+	}
+	switch scheduled.Reason {
+	case cnatv1alpha1.ReasonSuspended:
+		return ptr.Deref(at.Spec.Suspend, false)
+	case cnatv1alpha1.ReasonPaused:
+		return at.Annotations[cnatv1alpha1.AnnotationPaused] == "true"
+	case cnatv1alpha1.ReasonInvalidSchedule:
+		_, ok := Due(at)
+		return !ok
+	case cnatv1alpha1.ReasonInvalidCommand:
+		return !splits(at.Spec.Command)
+	case cnatv1alpha1.ReasonInvalidTemplate:
+		return at.Spec.Template != nil
+	}
+	return false
+}
+
+// splits tells whether a command has words and, as far as the tests need it, no open quote and no invalid character.
+func splits(command string) bool {
+	open := slices.ContainsFunc([]string{"'", `"`}, func(quote string) bool { return strings.Count(command, quote)%2 != 0 })
+	return strings.TrimSpace(command) != "" && !open && !strings.Contains(command, "\x00")
+}

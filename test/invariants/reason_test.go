@@ -1,0 +1,128 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// run returns the pod of a run whose command has ended with an exit code; nil: it has not ended.
+func run(phase corev1.PodPhase, exitCode *int32) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "a-pod", UID: "pod", OwnerReferences: []metav1.OwnerReference{{Kind: "At", Name: "a", UID: "at", Controller: ptr.To(true)}}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}, Status: corev1.PodStatus{Phase: phase},
+	}
+	if exitCode != nil {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: *exitCode},
+		}}}
+	}
+	return pod
+}
+
+func TestTheReasonOfAnEndIsTrue(t *testing.T) {
+	evicted, foreign := run(corev1.PodFailed, nil), run(corev1.PodRunning, nil)
+	evicted.Status.Reason = "Evicted"
+	foreign.OwnerReferences = nil
+	running, taken := run(corev1.PodRunning, nil), run(corev1.PodRunning, nil)
+	taken.OwnerReferences = nil
+	for reason, tc := range map[string]struct{ allowed, rejected []client.Object }{
+		cnatv1alpha1.ReasonCompleted: {
+			[]client.Object{run(corev1.PodSucceeded, nil), run(corev1.PodRunning, ptr.To[int32](0))},
+			[]client.Object{running, evicted, foreign, run(corev1.PodFailed, ptr.To[int32](1))},
+		},
+		cnatv1alpha1.ReasonNonZeroExitCode: {
+			[]client.Object{run(corev1.PodFailed, ptr.To[int32](1))},
+			[]client.Object{running, foreign, run(corev1.PodFailed, nil), run(corev1.PodSucceeded, ptr.To[int32](0))},
+		},
+		cnatv1alpha1.ReasonEvicted: {
+			[]client.Object{evicted},
+			[]client.Object{running, foreign, run(corev1.PodFailed, ptr.To[int32](1))},
+		},
+		cnatv1alpha1.ReasonPodFailed: {
+			[]client.Object{evicted, run(corev1.PodRunning, ptr.To[int32](1))},
+			[]client.Object{running, foreign, run(corev1.PodSucceeded, ptr.To[int32](0))},
+		},
+		cnatv1alpha1.ReasonPodLost: {
+			nil,
+			[]client.Object{running, foreign, evicted, run(corev1.PodSucceeded, nil)},
+		},
+		cnatv1alpha1.ReasonPodNameConflict: {
+			[]client.Object{foreign},
+			[]client.Object{running, evicted},
+		},
+	} {
+		status := cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, PodUID: "pod", Reason: reason}
+		for i, pod := range tc.allowed {
+			if violated("A11", map[int]bool{2: true}, pod, at("at", status)) {
+				t.Errorf("%s: pod %d violates A11", reason, i)
+			}
+		}
+		for i, pod := range tc.rejected {
+			if !violated("A11", map[int]bool{2: true}, pod, at("at", status)) {
+				t.Errorf("%s: pod %d does not violate A11", reason, i)
+			}
+		}
+	}
+	lost := cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, PodUID: "pod", Reason: cnatv1alpha1.ReasonPodLost}
+	if violated("A11", map[int]bool{3: true}, running, taken, at("at", lost)) {
+		t.Error("PodLost: a pod that somebody has taken from its At violates A11")
+	}
+}
+
+func TestMissedDeadlineNeedsADeadlineThatHasPassed(t *testing.T) {
+	for title, tc := range map[string]struct {
+		deadline *int64
+		want     bool
+	}{
+		"it has passed": {ptr.To[int64](9), false},
+		"it has not":    {ptr.To[int64](11), true},
+		"there is none": {nil, true},
+	} {
+		missed := at("at", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Reason: cnatv1alpha1.ReasonMissedDeadline})
+		missed.Spec.Schedule = time.Unix(-9, 0).UTC().Format(time.RFC3339) // 10 s before the write
+		missed.Spec.StartingDeadlineSeconds = tc.deadline
+		if got := violated("A11", map[int]bool{1: true}, missed); got != tc.want {
+			t.Errorf("%s: A11 is violated: %t", title, got)
+		}
+	}
+}
+
+func TestAnAtWaitsForItsUserOnlyIfItsSpecSaysSo(t *testing.T) {
+	for i, tc := range []struct {
+		reason  string
+		change  func(*cnatv1alpha1.At)
+		settled bool
+	}{
+		{cnatv1alpha1.ReasonSuspended, func(a *cnatv1alpha1.At) { a.Spec.Suspend = ptr.To(true) }, true},
+		{cnatv1alpha1.ReasonSuspended, func(a *cnatv1alpha1.At) { a.Spec.Suspend = ptr.To(false) }, false},
+		{cnatv1alpha1.ReasonPaused, func(a *cnatv1alpha1.At) { a.Annotations = map[string]string{cnatv1alpha1.AnnotationPaused: "true"} }, true},
+		{cnatv1alpha1.ReasonPaused, func(a *cnatv1alpha1.At) { a.Annotations = map[string]string{cnatv1alpha1.AnnotationPaused: "false"} }, false},
+		{cnatv1alpha1.ReasonInvalidSchedule, func(a *cnatv1alpha1.At) { a.Spec.Schedule = UnusableSchedule }, true},
+		{cnatv1alpha1.ReasonInvalidSchedule, func(*cnatv1alpha1.At) {}, false},
+		{cnatv1alpha1.ReasonInvalidCommand, func(a *cnatv1alpha1.At) { a.Spec.Command = UnusableCommand }, true},
+		{cnatv1alpha1.ReasonInvalidCommand, func(a *cnatv1alpha1.At) { a.Spec.Command = `sh -c 'exit "$CODE"'` }, false},
+		{cnatv1alpha1.ReasonInvalidTemplate, func(a *cnatv1alpha1.At) { a.Spec.Template = &corev1.PodTemplateSpec{} }, true},
+		{cnatv1alpha1.ReasonInvalidTemplate, func(*cnatv1alpha1.At) {}, false},
+		{cnatv1alpha1.ReasonFailedCreate, func(*cnatv1alpha1.At) {}, false},
+	} {
+		waits := at("at", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{
+			{Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: tc.reason},
+		}})
+		waits.Spec.Schedule = "now"
+		tc.change(waits)
+		problem := NewState().AtSettled(waits, waits.CreationTimestamp.Time, true)
+		if settled := problem == ""; settled != tc.settled {
+			t.Errorf("case %d, %s: %q", i, tc.reason, problem)
+		}
+	}
+}
