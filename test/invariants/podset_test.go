@@ -1,0 +1,60 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+)
+
+func podOfSet(name string, status corev1.PodStatus) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), OwnerReferences: []metav1.OwnerReference{{Kind: "PodSet", Name: "set", UID: "set", Controller: ptr.To(true)}}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}, Status: status,
+	}
+}
+
+func podSet(replicas int32, generation int64, pods ...string) *appv1alpha1.PodSet {
+	return &appv1alpha1.PodSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "set", UID: "set", Generation: generation},
+		Spec:       appv1alpha1.PodSetSpec{Replicas: ptr.To(replicas)},
+		Status:     appv1alpha1.PodSetStatus{PodNames: pods, ObservedGeneration: generation},
+	}
+}
+
+// The operator deletes one of two pods. The other one is not ready.
+func TestAReadyPodIsNotDeletedBeforeOneThatIsNotReady(t *testing.T) {
+	ready := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	deleted, failed := podOfSet("a", ready), podOfSet("a", corev1.PodStatus{Phase: corev1.PodFailed})
+	deleted.DeletionTimestamp = ptr.To(metav1.Unix(5, 0))
+	for title, tc := range map[string]struct {
+		change *corev1.Pod // of the pod that is ready
+		want   bool
+	}{
+		"it is deleted":                  {deleted, true},
+		"it fails, and is deleted later": {failed, false},
+	} {
+		c := NewChecker(true, []Write{{Call: &Call{Verb: "delete", Resource: "pods", Precondition: "a"}, Code: 200, UID: "a"}}, nil)
+		var events []Event
+		for i, object := range []client.Object{
+			podSet(2, 1, "a", "b"), podOfSet("a", ready), podOfSet("b", corev1.PodStatus{}), podSet(1, 2), tc.change, podSet(1, 2, "b"),
+		} {
+			events = append(events, Event{Version: uint64(i + 1), Kind: watch.Modified, Object: object, Seen: time.Unix(int64(i+1), 0)}) //nolint:gosec // small
+		}
+		c.Replay(events)
+		if got := slices.ContainsFunc(c.Violations, func(v Violation) bool { return v.Invariant == "P6" }); got != tc.want {
+			t.Errorf("%s: P6 is violated: %t", title, got)
+		}
+	}
+}
