@@ -203,10 +203,13 @@ func TestPodSetThatIsBeingDeletedCreatesNothing(t *testing.T) {
 	if err := admin.Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		t.Fatal(err)
 	}
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) { // Before that, the pod is replaced.
+		g.Expect(refresh(g, ctx, set).Status.ObservedGeneration).To(Equal(set.Generation))
+	}).WithTimeout(patience).Should(Succeed())
 	if err := admin.Delete(t.Context(), &pods[0]); err != nil {
 		t.Fatal(err)
 	}
-	g := NewWithT(t)
 	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
 		g.Expect(refresh(g, ctx, set).Status.Replicas).To(Equal(int32(1)))
 	}).WithTimeout(patience).Should(Succeed())
