@@ -23,6 +23,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // newest stands for the newest attempt.
@@ -214,7 +215,7 @@ func (c *cluster) checkEnded(ctx context.Context, name string) error {
 
 // hasEnded tells whether the container of the command has ended.
 func hasEnded(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed ||
+	return pods.IsFinished(pod) ||
 		slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
 			return s.Name == mainContainer(pod) && s.State.Terminated != nil
 		})
@@ -222,21 +223,18 @@ func hasEnded(pod *corev1.Pod) bool {
 
 // hasStarted tells whether the container of the command has started, or never will, and what keeps it from starting.
 func hasStarted(pod *corev1.Pod) (started bool, reason string) {
-	for _, status := range pod.Status.ContainerStatuses {
-		if status.Name != mainContainer(pod) {
-			continue
-		}
-		if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing" {
-			reason = printable(waiting.Reason)
-		}
-		started = status.State.Running != nil || status.State.Terminated != nil
+	if pods.IsFinished(pod) || slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.Name == mainContainer(pod) && (s.State.Running != nil || s.State.Terminated != nil)
+	}) {
+		return true, ""
 	}
+	reason = printable(pods.WaitingReason(pod))
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			reason = condition.Reason + ": " + printable(condition.Message)
+			reason += ": " + printable(condition.Message)
 		}
 	}
-	return started || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed, reason
+	return false, reason
 }
 
 // mainContainer returns the name of the container that runs the command: the operator says so in an annotation.
@@ -246,11 +244,11 @@ func mainContainer(pod *corev1.Pod) string {
 
 // copyLogs prints the logs of a pod.
 func (p *plugin) copyLogs(ctx context.Context, c *cluster, pod *corev1.Pod, follow bool) error {
-	pods, err := typedcorev1.NewForConfig(c.config)
+	reader, err := typedcorev1.NewForConfig(c.config)
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	logs, err := pods.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: mainContainer(pod), Follow: follow}).Stream(ctx)
+	logs, err := reader.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: mainContainer(pod), Follow: follow}).Stream(ctx)
 	if err != nil {
 		return err
 	}

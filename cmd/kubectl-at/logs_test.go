@@ -113,7 +113,9 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 	}}})
 	output.expect("at/a waits: FailedCreate: exceeded quota")
 	pod := s.start("a", "a-pod", 1, "first line\nsecond line\n")
-	s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+	for _, reason := range []string{"ErrImagePull", "ImagePullBackOff", "ErrImagePull"} { // The kubelet alternates between them.
+		s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}})
+	}
 	output.expect("pod/a-pod waits: ImagePullBackOff")
 	s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	output.expect("first line")
@@ -140,6 +142,35 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expect(result{errOut: "pod/a-pod-1 is gone, and its logs with it\n"}, "", "logs", "-f", "a")
+}
+
+func TestWhatAPodWaitsFor(t *testing.T) {
+	waiting := func(name, reason string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}
+	}
+	runs := corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	unschedulable := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no node"}
+	for title, tc := range map[string]struct {
+		status  corev1.PodStatus
+		started bool
+		reason  string
+	}{
+		"a new pod":               {},
+		"a container is created":  {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("main", "ContainerCreating")}}},
+		"an image is missing":     {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("main", "ErrImagePull")}}, reason: "ImagePullBackOff"},
+		"no node has space":       {status: corev1.PodStatus{Conditions: []corev1.PodCondition{unschedulable}}, reason: "Unschedulable: no node"},
+		"the command runs":        {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{runs, waiting("proxy", "ErrImagePull")}}, started: true},
+		"the pod never got there": {status: corev1.PodStatus{Phase: corev1.PodFailed}, started: true},
+		"the image of an init container is missing": {status: corev1.PodStatus{
+			InitContainerStatuses: []corev1.ContainerStatus{waiting("init", "ImagePullBackOff")},
+			ContainerStatuses:     []corev1.ContainerStatus{waiting("main", "PodInitializing")},
+		}, reason: "ImagePullBackOff"},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}, Status: tc.status}
+		if started, reason := hasStarted(pod); started != tc.started || reason != tc.reason {
+			t.Errorf("%s: %t, %q", title, started, reason)
+		}
+	}
 }
 
 func TestStandardOutputOfWaitIsThatOfTheCommand(t *testing.T) {
