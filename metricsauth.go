@@ -85,7 +85,8 @@ func (a *metricsAuth) filter(logger logr.Logger, next http.Handler) (http.Handle
 	}), nil
 }
 
-// check returns 200, 401 without a valid token, 403 without the permission, or 500 with an error if the API server does not tell.
+// check returns 200, 401 without a valid token, 403 without the permission, 503 if too many reviews are under way, or 500 with an error if
+// the API server does not tell.
 func (a *metricsAuth) check(req *http.Request) (int, error) {
 	token := bearerToken(req)
 	if token == "" || len(token) > maxToken {

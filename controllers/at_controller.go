@@ -74,15 +74,15 @@ func (r *AtReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// waiting lists the Ats that wait for a time: their schedule, a deadline, a retry, or the end of their TTL.
+// waiting lists the Ats that may wait for a time.
 func (r *AtReconciler) waiting(ctx context.Context) ([]client.Object, error) {
 	ats := &cnatv1alpha1.AtList{}
-	if err := r.Client.List(ctx, ats); err != nil {
+	if err := r.Client.List(ctx, ats, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Ats: %w", err)
 	}
 	var waiting []client.Object
 	for i := range ats.Items {
-		if ats.Items[i].Status.Phase != cnatv1alpha1.PhaseDone || ats.Items[i].Spec.TTLSecondsAfterFinished != nil {
+		if at.WaitsForTime(&ats.Items[i]) {
 			waiting = append(waiting, &ats.Items[i])
 		}
 	}
@@ -141,7 +141,7 @@ func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*objectst
 func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan) (outcome at.Outcome, err error) {
 	logger := log.FromContext(ctx)
 	if len(plan.Delete) > 0 {
-		logger.V(1).Info("Deleting pods that ran longer than activeDeadlineSeconds", "pods", len(plan.Delete))
+		logger.V(1).Info("Deleting the pod, because the activeDeadlineSeconds of the At are over", "pod", plan.Delete[0].Name)
 		if outcome.Deleted, err = write.DeletePods(ctx, r.Client, plan.Delete); err != nil {
 			return outcome, err
 		}

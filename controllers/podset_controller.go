@@ -64,7 +64,10 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	}
 	plan := podset.MakePlan(o)
 	outcome := r.act(ctx, o, plan)
-	err = errors.Join(write.WithoutRejected(outcome.CreateError), outcome.DeleteError)
+	err = outcome.DeleteError
+	if !outcome.Rejected { // The status shows a rejection, and its retry has its own back-off.
+		err = errors.Join(outcome.CreateError, err)
+	}
 	reportNow := entry.State.ReportNow(o, outcome)
 	if reportNow {
 		err = errors.Join(err, r.report(ctx, entry, o, &outcome))

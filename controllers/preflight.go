@@ -56,14 +56,14 @@ func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, sch
 	}
 	var cluster *Cluster
 	err := outage.Wait(ctx, c, config.Host, func(ctx context.Context) (err error, doubt error) {
-		cluster, err, doubt = inspect(ctx, c, config, scheme, namespaces)
+		cluster, err, doubt = attempt(ctx, c, config, scheme, namespaces)
 		return err, doubt
 	})
 	return cluster, err
 }
 
-// inspect is one attempt of Preflight. A doubt says that the API server may be starting and may return another result soon.
-func inspect(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (cluster *Cluster, err, doubt error) {
+// attempt is one attempt of Preflight. A doubt says that the API server may be starting and may return another result soon.
+func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (cluster *Cluster, err, doubt error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err), nil
@@ -79,27 +79,18 @@ func inspect(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	cluster = &Cluster{Mapper: mapper, Namespaces: access.New(c, namespaces, func(ctx context.Context, namespace string) error {
 		return canRead(ctx, reader, namespace)
 	}, namespaceUnreadable)}
-	err = cluster.inspect(ctx, discoverer)
-	if err != nil && outage.Is(err) {
-		return nil, err, nil
-	}
-	denied := err != nil || cluster.Namespaces.Unreadable() > 0
-	if !denied && cluster.OpenShift {
-		return cluster, nil, nil
-	}
 	// An API server that is starting can reject a request that it accepts a moment later, and can lack kinds and groups that it
 	// serves a moment later. A denial counts only if it follows after the API server was ready.
 	notReady := checkReady(ctx, discoverer)
-	switch {
-	case notReady == nil:
-		return cluster, cluster.inspect(ctx, discoverer), nil
-	case outage.Is(notReady):
+	if outage.Is(notReady) {
 		return nil, fmt.Errorf("the API server is not ready: %w", notReady), nil
-	case denied:
-		// The API server may be starting and not know the permissions yet. Or nobody may ask whether it is ready.
+	}
+	err = cluster.inspect(ctx, discoverer)
+	denied := err != nil && !outage.Is(err) || cluster.Namespaces.Unreadable() > 0
+	if denied && notReady != nil { // Perhaps nobody may ask whether it is ready.
 		return cluster, err, fmt.Errorf("the API server does not tell whether it is ready: %w", notReady)
 	}
-	return cluster, nil, nil
+	return cluster, err, nil
 }
 
 // inspect reads the properties of the cluster. The error is a wrong setup or an outage.
@@ -147,7 +138,7 @@ func canRead(ctx context.Context, reader client.WithWatch, namespace string) err
 		case apierrors.IsForbidden(err):
 			return fmt.Errorf("%w to %s %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", access.ErrForbidden, verb, kind.resource, where, err)
 		case apierrors.IsUnauthorized(err):
-			return fmt.Errorf("the API server does not accept the operator's credentials: %w", err)
+			return fmt.Errorf("the API server does not accept the operator's credentials, check the kubeconfig or the service account: %w", err)
 		case err != nil:
 			return fmt.Errorf("trying to %s %s %s: %w", verb, kind.resource, where, err)
 		}

@@ -53,7 +53,7 @@ func decide(o Observation) decision {
 		d.unchanged = true // row 1
 	case IsDone(&o.At.Status):
 		d.afterDone(o)
-	case d.run.lost && d.needsLookup(o, max(int(o.At.Status.Attempts)-1, 0)):
+	case d.run.lost && d.needsLookup(o, max(int(o.At.Status.Attempts)-1, 0)): // row 5: the lookup is requested
 	case d.run.lost:
 		d.done(o, end{reason: cnatv1alpha1.ReasonPodLost, message: "the pod of the run is gone and its end was not seen: " +
 			"the command is not run again; create another At to do so"})
@@ -94,7 +94,7 @@ func (d *decision) beforeStart(o Observation) {
 		return
 	}
 	switch {
-	case d.unusable(o):
+	case d.unusable(o): // row 14: the reason is set
 	case o.paused():
 		d.notScheduled(cnatv1alpha1.ReasonPaused, "the annotation "+cnatv1alpha1.AnnotationPaused+" pauses the At: remove it to continue")
 	case ptr.Deref(o.At.Spec.Suspend, false):

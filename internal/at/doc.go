@@ -66,7 +66,7 @@
 //     The same is true for a backup of etcd that is older than the run.
 //   - Kubernetes starts a container of such a pod once: templateProblem rejects everything that restarts one. The kubelet
 //     still starts it again if it loses the state of the container, or if somebody changes the image in the pod.
-//   - README.md lists these exceptions for users.
+//   - docs/at-most-once.md lists these exceptions for users.
 //
 // # Time
 //

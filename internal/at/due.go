@@ -33,6 +33,11 @@ func StartableSince(o Observation) (time.Time, bool) {
 	return due, true
 }
 
+// WaitsForTime tells whether an At may wait for a time: its schedule, a deadline, a retry, or the end of its TTL.
+func WaitsForTime(at *cnatv1alpha1.At) bool {
+	return !IsDone(&at.Status) || at.Spec.TTLSecondsAfterFinished != nil
+}
+
 // IsDueWithin tells whether an At becomes due within a duration of now. An At that has started, is suspended or paused, or
 // has an invalid schedule does not become due.
 func IsDueWithin(at *cnatv1alpha1.At, now time.Time, within time.Duration) bool {

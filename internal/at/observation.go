@@ -80,17 +80,13 @@ type Outcome struct {
 	CreateError error
 	// Reported is the UID of the pod that the status which was to be written names; "": there was nothing to write.
 	Reported types.UID
-	// Written is the At with the status that was written, as the API server returned it; nil: none was written.
+	// Written is the At with the status that was written and the resource version that the API server returned; nil: none was written.
 	Written *cnatv1alpha1.At
 }
 
 // Reject returns the value of Outcome.Rejected after the API server rejected the planned pod at now.
 func (o Observation) Reject(message string, invalid bool, now time.Time) *expectations.LastRejection {
-	var last expectations.LastRejection
-	if o.next != nil {
-		last = o.next.rejection
-	}
-	last = last.Rejected(message, invalid, o.At.Generation, o.Now, now)
+	last := o.next.rejection.Rejected(message, invalid, o.At.Generation, o.Now, now)
 	return &last
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/event"
@@ -145,7 +144,7 @@ func (d *decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event
 	stored := &o.At.Status
 	if s.Attempts > stored.Attempts && s.Attempts > 1 {
 		events = append(events, event.Normal("Retry", "Run", fmt.Sprintf("attempt %d of %d runs in pod %s",
-			s.Attempts, ptr.Deref(o.At.Spec.BackoffLimit, 0)+1, s.PodName)))
+			s.Attempts, o.backoffLimit()+1, s.PodName)))
 	}
 	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil && needsWarning(c, s.Phase) {
 		old := meta.FindStatusCondition(stored.Conditions, cnatv1alpha1.ConditionScheduled)

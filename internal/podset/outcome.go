@@ -20,8 +20,10 @@ type Outcome struct {
 	Deleted []*corev1.Pod
 	// CleanedUp are the finished pods that were deleted.
 	CleanedUp []*corev1.Pod
-	// CreateError and DeleteError are the first error of each kind; nil: none.
-	CreateError, DeleteError error
+	// CreateError is the first rejection of a create or, if there is none, the first error; nil: none.
+	CreateError error
+	// DeleteError joins the first error of the deletions and that of the cleanup; nil: none.
+	DeleteError error
 	// Rejected says that CreateError is an answer of the API server that an immediate retry would not change.
 	Rejected bool
 	// NameCollision is the name of a pod that was not created because a conflicting pod has the name; "": none. The next
@@ -29,7 +31,7 @@ type Outcome struct {
 	NameCollision string
 	// Reported says that the status was written, or did not differ from the stored one.
 	Reported bool
-	// Written is the PodSet with the status that was written, as the API server returned it; nil: none was written.
+	// Written is the PodSet with the status that was written and the resource version that the API server returned; nil: none was written.
 	Written *appv1alpha1.PodSet
 }
 

@@ -57,9 +57,9 @@ const (
 	ReasonAsExpected = "AsExpected"
 	// ReasonInvalidTemplate: spec.template cannot keep pods running. The message names the field and the remedy.
 	ReasonInvalidTemplate = "InvalidTemplate"
-	// ReasonFailedCreate: the API server rejected the creation of a pod. The operator retries with back-off.
+	// ReasonFailedCreate: the API server rejected the creation of a pod, or returned an error. The operator retries with back-off.
 	ReasonFailedCreate = "FailedCreate"
-	// ReasonFailedDelete: the API server rejected the deletion of a pod. The operator retries with back-off.
+	// ReasonFailedDelete: the API server rejected the deletion of a pod, or returned an error. The operator retries with back-off.
 	ReasonFailedDelete = "FailedDelete"
 	// ReasonPodsFinished: pods have finished (Failed, Evicted, or Succeeded) and are replaced.
 	ReasonPodsFinished = "PodsFinished"

@@ -31,7 +31,6 @@ func (k Kinds) Trim(pod *corev1.Pod) *corev1.Pod {
 			Phase:                 pod.Status.Phase,
 			Reason:                pod.Status.Reason,
 			Message:               pod.Status.Message,
-			StartTime:             pod.Status.StartTime,
 			InitContainerStatuses: trimContainers(pod.Status.InitContainerStatuses),
 			ContainerStatuses:     trimContainers(pod.Status.ContainerStatuses),
 		},
@@ -55,7 +54,7 @@ func (k Kinds) trimAnnotations(annotations map[string]string) map[string]string 
 	return kept
 }
 
-// running is the state of all running containers. Nobody reads since when they run.
+// running is the state of all running containers. No controller reads their start time.
 var running = &corev1.ContainerStateRunning{}
 
 // trimContainers keeps the names, the restarts, and whether a container runs, or why it is waiting or has terminated.

@@ -36,15 +36,6 @@ func IsRejected(err error) bool {
 	}
 }
 
-// WithoutRejected returns err, or nil for a rejection. A reconcile does not return a rejection as an error, because the status
-// shows it and the retry has its own back-off.
-func WithoutRejected(err error) error {
-	if IsRejected(err) {
-		return nil
-	}
-	return err
-}
-
 // createAttempts bounds how often a create is retried because the pod that has its name disappears before it is read.
 const createAttempts = 3
 

@@ -42,9 +42,6 @@ func TestIsRejected(t *testing.T) {
 		if got := IsRejected(tc.err); got != tc.want {
 			t.Errorf("%s: got %t", title, got)
 		}
-		if got := WithoutRejected(tc.err); (got == nil) != (tc.want || tc.err == nil) {
-			t.Errorf("%s: WithoutRejected gave %v", title, got)
-		}
 	}
 }
 
