@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
@@ -130,3 +131,6 @@ func (r record) compare(t *testing.T) {
 		t.Errorf("the At was written (-before +now): %s", diff)
 	}
 }
+
+// dueNow makes an At due.
+func dueNow(at *cnatv1alpha1.At) { at.Spec.Schedule = time.Now().UTC().Format(time.RFC3339) }

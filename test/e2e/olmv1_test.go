@@ -20,8 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
 // olmv1 is what the cluster's CRD of ClusterExtensions allows.
@@ -182,7 +180,7 @@ func TestOLMv1(t *testing.T) {
 		home.extend(o, next, "")
 		done(t, during)
 		pending(t, later)
-		change(t, later, func(at *cnatv1alpha1.At) { at.Spec.Schedule = "now" })
+		change(t, later, dueNow)
 		done(t, later)
 		kept.compare(t)
 		t.Logf("due %s, started %s", during.Status.ScheduledTime, during.Status.StartTime)
@@ -271,7 +269,7 @@ func TestFromOLMv0ToOLMv1(t *testing.T) {
 
 	kept.compare(t)
 	pending(t, later)
-	change(t, later, func(at *cnatv1alpha1.At) { at.Spec.Schedule = "now" })
+	change(t, later, dueNow)
 	done(t, later)
 	home.retract()
 	p.hasNoPods()

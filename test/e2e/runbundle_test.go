@@ -13,8 +13,6 @@ import (
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
 // operator-sdk runs the bundle, the operator serves the samples, the scorecard passes, the bundle is upgraded, and cleanup removes
@@ -45,7 +43,7 @@ func TestRunBundle(t *testing.T) {
 		home.succeeded(next)
 		kept.compare(t)
 		pending(t, waiting)
-		change(t, waiting, func(at *cnatv1alpha1.At) { at.Spec.Schedule = "now" })
+		change(t, waiting, dueNow)
 		done(t, waiting)
 		p.types("kubectl get podset,at,pods -o custom-columns=KIND:.kind,NAME:.metadata.name,UID:.metadata.uid,PHASE:.status.phase")
 	})
