@@ -25,8 +25,8 @@ import (
 // server starts and does not know all permissions yet, or until a credential plugin has a new token.
 const maxRejections = 5
 
-// await watches the object of a name until done says so, and returns it as it is then. That it does not exist, or is
-// deleted meanwhile, is an error that apierrors.IsNotFound knows. An API server that fails later is asked again.
+// await watches the object of a name until done says so, and returns it as it is then. If the object does not
+// exist or is deleted, the error is a NotFound. An API server that fails later is asked again.
 func await[T client.Object](ctx context.Context, c *cluster, name string, list client.ObjectList, object T, done func(T) bool) (T, error) {
 	only := []client.ListOption{client.InNamespace(c.namespace), client.MatchingFields{"metadata.name": name}}
 	// The reflector below retries after every error, so the first request is made without it.
@@ -92,11 +92,6 @@ func (c *cluster) listWatch(list client.ObjectList, only []client.ListOption, st
 			return events, check(err)
 		},
 	}
-}
-
-// awaitAt watches an At until done says so.
-func (c *cluster) awaitAt(ctx context.Context, name string, done func(*cnatv1alpha1.At) bool) (*cnatv1alpha1.At, error) {
-	return await(ctx, c, name, &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, done)
 }
 
 func isDone(at *cnatv1alpha1.At) bool { return at.Status.Phase == cnatv1alpha1.PhaseDone }

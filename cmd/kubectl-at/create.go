@@ -131,7 +131,7 @@ func (o *createOptions) newAt(cmd *cobra.Command, c *cluster, due time.Time, com
 	return at, warnings, nil
 }
 
-// setLimits sets what was asked for of retries, deadlines, and the like. What was not stays absent.
+// setLimits sets the fields whose flags were given. The others stay absent.
 func (o *createOptions) setLimits(cmd *cobra.Command, spec *cnatv1alpha1.AtSpec) error {
 	for _, limit := range []struct {
 		flag  string

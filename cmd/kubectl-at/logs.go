@@ -145,7 +145,7 @@ func (p *plugin) awaitAt(ctx context.Context, c *cluster, name string, done func
 		}
 	})
 	defer timer.Stop()
-	found, err := c.awaitAt(ctx, name, func(a *cnatv1alpha1.At) bool {
+	found, err := await(ctx, c, name, &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, func(a *cnatv1alpha1.At) bool {
 		mutex.Lock()
 		defer mutex.Unlock()
 		unseen = a.Status.ObservedGeneration < 0 // the default of a new At

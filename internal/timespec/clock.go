@@ -15,9 +15,9 @@ func wall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// onClock returns when the clocks in the time zone of now show local. Where they never do, because they are put forward,
-// it counts on from before the change. Where they do twice, because they are put back, it returns the first time that is
-// not over. The note says so in both cases; else it is "". counted tells whether a step counts from that time.
+// onClock returns when the clocks in the time zone of now show local. If a change of the clocks skips local, it uses the offset from
+// before the change. If local occurs twice, it returns the first time that is not over. The note says so in both cases; otherwise it
+// is "". counted tells whether a step counts from that time.
 func onClock(local, now time.Time, counted bool) (time.Time, string) {
 	runsAt, runs := "It runs at", "It runs"
 	if counted {

@@ -71,8 +71,8 @@ func makeKeywords() map[string]keyword {
 	return words
 }
 
-// numeric are the tokens that begin with a digit. The longest match is taken; the group is the token. None of them may
-// break a row of digits: 2026-11-211 is no date and a 1.
+// numeric are the tokens that begin with a digit. The longest match is taken; the group is the token. No token ends between two
+// digits, so 2026-11-211 is not the date 2026-11-21 followed by 1.
 var numeric = []struct {
 	kind    kind
 	pattern *regexp.Regexp
