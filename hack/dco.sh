@@ -5,12 +5,11 @@ set -euo pipefail
 
 commits=$(git rev-list --no-merges "$1..$2")
 missing=0
-while read -r commit; do
-  [ -n "$commit" ] || continue
+for commit in $commits; do
   author=$(git show -s --format='%an <%ae>' "$commit")
   if ! git show -s --format='%(trailers:key=Signed-off-by,valueonly)' "$commit" | grep -xF -- "$author" >/dev/null; then
     echo "no sign-off of $author: $(git show -s --format='%h %s' "$commit")"
     missing=1
   fi
-done <<<"$commits"
+done
 exit $missing

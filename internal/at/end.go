@@ -61,8 +61,7 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 		return end{}, false
 	}
 	e := end{finished: finishTime(pod), retryable: isRetryable(pod, state)}
-	lost := command != nil && command.Reason == reasonContainerStatusUnknown
-	if command != nil && !lost {
+	if command != nil && !isLost(command) {
 		e.exitCode = ptr.To(command.ExitCode)
 		e.output = tail(command.Message)
 	}
@@ -74,7 +73,7 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 		}
 		e.byDeadline = pod.Status.Reason == reasonDeadlineExceeded
 		e.message = fmt.Sprintf("pod %s failed: %s", pod.Name, joinNonEmpty(": ", pod.Status.Reason, pod.Status.Message))
-	case lost:
+	case isLost(command):
 		e.reason = cnatv1alpha1.ReasonPodFailed
 		e.message = fmt.Sprintf("the kubelet does not know how the command in pod %s ended: %s", pod.Name, command.Message)
 	case command == nil && phase == corev1.PodSucceeded:
@@ -101,12 +100,17 @@ func endOf(o Observation, pod *corev1.Pod) (end, bool) {
 	return e, true
 }
 
+// isLost tells whether the kubelet does not know how a container ended.
+func isLost(command *corev1.ContainerStateTerminated) bool {
+	return command != nil && command.Reason == reasonContainerStatusUnknown
+}
+
 // isRetryable tells whether the command of a pod that has ended is known to have failed, or not to have run. state is that of its
 // container. A command that was told to stop can end with exit code 0. If a node is lost, others end its pods, while the commands
 // may still run there.
 func isRetryable(pod *corev1.Pod, state corev1.ContainerState) bool {
 	if command := state.Terminated; command != nil {
-		return command.ExitCode != 0 && command.Reason != reasonContainerStatusUnknown
+		return command.ExitCode != 0 && !isLost(command)
 	}
 	endedByKubelet := pod.Status.Reason != "" && pod.Status.Reason != reasonNodeLost
 	initFailed := slices.ContainsFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {

@@ -4,16 +4,12 @@
 package invariants
 
 import (
-	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 )
@@ -45,15 +41,9 @@ func TestAReadyPodIsNotDeletedBeforeOneThatIsNotReady(t *testing.T) {
 		"it is deleted":                  {deleted, true},
 		"it fails, and is deleted later": {failed, false},
 	} {
-		c := NewChecker(true, []Write{{Call: &Call{Verb: "delete", Resource: "pods", Precondition: "a"}, Code: 200, UID: "a"}}, nil)
-		var events []Event
-		for i, object := range []client.Object{
-			podSet(2, 1, "a", "b"), podOfSet("a", ready), podOfSet("b", corev1.PodStatus{}), podSet(1, 2), tc.change, podSet(1, 2, "b"),
-		} {
-			events = append(events, Event{Version: uint64(i + 1), Kind: watch.Modified, Object: object, Seen: time.Unix(int64(i+1), 0)}) //nolint:gosec // small
-		}
-		c.Replay(events)
-		if got := slices.ContainsFunc(c.Violations, func(v Violation) bool { return v.Invariant == "P6" }); got != tc.want {
+		writes := []Write{{Call: &Call{Verb: "delete", Resource: "pods", Precondition: "a"}, Code: 200, UID: "a"}}
+		events := changes(podSet(2, 1, "a", "b"), podOfSet("a", ready), podOfSet("b", corev1.PodStatus{}), podSet(1, 2), tc.change, podSet(1, 2, "b"))
+		if got := violates("P6", writes, events); got != tc.want {
 			t.Errorf("%s: P6 is violated: %t", title, got)
 		}
 	}

@@ -20,14 +20,23 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// violated replays changes, of which the operator wrote those in ours, and tells whether an invariant did not hold.
-func violated(invariant string, ours map[int]bool, objects ...client.Object) bool {
+// changes returns the events of changes, one in each second. It sets the resource versions, from 1.
+func changes(objects ...client.Object) []Event {
 	var events []Event
-	var writes []Write
 	for i, object := range objects {
 		version := i + 1
 		object.SetResourceVersion(strconv.Itoa(version))
 		events = append(events, Event{Version: uint64(version), Kind: watch.Modified, Object: object, Seen: time.Unix(int64(version), 0)}) //nolint:gosec // small
+	}
+	return events
+}
+
+// violated replays changes, of which the operator wrote those in ours, and tells whether an invariant did not hold.
+func violated(invariant string, ours map[int]bool, objects ...client.Object) bool {
+	events := changes(objects...)
+	var writes []Write
+	for i, object := range objects {
+		version := i + 1
 		if ours[version] {
 			call := &Call{Verb: "patch", Resource: "ats", Subresource: "status"}
 			if _, ok := object.(*corev1.Pod); ok {
@@ -36,14 +45,14 @@ func violated(invariant string, ours map[int]bool, objects ...client.Object) boo
 			writes = append(writes, Write{Call: call, Code: 200, UID: object.GetUID(), Version: object.GetResourceVersion(), Clock: time.Unix(int64(version), 0)})
 		}
 	}
+	return violates(invariant, writes, events)
+}
+
+// violates replays events and tells whether an invariant did not hold.
+func violates(invariant string, writes []Write, events []Event) bool {
 	c := NewChecker(true, writes, nil)
 	c.Replay(events)
-	for _, v := range c.Violations {
-		if v.Invariant == invariant {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Violations, func(v Violation) bool { return v.Invariant == invariant })
 }
 
 func at(uid types.UID, status cnatv1alpha1.AtStatus) *cnatv1alpha1.At {
