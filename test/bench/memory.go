@@ -24,7 +24,7 @@ const anonymousOnly = ", without the program's file"
 // The ends of the names of the cases about a start.
 const atPeak, withoutForeign = ", peak", ", at rest without them"
 
-// memory is M7: the resident memory of a new process next to many pods, its own or those of others.
+// memory is M7: the resident memory of a new process next to many pods of its own, and next to those of others.
 func (b *bench) memory(ctx context.Context) error {
 	for rep := range b.sizes.reps {
 		for _, a := range b.pick(operatorArm, replicaSetTuned) {
@@ -32,33 +32,57 @@ func (b *bench) memory(ctx context.Context) error {
 				if rep >= b.sizes.repsOf(owned) {
 					continue
 				}
-				if err := b.memoryNextTo(ctx, a, owned, rep); err != nil {
+				if err := b.measureMemory(ctx, a, owned, fmt.Sprintf("%d pods of its own", owned), rep); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	return nil
+	return b.memoryNextToForeign(ctx)
 }
 
-// memoryNextTo measures an arm next to so many pods of its own, and next to foreign ones if that is the smallest number.
-func (b *bench) memoryNextTo(ctx context.Context, a *arm, owned, rep int) error {
+// memoryNextToForeign measures the programs with the smallest number of pods of their own, while there are many of others.
+func (b *bench) memoryNextToForeign(ctx context.Context) error {
+	namespace, err := b.cluster.namespace(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.addForeign(ctx, namespace, b.sizes.foreign, 0); err != nil {
+		return err
+	}
+	owned := b.sizes.owned[0]
+	for rep := range b.sizes.repsOf(b.sizes.foreign) {
+		for _, a := range b.pick(operatorArm, replicaSetTuned) {
+			if err := b.measureMemory(ctx, a, owned, fmt.Sprintf("%d of its own, %d foreign", owned, b.sizes.foreign), rep); err != nil {
+				return err
+			}
+		}
+	}
+	return b.cluster.clear(ctx, namespace)
+}
+
+// measureMemory measures a program with so many pods of its own, in sets of 10, and deletes them.
+func (b *bench) measureMemory(ctx context.Context, a *arm, owned int, what string, rep int) error {
 	namespace, err := b.populateAndStop(ctx, a, owned/10, 10)
 	if err != nil {
 		return err
 	}
-	if err := b.measureMemory(ctx, a, fmt.Sprintf("%d pods of its own", owned), rep); err != nil {
+	p, err := b.start(a)
+	if err != nil {
 		return err
 	}
-	if owned == b.sizes.owned[0] && rep < b.sizes.repsOf(b.sizes.foreign) {
-		if err := b.addForeign(ctx, namespace, b.sizes.foreign, 0); err != nil {
-			return err
-		}
-		if err := b.measureMemory(ctx, a, fmt.Sprintf("%d of its own, %d foreign", owned, b.sizes.foreign), rep); err != nil {
-			return err
-		}
+	defer p.kill()
+	profiled := p.profile(ctx, "M7 "+what)
+	rss, anonymous, err := p.memoryAtRest(ctx)
+	if err := errors.Join(err, profiled()); err != nil {
+		return err
 	}
-	return b.cluster.clear(ctx, namespace)
+	p.kill()
+	return errorsOf(
+		b.add("M7", what, a.name, "MiB", rep, rss),
+		b.add("M7", what+anonymousOnly, a.name, "MiB", rep, anonymous),
+		b.cluster.clear(ctx, namespace),
+	)
 }
 
 // addForeign creates pods that are of no arm, each at least so many bytes large.
@@ -102,23 +126,6 @@ func (b *bench) enlarge(ctx context.Context, pod *corev1.Pod, bytes int) error {
 			c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: "the value of " + name})
 		}
 	}
-}
-
-func (b *bench) measureMemory(ctx context.Context, a *arm, what string, rep int) error {
-	p, err := b.start(a)
-	if err != nil {
-		return err
-	}
-	defer p.kill()
-	profiled := p.profile(ctx, "M7 "+what)
-	rss, anonymous, err := p.memoryAtRest(ctx)
-	if err := errors.Join(err, profiled()); err != nil {
-		return err
-	}
-	return errorsOf(
-		b.add("M7", what, a.name, "MiB", rep, rss),
-		b.add("M7", what+anonymousOnly, a.name, "MiB", rep, anonymous),
-	)
 }
 
 // memoryAtRest waits until the process is at rest, and returns its resident memory with and without the program's file.
