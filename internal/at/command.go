@@ -10,24 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// The grammar of spec.command in two regular expressions. The CRD has the same texts in CEL rules. Characters that would need
-// quoting in one of these places are written as \x5c (backslash), \x27 and \x22 (quotes),
-// \x09 \x0a \x20 (blanks), \x00 (NUL).
-const (
-	// CommandQuotingPattern matches a text in which every quote is closed, a character follows every backslash, and no
-	// character is NUL.
-	CommandQuotingPattern = `^(?:[^\x5c\x27\x22\x00]|\x5c[^\x00]|\x27[^\x27\x00]*\x27|\x22(?:[^\x22\x5c\x00]|\x5c[^\x00])*\x22)*$`
-	// CommandProgramPattern matches a text of this kind whose first word is not empty.
-	CommandProgramPattern = `^(?:[\x09\x0a\x20]|\x5c\x0a)*(?:\x27\x27|\x22(?:\x5c\x0a)*\x22|\x5c\x0a)*` +
-		`(?:[^\x5c\x27\x22\x09\x0a\x20]|\x5c[^\x0a]|\x27[^\x27]|\x22(?:\x5c\x0a)*(?:[^\x22\x5c]|\x5c[^\x0a]))`
-)
-
-// The messages of the CRD for a command that does not match. The errors of SplitCommand also name the position.
-const (
-	CommandQuotingMessage = "command must close every quote, end without a lone backslash and hold no NUL character: " +
-		`to pass a quote or a backslash itself, put a backslash before it`
-	CommandProgramMessage = "command must begin with the program to run: its first word is missing or empty"
-)
+// commandProgramMessage is also the message of the CRD for a command without a program.
+const commandProgramMessage = "command must begin with the program to run: its first word is missing or empty"
 
 // SplitCommand returns the words of a command: at least one, and the first is not empty. It splits as a shell does
 // (POSIX.1-2017, Shell Command Language, 2.2 Quoting and 2.6.5 Field Splitting with the default IFS) and does nothing else
@@ -78,7 +62,7 @@ func SplitCommand(command string) ([]string, error) {
 	}
 	endWord()
 	if len(words) == 0 || words[0] == "" {
-		return nil, errors.New(CommandProgramMessage)
+		return nil, errors.New(commandProgramMessage)
 	}
 	return words, nil
 }

@@ -16,6 +16,19 @@ import (
 	"github.com/redhat/podset-operator/internal/at"
 )
 
+// The CEL rules of the CRD for spec.command, with which SplitCommand must agree, and their messages. Characters that would need quoting
+// in a rule are written as \x5c (backslash), \x27 and \x22 (quotes), \x09 \x0a \x20 (blanks), \x00 (NUL).
+const (
+	// quotingPattern matches a text in which every quote is closed, a character follows every backslash, and no character is NUL.
+	quotingPattern = `^(?:[^\x5c\x27\x22\x00]|\x5c[^\x00]|\x27[^\x27\x00]*\x27|\x22(?:[^\x22\x5c\x00]|\x5c[^\x00])*\x22)*$`
+	quotingMessage = "command must close every quote, end without a lone backslash and hold no NUL character: " +
+		`to pass a quote or a backslash itself, put a backslash before it`
+	// programPattern matches a text of this kind whose first word is not empty.
+	programPattern = `^(?:[\x09\x0a\x20]|\x5c\x0a)*(?:\x27\x27|\x22(?:\x5c\x0a)*\x22|\x5c\x0a)*` +
+		`(?:[^\x5c\x27\x22\x09\x0a\x20]|\x5c[^\x0a]|\x27[^\x27]|\x22(?:\x5c\x0a)*(?:[^\x22\x5c]|\x5c[^\x0a]))`
+	programMessage = "command must begin with the program to run: its first word is missing or empty"
+)
+
 func TestTheOperatorSplitsTheCommandsOfTheTable(t *testing.T) {
 	for _, row := range rows(t, "testdata/commands.txt") {
 		words, err := at.SplitCommand(row.input)
@@ -28,9 +41,9 @@ func TestTheOperatorSplitsTheCommandsOfTheTable(t *testing.T) {
 }
 
 func TestAdmissionAcceptsTheCommandsOfTheOperator(t *testing.T) {
-	wantRule(t, "self.matches(r'"+at.CommandQuotingPattern+"')", at.CommandQuotingMessage)
-	wantRule(t, "self.matches(r'"+at.CommandProgramPattern+"')", at.CommandProgramMessage)
-	if strings.ContainsAny(at.CommandQuotingPattern+at.CommandProgramPattern+at.CommandQuotingMessage+at.CommandProgramMessage, "`'") {
+	wantRule(t, "self.matches(r'"+quotingPattern+"')", quotingMessage)
+	wantRule(t, "self.matches(r'"+programPattern+"')", programMessage)
+	if strings.ContainsAny(quotingPattern+programPattern+quotingMessage+programMessage, "`'") {
 		t.Error("a pattern or message has a character that a CEL string or a marker would need quoted")
 	}
 }
@@ -41,8 +54,8 @@ func TestTheErrorOfACommandNamesThePositionAndTheRemedy(t *testing.T) {
 		"an open double quote":     {`echo "a\"`, `the quote " at character 6 is never closed: close it, or write \" for the character itself`},
 		"a backslash at the end":   {`echo é\`, `character 7 is a backslash with nothing behind it: remove it, or write \\ for a backslash itself`},
 		"a NUL":                    {"echo 'a\x00'", "character 8 is NUL, which no argument of a program can hold: remove it"},
-		"nothing but blanks":       {" \n", at.CommandProgramMessage},
-		"an empty word at the top": {`"" a`, at.CommandProgramMessage},
+		"nothing but blanks":       {" \n", programMessage},
+		"an empty word at the top": {`"" a`, programMessage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := at.SplitCommand(test.command); err == nil || err.Error() != test.want {
@@ -53,7 +66,7 @@ func TestTheErrorOfACommandNamesThePositionAndTheRemedy(t *testing.T) {
 }
 
 func admitsCommand() func(string) bool {
-	quoting, program := regexp.MustCompile(at.CommandQuotingPattern), regexp.MustCompile(at.CommandProgramPattern)
+	quoting, program := regexp.MustCompile(quotingPattern), regexp.MustCompile(programPattern)
 	return func(command string) bool { return quoting.MatchString(command) && program.MatchString(command) }
 }
 

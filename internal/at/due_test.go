@@ -28,6 +28,7 @@ func TestIsDueWithin(t *testing.T) {
 		"due later":                           {testutil.MakeAt("a"), time.Minute + time.Second, false},
 		"overdue, so it is started already":   {testutil.MakeAt("a"), -time.Second, false},
 		"started":                             {testutil.MakeAt("a").Recorded(1, "a-pod", "1"), 30 * time.Second, false},
+		"done, and the clock was set back":    {testutil.MakeAt("a").Status(with(finished, func(s *cnatv1alpha1.AtStatus) { s.PodUID, s.Attempts = "", 0 })), 30 * time.Second, false},
 		"suspended":                           {testutil.MakeAt("a").Suspend(), 30 * time.Second, false},
 		"paused":                              {testutil.MakeAt("a").Paused("true"), 30 * time.Second, false},
 		"being deleted":                       {testutil.MakeAt("a").Deleting(), 30 * time.Second, false},

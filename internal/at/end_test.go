@@ -111,6 +111,28 @@ func TestHowAPodEnds(t *testing.T) {
 			want: ending{"Failed", "PodFailed", nil, "",
 				"the kubelet does not know how the command in pod a-pod ended: The container could not be located", 5 * time.Second},
 		},
+		"a node that is lost does not change how the command ended": {
+			pod:  ownPod().Phase(corev1.PodRunning).Because("NodeLost", "").Terminating().Exited("busybox", 0, "Completed", "", exitedAt),
+			want: ending{"Succeeded", "Completed", ptr.To[int32](0), "", "the command in pod a-pod ended with exit code 0", 5 * time.Second},
+		},
+		"the second init container failed": {
+			pod:  ownPod().Phase(corev1.PodFailed).InitExited("first", 0).InitExited("second", 2),
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command was seen to end: container second ended with exit code 2 (Error)", time.Minute},
+		},
+		"an injected container used too much memory": {
+			pod:  ownPod().Phase(corev1.PodFailed).Exited("proxy", 137, "OOMKilled", "", exitedAt),
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command was seen to end: container proxy ended with exit code 137 (OOMKilled)", 5 * time.Second},
+		},
+		"failed with a message and without a reason": {
+			pod:  ownPod().Phase(corev1.PodFailed).Because("", "the node shut down"),
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command was seen to end: the node shut down", time.Minute},
+		},
+		"the deadline of the At": {
+			at:  a().ActiveDeadline(30),
+			pod: ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Exited("busybox", 143, "Error", "bye", exitedAt),
+			want: ending{"Failed", "DeadlineExceeded", ptr.To[int32](143), "bye",
+				"the run took longer than 30 seconds; last attempt: pod a-pod failed: DeadlineExceeded", 5 * time.Second},
+		},
 		"no container has the name": {
 			at:   a().Template(nil, "renamed"),
 			pod:  failed().Exited("proxy", 4, "Error", "", exitedAt),
@@ -130,6 +152,9 @@ func TestHowAPodEnds(t *testing.T) {
 			}
 			_, report := decide(at.Observation{At: test.at.Obj(), Pods: []*corev1.Pod{test.pod.Obj()}, Now: due.Add(time.Minute)}, nil)
 			s := report.Status
+			if at.IsDone(&s) != (s.Phase == cnatv1alpha1.PhaseDone) {
+				t.Errorf("phase %s, but %q is no reason of an end", s.Phase, s.Reason)
+			}
 			got := ending{Result: s.Result, Reason: s.Reason, ExitCode: s.ExitCode, Output: s.Output}
 			if s.CompletionTime != nil {
 				got.At = s.CompletionTime.Sub(due)

@@ -42,6 +42,15 @@ func TestPodName(t *testing.T) {
 	}
 }
 
+// Another number of digits would give the pod of a running At another name, and the command would run again.
+func TestTheHashOfAShortenedNameHasEightDigits(t *testing.T) {
+	a := testutil.MakeAt(strings.Repeat("a", 60)).Obj()
+	a.UID = "000001eb"
+	if got, want := at.PodName(a, 0), strings.Repeat("a", 50)+"-00a18dcd-pod"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func FuzzPodName(f *testing.F) {
 	f.Add("at-sample", "u", "at-sample", "v", 0, 1)
 	f.Add("a-pod", "u", "a", "u", 1, 2)

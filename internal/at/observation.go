@@ -35,7 +35,7 @@ type Observation struct {
 	Unseen sets.Set[types.UID]
 	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]
-	// Absent are the names of pods of this At that do not exist, according to the API server and not to a cache. See Lookup.
+	// Absent are the names of pods of this At that do not exist, according to the API server and not to a cache.
 	Absent sets.Set[string]
 	// Lookups are the names of the pods that the caller must get from the API server before it plans. State.Observe sets them.
 	Lookups []string

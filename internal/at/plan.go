@@ -23,11 +23,6 @@ type Plan struct {
 	RequeueAt time.Time
 }
 
-// IsEmpty tells whether the plan contains no write.
-func (p Plan) IsEmpty() bool {
-	return p.Create == nil && len(p.Delete) == 0 && !p.DeleteAt
-}
-
 // requeue requests a reconcile at due, unless an earlier one is requested already.
 func (p *Plan) requeue(due time.Time) { p.RequeueAt = pods.Earliest(p.RequeueAt, due) }
 
@@ -40,9 +35,9 @@ func MakePlan(o Observation) Plan {
 	return d.plan
 }
 
-// Lookup returns the name of a pod that the caller must get from the API server first, "" for none: the cache does not show
+// lookup returns the name of a pod that the caller must get from the API server first, "" for none: the cache does not show
 // this pod, and the decision depends on whether it exists. The answer belongs in the observation, in Pods or in Absent.
 // Until then the plan is empty.
-func Lookup(o Observation) string {
+func lookup(o Observation) string {
 	return decide(o).lookup
 }

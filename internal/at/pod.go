@@ -126,9 +126,12 @@ func podDeadline(o Observation, r run) *int64 {
 		left = ptr.To(max(int64(r.deadline(o.At).Sub(o.Now).Round(time.Second)/time.Second), 1))
 	}
 	if left == nil || own != nil && *own < *left {
-		return own
+		left = own
 	}
-	return ptr.To(*left)
+	if left == nil {
+		return nil
+	}
+	return ptr.To(*left) // The At belongs to a cache.
 }
 
 // gracePeriod returns how long the kubelet waits between SIGTERM and SIGKILL. The default of Kubernetes is 30 s.

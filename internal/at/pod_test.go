@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -84,6 +85,7 @@ func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 		}
 		template.Finalizers = []string{"example.com/hold"}
 		template.Spec.ServiceAccountName = "robot"
+		template.Spec.ActiveDeadlineSeconds = ptr.To[int64](5)
 		template.Spec.InitContainers = []corev1.Container{{Name: "fetch"}}
 		template.Spec.Containers[0].TerminationMessagePolicy = corev1.TerminationMessageReadFile
 		template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "mine"}}
@@ -110,6 +112,7 @@ func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 		t.Errorf("finalizers (-want +got):\n%s", diff)
 	}
 	got.Spec.Containers[0].Env[0].Value, got.Finalizers[0], got.Labels["team"] = "changed", "changed", "changed"
+	*got.Spec.ActiveDeadlineSeconds = 7
 	if diff := cmp.Diff(before, atWithTemplate); diff != "" {
 		t.Errorf("the At changed with its pod:\n%s", diff)
 	}
@@ -153,9 +156,13 @@ func TestThePodHasTheRestOfTheDeadlineOfTheRun(t *testing.T) {
 		now      time.Duration
 		want     *int64
 	}{
-		"none":                                           {at: a()},
-		"the whole at the first attempt":                 {at: a().ActiveDeadline(60), now: time.Hour, want: ptr.To[int64](60)},
-		"the rest at a retry":                            {at: a().ActiveDeadline(60), pods: failedPods, now: 20 * time.Second, want: ptr.To[int64](40)},
+		"none":                           {at: a()},
+		"the whole at the first attempt": {at: a().ActiveDeadline(60), now: time.Hour, want: ptr.To[int64](60)},
+		"the rest at a retry":            {at: a().ActiveDeadline(60), pods: failedPods, now: 20 * time.Second, want: ptr.To[int64](40)},
+		"the rest at a retry whose failed pod is gone": {
+			at: a().ActiveDeadline(60).RetryRecorded(1, pod0, 15*time.Second), now: 20 * time.Second, want: ptr.To[int64](40),
+		},
+		"the rest is rounded":                            {at: a().ActiveDeadline(60), pods: failedPods, now: 20400 * time.Millisecond, want: ptr.To[int64](40)},
 		"never less than a second":                       {at: a().ActiveDeadline(60), pods: failedPods, now: 59900 * time.Millisecond, want: ptr.To[int64](1)},
 		"the template's when the At has none":            {at: a(), template: ptr.To[int64](5), want: ptr.To[int64](5)},
 		"the template's when it is shorter":              {at: a().ActiveDeadline(60), template: ptr.To[int64](5), want: ptr.To[int64](5)},
@@ -170,6 +177,13 @@ func TestThePodHasTheRestOfTheDeadlineOfTheRun(t *testing.T) {
 				t.Errorf("activeDeadlineSeconds (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAPodSaysWhichAttemptItIs(t *testing.T) {
+	pod := planned(t, at.Observation{At: a().BackoffLimit(1).Obj(), Pods: []*corev1.Pod{failed().Obj()}, Now: due.Add(time.Minute)})
+	if got := pod.Annotations[cnatv1alpha1.AnnotationAttempt]; pod.Name != pod1 || got != "1" {
+		t.Errorf("pod %s has attempt %q", pod.Name, got)
 	}
 }
 

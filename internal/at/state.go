@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -54,10 +53,9 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 	next.pods = view.Next
 	o := Observation{At: at, Pods: view.Pods, Unseen: view.Unseen, Deleted: view.Deleted, Now: now, Rejection: s.rejection.Of(at.Generation), Defaults: defaults, next: &next}
 	for name, pod := range lookedUp {
-		switch {
-		case pod == nil || !metav1.IsControlledBy(pod, at):
+		if !isAttemptOf(at, pod) {
 			o.Absent = o.Absent.Union(sets.New(name))
-		case !containsPod(o.Pods, pod):
+		} else if !containsPod(o.Pods, pod) {
 			o.Pods = append(o.Pods, pod)
 		}
 	}
@@ -69,7 +67,7 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 		}
 	}
 	o.Lookups = expectations.NotLookedUp(s.pods.Unconfirmed(cached, now), lookedUp)
-	if name := Lookup(o); name != "" && !slices.Contains(o.Lookups, name) {
+	if name := lookup(o); name != "" && !slices.Contains(o.Lookups, name) {
 		o.Lookups = append(o.Lookups, name)
 	}
 	return o
@@ -107,7 +105,7 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 		next.failingSince = now
 	}
 	for _, pod := range o.Pods {
-		if outcome.Reported != "" && pod.UID == outcome.Reported {
+		if pod.UID == outcome.Reported {
 			next.unrecorded = pod
 		}
 	}
@@ -121,6 +119,16 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 // needed. It may have passed.
 func (s *State) RequeueAt(report Report) time.Time {
 	return pods.Earliest(report.RequeueAt, s.pods.CheckAt())
+}
+
+// isAttemptOf tells whether a pod that was looked up is that of an attempt of the At. Any other pod never becomes one, so a look-up is
+// not repeated.
+func isAttemptOf(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	if pod == nil {
+		return false
+	}
+	_, ours := attemptOf(at, pod)
+	return ours
 }
 
 func containsPod(pods []*corev1.Pod, pod *corev1.Pod) bool {

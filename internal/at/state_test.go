@@ -17,6 +17,7 @@ import (
 	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/event"
 	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 // TestExplore covers the sequences of a State. These tests name the properties that it relies on.
@@ -100,6 +101,96 @@ func TestFailingCreatesAreReportedAfterAWhile(t *testing.T) {
 	}
 	if diff := cmp.Diff([]event.Event{event.Warning("FailedCreate", "Schedule", failing.Error())}, report.Events); diff != "" {
 		t.Errorf("events (-want +got): %s", diff)
+	}
+}
+
+// A status can name an attempt that does not exist: only the operator may write it, but it was forged here.
+func TestAPodThatIsNoAttemptIsLookedUpOnce(t *testing.T) {
+	forged := a().Recorded(50, "x", "forged").Obj()
+	for title, pod := range map[string]*corev1.Pod{
+		"the At controls the pod": testutil.MakeAtPod(a().Obj(), "a-pod-49").Obj(),
+		"a foreign pod":           testutil.MakeAtPod(a().Obj(), "a-pod-49").Unowned().Obj(),
+	} {
+		o := new(at.State).Observe(forged, nil, map[string]*corev1.Pod{"a-pod-49": pod}, due, at.Defaults{})
+		if len(o.Lookups) > 0 || len(o.Pods) > 0 {
+			t.Errorf("%s: %v are looked up again, %d pods", title, o.Lookups, len(o.Pods))
+		}
+	}
+}
+
+func TestAForeignPodWithTheNameOfAnAttemptIsNoPodOfTheAt(t *testing.T) {
+	foreign := map[string]*corev1.Pod{pod0: ownPod().Unowned().Obj()}
+	o := new(at.State).Observe(a().StartingDeadline(10).Obj(), nil, foreign, due.Add(time.Hour), at.Defaults{})
+	if reason := at.MakeReport(o, at.Outcome{}).Status.Reason; len(o.Lookups) > 0 || reason != cnatv1alpha1.ReasonMissedDeadline {
+		t.Errorf("lookups %v, reason %q", o.Lookups, reason)
+	}
+}
+
+func TestTheReportedPodCountsAlthoughTheCacheLosesIt(t *testing.T) {
+	var s at.State
+	at0, now, first, second := a().BackoffLimit(1).Obj(), due.Add(time.Minute), failed().Obj(), secondPod().Obj()
+	o := s.Observe(at0, []*corev1.Pod{second, first}, nil, now, at.Defaults{})
+	s.Record(o, at.Outcome{Reported: second.UID}, now)
+	o = s.Observe(at0, []*corev1.Pod{first}, nil, now, at.Defaults{})
+	if plan := at.MakePlan(o); plan.Create != nil {
+		t.Errorf("%s runs again", plan.Create.Name)
+	}
+}
+
+func TestAStateKnowsWhatItCreatedAndDeleted(t *testing.T) {
+	var s at.State
+	over, pod := a().Status(deadlineExceeded).Obj(), running().Obj()
+	observe := func(cached ...*corev1.Pod) at.Observation {
+		return s.Observe(over, cached, nil, due, at.Defaults{Image: "x"})
+	}
+	if got := observe().Defaults.Image; got != "x" {
+		t.Errorf("image %q", got)
+	}
+	s.Record(observe(), at.Outcome{Created: pod}, due)
+	if at.MakePlan(observe()).Delete != nil {
+		t.Error("a pod that the cache does not show is deleted")
+	}
+	o := observe(pod)
+	deleted := at.MakePlan(o).Delete
+	if len(deleted) != 1 {
+		t.Fatal("the pod is not deleted")
+	}
+	s.Record(o, at.Outcome{Deleted: deleted}, due)
+	if at.MakePlan(observe(pod)).Delete != nil {
+		t.Error("the pod is deleted twice")
+	}
+}
+
+func TestTheBackOffOfRejectionsDoubles(t *testing.T) {
+	var s at.State
+	now := due
+	observe := func(generation int64) at.Observation {
+		return s.Observe(a().Generation(generation).Obj(), nil, nil, now, at.Defaults{})
+	}
+	for _, delay := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		o, answered := observe(1), now.Add(300*time.Millisecond)
+		s.Record(o, at.Outcome{Rejected: o.Reject("quota", false, answered)}, answered)
+		if diff := cmp.Diff(&expectations.Rejection{Message: "quota", Until: answered.Add(delay)}, observe(1).Rejection); diff != "" {
+			t.Errorf("(-want +got): %s", diff)
+		}
+		if observe(2).Rejection != nil {
+			t.Error("the rejection of an earlier generation counts")
+		}
+		now = answered.Add(delay)
+	}
+	s.Record(observe(1), at.Outcome{Created: ownPod().Obj()}, now)
+	if observe(1).Rejection != nil {
+		t.Error("the rejection is remembered after a create")
+	}
+}
+
+func TestAWrittenStatusCountsBeforeTheCacheShowsIt(t *testing.T) {
+	var s at.State
+	stale, written := a().Obj(), a().Status(finished).Obj()
+	stale.ResourceVersion, written.ResourceVersion = "1", "2"
+	s.Record(s.Observe(stale, nil, nil, due, at.Defaults{}), at.Outcome{Written: written}, due)
+	if o := s.Observe(stale, nil, nil, due, at.Defaults{}); o.At != written {
+		t.Error("the cached At counts")
 	}
 }
 

@@ -178,6 +178,20 @@ func TestEvents(t *testing.T) {
 			want: []event.Event{phaseChange("PENDING"), phaseChange("DONE"), event.Warning("MissedDeadline", "Run",
 				"the At could start only more than 1 seconds after 2030-01-30T10:02:00Z: the command was not run")},
 		},
+		"a lost pod": {
+			at: a().Recorded(1, pod0, pod0+"-uid"),
+			want: []event.Event{phaseChange("DONE"), event.Warning("PodLost", "Run",
+				"the pod of the run is gone and its end was not seen: the command is not run again; create another At to do so")},
+		},
+		"an exceeded deadline": {
+			at: a().ActiveDeadline(1).Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{ownPod().Obj()},
+			want: []event.Event{phaseChange("DONE"), event.Warning("DeadlineExceeded", "Run", "the run took longer than 1 seconds")},
+		},
+		"a foreign pod": {
+			at: a(), out: &at.Outcome{Conflicting: ownPod().Unowned().Obj()},
+			want: []event.Event{phaseChange("PENDING"), phaseChange("DONE"), event.Warning("PodNameConflict", "Run",
+				"pod a-pod exists and does not belong to this At: the operator does not touch it; delete the pod, or choose another name, and create the At again")},
+		},
 		"a phase that was set by hand is corrected": {
 			at: a().Suspend().Status(cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone}), want: []event.Event{phaseChange("PENDING")},
 		},
@@ -297,6 +311,56 @@ func TestAPauseBeforeARetrySaysWhichAttemptFailed(t *testing.T) {
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	want := "attempt 2 of 3 failed: Evicted; the annotation cnat.d2iq.com/paused pauses the At before the next one"
 	if c.Message != want {
+		t.Errorf("got  %s\nwant %s", c.Message, want)
+	}
+}
+
+func TestReadyBeforeTheStart(t *testing.T) {
+	older := ownPod().Obj()
+	older.OwnerReferences[0].UID = "older"
+	for name, test := range map[string]struct {
+		at             *testutil.AtBuilder
+		out            at.Outcome
+		ready, stalled bool
+	}{
+		"suspended":         {at: a().Suspend(), ready: true},
+		"paused":            {at: a().Paused("true"), ready: true},
+		"the name is taken": {at: a(), out: at.Outcome{Conflicting: older}},
+		"unusable":          {at: a().Schedule("x"), stalled: true},
+	} {
+		c := at.MakeReport(at.Observation{At: test.at.Obj(), Now: due}, test.out).Status.Conditions
+		if meta.IsStatusConditionTrue(c, "Ready") != test.ready || meta.IsStatusConditionTrue(c, "Stalled") != test.stalled {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// Without its start, the next reconcile would find that the deadline of the run is over.
+func TestTheRecordOfARunStaysWithoutItsPod(t *testing.T) {
+	record := func(s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
+		return cnatv1alpha1.AtStatus{StartTime: s.StartTime, PodName: s.PodName, PodUID: s.PodUID, Attempts: s.Attempts}
+	}
+	for name, test := range map[string]struct {
+		at   *testutil.AtBuilder
+		pods []*corev1.Pod
+	}{
+		"a failed pod was deleted before its retry": {at: a().BackoffLimit(1).ActiveDeadline(60).RetryRecorded(1, pod0, 15*time.Second)},
+		"the pod is lost":              {at: a().Recorded(1, pod0, pod0+"-uid")},
+		"the pod of the retry is lost": {a().BackoffLimit(1).Recorded(2, pod1, pod1+"-uid"), []*corev1.Pod{failed().Obj()}},
+	} {
+		at0 := test.at.Obj()
+		o := at.Observation{At: at0, Pods: test.pods, Absent: sets.New(pod0, pod1), Now: due.Add(14 * time.Second)}
+		if diff := cmp.Diff(record(at0.Status), record(at.MakeReport(o, at.Outcome{}).Status)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTheTimeOfARetryIsInUTC(t *testing.T) {
+	pod := ownPod().Phase(corev1.PodFailed).Exited("busybox", 3, "Error", "", due.Add(5*time.Second).In(time.FixedZone("CET", 3600))).Obj()
+	_, report := decide(at.Observation{At: a().BackoffLimit(1).Obj(), Pods: []*corev1.Pod{pod}, Now: due.Add(6 * time.Second)}, nil)
+	want := "attempt 1 of 2 failed: NonZeroExitCode; the next one is due at 2030-01-30T10:02:15Z"
+	if c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled); c.Message != want {
 		t.Errorf("got  %s\nwant %s", c.Message, want)
 	}
 }

@@ -147,6 +147,9 @@ func TestTheStateTable(t *testing.T) {
 		"2 a pause suspends the TTL": {
 			at: a().Status(finished).TTL(60).Paused("true"), now: time.Hour, want: decided{Phase: done, Reason: "Completed"},
 		},
+		"2 the pod of an At that ended for another reason is left alone": {
+			at: a().Status(finished), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decided{Phase: done, Reason: "Completed"},
+		},
 		"3 an At whose ttl is over is deleted": {
 			at: a().Status(finished).TTL(60), now: time.Minute, want: decided{DeleteAt: true, Phase: done, Reason: "Completed"},
 		},
@@ -174,6 +177,14 @@ func TestTheStateTable(t *testing.T) {
 			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
 			want: decided{Phase: done, Reason: "DeadlineExceeded"},
 		},
+		"4 a pause suspends the deletion": {
+			at: a().Status(deadlineExceeded).Paused("true"), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
+			want: decided{Phase: done, Reason: "DeadlineExceeded"},
+		},
+		"3 and 4 both the At and its pod are deleted": {
+			at: a().Status(deadlineExceeded).TTL(60), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
+			want: decided{Delete: pod0, DeleteAt: true, Phase: done, Reason: "DeadlineExceeded"},
+		},
 		"5 before a run counts as lost the API server is asked": {
 			at: a().Recorded(1, pod0, pod0+"-uid"), now: time.Second, want: decided{Lookup: pod0, Phase: runs},
 		},
@@ -199,6 +210,10 @@ func TestTheStateTable(t *testing.T) {
 		"6 a pod that lost its owner reference is gone": {
 			at: a().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{running().Unowned().Obj()}, now: time.Second,
 			seen: absent(pod0), want: decided{Phase: done, Reason: "PodLost", Scheduled: started},
+		},
+		"6 a forged retryTime without attempts repeats nothing": {
+			at:  a().Status(cnatv1alpha1.AtStatus{PodUID: "forged", RetryTime: ptr.To(metav1.NewTime(due))}),
+			now: time.Second, seen: absent(pod0), want: decided{Phase: done, Reason: "PodLost", Scheduled: started},
 		},
 		"7 a run without a deadline takes its time": {
 			at: a(), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decided{Phase: runs, Scheduled: started},
@@ -285,6 +300,9 @@ func TestTheStateTable(t *testing.T) {
 			at: a().ActiveDeadline(60).Recorded(2, pod1, pod1+"-uid"), pods: []*corev1.Pod{secondPod().Obj()}, now: time.Minute,
 			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Requeue: in(time.Minute)},
 		},
+		"8 before the deadline ends the At the API server is asked for the retry": {
+			at: a().ActiveDeadline(60).BackoffLimit(1), pods: []*corev1.Pod{ownPod().Obj()}, now: time.Minute, want: decided{Lookup: pod1},
+		},
 		"9 a pod that succeeded": {
 			at: a(), pods: []*corev1.Pod{succeeded().Obj()}, now: time.Minute,
 			want: decided{Phase: done, Reason: "Completed", Scheduled: started},
@@ -304,6 +322,10 @@ func TestTheStateTable(t *testing.T) {
 		"10 the second waits 20 s": {
 			at: a().BackoffLimit(2), pods: []*corev1.Pod{failed().Obj(), secondPod().Phase(corev1.PodFailed).
 				Exited("busybox", 1, "Error", "", due.Add(time.Minute)).Obj()}, now: time.Minute,
+			want: decided{Phase: runs, Scheduled: started, Requeue: in(80 * time.Second)},
+		},
+		"10 the second of two failed pods was deleted: its own time counts": {
+			at: a().BackoffLimit(2).RetryRecorded(2, pod1, 80*time.Second), pods: []*corev1.Pod{failed().Obj()}, now: 79 * time.Second,
 			want: decided{Phase: runs, Scheduled: started, Requeue: in(80 * time.Second)},
 		},
 		"10 the tenth waits 6 minutes": {
@@ -363,6 +385,18 @@ func TestTheStateTable(t *testing.T) {
 		"13 nor one of whose containers nothing is known": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Obj()}, now: time.Minute,
 			want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
+		},
+		"13 nor one whose init containers ended well": {
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).InitExited("fetch", 0).Waiting("busybox", "PodInitializing").Obj()},
+			now: time.Minute, want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
+		},
+		"13 nor one that may still run although a sidecar has failed": {
+			at: a().BackoffLimit(1), pods: []*corev1.Pod{running().Phase(corev1.PodFailed).InitExited("proxy", 1).Obj()},
+			now: time.Minute, want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
+		},
+		"13 a last pod that failed by itself did not exceed the deadline, however late that is seen": {
+			at: a().ActiveDeadline(60), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
+			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
 		},
 		"13 nor one whose end the kubelet does not know": {
 			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Exited("busybox", 137, "ContainerStatusUnknown", "", due).Obj()},
@@ -462,6 +496,9 @@ func TestTheStateTable(t *testing.T) {
 		"15 paused": {
 			at: a().Paused("T").StartingDeadline(10), now: time.Hour, want: decided{Phase: pending, Scheduled: "Paused"},
 		},
+		"15 suspended and paused": {
+			at: a().Suspend().Paused("true"), now: time.Hour, want: decided{Phase: pending, Scheduled: "Paused"},
+		},
 		"15 a pause that is false, or no boolean, is none": {
 			at: a().Paused("no"), now: -time.Second, want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
 		},
@@ -485,6 +522,11 @@ func TestTheStateTable(t *testing.T) {
 				s.Result, s.PodUID, s.PodName, s.Attempts = cnatv1alpha1.ResultFailed, "", "", 0
 			})), now: -time.Second, want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
 		},
+		"16 nor does one whose reason is unknown": {
+			at: a().Status(with(finished, func(s *cnatv1alpha1.AtStatus) {
+				s.Result, s.Reason, s.PodUID, s.PodName, s.Attempts = cnatv1alpha1.ResultFailed, "Other", "", "", 0
+			})), now: -time.Second, want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
+		},
 		"17 later than its starting deadline": {
 			at: a().StartingDeadline(10), now: 11 * time.Second, seen: absent(pod0),
 			want: decided{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"},
@@ -492,6 +534,10 @@ func TestTheStateTable(t *testing.T) {
 		"17 released after its starting deadline": {
 			at: a().StartingDeadline(10), now: time.Hour, seen: absent(pod0),
 			want: decided{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"},
+		},
+		"17 its ttl counts from when that was seen": {
+			at: a().StartingDeadline(10).TTL(60), now: 11 * time.Second, seen: absent(pod0),
+			want: decided{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline", Requeue: in(71 * time.Second)},
 		},
 		"17 before an At counts as not run the API server is asked for its pod, whose create may have got no response": {
 			at: a().StartingDeadline(10), now: 11 * time.Second, want: decided{Lookup: pod0},
@@ -585,9 +631,12 @@ func TestTheStateTable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := test.seen
 			o.At, o.Pods, o.Now = test.at.Obj(), test.pods, due.Add(test.now)
-			got, _ := decide(o, test.outcome)
+			got, report := decide(o, test.outcome)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("decision (-want +got):\n%s", diff)
+			}
+			if s := &report.Status; at.IsDone(s) != (got.Phase == done) || got.Phase == done && s.RetryTime != nil {
+				t.Errorf("phase %s, IsDone %t, retryTime %v", got.Phase, at.IsDone(s), s.RetryTime)
 			}
 		})
 	}
@@ -651,22 +700,5 @@ func TestAnEditAfterTheRunWasRecordedIsNoLateEdit(t *testing.T) {
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	if c.Reason != cnatv1alpha1.ReasonStarted || c.ObservedGeneration != 4 || report.Status.ObservedGeneration != 4 {
 		t.Errorf("condition %+v, observed generation %d", c, report.Status.ObservedGeneration)
-	}
-}
-
-func TestAPlanIsEmptyWhenItAsksForNothing(t *testing.T) {
-	for name, test := range map[string]struct {
-		plan at.Plan
-		want bool
-	}{
-		"nothing":          {at.Plan{}, true},
-		"to requeue":       {at.Plan{RequeueAt: due}, true},
-		"to create":        {at.Plan{Create: ownPod().Obj()}, false},
-		"to delete":        {at.Plan{Delete: []*corev1.Pod{ownPod().Obj()}}, false},
-		"to delete the At": {at.Plan{DeleteAt: true}, false},
-	} {
-		if got := test.plan.IsEmpty(); got != test.want {
-			t.Errorf("%s: got %t, want %t", name, got, test.want)
-		}
 	}
 }

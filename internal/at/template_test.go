@@ -34,6 +34,8 @@ func TestATemplateThatRepeatsTheCommandIsNotUsed(t *testing.T) {
 		edit func(*corev1.PodTemplateSpec)
 		want string
 	}{
+		"a pod with Never":                      {func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyNever }, ""},
+		"a pod with OnFailure":                  {func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "template.spec.restartPolicy"},
 		"a main container with Always":          {container(0, corev1.ContainerRestartPolicyAlways), "template.spec.containers"},
 		"a main container with OnFailure":       {container(0, corev1.ContainerRestartPolicyOnFailure), "template.spec.containers"},
 		"a main container with a rule":          {container(0, corev1.ContainerRestartPolicyNever, rules...), "template.spec.containers"},
