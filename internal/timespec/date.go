@@ -8,41 +8,39 @@ import (
 	"time"
 )
 
-// date reads a date, and tells whether there is one.
-func (p *parser) date() (bool, error) {
+// date reads a date if there is one.
+func (p *parser) date() error {
 	switch t := p.peek(0); {
 	case p.takeWord("today"):
 		p.spec.date = &date{}
 	case p.takeWord("tomorrow"):
 		p.spec.date = &date{days: 1}
 	case t.text == "next" && p.peek(1).word.class == unitName:
-		return true, p.nextUnit()
+		return p.nextUnit()
 	case t.text == "next" && p.peek(1).word.class == weekdayName:
 		p.tokens = p.tokens[1:]
 		p.weekday()
 	case t.word.class == weekdayName:
 		p.weekday()
 	case t.word.class == monthName:
-		return true, p.monthDay()
+		return p.monthDay()
 	case t.kind == number && p.peek(1).word.class == monthName:
-		return true, p.dayMonth()
+		return p.dayMonth()
 	case t.kind == number && p.peek(1).text == "/":
-		return true, p.slashes()
+		return p.slashes()
 	case t.kind == hyphenDate:
 		p.tokens = p.tokens[1:]
-		return true, p.setDate(t.text, t.parts[0], t.parts[1], t.parts[2])
+		return p.setDate(t.text, t.parts[0], t.parts[1], t.parts[2])
 	case t.kind == dottedDate:
 		p.tokens = p.tokens[1:]
-		return true, p.setDate(t.text, t.parts[2], t.parts[1], t.parts[0])
+		return p.setDate(t.text, t.parts[2], t.parts[1], t.parts[0])
 	case t.kind == number && 5 <= len(t.text) && len(t.text) <= 8:
 		// A month of one digit leaves an odd number of digits.
 		p.tokens = p.tokens[1:]
 		n := 2 - len(t.text)%2
-		return true, p.setDate(t.text, t.text[n+2:], t.text[:n], t.text[n:n+2])
-	default:
-		return false, nil
+		return p.setDate(t.text, t.text[n+2:], t.text[:n], t.text[n:n+2])
 	}
-	return true, nil
+	return nil
 }
 
 // weekday reads the name of a day of the week.

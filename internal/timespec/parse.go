@@ -101,8 +101,8 @@ func (p *parser) parse() error {
 
 // timeAndDate reads a time, a date, or both in either order.
 func (p *parser) timeAndDate() error {
-	for _, read := range []func() (bool, error){p.time, p.date, p.lateTime} {
-		if _, err := read(); err != nil {
+	for _, read := range []func() error{p.time, p.date, p.time} {
+		if err := read(); err != nil {
 			return err
 		}
 	}
@@ -112,20 +112,15 @@ func (p *parser) timeAndDate() error {
 	return nil
 }
 
-// lateTime reads a time behind a date.
-func (p *parser) lateTime() (bool, error) {
+// time reads a time if there is one, unless one was read before.
+func (p *parser) time() error {
 	if p.spec.hasTime {
-		return false, nil
+		return nil
 	}
-	return p.time()
-}
-
-// time reads a time, and tells whether there is one.
-func (p *parser) time() (bool, error) {
 	for name, hour := range map[string]int{"midnight": 0, "noon": 12, "teatime": 16} {
 		if p.takeWord(name) {
 			p.spec.hasTime, p.spec.hour, p.spec.utc = true, hour, p.takeWord("utc")
-			return true, nil
+			return nil
 		}
 	}
 	t := p.peek(0)
@@ -137,23 +132,24 @@ func (p *parser) time() (bool, error) {
 		hours, minutes = t.text[:2], t.text[2:]
 	case t.kind == number && len(t.text) <= 2 && !p.dayAhead():
 	default:
-		return false, nil
+		return nil
 	}
 	p.tokens = p.tokens[1:]
 	p.spec.hasTime, p.spec.hour, p.spec.minute = true, atoi(hours), atoi(minutes)
 	if err := p.halfOfDay(); err != nil {
-		return true, err
+		return err
 	}
 	if p.spec.hour > 23 || p.spec.minute > 59 {
-		return true, fmt.Errorf("%q is not a time of day: hours go from 0 to 23, minutes from 0 to 59", t.text)
+		return fmt.Errorf("%q is not a time of day: hours go from 0 to 23, minutes from 0 to 59", t.text)
 	}
 	p.spec.utc = p.takeWord("utc")
-	return true, nil
+	return nil
 }
 
 // halfOfDay reads am or pm. As in Debian's at(1), 0 am and 0 pm are 12 am and 12 pm.
 func (p *parser) halfOfDay() error {
-	am, pm := p.takeWord("am"), p.takeWord("pm")
+	am := p.takeWord("am")
+	pm := !am && p.takeWord("pm")
 	if !am && !pm {
 		return nil
 	}

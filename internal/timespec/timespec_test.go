@@ -106,6 +106,20 @@ func TestTheLanguage(t *testing.T) {
 		"next week + 1 day":  "2026-11-29T12:00:30+01:00",
 
 		// Neither's.
+		"Nov 21":                    "2026-11-21T12:00:30+01:00",
+		"13:00 Nov 21":              "2026-11-21T13:00:00+01:00",
+		"Nov 20 + 1 day":            "2026-11-21T12:00:30+01:00",
+		"Dec 31 + 2 days":           "2027-01-02T12:00:30+01:00",
+		"12:00 today":               "2026-11-21T12:00:00+01:00", // the minute that has begun
+		"2026-11-21T12:00:00+01:00": "2026-11-21T12:00:00+01:00",
+		"noon + 45 seconds":         "2026-11-22T12:00:45+01:00",
+		"9999-12-31T22:59:59Z":      "9999-12-31T23:59:59+01:00",
+		"Dec 5 2026 10":             "2026-12-05T10:00:00+01:00",
+		"Nov 28 5":                  "2026-11-28T05:00:00+01:00",
+		"Nov 28 noon":               "2026-11-28T12:00:00+01:00",
+		"69-11-21":                  "2069-11-21T12:00:30+01:00",
+		"Nov 28 10pm":               "2026-11-28T22:00:00+01:00",
+		"next hour + 30 minutes":    "2026-11-21T13:30:30+01:00",
 		"tomorrow 02:00":            "2026-11-22T02:00:00+01:00",
 		"Nov 28 10am":               "2026-11-28T10:00:00+01:00",
 		"monday 10":                 "2026-11-23T10:00:00+01:00",
@@ -145,6 +159,7 @@ func TestWhatIsNoTimeIsRejectedByName(t *testing.T) {
 		"24:00":                     `"24:00" is not a time of day: hours go from 0 to 23, minutes from 0 to 59`,
 		"1260":                      `"1260" is not a time of day: hours go from 0 to 23, minutes from 0 to 59`,
 		"tomorrow 24:00":            `"24:00" is not a time of day: hours go from 0 to 23, minutes from 0 to 59`,
+		"10 am pm":                  `the time is not understood at "pm"` + examples,
 		"13pm":                      `hour 13 goes without am and pm: with them, hours go from 1 to 12`,
 		"now +":                     `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
 		"now + 2":                   `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
@@ -168,6 +183,19 @@ func TestWhatIsNoTimeIsRejectedByName(t *testing.T) {
 		"99-11-21":                  `Sun 21 Nov 1999 12:00 CET is in the past; use "now" to run at once`,
 		"today - 1 day":             `Fri 20 Nov 2026 12:00 CET is in the past; use "now" to run at once`,
 		"2026-11-21T10:00:00Z":      `Sat 21 Nov 2026 11:00 CET is in the past; use "now" to run at once`,
+		"10:00 + 0 days":            `Sat 21 Nov 2026 10:00 CET is in the past; use "now" to run at once`,
+		"0:30 - 1 hour":             `Fri 20 Nov 2026 23:30 CET is in the past; use "now" to run at once`,
+		"70-11-21":                  `Sat 21 Nov 1970 12:00 CET is in the past; use "now" to run at once`,
+		"nov 28, 10:00":             `the time is not understood at ","` + examples,
+		"12/24-26":                  `"12/" is not understood: a date with slashes is month/day/year, such as 11/21/2026`,
+		"12/24/268":                 `"12/" is not understood: a date with slashes is month/day/year, such as 11/21/2026`,
+		"0/24/26":                   `"0/24/26" is not a date: months go from 1 to 12, days from 1 to 31`,
+		"10:00 1030":                `the time is not understood at "1030"` + examples,
+		"122420260":                 `the time is not understood at "122420260"` + examples,
+		"now + next week":           `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
+		"now + 2 monday":            `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
+		"now next monday":           `the time is not understood at "next"` + examples,
+		"9999-12-31T23:30:00Z":      "the time is after the year 9999",
 		"2026-11-22T02:00":          `"2026-11-22T02:00" is not a time of RFC 3339 such as 2026-11-22T02:00:00+01:00 or 2026-11-22T01:00:00Z`,
 		"9999-12-31T23:59:59-01:00": "the time is after the year 9999",
 	} {
@@ -218,7 +246,10 @@ func TestChangesOfTheClocks(t *testing.T) {
 			"01:00 occurs twice on Sun 1 Nov 2026, at 01:00 EDT and at 01:00 EST. It runs the first time. The second time is 2026-11-01T01:00:00-05:00."},
 		"twice, the first is over": {"Europe/Berlin", "2026-10-25T02:10:00+01:00", "02:30", "2026-10-25T02:30:00+01:00",
 			"02:30 occurs twice on Sun 25 Oct 2026, and 02:30 CEST is over. It runs at 02:30 CET."},
-		"the second time is over too":          {"Europe/Berlin", "2026-10-25T02:40:00+01:00", "02:30", "2026-10-26T02:30:00+01:00", ""},
+		"the second time is over too":        {"Europe/Berlin", "2026-10-25T02:40:00+01:00", "02:30", "2026-10-26T02:30:00+01:00", ""},
+		"the minute after the repeated hour": {"Europe/Berlin", "2026-10-24T12:00:00+02:00", "03:00 tomorrow", "2026-10-25T03:00:00+01:00", ""},
+		"twice, the first in this minute": {"Europe/Berlin", "2026-10-25T02:30:20+02:00", "02:30 today", "2026-10-25T02:30:00+02:00",
+			"02:30 occurs twice on Sun 25 Oct 2026, at 02:30 CEST and at 02:30 CET. It runs the first time. The second time is 2026-10-25T02:30:00+01:00."},
 		"now is the second time":               {"Europe/Berlin", "2026-10-25T02:30:00+01:00", "now", "2026-10-25T02:30:00+01:00", ""},
 		"hours elapse":                         {"Europe/Berlin", "2026-10-25T00:30:00+02:00", "now + 3 hours", "2026-10-25T02:30:00+01:00", ""},
 		"days keep the time of day":            {"Europe/Berlin", "2026-10-24T12:00:00+02:00", "now + 1 day", "2026-10-25T12:00:00+01:00", ""},
@@ -244,6 +275,30 @@ func check(t *testing.T, location, now, spec, want, note string) {
 	}
 }
 
+// Such a time could be printed, but a status could not store it.
+func TestTheLastYearIsThatOfUTCToo(t *testing.T) {
+	if got, _, err := timespec.Parse([]string{"9999-12-31", "23:30"}, instant(t, saturday), zone(t, "America/New_York")); err == nil {
+		t.Errorf("got %s, which is in the year 10000 in UTC", got)
+	}
+}
+
+func TestPartsOfASecondDoNotCount(t *testing.T) {
+	const now = "2026-11-21T12:00:30.5+01:00"
+	check(t, "Europe/Berlin", now, "2026-11-21T12:00:00+01:00", "2026-11-21T12:00:00+01:00", "")
+	if got, _, err := timespec.ParseStamp("202611211200.30", instant(t, now), zone(t, "Europe/Berlin")); err != nil || got.Nanosecond() != 0 {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestBlanksInWords(t *testing.T) {
+	for _, words := range [][]string{{" 2026-11-22T02:00:00+01:00\r\n"}, {"\ttomorrow", "02:00\r\n"}, {"tomorrow\t\n02:00"}} {
+		got, _, err := timespec.Parse(words, instant(t, saturday), zone(t, "Europe/Berlin"))
+		if err != nil || !got.Equal(instant(t, "2026-11-22T02:00:00+01:00")) {
+			t.Errorf("%q: got %s, %v", words, got, err)
+		}
+	}
+}
+
 func TestStamps(t *testing.T) {
 	for stamp, want := range map[string]string{
 		"202611220200":    "2026-11-22T02:00:00+01:00",
@@ -257,6 +312,7 @@ func TestStamps(t *testing.T) {
 		"202602300200":    `"202602300200" is not a time: it has a month, day, hour, minute, or second that does not exist`,
 		"202611222400":    `"202611222400" is not a time: it has a month, day, hour, minute, or second that does not exist`,
 		"tomorrow":        `"tomorrow" is not a time of the form [[CC]YY]MMDDhhmm[.SS], such as 202611220200`,
+		"20261122020000":  `"20261122020000" is not a time of the form [[CC]YY]MMDDhhmm[.SS], such as 202611220200`,
 		"2611220":         `"2611220" is not a time of the form [[CC]YY]MMDDhhmm[.SS], such as 202611220200`,
 	} {
 		t.Run(stamp, func(t *testing.T) {
