@@ -96,7 +96,10 @@ func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 // inspect reads the properties of the cluster. The error is a wrong setup or an outage.
 func (c *Cluster) inspect(ctx context.Context, discoverer *discovery.DiscoveryClient) error {
 	groups, err := discoverer.ServerGroupsWithContext(ctx)
-	if err != nil {
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the API server does not accept the operator's credentials, check the kubeconfig or the service account: %w", err)
+	case err != nil:
 		return fmt.Errorf("cannot reach the API server: %w", err)
 	}
 	c.OpenShift = slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool {
@@ -137,8 +140,6 @@ func canRead(ctx context.Context, reader client.WithWatch, namespace string) err
 			return fmt.Errorf("the custom resource definition %s is not installed: install it with make install, make deploy or Operator Lifecycle Manager", kind.resource)
 		case apierrors.IsForbidden(err):
 			return fmt.Errorf("%w to %s %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", access.ErrForbidden, verb, kind.resource, where, err)
-		case apierrors.IsUnauthorized(err):
-			return fmt.Errorf("the API server does not accept the operator's credentials, check the kubeconfig or the service account: %w", err)
 		case err != nil:
 			return fmt.Errorf("trying to %s %s %s: %w", verb, kind.resource, where, err)
 		}

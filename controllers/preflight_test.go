@@ -19,14 +19,31 @@ import (
 	"github.com/redhat/podset-operator/controllers/internal/outage"
 )
 
+func TestRejectedCredentialsAreNamed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, req *http.Request) {
+		if req.URL.Path != "/readyz" {
+			answer.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer server.Close()
+	_, err := Preflight(t.Context(), testclock.NewFakeClock(time.Now()), &rest.Config{Host: server.URL}, scheme, nil)
+	if err == nil || !strings.Contains(err.Error(), "does not accept the operator's credentials") {
+		t.Error(err)
+	}
+}
+
 // An API server that starts may say that a kind does not exist, or is forbidden, before it is ready.
 func TestADenialOfAStartingAPIServerIsRetried(t *testing.T) {
-	for title, codes := range map[string]struct{ answer, readyz int }{
-		"no such kind":              {http.StatusNotFound, http.StatusInternalServerError},
-		"forbidden":                 {http.StatusForbidden, http.StatusInternalServerError},
-		"unauthorized":              {http.StatusUnauthorized, http.StatusInternalServerError},
-		"everything is forbidden":   {http.StatusForbidden, http.StatusForbidden},
-		"even readyz does not know": {http.StatusUnauthorized, http.StatusUnauthorized},
+	for title, tc := range map[string]struct {
+		answer, readyz int
+		steps          int // of 2 s
+		after          string
+	}{
+		"no such kind":              {http.StatusNotFound, http.StatusInternalServerError, 6, "14s"},
+		"forbidden":                 {http.StatusForbidden, http.StatusInternalServerError, 6, "14s"},
+		"unauthorized":              {http.StatusUnauthorized, http.StatusInternalServerError, 6, "14s"},
+		"everything is forbidden":   {http.StatusForbidden, http.StatusForbidden, 3, "8s"},
+		"even readyz does not know": {http.StatusUnauthorized, http.StatusUnauthorized, 3, "8s"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			var ready atomic.Bool
@@ -34,9 +51,9 @@ func TestADenialOfAStartingAPIServerIsRetried(t *testing.T) {
 				switch {
 				case ready.Load() && req.URL.Path == "/readyz":
 				case req.URL.Path == "/readyz":
-					answer.WriteHeader(codes.readyz)
+					answer.WriteHeader(tc.readyz)
 				default:
-					answer.WriteHeader(codes.answer)
+					answer.WriteHeader(tc.answer)
 				}
 			}))
 			defer server.Close()
@@ -61,7 +78,7 @@ func TestADenialOfAStartingAPIServerIsRetried(t *testing.T) {
 					}
 				}
 			}
-			for range 3 {
+			for range tc.steps {
 				waiting()
 				clock.Step(2 * time.Second)
 			}
@@ -76,9 +93,78 @@ func TestADenialOfAStartingAPIServerIsRetried(t *testing.T) {
 			case <-time.After(10 * time.Second):
 				t.Fatal("waits although the API server is ready")
 			}
-			if got := lines.Load().(string); strings.Count(got, "Waiting for the API server") != 1 || strings.Count(got, `"The API server is back"`) != 1 || !strings.Contains(got, `"after"="8s"`) {
+			if got := lines.Load().(string); strings.Count(got, "Waiting for the API server") != 1 || strings.Count(got, `"The API server is back"`) != 1 || !strings.Contains(got, `"after"="`+tc.after+`"`) {
 				t.Errorf("logged:\n%s", got)
 			}
 		})
+	}
+}
+
+// preflight runs Preflight with the rights of the operator. answer returns the status code with which a request is answered, or 0 for
+// what the API server answers.
+func preflight(t *testing.T, answer func(req *http.Request, verb string) int) (*rest.Config, error) {
+	t.Helper()
+	config := rest.CopyConfig(operator)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			verb, err := permissionOf(req)
+			if err != nil {
+				return nil, err
+			}
+			if code := answer(req, verb); code != 0 {
+				return &http.Response{StatusCode: code, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+			}
+			return next.RoundTrip(req)
+		})
+	})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Preflight(t.Context(), testclock.NewFakeClock(time.Now()), config, scheme, nil)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return config, err
+	case <-time.After(patience):
+		t.Fatal("it waits")
+		return nil, nil
+	}
+}
+
+func TestPreflightAsksForLittle(t *testing.T) {
+	config, err := preflight(t, func(req *http.Request, verb string) int {
+		_, bounded := req.Context().Deadline()
+		query := req.URL.Query()
+		if !bounded || strings.HasPrefix(verb, "list ") && query.Get("limit") != "1" || strings.HasPrefix(verb, "watch ") && query.Get("resourceVersion") == "" {
+			t.Errorf("%s %s", verb, req.URL)
+		}
+		return 0
+	})
+	if err != nil || config.Timeout != 0 {
+		t.Errorf("%v; requests of the manager are bounded by %s", err, config.Timeout)
+	}
+}
+
+func TestPreflightNeedsNoPermissionForReadyz(t *testing.T) {
+	_, err := preflight(t, func(req *http.Request, _ string) int {
+		if req.URL.Path == "/readyz" {
+			return http.StatusForbidden
+		}
+		return 0
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPreflightChecksThatObjectsCanBeWatched(t *testing.T) {
+	_, err := preflight(t, func(_ *http.Request, verb string) int {
+		if verb == "watch cnat.d2iq.com/ats" {
+			return http.StatusForbidden
+		}
+		return 0
+	})
+	if err == nil || !strings.Contains(err.Error(), "to watch ats.cnat.d2iq.com in all namespaces") {
+		t.Error(err)
 	}
 }
