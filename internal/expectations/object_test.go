@@ -61,4 +61,18 @@ func TestARejectionAppliesToOneGeneration(t *testing.T) {
 	if diff := cmp.Diff(&Rejection{Message: "quota", Until: now.Add(time.Second)}, first.Of(1)); diff != "" {
 		t.Errorf("the first value has changed (-want +got): %s", diff)
 	}
+	last := second.Rejected("slow", false, 2, now.Add(3*time.Second), now.Add(time.Minute))
+	if got := last.Of(2).Until; !got.Equal(now.Add(time.Minute + 4*time.Second)) {
+		t.Errorf("a rejection that took long is retried at %s", got)
+	}
+	for range 6 {
+		at := last.Of(2).Until
+		last = last.Rejected("quota", false, 2, at, at)
+		if delay := last.Of(2).Until.Sub(at); delay > time.Minute {
+			t.Errorf("a delay of %s", delay)
+		}
+	}
+	if at := last.Of(2).Until; !last.Rejected("quota", false, 2, at, at).Of(2).Until.Equal(at.Add(time.Minute)) {
+		t.Error("the longest delay is not a minute")
+	}
 }

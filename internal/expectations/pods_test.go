@@ -112,6 +112,9 @@ func TestACreatedPodThatStaysUnobservedIsLookedUp(t *testing.T) {
 // Otherwise the pods would take turns in being unseen, and none of them would be deleted while the cache lags.
 func TestAllPodsThatTheCacheDoesNotShowAreLookedUpTogether(t *testing.T) {
 	p := Pods{}.Created(now, pod("x").Obj()).Created(now.Add(2*time.Second), pod("y").Obj(), pod("z").Obj())
+	if got := p.CheckAt(); !got.Equal(now.Add(ConfirmAfter)) {
+		t.Errorf("checked at %s", got)
+	}
 	if diff := cmp.Diff([]string{"x", "y"}, p.Unconfirmed(list(pod("z").Obj()), now.Add(ConfirmAfter))); diff != "" {
 		t.Errorf("names (-want +got): %s", diff)
 	}
@@ -210,6 +213,20 @@ func TestADeletedPodIsNeverActiveAgain(t *testing.T) {
 				{"there is nothing to remember any more", list(running), nil, "active"},
 			},
 		},
+		"one of two pods that were deleted": {
+			start: Pods{}.Deleted(running, pod("second").Obj()),
+			steps: []step{
+				{"both still run", list(running, pod("second").Obj()), nil, "deleted"},
+				{"again", list(running, pod("second").Obj()), nil, "deleted"},
+			},
+		},
+		"one of two pods that are gone before the cache shows them": {
+			start: Pods{}.Created(now, running, pod("second").Obj()),
+			steps: []step{
+				{"the API server has neither", nil, map[string]*corev1.Pod{"x": nil, "second": nil}, ""},
+				{"running", list(running), nil, ""},
+			},
+		},
 		"a pod that somebody else deleted before the cache shows it": {
 			start: Pods{}.Created(now, running),
 			steps: []step{
@@ -276,7 +293,7 @@ func TestPodsAreAValue(t *testing.T) {
 	if !view.Deleted.Equal(sets.New[types.UID]("y-uid")) || len(view.Pods) != 2 {
 		t.Errorf("what was observed has changed: %d pods, deleted %v", len(view.Pods), view.Deleted)
 	}
-	if cached[:2][1] != nil {
+	if cached[0] == nil || cached[:2][1] != nil {
 		t.Error("the array of the caller was written to")
 	}
 	if want := "created x-uid@1896001200 y-uid@1896001200 deleted [y-uid] lost map[gone-uid:{false }]"; text != want {

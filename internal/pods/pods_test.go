@@ -34,15 +34,19 @@ func TestQuestionsAboutPods(t *testing.T) {
 		pod  *corev1.Pod
 		want answers
 	}{
-		"a new pod":                            {mk().Obj(), answers{}},
-		"a pod that an object controls":        {mk().OwnedBy(set).Obj(), answers{Owner: "a-uid"}},
-		"a pod that an object only owns":       {notController, answers{}},
-		"a pod that succeeded":                 {mk().Finished(corev1.PodSucceeded, "").Obj(), answers{Finished: true}},
-		"a pod that failed":                    {mk().Finished(corev1.PodFailed, "Evicted").Obj(), answers{Finished: true}},
-		"a pod of an unknown phase":            {mk().Phase(corev1.PodUnknown).Obj(), answers{}},
-		"a ready pod":                          {mk().Running().Obj(), answers{Ready: true}},
-		"a pod that runs and is not ready":     {mk().Running().Unready().Obj(), answers{}},
-		"a pod that no node can run":           {mk().Condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable").Obj(), answers{Waiting: "Unschedulable"}},
+		"a new pod":                         {mk().Obj(), answers{}},
+		"a pod that an object controls":     {mk().OwnedBy(set).Obj(), answers{Owner: "a-uid"}},
+		"a pod that an object only owns":    {notController, answers{}},
+		"a pod that succeeded":              {mk().Finished(corev1.PodSucceeded, "").Obj(), answers{Finished: true}},
+		"a pod that failed":                 {mk().Finished(corev1.PodFailed, "Evicted").Obj(), answers{Finished: true}},
+		"a pod of an unknown phase":         {mk().Phase(corev1.PodUnknown).Obj(), answers{}},
+		"a ready pod":                       {mk().Running().Obj(), answers{Ready: true}},
+		"a pod that runs and is not ready":  {mk().Running().Unready().Obj(), answers{}},
+		"a pod that no node can run":        {mk().Condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable").Obj(), answers{Waiting: "Unschedulable"}},
+		"a pod on a node that is not ready": {mk().Condition(corev1.PodScheduled, corev1.ConditionTrue, "").Running().Unready().Obj(), answers{}},
+		"a container waits on a node": {
+			mk().Condition(corev1.PodScheduled, corev1.ConditionTrue, "").Waiting("CrashLoopBackOff").Obj(), answers{Waiting: "CrashLoopBackOff"},
+		},
 		"a pod whose containers are created":   {mk().Waiting("ContainerCreating").Obj(), answers{}},
 		"a pod whose init containers run":      {mk().Waiting("PodInitializing").Obj(), answers{}},
 		"a container that waits for no reason": {mk().Waiting("").Obj(), answers{}},

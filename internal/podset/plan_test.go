@@ -60,7 +60,7 @@ func TestMakePlan(t *testing.T) {
 			set: three, create: []string{name(0, 0), name(1, 0), name(2, 0)},
 		},
 		"a set without replicas in its spec has one pod": {
-			set: testutil.MakePodSet("a"), create: []string{name(0, 0)},
+			set: withoutReplicas(), create: []string{name(0, 0)},
 		},
 		"the lowest free slot is filled first": {
 			set:  testutil.MakePodSet("a").Replicas(4),
@@ -122,7 +122,10 @@ func TestMakePlan(t *testing.T) {
 		"a paused set is left alone": {
 			set: testutil.MakePodSet("a").Replicas(3).Annotation(appv1alpha1.AnnotationPaused, "true"), pods: ready(three, 1),
 		},
-		"a pause that is off, or no truth value, holds nothing": {
+		"a pause that is off holds nothing": {
+			set: testutil.MakePodSet("a").Annotation(appv1alpha1.AnnotationPaused, "false"), create: []string{name(0, 0)},
+		},
+		"a pause that is no truth value holds nothing": {
 			set: testutil.MakePodSet("a").Annotation(appv1alpha1.AnnotationPaused, "yes please"), create: []string{name(0, 0)},
 		},
 		"after a rejection nothing is created before its back-off is over": {
@@ -194,6 +197,9 @@ func TestMakePlan(t *testing.T) {
 		},
 		"a rolling update without maxUnavailable takes one pod": {
 			set: withEmptyRollingUpdate(), pods: ready(three, 3), delete: []string{name(0, 0)},
+		},
+		"an unready pod of an older template is replaced although a new one is not Ready either": {
+			set: edited, pods: []*corev1.Pod{pod(edited, 0).Obj(), pod(three, 1).Running().Unready().Obj(), pod(three, 2).Running().Obj()}, delete: []string{name(1, 0)},
 		},
 		"OnDelete leaves pods of an older template alone": {
 			set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: ready(three, 3),
@@ -279,6 +285,12 @@ func names(pods []*corev1.Pod) []string {
 	return names
 }
 
+func withoutReplicas() *testutil.PodSetBuilder {
+	set := testutil.MakePodSet("a").Obj()
+	set.Spec.Replicas = nil
+	return testutil.FromPodSet(set)
+}
+
 func TestDeletionPriority(t *testing.T) {
 	// Each row names two pods, of which the first is worse by the rank in the title and better by the one after it.
 	day := 24 * time.Hour
@@ -307,6 +319,10 @@ func TestDeletionPriority(t *testing.T) {
 		"5 lower deletion cost": {
 			mk("b").Running().Annotation(corev1.PodDeletionCost, "-1").Obj(),
 			mk("a").Running().Annotation(corev1.PodDeletionCost, "no number").Created(testutil.Created.Add(day)).Obj(),
+		},
+		"5 a cost of more than 32 bits counts as 0": {
+			mk("b").Running().Annotation(corev1.PodDeletionCost, "2147483648").Obj(),
+			mk("a").Running().Annotation(corev1.PodDeletionCost, "1").Obj(),
 		},
 		"7 younger": {
 			mk("b").Running().Created(testutil.Created.Add(day)).Obj(),

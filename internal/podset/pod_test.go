@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
@@ -36,6 +37,16 @@ func TestNewPodWithoutATemplate(t *testing.T) {
 	container := got.Spec.Containers[0]
 	if container.Name != "busybox" || container.Image != "mirror/busybox" || cmp.Diff([]string{"sleep", "3600"}, container.Command) != "" {
 		t.Errorf("container: %+v", container)
+	}
+	wantResources := corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{"cpu": resource.MustParse("1m"), "memory": resource.MustParse("4Mi")},
+		Limits:   corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("32Mi")},
+	}
+	if diff := cmp.Diff(wantResources, container.Resources); diff != "" {
+		t.Errorf("resources (-want +got): %s", diff)
+	}
+	if got := ptr.Deref(got.Spec.TerminationGracePeriodSeconds, 0); got != 1 {
+		t.Errorf("grace period: %d", got)
 	}
 	if got.Annotations[appv1alpha1.AnnotationSlot] != "2" || got.Annotations[appv1alpha1.AnnotationAttempt] != "1" {
 		t.Errorf("annotations: %v", got.Annotations)
@@ -97,6 +108,10 @@ func TestPodName(t *testing.T) {
 			}
 			seen[name] = p
 		}
+	}
+	// After an upgrade of the operator, a create that got no response must be repeated under the same name.
+	if first, later := podName(set, place{0, 0}), podName(set, place{2, 1}); first != "a-podxvb87" || later != "a-pod62xqs" {
+		t.Errorf("the names were a-podxvb87 and a-pod62xqs, and are now %s and %s", first, later)
 	}
 	other := testutil.MakePodSet("a").Obj()
 	other.UID = "another"

@@ -19,6 +19,9 @@ func TestReadyAndStalled(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(3)
 	quota, failed := &expectations.Rejection{Message: "exceeded quota"}, errors.New("creating Pod a-1: timeout")
 	terminating := pod(set, 2).Running().Terminating().Obj()
+	invalid := testutil.MakePodSet("a").Replicas(3).Image("v1").Template(func(t *corev1.PodTemplateSpec) {
+		t.Spec.RestartPolicy = corev1.RestartPolicyNever
+	})
 
 	for title, tc := range map[string]struct {
 		set       *testutil.PodSetBuilder
@@ -34,6 +37,14 @@ func TestReadyAndStalled(t *testing.T) {
 		"the API server rejects pods":              {set: set, pods: ready(set, 2), rejection: quota, reason: "FailedCreate", stalled: true},
 		"a pod that terminates may free the quota": {set: set, pods: append(ready(set, 2), terminating), rejection: quota, reason: "FailedCreate"},
 		"an error is retried at once":              {set: set, pods: ready(set, 2), outcome: Outcome{CreateError: failed}, reason: "FailedCreate"},
+		"a pod too many is not Ready":              {set: set, pods: append(ready(set, 3), pod(set, 3).Obj()), reason: "Scaling"},
+		"a set that is being deleted":              {set: testutil.MakePodSet("a").Replicas(3).Deleting(), pods: ready(set, 3), reason: "Terminating"},
+		"a template is being rolled out":           {set: testutil.MakePodSet("a").Replicas(3).Image("v2"), pods: ready(set, 3), reason: "Updating"},
+		"older pods remain under OnDelete":         {set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: ready(set, 3), ready: true, reason: "Stable"},
+		"an invalid template":                      {set: invalid, pods: ready(invalid, 3), reason: "InvalidTemplate", stalled: true},
+		"the API server rejects one now": {
+			set: set, pods: ready(set, 2), outcome: Outcome{CreateError: errors.New("exceeded quota"), Rejected: true}, reason: "FailedCreate", stalled: true,
+		},
 		"a paused set waits for its user": {
 			set:  testutil.MakePodSet("a").Replicas(3).Annotation(appv1alpha1.AnnotationPaused, "true"),
 			pods: ready(set, 2), rejection: quota, reason: "Paused",
@@ -47,6 +58,11 @@ func TestReadyAndStalled(t *testing.T) {
 			}
 			if got := meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionStalled); got != tc.stalled {
 				t.Errorf("Stalled is %t", got)
+			}
+			for _, other := range status.Conditions {
+				if other.Reason == c.Reason && other.Message != c.Message {
+					t.Errorf("Ready says %q, and %s says %q", c.Message, other.Type, other.Message)
+				}
 			}
 		})
 	}

@@ -139,6 +139,10 @@ func TestCleanupOfFinishedPodsBacksOff(t *testing.T) {
 		{"needs no cleanup, and the third delay doubles again", 40, []*corev1.Pod{finished(3)}, succeed, 80, 0},
 		{"the pod is cleaned up", 80, []*corev1.Pod{finished(3)}, succeed, 80, 1},
 		{"a pod that finishes before the next reconcile has a delay of its own", 81, []*corev1.Pod{finished(3), finished(4)}, succeed, 161, 0},
+		{"that one is cleaned up", 161, []*corev1.Pod{finished(4)}, succeed, 161, 1},
+		{"the delay before the longest", 162, []*corev1.Pod{finished(5)}, succeed, 322, 0},
+		{"it is over", 322, []*corev1.Pod{finished(5)}, succeed, 322, 1},
+		{"the longest delay", 323, []*corev1.Pod{finished(6)}, succeed, 623, 0},
 	} {
 		o, plan := step(&s, set, tc.cached, now.Add(tc.at*time.Second), tc.act)
 		want := time.Time{}
@@ -208,6 +212,41 @@ func TestARejectionEndsAfterTheAnswer(t *testing.T) {
 	s.Record(o, MakePlan(o), Outcome{CreateError: errors.New("no"), Rejected: true}, answered)
 	if got := s.rejection.Of(1).Until; !got.Equal(answered.Add(time.Second)) {
 		t.Errorf("an answer that took 30 s is retried at %s", got)
+	}
+	o = s.Observe(set.Obj(), nil, nil, answered.Add(time.Second), Defaults{})
+	again := answered.Add(time.Minute)
+	s.Record(o, MakePlan(o), Outcome{CreateError: errors.New("no"), Rejected: true}, again)
+	if got := s.rejection.Of(1).Until; !got.Equal(again.Add(2 * time.Second)) {
+		t.Errorf("after a second slow answer: retried at %s", got)
+	}
+}
+
+func TestARejectionIsRememberedUntilAllCreatesSucceed(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(2)
+	for title, spoil := range map[string]func(*Outcome){
+		"another create is not answered":         func(o *Outcome) { o.CreateError = errors.New("no answer") },
+		"another create finds a conflicting pod": func(o *Outcome) { o.NameCollision = podName(set.Obj(), place{1, 0}) },
+	} {
+		var s State
+		step(&s, set, nil, now, func(Plan) Outcome {
+			return Outcome{CreateError: errors.New("exceeded quota"), Rejected: true, Reported: true}
+		})
+		step(&s, set, nil, now.Add(time.Second), func(plan Plan) Outcome {
+			outcome := succeed(Plan{Create: plan.Create[:1]})
+			spoil(&outcome)
+			return outcome
+		})
+		if s.rejection.Of(1) == nil {
+			t.Errorf("%s: the rejection is forgotten", title)
+		}
+	}
+}
+
+func TestASlotOutsideThePlanKeepsItsAttempt(t *testing.T) {
+	attempts := map[int]FirstAttempt{1: {Attempt: 2, Unanswered: true}}
+	plan := Plan{Create: []*corev1.Pod{pod(testutil.MakePodSet("a"), 0).Obj()}}
+	if diff := cmp.Diff(attempts, attemptsAfter(attempts, plan, succeed(plan))); diff != "" {
+		t.Errorf("(-want +got): %s", diff)
 	}
 }
 

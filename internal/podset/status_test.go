@@ -142,10 +142,10 @@ func TestConditions(t *testing.T) {
 			degraded:    condition{"True", "PodsWaiting", "1 of 3 pods: ImagePullBackOff"},
 		},
 		"pods wait for several reasons": {
-			set: set, pods: []*corev1.Pod{waiting("CrashLoopBackOff"), waiting("ImagePullBackOff"), waiting("CrashLoopBackOff")},
+			set: set, pods: []*corev1.Pod{waiting("ImagePullBackOff"), waiting("CrashLoopBackOff"), waiting("ImagePullBackOff")},
 			available:   condition{"False", "TooFewReady", "0 of 3 pods are ready"},
 			progressing: condition{"True", "AwaitingReady", "0 of 3 pods are ready"},
-			degraded:    condition{"True", "PodsWaiting", "2 of 3 pods: CrashLoopBackOff, 1 of 3 pods: ImagePullBackOff"},
+			degraded:    condition{"True", "PodsWaiting", "2 of 3 pods: ImagePullBackOff, 1 of 3 pods: CrashLoopBackOff"},
 		},
 		"no node takes a pod": {
 			set: set, pods: append(ready(set, 2), pod(set, 2).Condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable").Obj()),
