@@ -13,5 +13,5 @@ for directory in "$@"; do
   printf '\n== %s\n' "$directory"
   # Otherwise a test that fails anyway would kill every mutant.
   PATH=$root/hack/mutate:$PATH nice -n 10 go test "./$directory" || { echo "mutate: the tests fail without a mutant"; exit 1; }
-  PATH=$root/hack/mutate:$PATH nice -n 10 "$root/bin/gremlins" unleash --workers 1 --timeout-coefficient 1000 --output-statuses lvt "./$directory"
+  PATH=$root/hack/mutate:$PATH nice -n 10 "$root/bin/gremlins" unleash --workers 1 --invert-logical --timeout-coefficient 1000 --output-statuses lvt "./$directory"
 done

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -123,6 +124,36 @@ func TestAnAtWaitsForItsUserOnlyIfItsSpecSaysSo(t *testing.T) {
 		problem := NewState().AtSettled(waits, waits.CreationTimestamp.Time, true)
 		if settled := problem == ""; settled != tc.settled {
 			t.Errorf("case %d, %s: %q", i, tc.reason, problem)
+		}
+	}
+}
+
+func TestNoPodIsLeftAfterTheDeadline(t *testing.T) {
+	ended := at("at", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Reason: cnatv1alpha1.ReasonDeadlineExceeded})
+	pod := func(change func(*corev1.Pod)) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "at-pod", UID: "pod"}}
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "At", Name: "at", UID: ended.UID, Controller: ptr.To(true)}}
+		change(pod)
+		return pod
+	}
+	for title, tc := range map[string]struct {
+		kind    watch.EventType
+		pod     *corev1.Pod
+		settled bool
+	}{
+		"it waits":         {watch.Added, pod(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodPending }), false},
+		"it runs":          {watch.Added, pod(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning }), false},
+		"it has failed":    {watch.Added, pod(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }), true},
+		"it has succeeded": {watch.Added, pod(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }), true},
+		"it is terminating": {watch.Added, pod(func(pod *corev1.Pod) {
+			pod.Status.Phase, pod.DeletionTimestamp = corev1.PodRunning, &metav1.Time{}
+		}), true},
+		"it is gone": {watch.Deleted, pod(func(*corev1.Pod) {}), true},
+	} {
+		s := NewState()
+		s.Apply(Event{Kind: tc.kind, Object: tc.pod})
+		if problem := s.AtSettled(ended, time.Time{}, true); (problem == "") != tc.settled {
+			t.Errorf("%s: %q", title, problem)
 		}
 	}
 }
