@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,10 +29,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/redhat/podset-operator/controllers"
 	"github.com/redhat/podset-operator/internal/watchnamespace"
 )
 
@@ -156,6 +160,44 @@ func quickly(t *testing.T, args ...string) string {
 		t.Fatal("the operator started")
 	}
 	return err.Error()
+}
+
+func TestAMistakeEndsTheProcess(t *testing.T) {
+	for arg, want := range map[string]string{"start": "podset-operator: unexpected argument", "-help": "Usage of podset-operator"} {
+		p := start(t, arg)
+		var exit *exec.ExitError
+		if err := <-p.ended; !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.HasPrefix(p.log.String(), want) || strings.Contains(p.log.String(), "help requested") {
+			t.Errorf("%s: %v\n%s", arg, err, p.log)
+		}
+	}
+	t.Setenv("MEMORY_LIMIT", "512Mi")
+	if got := quickly(t, "--kubeconfig=/does/not/exist"); !strings.Contains(got, "MEMORY_LIMIT") {
+		t.Error(got)
+	}
+}
+
+// fill sets a pointer to a zero value, also of a type that this package cannot name.
+func fill[T any](p **T) { *p = new(T) }
+
+func TestManagerOptions(t *testing.T) {
+	o, err := parse([]string{"--leader-elect", "--leader-elect-resource-namespace=home", "--pprof-bind-address=:6060"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := &controllers.Cluster{}
+	fill(&cluster.Namespaces)
+	got := managerOptions(o, newScheme(), cluster, nil)
+	if !got.LeaderElection || !got.LeaderElectionReleaseOnCancel || got.LeaderElectionID != leaseName || got.LeaderElectionNamespace != "home" ||
+		ptr.Deref(got.RetryPeriod, 0) != time.Second || got.PprofBindAddress != ":6060" {
+		t.Errorf("%+v", got)
+	}
+	c := &tls.Config{NextProtos: []string{"h2"}}
+	for _, change := range got.Metrics.TLSOpts {
+		change(c)
+	}
+	if !slices.Equal(c.NextProtos, []string{"http/1.1"}) {
+		t.Errorf("metrics are served with %v", c.NextProtos)
+	}
 }
 
 func TestMistakesAtTheStartAreOneClearLine(t *testing.T) {
@@ -382,6 +424,8 @@ func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
 		}
 	}
 	t.Setenv(watchnamespace.EnvVar, "shop,bank")
+	t.Setenv("RELATED_IMAGE_BUSYBOX", "registry.example.com/busybox:1")
+	t.Setenv("NO_PROXY", ".svc")
 	probes, metrics := freeAddress(t), freeAddress(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
@@ -415,6 +459,10 @@ func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
 		g.Eventually(func() int { return pods(served) }).WithTimeout(30 * time.Second).Should(Equal(4))
 	}
 	g.Expect(pods("elsewhere")).To(BeZero())
+	pod := &corev1.Pod{}
+	g.Expect(admin.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "at-sample-pod"}, pod)).To(Succeed())
+	g.Expect(pod.Spec.Containers[0].Image).To(Equal("registry.example.com/busybox:1"))
+	g.Expect(pod.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "NO_PROXY", Value: ".svc"}))
 
 	unauthorized := func() int { code, _ := get("https://"+metrics+"/metrics", ""); return code }
 	g.Eventually(unauthorized).WithTimeout(30*time.Second).Should(Equal(http.StatusUnauthorized), "metrics without a token")
@@ -427,6 +475,9 @@ func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
 		ContainSubstring("podset_operator_at_start_delay_seconds_count 2\n"),
 		ContainSubstring(`podset_operator_at_runs_total{reason="PodLost",result="Failed"} 0`),
 		ContainSubstring(`podset_operator_rejected_creates_total{kind="At"} 0`),
+		ContainSubstring(`podset_operator_rejected_creates_total{kind="PodSet"} 0`),
+		ContainSubstring(`podset_operator_stale_cache_conflicts_total{kind="PodSet"} 0`),
+		ContainSubstring(`podset_operator_pod_name_collisions_total{kind="At"} 0`),
 	))
 	cancel()
 	g.Eventually(stopped).WithTimeout(30 * time.Second).Should(Receive(BeNil()))

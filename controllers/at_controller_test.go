@@ -148,6 +148,8 @@ func TestAtWaitsForItsTime(t *testing.T) {
 
 func TestAtReportsAFailure(t *testing.T) {
 	at := newAt(newNamespace(t), "no", "now", "sh -c 'echo no; exit 3'")
+	failures := atRuns.WithLabelValues(string(cnatv1alpha1.ResultFailed), cnatv1alpha1.ReasonNonZeroExitCode)
+	before := counted(t, failures)
 	create(t, at)
 	exit(t, podOf(t, at, "no-pod"), 3, "no\n")
 	expectPhase(t, at, cnatv1alpha1.PhaseDone)
@@ -155,6 +157,7 @@ func TestAtReportsAFailure(t *testing.T) {
 		at.Status.Reason != cnatv1alpha1.ReasonNonZeroExitCode {
 		t.Errorf("status: %+v", at.Status)
 	}
+	NewWithT(t).Eventually(func() float64 { return counted(t, failures) - before }).WithTimeout(patience).Should(Equal(1.0))
 }
 
 func TestAtRescheduledWhilePending(t *testing.T) {
@@ -318,7 +321,7 @@ func TestAtStartsOnTimeAlthoughWritesAreSlow(t *testing.T) {
 	r := &AtReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(8), Clock: now}
 
 	result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(at)})
-	if err != nil || result.RequeueAfter != 40*time.Second {
+	if err != nil || result.RequeueAfter != 40*time.Second || ptr.Deref(result.Priority, 0) != duePriority {
 		t.Errorf("requeues after %s (%v), but it is due in 40s", result.RequeueAfter, err)
 	}
 }

@@ -100,11 +100,7 @@ type queueWithOptions struct {
 }
 
 func (w queueWithOptions) Add(req reconcile.Request) {
-	if byPriority, ok := w.queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		byPriority.AddWithOpts(w.options, req)
-		return
-	}
-	w.AddAfter(req, w.options.After)
+	w.queue.(priorityqueue.PriorityQueue[reconcile.Request]).AddWithOpts(w.options, req) // controller-runtime has no other queue by default.
 }
 
 // coalesce returns a queue whose requests wait until the end of the window, behind requests that create pods.

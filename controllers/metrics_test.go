@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -14,9 +15,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -50,18 +53,12 @@ func TestEveryCounterOfRunsExistsBeforeTheFirstRun(t *testing.T) {
 
 // A status can be stored although the response to its write is lost, so the cache decides what is counted.
 func TestAnAtThatEndsIsCountedOnce(t *testing.T) {
-	count := func() float64 {
-		var metric dto.Metric
-		if err := atRuns.WithLabelValues(string(cnatv1alpha1.ResultFailed), cnatv1alpha1.ReasonPodLost).Write(&metric); err != nil {
-			t.Fatal(err)
-		}
-		return metric.GetCounter().GetValue()
-	}
+	runs := atRuns.WithLabelValues(string(cnatv1alpha1.ResultFailed), cnatv1alpha1.ReasonPodLost)
 	running := testutil.MakeAt("a").Recorded(1, "a-pod", "a-pod-uid").Obj()
 	ended := running.DeepCopy()
 	ended.Status.Phase, ended.Status.Result, ended.Status.Reason = cnatv1alpha1.PhaseDone, cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonPodLost
 	ended.Status.CompletionTime = ptr.To(metav1.Now())
-	before := count()
+	before := counted(t, runs)
 	for _, update := range []event.UpdateEvent{
 		{ObjectOld: running, ObjectNew: running}, {ObjectOld: running, ObjectNew: ended}, {ObjectOld: ended, ObjectNew: ended},
 	} {
@@ -69,8 +66,46 @@ func TestAnAtThatEndsIsCountedOnce(t *testing.T) {
 			t.Error("an event was dropped")
 		}
 	}
-	if got := count() - before; got != 1 {
+	if got := counted(t, runs) - before; got != 1 {
 		t.Errorf("counted %v times", got)
+	}
+}
+
+func TestTheStateIsExported(t *testing.T) {
+	set := podSetWith("a", 2, 3)
+	set.Status.ReadyReplicas = 2
+	store := newStore(t, interceptor.Funcs{}, set, podSetWith("b", 0, 1), testutil.MakeAt("new").Obj(), testutil.MakeAt("runs").Recorded(1, "p", "u").Obj())
+	gather := func(reader client.Reader) map[string]float64 {
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(stateCollector{reader: reader})
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, family := range families {
+			for _, metric := range family.Metric {
+				name := family.GetName()
+				for _, label := range metric.Label {
+					name += " " + label.GetValue()
+				}
+				got[name] = metric.GetGauge().GetValue()
+			}
+		}
+		return got
+	}
+	want := map[string]float64{
+		"podset_operator_podsets": 2, "podset_operator_podset_desired_pods": 4, "podset_operator_podset_ready_pods": 2,
+		"podset_operator_ats PENDING": 1, "podset_operator_ats RUNNING": 1, "podset_operator_ats DONE": 0,
+	}
+	if diff := cmp.Diff(want, gather(store)); diff != "" {
+		t.Errorf("(-want +got): %s", diff)
+	}
+	standby := interceptor.NewClient(store, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return &cache.ErrCacheNotStarted{}
+	}})
+	if got := gather(standby); len(got) > 0 {
+		t.Errorf("a process that does not lead exports %v", got)
 	}
 }
 

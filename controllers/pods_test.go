@@ -44,13 +44,17 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 	observe := func(pod *corev1.Pod) podset.Observation {
 		return podset.Observation{Set: set, Pods: []*corev1.Pod{pod}, Now: time.Now().Truncate(time.Second)}
 	}
+	unschedulable := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable).Obj()
+	for _, pod := range []*corev1.Pod{full, unschedulable} {
+		trimmed := ourPods.Trim(pod)
+		if diff := cmp.Diff(podset.Status(observe(pod), podset.Outcome{}), podset.Status(observe(trimmed), podset.Outcome{})); diff != "" {
+			t.Errorf("the status of a PodSet depends on what was trimmed: %s", diff)
+		}
+		if diff := cmp.Diff(podset.MakePlan(observe(pod)), podset.MakePlan(observe(trimmed))); diff != "" {
+			t.Errorf("the plan of a PodSet depends on what was trimmed: %s", diff)
+		}
+	}
 	trimmed := ourPods.Trim(full)
-	if diff := cmp.Diff(podset.Status(observe(full), podset.Outcome{}), podset.Status(observe(trimmed), podset.Outcome{})); diff != "" {
-		t.Errorf("the status of a PodSet depends on what was trimmed: %s", diff)
-	}
-	if diff := cmp.Diff(podset.MakePlan(observe(full)), podset.MakePlan(observe(trimmed))); diff != "" {
-		t.Errorf("the plan of a PodSet depends on what was trimmed: %s", diff)
-	}
 	if trimmed.ManagedFields != nil || trimmed.Spec.Containers != nil || trimmed.Annotations["example.com/note"] != "" {
 		t.Errorf("kept: %+v", trimmed)
 	}
@@ -117,7 +121,11 @@ func TestPodChanged(t *testing.T) {
 		"a deletion":         {func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{} }, true},
 		"another owner":      {func(pod *corev1.Pod) { pod.OwnerReferences = nil }, true},
 		"a price of its own": {func(pod *corev1.Pod) { pod.Annotations[corev1.PodDeletionCost] = "9" }, true},
-		"a restart":          {func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].RestartCount++ }, true},
+		"it fits on no node": {func(pod *corev1.Pod) {
+			pod.Status.Conditions[1].Status, pod.Status.Conditions[1].Reason = corev1.ConditionFalse, corev1.PodReasonUnschedulable
+		}, true},
+		"it is bound": {func(pod *corev1.Pod) { pod.Spec.NodeName = "another" }, true},
+		"a restart":   {func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].RestartCount++ }, true},
 	} {
 		after := fullPod()
 		before := ourPods.Trim(after.DeepCopy())

@@ -156,8 +156,8 @@ func (e *nameCollisionError) Error() string {
 func (r *PodSetReconciler) report(ctx context.Context, entry *objectstate.Entry[podset.State], o podset.Observation, outcome *podset.Outcome) error {
 	changed := *o.Set
 	changed.Status = podset.Status(o, *outcome)
-	outcome.Reported = equality.Semantic.DeepEqual(o.Set.Status, changed.Status)
-	if outcome.Reported {
+	if equality.Semantic.DeepEqual(o.Set.Status, changed.Status) {
+		outcome.Reported = true
 		return nil
 	}
 	log.FromContext(ctx).V(4).Info("Writing the status", "status", changed.Status)

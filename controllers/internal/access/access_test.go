@@ -193,6 +193,7 @@ func TestTheMetricFollowsThePermission(t *testing.T) {
 		err  error
 		want float64
 	}{
+		{errors.New("the API server is away"), 0},
 		{fmt.Errorf("%w to list pods", ErrForbidden), 1},
 		{errors.New("the API server is away"), 1},
 		{nil, 0},

@@ -32,13 +32,17 @@ func TestWatch(t *testing.T) {
 		"a correction by an hour":       {time.Hour, time.Second, []string{"expiring", "waiting"}},
 		"a correction back by an hour":  {-time.Hour, time.Second, []string{"expiring", "waiting"}},
 		"a machine that was suspended":  {10 * time.Minute, time.Second, []string{"expiring", "waiting"}},
+		"just tolerated":                {time.Second + tolerance - 1, time.Second, nil},
+		"no longer tolerated":           {time.Second + tolerance, time.Second, []string{"expiring", "waiting"}},
 		"a correction by half a second": {1500 * time.Millisecond, time.Second, []string{"expiring", "waiting"}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			ticks := clocktesting.NewFakeClock(time.Now())
 			watch := New(ticks, list)
 			start, read := time.Now(), make(chan struct{}, 8)
-			walls, monotonics := []time.Duration{0, tc.wall}, []time.Duration{0, tc.monotonic}
+			// After the jump, the clocks are in step again.
+			walls := []time.Duration{0, tc.wall, tc.wall + time.Second, tc.wall + 2*time.Second}
+			monotonics := []time.Duration{0, tc.monotonic, tc.monotonic + time.Second, tc.monotonic + 2*time.Second}
 			next := func(times *[]time.Duration) time.Duration {
 				now := (*times)[0]
 				*times = (*times)[1:]
@@ -61,6 +65,14 @@ func TestWatch(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("queued (-want +got): %s", diff)
+			}
+			for range 2 {
+				ticks.Step(interval)
+				select {
+				case <-read:
+				case e := <-watch.events:
+					t.Fatalf("queued again: %s", e.Object.GetName())
+				}
 			}
 			cancel()
 			select {

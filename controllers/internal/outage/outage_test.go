@@ -11,12 +11,44 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 )
+
+// skippingClock is a clock on which every wait is over at once.
+type skippingClock struct{ *clocktesting.FakeClock }
+
+func (c skippingClock) After(d time.Duration) <-chan time.Time {
+	c.Step(d)
+	ended := make(chan time.Time)
+	close(ended)
+	return ended
+}
+
+func TestADenialInDoubtCountsAfterTenSeconds(t *testing.T) {
+	for title, tc := range map[string]struct{ outage, least, most time.Duration }{
+		"always in doubt":                     {time.Hour, 10 * time.Second, 11200 * time.Millisecond},
+		"an outage after 5 s begins it again": {5 * time.Second, 16200 * time.Millisecond, 18600 * time.Millisecond},
+	} {
+		c := skippingClock{clocktesting.NewFakeClock(time.Now())}
+		start, denied := c.Now(), errors.New("forbidden")
+		err := Wait(t.Context(), c, "host", func(context.Context) (error, error) {
+			if passed := c.Since(start); passed >= tc.outage && passed < tc.outage+1200*time.Millisecond {
+				return apierrors.NewServiceUnavailable("starting"), nil
+			}
+			return denied, errors.New("nobody may ask")
+		})
+		if took := c.Since(start); !errors.Is(err, denied) || took < tc.least || took > tc.most {
+			t.Errorf("%s: %v after %v", title, err, took)
+		}
+	}
+}
 
 func TestWhatIsAnOutageAndWhatIsAMistake(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
@@ -27,6 +59,8 @@ func TestWhatIsAnOutageAndWhatIsAMistake(t *testing.T) {
 		"nobody listens":                {&net.OpError{Op: "dial", Err: errors.New("connection refused")}, true},
 		"the name is unknown":           {&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, true},
 		"the connection ends":           {io.ErrUnexpectedEOF, true},
+		"the connection is closed":      {&url.Error{Op: "Get", URL: "x", Err: io.EOF}, true},
+		"the HTTP/2 connection is lost": {errors.New("http2: client connection lost"), true},
 		"no answer in time":             {context.DeadlineExceeded, true},
 		"500":                           {apierrors.NewInternalError(errors.New("etcd")), true},
 		"502 of a load balancer":        {apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", pods, "", "", 0, true), true},

@@ -245,3 +245,18 @@ func TestGonePodsAreForgotten(t *testing.T) {
 		t.Errorf("after the second page of a list: %v, %v", own.shown, err)
 	}
 }
+
+func TestThePodsOfTheCacheAreTrimmed(t *testing.T) {
+	var options cache.Options
+	kinds.Configure(&options)
+	full := testutil.MakePod("a").OwnedBy(testutil.MakePodSet("set").Obj()).Obj()
+	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+	if len(options.ByObject) != 1 {
+		t.Fatalf("options for %d kinds", len(options.ByObject))
+	}
+	for _, of := range options.ByObject {
+		if got, err := of.Transform(full); err != nil || got.(*corev1.Pod).ManagedFields != nil {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -34,6 +37,7 @@ func TestIsRejected(t *testing.T) {
 		"a conflict":                  {apierrors.NewConflict(pods, "a", nil), false},
 		"overload":                    {apierrors.NewTooManyRequests("slow down", 1), false},
 		"an expired token":            {apierrors.NewUnauthorized("who"), false},
+		"408":                         {&apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusRequestTimeout}}, false},
 		"a time-out":                  {apierrors.NewTimeoutError("slow", 1), false},
 		"a broken API server":         {apierrors.NewInternalError(errors.New("oops")), false},
 		"a broken connection":         {errors.New("connection reset"), false},
@@ -128,6 +132,54 @@ func TestCreatePodRetriesWhenTheConflictingPodDisappears(t *testing.T) {
 		}
 		if IsRejected(err) {
 			t.Errorf("%s: counts as a rejection: %v", title, err)
+		}
+	}
+}
+
+func TestAPodThatIsGoneCountsAsDeleted(t *testing.T) {
+	resource := schema.GroupResource{Resource: "pods"}
+	answers := map[string]error{
+		"deleted": nil, "gone": apierrors.NewNotFound(resource, "gone"), "replaced": apierrors.NewConflict(resource, "replaced", errors.New("UID")),
+		"stays": apierrors.NewInternalError(errors.New("etcd")),
+	}
+	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Delete: func(_ context.Context, _ client.WithWatch, obj client.Object, options ...client.DeleteOption) error {
+			if o := (&client.DeleteOptions{}).ApplyOptions(options); o.Preconditions == nil || ptr.Deref(o.Preconditions.UID, "") != obj.GetUID() {
+				t.Errorf("%s is deleted with %v", obj.GetName(), o.Preconditions)
+			}
+			return answers[obj.GetName()]
+		},
+	})
+	var pods []*corev1.Pod
+	for _, name := range []string{"deleted", "gone", "replaced", "stays"} {
+		pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}})
+	}
+	deleted, err := DeletePods(t.Context(), c, pods)
+	if len(deleted) != 3 || deleted[2].Name != "replaced" || !apierrors.IsInternalError(err) {
+		t.Errorf("%d pods are deleted, %v", len(deleted), err)
+	}
+}
+
+func TestStatusHasTheVersionThatWasWritten(t *testing.T) {
+	resource := schema.GroupResource{Resource: "pods"}
+	for title, tc := range map[string]struct {
+		answer         error
+		written, fails bool
+	}{
+		"stored":     {nil, true, false},
+		"gone":       {apierrors.NewNotFound(resource, "a"), false, false},
+		"a conflict": {apierrors.NewConflict(resource, "a", errors.New("modified")), false, true},
+	} {
+		c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+			SubResourcePatch: func(_ context.Context, _ client.Client, _ string, obj client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+				obj.SetResourceVersion("8")
+				return tc.answer
+			},
+		})
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: "7"}}
+		written, err := Status(t.Context(), c, pod, pod.Status)
+		if written != tc.written || (err != nil) != tc.fails || (pod.ResourceVersion == "8") != tc.written {
+			t.Errorf("%s: %t, %v, version %s", title, written, err, pod.ResourceVersion)
 		}
 	}
 }

@@ -1,0 +1,304 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/controllers/internal/podcache"
+	"github.com/redhat/podset-operator/internal/podset"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+// The tests of this file show how one reconcile treats what the API server answers. A fake client gives the answers.
+
+// fields lets podcache.Index add its index to a fake client.
+type fields struct{ *fake.ClientBuilder }
+
+func (f fields) IndexField(_ context.Context, obj client.Object, field string, of client.IndexerFunc) error {
+	f.WithIndex(obj, field, of)
+	return nil
+}
+
+func newStore(t *testing.T, calls interceptor.Funcs, objects ...client.Object) client.WithWatch {
+	t.Helper()
+	b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&appv1alpha1.PodSet{}, &cnatv1alpha1.At{}).WithInterceptorFuncs(calls)
+	if err := podcache.Index(t.Context(), fields{b}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Build()
+}
+
+func atOn(store client.WithWatch, now time.Time) (*AtReconciler, *events.FakeRecorder) {
+	recorder := events.NewFakeRecorder(8)
+	return &AtReconciler{Client: store, APIReader: store, Recorder: recorder, Clock: clocktesting.NewFakeClock(now)}, recorder
+}
+
+func setOn(store client.WithWatch, now time.Time) (*PodSetReconciler, *events.FakeRecorder) {
+	recorder := events.NewFakeRecorder(8)
+	return &PodSetReconciler{Client: store, APIReader: store, Recorder: recorder, Clock: clocktesting.NewFakeClock(now)}, recorder
+}
+
+func requestFor(obj client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(obj)}
+}
+
+func valueOf(t *testing.T, metric prometheus.Metric) *dto.Metric {
+	t.Helper()
+	var m dto.Metric
+	if err := metric.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return &m
+}
+
+func counted(t *testing.T, c prometheus.Counter) float64 {
+	t.Helper()
+	return valueOf(t, c).GetCounter().GetValue()
+}
+
+// rejectCreates is an API server that rejects every create.
+func rejectCreates(answer error) interceptor.Funcs {
+	return interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return answer }}
+}
+
+var podResource = schema.GroupResource{Resource: "pods"}
+
+func TestTheCreateOfAnAtThatFails(t *testing.T) {
+	for title, tc := range map[string]struct {
+		answer             error // nil: a foreign pod has the name
+		fails              bool
+		reason             string
+		rejected, collided float64
+	}{
+		"a quota":             {apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), false, cnatv1alpha1.ReasonFailedCreate, 1, 0},
+		"an invalid pod":      {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), false, cnatv1alpha1.ReasonInvalidTemplate, 1, 0},
+		"a broken API server": {apierrors.NewInternalError(errors.New("etcd")), true, "", 0, 0},
+		"a foreign pod":       {nil, false, cnatv1alpha1.ReasonPodNameConflict, 0, 1},
+	} {
+		at, objects, calls := testutil.MakeAt("a").Obj(), []client.Object{}, interceptor.Funcs{}
+		if tc.answer == nil {
+			objects = append(objects, testutil.MakePod("a-pod").Obj())
+		} else {
+			calls = rejectCreates(tc.answer)
+		}
+		store := newStore(t, calls, append(objects, at)...)
+		r, _ := atOn(store, testutil.AtDue.Add(2*time.Second))
+		rejected, collided := rejectedCreates.WithLabelValues("At"), nameCollisions.WithLabelValues("At")
+		rejectedBefore, collidedBefore := counted(t, rejected), counted(t, collided)
+		result, err := r.Reconcile(t.Context(), requestFor(at))
+		if (err != nil) != tc.fails || tc.rejected > 0 && result.RequeueAfter != time.Second {
+			t.Errorf("%s: %v, %v", title, result, err)
+		}
+		if counted(t, rejected)-rejectedBefore != tc.rejected || counted(t, collided)-collidedBefore != tc.collided {
+			t.Errorf("%s: not counted", title)
+		}
+		if err := store.Get(t.Context(), client.ObjectKeyFromObject(at), at); err != nil || scheduledReason(at) != tc.reason {
+			t.Errorf("%s: %s (%v)", title, scheduledReason(at), err)
+		}
+	}
+}
+
+func TestTheDelayOfAStartIsMeasured(t *testing.T) {
+	at := testutil.MakeAt("a").Obj()
+	r, _ := atOn(newStore(t, interceptor.Funcs{}, at), testutil.AtDue.Add(2*time.Second))
+	before := valueOf(t, atStartDelay).GetHistogram()
+	result, err := r.Reconcile(t.Context(), requestFor(at))
+	if err != nil || result.RequeueAfter != recordAfter || ptr.Deref(result.Priority, -1) != 0 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	after := valueOf(t, atStartDelay).GetHistogram()
+	if count, sum := after.GetSampleCount()-before.GetSampleCount(), after.GetSampleSum()-before.GetSampleSum(); count != 1 || math.Round(sum) != 2 {
+		t.Errorf("%d starts with a delay of %g s", count, sum)
+	}
+}
+
+func TestTheDeletionOfAPodAtItsDeadlineIsRepeatedAfterAnError(t *testing.T) {
+	at := testutil.MakeAt("a").ActiveDeadline(1).Recorded(1, "a-pod", "a-pod-uid").Obj()
+	at.Status.Phase, at.Status.Result, at.Status.Reason = cnatv1alpha1.PhaseDone, cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonDeadlineExceeded
+	at.Status.CompletionTime = ptr.To(metav1.NewTime(testutil.AtDue))
+	store := newStore(t, interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+		return apierrors.NewInternalError(errors.New("etcd"))
+	}}, at, testutil.MakeAtPod(at, "a-pod").Obj())
+	r, _ := atOn(store, testutil.AtDue.Add(time.Minute))
+	if _, err := r.Reconcile(t.Context(), requestFor(at)); err == nil {
+		t.Error("the pod stays")
+	}
+}
+
+func TestTheDeletionOfAnAtAfterItsTTL(t *testing.T) {
+	done := func() *cnatv1alpha1.At {
+		at := testutil.MakeAt("a").TTL(0).Recorded(1, "a-pod", "a-pod-uid").Obj()
+		at.Status.Phase, at.Status.Result, at.Status.Reason = cnatv1alpha1.PhaseDone, cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted
+		at.Status.CompletionTime = ptr.To(metav1.NewTime(testutil.AtDue))
+		return at
+	}
+	for title, tc := range map[string]struct {
+		calls     interceptor.Funcs
+		requeue   time.Duration
+		stays     bool
+		conflicts float64
+	}{
+		"it is deleted": {},
+		"it is gone": {calls: interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "ats"}, "a")
+		}}, stays: true},
+		"it was edited, and the cache does not show it yet": {calls: interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				err := c.Get(ctx, key, obj, opts...)
+				obj.SetResourceVersion("998")
+				return err
+			},
+		}, requeue: staleRetry, stays: true, conflicts: 1},
+	} {
+		at := done()
+		store := newStore(t, tc.calls, at)
+		r, _ := atOn(store, testutil.AtDue.Add(time.Minute))
+		before := counted(t, conflicts.WithLabelValues("At"))
+		if result, err := r.Reconcile(t.Context(), requestFor(at)); err != nil || result.RequeueAfter != tc.requeue {
+			t.Errorf("%s: %+v, %v", title, result, err)
+		}
+		if got := counted(t, conflicts.WithLabelValues("At")) - before; got != tc.conflicts {
+			t.Errorf("%s: %v conflicts are counted", title, got)
+		}
+		list := &cnatv1alpha1.AtList{}
+		if err := store.List(t.Context(), list); err != nil || (len(list.Items) == 1) != tc.stays {
+			t.Errorf("%s: %d Ats, %v", title, len(list.Items), err)
+		}
+	}
+}
+
+func TestAPodWhoseRecordWasLostIsNotCreatedAgain(t *testing.T) {
+	at := testutil.MakeAt("a").Obj()
+	pod := testutil.MakeAtPod(at, "a-pod").Obj()
+	store := newStore(t, interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+		return errors.New("connection reset")
+	}}, at, pod)
+	r, _ := atOn(store, testutil.AtDue.Add(time.Second))
+	if _, err := r.Reconcile(t.Context(), requestFor(at)); err == nil {
+		t.Error("the write of the status is not repeated")
+	}
+	if err := store.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = r.Reconcile(t.Context(), requestFor(at))
+	list := &corev1.PodList{}
+	if err := store.List(t.Context(), list); err != nil || len(list.Items) > 0 {
+		t.Errorf("the command runs twice (%v)", err)
+	}
+}
+
+func TestNoEventsAreSentAboutAnAtThatIsGone(t *testing.T) {
+	at := testutil.MakeAt("a").Obj()
+	r, recorder := atOn(newStore(t, interceptor.Funcs{
+		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "ats"}, "a")
+		},
+	}, at), testutil.AtDue.Add(-time.Minute))
+	if _, err := r.Reconcile(t.Context(), requestFor(at)); err != nil || len(recorder.Events) > 0 {
+		t.Errorf("%v, %d events", err, len(recorder.Events))
+	}
+}
+
+func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
+	store := newStore(t, interceptor.Funcs{})
+	ats, _ := atOn(store, testutil.AtDue)
+	sets, _ := setOn(store, testutil.AtDue)
+	for _, r := range []reconcile.Reconciler{ats, sets} {
+		if result, err := r.Reconcile(t.Context(), reconcile.Request{}); err != nil || result != (ctrl.Result{}) {
+			t.Errorf("%T: %+v, %v", r, result, err)
+		}
+	}
+}
+
+func TestAQuotaAndANameCollisionOfAPodSetAreNoErrors(t *testing.T) {
+	set := testutil.MakePodSet("a").Obj()
+	now := testutil.Created.Add(time.Hour)
+	rejected, collided := rejectedCreates.WithLabelValues("PodSet"), nameCollisions.WithLabelValues("PodSet")
+	rejectedBefore, collidedBefore := counted(t, rejected), counted(t, collided)
+
+	r, _ := setOn(newStore(t, rejectCreates(apierrors.NewForbidden(podResource, "p", errors.New("quota"))), set), now)
+	if result, err := r.Reconcile(t.Context(), requestFor(set)); err != nil || result.RequeueAfter != time.Second {
+		t.Errorf("%+v, %v", result, err)
+	}
+	taken := podset.MakePlan(podset.Observation{Set: set, Now: now}).Create[0].Name
+	r, recorder := setOn(newStore(t, interceptor.Funcs{}, testutil.MakePodSet("a").Obj(), testutil.MakePod(taken).Obj()), now)
+	if result, err := r.Reconcile(t.Context(), requestFor(set)); err != nil || result.RequeueAfter != time.Millisecond || len(recorder.Events) > 0 {
+		t.Errorf("%+v, %v, %d events", result, err, len(recorder.Events))
+	}
+	if got := counted(t, rejected) - rejectedBefore; got != 1 {
+		t.Errorf("%v rejections are counted", got)
+	}
+	if got := counted(t, collided) - collidedBefore; got != 1 {
+		t.Errorf("%v name collisions are counted", got)
+	}
+}
+
+func TestAnOwnStatusIsNeitherWrittenAgainNorReconciled(t *testing.T) {
+	at, writes := testutil.MakeAt("a").Obj(), 0
+	store := newStore(t, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, obj, opts...)
+			if shown, ok := obj.(*cnatv1alpha1.At); ok && err == nil { // The cache is behind.
+				at.DeepCopyInto(shown)
+				shown.ResourceVersion = "999"
+			}
+			return err
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			writes++
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	}, at)
+	r, _ := atOn(store, testutil.AtDue.Add(-time.Minute))
+	for range 2 {
+		if _, err := r.Reconcile(t.Context(), requestFor(at)); err != nil {
+			t.Error(err)
+		}
+	}
+	list := &cnatv1alpha1.AtList{}
+	if err := store.List(t.Context(), list); err != nil || writes != 1 {
+		t.Fatal(writes, err)
+	}
+	if r.states.IgnoreOwnStatusUpdates().Update(event.UpdateEvent{ObjectOld: at, ObjectNew: &list.Items[0]}) {
+		t.Error("the own write is reconciled")
+	}
+}
+
+func TestAPodSetIsOnTimeAlthoughWritesAreSlow(t *testing.T) {
+	set, now := testutil.MakePodSet("a").Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
+	store := newStore(t, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			now.Step(4 * time.Second)
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	}, set, testutil.MakePod("runs").OwnedBy(set).Slot(0).Running().Obj(), testutil.MakePod("ended").OwnedBy(set).Slot(1).Finished(corev1.PodFailed, "Evicted").Obj())
+	r := &PodSetReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(8), Clock: now}
+	if result, err := r.Reconcile(t.Context(), requestFor(set)); err != nil || result.RequeueAfter != 6*time.Second {
+		t.Errorf("%s, %v: the cleanup is due 10 s after the observation", result.RequeueAfter, err)
+	}
+}
