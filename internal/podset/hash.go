@@ -71,13 +71,18 @@ func addFields(fields map[string]any, v reflect.Value) {
 		switch field := v.Field(i); {
 		case name == "": // In JSON, its fields are fields of this struct.
 			addFields(fields, field)
-		case !isUnset(field):
-			fields[name] = treeOf(field)
+		case isUnset(field):
+		default:
+			tree := treeOf(field)
+			if object, ok := tree.(map[string]any); ok && field.Kind() == reflect.Struct && len(object) == 0 {
+				continue // All its fields are unset.
+			}
+			fields[name] = tree
 		}
 	}
 }
 
-// isUnset tells whether the value of a field means the same as an absent field.
+// isUnset tells whether the value of a field means the same as an absent field. A struct whose fields are unset is one too.
 func isUnset(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice:
@@ -85,9 +90,6 @@ func isUnset(v reflect.Value) bool {
 	case reflect.Struct:
 		if quantity, ok := v.Interface().(resource.Quantity); ok {
 			return quantity.IsZero()
-		}
-		if fields, ok := treeOf(v).(map[string]any); ok {
-			return len(fields) == 0
 		}
 	default: // The zero value is unset.
 	}

@@ -187,8 +187,10 @@ func (b *bench) runSetsWithKwok(ctx context.Context, a *arm, grid [2]int, rep in
 	if err != nil {
 		return err
 	}
-	if err := b.scaleDown(ctx, p, namespace, what, grid, rep); err != nil {
-		return err
+	if grid[1] > 3 {
+		if err := b.scaleDown(ctx, p, namespace, what, grid, rep); err != nil {
+			return err
+		}
 	}
 	return b.cluster.clear(ctx, namespace)
 }
