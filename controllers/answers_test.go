@@ -86,6 +86,24 @@ func rejectCreates(answer error) interceptor.Funcs {
 	return interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return answer }}
 }
 
+// slowStatus is an API server that takes a while to write a status.
+func slowStatus(c *clocktesting.FakeClock, takes time.Duration) interceptor.Funcs {
+	return interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, store client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			c.Step(takes)
+			return store.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	}
+}
+
+// doneAt is an At that has ended.
+func doneAt(at *testutil.AtBuilder, result cnatv1alpha1.Result, reason string) *cnatv1alpha1.At {
+	done := at.Recorded(1, "a-pod", "a-pod-uid").Obj()
+	done.Status.Phase, done.Status.Result, done.Status.Reason = cnatv1alpha1.PhaseDone, result, reason
+	done.Status.CompletionTime = ptr.To(metav1.NewTime(testutil.AtDue))
+	return done
+}
+
 var podResource = schema.GroupResource{Resource: "pods"}
 
 func TestTheCreateOfAnAtThatFails(t *testing.T) {
@@ -138,9 +156,7 @@ func TestTheDelayOfAStartIsMeasured(t *testing.T) {
 }
 
 func TestTheDeletionOfAPodAtItsDeadlineIsRepeatedAfterAnError(t *testing.T) {
-	at := testutil.MakeAt("a").ActiveDeadline(1).Recorded(1, "a-pod", "a-pod-uid").Obj()
-	at.Status.Phase, at.Status.Result, at.Status.Reason = cnatv1alpha1.PhaseDone, cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonDeadlineExceeded
-	at.Status.CompletionTime = ptr.To(metav1.NewTime(testutil.AtDue))
+	at := doneAt(testutil.MakeAt("a").ActiveDeadline(1), cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonDeadlineExceeded)
 	store := newStore(t, interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
 		return apierrors.NewInternalError(errors.New("etcd"))
 	}}, at, testutil.MakeAtPod(at, "a-pod").Obj())
@@ -151,12 +167,6 @@ func TestTheDeletionOfAPodAtItsDeadlineIsRepeatedAfterAnError(t *testing.T) {
 }
 
 func TestTheDeletionOfAnAtAfterItsTTL(t *testing.T) {
-	done := func() *cnatv1alpha1.At {
-		at := testutil.MakeAt("a").TTL(0).Recorded(1, "a-pod", "a-pod-uid").Obj()
-		at.Status.Phase, at.Status.Result, at.Status.Reason = cnatv1alpha1.PhaseDone, cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted
-		at.Status.CompletionTime = ptr.To(metav1.NewTime(testutil.AtDue))
-		return at
-	}
 	for title, tc := range map[string]struct {
 		calls     interceptor.Funcs
 		requeue   time.Duration
@@ -175,7 +185,7 @@ func TestTheDeletionOfAnAtAfterItsTTL(t *testing.T) {
 			},
 		}, requeue: staleRetry, stays: true, conflicts: 1},
 	} {
-		at := done()
+		at := doneAt(testutil.MakeAt("a").TTL(0), cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted)
 		store := newStore(t, tc.calls, at)
 		r, _ := atOn(store, testutil.AtDue.Add(time.Minute))
 		before := counted(t, conflicts.WithLabelValues("At"))
@@ -291,12 +301,7 @@ func TestAnOwnStatusIsNeitherWrittenAgainNorReconciled(t *testing.T) {
 
 func TestAPodSetIsOnTimeAlthoughWritesAreSlow(t *testing.T) {
 	set, now := testutil.MakePodSet("a").Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
-	store := newStore(t, interceptor.Funcs{
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-			now.Step(4 * time.Second)
-			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
-		},
-	}, set, testutil.MakePod("runs").OwnedBy(set).Slot(0).Running().Obj(), testutil.MakePod("ended").OwnedBy(set).Slot(1).Finished(corev1.PodFailed, "Evicted").Obj())
+	store := newStore(t, slowStatus(now, 4*time.Second), set, testutil.MakePod("runs").OwnedBy(set).Slot(0).Running().Obj(), testutil.MakePod("ended").OwnedBy(set).Slot(1).Finished(corev1.PodFailed, "Evicted").Obj())
 	r := &PodSetReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(8), Clock: now}
 	if result, err := r.Reconcile(t.Context(), requestFor(set)); err != nil || result.RequeueAfter != 6*time.Second {
 		t.Errorf("%s, %v: the cleanup is due 10 s after the observation", result.RequeueAfter, err)

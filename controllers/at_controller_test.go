@@ -17,9 +17,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/testutil"
@@ -312,15 +309,10 @@ func TestAForgedPhaseNeitherSkipsNorRepeatsARun(t *testing.T) {
 func TestAtStartsOnTimeAlthoughWritesAreSlow(t *testing.T) {
 	at := testutil.MakeAt("a").Obj()
 	now := clocktesting.NewFakeClock(testutil.AtDue.Add(-time.Minute))
-	slow := interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-		now.Step(20 * time.Second)
-		return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
-	}}
-	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(at).WithStatusSubresource(at).WithInterceptorFuncs(slow).
-		WithIndex(&corev1.Pod{}, "metadata.controller.uid", func(client.Object) []string { return nil }).Build()
+	store := newStore(t, slowStatus(now, 20*time.Second), at)
 	r := &AtReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(8), Clock: now}
 
-	result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(at)})
+	result, err := r.Reconcile(t.Context(), requestFor(at))
 	if err != nil || result.RequeueAfter != 40*time.Second || ptr.Deref(result.Priority, 0) != duePriority {
 		t.Errorf("requeues after %s (%v), but it is due in 40s", result.RequeueAfter, err)
 	}

@@ -54,7 +54,7 @@
 //   - 4pm + 3 days follows Debian. By POSIX it would be one day later in the evening.
 //   - Hours end at 23 and minutes at 59, and a day must exist in its month, as POSIX says. Debian's at(1) counts on.
 //
-// Neither POSIX nor Debian has the rest: RFC 3339, seconds in a step, a date before a time, elapsed hours across a change of the clocks, and
-// seconds of the current time that are kept. The differential test lists every difference from Debian's at(1) by name,
-// with its reason.
+// Neither POSIX nor Debian has the rest: RFC 3339, seconds in a step, a date before a time, elapsed hours across a change of the
+// clocks, and seconds of the current time that are kept. The differential test lists every difference from Debian's at(1) by
+// name, with its reason.
 package timespec

@@ -160,13 +160,8 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 // and A11 check, or PENDING for a reason that lasts. No pod runs on after the deadline of its At.
 func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone {
-		if !full || at.Status.Reason != cnatv1alpha1.ReasonDeadlineExceeded {
-			return ""
-		}
-		for uid, pod := range s.owned[at.UID] {
-			if !s.Removed[uid] && pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-				return fmt.Sprintf("pod %s is left after the deadline", pod.Name)
-			}
+		if left := s.Active(at.UID); full && at.Status.Reason == cnatv1alpha1.ReasonDeadlineExceeded && len(left) > 0 {
+			return fmt.Sprintf("pod %s is left after the deadline", left[0].Name)
 		}
 		return ""
 	}

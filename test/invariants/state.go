@@ -112,13 +112,13 @@ func ControllerOf(pod *corev1.Pod) types.UID {
 	return ""
 }
 
-// IsActive is the second rule of PodSet. It is implemented again on purpose: the checker shares no code with the operator.
+// IsActive is the second rule of PodSet, and also applies to a pod of an At. It is implemented again on purpose: the checker shares no code with the operator.
 func (s *State) IsActive(pod *corev1.Pod) bool {
 	return !s.Removed[pod.UID] && pod.DeletionTimestamp == nil &&
 		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// Active returns the active pods that a PodSet controls, by name.
+// Active returns the active pods that a PodSet or an At controls, by name.
 func (s *State) Active(owner types.UID) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range s.owned[owner] {
