@@ -26,6 +26,8 @@ type Kubelet struct {
 	Ready func(*corev1.Pod) bool
 	// Exit returns the exit code of a pod's command; nil: the command does not end. Pods with restartPolicy Always do not exit.
 	Exit func(*corev1.Pod) *int32
+	// Remove tells whether a pod that is being deleted ends now; nil: every pod does.
+	Remove func(*corev1.Pod) bool
 	// Ended returns when a command ended; nil: now.
 	Ended func() metav1.Time
 
@@ -86,6 +88,7 @@ func (k *Kubelet) sync(ctx context.Context, kind watch.EventType, seen *corev1.P
 	}
 	pod := seen.DeepCopy()
 	switch {
+	case pod.DeletionTimestamp != nil && k.Remove != nil && !k.Remove(pod):
 	case pod.DeletionTimestamp != nil:
 		_ = k.admin.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 	case pod.Spec.NodeName == "":

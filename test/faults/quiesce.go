@@ -85,10 +85,12 @@ func (e *Env) Settle() {
 	}
 }
 
-// Quiesce is Settle, and then checks that the operator writes nothing for a while: the second part of P3.
+// Quiesce is Settle, and then checks that the operator writes nothing for a while: the second part of P3. The pods that are being
+// deleted must be gone before, because each removal changes status.terminatingReplicas.
 func (e *Env) Quiesce() {
 	e.Helper()
 	e.Settle()
+	e.awaitRemovals()
 	e.release()
 	timeout := time.After(statusSettleTime)
 	for settling := true; settling; {
@@ -105,6 +107,19 @@ func (e *Env) Quiesce() {
 	case <-time.After(e.Quiet):
 		e.Check("P3", true, "")
 	}
+}
+
+// awaitRemovals waits until no pod of a PodSet is being deleted.
+func (e *Env) awaitRemovals() {
+	e.Helper()
+	e.mustHave(e.await(func(s *invariants.State) string {
+		for uid, pod := range s.Pods {
+			if !s.Removed[uid] && pod.DeletionTimestamp != nil && s.Sets[invariants.ControllerOf(pod)] != nil {
+				return fmt.Sprintf("the pod %s is still being deleted", pod.Name)
+			}
+		}
+		return ""
+	}))
 }
 
 // Wait waits for a while. Other environments may be busy meanwhile.

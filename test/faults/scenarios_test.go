@@ -211,3 +211,16 @@ func withScenario(t *testing.T, name string, begin func(*faults.Process), prepar
 		}
 	}
 }
+
+// Quiesce must not take the status that follows from the end of a pod for a write without a reason.
+func TestPodEndsLate(t *testing.T) {
+	t.Parallel()
+	e := faults.NewEnv(t, cluster, "F0", faults.Ours)
+	end := time.Now().Add(20 * time.Second)
+	e.RunKubelet(&faults.Kubelet{Remove: func(*corev1.Pod) bool { return time.Now().After(end) }})
+	e.Supervise()
+	e.Create(podSet("a", 2))
+	e.Settle()
+	scale(e, "a", 1)
+	e.Quiesce()
+}
