@@ -96,7 +96,7 @@ build: ## Build bin/manager.
 # Ctrl-C also interrupts make. make prints errors about its children if they end before it has handled the signal.
 .PHONY: run
 run: build ## Run the manager on this machine with the current kubeconfig; reads WATCH_NAMESPACE; ARGS=... are its flags.
-	@trap 'sleep 1' INT; bin/manager --zap-encoder=console --zap-time-encoding=rfc3339 $(ARGS)
+	@trap 'sleep 1' INT; bin/manager --zap-encoder=console --zap-time-encoding=rfc3339 $(ARGS) || [ $$? -eq 130 ]
 
 .PHONY: install
 install: bin/kustomize ## Install the CRDs into the current cluster.

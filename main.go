@@ -14,6 +14,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/operator-framework/operator-lib/proxy"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -93,7 +94,7 @@ func run(ctx context.Context, args []string) error {
 	if err := limitMemory(); err != nil {
 		return err
 	}
-	logger := zap.New(zap.UseFlagOptions(&o.logging))
+	logger := logr.New(quietSink{zap.New(zap.UseFlagOptions(&o.logging)).GetSink(), ctx})
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
 
@@ -133,6 +134,33 @@ func run(ctx context.Context, args []string) error {
 	probes.setManager(lock, mgr.GetCache())
 	logger.Info("Starting", "version", version, "watching", watchnamespace.Mode(o.watch), "openshift", cluster.OpenShift)
 	return mgr.Start(ctx)
+}
+
+// quietSink logs errors at the level debug after ctx is done. controller-runtime reports everything that a signal interrupts as an error:
+// controllers whose caches are not filled yet, and the end of the leadership. If an error ends the process, run returns it.
+type quietSink struct {
+	logr.LogSink
+	ctx context.Context
+}
+
+// Error logs an error at the level error, or debug if ctx is done.
+func (s quietSink) Error(err error, message string, keysAndValues ...any) {
+	const debug = 1
+	switch {
+	case s.ctx.Err() == nil:
+		s.LogSink.Error(err, message, keysAndValues...)
+	case s.Enabled(debug):
+		s.Info(debug, message, append(keysAndValues, "error", err)...)
+	}
+}
+
+// WithValues and WithName keep the sink quiet.
+func (s quietSink) WithValues(keysAndValues ...any) logr.LogSink {
+	return quietSink{s.LogSink.WithValues(keysAndValues...), s.ctx}
+}
+
+func (s quietSink) WithName(name string) logr.LogSink {
+	return quietSink{s.LogSink.WithName(name), s.ctx}
 }
 
 func newScheme() *runtime.Scheme {

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -197,6 +199,27 @@ func TestManagerOptions(t *testing.T) {
 	}
 	if !slices.Equal(c.NextProtos, []string{"http/1.1"}) {
 		t.Errorf("metrics are served with %v", c.NextProtos)
+	}
+}
+
+func TestErrorsAreLoggedUntilTheSignal(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var log string
+	printer := func(verbosity int) logr.Logger {
+		sink := funcr.New(func(_, line string) { log += line + "\n" }, funcr.Options{Verbosity: verbosity}).GetSink()
+		return logr.New(quietSink{sink, ctx}).WithName("manager").WithValues("key", "value")
+	}
+	info, debug := printer(0), printer(1)
+	info.Error(errors.New("no answer"), "Before")
+	cancel()
+	info.Error(errors.New("interrupted"), "After")
+	info.Info("Stopping")
+	if !strings.Contains(log, "Before") || strings.Contains(log, "After") || !strings.Contains(log, "Stopping") {
+		t.Error(log)
+	}
+	debug.Error(errors.New("interrupted"), "After")
+	if !strings.Contains(log, `"level"=1 "msg"="After" "key"="value" "error"="interrupted"`) {
+		t.Error(log)
 	}
 }
 

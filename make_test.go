@@ -4,6 +4,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,33 @@ func TestMakeRunLogsForPeopleAndCtrlCEndsItWithoutAnErrorLine(t *testing.T) {
 	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}, MaxTime: patience}); err != nil {
 		t.Fatal(err)
 	}
+	kubeconfig := c.kubeconfig("maker", "system:masters")
+	for title, lines := range map[string][]string{
+		"while the controllers start": {"\tStarting\t"},
+		"when both controllers work":  {"\tStarting workers\t", "\tStarting workers\t"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			log := interrupted(t, kubeconfig, lines)
+			for line := range strings.Lines(log) {
+				for _, unwanted := range []string{"{", "make: ***", "make[", "exit status", "signal: ", "Error", "podset-operator:"} {
+					if strings.HasPrefix(line, unwanted) {
+						t.Errorf("a person does not want to read: %s", line)
+					}
+				}
+				if strings.Contains(line, "\tERROR\t") || strings.Contains(line, "*** ") {
+					t.Errorf("an error line: %s", line)
+				}
+			}
+			if t.Failed() {
+				t.Log(log)
+			}
+		})
+	}
+}
+
+// interrupted runs `make run`, interrupts it after its output has these texts one after the other, and returns the output.
+func interrupted(t *testing.T, kubeconfig string, texts []string) string {
+	t.Helper()
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +70,7 @@ func TestMakeRunLogsForPeopleAndCtrlCEndsItWithoutAnErrorLine(t *testing.T) {
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "MAKELEVEL=") || strings.HasPrefix(variable, "MAKEFLAGS=") || strings.HasPrefix(variable, "MFLAGS=")
 	})
-	cmd.Env = append(cmd.Env, "KUBECONFIG="+c.kubeconfig("maker", "system:masters"))
+	cmd.Env = append(cmd.Env, "KUBECONFIG="+kubeconfig)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -50,28 +78,40 @@ func TestMakeRunLogsForPeopleAndCtrlCEndsItWithoutAnErrorLine(t *testing.T) {
 	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }() // Its status is that of a program that Ctrl-C has ended.
-	interrupt := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 
 	g := NewWithT(t)
-	// Until both controllers have started, controller-runtime reports an interruption as a failure of its caches.
-	started := func() int { return strings.Count(printed(), "Starting workers") }
-	g.Eventually(started).WithTimeout(patience).WithPolling(100 * time.Millisecond).Should(Equal(2))
-	interrupt() // A terminal sends Ctrl-C to the whole process group.
-	g.Eventually(ended).WithTimeout(patience).Should(BeClosed())
-
-	log := printed()
-	for line := range strings.Lines(log) {
-		for _, unwanted := range []string{"{", "make: ***", "make[", "exit status", "signal: ", "Error"} {
-			if strings.HasPrefix(line, unwanted) {
-				t.Errorf("a person does not want to read: %s", line)
+	reached := func() bool {
+		rest := printed()
+		for _, text := range texts {
+			_, after, found := strings.Cut(rest, text)
+			if !found {
+				return false
 			}
+			rest = after
 		}
-		if strings.Contains(line, "\tERROR\t") || strings.Contains(line, "*** ") {
-			t.Errorf("an error line: %s", line)
-		}
+		return true
 	}
-	if t.Failed() {
-		t.Log(log)
+	g.Eventually(reached).WithTimeout(patience).Should(BeTrue())
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // A terminal sends Ctrl-C to the whole process group.
+	g.Eventually(ended).WithTimeout(patience).Should(BeClosed())
+	return printed()
+}
+
+// A signal while the controllers start is no failure. They start within half a second after the probes are served.
+func TestASignalAtTheStartIsNoError(t *testing.T) {
+	c, _ := startClusterWithCRDs(t)
+	kubeconfig := c.kubeconfig("admin", "system:masters")
+	g := NewWithT(t)
+	for n := range 10 {
+		probes := freeAddress(t)
+		p := start(t, "--kubeconfig="+kubeconfig, "--health-probe-bind-address="+probes, "--metrics-bind-address=0")
+		served := func() int { code, _ := get(t, http.DefaultClient, "http://"+probes+"/healthz", ""); return code }
+		g.Eventually(served).WithTimeout(time.Minute).Should(Equal(http.StatusOK))
+		moment := time.Duration(n) * 60 * time.Millisecond
+		<-time.After(moment)
+		if log := p.terminate(t); strings.Contains(log, `"level":"error"`) {
+			t.Errorf("after %v:\n%s", moment, log)
+		}
 	}
 }
