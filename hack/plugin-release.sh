@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# Builds the kubectl plugin of $VERSION for each platform, and writes an archive for each, checksums.txt, and .krew.yaml.
-# The same commit always produces the same archives.
-# usage: plugin-release.sh DIRECTORY OS/ARCH...
+# Builds the kubectl plugin of $VERSION for each platform, and writes an archive and an SBOM for each, checksums.txt, and .krew.yaml.
+# The same commit always produces the same files.
+# usage: plugin-release.sh DIRECTORY OS/ARCH..., with $VERSION, $LDFLAGS, $REPOSITORY_URL, and $SOURCE_DATE_EPOCH
 set -euo pipefail
 
 directory=$1
 shift
-url=https://github.com/redhat/podset-operator/releases/download/v$VERSION
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 
 rm -rf "$directory"
 mkdir -p "$directory"
-sed "s/@VERSION@/$VERSION/; /^#/d" hack/krew.yaml >"$directory/.krew.yaml"
+sed "s/@VERSION@/$VERSION/; s|@URL@|$REPOSITORY_URL|; /^#/d" hack/krew.yaml >"$directory/.krew.yaml"
 
 for platform in "$@"; do
   os=${platform%/*} arch=${platform#*/} program=kubectl-at
@@ -20,6 +19,7 @@ for platform in "$@"; do
   archive=kubectl-at_v${VERSION}_${os}_$arch.tar.gz
   rm -rf "${stage:?}"/*
   CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=false -ldflags "$LDFLAGS" -o "$stage/$program" ./cmd/kubectl-at
+  go run ./hack/sbom kubectl-at "v$VERSION" "$stage/$program" >"$directory/${archive%.tar.gz}.spdx.json"
   install -m 755 cmd/kubectl-at/kubectl_complete-at "$stage/"
   install -m 644 LICENSE "$stage/"
   tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "$stage" -c . | gzip -n >"$directory/$archive"
@@ -30,7 +30,7 @@ for platform in "$@"; do
         matchLabels:
           os: $os
           arch: $arch
-      uri: $url/$archive
+      uri: $REPOSITORY_URL/releases/download/v$VERSION/$archive
       sha256: $sum
       bin: $program
 END

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds every artifact of the release of HEAD twice and compares the digests. The builds have different directories, empty build
-# caches of their own, and different times: the files of the first one have the time of the commit, those of the second one the
+# Builds every file of `make release-files` and every image of the release of HEAD twice, and compares the digests. The builds have
+# different directories, empty build caches of their own, and different times of the source files: the time of the commit, and the
 # current time.
 # usage: release-verify.sh MAKE VARIABLE...   with $CONTAINER_TOOL, which is buildah or podman
 set -euo pipefail
@@ -24,8 +24,8 @@ build() {
   (
     cd "$directory"
     export GOCACHE=$work/cache-$name
-    make --no-print-directory -o bin/kustomize release-binaries build-installer plugin-release "${variables[@]}" >&2
-    sha256sum bin/image/* dist/*.yaml dist/plugin/*.tar.gz dist/plugin/checksums.txt
+    make --no-print-directory -o bin/kustomize release-files "${variables[@]}" >&2
+    sha256sum bin/image/* dist/release/*
     for arch in $arches; do
       for image in docker-build scorecard-build; do
         make --no-print-directory -o bin/kustomize $image ARCH="$arch" IMG="localhost/verify-$name:$image-$arch" \

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The steps of a release that need more than one command. $VERSION is the version.
-# usage: release.sh check                            fails unless this commit is the release of $VERSION
-#        release.sh files DIRECTORY ARCH...          collects the files of the release, and writes SBOMs and checksums
-#        release.sh sign DIRECTORY MANAGER IMAGE...  signs the files and the pushed images, and attests SBOMs and provenance
+# The steps of a release that need more than one command. $VERSION is the version, and $REPOSITORY_URL the repository on GitHub.
+# usage: release.sh check                    fails unless this commit is the release of $VERSION
+#        release.sh files DIRECTORY ARCH...  collects the files of the release, and writes SBOMs and checksums
+#        release.sh sign DIRECTORY MANAGER SCORECARD IMAGE...
+#          signs the files and the pushed images, and attests SBOMs and provenance
 # Without $COSIGN_KEY, cosign signs keyless, with the identity of the workflow.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +21,9 @@ check() {
   while read -r entry; do
     git rev-parse -q --verify "refs/tags/$entry" >/dev/null || missing+=("the tag $entry: the catalog contains this version")
   done < <(sed -n 's/^- name: podset-operator\.//p' catalog/podset-operator/*.yaml | sort -u | grep -vFx "v$VERSION")
+  # The workflow signs as its own repository, so the URLs in the files must be those of this repository.
+  local actual=${GITHUB_SERVER_URL-}/${GITHUB_REPOSITORY-}
+  [ "$actual" = / ] || [ "$actual" = "$REPOSITORY_URL" ] || missing+=("REPOSITORY_URL = $actual in hack/make/release.mk")
   if [ ${#missing[@]} -gt 0 ]; then
     printf 'release-check: missing: %s\n' "${missing[@]}" >&2
     return 1
@@ -31,23 +35,25 @@ files() { # DIRECTORY ARCH...
   shift
   rm -rf "$directory"
   mkdir -p "$directory"
-  cp dist/install.yaml dist/policy.yaml dist/plugin/*.tar.gz "$directory/"
+  cp dist/install.yaml dist/policy.yaml dist/plugin/*.tar.gz dist/plugin/*.spdx.json "$directory/"
   cp dist/plugin/.krew.yaml "$directory/at.yaml"
   for arch in "$@"; do
     go run ./hack/sbom podset-operator "v$VERSION" "bin/image/manager-$arch" >"$directory/manager-$arch.spdx.json"
+    go run ./hack/sbom podset-operator-scorecard "v$VERSION" "bin/image/scorecard-$arch" >"$directory/scorecard-$arch.spdx.json"
   done
   (cd "$directory" && sha256sum -- * >checksums.txt)
 }
 
 # provenance prints how the release was built, as a SLSA provenance predicate, version 1.
 provenance() {
-  local repository=${GITHUB_SERVER_URL:-https://github.com}/${GITHUB_REPOSITORY:-redhat/podset-operator}
+  local commit
+  commit=$(git rev-parse HEAD)
   cat <<END
 {
   "buildDefinition": {
-    "buildType": "$repository/blob/v$VERSION/RELEASING.md",
+    "buildType": "$REPOSITORY_URL/blob/v$VERSION/RELEASING.md",
     "externalParameters": {"version": "$VERSION"},
-    "resolvedDependencies": [{"uri": "git+$repository@refs/tags/v$VERSION", "digest": {"gitCommit": "$(git rev-parse HEAD)"}}]
+    "resolvedDependencies": [{"uri": "git+$REPOSITORY_URL@refs/tags/v$VERSION", "digest": {"gitCommit": "$commit"}}]
   },
   "runDetails": {
     "builder": {"id": "${GITHUB_WORKFLOW_REF:-local}"},
@@ -57,33 +63,39 @@ provenance() {
 END
 }
 
-sign() { # DIRECTORY MANAGER IMAGE...; MANAGER-ARCH is the image of the manager for ARCH
-  local directory=$1 manager=$2 image digest flags=(--yes) sbom arch
+sign() { # DIRECTORY MANAGER SCORECARD IMAGE...; MANAGER-ARCH and SCORECARD-ARCH are the images for ARCH
+  local directory=$1 image digest file name provenance=dist/provenance.json flags=(--yes)
+  local -A programs=([manager]=$2 [scorecard]=$3)
   shift
   if [ -n "${COSIGN_KEY-}" ]; then # Signatures with a key need no certificate and no transparency log.
     bin/cosign signing-config create --out dist/signing-config.json
     flags+=(--key "$COSIGN_KEY" --signing-config dist/signing-config.json)
   fi
   rm -f "$directory/images.txt"
-  bin/cosign sign-blob "${flags[@]}" --bundle "$directory/checksums.txt.sigstore.json" "$directory/checksums.txt"
-  provenance >"$directory/provenance.json"
+  provenance >$provenance
+  # The attestation contains the provenance. checksums.txt lists the other files, so it is also the provenance of these.
+  bin/cosign attest-blob "${flags[@]}" --type slsaprovenance1 --predicate $provenance \
+    --bundle "$directory/checksums.txt.provenance.sigstore.json" "$directory/checksums.txt"
   for image in "$@"; do
     # A tag can move, so the signature is that of the digest.
     digest=$(bin/cosign triangulate --type digest "$image")
     bin/cosign sign "${flags[@]}" --recursive "$digest"
-    bin/cosign attest "${flags[@]}" --type slsaprovenance1 --predicate "$directory/provenance.json" "$digest"
+    bin/cosign attest "${flags[@]}" --type slsaprovenance1 --predicate $provenance "$digest"
     printf '%s\n' "$digest" >>"$directory/images.txt"
   done
-  # Each architecture has a program of its own, and so an image and an SBOM of its own.
-  for sbom in "$directory"/manager-*.spdx.json; do
-    arch=${sbom##*/manager-} arch=${arch%.spdx.json}
-    digest=$(bin/cosign triangulate --type digest "$manager-$arch")
-    bin/cosign attest "${flags[@]}" --type spdxjson --predicate "$sbom" "$digest"
+  # Each architecture has programs of its own, and so images and SBOMs of its own.
+  for file in "$directory"/manager-*.spdx.json "$directory"/scorecard-*.spdx.json; do
+    name=$(basename "$file" .spdx.json)
+    digest=$(bin/cosign triangulate --type digest "${programs[${name%-*}]}-${name#*-}")
+    bin/cosign attest "${flags[@]}" --type spdxjson --predicate "$file" "$digest"
     printf '%s\n' "$digest" >>"$directory/images.txt"
+  done
+  for file in checksums.txt images.txt; do
+    bin/cosign sign-blob "${flags[@]}" --bundle "$directory/$file.sigstore.json" "$directory/$file"
   done
 }
 
 case $command in
   check | files | sign) "$command" "$@" ;;
-  *) sed -n '3,6s/^# //p' "$0" >&2; exit 2 ;;
+  *) sed -n '3,7s/^# //p' "$0" >&2; exit 2 ;;
 esac

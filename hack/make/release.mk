@@ -3,6 +3,8 @@
 ##@ Release
 
 RELEASE_DIR ?= dist/release
+# The repository on GitHub. Users download the files of a release from there.
+export REPOSITORY_URL ?= https://github.com/redhat/podset-operator
 RELEASE_IMAGES = $(IMG) $(SCORECARD_IMG) $(BUNDLE_IMG) $(CATALOG_IMG)
 
 .PHONY: release-binaries
@@ -11,6 +13,11 @@ release-binaries: $(foreach arch,$(ARCHES),bin/image/manager-$(arch) bin/image/s
 .PHONY: release-files
 release-files: build-installer plugin-release release-binaries ## Write the files of the release of VERSION, with SBOMs and checksums, to dist/release.
 	hack/release.sh files $(RELEASE_DIR) $(ARCHES)
+
+# docker, podman, buildah, and cosign read the file that `cosign login` writes.
+.PHONY: release-login
+release-login: bin/cosign ## Log in to the registry of IMAGE_BASE, as REGISTRY_USERNAME with REGISTRY_PASSWORD.
+	@bin/cosign login $(firstword $(subst /, ,$(IMAGE_BASE))) --username "$$REGISTRY_USERNAME" --password-stdin <<<"$$REGISTRY_PASSWORD"
 
 .PHONY: release-sign
 release-sign: bin/cosign ## Sign the files and the pushed images of VERSION, and attest their SBOMs and provenance; COSIGN_KEY is a key, or keyless.
@@ -21,7 +28,7 @@ release-check: ## Fail unless VERSION has a section in CHANGELOG.md, a bundle, a
 	hack/release.sh check
 
 .PHONY: release-verify
-release-verify: bin/kustomize ## Build every artifact twice, from two directories and at two times, and compare the digests; ARCHES, PLUGIN_PLATFORMS.
+release-verify: bin/kustomize ## Build every file and image of the release twice, and compare the digests; ARCHES, PLUGIN_PLATFORMS.
 	CONTAINER_TOOL='$(CONTAINER_TOOL)' hack/release-verify.sh 'ARCHES=$(ARCHES)' 'PLUGIN_PLATFORMS=$(PLUGIN_PLATFORMS)'
 
 .PHONY: community

@@ -98,7 +98,7 @@ func describe(name, version string, info *debug.BuildInfo, digest [sha256.Size]b
 	sum := hex.EncodeToString(digest[:])
 	doc := document{
 		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: name,
-		Namespace:    "https://github.com/redhat/podset-operator/sbom/" + sum,
+		Namespace:    "https://" + info.Main.Path + "/sbom/" + sum,
 		CreationInfo: creationInfo{Created: created.Format(time.RFC3339), Creators: []string{"Tool: podset-operator/hack/sbom"}},
 		Packages: []pkg{{
 			ID: root, Name: name, Version: version, DownloadLocation: "NOASSERTION", License: "Apache-2.0",

@@ -13,7 +13,7 @@ import (
 )
 
 func TestDescribeNamesEveryModule(t *testing.T) {
-	info := &debug.BuildInfo{GoVersion: "go1.26.8", Deps: []*debug.Module{
+	info := &debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Path: "example.com/main"}, Deps: []*debug.Module{
 		{Path: "example.com/a", Version: "v1.0.0"},
 		{Path: "example.com/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/new", Version: "v2.0.0"}},
 	}}
@@ -25,6 +25,7 @@ func TestDescribeNamesEveryModule(t *testing.T) {
 	for _, want := range []string{
 		`"spdxVersion":"SPDX-2.3"`, `"created":"1970-01-01T00:00:00Z"`, `"pkg:golang/stdlib@1.26.8"`, `"pkg:golang/example.com/a@v1.0.0"`,
 		`"pkg:golang/example.com/new@v2.0.0"`, `"checksumValue":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"`,
+		`"documentNamespace":"https://example.com/main/sbom/2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"`,
 	} {
 		if !strings.Contains(string(content), want) {
 			t.Errorf("the document has no %s:\n%s", want, content)

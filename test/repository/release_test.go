@@ -1,0 +1,165 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// runScript runs a script of hack in a directory, with the programs of its directory fake first in the PATH.
+func runScript(t *testing.T, dir, script string, env []string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, script), args...)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "fake")+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, env...)
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
+// writeScripts writes files to a new directory. All of them are executable.
+func writeScripts(t *testing.T, contents map[string]string) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("releases are built on Linux")
+	}
+	dir := t.TempDir()
+	for name, content := range contents {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// fakeCosign records its arguments, and writes what the real one would write.
+const fakeCosign = `#!/usr/bin/env bash
+echo "$*" >>cosign.log
+if [ "$1" = triangulate ]; then echo "${!#}@sha256:0"; fi
+while [ $# -gt 0 ]; do
+  if [ "$1" = --bundle ]; then echo '{}' >"$2"; fi
+  shift
+done
+`
+
+// Each published file has a signature, or a checksum in a file that has one. Each binary has an SBOM.
+func TestEveryFileOfAReleaseCanBeVerified(t *testing.T) {
+	dir := writeScripts(t, map[string]string{
+		"hack/release.sh":   string(read(t, "hack/release.sh")),
+		"fake/go":           "#!/bin/sh\necho \"the SBOM of $5\"\n",
+		"fake/git":          "#!/bin/sh\necho 0123456789abcdef0123456789abcdef01234567\n",
+		"bin/cosign":        fakeCosign,
+		"dist/install.yaml": "install",
+		"dist/policy.yaml":  "policy",
+		"dist/plugin/kubectl-at_v1.2.3_linux_amd64.tar.gz":    "archive",
+		"dist/plugin/kubectl-at_v1.2.3_linux_amd64.spdx.json": "SBOM",
+		"dist/plugin/.krew.yaml":                              "krew",
+	})
+	env := []string{"VERSION=1.2.3", "REPOSITORY_URL=https://example.com/me/operator", "COSIGN_KEY="}
+	for _, args := range [][]string{
+		{"files", "dist/release", "amd64", "s390x"},
+		{"sign", "dist/release", "manager:v1", "scorecard:v1", "bundle:v1", "catalog:v1"},
+	} {
+		if output, err := runScript(t, dir, "hack/release.sh", env, args...); err != nil {
+			t.Fatalf("release.sh %v: %v\n%s", args, err, output)
+		}
+	}
+
+	content := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	published, err := os.ReadDir(filepath.Join(dir, "dist/release"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, file := range published {
+		names[file.Name()] = true
+	}
+	checksums := content("dist/release/checksums.txt")
+	for name := range names {
+		signed := names[name+".sigstore.json"] || strings.HasSuffix(name, ".sigstore.json")
+		if !signed && !strings.Contains(checksums, "  "+name+"\n") {
+			t.Errorf("nothing verifies %s", name)
+		}
+	}
+	for _, name := range []string{
+		"install.yaml", "policy.yaml", "at.yaml", "kubectl-at_v1.2.3_linux_amd64.tar.gz", "kubectl-at_v1.2.3_linux_amd64.spdx.json",
+		"manager-amd64.spdx.json", "manager-s390x.spdx.json", "scorecard-amd64.spdx.json", "scorecard-s390x.spdx.json",
+		"checksums.txt.sigstore.json", "checksums.txt.provenance.sigstore.json", "images.txt.sigstore.json",
+	} {
+		if !names[name] {
+			t.Errorf("the release has no %s", name)
+		}
+	}
+
+	calls := content("cosign.log")
+	for _, want := range []string{
+		"attest-blob --yes --type slsaprovenance1 --predicate dist/provenance.json " +
+			"--bundle dist/release/checksums.txt.provenance.sigstore.json dist/release/checksums.txt\n",
+		"sign --yes --recursive catalog:v1@sha256:0\n",
+		"attest --yes --type slsaprovenance1 --predicate dist/provenance.json manager:v1@sha256:0\n",
+		"attest --yes --type spdxjson --predicate dist/release/manager-s390x.spdx.json manager:v1-s390x@sha256:0\n",
+		"attest --yes --type spdxjson --predicate dist/release/scorecard-amd64.spdx.json scorecard:v1-amd64@sha256:0\n",
+	} {
+		if !strings.Contains(calls, want) {
+			t.Errorf("cosign was not called with %s", want)
+		}
+	}
+	if !strings.Contains(content("dist/release/images.txt"), "scorecard:v1-s390x@sha256:0\n") {
+		t.Error("images.txt lacks an image")
+	}
+}
+
+// release-verify compares every file that release-files writes: an SBOM that depends on the directory is found.
+func TestReleaseVerifyFindsAFileThatDiffers(t *testing.T) {
+	dir := writeScripts(t, map[string]string{
+		"hack/release-verify.sh": string(read(t, "hack/release-verify.sh")),
+		"bin/kustomize":          "",
+		"fake/git":               "#!/bin/sh\ncase $1 in archive) tar -c -f - -T /dev/null ;; *) echo abc ;; esac\n",
+		"fake/buildah":           "#!/bin/sh\nif [ \"$1\" = push ]; then echo sha256:0 >\"$4\"; fi\n",
+		"fake/make": `#!/bin/sh
+case "$*" in *release-files*)
+  mkdir -p bin/image dist/release
+  echo manager >bin/image/manager-amd64
+  echo "SBOM $DIFFERENT" | sed "s|PWD|$PWD|" >dist/release/manager-amd64.spdx.json
+esac
+`,
+	})
+	for different, want := range map[string]string{"": "are equal in both builds", "PWD": "the two builds differ"} {
+		env := []string{"CONTAINER_TOOL=buildah", "DIFFERENT=" + different}
+		output, err := runScript(t, dir, "hack/release-verify.sh", env, "ARCHES=amd64")
+		if (err == nil) != (different == "") || !strings.Contains(output, want) {
+			t.Errorf("release-verify with the difference %q: %v\n%s", different, err, output)
+		}
+	}
+}
+
+// The release logs in to the registry of IMAGE_BASE, and the workflow names no registry.
+func TestTheReleaseLogsInToTheRegistryOfItsImages(t *testing.T) {
+	const imageBase = "IMAGE_BASE=registry.example.com:5000/me/operator"
+	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "release-login", imageBase)
+	cmd.Dir = root
+	output, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "cosign login registry.example.com:5000 ") {
+		t.Errorf("make release-login: %v\n%s", err, output)
+	}
+	steps := string(read(t, ".github/workflows/release.yaml"))
+	if strings.Contains(steps, "quay.io") || !strings.Contains(steps, "make release-login") {
+		t.Error("the workflow does not take the registry from IMAGE_BASE")
+	}
+}
