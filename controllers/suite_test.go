@@ -58,7 +58,7 @@ func runSuite(m *testing.M) (code int, err error) {
 	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
 
 	environment := apiserver.New("..")
-	// OpenShift has this plugin on: whoever sets blockOwnerDeletion must have the right to update the owner's finalizers.
+	// OpenShift has this plugin on: a user who sets blockOwnerDeletion needs the permission to update the owner's finalizers.
 	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	adminConfig, err := environment.Start()
 	if err != nil {

@@ -4,12 +4,9 @@
 package repository
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -25,34 +22,15 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	targets := makeTargets(t)
 	for _, page := range pages(t) {
 		for _, b := range blocks(string(read(t, page))) {
+			if !b.hasCommands() {
+				continue
+			}
 			for line := range strings.Lines(b.text) {
-				if b.yaml {
-					continue
-				}
 				for _, problem := range checkLine(strings.TrimSpace(line), targets) {
 					t.Errorf("%s:%d: %s", page, b.line, problem)
 				}
 			}
 		}
-	}
-}
-
-// A block with commands of a guide says whether they are executed.
-func TestGuidesSayWhichCommandsAreExecuted(t *testing.T) {
-	executed := 0
-	for _, page := range glob(t, "docs/tutorial.md", "docs/clusters.md", "docs/how-to/*.md") {
-		for _, b := range blocks(string(read(t, page))) {
-			switch {
-			case b.yaml:
-			case b.marker == "demo":
-				executed++
-			case !strings.HasPrefix(b.marker, "checked"):
-				t.Errorf("%s:%d: no comment says whether the commands are executed", page, b.line)
-			}
-		}
-	}
-	if executed < 10 {
-		t.Errorf("only %d blocks are executed", executed)
 	}
 }
 
@@ -163,65 +141,4 @@ func TestEveryFlagAndVariableIsDocumented(t *testing.T) {
 			t.Errorf("docs/configuration.md describes --%s, which does not exist", field[1])
 		}
 	}
-}
-
-var savedAs = regexp.MustCompile("Save this as\\s+`([\\w.-]+)`")
-
-// TestDocumentedCommandsRun runs the blocks with the comment <!-- commands: demo -->, in a namespace of each page. `make test-docs`
-// starts the cluster.
-func TestDocumentedCommandsRun(t *testing.T) {
-	if os.Getenv("DOCS_CLUSTER") == "" {
-		t.Skip("make test-docs starts a cluster for this test")
-	}
-	for n, page := range pages(t) {
-		content := string(read(t, page))
-		if !slices.ContainsFunc(blocks(content), func(b block) bool { return b.marker == "demo" }) {
-			continue
-		}
-		t.Run(page, func(t *testing.T) { runPage(t, fmt.Sprintf("page-%d", n), content) })
-	}
-}
-
-// runPage runs the blocks of a page in a new namespace and in a directory that looks like a clone.
-func runPage(t *testing.T, namespace, content string) {
-	t.Helper()
-	dir := t.TempDir()
-	config, err := filepath.Abs(filepath.Join(root, "config"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(config, filepath.Join(dir, "config")); err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig, err := os.ReadFile(os.Getenv("KUBECONFIG"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := filepath.Join(dir, "kubeconfig")
-	if err := os.WriteFile(own, kubeconfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	run := func(script string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+own)
-		output, err := cmd.CombinedOutput()
-		t.Logf("%s\n%s", script, output)
-		if err != nil {
-			t.Fatalf("%v", err)
-		}
-	}
-	run("kubectl create namespace " + namespace + "; kubectl config set-context --current --namespace " + namespace)
-	for _, b := range blocks(content) {
-		if name := savedAs.FindStringSubmatch(b.before); b.yaml && name != nil {
-			if err := os.WriteFile(filepath.Join(dir, name[1]), []byte(b.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if b.marker == "demo" {
-			run(b.text)
-		}
-	}
-	run("kubectl delete namespace " + namespace + " --wait=false")
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -84,6 +85,24 @@ func TestDownloadsAreVerified(t *testing.T) {
 		server.Close()
 		checkDownload(t, server.URL+"/good/tool", "")
 	})
+	t.Run("a server that stops in the middle of a file", func(t *testing.T) {
+		t.Setenv("DOWNLOAD_STALL", "1")
+		server := httptest.NewServer(http.HandlerFunc(stall))
+		defer server.Close()
+		checkDownload(t, server.URL+"/good/tool", "")
+	})
+}
+
+// stall serves the checksum, and half of the program until the client gives up.
+func stall(answer http.ResponseWriter, req *http.Request) {
+	if strings.HasSuffix(req.URL.Path, ".sha256") {
+		_, _ = answer.Write([]byte(sum(program))) // As in ServeHTTP.
+		return
+	}
+	answer.Header().Set("Content-Length", strconv.Itoa(len(program)))
+	_, _ = answer.Write([]byte(program[:len(program)/2]))
+	_ = http.NewResponseController(answer).Flush()
+	<-req.Context().Done()
 }
 
 // checkDownload runs download.sh and checks that it prints this text. It must install the program if and only if it says so.

@@ -1,0 +1,90 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestDocumentedCommandsRun runs the blocks with the comment <!-- commands: demo -->, in a namespace of each page. It applies a block of
+// YAML with this comment. `make test-docs` starts the cluster.
+func TestDocumentedCommandsRun(t *testing.T) {
+	if os.Getenv("DOCS_CLUSTER") == "" {
+		t.Skip("make test-docs starts a cluster for this test")
+	}
+	for n, page := range pages(t) {
+		content := string(read(t, page))
+		if slices.ContainsFunc(blocks(content), block.isExecuted) {
+			t.Run(page, func(t *testing.T) { runPage(t, fmt.Sprintf("page-%d", n), content) })
+		}
+	}
+}
+
+var savedAs = regexp.MustCompile("Save this as\\s+`([\\w.-]+)`")
+
+// runPage runs the blocks of a page in a new namespace.
+func runPage(t *testing.T, namespace, content string) {
+	t.Helper()
+	dir := clone(t)
+	run := func(script string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"), "PATH="+os.Getenv("PATH")+":"+dir)
+		output, err := cmd.CombinedOutput()
+		t.Logf("%s\n%s", script, output)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("kubectl create namespace " + namespace + "; kubectl config set-context --current --namespace " + namespace)
+	for _, b := range blocks(content) {
+		script, _ := b.script()
+		if b.isYAML() {
+			name := fmt.Sprintf("line-%d.yaml", b.line)
+			if saved := savedAs.FindStringSubmatch(b.before); saved != nil {
+				name = saved[1]
+			}
+			save(t, dir, name, b.text)
+			script = "kubectl apply -f " + name
+		}
+		if b.isExecuted() {
+			run(script)
+		}
+	}
+	run("kubectl delete namespace " + namespace + " --wait=false")
+}
+
+// clone returns a directory that looks like a clone of the repository. Its kubeconfig is a copy, because each page has its own namespace.
+func clone(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	config, err := filepath.Abs(filepath.Join(root, "config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(config, filepath.Join(dir, "config")); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := os.ReadFile(os.Getenv("KUBECONFIG"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, dir, "kubeconfig", string(kubeconfig))
+	save(t, dir, "oc", "#!/bin/sh\nexec kubectl \"$@\"\n") // The pages say that both are interchangeable.
+	return dir
+}
+
+func save(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
