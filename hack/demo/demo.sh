@@ -63,8 +63,8 @@ running() { get pods -l app.example.com/podset=podset-sample --field-selector=st
 # replaced UID succeeds if there are five pods again and none of them has this UID.
 replaced() { settled 5 && [[ " $(running uid) " != *" $1 "* ]]; }
 
-# The columns that tell a pod from its replacement.
-columns='SLOT:.metadata.labels.app\.example\.com/slot,NAME:.metadata.name,UID:.metadata.uid'
+# The command whose columns tell a pod from its replacement.
+slot='kubectl get pods -l app.example.com/slot=0 -o custom-columns=NAME:.metadata.name,UID:.metadata.uid'
 
 # at_is PHASE RESULT EXITCODE succeeds if the status of the At has these values.
 at_is() { [ "$(get at at-sample -o jsonpath='{.status.phase} {.status.result} {.status.exitCode}')" = "$*" ]; }
@@ -159,18 +159,19 @@ show 'kubectl get podset,pods'
 title 'Delete a pod: another pod fills its slot. Its name can be the same, its UID is not'
 victim=$(get pods -l app.example.com/podset=podset-sample,app.example.com/slot=0 -o jsonpath='{.items[0].metadata.name}')
 uid=$(get pod "$victim" -o jsonpath='{.metadata.uid}')
-show "kubectl get pods -l app.example.com/slot=0 -o custom-columns='$columns'"
+show "$slot"
 show "kubectl delete pod $victim"
 expect 'another pod in its place' replaced "$uid"
-show "kubectl get pods -l app.example.com/slot=0 -o custom-columns='$columns'"
+show "$slot"
 show 'kubectl get podset,pods'
 show "kubectl get podset podset-sample -o jsonpath='{range .status.podNames[*]}{@}{\"\\n\"}{end}'"
 
 title 'The At has run once'
 show 'kubectl wait --for=condition=Complete at/at-sample --timeout=60s'
 expect 'phase DONE, result Succeeded, exit code 0' at_is DONE Succeeded 0
-show 'kubectl get at -o wide'
+show 'kubectl get at'
 show 'kubectl events --for at/at-sample'
+show 'kubectl delete at at-sample'
 
 title 'kubectl at: one command, at one time, with the image of an application'
 show 'kubectl at tomorrow 02:00 --name migrate --image registry.example.com/shop:v1 -- bin/rails db:migrate'

@@ -65,13 +65,19 @@ func parse(transcript string) []step {
 	return append(first, rest...)
 }
 
-// wrap breaks long lines.
+// wrap breaks long lines at their last space that fits, or in a word that is too long.
 func wrap(lines []string) []string {
+	const indent = "    "
 	var wrapped []string
 	for _, line := range lines {
+		line = strings.TrimRight(line, " ")
 		for len(line) > columns {
-			wrapped = append(wrapped, line[:columns])
-			line = "    " + line[columns:]
+			end := strings.LastIndex(line[:columns+1], " ")
+			if end <= len(indent) {
+				end = columns
+			}
+			wrapped = append(wrapped, strings.TrimRight(line[:end], " "))
+			line = indent + strings.TrimLeft(line[end:], " ")
 		}
 		wrapped = append(wrapped, line)
 	}

@@ -44,6 +44,22 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestWrapBreaksLinesAtSpaces(t *testing.T) {
+	word := strings.Repeat("a", columns-10)
+	for line, want := range map[string][]string{
+		word:                            {word},
+		"$ kubectl get " + word + " -A": {"$ kubectl get", "    " + word + " -A"},
+		"1 " + word + " 234567 89":      {"1 " + word + " 234567", "    89"},
+		"1 " + word + "   " + word:      {"1 " + word, "    " + word},
+		word + word:                     {word + word[:10], "    " + word[10:]},
+		"    " + word + word:            {"    " + word + word[:6], "    " + word[6:]},
+	} {
+		if diff := cmp.Diff(want, wrap([]string{line})); diff != "" {
+			t.Errorf("%s: %s", line, diff)
+		}
+	}
+}
+
 func TestDrawIsValidXMLWithEveryLine(t *testing.T) {
 	picture, err := draw(transcript)
 	if err != nil {
