@@ -49,8 +49,8 @@ func (o *createOptions) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.pod.env, "env", nil, "Environment variable NAME=VALUE; may be repeated. Needs --from or --image.")
 	flags.StringVar(&o.pod.serviceAccount, "serviceaccount", "", "Service account of the pod. Needs --from or --image.")
 	flags.Int32Var(&o.retries, "retries", 0, "How often a run that failed is tried again, 0 to 10.")
-	flags.DurationVar(&o.deadline, "deadline", 0, "How long the run may take, such as 30m; the default is any length.")
-	flags.DurationVar(&o.startDeadline, "starting-deadline", 0, "How late the run may start, such as 10m; the default is any time later.")
+	flags.DurationVar(&o.deadline, "deadline", 0, "How long the run may take, such as 30m; no limit by default.")
+	flags.DurationVar(&o.startDeadline, "starting-deadline", 0, "How late the run may start, such as 10m; no limit by default.")
 	flags.DurationVar(&o.ttl, "ttl", 0, "How long the At is kept after its end, such as 24h; the default is until it is deleted.")
 	flags.BoolVar(&o.suspend, "suspend", false, "Hold the At until kubectl at resume.")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Print nothing when the At is created.")
@@ -160,12 +160,12 @@ func (o *createOptions) setLimits(cmd *cobra.Command, spec *cnatv1alpha1.AtSpec)
 	return nil
 }
 
-// command returns spec.command: the words behind --, or a script. It is "" where neither is given and the container of --from or
+// command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of --from or
 // the image of --image has a program to run.
 func (o *createOptions) command(words []string) (string, error) {
 	if len(words) > 0 {
 		if o.file != "" {
-			return "", errors.New("the command is given twice: by --file, and behind --")
+			return "", errors.New("the command is given twice: by --file, and after --")
 		}
 		return quoteWords(words)
 	}
@@ -182,7 +182,7 @@ func (o *createOptions) command(words []string) (string, error) {
 	case o.pod.isSet():
 		return "", nil
 	}
-	return "", errors.New("the command is missing: put it behind --, pipe a script into standard input, or name a file with --file")
+	return "", errors.New("the command is missing: put it after --, pipe a script into standard input, or name a file with --file")
 }
 
 // script returns the script of --file or of standard input, and whether there is one.
@@ -208,8 +208,8 @@ func (o *createOptions) create(cmd *cobra.Command, c *cluster, at *cnatv1alpha1.
 	}
 }
 
-// printer returns what prints the At as -o says, nil without -o. A mistake in -o must be found before the At exists, because whoever
-// corrects it repeats the command.
+// printer returns what prints the At as -o says, nil without -o. A mistake in -o must be found before the At exists, because a user
+// who corrects it repeats the command.
 func (o *createOptions) printer(cmd *cobra.Command) (printers.ResourcePrinter, error) {
 	if !cmd.Flags().Changed("output") && !cmd.Flags().Changed("template") {
 		return nil, nil

@@ -4,6 +4,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +30,36 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+var helpFlag = regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+)=`)
+
+// docs/kubectl-at.md describes a flag in a code span that begins with it.
+func TestEveryFlagIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/kubectl-at.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("testdata/help/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		help, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range helpFlag.FindAllSubmatch(help, -1) {
+			found++
+			if flag := string(match[1]); !regexp.MustCompile("`--" + flag + "[` =]").Match(page) {
+				t.Errorf("docs/kubectl-at.md does not describe --%s of %s", flag, file)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("the help has only %d flags", found)
+	}
+}
+
 func TestAMistakeIsNamed(t *testing.T) {
 	s := newShell(t)
 	for args, want := range map[string]string{
@@ -35,8 +68,8 @@ func TestAMistakeIsNamed(t *testing.T) {
 		"10:00 today -- true":           `Sat 21 Nov 2026 10:00 CET is in the past; use "now" to run at once`,
 		"now -t 202611280200 -- true":   `the time is given twice: "now", and -t 202611280200`,
 		"now --tz Mars/Phobos -- true":  "--tz: unknown time zone Mars/Phobos; it takes a name such as Europe/Berlin, America/New_York, or UTC",
-		"now":                           "the command is missing: put it behind --, pipe a script into standard input, or name a file with --file",
-		"now -f script.sh -- true":      "the command is given twice: by --file, and behind --",
+		"now":                           "the command is missing: put it after --, pipe a script into standard input, or name a file with --file",
+		"now -f script.sh -- true":      "the command is given twice: by --file, and after --",
 		"now -f no-such-file":           "reading the script: open no-such-file: no such file or directory",
 		"now --env A=b -- true":         "--env and --serviceaccount need --from or --image: without these, the operator decides about the pod",
 		"now --deadline 1ms -- true":    "--deadline 1ms: it is a number of whole seconds from 1s",

@@ -59,7 +59,7 @@ func newWaitCommand(p *plugin) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "How long to wait, such as 1h; the default is without end.")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "How long to wait, such as 1h; no limit by default.")
 	hideDefaults(cmd.Flags(), "timeout")
 	return cmd
 }

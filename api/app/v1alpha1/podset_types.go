@@ -153,7 +153,7 @@ type PodSetSpec struct {
 }
 
 // PodSetStatus is the observed state of a PodSet. The operator computes the whole status from the pods each time. Only a process
-// that has just started reads podNames: it asks the API server for those of these pods that its cache does not show.
+// that has just started reads podNames: it asks the API server for the pods in this list that its cache does not show.
 type PodSetStatus struct {
 	// podNames are the names of the active pods, sorted. A pod is active if this PodSet controls it, it is not terminating,
 	// and it has neither succeeded nor failed.

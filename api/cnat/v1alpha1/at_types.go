@@ -55,7 +55,7 @@ type AtSpec struct {
 	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now",
 	// or "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) counted from
 	// metadata.creationTimestamp. If the time has passed, the At runs at once. At most 64 characters. It can be changed while
-	// the phase is PENDING, to an RFC 3339 time: "now" would not be the time of the change.
+	// the phase is PENDING, to an RFC 3339 time, because "now" counts from the creation of the At.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
