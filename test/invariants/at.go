@@ -28,8 +28,10 @@ const lateEdit = 500 * time.Millisecond
 // at checks a change of an At: A4. Only the phases that the operator writes must move forward, because users can write the
 // status too.
 func (c *Checker) at(before, at *cnatv1alpha1.At) {
-	if before != nil && (before.Spec.Schedule != at.Spec.Schedule || before.Spec.Command != at.Spec.Command) {
+	if before != nil && before.Generation != at.Generation {
 		c.edits[at.UID] = append(c.edits[at.UID], edit{before, c.now.Seen})
+	}
+	if before != nil && (before.Spec.Schedule != at.Spec.Schedule || before.Spec.Command != at.Spec.Command) {
 		started := before.Status.Phase == cnatv1alpha1.PhaseRunning || before.Status.Phase == cnatv1alpha1.PhaseDone
 		c.check("A5", !started, "At "+at.Name, "an edit in phase %s was not rejected", before.Status.Phase)
 	}
@@ -111,21 +113,33 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	}
 	c.runs[at.UID][pod.UID] = true
 	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "pod %s was created after the reason MissedDeadline", pod.Name)
-	allowed := 1 + int(ptr.Deref(at.Spec.BackoffLimit, 0))
+	allowed := 0
+	for _, known := range c.known(at, write) {
+		allowed = max(allowed, 1+int(ptr.Deref(known.Spec.BackoffLimit, 0)))
+	}
 	c.check("A1", deleting || len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were created, %d are allowed", len(c.runs[at.UID]), allowed)
 	c.check("A1", deleting || !again, "At "+at.Name, "pod %s was created twice", pod.Name)
 	c.runsLatest(at, pod, write)
 	if due, ok := Due(at); ok && len(c.runs[at.UID]) == 1 { // An edit after the first run does not delay a retry.
-		for _, e := range c.edits[at.UID] { // Neither an edit that came late counts, nor one that the cache did not show.
-			if !write.Sent.Before(e.seen.Add(lateEdit)) && !write.StaleUntil.After(e.seen) {
-				continue
-			}
-			if earlier, _ := Due(e.before); earlier.Before(due) {
+		for _, known := range c.known(at, write) {
+			if earlier, _ := Due(known); earlier.Before(due) {
 				due = earlier
 			}
 		}
 		c.check("A2", !write.Clock.Before(due), "At "+at.Name, "ran %v too early", due.Sub(write.Clock))
 	}
+}
+
+// known returns the latest version of an At, and those earlier ones that may have been the latest that the operator knew when it sent a
+// write: neither an edit that came late counts, nor one that the cache did not show.
+func (c *Checker) known(at *cnatv1alpha1.At, write Write) []*cnatv1alpha1.At {
+	versions := []*cnatv1alpha1.At{at}
+	for _, e := range c.edits[at.UID] {
+		if write.Sent.Before(e.seen.Add(lateEdit)) || write.StaleUntil.After(e.seen) {
+			versions = append(versions, e.before)
+		}
+	}
+	return versions
 }
 
 // mayHaveSucceeded tells whether the command of a pod ended with exit code 0, or is not known to have ended.

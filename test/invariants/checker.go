@@ -42,6 +42,7 @@ type Checker struct {
 	started  map[int]time.Time                            // when each process started
 	byUID    map[types.UID]Write                          // creates of pods
 	deletes  map[types.UID]Write                          // of pods
+	tried    map[types.UID]bool                           // pods that the operator tried to delete, perhaps without success
 	ours     map[string]Write                             // the operator's writes by resource version
 	deleted  map[types.UID]time.Time                      // when the deletion of each owner began
 	windows  map[types.UID]*window                        // of each PodSet
@@ -76,13 +77,16 @@ type edit struct {
 func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 	c := &Checker{
 		InFlight: 2 * time.Second, full: full, state: NewState(), writes: writes, started: started, byUID: map[types.UID]Write{},
-		deletes: map[types.UID]Write{}, ours: map[string]Write{}, deleted: map[types.UID]time.Time{}, windows: map[types.UID]*window{},
+		deletes: map[types.UID]Write{}, tried: map[types.UID]bool{}, ours: map[string]Write{}, deleted: map[types.UID]time.Time{}, windows: map[types.UID]*window{},
 		images: map[types.UID]map[int64]string{}, setPods: map[types.UID]map[types.UID]*setPod{},
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID][]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
 		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
+		if w.Verb == "delete" && w.Precondition != "" {
+			c.tried[w.Precondition] = true
+		}
 		if !w.Committed() {
 			continue
 		}

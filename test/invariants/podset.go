@@ -180,7 +180,8 @@ func (c *Checker) converge(set *appv1alpha1.PodSet) {
 	if w.deletedReady != "" && !c.LaggingPods {
 		var remaining []string
 		for uid := range w.unready {
-			if pod := c.state.Pods[uid]; ControllerOf(pod) == set.UID { // Not if a user took it away.
+			// Neither a pod counts that a user took away, nor one that is left because its deletion failed.
+			if pod := c.state.Pods[uid]; ControllerOf(pod) == set.UID && !c.tried[uid] {
 				remaining = append(remaining, pod.Name)
 			}
 		}

@@ -36,12 +36,17 @@ func TestAReadyPodIsNotDeletedBeforeOneThatIsNotReady(t *testing.T) {
 	deleted.DeletionTimestamp = ptr.To(metav1.Unix(5, 0))
 	for title, tc := range map[string]struct {
 		change *corev1.Pod // of the pod that is ready
+		failed types.UID   // the pod whose deletion fails
 		want   bool
 	}{
-		"it is deleted":                  {deleted, true},
-		"it fails, and is deleted later": {failed, false},
+		"it is deleted":                              {deleted, "", true},
+		"it fails, and is deleted later":             {failed, "", false},
+		"it is deleted, that of the other pod fails": {deleted, "b", false},
 	} {
-		writes := []Write{{Call: &Call{Verb: "delete", Resource: "pods", Precondition: "a"}, Code: 200, UID: "a"}}
+		writes := []Write{
+			{Call: &Call{Verb: "delete", Resource: "pods", Precondition: "a"}, Code: 200, UID: "a"},
+			{Call: &Call{Verb: "delete", Resource: "pods", Precondition: tc.failed}, Code: 500},
+		}
 		events := changes(podSet(2, 1, "a", "b"), podOfSet("a", ready), podOfSet("b", corev1.PodStatus{}), podSet(1, 2), tc.change, podSet(1, 2, "b"))
 		if got := violates("P6", writes, events); got != tc.want {
 			t.Errorf("%s: P6 is violated: %t", title, got)

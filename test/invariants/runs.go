@@ -15,11 +15,9 @@ import (
 
 // runsLatest checks that a new pod runs the command of the latest spec that the operator could know: A5.
 func (c *Checker) runsLatest(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
-	commands := []string{at.Spec.Command}
-	for _, e := range c.edits[at.UID] {
-		if write.Sent.Before(e.seen.Add(lateEdit)) || write.StaleUntil.After(e.seen) {
-			commands = append(commands, e.before.Spec.Command)
-		}
+	var commands []string
+	for _, known := range c.known(at, write) {
+		commands = append(commands, known.Spec.Command)
 	}
 	// The checker does not split words as a shell does.
 	if slices.ContainsFunc(commands, func(command string) bool { return command == "" || strings.ContainsAny(command, "'\"\\$") }) {

@@ -89,6 +89,9 @@ func (p *process) reconcileOf(ctx context.Context) began {
 			p.mu.Lock()
 		}
 		known = began{p.env.now(), p.clock.Now(), p.behind(podSets) || p.behind(ats), p.behind(pods)}
+		if (known.stale || known.stalePods) && p.ctx.Err() == nil {
+			p.env.stats.StaleReads++
+		}
 		p.reconciles[id] = known
 	}
 	return known
@@ -104,12 +107,12 @@ func (e *env) carryOut(c *call) {
 	if c.isRead() {
 		return
 	}
-	code := http.StatusOK
+	write := c.write()
+	write.Code = http.StatusOK
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		code = int(status.Status().Code)
+		write.Code = int(status.Status().Code)
 	}
-	write := invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.at, Clock: c.clock, StalePods: c.stalePods, Code: code}
 	if c.stale {
 		write.StaleUntil = e.now()
 	}
@@ -122,6 +125,20 @@ func (e *env) carryOut(c *call) {
 	e.writes = append(e.writes, write)
 	c.written = len(e.writes)
 	e.countWrite(c, write)
+}
+
+// write returns what is known about a write before the Store answers it.
+func (c *call) write() invariants.Write {
+	return invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.at, Clock: c.clock, StalePods: c.stalePods}
+}
+
+// fail records that a call did not reach the Store.
+func (e *env) fail(c *call, why string) {
+	if !c.isRead() {
+		write := c.write()
+		write.Fault = why
+		e.writes = append(e.writes, write)
+	}
 }
 
 // respond delivers a response.

@@ -74,11 +74,6 @@ func (c operatorClient) Create(ctx context.Context, object client.Object, _ ...c
 	})
 }
 
-func (c operatorClient) Update(ctx context.Context, object client.Object, _ ...client.UpdateOption) error {
-	sent := CopyOf(object)
-	return c.process.write(ctx, object, "update", "", "", func() (client.Object, error) { return c.process.env.store.Update(sent, false) })
-}
-
 func (c operatorClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	o := (&client.DeleteOptions{}).ApplyOptions(options).AsDeleteOptions()
 	if change := c.process.env.operator.Defect.Delete; change != nil {

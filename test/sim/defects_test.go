@@ -4,6 +4,9 @@
 package sim_test
 
 import (
+	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,9 +18,11 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -25,8 +30,10 @@ import (
 	"github.com/redhat/podset-operator/test/sim"
 )
 
-// detectWithin is the number of scenarios within which each defect must be detected.
-const detectWithin = 200
+var detectWithin = flag.Uint64("detect", often, "the number of scenarios within which each defect must be detected; fewer than 10000: only those that need few")
+
+// often is the number of scenarios in which most defects are detected, and seldom that for the others.
+const often, seldom = 200, 10_000
 
 // with returns this operator with a defect.
 func with(defect sim.Defect) sim.Operator {
@@ -57,8 +64,8 @@ func deny(condition string) func(status map[string]any) {
 	}
 }
 
-// ends is this operator if it reports that an At has ended although the At is in another phase.
-func ends(phase cnatv1alpha1.Phase, reason string, result cnatv1alpha1.Result) sim.Operator {
+// endsAs is this operator if it reports that an At has ended although the At is in another phase.
+func endsAs(phase cnatv1alpha1.Phase, reason string, result cnatv1alpha1.Result) sim.Operator {
 	return onStatus(func(status map[string]any) {
 		if status["phase"] == string(phase) {
 			status["phase"], status["reason"], status["result"] = cnatv1alpha1.PhaseDone, reason, result
@@ -72,6 +79,39 @@ func suspendsEdited() sim.Operator {
 	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
 		if at, ok := object.(*cnatv1alpha1.At); ok && at.Generation > 1 {
 			at.Spec.Suspend = ptr.To(true)
+		}
+		return true
+	}})
+}
+
+// forgetsStatus is this operator if it does not see the status of Ats, and writes another text each time.
+func forgetsStatus() sim.Operator {
+	return with(sim.Defect{
+		Deliver: func(_ watch.EventType, object client.Object) bool {
+			if at, ok := object.(*cnatv1alpha1.At); ok {
+				at.Status = cnatv1alpha1.AtStatus{}
+			}
+			return true
+		},
+		Status: func(status map[string]any) {
+			if _, ok := status["phase"]; ok {
+				status["output"] = time.Now().String()
+			}
+		},
+	})
+}
+
+// prefersReady is this operator if it takes pods that are Ready for pods that are not, and the other way round.
+func prefersReady() sim.Operator {
+	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		pod, ok := object.(*corev1.Pod)
+		switch {
+		case !ok || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		case slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }):
+			pod.Spec.NodeName, pod.Status = "", corev1.PodStatus{Phase: corev1.PodPending}
+		default:
+			pod.Spec.NodeName = "node"
+			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
 		}
 		return true
 	}})
@@ -97,93 +137,150 @@ func acceptsOldLists() sim.Operator {
 	return operator
 }
 
+// panics is this operator if it panics whenever it sends an event.
+func panics() sim.Operator {
+	return with(sim.Defect{Event: func(*eventsv1.Event) { panic("on purpose") }})
+}
+
+// ends is this operator with a part that ends with an error, which ends the process.
+func ends() sim.Operator {
+	operator := sim.Ours
+	operator.Setup = func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
+		ended := manager.RunnableFunc(func(context.Context) error { return errors.New("on purpose") })
+		return errors.Join(mgr.Add(ended), sim.Ours.Setup(ctx, mgr, clock))
+	}
+	return operator
+}
+
+// isLate is this operator if it waits for two minutes before it creates a pod.
+func isLate() sim.Operator {
+	operator := sim.Ours
+	operator.Setup = func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
+		return sim.Ours.Setup(ctx, lateManager{mgr}, clock)
+	}
+	return operator
+}
+
+type lateManager struct{ ctrl.Manager }
+
+func (m lateManager) GetClient() client.Client { return lateClient{m.Manager.GetClient()} }
+
+type lateClient struct{ client.Client }
+
+func (c lateClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(2 * time.Minute):
+		return c.Client.Create(ctx, object, options...)
+	}
+}
+
 var naive = sim.Operator{Setup: control.Setup}
 
 // defects are defective operators, and the invariants that they must violate.
 var defects = map[string]struct {
 	operator sim.Operator
 	violates string
+	// seldom are invariants that only few scenarios violate.
+	seldom string
 }{
-	"naive operator":                 {naive, "P2 P3 P4 P7 A3 A8 L1"},
-	"sets an owner with another UID": {onCreate(func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "other" }), "P1"},
-	"has a clock that is ahead":      {with(sim.Defect{Ahead: time.Hour}), "A2"},
+	"naive operator":                             {naive, "P2 P3 P4 P7 P9 A3 A8 L1", ""},
+	"panics":                                     {panics(), "P10", ""},
+	"has a part that ends":                       {ends(), "P10", ""},
+	"creates each pod two minutes late":          {isLate(), "P3 A3", ""},
+	"writes the status of an At again and again": {forgetsStatus(), "A7 P3", ""},
+	"does not see that an owner is being deleted": {with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		object.SetDeletionTimestamp(nil)
+		return true
+	}}), "P5", ""},
+	"prefers to delete Ready pods":   {prefersReady(), "P6", ""},
+	"sets an owner with another UID": {onCreate(func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "other" }), "P1", ""},
+	"has a clock that is ahead":      {with(sim.Defect{Ahead: time.Hour}), "A2", ""},
 	"runs a command without its last word": {onCreate(func(pod *corev1.Pod) {
 		if c := pod.Spec.Containers[0].Command; len(c) > 1 {
 			pod.Spec.Containers[0].Command = c[:len(c)-1]
 		}
-	}), "A8"},
+	}), "A8", ""},
 	"creates a pod under another name after a lost response": {onCreate(func(pod *corev1.Pod) {
 		if pod.OwnerReferences[0].Kind == "PodSet" {
 			pod.Name, pod.GenerateName = "", pod.Name+"-"
 		}
-	}), "P2"},
-	"overwrites a newer status": {with(sim.Defect{Overwrite: true}), "P3 P7 P11"},
+	}), "P2", ""},
+	"overwrites a newer status": {with(sim.Defect{Overwrite: true}), "P3 P11", "P7 A3 A4"},
 	"resets the phase": {onStatus(func(status map[string]any) {
 		if status["phase"] == string(cnatv1alpha1.PhaseDone) {
 			status["phase"] = cnatv1alpha1.PhasePending
 		}
-	}), "A4"},
+	}), "A4", ""},
 	"reports MissedDeadline for an At that ran": {onStatus(func(status map[string]any) {
 		if status["phase"] == string(cnatv1alpha1.PhaseDone) {
 			status["reason"] = cnatv1alpha1.ReasonMissedDeadline
 		}
-	}), "A11"},
+	}), "A11", ""},
 	"reports DeadlineExceeded too early": {onStatus(func(status map[string]any) {
 		if status["phase"] == string(cnatv1alpha1.PhaseDone) && status["startTime"] != nil {
 			status["reason"] = cnatv1alpha1.ReasonDeadlineExceeded
 		}
-	}), "A11"},
-	"reports MissedDeadline for an At that waits":     {ends(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonMissedDeadline, cnatv1alpha1.ResultFailed), "A11"},
-	"reports PodNameConflict for an At that waits":    {ends(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonPodNameConflict, cnatv1alpha1.ResultFailed), "A11"},
-	"reports Completed for an At that did not run":    {ends(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded), "A11"},
-	"reports Completed for a command that runs":       {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded), "A11"},
-	"reports NonZeroExitCode for a command that runs": {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ResultFailed), "A11"},
-	"reports PodFailed for a command that runs":       {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ResultFailed), "A11"},
-	"reports PodLost for a command that runs":         {ends(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ResultFailed), "A11"},
-	"runs a command again while it runs":              {repeatsLive(), "A1"},
-	"suspends an At that was edited":                  {suspendsEdited(), "A3"},
+	}), "A11", ""},
+	"reports MissedDeadline for an At that waits":     {endsAs(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonMissedDeadline, cnatv1alpha1.ResultFailed), "A11", ""},
+	"reports PodNameConflict for an At that waits":    {endsAs(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonPodNameConflict, cnatv1alpha1.ResultFailed), "A11", ""},
+	"reports Completed for an At that did not run":    {endsAs(cnatv1alpha1.PhasePending, cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded), "A11", "A6"},
+	"reports Completed for a command that runs":       {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded), "A11", ""},
+	"reports NonZeroExitCode for a command that runs": {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ResultFailed), "A11", ""},
+	"reports PodFailed for a command that runs":       {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ResultFailed), "A11", ""},
+	"reports PodLost for a command that runs":         {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ResultFailed), "A11", ""},
+	"runs a command again while it runs":              {repeatsLive(), "A1", ""},
+	"suspends an At that was edited":                  {suspendsEdited(), "A3", ""},
 	"counts pods of the old template as updated": {onStatus(func(status map[string]any) {
 		if n, ok := status["replicas"]; ok {
 			status["updatedReplicas"] = n
 		}
-	}), "P11"},
+	}), "P11", ""},
 	"counts no pod as available": {onStatus(func(status map[string]any) {
 		if _, ok := status["availableReplicas"]; ok {
 			status["availableReplicas"] = 0
 		}
-	}), "P3"},
-	"never says that a PodSet is available": {onStatus(deny(appv1alpha1.ConditionAvailable)), "P3"},
-	"does not report rejected pods":         {onStatus(deny(appv1alpha1.ConditionDegraded)), "P9"},
+	}), "P3", ""},
+	"never says that a PodSet is available": {onStatus(deny(appv1alpha1.ConditionAvailable)), "P3", ""},
+	"does not report rejected pods":         {onStatus(deny(appv1alpha1.ConditionDegraded)), "P9", ""},
 	"takes a foreign pod for its own": {onStatus(func(status map[string]any) {
 		if status["reason"] == cnatv1alpha1.ReasonPodNameConflict {
 			status["reason"], status["result"] = cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded
 		}
-	}), "A9"},
+	}), "A9", ""},
 	"does not sort podNames": {onStatus(func(status map[string]any) {
 		if names, ok := status["podNames"].([]any); ok {
 			slices.Reverse(names)
 		}
-	}), "P7"},
-	"sends an event about a deletion that did not happen": {with(sim.Defect{Event: func(e *eventsv1.Event) { e.Reason = "SuccessfulDelete" }}), "P11"},
-	"deletes without a precondition":                      {with(sim.Defect{Delete: func(o *metav1.DeleteOptions) { o.Preconditions = nil }}), "P4"},
+	}), "P7", ""},
+	"sends an event about a deletion that did not happen": {with(sim.Defect{Event: func(e *eventsv1.Event) { e.Reason = "SuccessfulDelete" }}), "P11", ""},
+	"deletes without a precondition":                      {with(sim.Defect{Delete: func(o *metav1.DeleteOptions) { o.Preconditions = nil }}), "P4", ""},
 	"misses changes": {with(sim.Defect{Deliver: func(kind watch.EventType, object client.Object) bool {
 		return kind != watch.Modified || object.GetGeneration() == 1
-	}}), "P3 A3 A5"},
+	}}), "P3 A3 A5", ""},
 	"misses deleted pods": {with(sim.Defect{Deliver: func(kind watch.EventType, object client.Object) bool {
 		_, isPod := object.(*corev1.Pod)
 		return !isPod || kind != watch.Deleted && object.GetDeletionTimestamp() == nil
-	}}), "P3"},
-	"accepts lists of any age": {acceptsOldLists(), "L1"},
+	}}), "P3", ""},
+	"accepts lists of any age": {acceptsOldLists(), "L1", "P2 P5"},
 }
 
 // Each defect must be detected. A check that cannot fail proves nothing.
 func TestDefects(t *testing.T) {
+	required := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(defects)) {
+		d := defects[name]
+		missing := strings.Fields(d.violates)
+		if *detectWithin >= seldom {
+			missing = append(missing, strings.Fields(d.seldom)...)
+		}
+		for _, invariant := range strings.Fields(d.violates + " " + d.seldom) {
+			required[invariant] = true
+		}
 		t.Run(name, func(t *testing.T) {
-			d := defects[name]
-			missing := strings.Fields(d.violates)
 			var found []string
-			for seed := uint64(1); seed <= detectWithin && len(missing) > 0; seed++ {
+			for seed := uint64(1); seed <= *detectWithin && len(missing) > 0; seed++ {
 				result := sim.Run(t, d.operator, sim.NewScenario(seed), false)
 				missing = slices.DeleteFunc(missing, func(invariant string) bool {
 					if !result.Violates(invariant) {
@@ -195,8 +292,13 @@ func TestDefects(t *testing.T) {
 			}
 			fmt.Printf("| %s | %s |\n", name, strings.Join(found, ", "))
 			if len(missing) > 0 {
-				t.Errorf("%d scenarios did not violate %v", detectWithin, missing)
+				t.Errorf("%d scenarios did not violate %v", *detectWithin, missing)
 			}
 		})
+	}
+	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P9 P10 P11 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 L1") {
+		if !required[invariant] {
+			t.Errorf("no defect must violate %s", invariant)
+		}
 	}
 }

@@ -45,6 +45,8 @@ type env struct {
 	applied int
 	// jumped is when the clock last jumped.
 	jumped time.Time
+	// streams says that the Store streams lists, as servers of Kubernetes 1.34 and later do.
+	streams bool
 	// prompt says that the operator knows everything before anything else happens.
 	prompt bool
 	// lagging says that it was not so in all steps.
@@ -213,9 +215,17 @@ func (e *env) crash(random *rand.Rand) {
 	e.mu.Lock()
 	for _, c := range e.calls {
 		c.abandoned = true
+		e.stats.Abandoned++
 	}
 	e.calls = slices.DeleteFunc(e.calls, func(c *call) bool {
-		return c.committed != nil || c.isRead() || random.IntN(2) == 0
+		if c.committed != nil || c.isRead() {
+			return true
+		}
+		lost := random.IntN(2) == 0
+		if lost {
+			e.fail(c, "the process crashed")
+		}
+		return lost
 	})
 	e.mu.Unlock()
 	p.kill()
@@ -255,8 +265,8 @@ func (e *env) end() {
 
 func (e *env) countWrite(c *call, write invariants.Write) {
 	e.stats.Writes++
-	if c.stale {
-		e.stats.StaleReads++
+	if c.stale || c.stalePods {
+		e.stats.StaleWrites++
 	}
 	e.note("the Store answers %s of process %d: %d", c.String(), c.process.number, write.Code)
 }

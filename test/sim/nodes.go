@@ -37,19 +37,39 @@ func (e *env) kubelet(random *rand.Rand) bool {
 	n := random.IntN(20)
 	switch {
 	case pod.Status.Phase == corev1.PodRunning && n == 0 && pod.DeletionTimestamp == nil:
-		if random.IntN(2) == 0 {
-			e.fail(pod, "Evicted", -1)
-		} else {
+		switch random.IntN(3) {
+		case 0:
+			e.failPod(pod, "Evicted", -1)
+		case 1:
 			e.loseNode(pod)
+		default:
+			pod.Status.Phase = corev1.PodUnknown
+			e.setReady(pod, corev1.ConditionFalse)
 		}
 	case isReady(pod) && n < 3:
 		e.setReady(pod, corev1.ConditionFalse)
-	case pod.Status.Phase == corev1.PodRunning && pod.Spec.RestartPolicy == corev1.RestartPolicyNever && n < 5:
-		e.fail(pod, "", 3)
+	case pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName != "" && len(pod.Spec.InitContainers) > 0 && n < 3:
+		e.failInit(pod)
+	case pod.Status.Phase == corev1.PodRunning && pod.Spec.RestartPolicy == corev1.RestartPolicyNever && n < 7:
+		e.endCommand(pod, n)
 	default:
 		return e.sync(pod)
 	}
 	return true
+}
+
+// endCommand ends the command of a pod in one of several ways.
+func (e *env) endCommand(pod *corev1.Pod, n int) {
+	switch {
+	case n == 5:
+		e.succeed(pod) // The container status is lost.
+	case n == 6 && len(pod.Spec.Containers) > 1:
+		e.terminate(pod, 0)
+		pod.Status.ContainerStatuses[1].State.Terminated.ExitCode = 1
+		e.failPod(pod, "", -1)
+	default:
+		e.failPod(pod, "", 3)
+	}
 }
 
 // sync does the next regular thing with a pod. It returns false if there is nothing to do.
@@ -68,7 +88,7 @@ func (e *env) sync(pod *corev1.Pod) bool {
 		e.note("the scheduler binds pod %s", pod.Name)
 		_ = e.store.Bind(pod.Name, "node")
 	case limit != nil && pod.Status.StartTime != nil && e.now().Sub(pod.Status.StartTime.Time) > time.Duration(*limit)*time.Second:
-		e.fail(pod, "DeadlineExceeded", 143)
+		e.failPod(pod, "DeadlineExceeded", 143)
 	case pod.Status.Phase == corev1.PodPending || !isReady(pod):
 		if pod.Status.StartTime == nil {
 			pod.Status.StartTime = ptr.To(metav1.NewTime(e.now()))
@@ -77,9 +97,7 @@ func (e *env) sync(pod *corev1.Pod) bool {
 		e.setReady(pod, corev1.ConditionTrue)
 	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
 		e.terminate(pod, 0)
-		pod.Status.Phase = corev1.PodSucceeded
-		e.note("the command of pod %s ends", pod.Name)
-		_, _ = e.store.Update(pod, true)
+		e.succeed(pod)
 	default:
 		return false
 	}
@@ -98,8 +116,23 @@ func (e *env) setReady(pod *corev1.Pod, ready corev1.ConditionStatus) {
 	_, _ = e.store.Update(pod, true)
 }
 
-// fail ends a pod as Failed. A negative code: its container has none.
-func (e *env) fail(pod *corev1.Pod, reason string, code int32) {
+// succeed ends a pod as Succeeded.
+func (e *env) succeed(pod *corev1.Pod) {
+	e.note("the command of pod %s ends", pod.Name)
+	pod.Status.Phase = corev1.PodSucceeded
+	_, _ = e.store.Update(pod, true)
+}
+
+// failInit ends a pod whose init container has failed.
+func (e *env) failInit(pod *corev1.Pod) {
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{
+		Name: pod.Spec.InitContainers[0].Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}},
+	}}
+	e.failPod(pod, "", -1)
+}
+
+// failPod ends a pod as Failed. A negative code: its container has none.
+func (e *env) failPod(pod *corev1.Pod, reason string, code int32) {
 	e.note("kubelet: pod %s fails: %s", pod.Name, reason)
 	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, reason
 	if code >= 0 {

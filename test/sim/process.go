@@ -102,7 +102,7 @@ var restConfig = &rest.Config{Host: "http://simulated"}
 // start starts a process.
 func (e *env) start() (*process, error) {
 	p := &process{number: len(e.started) + 1, env: e, clock: &e.clock, elected: make(chan struct{}), reconciles: map[types.UID]began{}}
-	p.ctx, p.kill = context.WithCancel(context.Background())
+	p.ctx, p.kill = context.WithCancel(context.WithValue(context.Background(), processKey{}, p))
 	close(p.elected)
 	options := ctrl.Options{NewCache: cache.New}
 	if e.operator.Configure != nil {
@@ -126,10 +126,25 @@ func (e *env) start() (*process, error) {
 	}
 	e.started[p.number] = e.now()
 	for _, runnable := range append(p.runnables, p.cache) {
-		p.done.Go(func() { _ = runnable.Start(p.ctx) }) // A runnable ends when the process is killed.
-		synctest.Wait()                                 // Otherwise they would race for the first events.
+		p.done.Go(func() {
+			if err := runnable.Start(p.ctx); err != nil && p.ctx.Err() == nil {
+				e.violate("P10", "process %d ended by itself: %v", p.number, err)
+			}
+		})
+		synctest.Wait() // Otherwise they would race for the first events.
 	}
 	return p, nil
+}
+
+// processKey is the key of the process in the contexts of its runnables.
+type processKey struct{}
+
+// RecordPanic records that a process panicked: P10. It is one of the PanicHandlers of k8s.io/apimachinery, which controller-runtime
+// calls when it recovers from a panic of a reconciler.
+func RecordPanic(ctx context.Context, value any) {
+	if p, ok := ctx.Value(processKey{}).(*process); ok {
+		p.env.violate("P10", "process %d panicked: %v", p.number, value)
+	}
 }
 
 // The methods of a manager that the operator uses.
@@ -152,10 +167,8 @@ func (p *process) Add(r manager.Runnable) error {
 	p.runnables = append(p.runnables, r)
 	return nil
 }
-func (p *process) GetConfig() *rest.Config     { return restConfig }
-func (p *process) GetHTTPClient() *http.Client { return http.DefaultClient }
 func (p *process) GetControllerOptions() config.Controller {
-	return config.Controller{SkipNameValidation: ptr.To(true), RecoverPanic: ptr.To(false)}
+	return config.Controller{SkipNameValidation: ptr.To(true)}
 }
 func (p *process) GetEventRecorder(string) recorder.EventRecorder { return eventRecorder{p} }
 

@@ -4,25 +4,29 @@
 package sim
 
 import (
-	"fmt"
-	"strings"
+	"net/http"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
-	"github.com/redhat/podset-operator/test/invariants"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
 const (
 	// jumpInterval is longer than the interval at which the operator looks for jumps of the clock. It does not notice jumps within
 	// one interval that cancel each other out.
 	jumpInterval = 1500 * time.Millisecond
-	// settleTime is how long everything may take to settle without faults: the longest back-offs are minutes.
-	settleTime = 40 * time.Minute
+	// settleTime is how long everything may take to settle after the last fault: P3, A3. Some things may take longer.
+	settleTime = time.Minute
 	// settleSteps is how many steps that may take.
 	settleSteps = 1500
+	// cleanupDelay is the longest delay before finished pods are deleted, rejectionDelay that before a create that was rejected is
+	// retried, and retryDelay that before a command that has failed is retried.
+	cleanupDelay, rejectionDelay, retryDelay = 5 * time.Minute, time.Minute, 6 * time.Minute
 	// statusTime is how long the operator may still update a status after everything has settled.
 	statusTime = 6 * time.Second
 	// quietTime is how long the operator may write nothing then.
@@ -42,41 +46,49 @@ func (e *env) quiesce() error {
 	}
 	e.idleFor(jumpInterval)
 	e.clock.jump(-e.clock.offset)
-	end := e.now().Add(settleTime)
-	missing := e.unsettled()
-	for n := 0; missing != "" && n < settleSteps && e.now().Before(end); n++ {
-		e.idle(10 * time.Second)
-		missing = e.unsettled()
-	}
-	if missing != "" {
-		for _, problem := range strings.Split(missing, "; ") {
-			e.violate(problem[:2], "%s, %v after the last fault", problem[3:], e.now().Sub(end.Add(-settleTime)).Round(time.Second))
-		}
+	if !e.awaitSettled() {
 		return nil
 	}
 	e.idleFor(statusTime)
 	before := len(e.writes)
 	e.idleFor(quietTime)
 	for _, write := range e.writes[before:] {
-		if write.Resource != ats { // Ats may still become due.
-			if owner := e.ownerOf(write); owner != "At" {
-				e.violate("P3", "a write after everything had settled: %s", write)
-			}
+		if write.Resource != ats || write.Verb != "delete" { // An At may reach its TTL. None that waits is due within a minute.
+			e.violate("P3", "a write after everything had settled: %s", write)
 		}
 	}
 	return nil
 }
 
-// ownerOf returns the kind of the owner of the pod of a write.
-func (e *env) ownerOf(write invariants.Write) string {
-	for _, change := range e.store.log {
-		if pod, ok := change.Object.(*corev1.Pod); ok && pod.UID == write.UID {
-			if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-				return owner.Kind
+// awaitSettled waits until everything has settled. It returns false if something takes longer than it may.
+func (e *env) awaitSettled() bool {
+	start := e.now()
+	for range settleSteps {
+		problems := e.unsettled()
+		e.stats.Settle = e.now().Sub(start)
+		if len(problems) == 0 && !e.isBusy() {
+			return true
+		}
+		late := false
+		for _, p := range problems {
+			if e.stats.Settle > p.limit {
+				e.violate(p.invariant, "%s, %v after the last fault", p.what, e.stats.Settle.Round(time.Second))
+				late = true
 			}
 		}
+		if late {
+			return false
+		}
+		e.idle(10 * time.Second)
 	}
-	return ""
+	e.violate("P3", "something is in flight after %d steps", settleSteps)
+	return false
+}
+
+// isBusy tells whether a call or an event is in flight.
+func (e *env) isBusy() bool {
+	synctest.Wait()
+	return len(e.calls) > 0 || len(e.behind()) > 0
 }
 
 // idle does everything that can be done, or lets time pass until something can be done.
@@ -100,25 +112,28 @@ func (e *env) idleFor(d time.Duration) {
 	}
 }
 
-// unsettled says what has not settled; "": everything has.
-func (e *env) unsettled() string {
+// problem is something that has not settled, and how long after the last fault it may last.
+type problem struct {
+	invariant, what string
+	limit           time.Duration
+}
+
+// unsettled returns what has not settled.
+func (e *env) unsettled() []problem {
 	synctest.Wait()
-	if len(e.calls) > 0 || len(e.behind()) > 0 {
-		return "P3 something is in flight"
-	}
 	state := e.state
 	for ; e.applied < len(e.store.log); e.applied++ {
 		state.Apply(e.store.log[e.applied])
 	}
-	var problems []string
+	var problems []problem
 	for _, set := range state.NotDeleting() {
-		if problem := state.Settled(set, e.operator.Full); problem != "" && set.Annotations[pausedSet] != "true" {
-			problems = append(problems, fmt.Sprintf("P3 PodSet %s: %s", set.Name, problem))
+		if what := state.Settled(set, e.operator.Full); what != "" && set.Annotations[pausedSet] != "true" {
+			problems = append(problems, problem{"P3", "PodSet " + set.Name + ": " + what, settleTime + e.delayOfRejection(set.UID)})
 		}
 	}
 	for uid, at := range state.Ats {
-		if problem := state.AtSettled(at, e.clock.Now(), e.operator.Full); problem != "" && !state.Removed[uid] && at.DeletionTimestamp == nil && at.Annotations[pausedAt] != "true" {
-			problems = append(problems, fmt.Sprintf("A3 At %s: %s", at.Name, problem))
+		if what := state.AtSettled(at, e.clock.Now(), e.operator.Full); what != "" && !state.Removed[uid] && at.DeletionTimestamp == nil && at.Annotations[pausedAt] != "true" {
+			problems = append(problems, problem{"A3", "At " + at.Name + ": " + what, settleTime + e.delayOfRejection(uid) + atDelay(at)})
 		}
 	}
 	for _, pod := range e.store.pods() {
@@ -127,8 +142,26 @@ func (e *env) unsettled() string {
 			continue
 		}
 		if set, ok := state.Sets[owner.UID]; ok && !state.Removed[owner.UID] && set.Annotations[pausedSet] != "true" {
-			problems = append(problems, fmt.Sprintf("P3 PodSet %s: the finished pod %s is left", set.Name, pod.Name))
+			problems = append(problems, problem{"P3", "PodSet " + set.Name + ": the finished pod " + pod.Name + " is left", settleTime + cleanupDelay})
 		}
 	}
-	return strings.Join(problems, "; ")
+	return problems
+}
+
+// delayOfRejection returns how long the operator may wait because creates of pods for an owner were rejected.
+func (e *env) delayOfRejection(owner types.UID) time.Duration {
+	for _, write := range e.writes {
+		if write.Owner == owner && write.Code == http.StatusForbidden {
+			return rejectionDelay
+		}
+	}
+	return 0
+}
+
+// atDelay returns how long the operator may wait for the time of an At or, if it has failed, for its next attempt.
+func atDelay(at *cnatv1alpha1.At) time.Duration {
+	if ptr.Deref(at.Spec.BackoffLimit, 0) > 0 {
+		return retryDelay
+	}
+	return time.Minute // AtSettled accepts that an At waits for longer.
 }

@@ -4,8 +4,11 @@
 package sim
 
 import (
+	"context"
 	"math/rand/v2"
+	"runtime/pprof"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,8 +77,13 @@ func (r Result) Violates(invariant string) bool {
 func Run(t *testing.T, operator Operator, scenario Scenario, trace bool) (result Result) {
 	t.Helper()
 	start := time.Now()
+	// A panic prints the labels of its goroutine.
+	defer pprof.SetGoroutineLabels(context.Background())
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("seed", strconv.FormatUint(scenario.Seed, 10))))
 	synctest.Test(t, func(t *testing.T) {
-		e := &env{operator: operator, only: scenario.Only, state: invariants.NewState(), started: map[int]time.Time{}, arrived: make(chan struct{}, 1), begin: time.Now(), prompt: scenario.Seed%2 == 1, lagging: scenario.Seed%2 == 0}
+		e := &env{operator: operator, only: scenario.Only, state: invariants.NewState(), started: map[int]time.Time{}, arrived: make(chan struct{}, 1), begin: time.Now()}
+		e.prompt, e.streams = scenario.Seed%2 == 1, scenario.Seed/2%2 == 1
+		e.lagging = !e.prompt
 		e.store = NewStore(time.Now) // of the bubble
 		if trace {
 			e.trace = &result.Timeline

@@ -4,6 +4,7 @@
 package sim_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -37,8 +39,9 @@ func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
 	utilruntime.ErrorHandlers = nil // Their rate limit would carry the clock of one scenario to the next one.
-	// The delays of client-go come from the global random source, and the scenarios seed it.
-	if err := os.Setenv("GODEBUG", os.Getenv("GODEBUG")+",randseednop=0"); err != nil {
+	utilruntime.PanicHandlers = []func(context.Context, any){sim.RecordPanic}
+	// The delays of client-go come from the global random source, and the scenarios seed it. A panic prints the seed, which is a label.
+	if err := os.Setenv("GODEBUG", os.Getenv("GODEBUG")+",randseednop=0,tracebacklabels=1"); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
@@ -70,7 +73,7 @@ func TestScenarios(t *testing.T) {
 	if *seed != 0 {
 		t.Skip("-seed selects one scenario")
 	}
-	var small, crowded sim.Stats
+	var small, crowded, prompt sim.Stats
 	run := func(number uint64) {
 		scenario := sim.NewScenario(number)
 		result := sim.Run(t, sim.Ours, scenario, false)
@@ -78,6 +81,9 @@ func TestScenarios(t *testing.T) {
 			small.Add(result.Stats)
 		} else {
 			crowded.Add(result.Stats)
+		}
+		if number%2 == 1 {
+			prompt.Add(result.Stats)
 		}
 		for _, v := range result.Violations {
 			t.Errorf("%s; replay with: make sim SEED=%d", v, number)
@@ -89,6 +95,16 @@ func TestScenarios(t *testing.T) {
 	if *fixed > 0 {
 		for _, number := range findings {
 			run(number)
+		}
+	}
+	if *fixed >= 300 {
+		for what, n := range map[string]int{
+			"lost responses": prompt.LostResponses, "failed calls": prompt.Faults, "calls in flight at a crash": prompt.Abandoned,
+			"stale reads": small.StaleReads - small.StaleWrites, // Not every reconcile writes.
+		} {
+			if n <= 0 {
+				t.Errorf("no %s in scenarios in which there should be some", what)
+			}
 		}
 	}
 	start := time.Now()
@@ -109,6 +125,16 @@ func TestReplay(t *testing.T) {
 		if diff := cmp.Diff(first, second); diff != "" {
 			t.Fatalf("the timelines of seed %d differ:\n%s", number, diff)
 		}
+	}
+}
+
+// A panic that nobody recovers from ends the tests. Its stack names the seed.
+func TestStacksNameTheSeed(t *testing.T) {
+	var stack string
+	operator := with(sim.Defect{Event: func(*eventsv1.Event) { stack = string(debug.Stack()) }})
+	sim.Run(t, operator, sim.NewScenario(4711), false)
+	if !strings.Contains(stack, `"seed": "4711"`) {
+		t.Errorf("the stack of a goroutine of the operator does not name the seed:\n%s", stack)
 	}
 }
 

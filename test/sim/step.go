@@ -11,13 +11,26 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
+// promptCrash says that one in so many calls meets a crash if the operator knows everything before anything else happens.
+const promptCrash = 50
+
 // step does one thing, which only its seed and the state of the environment decide.
 func (e *env) step(seed uint64) error {
 	e.stats.Steps++
 	e.order = seed
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible
-	if e.prompt && e.progress() {
-		return nil
+	if e.prompt {
+		if behind := e.behind(); len(behind) > 0 {
+			e.deliver(behind[0])
+			return nil
+		}
+		if len(e.calls) > 0 {
+			if random.IntN(promptCrash) == 0 {
+				return e.crashAndRestart(random)
+			}
+			e.answer(e.calls[0], random)
+			return nil
+		}
 	}
 	switch n := random.IntN(100); {
 	case n < 35:
@@ -65,12 +78,17 @@ func (e *env) finish(c *call) {
 	e.respond(c, *c.committed)
 }
 
-// answerCall does something with one of the calls that wait.
+// answerCall does something with one of the calls that wait. It returns false if there is none.
 func (e *env) answerCall(random *rand.Rand) bool {
 	if len(e.calls) == 0 {
 		return false
 	}
-	c := e.calls[random.IntN(len(e.calls))]
+	e.answer(e.calls[random.IntN(len(e.calls))], random)
+	return true
+}
+
+// answer carries out a call, loses its response, or lets it fail.
+func (e *env) answer(c *call, random *rand.Rand) {
 	reads := c.isRead()
 	switch n := random.IntN(100); {
 	case c.committed != nil && n < 10 && !reads:
@@ -86,18 +104,21 @@ func (e *env) answerCall(random *rand.Rand) bool {
 		e.stats.LostResponses++
 		e.note("the response to %s is lost", c.String())
 		e.respond(c, answer{err: connectionReset.err(c)})
-	case n < 98 && c.Verb != "list":
+	case n < 98:
 		f := faults[random.IntN(len(faults))]
-		if f.name == "409" && c.Subresource != "status" {
-			f = connectionReset // Only a write of a status can conflict at any time.
+		if f.name == "409" && c.Subresource != "status" && c.Verb != "create" {
+			f = connectionReset // Only a write of a status can conflict at any time, and a create, if others change the same quota.
+		}
+		if c.Verb == "list" {
+			e.seedDelays()
 		}
 		e.stats.Faults++
 		e.note("%s fails: %s", c.String(), f.name)
+		e.fail(c, f.name)
 		e.respond(c, answer{err: f.err(c)})
 	default:
 		e.finish(c)
 	}
-	return true
 }
 
 func (e *env) deliverEvent(random *rand.Rand) bool {
@@ -141,10 +162,7 @@ func (e *env) disturb(random *rand.Rand) error {
 	}
 	switch random.IntN(8) {
 	case 0, 1, 2:
-		e.crash(random)
-		if random.IntN(2) == 0 {
-			return e.restart()
-		}
+		return e.crashAndRestart(random)
 	case 3, 4:
 		if len(e.watchers) == 0 {
 			return nil
@@ -160,8 +178,8 @@ func (e *env) disturb(random *rand.Rand) error {
 		e.note("the watch of %s ends", cut.resource)
 		e.removeWatcher(cut)
 	case 5:
-		if e.now().Sub(e.jumped) < jumpInterval {
-			return nil
+		if e.now().Sub(e.jumped) < jumpInterval || len(e.watchers) < len(groupResources) {
+			return nil // While caches are being filled, several goroutines wait for them with timers that end at the same time.
 		}
 		e.jumped = e.now()
 		by := time.Duration(random.IntN(7200)-3600) * time.Second
@@ -170,6 +188,15 @@ func (e *env) disturb(random *rand.Rand) error {
 	case 6, 7:
 		e.store.podLimit = random.IntN(5) - 1
 		e.note("the quota is %d pods", e.store.podLimit)
+	}
+	return nil
+}
+
+// crashAndRestart kills the process. The next one starts at once, or later.
+func (e *env) crashAndRestart(random *rand.Rand) error {
+	e.crash(random)
+	if random.IntN(2) == 0 {
+		return e.restart()
 	}
 	return nil
 }

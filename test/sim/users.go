@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,7 +36,7 @@ func (e *env) user(random *rand.Rand) {
 	case n < 90:
 		e.deletePod(random)
 	case n < 94:
-		e.foreignPod(random, name)
+		e.foreignPod(random, resource, name)
 	default:
 		e.tamper(random, resource, name)
 	}
@@ -105,13 +106,15 @@ func (e *env) replicas(random *rand.Rand) int32 {
 }
 
 func (e *env) editSet(random *rand.Rand, name string) {
-	switch random.IntN(8) {
+	switch random.IntN(9) {
 	case 0, 1, 2, 3, 4:
 		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, e.replicas(random)), false)
 	case 5, 6:
 		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"v%d"}]}}}}`, random.IntN(3)), false)
 	case 7:
 		e.patch(podSets, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, appv1alpha1.AnnotationPaused, pick(random, "true", "false")), false)
+	case 8:
+		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"updateStrategy":%s}}`, pick(random, `{"type":"OnDelete","rollingUpdate":null}`, `{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":2}}`)), false)
 	}
 }
 
@@ -152,6 +155,12 @@ func (e *env) createAt(random *rand.Rand, name string) {
 		at.Spec.TTLSecondsAfterFinished = ptr.To(random.Int32N(60))
 	}
 	at.Spec.Suspend = ptr.To(random.IntN(8) == 0)
+	if random.IntN(4) == 0 {
+		at.Spec.Template = templateOf("busybox")
+		at.Spec.Template.Spec.Containers = append(at.Spec.Template.Spec.Containers, corev1.Container{Name: "second", Image: "busybox"})
+		at.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "first", Image: "busybox"}}
+		at.Spec.Template.Spec.ActiveDeadlineSeconds = pick(random, nil, ptr.To[int64](30))
+	}
 	if random.IntN(10) == 0 {
 		e.addUnusable(random, at)
 		return
@@ -172,7 +181,7 @@ func (e *env) addUnusable(random *rand.Rand, at *cnatv1alpha1.At) {
 }
 
 func (e *env) editAt(random *rand.Rand, name string) {
-	switch random.IntN(4) {
+	switch random.IntN(6) {
 	case 0:
 		e.patch(ats, name, fmt.Sprintf(`{"spec":{"schedule":%q}}`, laterSchedule(random, e.now())), false)
 	case 1:
@@ -181,6 +190,11 @@ func (e *env) editAt(random *rand.Rand, name string) {
 		e.patch(ats, name, fmt.Sprintf(`{"spec":{"suspend":%t}}`, random.IntN(2) == 0), false)
 	case 3:
 		e.patch(ats, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, cnatv1alpha1.AnnotationPaused, pick(random, "true", "false")), false)
+	case 4:
+		e.patch(ats, name, fmt.Sprintf(`{"spec":{"backoffLimit":%d}}`, random.IntN(3)), false)
+	case 5:
+		field := pick(random, "startingDeadlineSeconds", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
+		e.patch(ats, name, fmt.Sprintf(`{"spec":{%q:%s}}`, field, pick(random, "null", "1", "20", "60")), false)
 	}
 }
 
@@ -191,18 +205,23 @@ func (e *env) deleteOwner(random *rand.Rand, resource, name string) {
 	}
 }
 
-// deletePod deletes a pod. It spares the pods of Ats that no status has recorded, and those of calls in flight: a pod that is
+// recordedPods returns the pods without those of Ats that no status has recorded, and without those of calls in flight. A pod that is
 // deleted before its run is recorded is the one case in which a command can run twice, as the package at documents.
-func (e *env) deletePod(random *rand.Rand) {
+func (e *env) recordedPods() []*corev1.Pod {
 	recorded := map[types.UID]bool{}
 	for _, at := range e.store.List(ats) {
 		recorded[at.(*cnatv1alpha1.At).Status.PodUID] = true
 	}
-	all := slices.DeleteFunc(e.store.pods(), func(pod *corev1.Pod) bool {
+	return slices.DeleteFunc(e.store.pods(), func(pod *corev1.Pod) bool {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		return owner != nil && owner.Kind == "At" && !recorded[pod.UID] ||
 			slices.ContainsFunc(e.calls, func(c *call) bool { return c.Verb == "create" && c.Name == pod.Name })
 	})
+}
+
+// deletePod deletes a pod.
+func (e *env) deletePod(random *rand.Rand) {
+	all := e.recordedPods()
 	if len(all) == 0 {
 		return
 	}
@@ -213,30 +232,30 @@ func (e *env) deletePod(random *rand.Rand) {
 	}
 }
 
-// foreignPod creates a pod of nobody with the name of the pod of an At, or with the labels of the pods of a PodSet.
-func (e *env) foreignPod(random *rand.Rand, owner string) {
+// foreignPod creates a pod of nobody with the name or with the labels of a pod of an At or a PodSet.
+func (e *env) foreignPod(random *rand.Rand, resource, owner string) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: owner + "-pod"}, Spec: templateOf("foreign").Spec}
+	if taken := e.namesToTake(); resource == podSets && len(taken) > 0 {
+		pod.Name = pick(random, taken...)
+	}
 	if random.IntN(2) == 0 {
 		pod.Name, pod.Labels = "foreign", map[string]string{"app": owner, "version": "v0.1"}
 	}
 	e.create(pod, ", which has no owner")
 }
 
-// tamper changes what only the operator should change.
-func (e *env) tamper(random *rand.Rand, resource, name string) {
-	all := e.store.pods()
-	switch n := random.IntN(4); {
-	case n < 2 && resource == podSets:
-		e.patch(podSets, name, `{"status":{"podNames":["kubernetes"],"replicas":9,"readyReplicas":9,"availableReplicas":0}}`, true)
-	case n < 2:
-		e.patch(ats, name, fmt.Sprintf(`{"status":{"phase":%q}}`, pick(random, "PENDING", "RUNNING", "DONE")), true)
-	case len(all) == 0:
-	case n == 2:
-		e.patch(pods, all[random.IntN(len(all))].Name, `{"metadata":{"labels":null}}`, false)
-	default:
-		pod := all[random.IntN(len(all))]
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "PodSet" {
-			e.patch(pods, pod.Name, `{"metadata":{"ownerReferences":null}}`, false)
+// namesToTake returns the names of pods that the operator is about to create, or that are gone.
+func (e *env) namesToTake() []string {
+	var names []string
+	for _, c := range e.calls {
+		if c.Verb == "create" {
+			names = append(names, c.Name)
 		}
 	}
+	for _, change := range e.store.log {
+		if change.Kind == watch.Deleted && ResourceOf(change.Object) == pods {
+			names = append(names, change.Object.GetName())
+		}
+	}
+	return names
 }

@@ -42,18 +42,43 @@ func (s source) ListWithContext(ctx context.Context, options metav1.ListOptions)
 	return list, err
 }
 
-// WatchWithContext watches from a version. The scheduler delivers the events one by one.
-func (s source) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+// WatchWithContext watches from a version, or streams the latest state first. The scheduler delivers the later events one by one.
+func (s source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	var initial []watch.Event
 	if ptr.Deref(options.SendInitialEvents, false) {
-		return nil, apierrors.NewInvalid(metav1.Unversioned.WithKind("ListOptions").GroupKind(), "", nil)
+		if !s.process.env.streams {
+			return nil, apierrors.NewInvalid(metav1.Unversioned.WithKind("ListOptions").GroupKind(), "", nil)
+		}
+		list, err := s.ListWithContext(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		initial = initialEvents(s.resource, list)
+		options.ResourceVersion = list.(metav1.ListInterface).GetResourceVersion()
 	}
 	from, err := strconv.ParseUint(options.ResourceVersion, 10, 64)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	w := &watcher{process: s.process, resource: s.resource, version: from, events: make(chan watch.Event, 1)}
+	w := &watcher{process: s.process, resource: s.resource, version: from, events: make(chan watch.Event, len(initial)+1)}
+	for _, event := range initial {
+		w.events <- event
+	}
 	s.process.env.addWatcher(w)
 	return w, nil
+}
+
+// initialEvents returns a list as a server streams it: an event for each object, and a bookmark.
+func initialEvents(resource string, list runtime.Object) []watch.Event {
+	items, _ := meta.ExtractList(list) // It is one.
+	var events []watch.Event
+	for _, item := range items {
+		events = append(events, watch.Event{Type: watch.Added, Object: item})
+	}
+	end := NewObject(resource)
+	end.SetResourceVersion(list.(metav1.ListInterface).GetResourceVersion())
+	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	return append(events, watch.Event{Type: watch.Bookmark, Object: end})
 }
 
 // watcher is one watch of one process.
