@@ -5,14 +5,25 @@ SIMTIME ?= 0s
 # In how many scenarios `make test-sim` must detect each seeded defect. With 10000, it also requires what only few scenarios detect.
 DETECT ?= 200
 
+sim = $(CURDIR)/bin/sim.test
+build_sim = go test -C test/sim -c -o $(sim)
+# A simulation uses one processor. A second process runs at the same time, only with fresh seeds.
+fresh = $(sim) -test.run '^TestScenarios$$' -seed $(SEED) -fixed 0 -duration
+
 .PHONY: sim
 sim: ## Simulate random scenarios for DURATION, or print the timeline of the scenario SEED=....
-	go test ./test/sim -count 1 -timeout 0 -run '^(TestScenarios|TestSeed)$$' -seed $(SEED) -duration $(DURATION) -fixed 0 -v
+	$(build_sim)
+	cd test/sim; $(fresh) $(DURATION) & \
+	$(sim) -test.v -test.run '^(TestScenarios|TestSeed)$$' -seed $(SEED) -duration $(DURATION) -fixed 0 || status=1; \
+	wait $$! && exit $${status-0}
 
 # Without the race detector, which is ten times slower. The API-server tests use it.
 .PHONY: test-sim
 test-sim: ## Simulate scenarios with fixed seeds (and fresh ones for SIMTIME); the seeded defects must be detected.
-	go test -C test/sim -count 1 -duration $(SIMTIME) -detect $(DETECT)
+	$(build_sim)
+	cd test/sim; $(fresh) $(SIMTIME) & \
+	$(sim) -duration $(SIMTIME) -detect $(DETECT) || status=1; \
+	wait $$! && exit $${status-0}
 
 # The packages whose code `make mutate` changes. Mutants in controllers also need KUBEBUILDER_ASSETS.
 MUTATE ?= internal/backoff internal/expectations internal/pods internal/podset internal/at

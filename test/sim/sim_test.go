@@ -28,6 +28,7 @@ var (
 	seed     = flag.Uint64("seed", 0, "run only the scenario of this seed and print its timeline; 0: none")
 	duration = flag.Duration("duration", 0, "how long scenarios with fresh seeds run")
 	fixed    = flag.Uint64("fixed", 300, "the number of scenarios with fixed seeds")
+	from     = flag.Uint64("from", 1, "the first fixed seed")
 )
 
 func TestMain(m *testing.M) {
@@ -90,7 +91,7 @@ func TestScenarios(t *testing.T) {
 		}
 	}
 	for number := range *fixed {
-		run(number + 1)
+		run(*from + number)
 	}
 	if *fixed > 0 {
 		for _, number := range findings {
