@@ -63,8 +63,9 @@ func compare(t *testing.T, number uint64) {
 		}
 		if !listed(r.about, want, got) {
 			t.Errorf("%s\nthe API server: %s\nthe simulation: %s", strings.Join(log, "\n"), want, got)
+			return
 		}
-		return
+		break
 	}
 	if *seed != 0 {
 		fmt.Println(strings.Join(log, "\n"))

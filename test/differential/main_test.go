@@ -10,15 +10,18 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/apiserver"
+	"github.com/redhat/podset-operator/test/sim"
 )
 
 var (
@@ -27,6 +30,8 @@ var (
 
 	scheme = runtime.NewScheme()
 	admin  client.WithWatch // of a cluster administrator
+	// raw has clients that return the objects in responses to deletes, which client.Client does not.
+	raw = map[string]rest.Interface{}
 )
 
 func TestMain(m *testing.M) {
@@ -49,6 +54,20 @@ func run(m *testing.M) (code int, err error) {
 	config.WarningHandler = rest.NoWarnings{}
 	if admin, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
 		return 1, err
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return 1, err
+	}
+	codecs := serializer.NewCodecFactory(scheme)
+	for _, resource := range resources {
+		kind, err := apiutil.GVKForObject(sim.NewObject(resource), scheme)
+		if err != nil {
+			return 1, err
+		}
+		if raw[resource], err = apiutil.RESTClientForGVK(kind, false, false, config, codecs, httpClient); err != nil {
+			return 1, err
+		}
 	}
 	return m.Run(), nil
 }

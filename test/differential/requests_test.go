@@ -196,7 +196,7 @@ func (c choices) remove(resource, name string, seen []client.Object) request {
 				options.Preconditions.ResourceVersion = ptr.To(s.seen[i].GetResourceVersion())
 			}
 		}
-		return nil, s.remove(resource, name, options)
+		return s.remove(resource, name, options)
 	}}
 }
 

@@ -50,7 +50,8 @@ type server interface {
 	create(object client.Object) (client.Object, error)
 	update(object client.Object, status bool) (client.Object, error)
 	patch(resource, name string, kind types.PatchType, data []byte, status bool) (client.Object, error)
-	remove(resource, name string, options metav1.DeleteOptions) error
+	// remove returns nothing for a custom resource that is gone: the API server then returns no object.
+	remove(resource, name string, options metav1.DeleteOptions) ([]client.Object, error)
 	bind(pod, node string) error
 	get(resource, name string) (client.Object, error)
 	list(resource string) ([]client.Object, error)
@@ -70,9 +71,12 @@ func (s simulated) patch(resource, name string, kind types.PatchType, data []byt
 	return s.Patch(resource, name, kind, data, status)
 }
 
-func (s simulated) remove(resource, name string, options metav1.DeleteOptions) error {
-	_, _, err := s.Delete(resource, name, options)
-	return err
+func (s simulated) remove(resource, name string, options metav1.DeleteOptions) ([]client.Object, error) {
+	object, gone, err := s.Delete(resource, name, options)
+	if gone && resource != pods {
+		return nil, err
+	}
+	return one(object, err)
 }
 
 func (s simulated) bind(pod, node string) error { return s.Bind(pod, node) }
@@ -151,10 +155,12 @@ func (a *apiServer) patch(resource, name string, kind types.PatchType, data []by
 	return object, admin.Patch(a.ctx, object, patch)
 }
 
-func (a *apiServer) remove(resource, name string, options metav1.DeleteOptions) error {
-	return admin.Delete(a.ctx, a.named(resource, name), &client.DeleteOptions{
-		GracePeriodSeconds: options.GracePeriodSeconds, PropagationPolicy: options.PropagationPolicy, Preconditions: options.Preconditions,
-	})
+func (a *apiServer) remove(resource, name string, options metav1.DeleteOptions) ([]client.Object, error) {
+	response, err := raw[resource].Delete().Namespace(a.namespace).Resource(resource).Name(name).Body(&options).Do(a.ctx).Get()
+	if object, ok := response.(client.Object); ok && err == nil {
+		return one(object, nil)
+	}
+	return nil, err
 }
 
 func (a *apiServer) bind(pod, node string) error {
