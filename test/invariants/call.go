@@ -69,6 +69,8 @@ type Write struct {
 	StaleUntil time.Time
 	// StalePods says that the cache of pods was known to be behind at that moment.
 	StalePods bool
+	// Unseen says that the process had seen nothing of the pod that it deletes but the response to its create.
+	Unseen bool
 	// Code is the response code of the API server; 0 if the call did not reach it.
 	Code int
 	// UID and Version are those of the object in the response.

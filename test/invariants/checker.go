@@ -229,7 +229,7 @@ func (c *Checker) wasForeign(pod *corev1.Pod, w Write) bool {
 	switch {
 	case !owned:
 		return true
-	case since.IsZero() || c.LaggingPods || w.StalePods:
+	case since.IsZero() || !w.Unseen && (c.LaggingPods || w.StalePods):
 		return false
 	}
 	return w.Sent.After(since)

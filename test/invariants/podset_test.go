@@ -5,6 +5,7 @@ package invariants
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +51,28 @@ func TestAReadyPodIsNotDeletedBeforeOneThatIsNotReady(t *testing.T) {
 		events := changes(podSet(2, 1, "a", "b"), podOfSet("a", ready), podOfSet("b", corev1.PodStatus{}), podSet(1, 2), tc.change, podSet(1, 2, "b"))
 		if got := violates("P6", writes, events); got != tc.want {
 			t.Errorf("%s: P6 is violated: %t", title, got)
+		}
+	}
+}
+
+// A user takes a pod from its PodSet at 3 s, and the operator deletes it at 4 s. It may do so only if its cache may still show the owner.
+func TestAPodThatAUserTookIsNotDeleted(t *testing.T) {
+	taken := podOfSet("a", corev1.PodStatus{})
+	taken.OwnerReferences = nil
+	for title, tc := range map[string]struct {
+		stale, unseen bool
+		want          bool
+	}{
+		"the cache shows it":                           {false, false, true},
+		"the cache is behind":                          {true, false, false},
+		"the cache is behind and never showed the pod": {true, true, true},
+	} {
+		writes := []Write{{
+			Call: &Call{Verb: "delete", Resource: "pods", Precondition: "a"}, Code: 200, UID: "a", Sent: time.Unix(4, 0),
+			StalePods: tc.stale, Unseen: tc.unseen,
+		}}
+		if got := violates("P4", writes, changes(podSet(1, 1), podOfSet("a", corev1.PodStatus{}), taken)); got != tc.want {
+			t.Errorf("%s: P4 is violated: %t", title, got)
 		}
 	}
 }

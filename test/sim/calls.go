@@ -104,6 +104,11 @@ func (e *env) carryOut(c *call) {
 	if c.Verb == "list" {
 		e.lists = append(e.lists, c.Call)
 	}
+	if c.isRead() && c.Resource == pods {
+		for _, pod := range e.store.pods() {
+			c.process.shown[pod.UID] = c.process.shown[pod.UID] || c.Verb == "list" || c.Name == pod.Name
+		}
+	}
 	if c.isRead() {
 		return
 	}
@@ -129,7 +134,7 @@ func (e *env) carryOut(c *call) {
 
 // write returns what is known about a write before the Store answers it.
 func (c *call) write() invariants.Write {
-	return invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.at, Clock: c.clock, StalePods: c.stalePods}
+	return invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.at, Clock: c.clock, StalePods: c.stalePods, Unseen: !c.process.shown[c.Precondition]}
 }
 
 // fail records that a call did not reach the Store.

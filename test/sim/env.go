@@ -185,6 +185,7 @@ func (e *env) deliver(to *watcher) {
 	if e.trace != nil {
 		e.note("cache of %s shows: %s", to.resource, describe(change))
 	}
+	to.process.shown[object.GetUID()] = true
 	to.events <- watch.Event{Type: change.Kind, Object: object}
 }
 

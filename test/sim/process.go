@@ -94,14 +94,15 @@ type process struct {
 
 	mu         sync.Mutex
 	reconciles map[types.UID]began
-	idle       int // how often it has reconciled since something happened
+	shown      map[types.UID]bool // the pods that a list, a watch, or a get has shown
+	idle       int                // how often it has reconciled since something happened
 }
 
 var restConfig = &rest.Config{Host: "http://simulated"}
 
 // start starts a process.
 func (e *env) start() (*process, error) {
-	p := &process{number: len(e.started) + 1, env: e, clock: &e.clock, elected: make(chan struct{}), reconciles: map[types.UID]began{}}
+	p := &process{number: len(e.started) + 1, env: e, clock: &e.clock, elected: make(chan struct{}), reconciles: map[types.UID]began{}, shown: map[types.UID]bool{}}
 	p.ctx, p.kill = context.WithCancel(context.WithValue(context.Background(), processKey{}, p))
 	close(p.elected)
 	options := ctrl.Options{NewCache: cache.New}
