@@ -3,22 +3,17 @@
 # The test to run, and the seed of its random choices. A failure prints both.
 RUN ?= .
 SEED ?= 0
-SCENARIO ?= 0
 DURATION ?= 10m
 FUZZTIME ?= 20s
 
 faults_binaries := etcd kube-apiserver kube-controller-manager
 ifeq ($(KUBEBUILDER_ASSETS),$(CURDIR)/bin)
-test-faults soak: $(addprefix bin/,$(faults_binaries))
+test-faults: $(addprefix bin/,$(faults_binaries))
 endif
 
 .PHONY: test-faults
 test-faults: ## Test every fault with a real API server; RUN=... SEED=... replay one.
 	$(go_test) -timeout 30m ./test/faults -run '$(RUN)' -seed $(SEED)
-
-.PHONY: soak
-soak: ## Test random scenarios with random faults; DURATION=...; SCENARIO=... replays one.
-	$(go_test) -timeout 0 ./test/faults -run '^TestSoak$$' -soak $(DURATION) -scenario $(SCENARIO) -seed $(SEED) -v
 
 # The package:function pairs of all fuzz targets.
 fuzz_targets = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sort | \

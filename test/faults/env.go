@@ -40,8 +40,6 @@ type Env struct {
 	Timeout time.Duration
 	// Quiet is how long the operator may write nothing in Quiesce. It is shorter where many environments follow one another.
 	Quiet time.Duration
-	// Replay is the command that repeats the test; "": `make test-faults` with the name of the test.
-	Replay string
 	// Options change the options of the manager, from the next process on.
 	Options []func(*ctrl.Options)
 

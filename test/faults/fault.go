@@ -111,14 +111,6 @@ func LoseResponseAfter(d time.Duration) Fault {
 	}
 }
 
-// Delay passes the call on after a while. Delayed calls may overtake each other.
-func Delay(d time.Duration) Fault {
-	return func(_ *Call, send func() (*http.Response, error)) (*http.Response, error) {
-		<-time.After(d)
-		return send()
-	}
-}
-
 // Timeout returns an error after a while. The call does not reach the API server.
 func Timeout(d time.Duration) Fault {
 	return func(c *Call, _ func() (*http.Response, error)) (*http.Response, error) {

@@ -4,6 +4,7 @@
 package faults_test
 
 import (
+	"flag"
 	"fmt"
 	"runtime"
 	"slices"
@@ -20,39 +21,38 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-const (
-	manySets = 1000
-	manyAts  = 2000
-	// bytesPerObject bounds the heap for one PodSet or At with its pod, all their events, and the log of the writes for them.
-	// The caches of the operator are a part of it. The observer, which keeps every event, needs most of it.
-	bytesPerObject = 128 << 10
-)
+var many = flag.Int("many", 200, "the number of PodSets in F24, which has twice as many Ats")
 
-// F24: very many objects at once. Every one of them is checked at the end.
+// bytesPerObject bounds the heap for one PodSet or At with its pod, all their events, and the log of the writes for them.
+// The caches of the operator are a part of it. The observer, which keeps every event, needs most of it.
+const bytesPerObject = 128 << 10
+
+// F24: very many objects at once. Every one of them is checked at the end. No other test runs until the heap is measured.
 func TestMany(t *testing.T) {
+	sets, ats := *many, 2**many
 	e := faults.NewEnv(t, cluster, "F24", faults.Ours)
 	e.Timeout = 10 * time.Minute // This takes minutes on a busy machine.
 	e.Supervise()
 	start, before := time.Now(), heap()
-	for i := range max(manySets, manyAts) {
-		if i < manySets {
+	for i := range ats {
+		if i < sets {
 			e.Must(e.User.Create(e.Context(), inNamespace(e, podSet(fmt.Sprintf("s%d", i), 1))))
 		}
 		a := at(fmt.Sprintf("a%d", i), "2020-01-30T10:02:00Z", "echo YAY")
 		a.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)
 		e.Must(e.User.Create(e.Context(), inNamespace(e, a)))
 	}
-	e.Check("P3", e.AwaitTotalPods(manySets+manyAts), "not all pods were created")
+	e.Check("P3", e.AwaitTotalPods(sets+ats), "not all pods were created")
 	created := time.Since(start)
 	end(e)
 	e.Settle()
-	grown := (heap() - before) >> 10
-	e.Check("P3", grown < (manySets+manyAts)*bytesPerObject>>10, "the heap has grown by %d KiB", grown)
+	grown := int(heap()-before) >> 10
+	e.Check("P3", grown < (sets+ats)*bytesPerObject>>10, "the heap has grown by %d KiB", grown)
 	fmt.Printf("%d PodSets and %d Ats had their pods after %v; the heap grew by %d MiB, %d KiB for each\n",
-		manySets, manyAts, created.Round(time.Second), grown>>10, grown/(manySets+manyAts))
+		sets, ats, created.Round(time.Second), grown>>10, grown/(sets+ats))
 	t.Parallel() // The heap is not measured any more, so other tests can run.
 	e.Quiesce()
-	e.ExpectCounts(faults.Counts{Creates: manySets + manyAts})
+	e.ExpectCounts(faults.Counts{Creates: sets + ats})
 }
 
 // heap returns the bytes of the heap that are in use.

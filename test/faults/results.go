@@ -100,9 +100,6 @@ func (e *Env) report() {
 
 // replay returns the command that repeats the test.
 func (e *Env) replay() string {
-	if e.Replay != "" {
-		return e.Replay
-	}
 	name := strings.ReplaceAll(regexp.QuoteMeta(e.Name()), "/", "$$/^") // $$ is a $ to make.
 	return fmt.Sprintf("make test-faults RUN='^%s$$' SEED=%d", name, Seed())
 }
