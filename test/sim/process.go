@@ -92,10 +92,12 @@ type process struct {
 	elected         chan struct{}
 	done            sync.WaitGroup
 
+	shown       map[types.UID]bool // the pods that a list, a watch, or a get has shown
+	failedLists int
+
 	mu         sync.Mutex
 	reconciles map[types.UID]began
-	shown      map[types.UID]bool // the pods that a list, a watch, or a get has shown
-	idle       int                // how often it has reconciled since something happened
+	idle       int // how often it has reconciled since something happened
 }
 
 var restConfig = &rest.Config{Host: "http://simulated"}

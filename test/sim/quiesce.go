@@ -85,10 +85,10 @@ func (e *env) awaitSettled() bool {
 	return false
 }
 
-// isBusy tells whether a call or an event is in flight.
+// isBusy tells whether a call or an event is in flight, or a cache is being filled.
 func (e *env) isBusy() bool {
 	synctest.Wait()
-	return len(e.calls) > 0 || len(e.behind()) > 0
+	return len(e.calls) > 0 || len(e.behind()) > 0 || len(e.watchers) < len(groupResources)
 }
 
 // idle does everything that can be done, or lets time pass until something can be done.

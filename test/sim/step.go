@@ -87,6 +87,10 @@ func (e *env) answerCall(random *rand.Rand) bool {
 	return true
 }
 
+// maxFailedLists is how many lists of a process fail. Otherwise the back-off of an informer would take longer than anything else may, and
+// a process ends if its caches are not filled in two minutes.
+const maxFailedLists = 3
+
 // answer carries out a call, loses its response, or lets it fail.
 func (e *env) answer(c *call, random *rand.Rand) {
 	reads := c.isRead()
@@ -104,12 +108,13 @@ func (e *env) answer(c *call, random *rand.Rand) {
 		e.stats.LostResponses++
 		e.note("the response to %s is lost", c.String())
 		e.respond(c, answer{err: connectionReset.err(c)})
-	case n < 98:
+	case n < 98 && (c.Verb != "list" || c.process.failedLists < maxFailedLists):
 		f := faults[random.IntN(len(faults))]
 		if f.name == "409" && c.Subresource != "status" && c.Verb != "create" {
 			f = connectionReset // Only a write of a status can conflict at any time, and a create, if others change the same quota.
 		}
 		if c.Verb == "list" {
+			c.process.failedLists++
 			e.seedDelays()
 		}
 		e.stats.Faults++
