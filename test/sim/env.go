@@ -43,6 +43,8 @@ type env struct {
 	// state is that after the first changes of the Store, of which there are applied.
 	state   *invariants.State
 	applied int
+	// collected is when the garbage collector last did something after the last fault.
+	collected time.Time
 	// jumped is when the clock last jumped.
 	jumped time.Time
 	// streams says that the Store streams lists, as servers of Kubernetes 1.34 and later do.

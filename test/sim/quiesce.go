@@ -27,6 +27,9 @@ const (
 	// cleanupDelay is the longest delay before finished pods are deleted, rejectionDelay that before a create that was rejected is
 	// retried, and retryDelay that before a command that has failed is retried.
 	cleanupDelay, rejectionDelay, retryDelay = 5 * time.Minute, time.Minute, 6 * time.Minute
+	// collectInterval is the time between two actions of the garbage collector. Otherwise it would delete the pods of a PodSet that is
+	// gone as fast as the operator creates them while its watch of PodSets is interrupted.
+	collectInterval = 100 * time.Millisecond
 	// statusTime is how long the operator may still update a status after everything has settled.
 	statusTime = 6 * time.Second
 	// quietTime is how long the operator may write nothing then.
@@ -94,7 +97,15 @@ func (e *env) isBusy() bool {
 // idle does everything that can be done, or lets time pass until something can be done.
 func (e *env) idle(d time.Duration) {
 	e.settle()
-	if e.progress() || e.collectGarbage() {
+	if e.progress() {
+		return
+	}
+	if wait := collectInterval - e.now().Sub(e.collected); wait > 0 {
+		e.advance(wait)
+		return
+	}
+	if e.collectGarbage() {
+		e.collected = e.now()
 		return
 	}
 	synced := false
