@@ -25,9 +25,8 @@ test-sim: ## Simulate scenarios with fixed seeds (and fresh ones for SIMTIME); t
 	$(sim) -duration $(SIMTIME) -detect $(DETECT) || status=1; \
 	wait $$! && exit $${status-0}
 
-# The packages whose code `make mutate` changes. Those in controllers also need KUBEBUILDER_ASSETS.
-MUTATE ?= $(addprefix internal/,backoff event expectations pods podset at timespec watchnamespace) \
-  $(addprefix controllers/internal/,access clockjump objectstate olm outage podcache write) controllers
+# The directories whose code `make mutate` changes, with the packages below them. controllers also needs KUBEBUILDER_ASSETS.
+MUTATE ?= $(addprefix internal/,backoff event expectations pods podset at timespec watchnamespace) controllers
 
 .PHONY: mutate
 mutate: bin/gremlins ## Change the code of MUTATE, one operator at a time, and report what no test and no simulation detects; takes hours.
