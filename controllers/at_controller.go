@@ -191,7 +191,7 @@ func (r *AtReconciler) report(ctx context.Context, entry *objectstate.Entry[at.S
 	report := at.MakeReport(o, *outcome)
 	changed := *o.At
 	changed.Status = report.Status
-	outcome.Reported = report.Status.PodUID
+	outcome.Reported = &report.Status
 	logger := log.FromContext(ctx)
 	if !equality.Semantic.DeepEqual(o.At.Status, changed.Status) {
 		logger.V(4).Info("Writing the status", "status", changed.Status)

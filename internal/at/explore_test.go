@@ -332,7 +332,7 @@ func (e *explorer) report(n *node, o Observation, outcome Outcome) {
 	if n.budget.crashes > 0 {
 		e.crash(n)
 	}
-	outcome.Reported = report.Status.PodUID
+	outcome.Reported = &report.Status
 	if o.At.ResourceVersion != n.stored().ResourceVersion {
 		n.state.Record(o, outcome, n.now())
 		e.push(n) // The status of an older object is rejected as a conflict.

@@ -78,8 +78,8 @@ type Outcome struct {
 	// CreateError is any other error of the create, which the caller retries soon: the API server or an admission webhook does not
 	// work, or does not respond. nil: none.
 	CreateError error
-	// Reported is the UID of the pod that the status which was to be written names; "": there was nothing to write.
-	Reported types.UID
+	// Reported is the status that was to be written; nil: there was none. The write may have been carried out without a response.
+	Reported *cnatv1alpha1.AtStatus
 	// Written is the At with the status that was written and the resource version that the API server returned; nil: none was written.
 	Written *cnatv1alpha1.At
 }

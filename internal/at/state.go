@@ -42,6 +42,11 @@ type State struct {
 	// response or is not in the cache. Without this field the command could run a second time if the pod is deleted in the
 	// meantime.
 	unrecorded *corev1.Pod
+	// endedAt is when this process reported that the At of endedGeneration is done; zero: it has not. The write of the status may have
+	// got no response, and may not be in the cache. Without this field a clock that moves back could start an At whose status says that
+	// it missed its deadline.
+	endedAt         time.Time
+	endedGeneration int64
 }
 
 // Observe combines what the caches show at now with what the State knows. at and cached are the At and its pods from the
@@ -49,6 +54,9 @@ type State struct {
 func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
 	next := *s
 	at, next.status = s.status.Observe(at)
+	if at.Generation == s.endedGeneration && now.Before(s.endedAt) {
+		now = s.endedAt
+	}
 	view := s.pods.Observe(cached, lookedUp, now)
 	next.pods = view.Next
 	o := Observation{At: at, Pods: view.Pods, Unseen: view.Unseen, Deleted: view.Deleted, Now: now, Rejection: s.rejection.Of(at.Generation), Defaults: defaults, next: &next}
@@ -104,9 +112,14 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 	case next.failingSince.IsZero():
 		next.failingSince = now
 	}
-	for _, pod := range o.Pods {
-		if pod.UID == outcome.Reported {
-			next.unrecorded = pod
+	if reported := outcome.Reported; reported != nil {
+		for _, pod := range o.Pods {
+			if pod.UID == reported.PodUID {
+				next.unrecorded = pod
+			}
+		}
+		if IsDone(reported) {
+			next.endedAt, next.endedGeneration = o.Now.Round(0), o.At.Generation // The wall clock may move back, the monotonic one never does.
 		}
 	}
 	if outcome.Written != nil {

@@ -130,10 +130,47 @@ func TestTheReportedPodCountsAlthoughTheCacheLosesIt(t *testing.T) {
 	var s at.State
 	at0, now, first, second := a().BackoffLimit(1).Obj(), due.Add(time.Minute), failed().Obj(), secondPod().Obj()
 	o := s.Observe(at0, []*corev1.Pod{second, first}, nil, now, at.Defaults{})
-	s.Record(o, at.Outcome{Reported: second.UID}, now)
+	s.Record(o, at.Outcome{Reported: &cnatv1alpha1.AtStatus{PodUID: second.UID}}, now)
 	o = s.Observe(at0, []*corev1.Pod{first}, nil, now, at.Defaults{})
 	if plan := at.MakePlan(o); plan.Create != nil {
 		t.Errorf("%s runs again", plan.Create.Name)
+	}
+}
+
+// The status that says so may have been written although its write got no response.
+func TestAnAtThatWasDoneIsStillDoneAfterTheClockMovesBack(t *testing.T) {
+	absent := map[string]*corev1.Pod{pod0: nil}
+	missed, inTime := due.Add(time.Hour), due.Add(time.Minute)
+	for title, tc := range map[string]struct {
+		reported bool
+		edited   bool
+		done     bool
+	}{
+		"it was reported":                        {reported: true, done: true},
+		"nothing was reported":                   {},
+		"it was reported, and the At was edited": {reported: true, edited: true},
+	} {
+		var s at.State
+		at0 := a().StartingDeadline(600).Obj()
+		o := s.Observe(at0, nil, absent, missed, at.Defaults{})
+		report := at.MakeReport(o, at.Outcome{})
+		if report.Status.Reason != cnatv1alpha1.ReasonMissedDeadline {
+			t.Fatalf("reason %q", report.Status.Reason)
+		}
+		var outcome at.Outcome
+		if tc.reported {
+			outcome.Reported = &report.Status
+		}
+		s.Record(o, outcome, missed)
+		if tc.edited {
+			at0 = at0.DeepCopy()
+			at0.Generation++
+		}
+		o = s.Observe(at0, nil, absent, inTime, at.Defaults{})
+		phase := at.MakeReport(o, at.Outcome{}).Status.Phase
+		if creates := at.MakePlan(o).Create != nil; creates == tc.done || (phase == cnatv1alpha1.PhaseDone) != tc.done {
+			t.Errorf("%s: phase %s, creates a pod: %t", title, phase, creates)
+		}
 	}
 }
 
@@ -202,7 +239,7 @@ func TestTheStatusWaitsAfterACreate(t *testing.T) {
 		"nothing was written":  {at.Outcome{}, true},
 		"a pod was created":    {at.Outcome{Created: ownPod().Obj()}, false},
 		"a pod was deleted":    {at.Outcome{Deleted: []*corev1.Pod{ownPod().Obj()}}, true},
-		"a pod is to be noted": {at.Outcome{Reported: "uid"}, true},
+		"a pod is to be noted": {at.Outcome{Reported: &cnatv1alpha1.AtStatus{PodUID: "uid"}}, true},
 	} {
 		if got := new(at.State).ReportNow(at.Observation{}, tc.outcome); got != tc.want {
 			t.Errorf("%s: the status is written now: %t, want %t", title, got, tc.want)

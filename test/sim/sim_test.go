@@ -53,6 +53,7 @@ func TestMain(m *testing.M) {
 var findings = []uint64{
 	1664,                // P2: another name was used for a pod whose create was not answered.
 	5154,                // P4: a pod that no cache had shown since its create was deleted, although a user had taken it.
+	35668,               // A11: an At that had missed its deadline ran after the clock moved back.
 	1795333474850071530, // P9: an error of another create hid the rejection of one, so that it had no back-off.
 	1795333475068241896, // P9: the same, in a crowded scenario.
 	1795354010821529114, // P3: an At that was gone was reconciled again and again.
