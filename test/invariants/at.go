@@ -80,7 +80,7 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 	case cnatv1alpha1.ReasonMissedDeadline:
 		c.missedDeadline(at)
 	case cnatv1alpha1.ReasonDeadlineExceeded:
-		took := c.ours[at.ResourceVersion].Clock.Sub(ptr.Deref(at.Status.StartTime, metav1.Time{}).Time)
+		took := c.decidedAt(at).Sub(ptr.Deref(at.Status.StartTime, metav1.Time{}).Time)
 		limit := time.Duration(ptr.Deref(at.Spec.ActiveDeadlineSeconds, 0)) * time.Second
 		c.check("A11", at.Spec.ActiveDeadlineSeconds != nil && took >= limit, "At "+at.Name, "the reason is DeadlineExceeded for a deadline of %v, but only %v had passed", limit, took)
 	}

@@ -67,9 +67,19 @@ func (c *Checker) missedDeadline(at *cnatv1alpha1.At) {
 	limit := at.Spec.StartingDeadlineSeconds
 	c.check("A11", limit != nil, "At "+at.Name, "the reason is MissedDeadline, but there is no starting deadline")
 	if due, ok := Due(at); ok && limit != nil {
-		late := c.ours[at.ResourceVersion].Clock.Sub(due)
+		late := c.decidedAt(at).Sub(due)
 		c.check("A11", late >= time.Duration(*limit)*time.Second, "At "+at.Name, "the reason is MissedDeadline %v after its time, but it may start within %d seconds", late, *limit)
 	}
+}
+
+// decidedAt returns when the operator can have decided that an At is done: when it wrote the status, or earlier if its clock has
+// moved back since. The API counts in whole seconds.
+func (c *Checker) decidedAt(at *cnatv1alpha1.At) time.Time {
+	written, end := c.ours[at.ResourceVersion].Clock, ptr.Deref(at.Status.CompletionTime, metav1.Time{}).Add(time.Second)
+	if end.After(written) {
+		return end
+	}
+	return written
 }
 
 // hasForeignPod tells whether there was a pod of nobody, or of an owner other than an At, with the name of a pod of an At.
