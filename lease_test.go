@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/redhat/podset-operator/internal/watchnamespace"
+	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 // Without permission to use its lease, a manager never leads and serves nothing, so it must not be Ready. When it has the permission,
@@ -31,7 +32,7 @@ func TestAManagerThatMayNotUseItsLeaseIsNotReady(t *testing.T) {
 	t.Setenv(watchnamespace.EnvVar, "shop")
 	t.Setenv("POD_NAMESPACE", "home")
 	t.Setenv("POD_UID", "uid")
-	probes := freeAddress(t)
+	probes := apiserver.FreeAddress(t)
 	p := start(t, "--kubeconfig="+c.kubeconfig("operator"), "--leader-elect", "--health-probe-bind-address="+probes, "--metrics-bind-address=0")
 
 	g := NewWithT(t)

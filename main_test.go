@@ -38,6 +38,7 @@ import (
 
 	"github.com/redhat/podset-operator/controllers"
 	"github.com/redhat/podset-operator/internal/watchnamespace"
+	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 // cluster is an API server without CRDs that can create kubeconfigs for users.
@@ -273,7 +274,7 @@ func redirect(t *testing.T, kubeconfig, address string) string {
 
 func TestAnAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
 	c, _ := startClusterWithCRDs(t)
-	away, probes := freeAddress(t), freeAddress(t)
+	away, probes := apiserver.FreeAddress(t), apiserver.FreeAddress(t)
 	kubeconfig := redirect(t, c.kubeconfig("admin", "system:masters"), away)
 	probe := func(path string) (int, string) { return get(t, http.DefaultClient, "http://"+probes+path, "") }
 	manager := func() *process {
@@ -338,7 +339,7 @@ func TestANamespaceThatCannotBeReadDoesNotStopTheOthers(t *testing.T) {
 	create(t, admin, managerRole(t))
 	serve("shop")
 	t.Setenv(watchnamespace.EnvVar, "shop,bank") // There is no namespace bank.
-	metrics := freeAddress(t)
+	metrics := apiserver.FreeAddress(t)
 	p := start(t, "--kubeconfig="+c.kubeconfig("operator"), "--health-probe-bind-address=0", "--metrics-bind-address="+metrics)
 	g := NewWithT(t)
 	pods := func(namespace string) int {
@@ -429,16 +430,6 @@ func get(t *testing.T, web *http.Client, url, token string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
 func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
 	c, admin := startClusterWithCRDs(t)
 	for _, name := range []string{"shop", "bank", "elsewhere"} {
@@ -449,7 +440,7 @@ func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
 	t.Setenv(watchnamespace.EnvVar, "shop,bank")
 	t.Setenv("RELATED_IMAGE_BUSYBOX", "registry.example.com/busybox:1")
 	t.Setenv("NO_PROXY", ".svc")
-	probes, metrics := freeAddress(t), freeAddress(t)
+	probes, metrics := apiserver.FreeAddress(t), apiserver.FreeAddress(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() {

@@ -16,6 +16,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 // patience is how long a slow machine may take to compile the manager and to start it.
@@ -104,7 +106,7 @@ func TestASignalAtTheStartIsNoError(t *testing.T) {
 	kubeconfig := c.kubeconfig("admin", "system:masters")
 	g := NewWithT(t)
 	for n := range 10 {
-		probes := freeAddress(t)
+		probes := apiserver.FreeAddress(t)
 		p := start(t, "--kubeconfig="+kubeconfig, "--health-probe-bind-address="+probes, "--metrics-bind-address=0")
 		served := func() int { code, _ := get(t, http.DefaultClient, "http://"+probes+"/healthz", ""); return code }
 		g.Eventually(served).WithTimeout(time.Minute).Should(Equal(http.StatusOK))

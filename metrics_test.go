@@ -14,6 +14,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/util/cert"
+
+	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 // metricsName is the name that Prometheus verifies: see config/openshift/service-ca and config/cert-manager.
@@ -22,7 +24,7 @@ const metricsName = "podset-operator-controller-manager-metrics-service.podset-o
 // A client that verifies the certificate of the metrics can read them, and continues to when the certificate is renewed.
 func TestTheCertificateOfTheMetricsCanBeVerified(t *testing.T) {
 	c, admin := startClusterWithCRDs(t)
-	dir, metrics := t.TempDir(), freeAddress(t)
+	dir, metrics := t.TempDir(), apiserver.FreeAddress(t)
 	first := issue(t, dir)
 	p := start(t, "--kubeconfig="+c.kubeconfig("admin", "system:masters"), "--health-probe-bind-address=0",
 		"--metrics-bind-address="+metrics, "--metrics-cert-dir="+dir)

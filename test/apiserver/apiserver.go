@@ -6,7 +6,9 @@ package apiserver
 
 import (
 	"fmt"
+	"net"
 	"os"
+	"testing"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -32,4 +34,15 @@ func New(root string) *envtest.Environment {
 	return &envtest.Environment{
 		CRDDirectoryPaths: []string{root + "/config/crd/bases"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 3 * time.Minute,
 	}
+}
+
+// FreeAddress returns a local address that nothing listens on.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
 }

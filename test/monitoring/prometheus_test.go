@@ -6,7 +6,6 @@ package monitoring
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,13 +50,13 @@ func TestEveryPanelShowsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = environment.Stop() })
-	user, operator := freeAddress(t), freeAddress(t)
+	server, operator := apiserver.FreeAddress(t), apiserver.FreeAddress(t)
 	admin := startOperator(t, config, operator)
-	startPrometheus(t, user, operator)
+	startPrometheus(t, server, operator)
 
 	g := gomega.NewWithT(t)
 	query := func(expr string) string {
-		output, _ := exec.CommandContext(t.Context(), "promtool", "query", "instant", "http://"+user, expr).CombinedOutput()
+		output, _ := exec.CommandContext(t.Context(), "promtool", "query", "instant", "http://"+server, expr).CombinedOutput()
 		return strings.TrimSpace(string(output))
 	}
 	shows := func(expr string) {
@@ -79,17 +78,6 @@ func TestEveryPanelShowsData(t *testing.T) {
 	if output := query(`podset_operator_ats{job="podset-operator",phase="Pending"}`); output != "" {
 		t.Errorf("a query for a phase that does not exist returned %s", output)
 	}
-}
-
-// freeAddress returns a local address that nothing listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 // startOperator runs the controllers, with metrics at an address, and returns a client.
