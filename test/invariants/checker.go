@@ -36,26 +36,26 @@ type Checker struct {
 	// LaggingPods says that the cache of pods may lag at any time, so that the operator cannot know which pods are ready.
 	LaggingPods bool
 
-	full     bool // whether the operator fills the whole status: see Controllers
-	state    *State
-	writes   []Write
-	started  map[int]time.Time                            // when each process started
-	byUID    map[types.UID]Write                          // creates of pods
-	deletes  map[types.UID]Write                          // of pods
-	tried    map[types.UID]bool                           // pods that the operator tried to delete, perhaps without success
-	ours     map[string]Write                             // the operator's writes by resource version
-	deleted  map[types.UID]time.Time                      // when the deletion of each owner began
-	windows  map[types.UID]*window                        // of each PodSet
-	images   map[types.UID]map[int64]string               // the image of each PodSet's template, by generation
-	setPods  map[types.UID]map[types.UID]*setPod          // every pod that a PodSet ever controlled
-	phases   map[types.UID]cnatv1alpha1.Phase             // the last phase of each At that the operator wrote
-	runs     map[types.UID]map[types.UID]bool             // the pods of each At
-	owners   map[types.UID]bool                           // every PodSet and At that ever existed
-	edits    map[types.UID][]edit                         // the changes of the spec of each At
-	history  map[types.UID][]Event                        // the changes of each PodSet and At
-	writings map[types.UID]int                            // the writes of the operator to each unusable At since another change
-	specs    map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of each At, by generation
-	reported map[string]bool
+	full      bool // whether the operator fills the whole status: see Controllers
+	state     *State
+	writes    []Write
+	started   map[int]time.Time                            // when each process started
+	byUID     map[types.UID]Write                          // creates of pods
+	deletes   map[types.UID]Write                          // of pods
+	tried     map[types.UID]bool                           // pods that the operator tried to delete, perhaps without success
+	ours      map[string]Write                             // the operator's writes by resource version
+	deleted   map[types.UID]time.Time                      // when the deletion of each owner began
+	windows   map[types.UID]*window                        // of each PodSet
+	revisions map[types.UID]map[int64]revision             // of each PodSet, by generation
+	setPods   map[types.UID]map[types.UID]*setPod          // every pod that a PodSet ever controlled
+	phases    map[types.UID]cnatv1alpha1.Phase             // the last phase of each At that the operator wrote
+	runs      map[types.UID]map[types.UID]bool             // the pods of each At
+	owners    map[types.UID]bool                           // every PodSet and At that ever existed
+	edits     map[types.UID][]edit                         // the changes of the spec of each At
+	history   map[types.UID][]Event                        // the changes of each PodSet and At
+	writings  map[types.UID]int                            // the writes of the operator to each unusable At since another change
+	specs     map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of each At, by generation
+	reported  map[string]bool
 	// foreign has the pods that an owner controlled, and since when they have none; zero: they have one.
 	foreign map[types.UID]time.Time
 	now     Event
@@ -78,7 +78,7 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 	c := &Checker{
 		InFlight: 2 * time.Second, full: full, state: NewState(), writes: writes, started: started, byUID: map[types.UID]Write{},
 		deletes: map[types.UID]Write{}, tried: map[types.UID]bool{}, ours: map[string]Write{}, deleted: map[types.UID]time.Time{}, windows: map[types.UID]*window{},
-		images: map[types.UID]map[int64]string{}, setPods: map[types.UID]map[types.UID]*setPod{},
+		revisions: map[types.UID]map[int64]revision{}, setPods: map[types.UID]map[types.UID]*setPod{},
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID][]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
 		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},

@@ -22,7 +22,7 @@ type window struct {
 	most int // the largest replicas
 	// unready are the pods that were not ready when replicas last shrank and are still not; they must be deleted first.
 	unready map[types.UID]bool
-	// deletedReady is a Ready pod that the operator has deleted since then; "": none.
+	// deletedReady is a Ready pod that the operator has deleted since then, and not because its template is outdated; "": none.
 	deletedReady string
 	// edited is when replicas last changed.
 	edited time.Time
@@ -43,7 +43,7 @@ func (c *Checker) window(set *appv1alpha1.PodSet) *window {
 
 // podSet checks a change of a PodSet: P7, P11, and the windows of P2 and P6.
 func (c *Checker) podSet(before, set *appv1alpha1.PodSet) {
-	c.noteImage(set)
+	c.noteRevision(set)
 	w := c.window(set)
 	w.most = max(w.most, replicas(set))
 	if before != nil && replicas(set) != replicas(before) {
@@ -80,7 +80,7 @@ func (c *Checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, was
 	// With a cache that is behind, the operator cannot know which pods are ready. A pod that has ended is deleted later, in any case.
 	deletion, deleted := c.deletes[pod.UID]
 	began := pod.DeletionTimestamp != nil || c.state.Removed[pod.UID]
-	if wasActive && began && deleted && !deletion.StalePods && isReady(before) && w.deletedReady == "" {
+	if wasActive && began && deleted && !deletion.StalePods && isReady(before) && !c.outdated(set, pod) && w.deletedReady == "" {
 		w.deletedReady = pod.Name
 	}
 	c.converge(set)
@@ -99,16 +99,22 @@ const DefaultImage = "busybox"
 // staleLimit is how long a cache of pods may lag behind in these tests.
 const staleLimit = time.Minute
 
-// noteImage records which image the template of a PodSet has in each generation.
-func (c *Checker) noteImage(set *appv1alpha1.PodSet) {
-	if c.images[set.UID] == nil {
-		c.images[set.UID] = map[int64]string{}
+// revision is what the checker knows about a generation of a PodSet.
+type revision struct {
+	image    string // of the first container of its template
+	replaces bool   // whether the operator replaces pods of another template
+}
+
+// noteRevision records the template and the update strategy of each generation of a PodSet.
+func (c *Checker) noteRevision(set *appv1alpha1.PodSet) {
+	if c.revisions[set.UID] == nil {
+		c.revisions[set.UID] = map[int64]revision{}
 	}
 	image := DefaultImage
 	if set.Spec.Template != nil {
 		image = set.Spec.Template.Spec.Containers[0].Image
 	}
-	c.images[set.UID][set.Generation] = image
+	c.revisions[set.UID][set.Generation] = revision{image, set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete}
 }
 
 // notePod records the pods that a PodSet controls.
@@ -127,21 +133,32 @@ func (c *Checker) notePod(pod *corev1.Pod) {
 	}
 }
 
+// outdated tells whether the operator may replace a pod, because its template is not that of its PodSet. The operator may not have
+// seen the generations after the one that it reported last.
+func (c *Checker) outdated(set *appv1alpha1.PodSet, pod *corev1.Pod) bool {
+	for generation, r := range c.revisions[set.UID] {
+		if generation >= set.Status.ObservedGeneration && r.replaces && r.image != pod.Spec.Containers[0].Image {
+			return true
+		}
+	}
+	return false
+}
+
 // updatedReplicas checks that updatedReplicas counts no pod of another template: P11. A pod counts as active for a while after
 // its end, because the cache of the operator may still have shown it.
 func (c *Checker) updatedReplicas(set *appv1alpha1.PodSet, write Write) {
-	image, ok := c.images[set.UID][set.Status.ObservedGeneration]
+	r, ok := c.revisions[set.UID][set.Status.ObservedGeneration]
 	if !ok || !c.full {
 		return
 	}
 	updated := 0
 	for _, pod := range c.setPods[set.UID] {
-		if pod.image == image && (pod.inactive.IsZero() || pod.inactive.Add(staleLimit).After(write.Sent)) {
+		if pod.image == r.image && (pod.inactive.IsZero() || pod.inactive.Add(staleLimit).After(write.Sent)) {
 			updated++
 		}
 	}
 	c.check("P11", int(set.Status.UpdatedReplicas) <= updated, "PodSet "+set.Name, "updatedReplicas is %d, but only %d pods have the image %q of generation %d",
-		set.Status.UpdatedReplicas, updated, image, set.Status.ObservedGeneration)
+		set.Status.UpdatedReplicas, updated, r.image, set.Status.ObservedGeneration)
 }
 
 var notInNames = regexp.MustCompile("[^a-z0-9.-]+")

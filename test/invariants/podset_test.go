@@ -18,7 +18,7 @@ import (
 func podOfSet(name string, status corev1.PodStatus) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), OwnerReferences: []metav1.OwnerReference{{Kind: "PodSet", Name: "set", UID: "set", Controller: ptr.To(true)}}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}, Status: status,
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: DefaultImage}}}, Status: status,
 	}
 }
 
@@ -51,6 +51,26 @@ func TestAReadyPodIsNotDeletedBeforeOneThatIsNotReady(t *testing.T) {
 		events := changes(podSet(2, 1, "a", "b"), podOfSet("a", ready), podOfSet("b", corev1.PodStatus{}), podSet(1, 2), tc.change, podSet(1, 2, "b"))
 		if got := violates("P6", writes, events); got != tc.want {
 			t.Errorf("%s: P6 is violated: %t", title, got)
+		}
+	}
+}
+
+// A PodSet shrinks while a rolling update replaces its pods, or while nothing does because the strategy is OnDelete.
+func TestAReadyPodOfAnOlderTemplateIsReplaced(t *testing.T) {
+	ready := podOfSet("a", corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}})
+	deleted := ready.DeepCopy()
+	deleted.DeletionTimestamp = ptr.To(metav1.Unix(5, 0))
+	for strategy, want := range map[appv1alpha1.UpdateStrategyType]bool{appv1alpha1.RollingUpdate: false, appv1alpha1.OnDelete: true} {
+		edited := func(replicas int32, generation int64, pods ...string) *appv1alpha1.PodSet {
+			set := podSet(replicas, generation, pods...)
+			set.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "v2"}}}}
+			set.Spec.UpdateStrategy.Type = strategy
+			return set
+		}
+		writes := []Write{{Call: &Call{Verb: "delete", Resource: "pods", Precondition: "a"}, Code: 200, UID: "a"}}
+		events := changes(edited(2, 1, "a", "b"), ready, podOfSet("b", corev1.PodStatus{}), edited(1, 2), deleted, edited(1, 2, "b"))
+		if got := violates("P6", writes, events); got != want {
+			t.Errorf("%s: P6 is violated: %t", strategy, got)
 		}
 	}
 }
