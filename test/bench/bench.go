@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -26,6 +25,7 @@ type bench struct {
 	// profiles is the directory of the operator's profiles, "" for none.
 	profiles string
 	raw      raw
+	number   int // of this run in raw
 	steal    stealMeter
 	// recordings are what W+ sends, by the number of pods per set.
 	recordings map[int]*recording
@@ -37,7 +37,7 @@ func (b *bench) add(metric, what, arm, unit string, rep int, values ...float64) 
 		return nil
 	}
 	b.raw.put(sample{
-		Metric: metric, Case: what, Arm: arm, Unit: unit, Commit: b.raw.Machine.Versions[operatorVersion],
+		Metric: metric, Case: what, Arm: arm, Unit: unit, Run: b.number,
 		Rep: rep, Load: load(), Steal: b.steal.share(), Values: values,
 	})
 	d := describeValues(values)
@@ -63,12 +63,7 @@ func (b *bench) resume() error {
 	if err != nil {
 		return err
 	}
-	if here, there := b.raw.Machine, earlier.Machine; !here.comparable(there) {
-		return fmt.Errorf("%s is from another machine or from other versions (%+v, here %+v): move it away, or set -raw to another file",
-			b.path, there, here)
-	}
-	b.raw.Started, b.raw.Samples = earlier.Started, earlier.Samples
-	maps.Copy(b.raw.Agents, earlier.Agents)
+	b.raw = *earlier
 	return nil
 }
 

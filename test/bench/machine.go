@@ -5,17 +5,15 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
-	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// machine is what the figures were measured on.
+// machine is what the figures were measured on, and the versions of what was measured.
 type machine struct {
 	CPU      string
 	Cores    int
@@ -27,14 +25,6 @@ type machine struct {
 
 // operatorVersion is the name of the operator among the versions.
 const operatorVersion = "podset-operator"
-
-// comparable tells whether figures of two machines may be shown together: they differ in the operator at most.
-func (m machine) comparable(other machine) bool {
-	m.Versions, other.Versions = maps.Clone(m.Versions), maps.Clone(other.Versions)
-	delete(m.Versions, operatorVersion)
-	delete(other.Versions, operatorVersion)
-	return reflect.DeepEqual(m, other)
-}
 
 func thisMachine(assets string) machine {
 	m := machine{Cores: runtime.NumCPU(), Go: runtime.Version(), Versions: map[string]string{}}

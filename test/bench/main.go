@@ -106,12 +106,13 @@ func (b *bench) run(ctx context.Context, only []string) (err error) {
 		return err
 	}
 	b.steal.share() // The first sample has the share since now.
-	b.raw = raw{Started: time.Now().UTC(), Machine: thisMachine(b.assets), Agents: map[string][]string{}}
+	b.raw = raw{Agents: map[string][]string{}}
 	if len(only) > 0 {
 		if err := b.resume(); err != nil {
 			return err
 		}
 	}
+	b.number = b.raw.begin(time.Now().UTC(), thisMachine(b.assets))
 	err = b.onCluster(ctx, clusterOptions{}, only, []part{
 		{[]string{"M1", "M2", "M3", "M11"}, b.lives},
 		{[]string{"M4", "M5", "M6"}, b.lateness},

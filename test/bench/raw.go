@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ type sample struct {
 	Case   string    // what was done
 	Arm    string    // by whom
 	Unit   string    // of the values
-	Commit string    // of the operator that was measured, or with which the others were compared
+	Run    int       // of which run of the benchmark
 	Rep    int       // the repetition
 	Load   float64   // the load average of the machine during the measurement
 	Steal  float64   // the share of the processors' time that the host of a virtual machine took, from 0 to 1
@@ -31,19 +32,33 @@ type sample struct {
 // key identifies what a sample is a repetition of.
 func (s sample) key() [4]string { return [4]string{s.Metric, s.Case, s.Arm, s.Unit} }
 
-// raw is all that was measured.
-type raw struct {
+// benchmarkRun is a run of the benchmark. Later runs on the same machine, of the same versions, continue it.
+type benchmarkRun struct {
 	Started time.Time
 	Machine machine
+}
+
+// raw is all that was measured.
+type raw struct {
+	Runs []benchmarkRun
 	// Agents are the user agents of each arm.
 	Agents  map[string][]string
 	Samples []sample
 }
 
-// put adds a sample, or replaces that of the same repetition. It keeps the other repetitions of an interrupted or shorter run, but not
-// those of another commit.
+// begin starts a run, or continues an earlier one on the same machine and of the same versions. It returns the number of the run.
+func (r *raw) begin(started time.Time, on machine) int {
+	if i := slices.IndexFunc(r.Runs, func(earlier benchmarkRun) bool { return reflect.DeepEqual(earlier.Machine, on) }); i >= 0 {
+		return i
+	}
+	r.Runs = append(r.Runs, benchmarkRun{started, on})
+	return len(r.Runs) - 1
+}
+
+// put adds a sample, or replaces that of the same repetition. It keeps the other repetitions of the same run, but not those of another
+// one.
 func (r *raw) put(s sample) {
-	r.Samples = slices.DeleteFunc(r.Samples, func(earlier sample) bool { return earlier.key() == s.key() && earlier.Commit != s.Commit })
+	r.Samples = slices.DeleteFunc(r.Samples, func(earlier sample) bool { return earlier.key() == s.key() && earlier.Run != s.Run })
 	i := slices.IndexFunc(r.Samples, func(earlier sample) bool { return earlier.key() == s.key() && earlier.Rep == s.Rep })
 	if i >= 0 {
 		r.Samples[i] = s
@@ -64,18 +79,18 @@ func callCase(phase, call string) string { return phase + ": " + call }
 
 // series is how a file stores the repetitions of a measurement: one line for all of them.
 type series struct {
-	Metric, Case, Arm, Unit, Commit string
-	Load                            []float64
-	Steal                           []float64 `json:",omitempty"` // absent if there was none, and in older files
-	Reps                            [][]float64
+	Metric, Case, Arm, Unit string
+	Run                     int
+	Load                    []float64
+	Steal                   []float64 `json:",omitempty"` // absent if there was none
+	Reps                    [][]float64
 }
 
 // rawFile is the file of raw figures. Each series is on its own line, so that a difference between two files is readable.
 type rawFile struct {
-	Started time.Time
-	Machine machine
-	Agents  map[string][]string
-	Series  []series
+	Runs   []benchmarkRun
+	Agents map[string][]string
+	Series []series
 }
 
 // readRaw reads a file of raw figures.
@@ -90,11 +105,11 @@ func readRaw(path string) (*raw, error) {
 	if err := decoder.Decode(&file); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
-	r := &raw{Started: file.Started, Machine: file.Machine, Agents: file.Agents}
+	r := &raw{Runs: file.Runs, Agents: file.Agents}
 	for _, line := range file.Series {
 		for rep, values := range line.Reps {
 			s := sample{
-				Metric: line.Metric, Case: line.Case, Arm: line.Arm, Unit: line.Unit, Commit: line.Commit, Rep: rep, Values: values,
+				Metric: line.Metric, Case: line.Case, Arm: line.Arm, Unit: line.Unit, Run: line.Run, Rep: rep, Values: values,
 			}
 			if rep < len(line.Load) {
 				s.Load = line.Load[rep]
@@ -115,14 +130,14 @@ func (r *raw) write(path string) error {
 	for _, s := range r.Samples {
 		line := byKey[s.key()]
 		if line == nil {
-			line = &series{Metric: s.Metric, Case: s.Case, Arm: s.Arm, Unit: s.Unit, Commit: s.Commit}
+			line = &series{Metric: s.Metric, Case: s.Case, Arm: s.Arm, Unit: s.Unit, Run: s.Run}
 			byKey[s.key()] = line
 			lines = append(lines, line)
 		}
 		line.Load, line.Steal = append(line.Load, s.Load), append(line.Steal, s.Steal)
 		line.Reps = append(line.Reps, significant(s.Values))
 	}
-	head, err := json.Marshal(rawFile{Started: r.Started, Machine: r.Machine, Agents: r.Agents, Series: []series{}})
+	head, err := json.Marshal(rawFile{Runs: r.Runs, Agents: r.Agents, Series: []series{}})
 	if err != nil {
 		return err
 	}

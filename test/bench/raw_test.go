@@ -4,7 +4,6 @@
 package main
 
 import (
-	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
@@ -14,13 +13,15 @@ import (
 
 func TestRawFiguresSurviveTheirFile(t *testing.T) {
 	written := &raw{
-		Started: time.Date(2026, 11, 21, 14, 36, 24, 0, time.UTC),
-		Machine: machine{CPU: "a", Cores: 2, Versions: map[string]string{"etcd": "3.6.16"}},
-		Agents:  map[string][]string{"P": {"podset-operator/v0"}},
+		Runs: []benchmarkRun{
+			{Started: time.Date(2026, 11, 21, 14, 36, 24, 0, time.UTC), Machine: machine{CPU: "a", Cores: 2, Versions: map[string]string{"etcd": "3.6.16"}}},
+			{Started: time.Date(2026, 11, 22, 14, 36, 24, 0, time.UTC), Machine: machine{CPU: "b", Cores: 4, Versions: map[string]string{"etcd": "3.7.0"}}},
+		},
+		Agents: map[string][]string{"P": {"podset-operator/v0"}},
 		Samples: []sample{
-			{Metric: "M1", Case: "100 x 10", Arm: "P", Unit: "pods/s", Commit: "a", Load: 2.7, Steal: 0.25, Values: []float64{668}},
-			{Metric: "M1", Case: "100 x 10", Arm: "P", Unit: "pods/s", Commit: "a", Rep: 1, Load: 2.9, Values: []float64{12345}},
-			{Metric: "M4", Case: "sparse", Arm: "P", Unit: "ms", Commit: "b", Load: 0.1, Values: []float64{5.291, 0.001}},
+			{Metric: "M1", Case: "100 x 10", Arm: "P", Unit: "pods/s", Load: 2.7, Steal: 0.25, Values: []float64{668}},
+			{Metric: "M1", Case: "100 x 10", Arm: "P", Unit: "pods/s", Rep: 1, Load: 2.9, Values: []float64{12345}},
+			{Metric: "M4", Case: "sparse", Arm: "P", Unit: "ms", Run: 1, Load: 0.1, Values: []float64{5.291, 0.001}},
 		},
 	}
 	path := filepath.Join(t.TempDir(), "raw.json")
@@ -57,18 +58,18 @@ func TestACompactDistributionHasTheSameQuantiles(t *testing.T) {
 }
 
 func TestNewRepetitionsReplaceOldOnesOfTheSameNumber(t *testing.T) {
-	figure := func(rep int, commit string, value float64) sample {
-		return sample{Metric: "M1", Case: "100 x 10", Arm: "P", Unit: "pods/s", Commit: commit, Rep: rep, Values: []float64{value}}
+	figure := func(rep, run int, value float64) sample {
+		return sample{Metric: "M1", Case: "100 x 10", Arm: "P", Unit: "pods/s", Run: run, Rep: rep, Values: []float64{value}}
 	}
-	r := &raw{Samples: []sample{figure(0, "a", 1), figure(1, "a", 2), figure(2, "a", 3)}}
-	r.put(figure(1, "a", 20))
-	r.put(figure(3, "a", 40))
-	if want := []sample{figure(0, "a", 1), figure(1, "a", 20), figure(2, "a", 3), figure(3, "a", 40)}; !reflect.DeepEqual(r.Samples, want) {
-		t.Errorf("of the same commit: got %+v", r.Samples)
+	r := &raw{Samples: []sample{figure(0, 0, 1), figure(1, 0, 2), figure(2, 0, 3)}}
+	r.put(figure(1, 0, 20))
+	r.put(figure(3, 0, 40))
+	if want := []sample{figure(0, 0, 1), figure(1, 0, 20), figure(2, 0, 3), figure(3, 0, 40)}; !reflect.DeepEqual(r.Samples, want) {
+		t.Errorf("of the same run: got %+v", r.Samples)
 	}
-	r.put(figure(0, "b", 5))
-	if want := []sample{figure(0, "b", 5)}; !reflect.DeepEqual(r.Samples, want) {
-		t.Errorf("of another commit: got %+v", r.Samples)
+	r.put(figure(0, 1, 5))
+	if want := []sample{figure(0, 1, 5)}; !reflect.DeepEqual(r.Samples, want) {
+		t.Errorf("of another run: got %+v", r.Samples)
 	}
 }
 
@@ -82,22 +83,20 @@ func TestCallsOfAPhaseAreDroppedTogether(t *testing.T) {
 	}
 }
 
-func TestMachinesAreComparableIfOnlyTheOperatorDiffers(t *testing.T) {
-	here := machine{CPU: "a", Cores: 2, Kernel: "6", Versions: map[string]string{"etcd": "3", operatorVersion: "a"}}
-	for _, tc := range []struct {
-		name   string
-		change func(*machine)
-		want   bool
-	}{
-		{"operator", func(m *machine) { m.Versions[operatorVersion] = "b" }, true},
-		{"etcd", func(m *machine) { m.Versions["etcd"] = "4" }, false},
-		{"kernel", func(m *machine) { m.Kernel = "7" }, false},
-	} {
-		there := here
-		there.Versions = maps.Clone(here.Versions)
-		tc.change(&there)
-		if got := here.comparable(there); got != tc.want {
-			t.Errorf("%s: got %t", tc.name, got)
+func TestARunIsContinuedOnTheSameMachineWithTheSameVersions(t *testing.T) {
+	on := func(cpu, commit string) machine {
+		return machine{CPU: cpu, Versions: map[string]string{operatorVersion: commit}}
+	}
+	var r raw
+	for i, tc := range []struct {
+		on   machine
+		want int
+	}{{on("one", "a"), 0}, {on("one", "b"), 1}, {on("two", "b"), 2}, {on("one", "a"), 0}} {
+		if got := r.begin(time.Unix(int64(i), 0), tc.on); got != tc.want || !reflect.DeepEqual(r.Runs[got].Machine, tc.on) {
+			t.Errorf("%d: got run %d of %+v", i, got, r.Runs)
 		}
+	}
+	if len(r.Runs) != 3 || !r.Runs[0].Started.Equal(time.Unix(0, 0)) {
+		t.Errorf("got %+v", r.Runs)
 	}
 }

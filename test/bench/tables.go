@@ -37,9 +37,10 @@ func byMetric(a, b string) int { return metricIndex(a) - metricIndex(b) }
 
 // summary is all samples of one metric, case and arm.
 type summary struct {
-	metric, what, arm, unit, commit string
-	distribution                    bool
-	reps                            [][]float64
+	metric, what, arm, unit string
+	run                     int
+	distribution            bool
+	reps                    [][]float64
 }
 
 // summarize groups samples, in the order in which they were taken.
@@ -49,7 +50,7 @@ func summarize(samples []sample) figures {
 	for _, s := range samples {
 		group, ok := byKey[s.key()]
 		if !ok {
-			group = &summary{metric: s.Metric, what: s.Case, arm: s.Arm, unit: s.Unit, commit: s.Commit}
+			group = &summary{metric: s.Metric, what: s.Case, arm: s.Arm, unit: s.Unit, run: s.Run}
 			byKey[s.key()] = group
 			all = append(all, group)
 		}
@@ -205,20 +206,16 @@ func repetitions(samples []sample) string {
 	return strings.Join(texts, ", ")
 }
 
-// commits lists the commits at which the operator, or the others, were measured, with the metrics of each.
-func commits(samples []sample, operator bool) string {
-	metricsOf := map[string][]string{}
+// metricsOf lists the metrics of the samples of some arms.
+func metricsOf(samples []sample, of func(arm string) bool) string {
+	var measured []string
 	for _, s := range samples {
-		if (s.Arm == operatorArm.name) == operator && !slices.Contains(metricsOf[s.Commit], s.Metric) {
-			metricsOf[s.Commit] = append(metricsOf[s.Commit], s.Metric)
+		if of(s.Arm) && !slices.Contains(measured, s.Metric) {
+			measured = append(measured, s.Metric)
 		}
 	}
-	var texts []string
-	for _, commit := range slices.Sorted(maps.Keys(metricsOf)) {
-		measured := slices.SortedFunc(slices.Values(metricsOf[commit]), byMetric)
-		texts = append(texts, fmt.Sprintf("commit %s (%s)", commit, strings.Join(measured, ", ")))
-	}
-	return strings.Join(texts, "; ")
+	slices.SortFunc(measured, byMetric)
+	return strings.Join(measured, ", ")
 }
 
 // conditionsOf describes the measurement of one metric.
@@ -228,29 +225,39 @@ func conditionsOf(r *raw, metric string) string {
 	return conditions(&part)
 }
 
-// conditions describes the machine, the time, and the versions of the measurement.
+// conditions describes each run: what it measured, the commit of the operator, the time, the machine, and the versions.
 func conditions(r *raw) string {
-	loads, steals := make([]float64, 0, len(r.Samples)), make([]float64, 0, len(r.Samples))
-	for _, s := range r.Samples {
+	var page strings.Builder
+	page.WriteString("\n**These figures say nothing about later commits of the operator.**\n\n")
+	for i, run := range r.Runs {
+		samples := slices.DeleteFunc(slices.Clone(r.Samples), func(s sample) bool { return s.Run != i })
+		if len(samples) > 0 {
+			fmt.Fprintf(&page, "- %s\n", run.describe(samples))
+		}
+	}
+	fmt.Fprintf(&page, "\nRepetitions: %s.\n", repetitions(r.Samples))
+	return page.String()
+}
+
+// describe describes a run that took some samples.
+func (r benchmarkRun) describe(samples []sample) string {
+	loads, steals := make([]float64, 0, len(samples)), make([]float64, 0, len(samples))
+	for _, s := range samples {
 		loads, steals = append(loads, s.Load), append(steals, 100*s.Steal)
 	}
 	slices.Sort(loads)
 	slices.Sort(steals)
+	what := metricsOf(samples, func(arm string) bool { return arm == operatorArm.name })
+	if what == "" {
+		what = metricsOf(samples, func(string) bool { return true }) + " of other programs only"
+	}
 	m := r.Machine
-	var page strings.Builder
-	fmt.Fprintf(&page, "\nMeasured with the operator at %s. **These figures say nothing about later commits.**\n", commits(r.Samples, true))
-	if others := commits(r.Samples, false); others != "" {
-		fmt.Fprintf(&page, "The other programs were measured while the operator was at %s.\n", others)
-	}
-	page.WriteString("\n")
-	fmt.Fprintf(&page, "%s, from %s UTC, on %d cores (%s), %d GB, Linux %s, %s. Load average, including the benchmark: median %s, from %s to %s.\n",
-		r.Started.Format("2 January 2006"), r.Started.Format("15:04"), m.Cores, m.CPU, m.MemoryGB, m.Kernel, m.Go,
+	text := fmt.Sprintf("%s: commit %s, %s UTC, %d cores (%s), %d GB, Linux %s, %s, Kubernetes %s, etcd %s, kwok %s. Load average, including the benchmark: median %s, from %s to %s.",
+		what, m.Versions[operatorVersion], r.Started.Format("2 January 2006, from 15:04"), m.Cores, m.CPU, m.MemoryGB, m.Kernel, m.Go,
+		strings.TrimPrefix(m.Versions["kube-apiserver"], "Kubernetes "), m.Versions["etcd"], m.Versions["kwok"],
 		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]))
-	fmt.Fprintf(&page, "Repetitions: %s.\n", repetitions(r.Samples))
 	if most := steals[len(steals)-1]; most > 0 {
-		fmt.Fprintf(&page, "The host took from this virtual machine, of the time of its processors: median %s %%, at most %s %%.\n", number(median(steals)), number(most))
+		text += fmt.Sprintf(" The host took from this virtual machine, of the time of its processors: median %s %%, at most %s %%.", number(median(steals)), number(most))
 	}
-	fmt.Fprintf(&page, "kube-apiserver and kube-controller-manager: %s. etcd: %s. kwok: %s.\n",
-		strings.TrimPrefix(m.Versions["kube-apiserver"], "Kubernetes "), m.Versions["etcd"], m.Versions["kwok"])
-	return page.String()
+	return text
 }

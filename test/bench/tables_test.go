@@ -3,7 +3,11 @@
 
 package main
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+)
 
 // upTo returns the values from 1 to n.
 func upTo(n int) []float64 {
@@ -48,15 +52,27 @@ func TestRepetitionsOfEachMetric(t *testing.T) {
 	}
 }
 
-func TestCommitsOfAllArms(t *testing.T) {
-	samples := []sample{
-		{Metric: "M2", Arm: "P", Commit: "b"}, {Metric: "M1", Arm: "P", Commit: "b"}, {Metric: "M1", Arm: "P", Commit: "b"},
-		{Metric: "M1", Arm: "R-tuned", Commit: "a"}, {Metric: "M3", Arm: "P", Commit: "a"},
+func TestConditionsOfEachRun(t *testing.T) {
+	started := time.Date(2026, 11, 22, 23, 45, 0, 0, time.UTC)
+	on := func(cpu, commit string) machine {
+		return machine{CPU: cpu, Versions: map[string]string{operatorVersion: commit}}
 	}
-	if got, want := commits(samples, true), "commit a (M3); commit b (M1, M2)"; got != want {
-		t.Errorf("operator: got %q, want %q", got, want)
+	r := &raw{
+		Runs: []benchmarkRun{{started, on("one", "a")}, {started, on("two", "b")}, {started, on("three", "c")}, {started, on("none", "d")}},
+		Samples: []sample{
+			{Metric: "M2", Arm: "P"}, {Metric: "M1", Arm: "P", Steal: .5}, {Metric: "M3", Arm: "R-tuned"},
+			{Metric: "M4", Arm: "P", Run: 1}, {Metric: "M4", Arm: "R-tuned", Run: 2},
+		},
 	}
-	if got, want := commits(samples, false), "commit a (M1)"; got != want {
-		t.Errorf("others: got %q, want %q", got, want)
+	got := conditions(r)
+	for _, want := range []string{
+		"\n- M1, M2: commit a, 22 November 2026, from 23:45 UTC, 0 cores (one)", "median 0 %, at most 50 %.\n- M4: commit b,", "\n- M4 of other programs only: commit c,",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in %s", want, got)
+		}
+	}
+	if strings.Contains(got, "none") {
+		t.Errorf("a run without figures is described: %s", got)
 	}
 }

@@ -52,6 +52,9 @@ func (t *targetRows) add(metric, what, relation string, limit float64, value, pe
 	if len(value.reps) == 0 {
 		return
 	}
+	if peer.run != value.run {
+		peer = measured{}
+	}
 	t.rows = append(t.rows, row{
 		metric: metric, what: what, limit: relation + withUnit(limit, unit), value: value.text(unit), reps: len(value.reps),
 		peer: peer.text(unit), verdict: value.verdict(limit, repetitionsNeeded(metric, what), reaches),

@@ -20,8 +20,7 @@ const near = 0.1
 type measured struct {
 	value float64   // that of all repetitions
 	reps  []float64 // those of each repetition
-	// commit is that of the operator. Values of different commits were not measured in the same run.
-	commit string
+	run   int
 	// samples is how many samples a p99 is of, and fewest how many a repetition has at least. For other values they are 0.
 	samples, fewest int
 }
@@ -37,20 +36,20 @@ func measuredOf(s *summary, q float64) measured {
 	if s == nil {
 		return measured{}
 	}
-	m := measured{value: s.at(q), reps: s.perRep(q), commit: s.commit}
+	m := measured{value: s.at(q), reps: s.perRep(q), run: s.run}
 	if q == p99 {
 		m.samples, m.fewest = len(s.all()), s.fewestSamples()
 	}
 	return m
 }
 
-// paired combines the values of each repetition that both have. The result is the median.
+// paired combines the values of each repetition that both have. The result is the median. Values of different runs are not combined.
 func paired(a, b measured, combine func(a, b float64) float64) measured {
 	n := min(len(a.reps), len(b.reps))
-	if n == 0 || a.commit != b.commit {
+	if n == 0 || a.run != b.run {
 		return measured{}
 	}
-	result := measured{commit: a.commit, samples: a.fewest, fewest: a.fewest}
+	result := measured{run: a.run, samples: a.fewest, fewest: a.fewest}
 	for i := range n {
 		result.reps = append(result.reps, combine(a.reps[i], b.reps[i]))
 	}

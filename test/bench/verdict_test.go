@@ -32,13 +32,13 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestPairsAreOfTheSameRepetition(t *testing.T) {
-	a := measured{reps: []float64{10, 30, 90, 7}, commit: "a", fewest: 50}
-	got := paired(a, measured{reps: []float64{10, 10, 10}, commit: "a"}, quotient)
+	a := measured{reps: []float64{10, 30, 90, 7}, run: 1, fewest: 50}
+	got := paired(a, measured{reps: []float64{10, 10, 10}, run: 1}, quotient)
 	if !slices.Equal(got.reps, []float64{1, 3, 9}) || got.value != 3 || got.text(times) != "3x (max of 50)" {
 		t.Errorf("got %+v, %s", got, got.text(times))
 	}
-	if got := paired(a, measured{reps: []float64{10}, commit: "b"}, quotient); got.text(times) != "" {
-		t.Errorf("of two commits: got %+v", got)
+	if got := paired(a, measured{reps: []float64{10}, run: 2}, quotient); got.text(times) != "" {
+		t.Errorf("of two runs: got %+v", got)
 	}
 }
 
