@@ -44,6 +44,24 @@ func BenchmarkReconcile(b *testing.B) {
 	}
 }
 
+// The limits are a tenth above what was measured.
+func TestAllocations(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(10).Image("v1").Obj()
+	template := set.Spec.Template
+	o := Observation{Set: set, TemplateHash: HashTemplate(template), Now: now}
+	for what, tc := range map[string]struct {
+		do    func()
+		limit float64
+	}{
+		"the plan and the status of ten new pods": {func() { Status(o, Outcome{Created: MakePlan(o).Create}) }, 220},
+		"the hash of a template":                  {func() { HashTemplate(template) }, 33},
+	} {
+		if got := testing.AllocsPerRun(10, tc.do); got > tc.limit {
+			t.Errorf("%s: %g allocations, more than %g", what, got, tc.limit)
+		}
+	}
+}
+
 // BenchmarkHashTemplate measures what every generation of a PodSet costs once.
 func BenchmarkHashTemplate(b *testing.B) {
 	user := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {

@@ -171,7 +171,11 @@ func TestStatusHasTheVersionThatWasWritten(t *testing.T) {
 		"a conflict": {apierrors.NewConflict(resource, "a", errors.New("modified")), false, true},
 	} {
 		c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
-			SubResourcePatch: func(_ context.Context, _ client.Client, _ string, obj client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+			SubResourcePatch: func(_ context.Context, _ client.Client, _ string, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+				// The API server answers with metadata only, and a JSON patch costs it less than a merge patch.
+				if _, ok := obj.(*metav1.PartialObjectMetadata); !ok || patch.Type() != types.JSONPatchType {
+					t.Errorf("%s: a patch of type %s, answered with %T", title, patch.Type(), obj)
+				}
 				obj.SetResourceVersion("8")
 				return tc.answer
 			},
