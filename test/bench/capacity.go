@@ -10,12 +10,14 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/client-go/rest"
 )
+
+// capacityMetric is the metric of the page about capacity.
+const capacityMetric = "M12"
 
 // The ends of the names of the cases of M12, which start with a number of objects, and the name of all of them together.
 const (
@@ -23,7 +25,7 @@ const (
 	templatedAts = " waiting Ats with a template"
 	podsByKwok   = " pods in sets of 10, run by kwok"
 	dueInMinute  = " Ats due within a minute"
-	allOfIt      = "all of these objects"
+	allOfIt      = "next to all Ats and pods"
 )
 
 // The units of the values for each size.
@@ -48,11 +50,13 @@ type growth struct {
 }
 
 // capacity is M12: more and more waiting Ats, then some with a template, then more and more pods next to them, then many Ats that
-// are due within a minute, then failover.
+// are due within a minute, then failover. Each step is measured next to the objects of the earlier ones, so all figures of an earlier
+// measurement, perhaps of other sizes, are removed.
 func (b *bench) capacity(ctx context.Context) (err error) {
 	if !b.wanted(operatorArm.name) {
 		return nil
 	}
+	b.raw.dropMetric(capacityMetric)
 	k, err := b.startKwok(ctx)
 	if err != nil {
 		return fmt.Errorf("starting kwok: %w", err)
@@ -89,12 +93,12 @@ func (b *bench) capacity(ctx context.Context) (err error) {
 		}
 		owners += g.owners(g.levels[len(g.levels)-1])
 	}
-	if err := b.fireWithinAMinute(ctx); err != nil {
+	if err := b.fireWithinAMinute(ctx, p); err != nil {
 		return err
 	}
 	p.kill()
 	for rep := range b.sizes.repsOf(many) {
-		if err := b.failover(ctx, operatorArm, "M12", allOfIt, rep); err != nil {
+		if err := b.failover(ctx, operatorArm, capacityMetric, allOfIt, rep); err != nil {
 			return err
 		}
 	}
@@ -128,7 +132,7 @@ func (b *bench) grow(ctx context.Context, p *process, g growth, others int) (*pr
 			return p, err
 		}
 		p = next
-		if err := b.add("M12", what, p.name, restartTime, 0, took.Seconds()); err != nil {
+		if err := b.add(capacityMetric, what, p.name, restartTime, 0, took.Seconds()); err != nil {
 			return p, err
 		}
 		if err := b.weigh(ctx, p, what); err != nil {
@@ -151,8 +155,8 @@ func (b *bench) growTo(ctx context.Context, p *process, g growth, from, to int) 
 	used, err := p.cpu()
 	what, n := strconv.Itoa(to)+g.suffix, float64(to-from)
 	return errorsOf(err,
-		b.add("M12", what, p.name, writeCount, 0, asked.writes/n),
-		b.add("M12", what, p.name, cpuTime, 0, milliseconds(used-before)/n),
+		b.add(capacityMetric, what, p.name, writeCount, 0, asked.writes/n),
+		b.add(capacityMetric, what, p.name, cpuTime, 0, milliseconds(used-before)/n),
 	)
 }
 
@@ -170,6 +174,9 @@ func (b *bench) createWaiting(ctx context.Context, namespace, name string, templ
 
 // startForHeap starts the operator with profiles, through which its garbage is collected, and waits until it has reconciled all.
 func (b *bench) startForHeap(ctx context.Context, objects int) (*process, time.Duration, error) {
+	if b.profiles != "" {
+		return b.startAndReconcile(ctx, operatorArm, objects)
+	}
 	port, err := freePort()
 	if err != nil {
 		return nil, 0, err
@@ -218,10 +225,10 @@ func (b *bench) weigh(ctx context.Context, p *process, what string) error {
 	}
 	stored, err := b.cluster.storedMiB(ctx)
 	return errorsOf(err,
-		b.add("M12", what, p.name, operatorRSS, 0, resident),
-		b.add("M12", what, p.name, operatorHeap, 0, liveMiB(operator)),
-		b.add("M12", what, p.name, serverHeap, 0, liveMiB(server)),
-		b.add("M12", what, p.name, etcdSize, 0, stored),
+		b.add(capacityMetric, what, p.name, operatorRSS, 0, resident),
+		b.add(capacityMetric, what, p.name, operatorHeap, 0, liveMiB(operator)),
+		b.add(capacityMetric, what, p.name, serverHeap, 0, liveMiB(server)),
+		b.add(capacityMetric, what, p.name, etcdSize, 0, stored),
 	)
 }
 
@@ -234,8 +241,8 @@ func liveMiB(families map[string]*dto.MetricFamily) float64 {
 	return bytes / (1 << 20)
 }
 
-// fireWithinAMinute creates Ats that are due one after the other within a minute, and ends their pods.
-func (b *bench) fireWithinAMinute(ctx context.Context) error {
+// fireWithinAMinute creates Ats that are due one after the other within a minute. Their pods run longer than that.
+func (b *bench) fireWithinAMinute(ctx context.Context, p *process) error {
 	n := b.sizes.due
 	f := &firing{bench: b, due: make([]time.Time, n), ended: map[string]time.Time{}}
 	first := ahead(time.Now(), n)
@@ -246,8 +253,7 @@ func (b *bench) fireWithinAMinute(ctx context.Context) error {
 	if f.namespace, err = b.cluster.namespace(ctx); err != nil {
 		return err
 	}
-	var ends sync.WaitGroup
-	created, err := b.cluster.watchPods(ctx, f.namespace, func(pod string) { ends.Go(func() { f.end(ctx, pod) }) })
+	created, err := b.cluster.watchPods(ctx, f.namespace, nil)
 	if err != nil {
 		return err
 	}
@@ -257,18 +263,12 @@ func (b *bench) fireWithinAMinute(ctx context.Context) error {
 		return err
 	}
 	defer done.stop()
-	if err := f.createAhead(ctx, operatorArm); err != nil {
-		return err
-	}
-	if _, err := created.await(ctx, n, patience); err != nil {
-		return err
-	}
-	if _, err := done.await(ctx, n, patience); err != nil {
+	if _, _, err := f.fireAndEnd(ctx, p, burst, created, done); err != nil {
 		return err
 	}
 	what := strconv.Itoa(n) + dueInMinute
 	return errorsOf(
-		b.add("M12", what, operatorArm.name, msLate, 0, f.late(created.times())...),
-		b.add("M12", what, operatorArm.name, "ms from the pod's end to the object's", 0, f.behind(done.times())...),
+		b.add(capacityMetric, what, operatorArm.name, msLate, 0, f.late(created.times())...),
+		b.add(capacityMetric, what, operatorArm.name, "ms from the pod's end to the object's", 0, f.behind(done.times())...),
 	)
 }

@@ -56,7 +56,7 @@ func (f figures) levelsOf(suffix, unit string) [][2]float64 {
 	var points [][2]float64
 	for _, s := range f {
 		number, found := strings.CutSuffix(s.what, suffix)
-		if n, err := strconv.Atoi(number); found && err == nil && s.metric == "M12" && s.unit == unit {
+		if n, err := strconv.Atoi(number); found && err == nil && s.metric == capacityMetric && s.unit == unit {
 			points = append(points, [2]float64{float64(n), s.at(.5)})
 		}
 	}
@@ -87,27 +87,29 @@ func (f figures) wireRate() float64 {
 // capacity adds the targets of M12.
 func (t *targetRows) capacity() {
 	for _, target := range []struct {
-		suffix, what string
-		limit        float64
-	}{{waitingAts, "resident memory of the operator for each waiting At", 2}, {podsByKwok, "resident memory of the operator for each pod", 3}} {
-		if l, ok := t.model(target.suffix, operatorRSS); ok {
-			t.atMost("M12", target.what, target.limit, once(l.slope*1024), measured{}, "KiB")
+		suffix, object string
+		limit          float64
+	}{{waitingAts, "waiting At", 2}, {podsByKwok, "pod", 3}} {
+		for _, memory := range []struct{ name, unit string }{{"live memory", operatorHeap}, {"resident memory, with garbage,", operatorRSS}} {
+			if l, ok := t.model(target.suffix, memory.unit); ok {
+				t.atMost(capacityMetric, memory.name+" of the operator for each "+target.object, target.limit, once(l.slope*1024), measured{}, "KiB")
+			}
 		}
 	}
-	for _, what := range t.cases("M12", func(what string) bool { return strings.HasSuffix(what, dueInMinute) }) {
-		t.atMost("M12", what+", p99 of the delay", 100, t.get("M12", what, p, msLate, p99), measured{}, "ms")
+	for _, what := range t.cases(capacityMetric, func(what string) bool { return strings.HasSuffix(what, dueInMinute) }) {
+		t.atMost(capacityMetric, what+", p99 of the delay", 100, t.get(capacityMetric, what, p, msLate, p99), measured{}, "ms")
 	}
-	for _, suffix := range []string{waitingAts, podsByKwok} {
-		if points := t.levelsOf(suffix, restartTime); len(points) > 0 {
+	for _, next := range []struct{ suffix, also string }{{waitingAts, ""}, {podsByKwok, ", and all Ats"}} {
+		if points := t.levelsOf(next.suffix, restartTime); len(points) > 0 {
 			last := points[len(points)-1]
-			t.atMost("M12", fmt.Sprintf("restart next to %.0f%s", last[0], suffix), restartTarget, once(last[1]), measured{}, "s")
+			t.atMost(capacityMetric, fmt.Sprintf("restart next to %.0f%s%s", last[0], next.suffix, next.also), restartTarget, once(last[1]), measured{}, "s")
 		}
 	}
 	for _, target := range []struct {
 		suffix string
 		limit  float64
 	}{{afterTerm, restartTarget}, {afterKill, restartTarget + leaseSeconds}} {
-		t.atMost("M12", allOfIt+target.suffix, target.limit, t.median("M12", allOfIt+target.suffix, p), measured{}, "s")
+		t.atMost(capacityMetric, allOfIt+target.suffix, target.limit, t.median(capacityMetric, allOfIt+target.suffix, p), measured{}, "s")
 	}
 	t.atMost("M13", startCase, 500, t.median("M13", startCase, p), measured{}, "ms")
 	t.atMost("M13", imageCase, 15, t.median("M13", imageCase, p), measured{}, "MB")
@@ -122,7 +124,7 @@ func writeCapacity(r *raw, all figures, path string) error {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return err
 	}
-	page := []string{capacityIntroduction, conditionsOf(r, "M12"), capacityMethod}
+	page := []string{capacityIntroduction, conditionsOf(r, capacityMetric), capacityMethod}
 	for i, g := range []struct{ title, suffix, file string }{
 		{"Waiting Ats", waitingAts, "waiting-ats.svg"}, {"Waiting Ats with a template", templatedAts, ""}, {"Pods", podsByKwok, "pods.svg"},
 	} {
@@ -143,7 +145,7 @@ func writeCapacity(r *raw, all figures, path string) error {
 	}
 	page = append(page, "## All of it\n\n"+tableOf(slices.DeleteFunc(slices.Clone(all), func(s *summary) bool {
 		return slices.ContainsFunc([]string{waitingAts, templatedAts, podsByKwok}, func(suffix string) bool { return strings.HasSuffix(s.what, suffix) })
-	}), "M12"), capacityAdvice)
+	}), capacityMetric), capacityAdvice)
 	return os.WriteFile(path, []byte(strings.Join(page, "\n")), 0o644)
 }
 
@@ -211,8 +213,9 @@ func millionTable(all figures) string {
 	}
 	var parts []part
 	for _, p := range []part{
-		{name: "etcd", measured: etcdSize, unit: "MiB", limit: 8 * 1024, note: "the largest size that etcd recommends"},
-		{name: "resident memory of the operator", measured: operatorRSS, unit: "MiB", limit: 512, note: "the memory limit in config/manager"},
+		{name: "etcd, default quota", measured: etcdSize, unit: "MiB", limit: 2 * 1024, note: "`--quota-backend-bytes` by default"},
+		{name: "etcd, largest quota", measured: etcdSize, unit: "MiB", limit: 8 * 1024, note: "the largest quota that etcd recommends"},
+		{name: "resident memory of the operator", measured: operatorRSS, unit: "MiB", limit: 512, note: "the memory limit in config/manager, which can be raised"},
 		{name: "live memory of kube-apiserver", measured: serverHeap, unit: "MiB", note: "the memory of its machine, which it shares with etcd"},
 		{name: "time of a restart", measured: restartTime, unit: "s", note: "none; the target is " + number(restartTarget) + " s"},
 	} {
@@ -230,18 +233,19 @@ func millionTable(all figures) string {
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(share(b), share(a)) })
 	var table strings.Builder
 	table.WriteString("## A million waiting Ats without a template\n\nThe model is a straight line through the measured points. " +
-		"What has the largest share of its limit gives first. The operator was measured without a memory limit. " +
+		"What has the largest share of its limit gives first. The size of etcd is that of the objects and events, without history and free " +
+		"pages, so the file is larger. The operator was measured without a memory limit. " +
 		"With one, the Go runtime collects garbage more often.\n\n| | needed | limit | share |\n|---|---|---|---|\n")
 	for _, p := range parts {
 		limit, percent := p.note, ""
 		if p.limit > 0 {
-			limit, percent = fmt.Sprintf("%s %s, %s", number(p.limit), p.unit, p.note), fmt.Sprintf("%.0f %%", 100*share(p))
+			limit, percent = fmt.Sprintf("%s %s, %s", number(p.limit), p.unit, p.note), fmt.Sprintf("%.0f%%", 100*share(p))
 		}
 		fmt.Fprintf(&table, "| %s | %s %s | %s | %s |\n", p.name, number(p.needed), p.unit, limit, percent)
 	}
 	if rate := all.wireRate(); rate > 0 {
-		fmt.Fprintf(&table, "\nThe API server that was measured creates %s pods per second for a bare client. If all of these Ats are due at the same time, "+
-			"their pods take at least %s minutes, with any operator.\n", number(rate), number(million/rate/60))
+		fmt.Fprintf(&table, "\nIn M1 of [benchmarks.md](benchmarks.md), the API server created %s pods per second for a bare client. If a million Ats were due at "+
+			"the same time, their pods alone would take at least %s minutes there, with any operator.\n", number(rate), number(million/rate/60))
 	}
 	return table.String()
 }
@@ -254,6 +258,8 @@ This page shows what many objects cost: waiting Ats, Ats that are due within a m
 
 const capacityMethod = `## How it is measured
 
+<!-- commands: checked (takes hours) -->
+
 ` + "```" + `
 make bench METRICS=M12
 make bench METRICS=M12 SIZES='-waiting 1000,3000,10000 -kwoksets 50,150,500 -due 1000'   # a tenth, for a small machine
@@ -262,10 +268,12 @@ make bench METRICS=M12 SIZES='-waiting 1000,3000,10000 -kwoksets 50,150,500 -due
 - More and more Ats are created that are due on the next day, with a schedule and a command only, and then some with a template of
   500 bytes. Then PodSets of 10 are created next to them, whose pods [kwok](https://kwok.sigs.k8s.io) makes ready.
 - At each number of objects, the operator is restarted. The time counts from the start of the process until it has reconciled each
-  object once. The live memory is read after a garbage collection, the size of etcd after a compaction and a defragmentation. It includes
-  the events, which expire after an hour.
-- Then Ats are created next to all of that which are due one after the other within a minute. At the end, the leader of two operators
-  is ended, by SIGTERM and by ` + "`kill -9`" + `, and the time counts until the standby has created the pod of a new PodSet.
+  object once. The live memory is read after a garbage collection, the size of etcd after a compaction and a defragmentation. The size
+  of etcd includes the events, which expire after an hour.
+- Then Ats are created next to all of that which are due one after the other within a minute. Their pods end after that minute. At the
+  end, the leader of two operators is ended, by SIGTERM and by ` + "`kill -9`" + `, and the time counts until the standby has created the
+  pod of a new PodSet. A standby fills its caches only when it leads. So a failover takes at least as long as a
+  restart, and after ` + "`kill -9`" + ` the 15 s of the lease are added.
 - "Each adds" is the slope of a straight line that is fitted to the measured points, and "last step" the slope between the last two of
   them. "Largest residual" is the largest distance of a point from the line.
 - Resident memory is without the program's file. It includes garbage, so it is larger than the live memory.
@@ -273,9 +281,10 @@ make bench METRICS=M12 SIZES='-waiting 1000,3000,10000 -kwoksets 50,150,500 -due
 
 const capacityAdvice = `## How to go on
 
+- Raise the memory limit of the operator first: see ` + "`MEMORY_LIMIT`" + ` in [configuration.md](configuration.md).
 - One installation for each group of namespaces, with ` + "`WATCH_NAMESPACE`" + `, divides the memory, the restart, and the work of the
   leader. It does not relieve the API server and etcd, which all installations share.
 - An At that is done stays in etcd until it is deleted. Set ` + "`spec.ttlSecondsAfterFinished`" + `, and keep what you need elsewhere.
-- A template is stored in each At, and takes several times as much memory as all the rest of the At.
+- A template is stored in each At: compare the tables of Ats with and without one.
 - What etcd cannot store needs several clusters.
 `

@@ -37,8 +37,8 @@ func TestOnlyLimitsAreRanked(t *testing.T) {
 	table := millionTable(summarize(samples))
 	place := -1
 	for _, want := range []string{
-		"| resident memory of the operator | 1000 MiB | 512 MiB, the memory limit in config/manager | 195 % |",
-		"| etcd | 1000 MiB | 8192 MiB, the largest size that etcd recommends | 12 % |",
+		"| resident memory of the operator | 1000 MiB | 512 MiB, the memory limit in config/manager, which can be raised | 195% |",
+		"| etcd, largest quota | 1000 MiB | 8192 MiB, the largest quota that etcd recommends | 12% |",
 		"| live memory of kube-apiserver | 100000 MiB | the memory of its machine, which it shares with etcd |  |",
 		"| time of a restart | 100000 s | none; the target is 15 s |  |",
 	} {

@@ -18,6 +18,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -141,12 +142,24 @@ func (c *cluster) namespace(ctx context.Context) (string, error) {
 // clear deletes what a run has left, and compacts etcd.
 func (c *cluster) clear(ctx context.Context, namespace string) error {
 	for _, k := range []kind{podSets, replicaSets, ats, cronJobs, jobs, pods, eventsKind} {
-		if err := c.admin.DeleteAllOf(ctx, k.object("", ""), client.InNamespace(namespace), client.GracePeriodSeconds(0),
-			client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-			return fmt.Errorf("deleting all of %s: %w", k.Kind, err)
+		if err := c.deleteAll(ctx, namespace, k); err != nil {
+			return err
 		}
 	}
 	return c.compact(ctx)
+}
+
+// deleteAll deletes all objects of a kind. A request for many objects can take longer than the API server allows. It has deleted some of
+// them, so it is repeated.
+func (c *cluster) deleteAll(ctx context.Context, namespace string, k kind) error {
+	return eventually(ctx, patience, "the deletion of all of "+k.Kind, func() (bool, error) {
+		err := c.admin.DeleteAllOf(ctx, k.object("", ""), client.InNamespace(namespace), client.GracePeriodSeconds(0),
+			client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if apierrors.IsTimeout(err) {
+			return false, nil
+		}
+		return true, err
+	})
 }
 
 // compact drops the history of etcd up to the last time it was called, so that every run starts with about the same. What is

@@ -71,7 +71,7 @@ func (b *bench) replace(ctx context.Context, leader, standby *process, end func(
 	if err := b.cluster.admin.Create(ctx, makeSet(standby.set, namespace, "next", 1)); err != nil {
 		return 0, err
 	}
-	served, err := w.await(ctx, 1, time.Minute)
+	served, err := w.await(ctx, 1, patience)
 	if err != nil {
 		return 0, err
 	}

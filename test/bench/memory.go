@@ -99,14 +99,6 @@ func (b *bench) addForeign(ctx context.Context, namespace string, pods, bytes in
 	})
 }
 
-// removeForeign deletes the pods of addForeign one by one: the deletion of so many large ones can outlast a request.
-func (b *bench) removeForeign(ctx context.Context, namespace string, pods int) error {
-	return inParallel(ctx, pods, inFlight, func(ctx context.Context, i int) error {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("foreign-%d", i)}}
-		return b.cluster.admin.Delete(ctx, pod, client.GracePeriodSeconds(0))
-	})
-}
-
 // enlarge adds environment variables to a pod until the API server shows it in so many bytes of JSON.
 func (b *bench) enlarge(ctx context.Context, pod *corev1.Pod, bytes int) error {
 	const step = 5
@@ -162,7 +154,7 @@ func (b *bench) peaks(lists string) func(context.Context) error {
 			if err := b.measureStarts(ctx, what+atPeak, (*process).anonymousPeak); err != nil {
 				return err
 			}
-			if err := errorsOf(b.removeForeign(ctx, namespace, b.sizes.large), b.cluster.clear(ctx, namespace)); err != nil {
+			if err := b.cluster.clear(ctx, namespace); err != nil {
 				return err
 			}
 		}

@@ -70,8 +70,8 @@ func (f figures) cases(metric string, keep func(what string) bool) []string {
 	return cases
 }
 
-// withBestWidths adds, for each bare client and case, the number of requests in flight with which it was fastest. The others are not
-// shown.
+// withBestWidths adds, for each bare client and case, the number of requests in flight with which it was fastest in the last run. The
+// others are not shown.
 func withBestWidths(all figures) figures {
 	best := map[[2]string]*summary{}
 	var rest figures
@@ -87,7 +87,7 @@ func withBestWidths(all figures) figures {
 		if best[key] == nil {
 			best[key] = &trimmed
 			rest = append(rest, best[key])
-		} else if trimmed.faster(best[key]) {
+		} else if trimmed.run > best[key].run || trimmed.run == best[key].run && trimmed.faster(best[key]) {
 			*best[key] = trimmed
 		}
 	}

@@ -74,6 +74,11 @@ func (r *raw) dropCalls(phase, arm string) {
 	})
 }
 
+// dropMetric removes all figures of a metric, before others are measured that do not belong together with them.
+func (r *raw) dropMetric(metric string) {
+	r.Samples = slices.DeleteFunc(r.Samples, func(earlier sample) bool { return earlier.Metric == metric })
+}
+
 // callCase is the case of a call in a phase.
 func callCase(phase, call string) string { return phase + ": " + call }
 

@@ -83,6 +83,15 @@ func TestCallsOfAPhaseAreDroppedTogether(t *testing.T) {
 	}
 }
 
+func TestAllFiguresOfAMetricAreDropped(t *testing.T) {
+	kept := []sample{{Metric: "M1", Case: "a"}, {Metric: "M11", Case: "b"}}
+	r := &raw{Samples: append([]sample{{Metric: "M12", Case: "a"}, {Metric: "M12", Case: "b", Run: 1}}, kept...)}
+	r.dropMetric("M12")
+	if !reflect.DeepEqual(r.Samples, kept) {
+		t.Errorf("got %+v", r.Samples)
+	}
+}
+
 func TestARunIsContinuedOnTheSameMachineWithTheSameVersions(t *testing.T) {
 	on := func(cpu, commit string) machine {
 		return machine{CPU: cpu, Versions: map[string]string{operatorVersion: commit}}

@@ -38,7 +38,7 @@ type sizes struct {
 
 var (
 	fullSizes = sizes{
-		reps: 5, slow: true, grids: [][2]int{{100, 10}, {1000, 10}, {1000, 1}}, sparse: tailSamples, bursts: []int{1000, 10000},
+		reps: 5, slow: true, grids: [][2]int{{100, 10}, {1000, 10}, {1000, 1}}, sparse: tailSamples, bursts: []int{300, 1000, 10000},
 		owned: []int{1000, 10000, 50000}, foreign: 50000, large: 20000, bytes: []int{6900, 13800}, sets: 1000, timers: 10000, rest: 10 * time.Minute,
 		waiting: []int{10000, 30000, 100000}, kwokSets: []int{500, 1500, 5000}, due: 10000,
 	}

@@ -149,7 +149,8 @@ func barChart(title, unit string, groups []group) []byte {
 		d.heading(margin, y+14, g.name)
 		start := y + lineHeight
 		if g.target > 0 {
-			d.text(x.at(g.target)+4, y+14, "start", targetColor, g.goal)
+			anchor, offset := labelSide(x, g.target)
+			d.text(x.at(g.target)+offset, y+14, anchor, targetColor, g.goal)
 		}
 		for i, b := range g.bars {
 			y := start + float64(i)*lineHeight
@@ -167,6 +168,14 @@ func barChart(title, unit string, groups []group) []byte {
 	}
 	d.height = height + 28
 	return d.file()
+}
+
+// labelSide returns on which side of a target its label has more space: how the text is anchored, and its distance.
+func labelSide(x scale, target float64) (anchor string, offset float64) {
+	if x.at(target) > (x.from+x.to)/2 {
+		return "end", -6
+	}
+	return "start", 6
 }
 
 // curve is a line of a line chart.
@@ -205,10 +214,7 @@ func lineChart(title, xUnit, yUnit string, curves []curve, target float64, goal 
 	d.text((x.from+x.to)/2, bottom+38, "middle", ink, xUnit)
 	if target > 0 {
 		d.line(x.at(target), top, x.at(target), bottom, targetColor, ` stroke-width="2" stroke-dasharray="5 3"`)
-		anchor, offset := "start", 6.0
-		if x.at(target) > (x.from+x.to)/2 {
-			anchor, offset = "end", -6
-		}
+		anchor, offset := labelSide(x, target)
 		d.text(x.at(target)+offset, 72, anchor, targetColor, goal)
 	}
 	for _, c := range curves {

@@ -23,6 +23,7 @@ var metrics = []struct{ name, title string }{
 	{"M9", "load at rest"},
 	{"M10", "time until a one-pod set has its pod, in ms"},
 	{"M11", "processor time for 1000 pods from creation to deletion, in seconds"},
+	{capacityMetric, "capacity"},
 	{"M13", "time from the start of the process until it is ready, and size of the image"},
 	{callsMetric, "requests to the API server, from its audit log"},
 }
@@ -59,6 +60,9 @@ func summarize(samples []sample) figures {
 	}
 	return all
 }
+
+// sameRun tells whether both were measured, and in the same run, so that they can be compared.
+func (s *summary) sameRun(other *summary) bool { return s != nil && other != nil && s.run == other.run }
 
 // all returns the values of all repetitions, sorted.
 func (s *summary) all() []float64 { return slices.Sorted(slices.Values(slices.Concat(s.reps...))) }
@@ -103,7 +107,7 @@ func tables(r *raw, all figures) string {
 	var page strings.Builder
 	for _, metric := range metrics {
 		table := tableOf(all, metric.name)
-		if table == "" {
+		if table == "" || metric.name == capacityMetric { // The page about capacity has these figures.
 			continue
 		}
 		fmt.Fprintf(&page, "\n### %s: %s\n\n%s", metric.name, metric.title, table)
@@ -123,7 +127,7 @@ func tableOf(all figures, metric string) string {
 			continue
 		}
 		row := s.what
-		if slices.Contains([]string{"M8", "M9", "M12", "M13"}, metric) { // They have several units.
+		if slices.Contains([]string{"M8", "M9", capacityMetric, "M13"}, metric) { // They have several units.
 			row += ", " + s.unit
 		}
 		if !slices.Contains(rows, row) {
@@ -257,7 +261,7 @@ func (r benchmarkRun) describe(samples []sample) string {
 		strings.TrimPrefix(m.Versions["kube-apiserver"], "Kubernetes "), m.Versions["etcd"], m.Versions["kwok"],
 		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]))
 	if most := steals[len(steals)-1]; most > 0 {
-		text += fmt.Sprintf(" The host took from this virtual machine, of the time of its processors: median %s %%, at most %s %%.", number(median(steals)), number(most))
+		text += fmt.Sprintf(" CPU steal: median %s%%, maximum %s%%.", number(median(steals)), number(most))
 	}
 	return text
 }

@@ -66,7 +66,7 @@ func TestConditionsOfEachRun(t *testing.T) {
 	}
 	got := conditions(r)
 	for _, want := range []string{
-		"\n- M1, M2: commit a, 22 November 2026, from 23:45 UTC, 0 cores (one)", "median 0 %, at most 50 %.\n- M4: commit b,", "\n- M4 of other programs only: commit c,",
+		"\n- M1, M2: commit a, 22 November 2026, from 23:45 UTC, 0 cores (one)", "CPU steal: median 0%, maximum 50%.\n- M4: commit b,", "\n- M4 of other programs only: commit c,",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in %s", want, got)

@@ -200,7 +200,7 @@ func targetTable(f figures) string {
 	var page strings.Builder
 	rows := targetsOf(f)
 	slices.SortStableFunc(rows, func(a, b row) int { return byMetric(a.metric, b.metric) })
-	page.WriteString("| | measured | target | podset-operator | repetitions | closest controller of Kubernetes, tuned | reached |\n|---|---|---|---|---|---|---|\n")
+	page.WriteString("| | measured | target | podset-operator | repetitions | closest Kubernetes controller, tuned | reached |\n|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
 		fmt.Fprintf(&page, "| %s | %s | %s | %s | %d | %s | %s |\n", r.metric, caseName(r.what), r.limit, r.value, r.reps, r.peer, r.verdict)
 	}
@@ -222,7 +222,7 @@ func notMeasured(f figures) []string {
 		{"10000 timers at once", "M4", func(s *summary) bool { return s.what == "10000 at once" }},
 		{"50000 pods of its own", "M7", func(s *summary) bool { return strings.HasPrefix(s.what, "50000 pods") }},
 		{"the peak of memory at a start", "M7", func(s *summary) bool { return strings.HasSuffix(s.what, atPeak) }},
-		{"capacity (M12)", "M12", func(*summary) bool { return true }},
+		{"capacity (M12)", capacityMetric, func(*summary) bool { return true }},
 		{"time until the operator is ready and size of the image (M13)", "M13", func(*summary) bool { return true }},
 		{"CronJob and Job controllers with default limits", "M4", func(s *summary) bool { return s.arm == cronJobStock.name }},
 	} {

@@ -98,7 +98,7 @@ func (m measured) verdict(limit float64, needed int, reaches func(v float64) boo
 // repetitionsNeeded is how many repetitions decide about a target: one for M12, which takes too long for more, and for the size of the
 // image, which does not vary.
 func repetitionsNeeded(metric, what string) int {
-	if metric == "M12" || what == imageCase {
+	if metric == capacityMetric || what == imageCase {
 		return 1
 	}
 	return enough
