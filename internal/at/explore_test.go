@@ -107,8 +107,11 @@ func (n *node) key() string {
 	for _, p := range n.pods {
 		pods(p)
 	}
-	newest, _ := n.state.status.Observe(n.ats[0])
-	fmt.Fprintf(&k, "|%d %s %v", n.age(newest), n.state.pods, n.state.rejection.Of(1) != nil)
+	newest := *n.ats[0]
+	if n.state.status.IsNewerThan(&newest) {
+		newest.ResourceVersion = n.state.status.Version
+	}
+	fmt.Fprintf(&k, "|%d %s %v", n.age(&newest), n.state.pods, n.state.rejection.Of(1) != nil)
 	if n.state.unrecorded != nil {
 		k.WriteString(string(n.state.unrecorded.UID))
 	}

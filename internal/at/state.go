@@ -31,8 +31,8 @@ import (
 type State struct {
 	// pods are the pods that this process created or deleted and that the cache may not show so yet.
 	pods expectations.Pods
-	// status is the At with the last status that this process wrote.
-	status expectations.Object[*cnatv1alpha1.At]
+	// status is the last status that this process wrote, until the cache shows it.
+	status expectations.Status[cnatv1alpha1.AtStatus]
 	// rejection is the last rejection of a create.
 	rejection expectations.LastRejection
 	// failingSince is when the first of the last creates failed, if all since then have failed without being rejected; zero
@@ -53,7 +53,13 @@ type State struct {
 // caches. lookedUp are the answers of the API server for the Lookups of earlier Observations, nil for a pod that does not exist.
 func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
 	next := *s
-	at, next.status = s.status.Observe(at)
+	if s.status.IsNewerThan(at) {
+		current := *at
+		current.ResourceVersion, current.Status = s.status.Version, s.status.Value
+		at = &current
+	} else {
+		next.status = expectations.Status[cnatv1alpha1.AtStatus]{}
+	}
 	if at.Generation == s.endedGeneration && now.Before(s.endedAt) {
 		now = s.endedAt
 	}
@@ -122,8 +128,8 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 			next.endedAt, next.endedGeneration = o.Now.Round(0), o.At.Generation // The wall clock may move back, the monotonic one never does.
 		}
 	}
-	if outcome.Written != nil {
-		next.status = next.status.Written(outcome.Written)
+	if written := outcome.Written; written != nil {
+		next.status = expectations.Status[cnatv1alpha1.AtStatus]{Version: written.ResourceVersion, Value: written.Status}
 	}
 	*s = next
 }

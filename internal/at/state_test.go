@@ -226,8 +226,13 @@ func TestAWrittenStatusCountsBeforeTheCacheShowsIt(t *testing.T) {
 	stale, written := a().Obj(), a().Status(finished).Obj()
 	stale.ResourceVersion, written.ResourceVersion = "1", "2"
 	s.Record(s.Observe(stale, nil, nil, due, at.Defaults{}), at.Outcome{Written: written}, due)
-	if o := s.Observe(stale, nil, nil, due, at.Defaults{}); o.At != written {
-		t.Error("the cached At counts")
+	o := s.Observe(stale, nil, nil, due, at.Defaults{})
+	if diff := cmp.Diff(written, o.At); diff != "" || stale.ResourceVersion != "1" {
+		t.Errorf("the At (-want +got): %s; the cached one has version %s", diff, stale.ResourceVersion)
+	}
+	s.Record(o, at.Outcome{}, due)
+	if o := s.Observe(written, nil, nil, due, at.Defaults{}); o.At != written {
+		t.Error("the cache shows the status, and does not count")
 	}
 }
 

@@ -9,7 +9,7 @@
 // the cache shows instead, so a controller never waits.
 //
 //   - Pods are the pods that this process created or deleted.
-//   - Object is the object as the last write of its status returned it.
+//   - Status is the last status that this process wrote.
 //   - LastRejection is the last rejection of a create. No cache ever shows it.
 //
 // All three are values. A method that changes something returns the new value and leaves its receiver and everything

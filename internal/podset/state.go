@@ -42,8 +42,8 @@ type State struct {
 	recorded bool
 	// pods are the pods that this process created or deleted and that the cache may not show so yet.
 	pods expectations.Pods
-	// status is the PodSet with the last status that this process wrote.
-	status expectations.Object[*appv1alpha1.PodSet]
+	// status is the last status that this process wrote, until the cache shows it.
+	status expectations.Status[appv1alpha1.PodSetStatus]
 	// rejection is the last rejection of a create.
 	rejection expectations.LastRejection
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
@@ -63,7 +63,13 @@ type State struct {
 // the caches. lookedUp are the answers of the API server for the Lookups of earlier Observations, nil for a pod that does not exist.
 func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
 	next := *s
-	set, next.status = s.status.Observe(set)
+	if s.status.IsNewerThan(set) {
+		current := *set
+		current.ResourceVersion, current.Status = s.status.Version, s.status.Value
+		set = &current
+	} else {
+		next.status = expectations.Status[appv1alpha1.PodSetStatus]{}
+	}
 	view := s.pods.Observe(cached, lookedUp, now)
 	next.pods = view.Next
 	if next.templateHash == "" || next.hashedGeneration != set.Generation {
@@ -145,8 +151,8 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	case next.reportBy.IsZero():
 		next.reportBy = o.Now.Add(reportWithin)
 	}
-	if outcome.Written != nil {
-		next.status = next.status.Written(outcome.Written)
+	if written := outcome.Written; written != nil {
+		next.status = expectations.Status[appv1alpha1.PodSetStatus]{Version: written.ResourceVersion, Value: written.Status}
 	}
 	*s = next
 }

@@ -357,8 +357,8 @@ func TestStateKnowsTheStatusThatItWrote(t *testing.T) {
 	written.ResourceVersion, written.Status.Replicas = "9", 1
 	var s State
 	s.Record(s.Observe(set, nil, nil, now, Defaults{}), Plan{}, Outcome{Reported: true, Written: written}, now)
-	if o := s.Observe(set, nil, nil, now, Defaults{}); o.Set != written {
-		t.Errorf("the set has version %s", o.Set.ResourceVersion)
+	if diff := cmp.Diff(written, s.Observe(set, nil, nil, now, Defaults{}).Set); diff != "" || set.ResourceVersion != "5" {
+		t.Errorf("the PodSet (-want +got): %s; the cached one has version %s", diff, set.ResourceVersion)
 	}
 	newer := written.DeepCopy()
 	newer.ResourceVersion = "10"
