@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -112,11 +113,12 @@ func TestTheCreateOfAnAtThatFails(t *testing.T) {
 		fails              bool
 		reason             string
 		rejected, collided float64
+		priority           int
 	}{
-		"a quota":             {apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), false, cnatv1alpha1.ReasonFailedCreate, 1, 0},
-		"an invalid pod":      {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), false, cnatv1alpha1.ReasonInvalidTemplate, 1, 0},
-		"a broken API server": {apierrors.NewInternalError(errors.New("etcd")), true, "", 0, 0},
-		"a foreign pod":       {nil, false, cnatv1alpha1.ReasonPodNameConflict, 0, 1},
+		"a quota":             {apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), false, cnatv1alpha1.ReasonFailedCreate, 1, 0, handler.LowPriority},
+		"an invalid pod":      {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), false, cnatv1alpha1.ReasonInvalidTemplate, 1, 0, handler.LowPriority},
+		"a broken API server": {apierrors.NewInternalError(errors.New("etcd")), true, "", 0, 0, handler.LowPriority},
+		"a foreign pod":       {nil, false, cnatv1alpha1.ReasonPodNameConflict, 0, 1, 0},
 	} {
 		at, objects, calls := testutil.MakeAt("a").Obj(), []client.Object{}, interceptor.Funcs{}
 		if tc.answer == nil {
@@ -131,6 +133,10 @@ func TestTheCreateOfAnAtThatFails(t *testing.T) {
 		result, err := r.Reconcile(t.Context(), requestFor(at))
 		if (err != nil) != tc.fails || tc.rejected > 0 && result.RequeueAfter != time.Second {
 			t.Errorf("%s: %v, %v", title, result, err)
+		}
+		// The retries of what fails slowly must not keep the workers from anything else.
+		if ptr.Deref(result.Priority, 0) != tc.priority {
+			t.Errorf("%s: the retry has the priority %d, want %d", title, ptr.Deref(result.Priority, 0), tc.priority)
 		}
 		if counted(t, rejected)-rejectedBefore != tc.rejected || counted(t, collided)-collidedBefore != tc.collided {
 			t.Errorf("%s: not counted", title)
@@ -252,7 +258,7 @@ func TestAQuotaAndANameCollisionOfAPodSetAreNoErrors(t *testing.T) {
 	rejectedBefore, collidedBefore := counted(t, rejected), counted(t, collided)
 
 	r, _ := setOn(newStore(t, rejectCreates(apierrors.NewForbidden(podResource, "p", errors.New("quota"))), set), now)
-	if result, err := r.Reconcile(t.Context(), requestFor(set)); err != nil || result.RequeueAfter != time.Second {
+	if result, err := r.Reconcile(t.Context(), requestFor(set)); err != nil || result.RequeueAfter != time.Second || ptr.Deref(result.Priority, 0) != handler.LowPriority {
 		t.Errorf("%+v, %v", result, err)
 	}
 	taken := podset.MakePlan(podset.Observation{Set: set, Now: now}).Create[0].Name
@@ -265,6 +271,38 @@ func TestAQuotaAndANameCollisionOfAPodSetAreNoErrors(t *testing.T) {
 	}
 	if got := counted(t, collided) - collidedBefore; got != 1 {
 		t.Errorf("%v name collisions are counted", got)
+	}
+}
+
+func TestARetryAfterAnErrorOfAPodSetComesLast(t *testing.T) {
+	for title, calls := range map[string]interceptor.Funcs{
+		"a create fails": rejectCreates(apierrors.NewInternalError(errors.New("etcd"))),
+		"a list fails": {List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("no index")
+		}},
+	} {
+		set := testutil.MakePodSet("a").Obj()
+		r, _ := setOn(newStore(t, calls, set), testutil.Created.Add(time.Hour))
+		if result, err := r.Reconcile(t.Context(), requestFor(set)); err == nil || ptr.Deref(result.Priority, 0) != handler.LowPriority {
+			t.Errorf("%s: %+v, %v", title, result, err)
+		}
+	}
+}
+
+func TestAnInterruptedCreateIsNoWarning(t *testing.T) {
+	for ends, want := range map[bool]int{false: 1, true: 0} {
+		ctx, cancel := context.WithCancel(t.Context())
+		set := testutil.MakePodSet("a").Obj()
+		r, recorder := setOn(newStore(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			if ends {
+				cancel()
+			}
+			return context.Canceled
+		}}, set), testutil.Created.Add(time.Hour))
+		if _, err := r.Reconcile(ctx, requestFor(set)); err == nil || len(recorder.Events) != want {
+			t.Errorf("the process ends: %t; %d events, want %d (%v)", ends, len(recorder.Events), want, err)
+		}
+		cancel()
 	}
 }
 

@@ -93,7 +93,7 @@ func (r *AtReconciler) waiting(ctx context.Context) ([]client.Object, error) {
 func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	entry, o, err := r.observe(ctx, req)
 	if entry == nil || err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{Priority: ptr.To(retryPriority)}, err
 	}
 	plan := at.MakePlan(o)
 	outcome, err := r.act(ctx, o, plan)
@@ -111,9 +111,11 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	case err == nil && !reportNow:
 		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(0)}, nil
 	}
-	requeue, err := result(ctx, atKind, err, now, entry.State.RequeueAt(report))
-	requeue.Priority = ptr.To(duePriority)
-	return requeue, err
+	priority := duePriority
+	if outcome.Rejected != nil {
+		priority = retryPriority
+	}
+	return result(ctx, atKind, err, now, entry.State.RequeueAt(report), &priority)
 }
 
 // observe reads everything that the decision depends on. The entry is nil if the At is gone.

@@ -125,6 +125,6 @@ func recordEvents(recorder events.EventRecorder, obj client.Object, all []event.
 		if e.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		recorder.Eventf(obj, nil, kind, e.Reason, e.Action, "%s", e.Note)
+		recorder.Eventf(obj, e.Related, kind, e.Reason, e.Action, "%s", e.Note)
 	}
 }

@@ -60,7 +60,7 @@ func (r *PodSetReconciler) setup(mgr ctrl.Manager) error {
 func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	entry, o, err := r.observe(ctx, req)
 	if entry == nil || err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{Priority: ptr.To(retryPriority)}, err
 	}
 	plan := podset.MakePlan(o)
 	outcome := r.act(ctx, o, plan)
@@ -77,7 +77,11 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	if !reportNow {
 		return ctrl.Result{RequeueAfter: coalesceWindow, Priority: ptr.To(reportPriority)}, nil
 	}
-	return result(ctx, podSetKind, err, now, entry.State.RequeueAt(o, plan, outcome))
+	var priority *int
+	if outcome.Rejected {
+		priority = ptr.To(retryPriority)
+	}
+	return result(ctx, podSetKind, err, now, entry.State.RequeueAt(o, plan, outcome), priority)
 }
 
 // observe reads everything that the decision depends on. The entry is nil if the PodSet is gone.
@@ -127,7 +131,11 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 		outcome.Rejected = true
 		rejectedCreates.WithLabelValues(podSetKind.Kind).Inc()
 	}
-	recordEvents(r.Recorder, o.Set, podset.Events(outcome))
+	told := outcome
+	if ctx.Err() != nil { // The process ends, and its requests were interrupted.
+		told.CreateError, told.DeleteError = nil, nil
+	}
+	recordEvents(r.Recorder, o.Set, podset.Events(told))
 	return outcome
 }
 

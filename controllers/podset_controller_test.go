@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,6 +145,32 @@ func eventReasons(ctx context.Context, g Gomega, obj client.Object) []string {
 		reasons = append(reasons, e.Reason)
 	}
 	return reasons
+}
+
+// Three pods are deleted one after the other, faster than the status is written.
+func TestEveryPodThatIsCreatedIsNamedInAnEvent(t *testing.T) {
+	set := podSet(newNamespace(t), "web", 3)
+	create(t, set)
+	g := NewWithT(t)
+	for i, pod := range expectPods(t, set, 3) {
+		binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}}
+		if err := admin.SubResource("binding").Create(t.Context(), &pod, binding); err != nil {
+			t.Fatal(err)
+		}
+		if err := admin.Delete(t.Context(), &pod); err != nil { // Its node is to end it.
+			t.Fatal(err)
+		}
+		g.Eventually(func() int { return len(podsIn(t.Context(), g, set.Namespace)) }).WithTimeout(patience).Should(Equal(4 + i))
+	}
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		var notes []string
+		for _, e := range eventsOf(ctx, g, set) {
+			notes = append(notes, e.Note)
+		}
+		for _, pod := range podsIn(ctx, g, set.Namespace) {
+			g.Expect(strings.Join(notes, ", ")).To(ContainSubstring(pod.Name))
+		}
+	}).WithTimeout(patience).Should(Succeed())
 }
 
 func newScale(replicas int32) *autoscalingv1.Scale {

@@ -18,10 +18,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -43,6 +45,9 @@ const (
 	minErrorBackoff, maxErrorBackoff = 20 * time.Millisecond, 2 * time.Second
 	// staleRetry is the delay before an object is reconciled again after a conflict, which shows that the cache was behind.
 	staleRetry = 200 * time.Millisecond
+	// retryPriority puts retries behind everything else. A request to an admission webhook that does not work can take 10 s. If the
+	// retries of twenty Ats came first, no worker would be left for anything else.
+	retryPriority = handler.LowPriority
 )
 
 var (
@@ -164,16 +169,18 @@ func controllerOptions(concurrency int) controller.Options {
 	}
 }
 
-// result returns the result of a reconcile: requeueAt says when to reconcile again, if it is not zero. The work queue retries an
-// error with a back-off. A conflict is not an error: the cache was behind.
-func result(ctx context.Context, kind schema.GroupVersionKind, err error, now, requeueAt time.Time) (ctrl.Result, error) {
+// result returns the result of a reconcile: requeueAt says when to reconcile again, if it is not zero, and priority with which priority,
+// nil for that of this reconcile. The work queue retries an error with a back-off. A conflict is not an error: the cache was behind.
+func result(ctx context.Context, kind schema.GroupVersionKind, err error, now, requeueAt time.Time, priority *int) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):
 		log.FromContext(ctx).V(1).Info("Requeuing, because the cache was behind the API server", "conflict", err.Error())
 		conflicts.WithLabelValues(kind.Kind).Inc()
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
-	case err != nil || requeueAt.IsZero():
-		return ctrl.Result{}, err
+		return ctrl.Result{RequeueAfter: staleRetry, Priority: priority}, nil
+	case err != nil:
+		return ctrl.Result{Priority: ptr.To(retryPriority)}, err
+	case requeueAt.IsZero():
+		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{RequeueAfter: max(requeueAt.Sub(now), time.Millisecond)}, nil
+	return ctrl.Result{RequeueAfter: max(requeueAt.Sub(now), time.Millisecond), Priority: priority}, nil
 }

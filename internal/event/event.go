@@ -4,7 +4,11 @@
 // Package event describes events about an object as values. The pure packages return them, and the controllers send them.
 package event
 
-import "strings"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 // maxNote is the bound that the API events.k8s.io/v1 sets on a note, in bytes.
 const maxNote = 1024
@@ -19,6 +23,15 @@ type Event struct {
 	Action string
 	// Note is the message for users.
 	Note string
+	// Related is another object that the event is about; nil: none. Events that differ only in their note count as repetitions of the
+	// first one, whose note is kept.
+	Related runtime.Object
+}
+
+// About returns the event with a related object.
+func (e Event) About(related runtime.Object) Event {
+	e.Related = related
+	return e
 }
 
 // Cut shortens a text to at most n bytes without splitting a character.

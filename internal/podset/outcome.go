@@ -41,18 +41,19 @@ func (o Outcome) Succeeded() bool {
 	return len(o.Created)+len(o.Deleted)+len(o.CleanedUp) > 0 && o.CreateError == nil && o.DeleteError == nil && o.NameCollision == ""
 }
 
-// Events returns the events about an outcome, one for each kind of action.
+// Events returns the events about an outcome, one for each kind of action. Each relates to its first pod, so that an event about other
+// pods does not count as its repetition.
 func Events(outcome Outcome) []event.Event {
 	var events []event.Event
 	if pods := outcome.Created; len(pods) > 0 {
-		events = append(events, event.Normal("SuccessfulCreate", "Create", "Created "+joinNames(pods, podNameOf)))
+		events = append(events, event.Normal("SuccessfulCreate", "Create", "Created "+joinNames(pods, podNameOf)).About(pods[0]))
 	}
 	if pods := outcome.Deleted; len(pods) > 0 {
-		events = append(events, event.Normal("SuccessfulDelete", "Delete", "Deleted "+joinNames(pods, podNameOf)))
+		events = append(events, event.Normal("SuccessfulDelete", "Delete", "Deleted "+joinNames(pods, podNameOf)).About(pods[0]))
 	}
 	if pods := outcome.CleanedUp; len(pods) > 0 {
 		events = append(events, event.Normal("PodsFinished", "Remove", "Deleted after they finished: "+
-			joinNames(pods, func(pod *corev1.Pod) string { return pod.Name + " (" + finishReason(pod) + ")" })))
+			joinNames(pods, func(pod *corev1.Pod) string { return pod.Name + " (" + finishReason(pod) + ")" })).About(pods[0]))
 	}
 	if err := outcome.CreateError; err != nil {
 		events = append(events, event.Warning("FailedCreate", "Create", err.Error()))

@@ -209,9 +209,9 @@ func TestEvents(t *testing.T) {
 		DeleteError: errors.New("deleting Pod g: forbidden"),
 	}
 	want := []event.Event{
-		{Reason: "SuccessfulCreate", Action: "Create", Note: "Created a, b"},
-		{Reason: "SuccessfulDelete", Action: "Delete", Note: "Deleted c"},
-		{Reason: "PodsFinished", Action: "Remove", Note: "Deleted after they finished: d (Evicted), e (Succeeded)"},
+		{Reason: "SuccessfulCreate", Action: "Create", Note: "Created a, b", Related: outcome.Created[0]},
+		{Reason: "SuccessfulDelete", Action: "Delete", Note: "Deleted c", Related: outcome.Deleted[0]},
+		{Reason: "PodsFinished", Action: "Remove", Note: "Deleted after they finished: d (Evicted), e (Succeeded)", Related: outcome.CleanedUp[0]},
 		{Warning: true, Reason: "FailedCreate", Action: "Create", Note: "creating Pod f: exceeded quota"},
 		{Warning: true, Reason: "FailedDelete", Action: "Delete", Note: "deleting Pod g: forbidden"},
 	}
