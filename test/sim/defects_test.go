@@ -207,7 +207,7 @@ var defects = map[string]struct {
 			pod.Name, pod.GenerateName = "", pod.Name+"-"
 		}
 	}), "P2", ""},
-	"overwrites a newer status": {with(sim.Defect{Overwrite: true}), "P3 P11 A3", "P7 A4"},
+	"overwrites a newer status": {with(sim.Defect{Overwrite: true}), "P7 P11", "A3 A4 P3"},
 	"resets the phase": {onStatus(func(status map[string]any) {
 		if status["phase"] == string(cnatv1alpha1.PhaseDone) {
 			status["phase"] = cnatv1alpha1.PhasePending
