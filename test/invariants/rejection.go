@@ -57,7 +57,8 @@ func (c *Checker) rejections() {
 
 // step checks one step of a back-off.
 func (c *Checker) step(step *rejected, w Write) {
-	gap, passed := w.Sent.Sub(step.last.Sent), w.Clock.Sub(step.last.Clock)
+	// Round removes the monotonic clock, which does not jump.
+	gap, passed := w.Sent.Sub(step.last.Sent), w.Clock.Round(0).Sub(step.last.Clock.Round(0))
 	subject := "owner " + string(w.Owner)
 	// After a jump of the clock, a delay is of another length, and an At may have waited for its time again.
 	comparable := step.number > 0 && (passed-gap).Abs() <= time.Second
