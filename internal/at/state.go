@@ -69,14 +69,14 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 	for name, pod := range lookedUp {
 		if !isAttemptOf(at, pod) {
 			o.Absent = o.Absent.Union(sets.New(name))
-		} else if !containsPod(o.Pods, pod) {
+		} else if !pods.Contains(o.Pods, pod.UID) {
 			o.Pods = append(o.Pods, pod)
 		}
 	}
 	if pod := s.unrecorded; pod != nil {
 		if at.Status.PodUID == pod.UID {
 			next.unrecorded = nil
-		} else if !containsPod(o.Pods, pod) {
+		} else if !pods.Contains(o.Pods, pod.UID) {
 			o.Pods = append(o.Pods, pod)
 		}
 	}
@@ -148,8 +148,4 @@ func isAttemptOf(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	}
 	_, ours := attemptOf(at, pod)
 	return ours
-}
-
-func containsPod(pods []*corev1.Pod, pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pods, func(other *corev1.Pod) bool { return other.UID == pod.UID })
 }

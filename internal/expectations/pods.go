@@ -55,7 +55,7 @@ func (p Pods) Unconfirmed(cached []*corev1.Pod, now time.Time) []string {
 	var names []string
 	due := false
 	for _, c := range p.created {
-		if !contains(cached, c.pod.UID) {
+		if !pods.Contains(cached, c.pod.UID) {
 			names = append(names, c.pod.Name)
 			due = due || now.Sub(c.confirmed) >= ConfirmAfter
 		}
@@ -101,7 +101,7 @@ func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now
 		}
 	}
 	for _, c := range p.created {
-		if !contains(cached, c.pod.UID) {
+		if !pods.Contains(cached, c.pod.UID) {
 			v.observeCreation(c, p.deleted.Has(c.pod.UID), lookedUp, now)
 		}
 	}
@@ -198,10 +198,6 @@ func (p Pods) String() string {
 		text += fmt.Sprintf(" %s@%d", c.pod.UID, c.confirmed.Unix())
 	}
 	return fmt.Sprintf("%s deleted %v lost %v", text, sets.List(p.deleted), p.lostBeforeObserved)
-}
-
-func contains(pods []*corev1.Pod, uid types.UID) bool {
-	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == uid })
 }
 
 // with returns a set with one more element and leaves the original as it is.

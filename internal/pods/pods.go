@@ -6,6 +6,7 @@
 package pods
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,6 +30,11 @@ func OwnerUID(pod metav1.Object) types.UID {
 		return owner.UID
 	}
 	return ""
+}
+
+// Contains tells whether a pod with a UID is in list.
+func Contains(list []*corev1.Pod, uid types.UID) bool {
+	return slices.ContainsFunc(list, func(pod *corev1.Pod) bool { return pod.UID == uid })
 }
 
 // IsFinished tells whether all containers of pod have terminated for good.
