@@ -61,11 +61,11 @@ func (c *Checker) step(step *rejected, w Write) {
 	gap, passed := w.Sent.Sub(step.last.Sent), w.Clock.Round(0).Sub(step.last.Clock.Round(0))
 	subject := "owner " + string(w.Owner)
 	// After a jump of the clock, a delay is of another length, and an At may have waited for its time again.
-	comparable := step.number > 0 && (passed-gap).Abs() <= time.Second
-	if comparable {
+	compared := step.number > 0 && (passed-gap).Abs() <= time.Second
+	if compared {
 		c.check("P9", gap >= step.delay/2, subject, "rejected create %s came %v after the previous one, before the back-off of %v had passed", w.Name, gap, step.delay)
 	}
-	if comparable && !c.LaggingPods && c.full {
+	if compared && !c.LaggingPods && c.full {
 		c.check("P9", c.reportsRejection(w.Owner, w.Sent), subject, "no condition names the rejection of %s", w.Name)
 	}
 	next := min(2*step.delay, lastRejectionBackoff)
