@@ -93,7 +93,7 @@ func (r *AtReconciler) waiting(ctx context.Context) ([]client.Object, error) {
 func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	entry, o, err := r.observe(ctx, req)
 	if entry == nil || err != nil {
-		return ctrl.Result{Priority: ptr.To(retryPriority)}, err
+		return result(ctx, atKind, err, time.Time{}, time.Time{}, nil)
 	}
 	plan := at.MakePlan(o)
 	outcome, err := r.act(ctx, o, plan)

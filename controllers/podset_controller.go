@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -60,7 +61,7 @@ func (r *PodSetReconciler) setup(mgr ctrl.Manager) error {
 func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	entry, o, err := r.observe(ctx, req)
 	if entry == nil || err != nil {
-		return ctrl.Result{Priority: ptr.To(retryPriority)}, err
+		return result(ctx, podSetKind, err, time.Time{}, time.Time{}, nil)
 	}
 	plan := podset.MakePlan(o)
 	outcome := r.act(ctx, o, plan)
