@@ -115,6 +115,17 @@ func everySet(t *testing.T, namespace string, holds func(*appv1alpha1.PodSet) bo
 	}).WithTimeout(patience).Should(Succeed())
 }
 
+// countUntilReady makes all pods of a namespace ready, and waits until the status of each PodSet counts them.
+func countUntilReady(t *testing.T, namespace string, each int32) tally {
+	t.Helper()
+	return countWhile(t, namespace, "podset", func() {
+		for _, pod := range podsIn(t.Context(), NewWithT(t), namespace) {
+			setPhase(t, &pod, corev1.PodRunning)
+		}
+		everySet(t, namespace, func(set *appv1alpha1.PodSet) bool { return set.Status.ReadyReplicas == each })
+	})
+}
+
 func TestPodSetsWriteNoMoreThanTheyMust(t *testing.T) {
 	namespace := newNamespace(t)
 	var sets []*appv1alpha1.PodSet
@@ -133,12 +144,7 @@ func TestPodSetsWriteNoMoreThanTheyMust(t *testing.T) {
 	}
 	atMost(t, "writes to create pods", created.writes, 1.2*countedPods+2) // A machine that stalls may split the window of a set or two.
 
-	ready := countWhile(t, namespace, "podset", func() {
-		for _, pod := range podsIn(t.Context(), NewWithT(t), namespace) {
-			setPhase(t, &pod, corev1.PodRunning)
-		}
-		everySet(t, namespace, func(set *appv1alpha1.PodSet) bool { return set.Status.ReadyReplicas == podsPerSet })
-	})
+	ready := countUntilReady(t, namespace, podsPerSet)
 	atMost(t, "writes while pods become ready", ready.writes, countedSets*(2+4*ready.elapsed.Seconds()))
 	// On a slow machine, the pods of a set become ready in more than one window of the operator. The usual bound is for two seconds.
 	slow := countedSets * max(0, (created.elapsed+ready.elapsed).Seconds()-2)
@@ -190,12 +196,7 @@ func TestAPodSetOfOnePodTakesFourWrites(t *testing.T) {
 	})
 	atMost(t, "writes to create PodSets of one pod", created.writes, 3*countedSets)
 	atMost(t, "reconciles to create PodSets of one pod", created.reconciles, 3*countedSets)
-	ready := countWhile(t, namespace, "podset", func() {
-		for _, pod := range podsIn(t.Context(), NewWithT(t), namespace) {
-			setPhase(t, &pod, corev1.PodRunning)
-		}
-		everySet(t, namespace, func(set *appv1alpha1.PodSet) bool { return set.Status.ReadyReplicas == 1 })
-	})
+	ready := countUntilReady(t, namespace, 1)
 	atMost(t, "writes while the pods become ready", ready.writes, countedSets)
 	atMost(t, "reconciles while the pods become ready", ready.reconciles, 2*countedSets)
 }

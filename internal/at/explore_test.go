@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -107,11 +108,8 @@ func (n *node) key() string {
 	for _, p := range n.pods {
 		pods(p)
 	}
-	newest := *n.ats[0]
-	if n.state.status.IsNewerThan(&newest) {
-		newest.ResourceVersion = n.state.status.Version
-	}
-	fmt.Fprintf(&k, "|%d %s %v", n.age(&newest), n.state.pods, n.state.rejection.Of(1) != nil)
+	newest, _ := expectations.Newest(n.ats[0], n.state.status, statusOf)
+	fmt.Fprintf(&k, "|%d %s %v", n.age(newest), n.state.pods, n.state.rejection.Of(1) != nil)
 	if n.state.unrecorded != nil {
 		k.WriteString(string(n.state.unrecorded.UID))
 	}

@@ -53,13 +53,7 @@ type State struct {
 // caches. lookedUp are the answers of the API server for the Lookups of earlier Observations, nil for a pod that does not exist.
 func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
 	next := *s
-	if s.status.IsNewerThan(at) {
-		current := *at
-		current.ResourceVersion, current.Status = s.status.Version, s.status.Value
-		at = &current
-	} else {
-		next.status = expectations.Status[cnatv1alpha1.AtStatus]{}
-	}
+	at, next.status = expectations.Newest(at, s.status, statusOf)
 	if at.Generation == s.endedGeneration && now.Before(s.endedAt) {
 		now = s.endedAt
 	}
@@ -89,6 +83,8 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 
 // createErrorGrace is how long creates may fail, without being rejected, before the status says so: a single error needs no write.
 const createErrorGrace = 5 * time.Second
+
+func statusOf(at *cnatv1alpha1.At) *cnatv1alpha1.AtStatus { return &at.Status }
 
 // ReportNow tells whether the status must be written in the same reconcile. After a create it can wait a moment, because
 // other Ats that are due must not wait for their pods.

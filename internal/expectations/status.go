@@ -21,9 +21,19 @@ type Status[S any] struct {
 	Value S
 }
 
-// IsNewerThan tells whether the cache shows an older version than the one that was written. Versions that cannot be compared count as
-// equal, so that the cache wins.
-func (s Status[S]) IsNewerThan(cached metav1.Object) bool {
-	order, err := resourceversion.CompareResourceVersion(cached.GetResourceVersion(), s.Version)
-	return err == nil && order < 0
+// Newest returns what the cache shows or, if that is older than what was written, a copy with the version and the status that were written.
+// It also returns the expectation that remains. statusOf returns the status of an object. Versions that cannot be compared count as equal,
+// so that the cache wins.
+func Newest[T, S any, P interface {
+	*T
+	metav1.Object
+}](cached P, written Status[S], statusOf func(P) *S) (P, Status[S]) {
+	order, err := resourceversion.CompareResourceVersion(cached.GetResourceVersion(), written.Version)
+	if err != nil || order >= 0 {
+		return cached, Status[S]{}
+	}
+	newest := P(new(*cached))
+	newest.SetResourceVersion(written.Version)
+	*statusOf(newest) = written.Value
+	return newest, written
 }

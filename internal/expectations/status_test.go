@@ -9,24 +9,35 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestAWrittenStatusCountsUntilTheCacheShowsIt(t *testing.T) {
-	for title, tc := range map[string]struct {
-		written, cached string
-		want            bool
-	}{
-		"nothing was written":              {"", "5", false},
-		"the cache is older":               {"9", "5", true},
-		"the cache shows what was written": {"9", "9", false},
-		"the cache is newer":               {"9", "10", false},
-		"the versions cannot be compared":  {"9", "x", false},
-	} {
+func TestTheNewerOfTheCachedAndTheWrittenStatusCounts(t *testing.T) {
+	statusOf := func(set *appv1alpha1.PodSet) *appv1alpha1.PodSetStatus { return &set.Status }
+	set := func(version string) *appv1alpha1.PodSet {
 		set := testutil.MakePodSet("a").Obj()
-		set.ResourceVersion = tc.cached
-		if got := (Status[int]{Version: tc.written}).IsNewerThan(set); got != tc.want {
-			t.Errorf("%s: got %t", title, got)
+		set.ResourceVersion = version
+		return set
+	}
+	for title, tc := range map[string]struct {
+		written, cached, want string
+		remains               bool
+	}{
+		"nothing was written":              {"", "5", "5", false},
+		"the cache is older":               {"9", "5", "9", true},
+		"the cache shows what was written": {"9", "9", "9", false},
+		"the cache is newer":               {"9", "10", "10", false},
+		"the versions cannot be compared":  {"9", "x", "x", false},
+	} {
+		written := Status[appv1alpha1.PodSetStatus]{Version: tc.written, Value: appv1alpha1.PodSetStatus{Replicas: 3}}
+		cached := set(tc.cached)
+		got, next := Newest(cached, written, statusOf)
+		if got.ResourceVersion != tc.want || (got.Status.Replicas == 3) != tc.remains || (got == cached) == tc.remains || cached.ResourceVersion != tc.cached {
+			t.Errorf("%s: got version %s, want %s, with %d replicas", title, got.ResourceVersion, tc.want, got.Status.Replicas)
+		}
+		if again, _ := Newest(set("1"), next, statusOf); (again.ResourceVersion == tc.written) != tc.remains {
+			t.Errorf("%s: the expectation remains is not %t", title, tc.remains)
 		}
 	}
 }

@@ -63,13 +63,7 @@ type State struct {
 // the caches. lookedUp are the answers of the API server for the Lookups of earlier Observations, nil for a pod that does not exist.
 func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
 	next := *s
-	if s.status.IsNewerThan(set) {
-		current := *set
-		current.ResourceVersion, current.Status = s.status.Version, s.status.Value
-		set = &current
-	} else {
-		next.status = expectations.Status[appv1alpha1.PodSetStatus]{}
-	}
+	set, next.status = expectations.Newest(set, s.status, statusOf)
 	view := s.pods.Observe(cached, lookedUp, now)
 	next.pods = view.Next
 	if next.templateHash == "" || next.hashedGeneration != set.Generation {
@@ -120,6 +114,8 @@ func (o *Observation) confirmNamed(lookedUp map[string]*corev1.Pod) {
 		}
 	}
 }
+
+func statusOf(set *appv1alpha1.PodSet) *appv1alpha1.PodSetStatus { return &set.Status }
 
 // ReportNow tells whether the status must be written now. After writes of pods that all succeeded it can wait for the
 // changes that follow from them, but not longer than reportWithin.

@@ -15,6 +15,8 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 )
 
+var readyStatus = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+
 func podOfSet(name string, status corev1.PodStatus) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), OwnerReferences: []metav1.OwnerReference{{Kind: "PodSet", Name: "set", UID: "set", Controller: ptr.To(true)}}},
@@ -32,8 +34,7 @@ func podSet(replicas int32, generation int64, pods ...string) *appv1alpha1.PodSe
 
 // The operator deletes one of two pods. The other one is not ready.
 func TestAReadyPodIsNotDeletedBeforeOneThatIsNotReady(t *testing.T) {
-	ready := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
-	deleted, failed := podOfSet("a", ready), podOfSet("a", corev1.PodStatus{Phase: corev1.PodFailed})
+	deleted, failed := podOfSet("a", readyStatus), podOfSet("a", corev1.PodStatus{Phase: corev1.PodFailed})
 	deleted.DeletionTimestamp = ptr.To(metav1.Unix(5, 0))
 	for title, tc := range map[string]struct {
 		change *corev1.Pod // of the pod that is ready
@@ -48,7 +49,7 @@ func TestAReadyPodIsNotDeletedBeforeOneThatIsNotReady(t *testing.T) {
 			{Call: &Call{Verb: "delete", Resource: "pods", Precondition: "a"}, Code: 200, UID: "a"},
 			{Call: &Call{Verb: "delete", Resource: "pods", Precondition: tc.failed}, Code: 500},
 		}
-		events := changes(podSet(2, 1, "a", "b"), podOfSet("a", ready), podOfSet("b", corev1.PodStatus{}), podSet(1, 2), tc.change, podSet(1, 2, "b"))
+		events := changes(podSet(2, 1, "a", "b"), podOfSet("a", readyStatus), podOfSet("b", corev1.PodStatus{}), podSet(1, 2), tc.change, podSet(1, 2, "b"))
 		if got := violates("P6", writes, events); got != tc.want {
 			t.Errorf("%s: P6 is violated: %t", title, got)
 		}
@@ -57,7 +58,7 @@ func TestAReadyPodIsNotDeletedBeforeOneThatIsNotReady(t *testing.T) {
 
 // A PodSet shrinks while a rolling update replaces its pods, or while nothing does because the strategy is OnDelete.
 func TestAReadyPodOfAnOlderTemplateIsReplaced(t *testing.T) {
-	ready := podOfSet("a", corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}})
+	ready := podOfSet("a", readyStatus)
 	deleted := ready.DeepCopy()
 	deleted.DeletionTimestamp = ptr.To(metav1.Unix(5, 0))
 	for strategy, want := range map[appv1alpha1.UpdateStrategyType]bool{appv1alpha1.RollingUpdate: false, appv1alpha1.OnDelete: true} {
