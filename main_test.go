@@ -11,12 +11,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -31,6 +33,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -255,6 +259,34 @@ func TestMistakesAtTheStartAreOneClearLine(t *testing.T) {
 	expect("no permissions", quickly(t, "--kubeconfig="+nobody), "not allowed to list podsets.app.example.com in all namespaces", "WATCH_NAMESPACE")
 	t.Setenv(watchnamespace.EnvVar, "shop,bank")
 	expect("no permissions in a namespace", quickly(t, "--kubeconfig="+nobody), "in namespace bank")
+}
+
+func TestResponsesAreNotCompressed(t *testing.T) {
+	var mu sync.Mutex
+	var encodings []string
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		encodings = append(encodings, req.Header.Get("Accept-Encoding"))
+		if req.URL.Path != "/readyz" {
+			http.NotFound(w, req)
+		}
+	}))
+	server.StartTLS() // client-go ignores the setting without TLS.
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	cluster := api.Config{
+		CurrentContext: "test",
+		Contexts:       map[string]*api.Context{"test": {Cluster: "test"}},
+		Clusters:       map[string]*api.Cluster{"test": {Server: server.URL, InsecureSkipTLSVerify: true}},
+	}
+	if err := clientcmd.WriteToFile(cluster, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	quickly(t, "--kubeconfig="+kubeconfig)
+	server.Close() // No handler runs any more.
+	if len(encodings) == 0 || slices.ContainsFunc(encodings, func(encoding string) bool { return encoding != "" }) {
+		t.Errorf("the requests accept the encodings %q, want none", encodings)
+	}
 }
 
 // redirect returns the path of a copy of a kubeconfig with another server.
