@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -112,6 +114,9 @@ func TestAStreamedListIsAList(t *testing.T) {
 	if _, err := l.watch(t.Context(), stream); !apierrors.IsForbidden(err) || *reports != 1 {
 		t.Errorf("the informer must list in the ordinary way: %v, %d reports", err, *reports)
 	}
+	if _, err := l.list(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("no list has succeeded yet: %v", err)
+	}
 	s.err = nil
 	if _, err := l.watch(t.Context(), stream); err != nil {
 		t.Error(err)
@@ -170,13 +175,14 @@ func TestInspectFailsIfNoNamespaceCanBeRead(t *testing.T) {
 }
 
 func TestTheMetricFollowsThePermission(t *testing.T) {
-	errs := make(chan error)
+	asked, errs := make(chan struct{}), make(chan error)
 	clock := clocktesting.NewFakeClock(time.Now())
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "unreadable"}, []string{"namespace"})
 	n := New(clock, []string{"a", "b"}, func(ctx context.Context, namespace string) error {
 		if namespace == "a" {
 			return nil
 		}
+		asked <- struct{}{}
 		select {
 		case err := <-errs:
 			return err
@@ -184,11 +190,28 @@ func TestTheMetricFollowsThePermission(t *testing.T) {
 			return ctx.Err()
 		}
 	}, gauge)
-	ctx, cancel := context.WithCancel(t.Context())
+	var log []string
+	ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), funcr.New(func(_, line string) { log = append(log, line) }, funcr.Options{})))
 	stopped := make(chan error, 1)
 	go func() { stopped <- n.Start(ctx) }()
 
-	n.noteForbidden()
+	// inspects tells whether the namespaces are inspected after wake, which is called several times.
+	inspects := func(wake func()) bool {
+		for range 20 {
+			wake()
+			select {
+			case <-asked:
+				return true
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		return false
+	}
+	timePasses := func() { clock.Step(accessRetry) }
+	if inspects(timePasses) {
+		t.Error("a request although all namespaces can be read")
+	}
+	wake := n.noteForbidden
 	for i, step := range []struct {
 		err  error
 		want float64
@@ -198,19 +221,19 @@ func TestTheMetricFollowsThePermission(t *testing.T) {
 		{errors.New("the API server is away"), 1},
 		{nil, 0},
 	} {
-		for sent := false; !sent; {
-			select {
-			case errs <- step.err:
-				sent = true
-			case <-time.After(time.Millisecond):
-				clock.Step(accessRetry)
-			}
+		if !inspects(wake) {
+			t.Fatalf("step %d: no request", i)
 		}
+		wake = timePasses
+		errs <- step.err
 		gomega.NewWithT(t).Eventually(func(g gomega.Gomega) float64 {
 			metric := &dto.Metric{}
 			g.Expect(gauge.WithLabelValues("b").Write(metric)).To(gomega.Succeed())
 			return metric.GetGauge().GetValue()
 		}).Should(gomega.Equal(step.want), "step %d", i)
+	}
+	if !inspects(n.noteForbidden) {
+		t.Error("no request although an informer was rejected")
 	}
 	if n.NeedLeaderElection() {
 		t.Error("a replica that waits for the lease does not report")
@@ -219,4 +242,8 @@ func TestTheMetricFollowsThePermission(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
+	gomega.NewWithT(t).Expect(log).To(gomega.HaveExactElements(
+		gomega.ContainSubstring("the API server is away"), gomega.ContainSubstring("cannot be read and is not served"),
+		gomega.ContainSubstring("the API server is away"), gomega.ContainSubstring("can be read again"),
+	))
 }
