@@ -6,12 +6,15 @@ package olm
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/operator-framework/operator-lib/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -92,5 +95,19 @@ func TestUpgradeableReportsChangesOnlyAndRetries(t *testing.T) {
 	cancel()
 	if err := <-stopped; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestOnlyAnInstallationByOLMReports(t *testing.T) {
+	t.Setenv(operatorConditionEnvVar, "")
+	if err := Add(nil, nil, nil, nil); err != nil { // It adds nothing to the manager.
+		t.Error(err)
+	}
+	if _, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/namespace"); err == nil {
+		t.Skip("the test runs in a cluster")
+	}
+	t.Setenv(operatorConditionEnvVar, "podset-operator.v0.1.0")
+	if err := Add(nil, &rest.Config{}, nil, nil); err == nil || !strings.Contains(err.Error(), "finding the OperatorCondition: ") {
+		t.Errorf("got %v, want that the namespace of the process is unknown", err)
 	}
 }
