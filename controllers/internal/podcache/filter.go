@@ -55,7 +55,7 @@ func (o *ownPods) ListWithContext(ctx context.Context, options metav1.ListOption
 		o.begin()
 	}
 	list, err := o.all.ListWithContext(ctx, options)
-	if pods, ok := list.(*corev1.PodList); ok && err == nil {
+	if pods, ok := list.(*corev1.PodList); ok {
 		o.filterList(pods)
 	}
 	return list, err
