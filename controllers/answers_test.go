@@ -337,6 +337,33 @@ func TestAnOwnStatusIsNeitherWrittenAgainNorReconciled(t *testing.T) {
 	}
 }
 
+func TestAStatusOfAPodSetIsWrittenUntilItIsStored(t *testing.T) {
+	set, fails := testutil.MakePodSet("a").Replicas(1).Obj(), true
+	store := newStore(t, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if fails {
+				return errors.New("connection reset")
+			}
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	}, set, testutil.MakePod("runs").OwnedBy(set).Slot(0).Running().Obj())
+	r, _ := setOn(store, testutil.Created.Add(time.Hour))
+	if _, err := r.Reconcile(t.Context(), requestFor(set)); err == nil {
+		t.Error("the write of the status is not repeated")
+	}
+	fails = false
+	if _, err := r.Reconcile(t.Context(), requestFor(set)); err != nil {
+		t.Error(err)
+	}
+	stored := &appv1alpha1.PodSet{}
+	if err := store.Get(t.Context(), client.ObjectKeyFromObject(set), stored); err != nil || stored.Status.ReadyReplicas != 1 {
+		t.Errorf("%v, status %+v", err, stored.Status)
+	}
+	if r.states.IgnoreOwnStatusUpdates().Update(event.UpdateEvent{ObjectOld: set, ObjectNew: stored}) {
+		t.Error("the own write is reconciled")
+	}
+}
+
 func TestAPodSetIsOnTimeAlthoughWritesAreSlow(t *testing.T) {
 	set, now := testutil.MakePodSet("a").Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
 	store := newStore(t, slowStatus(now, 4*time.Second), set, testutil.MakePod("runs").OwnedBy(set).Slot(0).Running().Obj(), testutil.MakePod("ended").OwnedBy(set).Slot(1).Finished(corev1.PodFailed, "Evicted").Obj())
