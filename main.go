@@ -104,7 +104,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	restConfig.QPS = -1 // No limit here: priority and fairness of the API server limits the requests.
 	restConfig.UserAgent = "podset-operator/" + version
-	// Since Kubernetes 1.37, the API server would compress each event of a watch on its own, which costs both sides more than it saves.
+	// Since Kubernetes 1.37, the API server compresses each event of a watch that began with a streamed list by itself. This costs both
+	// sides more than it saves.
 	// kube-controller-manager does not ask for compression either.
 	restConfig.DisableCompression = true
 

@@ -264,15 +264,14 @@ func TestMistakesAtTheStartAreOneClearLine(t *testing.T) {
 func TestResponsesAreNotCompressed(t *testing.T) {
 	var mu sync.Mutex
 	var encodings []string
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		encodings = append(encodings, req.Header.Get("Accept-Encoding"))
 		if req.URL.Path != "/readyz" {
 			http.NotFound(w, req)
 		}
-	}))
-	server.StartTLS() // client-go ignores the setting without TLS.
+	})) // Without TLS, client-go ignores the setting.
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	cluster := api.Config{
 		CurrentContext: "test",

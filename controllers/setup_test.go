@@ -125,7 +125,7 @@ func TestStatusIsNotWrittenOntoAnObjectThatHasChanged(t *testing.T) {
 	if !apierrors.IsConflict(err) {
 		t.Errorf("a status of an older state was written: %v", err)
 	}
-	if got, err := result(t.Context(), atKind, err, time.Now(), time.Time{}, nil); err != nil || got.RequeueAfter != staleRetry {
+	if got, err := result(t.Context(), atKind, err, time.Now(), time.Time{}, nil); err != nil || got.RequeueAfter != 200*time.Millisecond {
 		t.Errorf("a conflict leads to %v, %v", got, err)
 	}
 }

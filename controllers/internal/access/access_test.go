@@ -195,10 +195,10 @@ func TestTheMetricFollowsThePermission(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- n.Start(ctx) }()
 
-	// inspects tells whether the namespaces are inspected after wake, which is called several times.
-	inspects := func(wake func()) bool {
+	// requested tells whether namespace b is read after trigger is called, up to 20 times.
+	requested := func(trigger func()) bool {
 		for range 20 {
-			wake()
+			trigger()
 			select {
 			case <-asked:
 				return true
@@ -208,10 +208,10 @@ func TestTheMetricFollowsThePermission(t *testing.T) {
 		return false
 	}
 	timePasses := func() { clock.Step(accessRetry) }
-	if inspects(timePasses) {
+	if requested(timePasses) {
 		t.Error("a request although all namespaces can be read")
 	}
-	wake := n.noteForbidden
+	trigger := n.noteForbidden
 	for i, step := range []struct {
 		err  error
 		want float64
@@ -221,10 +221,10 @@ func TestTheMetricFollowsThePermission(t *testing.T) {
 		{errors.New("the API server is away"), 1},
 		{nil, 0},
 	} {
-		if !inspects(wake) {
+		if !requested(trigger) {
 			t.Fatalf("step %d: no request", i)
 		}
-		wake = timePasses
+		trigger = timePasses
 		errs <- step.err
 		gomega.NewWithT(t).Eventually(func(g gomega.Gomega) float64 {
 			metric := &dto.Metric{}
@@ -232,7 +232,7 @@ func TestTheMetricFollowsThePermission(t *testing.T) {
 			return metric.GetGauge().GetValue()
 		}).Should(gomega.Equal(step.want), "step %d", i)
 	}
-	if !inspects(n.noteForbidden) {
+	if !requested(n.noteForbidden) {
 		t.Error("no request although an informer was rejected")
 	}
 	if n.NeedLeaderElection() {
