@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -29,6 +31,32 @@ func TestRejectedCredentialsAreNamed(t *testing.T) {
 	_, err := Preflight(t.Context(), testclock.NewFakeClock(time.Now()), &rest.Config{Host: server.URL}, scheme, nil)
 	if err == nil || !strings.Contains(err.Error(), "does not accept the operator's credentials") {
 		t.Error(err)
+	}
+}
+
+func TestOpenShiftIsDetectedByItsAPIGroup(t *testing.T) {
+	for group, want := range map[string]bool{"security.openshift.io": true, "apps": false} {
+		server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, req *http.Request) {
+			switch req.URL.Path {
+			case "/readyz":
+			case "/apis":
+				answer.Header().Set("Content-Type", "application/json")
+				list := metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: group}}}
+				if err := json.NewEncoder(answer).Encode(list); err != nil {
+					t.Error(err)
+				}
+			default:
+				answer.WriteHeader(http.StatusNotFound)
+			}
+		}))
+		defer server.Close()
+		cluster, err := Preflight(t.Context(), testclock.NewFakeClock(time.Now()), &rest.Config{Host: server.URL}, scheme, nil)
+		if err == nil || !strings.Contains(err.Error(), "is not installed") {
+			t.Error(err)
+		}
+		if cluster.OpenShift != want {
+			t.Errorf("with the group %s, OpenShift is %t", group, cluster.OpenShift)
+		}
 	}
 }
 
