@@ -104,9 +104,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	restConfig.QPS = -1 // No limit here: priority and fairness of the API server limits the requests.
 	restConfig.UserAgent = "podset-operator/" + version
-	// Since Kubernetes 1.37, the API server compresses each event of a watch that began with a streamed list by itself. This costs both
-	// sides more than it saves.
-	// kube-controller-manager does not ask for compression either.
+	// Since Kubernetes 1.37, the API server would compress each event separately in a watch that began with a streamed list, which slows
+	// it down: see docs/benchmarks.md. kube-controller-manager does not ask for compression either.
 	restConfig.DisableCompression = true
 
 	probes, err := serveProbes(ctx, o.probeAddr)

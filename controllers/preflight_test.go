@@ -36,27 +36,29 @@ func TestRejectedCredentialsAreNamed(t *testing.T) {
 
 func TestOpenShiftIsDetectedByItsAPIGroup(t *testing.T) {
 	for group, want := range map[string]bool{"security.openshift.io": true, "apps": false} {
-		server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, req *http.Request) {
-			switch req.URL.Path {
-			case "/readyz":
-			case "/apis":
-				answer.Header().Set("Content-Type", "application/json")
-				list := metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: group}}}
-				if err := json.NewEncoder(answer).Encode(list); err != nil {
-					t.Error(err)
+		t.Run(group, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, req *http.Request) {
+				switch req.URL.Path {
+				case "/readyz":
+				case "/apis":
+					answer.Header().Set("Content-Type", "application/json")
+					list := metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: group}}}
+					if err := json.NewEncoder(answer).Encode(list); err != nil {
+						t.Error(err)
+					}
+				default:
+					answer.WriteHeader(http.StatusNotFound)
 				}
-			default:
-				answer.WriteHeader(http.StatusNotFound)
+			}))
+			defer server.Close()
+			cluster, err := Preflight(t.Context(), testclock.NewFakeClock(time.Now()), &rest.Config{Host: server.URL}, scheme, nil)
+			if err == nil || !strings.Contains(err.Error(), "is not installed") {
+				t.Fatal(err)
 			}
-		}))
-		defer server.Close()
-		cluster, err := Preflight(t.Context(), testclock.NewFakeClock(time.Now()), &rest.Config{Host: server.URL}, scheme, nil)
-		if err == nil || !strings.Contains(err.Error(), "is not installed") {
-			t.Error(err)
-		}
-		if cluster.OpenShift != want {
-			t.Errorf("with the group %s, OpenShift is %t", group, cluster.OpenShift)
-		}
+			if cluster.OpenShift != want {
+				t.Errorf("OpenShift: %t, want %t", cluster.OpenShift, want)
+			}
+		})
 	}
 }
 
