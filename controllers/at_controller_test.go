@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -106,6 +108,22 @@ func phaseEvents(ctx context.Context, g Gomega, at *cnatv1alpha1.At) []string {
 		}
 	}
 	return notes
+}
+
+// TestARequestThatChangesThePhaseCannotEditASpec is about the rules of the CRD, which allow every request that changes the phase.
+func TestARequestThatChangesThePhaseCannotEditASpec(t *testing.T) {
+	at := newAt(newNamespace(t), "started", "now", "true")
+	create(t, at)
+	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+	both := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"command":"false"},"status":{"phase":"PENDING"}}`))
+	err := admin.Patch(t.Context(), at.DeepCopy(), both)
+	if err == nil || !strings.Contains(err.Error(), "spec.command cannot change once the At has started") {
+		t.Errorf("an edit of the spec: got %v", err)
+	}
+	changed := at.DeepCopy()
+	if err := admin.Status().Patch(t.Context(), changed, both); err != nil || changed.Spec.Command != "true" {
+		t.Errorf("an edit of the status: command %q (%v)", changed.Spec.Command, err)
+	}
 }
 
 func TestAtRunsTheEntrypointOfItsTemplate(t *testing.T) {

@@ -73,7 +73,7 @@ func load(file string) (*admission, error) {
 	}
 	for _, rule := range properties.XValidations {
 		if read := phaseAndName.Replace(rule.Rule); strings.Contains(read, "elf.status") || strings.Contains(read, "elf.metadata") {
-			return nil, fmt.Errorf("the rule %q reads more than the specs, the name, and the old phase", rule.Rule)
+			return nil, fmt.Errorf("the rule %q reads more than the specs, the name, the old phase, and whether the phase changes", rule.Rule)
 		}
 	}
 	status := properties.Properties["status"]
@@ -84,8 +84,8 @@ func load(file string) (*admission, error) {
 	return a, nil
 }
 
-// phaseAndName removes from a rule what reads the old phase or the name.
-var phaseAndName = strings.NewReplacer("oldSelf.?status.?phase", "", "self.metadata.name", "")
+// phaseAndName removes from a rule what reads the old phase, whether the phase changes, or the name.
+var phaseAndName = strings.NewReplacer("self.?status.?phase.orValue('PENDING') != oldSelf.status.phase", "", "oldSelf.?status.?phase", "", "self.metadata.name", "")
 
 // decode drops unknown fields and sets defaults.
 func (a *admission) decode(content map[string]any) {
@@ -118,8 +118,8 @@ func (a *admission) validateUpdate(content, old map[string]any) field.ErrorList 
 	return errs
 }
 
-// validateStatus validates a status. The simulation only stores valid ones, so nothing invalid can remain. No rule reads the new
-// status: load checks this.
+// validateStatus validates a status. The simulation only stores valid ones, so nothing invalid can remain. No rule rejects a new
+// status, because the rules read only whether the phase changes, and allow a change of it: load checks what they read.
 func (a *admission) validateStatus(status any) field.ErrorList {
 	path, properties := field.NewPath("status"), a.schema.Properties["status"]
 	errs := validation.ValidateCustomResource(path, status, a.status)

@@ -68,8 +68,8 @@ func (a *admission) decodeNew(resource string, sent *unstructured.Unstructured) 
 	return assemble(resource, name, content["metadata"], result, result.object)
 }
 
-// decodeUpdate decodes and validates a custom resource whose status stays. The rules read the specs, the name, and the old phase:
-// load checks this.
+// decodeUpdate decodes and validates a custom resource whose status stays. So the rules read the specs, the name, and the phase: load
+// checks this.
 func (a *admission) decodeUpdate(current client.Object, content map[string]any) (client.Object, error) {
 	resource, name := ResourceOf(current), current.GetName()
 	spec, phase := specOf(current)

@@ -220,6 +220,9 @@ type AtStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
+// The rules of At allow a request that changes the phase, because it writes the status and cannot change the spec. This makes the
+// API server's work for the status of an At that ends smaller: a comparison of templates is expensive.
+
 // At runs one command once, at one time, and reports the result: at(1) for Kubernetes.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -236,10 +239,10 @@ type AtStatus struct {
 // +kubebuilder:printcolumn:name="Started",type=date,JSONPath=`.status.startTime`,priority=1
 // +kubebuilder:printcolumn:name="Finished",type=date,JSONPath=`.status.completionTime`,priority=1
 // +kubebuilder:printcolumn:name="Command",type=string,JSONPath=`.spec.command`,priority=1
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.spec.schedule == oldSelf.spec.schedule",message="spec.schedule cannot change once the At has started: delete it and create another"
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || (has(self.spec.command) == has(oldSelf.spec.command) && (!has(self.spec.command) || self.spec.command == oldSelf.spec.command))",message="spec.command cannot change once the At has started: delete it and create another"
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || (has(self.spec.template) == has(oldSelf.spec.template) && (!has(self.spec.template) || self.spec.template == oldSelf.spec.template))",message="spec.template cannot change once the At has started: delete it and create another"
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || (has(self.spec.activeDeadlineSeconds) == has(oldSelf.spec.activeDeadlineSeconds) && (!has(self.spec.activeDeadlineSeconds) || self.spec.activeDeadlineSeconds == oldSelf.spec.activeDeadlineSeconds))",message="spec.activeDeadlineSeconds cannot change once the At has started, because its pod has the deadline already: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || self.spec.schedule == oldSelf.spec.schedule",message="spec.schedule cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.command) == has(oldSelf.spec.command) && (!has(self.spec.command) || self.spec.command == oldSelf.spec.command))",message="spec.command cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.template) == has(oldSelf.spec.template) && (!has(self.spec.template) || self.spec.template == oldSelf.spec.template))",message="spec.template cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.activeDeadlineSeconds) == has(oldSelf.spec.activeDeadlineSeconds) && (!has(self.spec.activeDeadlineSeconds) || self.spec.activeDeadlineSeconds == oldSelf.spec.activeDeadlineSeconds))",message="spec.activeDeadlineSeconds cannot change once the At has started, because its pod has the deadline already: delete it and create another"
 // +operator-sdk:csv:customresourcedefinitions:displayName="At",resources={{Pod,v1},{Event,v1}}
 type At struct {
 	metav1.TypeMeta `json:",inline"`
