@@ -156,13 +156,15 @@ func barChart(title, unit string, groups []group) []byte {
 			y := start + float64(i)*lineHeight
 			d.text(left-8, y+12, "end", ink, b.name)
 			d.rect(left, y, max(x.at(b.value)-left, 1), barHeight, b.color)
-			// A light outline keeps the value legible where a target crosses it.
-			fmt.Fprintf(&d.body, "<text x=%q y=%q fill=%q stroke=%q stroke-width=\"3\" paint-order=\"stroke\">%s</text>\n",
-				px(x.at(b.value)+5), px(y+12), ink, paper, number(b.value))
 		}
 		end := start + float64(len(g.bars))*lineHeight
 		if g.target > 0 {
 			d.line(x.at(g.target), y+3, x.at(g.target), end-3, targetColor, ` stroke-width="2" stroke-dasharray="5 3"`)
+		}
+		for i, b := range g.bars {
+			// The value is above the target line, and its light outline interrupts the line.
+			fmt.Fprintf(&d.body, "<text x=%q y=%q fill=%q stroke=%q stroke-width=\"4\" paint-order=\"stroke\">%s</text>\n",
+				px(x.at(b.value)+5), px(start+float64(i)*lineHeight+12), ink, paper, number(b.value))
 		}
 		y = end + 12
 	}
