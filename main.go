@@ -107,7 +107,6 @@ func run(ctx context.Context, args []string) error {
 	// Since Kubernetes 1.37, the API server would compress each event separately in a watch that began with a streamed list, which slows
 	// it down: see docs/benchmarks.md. kube-controller-manager does not ask for compression either.
 	restConfig.DisableCompression = true
-	restConfig.Wrap(limitEvents)
 
 	probes, err := serveProbes(ctx, o.probeAddr)
 	if err != nil {
