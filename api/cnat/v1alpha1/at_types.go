@@ -220,8 +220,8 @@ type AtStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// The rules of At allow a request that changes the phase, because it writes the status and cannot change the spec. This makes the
-// API server's work for the status of an At that ends smaller: a comparison of templates is expensive.
+// It is expensive to compare templates. The rules of At do not compare anything if the phase changes, because a request that changes the
+// phase writes the status and cannot change the spec.
 
 // At runs one command once, at one time, and reports the result: at(1) for Kubernetes.
 // +kubebuilder:object:root=true
