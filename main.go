@@ -131,6 +131,9 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("setting up the manager: %w", err)
 	}
 	lock.recordEvents(mgr)
+	if mgr, err = limitEvents(ctx, mgr); err != nil {
+		return err
+	}
 	if err := setup(ctx, mgr, cluster); err != nil {
 		return err
 	}

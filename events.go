@@ -1,0 +1,69 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	eventsv1 "k8s.io/api/events/v1"
+	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+)
+
+// maxEventRequests is how many events are sent at the same time. The recorder of controller-runtime sends all events at once. After a
+// burst of Ats, thousands of events would delay pods and statuses: see docs/benchmarks.md.
+const maxEventRequests = 4
+
+// eventLimiter is a manager whose recorders send at most maxEventRequests events at the same time.
+type eventLimiter struct {
+	ctrl.Manager
+	broadcaster events.EventBroadcaster
+}
+
+// limitEvents returns mgr with recorders that send at most maxEventRequests events at the same time.
+func limitEvents(ctx context.Context, mgr ctrl.Manager) (ctrl.Manager, error) {
+	client, err := eventsclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("setting up events: %w", err)
+	}
+	sink := &limitedSink{&events.EventSinkImpl{Interface: client}, make(chan struct{}, maxEventRequests)}
+	broadcaster := events.NewBroadcaster(sink)
+	// A reconcile that ends after ctx is done still records its events. The sender ends with the process.
+	if err := broadcaster.StartRecordingToSinkWithContext(context.WithoutCancel(ctx)); err != nil {
+		return nil, fmt.Errorf("setting up events: %w", err)
+	}
+	if _, err := broadcaster.StartLogging(mgr.GetLogger().WithName("events").V(1)); err != nil {
+		return nil, fmt.Errorf("setting up the log of events: %w", err)
+	}
+	return eventLimiter{mgr, broadcaster}, nil
+}
+
+// GetEventRecorder returns the recorder of a controller.
+func (l eventLimiter) GetEventRecorder(controller string) recorder.EventRecorder {
+	return l.broadcaster.NewRecorder(l.GetScheme(), controller).(recorder.EventRecorder)
+}
+
+// limitedSink sends as many events at the same time as inFlight has room for. The others wait before their requests are built, because
+// thousands of requests would need much memory.
+type limitedSink struct {
+	events.EventSink
+	inFlight chan struct{}
+}
+
+// Create creates an event.
+func (s *limitedSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	s.inFlight <- struct{}{}
+	defer func() { <-s.inFlight }()
+	return s.EventSink.Create(ctx, event)
+}
+
+// Patch writes how often an event was repeated.
+func (s *limitedSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	s.inFlight <- struct{}{}
+	defer func() { <-s.inFlight }()
+	return s.EventSink.Patch(ctx, event, data)
+}
