@@ -246,20 +246,19 @@ func postJSON(ctx context.Context, url, body string, answer any) error {
 	return json.Unmarshal(data, answer)
 }
 
-// eventually calls check every 50 ms until it is true.
+// eventually calls check until it is true: every 50 ms, or every fiftieth of the time so far if that is longer, because a check can slow
+// the operator down.
 func eventually(ctx context.Context, limit time.Duration, what string, check func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	for began := time.Now(); ; {
 		if ok, err := check(); ok || err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
-		case <-tick.C:
+		case <-time.After(max(50*time.Millisecond, time.Since(began)/50)):
 		}
 	}
 }

@@ -25,6 +25,7 @@ func makeTargets(t *testing.T) map[string]bool {
 
 var (
 	comment   = regexp.MustCompile(`(?:^|\s)#.*$`)
+	quoted    = regexp.MustCompile(`='[^']*'`)
 	makeCall  = regexp.MustCompile(`(?:^|[\s$(;&|])make((?: +[^\s|;&#]+)*)`)
 	scriptRun = regexp.MustCompile(`(?:^|[\s;&|])((?:hack|\.ci)/[\w./-]+)`)
 	fileFlag  = regexp.MustCompile(`(?:\s)(?:-f|-k) +((?:config|dist|catalog|bundle|docs)/[\w./-]+)`)
@@ -33,7 +34,7 @@ var (
 // checkLine returns what is wrong with one command line: a make target, a script, or a manifest that does not exist.
 func checkLine(line string, targets map[string]bool) []string {
 	var problems []string
-	line = comment.ReplaceAllString(line, "")
+	line = quoted.ReplaceAllString(comment.ReplaceAllString(line, ""), "=")
 	for _, call := range makeCall.FindAllStringSubmatch(line, -1) {
 		for word := range strings.FieldsSeq(call[1]) {
 			if strings.HasPrefix(word, "-") || strings.Contains(word, "=") || strings.ContainsAny(word, "'\"`$\\") {
