@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
 	"k8s.io/client-go/rest"
 )
 
@@ -197,17 +197,7 @@ func (b *bench) weigh(ctx context.Context, p *process, what string) error {
 	if err != nil {
 		return err
 	}
-	collect := func(c *http.Client, host string) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/debug/pprof/heap?gc=1", http.NoBody)
-		if err == nil {
-			_, err = fetch(c, req)
-		}
-		return err
-	}
-	if err := collect(http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d", p.profiles)); err != nil {
-		return err
-	}
-	operator, err := p.metrics(ctx)
+	operator, err := liveMiB(ctx, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d", p.profiles))
 	if err != nil {
 		return err
 	}
@@ -215,30 +205,39 @@ func (b *bench) weigh(ctx context.Context, p *process, what string) error {
 	if err != nil {
 		return err
 	}
-	host := strings.TrimSuffix(b.cluster.config.Host, "/")
-	if err := collect(admin, host); err != nil {
-		return err
-	}
-	server, err := scrape(ctx, admin, host+"/metrics", "")
+	server, err := liveMiB(ctx, admin, strings.TrimSuffix(b.cluster.config.Host, "/"))
 	if err != nil {
 		return err
 	}
 	stored, err := b.cluster.storedMiB(ctx)
 	return errorsOf(err,
 		b.add(capacityMetric, what, p.name, operatorRSS, 0, resident),
-		b.add(capacityMetric, what, p.name, operatorHeap, 0, liveMiB(operator)),
-		b.add(capacityMetric, what, p.name, serverHeap, 0, liveMiB(server)),
+		b.add(capacityMetric, what, p.name, operatorHeap, 0, operator),
+		b.add(capacityMetric, what, p.name, serverHeap, 0, server),
 		b.add(capacityMetric, what, p.name, etcdSize, 0, stored),
 	)
 }
 
-// liveMiB is the memory of a Go program that it uses.
-func liveMiB(families map[string]*dto.MetricFamily) float64 {
-	var bytes float64
-	for _, metric := range families["go_memstats_heap_alloc_bytes"].GetMetric() {
-		bytes += metric.GetGauge().GetValue()
+// heapAlloc is in the heap profile of a Go program, in the form for people.
+var heapAlloc = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
+
+// liveMiB collects the garbage of a Go program with net/http/pprof and returns how much memory is in use then. It does not read the
+// metrics, because the operator visits all objects for them.
+func liveMiB(ctx context.Context, c *http.Client, host string) (float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
+	if err != nil {
+		return 0, err
 	}
-	return bytes / (1 << 20)
+	profile, err := fetch(c, req)
+	if err != nil {
+		return 0, err
+	}
+	match := heapAlloc.FindSubmatch(profile)
+	if match == nil {
+		return 0, fmt.Errorf("the heap profile of %s has no HeapAlloc", host)
+	}
+	bytes, err := strconv.ParseFloat(string(match[1]), 64)
+	return bytes / (1 << 20), err
 }
 
 // fireWithinAMinute creates Ats that are due one after the other within a minute. Their pods run longer than that.
