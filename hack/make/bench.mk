@@ -2,19 +2,27 @@
 
 # SHORT=1 measures less, in fifteen minutes. METRICS=M4,M7 and ARMS=P,R-tuned measure a part, REPS=n repeats each run n times. With METRICS,
 # the other figures stay: those of the last benchmark, or those in docs/benchmarks.
-# SIZES='-grids 100x10,1000x10 -bursts 300,1000' sets the sizes: bin/bench -help lists all of them.
+# SIZES='-grids 100x10,1000x10 -bursts 300,1000' sets the sizes: bin/bench -help lists all of them. BEFORE=COMMIT also measures the
+# operator of an earlier commit.
 METRICS ?=
 ARMS ?=
 REPS ?= 0
 SIZES ?=
+BEFORE ?=
 RAW ?= $(CURDIR)/dist/bench.json
 
 .PHONY: bench
-bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kwok) ## Measure the operator and the controllers of Kubernetes; SHORT=1, METRICS=..., REPS=..., SIZES=....
+bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager kwok) $(BEFORE:%=bin/before/%) ## Measure the operator and the controllers of Kubernetes; SHORT=1, METRICS=..., REPS=..., SIZES=..., BEFORE=....
 	@mkdir -p $(dir $(RAW))
 	$(if $(METRICS),@[ -e $(RAW) ] || cp docs/benchmarks/raw.json $(RAW))
 	cd test/bench && go build -o ../../bin/bench .
-	bin/bench -root . -raw $(RAW) $(if $(SHORT),-short) -metrics '$(METRICS)' -arms '$(ARMS)' -reps $(REPS) $(SIZES)
+	bin/bench -root . -raw $(RAW) $(if $(SHORT),-short) -metrics '$(METRICS)' -arms '$(ARMS)' -reps $(REPS) $(BEFORE:%=-before bin/before/%) $(SIZES)
+
+# The manager of an earlier commit.
+bin/before/%:
+	@rm -rf dist/before && mkdir -p dist/before && git archive $* | tar -x -C dist/before
+	@hack/build.sh $@ dist/before . -ldflags '$(LDFLAGS)'
+	@rm -r dist/before
 
 # The benchmark is a module of its own and compiles packages of Kubernetes that nothing else here needs. So make test leaves it out.
 .PHONY: test-bench

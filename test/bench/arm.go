@@ -50,15 +50,21 @@ func kubeControllerManager(controllers, qps, burst, workers string) func(*bench,
 	}
 }
 
+func (b *bench) operatorCommand(manager string, port int) []string {
+	return []string{
+		manager, "--kubeconfig=" + b.cluster.kubeconfig, "--zap-log-level=error",
+		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", port), "--health-probe-bind-address=0",
+	}
+}
+
 var (
 	operatorArm = &arm{
 		name: "P", set: podSets, timer: ats, reconciles: ctrReconciles,
-		command: func(b *bench, port int) []string {
-			return []string{
-				b.manager, "--kubeconfig=" + b.cluster.kubeconfig, "--zap-log-level=error",
-				fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", port), "--health-probe-bind-address=0",
-			}
-		},
+		command: func(b *bench, port int) []string { return b.operatorCommand(b.manager, port) },
+	}
+	beforeArm = &arm{
+		name: "before", set: podSets, timer: ats, reconciles: ctrReconciles,
+		command: func(b *bench, port int) []string { return b.operatorCommand(b.before, port) },
 	}
 	naiveArm = &arm{
 		name: "N", set: podSets, timer: ats, reconciles: ctrReconciles, plain: true,
@@ -68,7 +74,6 @@ var (
 	}
 	replicaSetStock = &arm{name: "R-stock", set: replicaSets, reconciles: kcmReconciles, command: kubeControllerManager("replicaset-controller", "20", "30", "5")}
 	replicaSetTuned = &arm{name: "R-tuned", set: replicaSets, reconciles: kcmReconciles, command: kubeControllerManager("replicaset-controller", "5000", "10000", "16")}
-	cronJobStock    = &arm{name: "C-stock", timer: cronJobs, reconciles: kcmReconciles, command: kubeControllerManager("cronjob-controller,job-controller", "20", "30", "5")}
 	cronJobTuned    = &arm{name: "C-tuned", timer: cronJobs, reconciles: kcmReconciles, command: kubeControllerManager("cronjob-controller,job-controller", "5000", "10000", "16")}
 )
 

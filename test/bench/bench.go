@@ -20,8 +20,10 @@ type bench struct {
 	arms          []string // empty: all
 	root, assets  string
 	manager, self string
-	sizes         sizes
-	path          string
+	// before is an earlier manager, "" for none.
+	before string
+	sizes  sizes
+	path   string
 	// profiles is the directory of the operator's profiles, "" for none.
 	profiles string
 	raw      raw
@@ -45,8 +47,11 @@ func (b *bench) add(metric, what, arm, unit string, rep int, values ...float64) 
 	return b.raw.write(b.path)
 }
 
-// pick gives those of some arms that are asked for, in a random order.
+// pick gives those of some arms that are asked for, in a random order. Without an earlier manager, there is no such arm.
 func (b *bench) pick(arms ...*arm) []*arm {
+	if b.before == "" {
+		arms = slices.DeleteFunc(arms, func(a *arm) bool { return a == beforeArm })
+	}
 	if len(b.arms) > 0 {
 		arms = slices.DeleteFunc(arms, func(a *arm) bool { return !slices.Contains(b.arms, a.name) })
 	}

@@ -92,27 +92,27 @@ func (t *targetRows) capacity() {
 	}{{waitingAts, "waiting At", 2}, {podsByKwok, "pod", 3}} {
 		for _, memory := range []struct{ name, unit string }{{"live memory", operatorHeap}, {"resident memory, with garbage,", operatorRSS}} {
 			if l, ok := t.model(target.suffix, memory.unit); ok {
-				t.atMost(capacityMetric, memory.name+" of the operator for each "+target.object, target.limit, once(l.slope*1024), measured{}, "KiB")
+				t.atMost(capacityMetric, memory.name+" of the operator for each "+target.object, target.limit, once(l.slope*1024), "", "KiB")
 			}
 		}
 	}
 	for _, what := range t.cases(capacityMetric, func(what string) bool { return strings.HasSuffix(what, dueInMinute) }) {
-		t.atMost(capacityMetric, what+", p99 of the delay", 100, t.get(capacityMetric, what, p, msLate, p99), measured{}, "ms")
+		t.atMost(capacityMetric, what+", p99 of the delay", 100, func(arm string) measured { return t.get(capacityMetric, what, arm, msLate, p99) }, "", "ms")
 	}
 	for _, next := range []struct{ suffix, also string }{{waitingAts, ""}, {podsByKwok, ", and all Ats"}} {
 		if points := t.levelsOf(next.suffix, restartTime); len(points) > 0 {
 			last := points[len(points)-1]
-			t.atMost(capacityMetric, fmt.Sprintf("restart next to %.0f%s%s", last[0], next.suffix, next.also), restartTarget, once(last[1]), measured{}, "s")
+			t.atMost(capacityMetric, fmt.Sprintf("restart next to %.0f%s%s", last[0], next.suffix, next.also), restartTarget, once(last[1]), "", "s")
 		}
 	}
 	for _, target := range []struct {
 		suffix string
 		limit  float64
 	}{{afterTerm, restartTarget}, {afterKill, restartTarget + leaseSeconds}} {
-		t.atMost(capacityMetric, allOfIt+target.suffix, target.limit, t.median(capacityMetric, allOfIt+target.suffix, p), measured{}, "s")
+		t.atMost(capacityMetric, allOfIt+target.suffix, target.limit, t.median(capacityMetric, allOfIt+target.suffix), "", "s")
 	}
-	t.atMost("M13", startCase, 500, t.median("M13", startCase, p), measured{}, "ms")
-	t.atMost("M13", imageCase, 15, t.median("M13", imageCase, p), measured{}, "MB")
+	t.atMost("M13", startCase, 500, t.median("M13", startCase), "", "ms")
+	t.atMost("M13", imageCase, 15, t.median("M13", imageCase), "", "MB")
 }
 
 // writeCapacity writes the page about capacity, if there are figures for it.

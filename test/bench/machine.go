@@ -26,6 +26,9 @@ type machine struct {
 // operatorVersion is the name of the operator among the versions.
 const operatorVersion = "podset-operator"
 
+// beforeVersion is the name of the earlier operator among the versions.
+const beforeVersion = "podset-operator before"
+
 func thisMachine(assets string) machine {
 	m := machine{Cores: runtime.NumCPU(), Go: runtime.Version(), Versions: map[string]string{}}
 	m.CPU = field("/proc/cpuinfo", "model name")

@@ -47,7 +47,7 @@ func run(ctx context.Context) error {
 	arms := flag.String("arms", "", "The arms to measure, separated by commas. If empty, all.")
 	var size sizes
 	// Sizes that are not given are those of a full run, or of a short one.
-	flag.IntVar(&size.reps, "reps", 0, "The number of repetitions of each timed run. Runs with 10000 objects have at most 3.")
+	flag.IntVar(&size.reps, "reps", 0, "The number of repetitions of each timed run. Runs with 10000 objects have at most 3, those with more have 1.")
 	flag.Func("grids", "M1 to M3 and M11: sets by pods in each, such as 100x10,1000x1.", size.setGrids)
 	flag.Func("bursts", "M4 to M6: numbers of timers that are due at once, such as 300,1000.", numbers(&size.bursts))
 	flag.Func("owned", "M7: numbers of own pods of the arm, such as 1000,10000.", numbers(&size.owned))
@@ -61,6 +61,7 @@ func run(ctx context.Context) error {
 	flag.Func("kwoksets", "M12: numbers of PodSets of 10 that kwok runs, in ascending order, such as 50,150,500.", numbers(&size.kwokSets))
 	flag.IntVar(&size.due, "due", 0, "M12: number of Ats that are due within a minute.")
 	root := flag.String("root", "../..", "The root of the repository.")
+	before := flag.String("before", "", "An earlier manager, to compare with. The name of the file is that of its commit. If empty, there is no comparison.")
 	manager := flag.String("manager", "", "The manager to measure. If empty, bin/manager of the repository.")
 	profiles := flag.String("profile", "", "A directory for CPU and heap profiles of the operator under M1, M4, and M7. Profiling slows the operator down, so the figures are written only to this directory.")
 	path := flag.String("raw", "", "The file of raw figures. -report reads it, -metrics adds to it, and other runs overwrite it.")
@@ -71,7 +72,7 @@ func run(ctx context.Context) error {
 	}
 	b := &bench{
 		arms: list(*arms), root: *root, assets: *root + "/bin", manager: *root + "/bin/manager",
-		sizes: size.or(fullSizes), path: *path,
+		before: *before, sizes: size.or(fullSizes), path: *path,
 		recordings: map[int]*recording{},
 	}
 	if *short {
@@ -112,23 +113,28 @@ func (b *bench) run(ctx context.Context, only []string) (err error) {
 			return err
 		}
 	}
-	b.number = b.raw.begin(time.Now().UTC(), thisMachine(b.assets))
+	on := thisMachine(b.assets)
+	if b.before != "" {
+		on.Versions[beforeVersion] = filepath.Base(b.before)
+	}
+	b.number = b.raw.begin(time.Now().UTC(), on)
 	err = b.onCluster(ctx, clusterOptions{}, only, []part{
 		{[]string{"M1", "M2", "M3", "M11"}, b.lives},
 		{[]string{"M4", "M5", "M6"}, b.lateness},
 		{[]string{"M10"}, b.fairness},
 		{[]string{"M8"}, b.restart},
-		{[]string{"M7"}, b.memory},
-		{[]string{"M7"}, b.peaks("streamed lists")},
-		{[]string{"M9"}, b.rest},
 	})
 	if err != nil {
 		return err
 	}
-	if err := b.onCluster(ctx, clusterOptions{listsOnly: true}, only, []part{{[]string{"M7"}, b.peaks("no streamed lists")}}); err != nil {
+	if err := b.onCluster(ctx, clusterOptions{}, only, []part{{[]string{"M13"}, b.startup}, {[]string{capacityMetric}, b.capacity}}); err != nil {
 		return err
 	}
-	if err := b.onCluster(ctx, clusterOptions{}, only, []part{{[]string{"M13"}, b.startup}, {[]string{capacityMetric}, b.capacity}}); err != nil {
+	err = b.onCluster(ctx, clusterOptions{}, only, []part{{[]string{"M7"}, b.memory}, {[]string{"M7"}, b.peaks("streamed lists")}, {[]string{"M9"}, b.rest}})
+	if err != nil {
+		return err
+	}
+	if err := b.onCluster(ctx, clusterOptions{listsOnly: true}, only, []part{{[]string{"M7"}, b.peaks("no streamed lists")}}); err != nil {
 		return err
 	}
 	return b.onCluster(ctx, clusterOptions{audited: true}, only, []part{{[]string{callsMetric}, b.audit}})

@@ -15,12 +15,12 @@ import (
 // color-blind can tell apart (Okabe and Ito).
 var armNames = []struct{ arm, name, color string }{
 	{operatorArm.name, "podset-operator", "#0072b2"},
+	{beforeArm.name, "podset-operator, before", "#56b4e9"},
 	{wireAll, "bare client, same requests", "#7a7a7a"},
 	{wirePods, "bare client, pods only", "#b0b0b0"},
 	{replicaSetTuned.name, "ReplicaSet controller, tuned", "#e69f00"},
 	{replicaSetStock.name, "ReplicaSet controller, default limits", "#c8b400"},
 	{cronJobTuned.name, "CronJob and Job controllers, tuned", "#d55e00"},
-	{cronJobStock.name, "CronJob and Job controllers, default limits", "#cc79a7"},
 	{naiveArm.name, "naive reconcilers", "#009e73"},
 }
 

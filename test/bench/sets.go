@@ -33,11 +33,14 @@ var becomeReady = []byte(`{"status":{"phase":"Running","conditions":[{"type":"Re
 // lives are M1, M2, M3 and M11: sets are created, their pods become ready, they are scaled down and deleted. At the end it is
 // kwok that runs the pods.
 func (b *bench) lives(ctx context.Context) error {
-	for _, grid := range b.sizes.grids {
+	for i, grid := range b.sizes.grids {
 		n := grid[0] * grid[1]
 		for rep := range b.sizes.repsOf(n) {
 			arms := []*arm{replicaSetTuned, operatorArm, barePods, bareAll}
-			if b.sizes.slow && rep == 0 && n <= few {
+			if n < many {
+				arms = append(arms, beforeArm)
+			}
+			if b.sizes.slow && rep == 0 && i == 0 {
 				arms = append(arms, naiveArm, replicaSetStock)
 			}
 			for _, a := range b.pick(arms...) {

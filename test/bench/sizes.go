@@ -13,7 +13,7 @@ import (
 // sizes are how much is measured.
 type sizes struct {
 	// reps is how often a timed run of each arm is repeated, and slow whether the arms that are slow, and known to be, are
-	// measured too: once, 20 requests per second take their time.
+	// measured too: once, in the first grid and the first burst, because 20 requests per second take their time.
 	reps int
 	slow bool
 	// grids are the numbers of sets and pods per set of M1.
@@ -38,30 +38,30 @@ type sizes struct {
 
 var (
 	fullSizes = sizes{
-		reps: 5, slow: true, grids: [][2]int{{100, 10}, {1000, 10}, {1000, 1}}, sparse: tailSamples, bursts: []int{300, 1000, 10000},
-		owned: []int{1000, 10000, 50000}, foreign: 50000, large: 20000, bytes: []int{6900, 13800}, sets: 1000, timers: 10000, rest: 10 * time.Minute,
+		reps: 5, slow: true, grids: [][2]int{{100, 10}, {1000, 10}, {1000, 1}}, sparse: 30, bursts: []int{300, 1000, 10000},
+		owned: []int{1000, 10000, 50000}, foreign: 50000, large: 20000, bytes: []int{6900}, sets: 1000, timers: 10000, rest: 10 * time.Minute,
 		waiting: []int{10000, 30000, 100000}, kwokSets: []int{500, 1500, 5000}, due: 10000,
 	}
 	shortSizes = sizes{
 		reps: 1, grids: [][2]int{{100, 10}}, sparse: 10, bursts: []int{300},
-		owned: []int{1000}, foreign: 1000, large: 2000, bytes: []int{6900, 13800}, sets: 100, timers: 500, rest: 10 * time.Second,
+		owned: []int{1000}, foreign: 1000, large: 2000, bytes: []int{6900}, sets: 100, timers: 500, rest: 10 * time.Second,
 		waiting: []int{200, 500}, kwokSets: []int{5, 10}, due: 60,
 	}
 )
 
-const (
-	// many objects are where repetitions take long, and no more than repsOfMany are made.
-	many, repsOfMany = 10000, 3
-	// few objects are the most that the slow arms are given: the stock ones and N.
-	few = 1000
-)
+// many objects are where a repetition takes minutes. There are no more than repsOfMany then, and one with more objects than that.
+const many, repsOfMany = 10000, 3
 
 // repsOf is how often a run with n objects is repeated.
 func (s sizes) repsOf(n int) int {
-	if n >= many {
+	switch {
+	case n > many:
+		return 1
+	case n == many:
 		return min(s.reps, repsOfMany)
+	default:
+		return s.reps
 	}
-	return s.reps
 }
 
 // or takes from others what these do not say.

@@ -19,8 +19,14 @@ import (
 // The arms without a controller: a bare client that creates the pods only, and one that sends the same requests as the operator.
 const wirePods, wireAll = "W", "W+"
 
-// widths are how many requests a bare client has in flight. The report takes the best of them.
-var widths = []int{16, 32, 64}
+// widthsFor are how many requests a bare client has in flight to create so many pods. The report takes the best of them. With many pods,
+// they make no difference beyond the scatter, and take long.
+func widthsFor(pods int) []int {
+	if pods >= many {
+		return []int{64}
+	}
+	return []int{16, 32, 64}
+}
 
 // wireCase is the case of a bare client.
 func wireCase(what string, width int) string { return fmt.Sprintf("%s, %d in flight", what, width) }
@@ -61,6 +67,7 @@ type sender func(ctx context.Context, namespace string, grid [2]int, width int) 
 // withEachWidth lets a bare client create the pods of a grid, and passes on how long after the first request each pod was seen, in ms.
 // The widths come in a random order, because the first one may meet a server that has had nothing to do.
 func (b *bench) withEachWidth(ctx context.Context, send sender, grid [2]int, add func(width int, waits []float64) error) error {
+	widths := widthsFor(grid[0] * grid[1])
 	for _, i := range rand.Perm(len(widths)) {
 		width := widths[i]
 		namespace, w, err := b.cluster.watchedNamespace(ctx, nil)
