@@ -243,6 +243,10 @@ func millionTable(all figures) string {
 		}
 		fmt.Fprintf(&table, "| %s | %s %s | %s | %s |\n", p.name, number(p.needed), p.unit, limit, percent)
 	}
+	if writes, cpu := all.levelsOf(waitingAts, writeCount), all.levelsOf(waitingAts, cpuTime); len(writes) > 0 && len(cpu) > 0 {
+		fmt.Fprintf(&table, "\nUntil all are PENDING, the operator makes %s million writes and uses %s minutes of one core.\n",
+			number(writes[len(writes)-1][1]*million/1e6), number(cpu[len(cpu)-1][1]*million/1000/60))
+	}
 	if rate := all.wireRate(); rate > 0 {
 		fmt.Fprintf(&table, "\nIn M1 of [benchmarks.md](benchmarks.md), the API server created %s pods per second for a bare client. If a million Ats were due at "+
 			"the same time, their pods alone would take at least %s minutes there, with any operator.\n", number(rate), number(million/rate/60))

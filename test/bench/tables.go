@@ -110,7 +110,7 @@ func tables(r *raw, all figures) string {
 		if table == "" || metric.name == capacityMetric { // The page about capacity has these figures.
 			continue
 		}
-		fmt.Fprintf(&page, "\n### %s: %s\n\n%s", metric.name, metric.title, table)
+		fmt.Fprintf(&page, "\n## %s: %s\n\n%s", metric.name, metric.title, table)
 		if metric.name == callsMetric {
 			page.WriteString(agents(r))
 		}
@@ -260,6 +260,9 @@ func (r benchmarkRun) describe(samples []sample) string {
 		what, m.Versions[operatorVersion], r.Started.Format("2 January 2006, from 15:04"), m.Cores, m.CPU, m.MemoryGB, m.Kernel, m.Go,
 		strings.TrimPrefix(m.Versions["kube-apiserver"], "Kubernetes "), m.Versions["etcd"], m.Versions["kwok"],
 		number(median(loads)), number(loads[0]), number(loads[len(loads)-1]))
+	if before := m.Versions[beforeVersion]; before != "" {
+		text += fmt.Sprintf(" Before: commit %s.", before)
+	}
 	if most := steals[len(steals)-1]; most > 0 {
 		text += fmt.Sprintf(" CPU steal: median %s%%, maximum %s%%.", number(median(steals)), number(most))
 	}

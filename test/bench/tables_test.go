@@ -57,8 +57,10 @@ func TestConditionsOfEachRun(t *testing.T) {
 	on := func(cpu, commit string) machine {
 		return machine{CPU: cpu, Versions: map[string]string{operatorVersion: commit}}
 	}
+	first := on("one", "a")
+	first.Versions[beforeVersion] = "z"
 	r := &raw{
-		Runs: []benchmarkRun{{started, on("one", "a")}, {started, on("two", "b")}, {started, on("three", "c")}, {started, on("none", "d")}},
+		Runs: []benchmarkRun{{started, first}, {started, on("two", "b")}, {started, on("three", "c")}, {started, on("none", "d")}},
 		Samples: []sample{
 			{Metric: "M2", Arm: "P"}, {Metric: "M1", Arm: "P", Steal: .5}, {Metric: "M3", Arm: "R-tuned"},
 			{Metric: "M4", Arm: "P", Run: 1}, {Metric: "M4", Arm: "R-tuned", Run: 2},
@@ -66,7 +68,7 @@ func TestConditionsOfEachRun(t *testing.T) {
 	}
 	got := conditions(r)
 	for _, want := range []string{
-		"\n- M1, M2: commit a, 22 November 2026, from 23:45 UTC, 0 cores (one)", "CPU steal: median 0%, maximum 50%.\n- M4: commit b,", "\n- M4 of other programs only: commit c,",
+		"\n- M1, M2: commit a, 22 November 2026, from 23:45 UTC, 0 cores (one)", "Before: commit z. CPU steal: median 0%, maximum 50%.\n- M4: commit b,", "\n- M4 of other programs only: commit c,",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in %s", want, got)

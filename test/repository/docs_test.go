@@ -14,7 +14,7 @@ import (
 // pages returns the pages of the documentation.
 func pages(t *testing.T) []string {
 	t.Helper()
-	return glob(t, "*.md", "docs/*.md", "docs/how-to/*.md")
+	return glob(t, "*.md", "docs/*.md", "docs/*/*.md")
 }
 
 // Commands in blocks name make targets, scripts, and manifests that exist.
@@ -103,7 +103,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 func TestTheIndexListsEveryPage(t *testing.T) {
 	index := string(read(t, "docs/README.md"))
-	for _, page := range glob(t, "docs/*.md", "docs/how-to/*.md") {
+	for _, page := range glob(t, "docs/*.md", "docs/*/*.md") {
 		if name := strings.TrimPrefix(page, "docs/"); name != "README.md" && !strings.Contains(index, "("+name) {
 			t.Errorf("docs/README.md does not list %s", name)
 		}
