@@ -15,7 +15,7 @@ import (
 )
 
 // maxEventRequests is how many events are sent at the same time. The recorder of controller-runtime sends all events at once. After a
-// burst of Ats, thousands of events would delay pods and statuses: see docs/benchmarks.md.
+// burst of Ats, thousands of events would delay pods and statuses: see docs/benchmarks/attempts.md.
 const maxEventRequests = 4
 
 // eventLimiter is a manager whose recorders send at most maxEventRequests events at the same time.

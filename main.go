@@ -105,7 +105,7 @@ func run(ctx context.Context, args []string) error {
 	restConfig.QPS = -1 // No limit here: priority and fairness of the API server limits the requests.
 	restConfig.UserAgent = "podset-operator/" + version
 	// Since Kubernetes 1.37, the API server would compress each event separately in a watch that began with a streamed list, which slows
-	// it down: see docs/benchmarks.md. kube-controller-manager does not ask for compression either.
+	// it down: see docs/benchmarks/attempts.md. kube-controller-manager does not ask for compression either.
 	restConfig.DisableCompression = true
 
 	probes, err := serveProbes(ctx, o.probeAddr)
