@@ -50,6 +50,7 @@ func kubeControllerManager(controllers, qps, burst, workers string) func(*bench,
 	}
 }
 
+// operatorCommand starts a manager, today's or an earlier one.
 func (b *bench) operatorCommand(manager string, port int) []string {
 	return []string{
 		manager, "--kubeconfig=" + b.cluster.kubeconfig, "--zap-log-level=error",

@@ -97,7 +97,7 @@ func (b *bench) capacity(ctx context.Context) (err error) {
 		return err
 	}
 	p.kill()
-	for rep := range min(b.sizes.reps, repsOfMany) {
+	for rep := range b.sizes.repsOf(many) {
 		if err := b.failover(ctx, operatorArm, capacityMetric, allOfIt, rep); err != nil {
 			return err
 		}

@@ -97,7 +97,7 @@ func (t *targetRows) capacity() {
 		}
 	}
 	for _, what := range t.cases(capacityMetric, func(what string) bool { return strings.HasSuffix(what, dueInMinute) }) {
-		t.atMost(capacityMetric, what+", p99 of the delay", 100, func(arm string) measured { return t.get(capacityMetric, what, arm, msLate, p99) }, "", "ms")
+		t.atMost(capacityMetric, what+", p99 of the delay", 100, t.quantile(capacityMetric, what, msLate, p99), "", "ms")
 	}
 	for _, next := range []struct{ suffix, also string }{{waitingAts, ""}, {podsByKwok, ", and all Ats"}} {
 		if points := t.levelsOf(next.suffix, restartTime); len(points) > 0 {

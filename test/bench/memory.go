@@ -164,7 +164,7 @@ func (b *bench) peaks(lists string) func(context.Context) error {
 
 // measureStarts starts the operator several times and adds what it measures of each process.
 func (b *bench) measureStarts(ctx context.Context, what string, measure func(*process, context.Context) (float64, error)) error {
-	for rep := range min(b.sizes.reps, repsOfMany) {
+	for rep := range b.sizes.repsOf(many) {
 		p, err := b.start(operatorArm)
 		if err != nil {
 			return err

@@ -77,13 +77,13 @@ func (t *targetRows) get(metric, what, arm, unit string, q float64) measured {
 	return measuredOf(t.of(metric, what, arm, unit), q)
 }
 
-// quantile returns a quantile of what was measured of each arm.
-func (t *targetRows) quantile(metric, what string, q float64) valueOf {
-	return func(arm string) measured { return t.get(metric, what, arm, "", q) }
+// quantile returns a quantile of what was measured of each arm. The unit may be empty, if there is only one.
+func (t *targetRows) quantile(metric, what, unit string, q float64) valueOf {
+	return func(arm string) measured { return t.get(metric, what, arm, unit, q) }
 }
 
 // median returns the median of what was measured of each arm.
-func (t *targetRows) median(metric, what string) valueOf { return t.quantile(metric, what, .5) }
+func (t *targetRows) median(metric, what string) valueOf { return t.quantile(metric, what, "", .5) }
 
 // comparedWith divides the median of each arm by that of another one.
 func (t *targetRows) comparedWith(other, metric, what string) valueOf {
@@ -138,9 +138,9 @@ func (t *targetRows) sets() {
 func (t *targetRows) timers() {
 	for _, target := range []struct{ q, limit float64 }{{.5, 5}, {p99, 15}} {
 		what := fmt.Sprintf("sparse, p%.0f of the delay", target.q*100)
-		t.atMost("M4", what, target.limit, t.quantile("M4", "sparse", target.q), c, "ms")
+		t.atMost("M4", what, target.limit, t.quantile("M4", "sparse", "", target.q), c, "ms")
 	}
-	t.atMost("M6", "sparse, p99", 35, t.quantile("M6", "sparse", p99), c, "ms")
+	t.atMost("M6", "sparse, p99", 35, t.quantile("M6", "sparse", "", p99), c, "ms")
 	for _, what := range t.cases("M4", isBurst) {
 		allPods := t.get("M4", what, wirePods, "", 1) // the time until the bare client has created as many pods
 		late := func(arm string) measured { return paired(t.get("M4", what, arm, "", p99), allPods, quotient) }
@@ -198,7 +198,7 @@ func (t *targetRows) restarts() {
 			unit  string
 			limit float64
 		}{{"writes", 0}, {"lists", 0}, {"mcores", 2}} {
-			t.atMost("M9", what, target.limit, func(arm string) measured { return t.get("M9", what, arm, target.unit, .5) }, "", target.unit)
+			t.atMost("M9", what, target.limit, t.quantile("M9", what, target.unit, .5), "", target.unit)
 		}
 	}
 }
