@@ -32,7 +32,7 @@ type State struct {
 	// pods are the pods that this process created or deleted and that the cache may not show so yet.
 	pods expectations.Pods
 	// status is the last status that this process wrote, until the cache shows it.
-	status expectations.Status[cnatv1alpha1.AtStatus]
+	status *expectations.Status[cnatv1alpha1.AtStatus]
 	// rejection is the last rejection of a create.
 	rejection expectations.LastRejection
 	// failingSince is when the first of the last creates failed, if all since then have failed without being rejected; zero
@@ -125,7 +125,7 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 		}
 	}
 	if written := outcome.Written; written != nil {
-		next.status = expectations.Status[cnatv1alpha1.AtStatus]{Version: written.ResourceVersion, Value: written.Status}
+		next.status = &expectations.Status[cnatv1alpha1.AtStatus]{Version: written.ResourceVersion, Value: written.Status}
 	}
 	*s = next
 }

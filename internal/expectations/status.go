@@ -10,14 +10,14 @@ import (
 
 // Status is the last status of an object that this process wrote, until the cache shows that version or a newer one.
 // Without it a controller would compute from a status that it has already replaced, and its next write would be rejected
-// as a conflict. The zero value expects nothing.
+// as a conflict. It is never modified, and nil expects nothing.
 //
 // A write requires the version of the object that the cache shows. So as long as the cache does not show the write, it shows the rest of
 // the object as it is, and only the version and the status are kept: a template can be large.
 type Status[S any] struct {
-	// Version is the resource version that the API server returned; "": nothing was written.
+	// Version is the resource version that the API server returned.
 	Version string
-	// Value is the status. It must not be modified.
+	// Value is the status.
 	Value S
 }
 
@@ -27,10 +27,13 @@ type Status[S any] struct {
 func Newest[T, S any, P interface {
 	*T
 	metav1.Object
-}](cached P, written Status[S], statusOf func(P) *S) (P, Status[S]) {
+}](cached P, written *Status[S], statusOf func(P) *S) (P, *Status[S]) {
+	if written == nil {
+		return cached, nil
+	}
 	order, err := resourceversion.CompareResourceVersion(cached.GetResourceVersion(), written.Version)
 	if err != nil || order >= 0 {
-		return cached, Status[S]{}
+		return cached, nil
 	}
 	newest := P(new(*cached))
 	newest.SetResourceVersion(written.Version)

@@ -30,7 +30,10 @@ func TestTheNewerOfTheCachedAndTheWrittenStatusCounts(t *testing.T) {
 		"the cache is newer":               {"9", "10", "10", false},
 		"the versions cannot be compared":  {"9", "x", "x", false},
 	} {
-		written := Status[appv1alpha1.PodSetStatus]{Version: tc.written, Value: appv1alpha1.PodSetStatus{Replicas: 3}}
+		var written *Status[appv1alpha1.PodSetStatus]
+		if tc.written != "" {
+			written = &Status[appv1alpha1.PodSetStatus]{Version: tc.written, Value: appv1alpha1.PodSetStatus{Replicas: 3}}
+		}
 		cached := set(tc.cached)
 		got, next := Newest(cached, written, statusOf)
 		if got.ResourceVersion != tc.want || (got.Status.Replicas == 3) != tc.remains || (got == cached) == tc.remains || cached.ResourceVersion != tc.cached {

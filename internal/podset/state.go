@@ -43,7 +43,7 @@ type State struct {
 	// pods are the pods that this process created or deleted and that the cache may not show so yet.
 	pods expectations.Pods
 	// status is the last status that this process wrote, until the cache shows it.
-	status expectations.Status[appv1alpha1.PodSetStatus]
+	status *expectations.Status[appv1alpha1.PodSetStatus]
 	// rejection is the last rejection of a create.
 	rejection expectations.LastRejection
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
@@ -148,7 +148,7 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 		next.reportBy = o.Now.Add(reportWithin)
 	}
 	if written := outcome.Written; written != nil {
-		next.status = expectations.Status[appv1alpha1.PodSetStatus]{Version: written.ResourceVersion, Value: written.Status}
+		next.status = &expectations.Status[appv1alpha1.PodSetStatus]{Version: written.ResourceVersion, Value: written.Status}
 	}
 	*s = next
 }
