@@ -27,6 +27,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -177,7 +178,7 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// setup adds the controllers and metrics to mgr.
+// setup adds the controllers, the metrics, and the release of garbage to mgr.
 func setup(ctx context.Context, mgr ctrl.Manager, cluster *controllers.Cluster) error {
 	image := os.Getenv("RELATED_IMAGE_BUSYBOX")
 	if image == "" {
@@ -191,6 +192,8 @@ func setup(ctx context.Context, mgr ctrl.Manager, cluster *controllers.Cluster) 
 		controllers.RegisterMetrics(mgr),
 		controllers.AddUpgradeable(mgr, clock.RealClock{}),
 		mgr.Add(cluster.Namespaces),
+		// It begins when the process starts to lead, as the controllers do.
+		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return releaseGarbage(ctx, startDuration) })),
 	)
 }
 

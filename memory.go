@@ -4,10 +4,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"strconv"
+	"time"
 )
 
 // goMemoryPercent is the part of the memory limit of the container that the Go runtime may use. The rest is for memory that the
@@ -34,4 +36,18 @@ func memoryLimit(container string) (int64, error) {
 		return 0, fmt.Errorf("environment variable MEMORY_LIMIT: %q is not a number of bytes", container)
 	}
 	return int64(float64(limit) * goMemoryPercent / 100), nil
+}
+
+// startDuration is how long the first lists and the first reconciles take at most, with 100,000 objects.
+const startDuration = 30 * time.Second
+
+// releaseGarbage returns garbage to the operating system, once. A start leaves about twice as much garbage as live memory, and the Go
+// runtime would keep most of it.
+func releaseGarbage(ctx context.Context, after time.Duration) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(after):
+		debug.FreeOSMemory()
+	}
+	return nil
 }

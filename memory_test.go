@@ -4,10 +4,51 @@
 package main
 
 import (
+	"context"
 	"math"
+	"runtime"
 	"runtime/debug"
 	"testing"
+	"time"
 )
+
+// resident returns the memory that the Go runtime has, and has not returned to the operating system.
+func resident() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapSys - stats.HeapReleased
+}
+
+// garbage is where allocateGarbage allocates, so that the compiler does not remove the allocation.
+var garbage []byte
+
+func allocateGarbage(bytes int) {
+	garbage = make([]byte, bytes)
+	for i := 0; i < len(garbage); i += 4096 {
+		garbage[i] = 1
+	}
+	garbage = nil
+}
+
+func TestGarbageOfTheStartIsReleased(t *testing.T) {
+	const size = 64 << 20
+	allocateGarbage(size)
+	before := resident()
+	if err := releaseGarbage(t.Context(), time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if after := resident(); before-after < size/2 || after > before {
+		t.Errorf("the runtime has %d bytes, and had %d with %d bytes of garbage", after, before, size)
+	}
+}
+
+func TestTheEndOfTheProcessDoesNotWaitForTheRelease(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := releaseGarbage(ctx, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestLimitMemory(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))

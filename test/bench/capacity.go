@@ -190,7 +190,7 @@ func (b *bench) startForHeap(ctx context.Context, objects int) (*process, time.D
 
 // weigh adds what all objects so far take in the operator, in the API server, and in etcd.
 func (b *bench) weigh(ctx context.Context, p *process, what string) error {
-	if err := pause(ctx, memoryRest); err != nil {
+	if err := p.settle(ctx); err != nil {
 		return err
 	}
 	resident, err := p.resident("RssAnon")

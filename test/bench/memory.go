@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// memoryRest is how long an arm has nothing to do before its memory is read.
-const memoryRest = 5 * time.Second
+// The memory of an arm is read when it has had nothing to do for memoryRest, and settledAfter its start at the earliest: the operator
+// returns the garbage of its start after 30 s.
+const memoryRest, settledAfter = 5 * time.Second, 35 * time.Second
 
 // anonymousOnly ends the names of the cases without the pages of the program's file, which any process of it shares.
 const anonymousOnly = ", without the program's file"
@@ -122,7 +123,7 @@ func (b *bench) enlarge(ctx context.Context, pod *corev1.Pod, bytes int) error {
 
 // memoryAtRest waits until the process is at rest, and returns its resident memory with and without the program's file.
 func (p *process) memoryAtRest(ctx context.Context) (rss, anonymous float64, err error) {
-	if err := errorsOf(p.atRest(ctx), pause(ctx, memoryRest)); err != nil {
+	if err := errorsOf(p.atRest(ctx), p.settle(ctx)); err != nil {
 		return 0, 0, err
 	}
 	if rss, err = p.resident("VmRSS"); err != nil {
@@ -130,6 +131,11 @@ func (p *process) memoryAtRest(ctx context.Context) (rss, anonymous float64, err
 	}
 	anonymous, err = p.resident("RssAnon")
 	return rss, anonymous, err
+}
+
+// settle waits until the memory of a process that is at rest may be read.
+func (p *process) settle(ctx context.Context) error {
+	return pause(ctx, max(memoryRest, settledAfter-time.Since(p.started)))
 }
 
 // peaks is the other half of M7: the largest memory of the operator from its start until it is at rest, next to many large foreign
