@@ -157,6 +157,11 @@ func TestEveryPodThatIsCreatedIsNamedInAnEvent(t *testing.T) {
 		if err := admin.SubResource("binding").Create(t.Context(), &pod, binding); err != nil {
 			t.Fatal(err)
 		}
+		// The API server deletes a pod without a node at once, and looks for the node in its watch cache first. This request waits until
+		// the cache is as new as the pod.
+		g.Expect(admin.Get(t.Context(), client.ObjectKeyFromObject(&pod), &pod)).To(Succeed())
+		inCache := &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: pod.ResourceVersion}}
+		g.Expect(admin.Get(t.Context(), client.ObjectKeyFromObject(&pod), &pod, inCache)).To(Succeed())
 		if err := admin.Delete(t.Context(), &pod); err != nil { // Its node is to end it.
 			t.Fatal(err)
 		}
