@@ -280,7 +280,8 @@ make bench METRICS=M12 SIZES='-waiting 1000,3000,10000 -kwoksets 50,150,500 -due
   restart, and after ` + "`kill -9`" + ` the 15 s of the lease are added.
 - "Each adds" is the slope of a straight line that is fitted to the measured points, and "last step" the slope between the last two of
   them. "Largest residual" is the largest distance of a point from the line.
-- Resident memory is without the program's file. It includes garbage, so it is larger than the live memory.
+- Resident memory is without the program's file, at least 35 s after a start: after 30 s, the operator returns the garbage of its start
+  to the operating system. It includes some garbage, so it is larger than the live memory, and grows when the operator has more to do.
 `
 
 const capacityAdvice = `## How to go on
