@@ -45,6 +45,10 @@ type ownPods struct {
 	shown sets.Set[types.UID]
 }
 
+// podPageSize is how many pods, of all owners, a page of a list has at most. A page is decoded as a whole. With the 500 of an informer,
+// that would take most of the memory of a start: see docs/benchmarks/attempts.md.
+const podPageSize = 100
+
 func newOwnPods(all toolscache.ListerWatcherWithContext, kinds Kinds) *ownPods {
 	return &ownPods{all: all, kinds: kinds, shown: sets.New[types.UID]()}
 }
@@ -54,6 +58,7 @@ func (o *ownPods) ListWithContext(ctx context.Context, options metav1.ListOption
 	if options.Continue == "" {
 		o.begin()
 	}
+	options.Limit = podPageSize
 	list, err := o.all.ListWithContext(ctx, options)
 	if pods, ok := list.(*corev1.PodList); ok {
 		o.filterList(pods)

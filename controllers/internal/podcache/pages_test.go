@@ -110,25 +110,26 @@ func TestInformersListTheLatestStateInPages(t *testing.T) {
 	}
 	sources := map[string]struct {
 		kind  runtime.Object
+		limit int64
 		pages func() []runtime.Object
 	}{
-		"pods": {&corev1.Pod{}, func() []runtime.Object { return []runtime.Object{pods("a"), pods("b")} }},
-		"PodSets": {&appv1alpha1.PodSet{}, func() []runtime.Object {
+		"pods": {&corev1.Pod{}, 100, func() []runtime.Object { return []runtime.Object{pods("a"), pods("b")} }},
+		"PodSets": {&appv1alpha1.PodSet{}, 500, func() []runtime.Object {
 			page := func(name string) runtime.Object {
 				return &appv1alpha1.PodSetList{ListMeta: version, Items: []appv1alpha1.PodSet{*testutil.MakePodSet(name).Obj()}}
 			}
 			return []runtime.Object{page("a"), page("b")}
 		}},
-		"Ats": {&cnatv1alpha1.At{}, func() []runtime.Object {
+		"Ats": {&cnatv1alpha1.At{}, 500, func() []runtime.Object {
 			page := func(name string) runtime.Object {
 				return &cnatv1alpha1.AtList{ListMeta: version, Items: []cnatv1alpha1.At{*testutil.MakeAt(name).Obj()}}
 			}
 			return []runtime.Object{page("a"), page("b")}
 		}},
 	}
-	first, second := listRequest{Limit: 500}, listRequest{Limit: 500, Continue: "1"}
 	for name, of := range sources {
 		t.Run(name, func(t *testing.T) {
+			first, second := listRequest{Limit: of.limit}, listRequest{Limit: of.limit, Continue: "1"}
 			source := newPagedSource(t, of.pages)
 			informer := startInformer(t, source, of.kind, nil)
 			events := source.awaitWatch(t)
