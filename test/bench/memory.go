@@ -52,7 +52,7 @@ func (b *bench) memoryNextToForeign(ctx context.Context) error {
 		return err
 	}
 	owned := b.sizes.owned[0]
-	for rep := range b.sizes.repsOf(b.sizes.foreign) {
+	for rep := range b.sizes.repsOf(many) { // The foreign pods are created only once.
 		for _, a := range b.pick(operatorArm, replicaSetTuned) {
 			if err := b.measureMemory(ctx, a, owned, fmt.Sprintf("%d of its own, %d foreign", owned, b.sizes.foreign), rep); err != nil {
 				return err

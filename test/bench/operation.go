@@ -144,7 +144,7 @@ func (b *bench) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errorsOf(b.measureRest(ctx, p), b.cluster.clear(ctx, namespace))
+	return errorsOf(p.settle(ctx), b.measureRest(ctx, p), b.cluster.clear(ctx, namespace))
 }
 
 // measureRest measures what the operator does while nothing happens.
