@@ -63,6 +63,16 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 	}
 }
 
+// A cluster has many pods that run and few that do not, so the memory of the operator depends on what a pod that runs needs.
+func TestLittleIsKeptOfAPodThatRuns(t *testing.T) {
+	pod := fullPod()
+	pod.Status.ContainerStatuses[0].RestartCount = 0
+	want := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	if diff := cmp.Diff(want, ourPods.Trim(pod).Status); diff != "" {
+		t.Errorf("the status of a pod that runs and is ready (-want +got): %s", diff)
+	}
+}
+
 // TestTrimKeepsWhatAtsRead compares the decisions about a pod with those about the trimmed one, in all combinations of states.
 func TestTrimKeepsWhatAtsRead(t *testing.T) {
 	terminated := func(code int32, reason string) corev1.ContainerState {

@@ -31,12 +31,12 @@ func (k Kinds) Trim(pod *corev1.Pod) *corev1.Pod {
 			Phase:                 pod.Status.Phase,
 			Reason:                pod.Status.Reason,
 			Message:               pod.Status.Message,
-			InitContainerStatuses: trimContainers(pod.Status.InitContainerStatuses),
-			ContainerStatuses:     trimContainers(pod.Status.ContainerStatuses),
+			InitContainerStatuses: trimContainers(pod.Status.Phase, pod.Status.InitContainerStatuses),
+			ContainerStatuses:     trimContainers(pod.Status.Phase, pod.Status.ContainerStatuses),
 		},
 	}
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue || c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			trimmed.Status.Conditions = append(trimmed.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
 		}
 	}
@@ -57,18 +57,24 @@ func (k Kinds) trimAnnotations(annotations map[string]string) map[string]string 
 // running is the state of all running containers. No controller reads their start time.
 var running = &corev1.ContainerStateRunning{}
 
-// trimContainers keeps the names, the restarts, and whether a container runs, or why it is waiting or has terminated.
-func trimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
-	trimmed := slices.Clone(statuses)
-	for i := range trimmed {
-		trimmed[i] = corev1.ContainerStatus{
-			Name:         statuses[i].Name,
-			RestartCount: statuses[i].RestartCount,
-			State:        corev1.ContainerState{Waiting: statuses[i].State.Waiting, Terminated: statuses[i].State.Terminated},
+// trimContainers keeps the names, the restarts, and whether a container runs, or why it is waiting or has terminated. Of a pod that runs,
+// it drops the containers that run and have not restarted: they tell no more than the phase of the pod.
+func trimContainers(phase corev1.PodPhase, statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var trimmed []corev1.ContainerStatus
+	for i := range statuses {
+		s := &statuses[i]
+		if phase == corev1.PodRunning && s.State.Running != nil && s.RestartCount == 0 {
+			continue
 		}
-		if statuses[i].State.Running != nil {
-			trimmed[i].State.Running = running
+		kept := corev1.ContainerStatus{
+			Name:         s.Name,
+			RestartCount: s.RestartCount,
+			State:        corev1.ContainerState{Waiting: s.State.Waiting, Terminated: s.State.Terminated},
 		}
+		if s.State.Running != nil {
+			kept.State.Running = running
+		}
+		trimmed = append(trimmed, kept)
 	}
 	return trimmed
 }
