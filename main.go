@@ -138,7 +138,11 @@ func run(ctx context.Context, args []string) error {
 	if err := setup(ctx, mgr, cluster); err != nil {
 		return err
 	}
-	probes.setManager(lock, mgr.GetCache())
+	starts := mgr.Elected()
+	if o.leaderElect {
+		starts = nil
+	}
+	probes.setManager(starts, lock, mgr.GetCache())
 	logger.Info("Starting", "version", version, "watching", watchnamespace.Mode(o.watch), "openshift", cluster.OpenShift)
 	return mgr.Start(ctx)
 }

@@ -20,7 +20,10 @@ import (
 type probes struct {
 	server *http.Server
 	cache  atomic.Pointer[cache.Cache] // nil before there is a manager
-	lock   *leaseLock                  // set before cache; nil without leader election
+	// These are set before cache. starts is closed when the manager starts to work, and nil if it may have to wait for the lease.
+	// lock is nil without leader election.
+	starts <-chan struct{}
+	lock   *leaseLock
 }
 
 // serveProbes starts to serve on an address. With "0" it serves nothing.
@@ -45,10 +48,10 @@ func serveProbes(ctx context.Context, address string) (*probes, error) {
 	return p, nil
 }
 
-// setManager sets the lease that must be usable and the cache that must be filled before the process is ready. A process that waits
-// for the lease is ready.
-func (p *probes) setManager(lock *leaseLock, c cache.Cache) {
-	p.lock = lock
+// setManager sets what must be true before the process is ready: starts is closed, unless it is nil, the lease is usable, and the cache
+// is filled. A process that waits for the lease is ready.
+func (p *probes) setManager(starts <-chan struct{}, lock *leaseLock, c cache.Cache) {
+	p.starts, p.lock = starts, lock
 	p.cache.Store(&c)
 }
 
@@ -56,6 +59,13 @@ func (p *probes) ready(ctx context.Context) error {
 	c := p.cache.Load()
 	if c == nil {
 		return errors.New("waiting for the API server")
+	}
+	if p.starts != nil {
+		select {
+		case <-p.starts:
+		default: // A cache that is not started yet does not make anybody wait.
+			return errors.New("the manager is starting")
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

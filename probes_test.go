@@ -1,0 +1,31 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+)
+
+// The cache of a process that does not lead yet makes nobody wait, because a process may wait for the lease for days.
+func TestReadyOnlyAfterTheManagerStarted(t *testing.T) {
+	p := &probes{}
+	if err := p.ready(t.Context()); err == nil {
+		t.Error("ready without a manager")
+	}
+	starts := make(chan struct{})
+	p.setManager(starts, nil, &informertest.FakeInformers{})
+	if err := p.ready(t.Context()); err == nil {
+		t.Error("ready before the manager started")
+	}
+	close(starts)
+	if err := p.ready(t.Context()); err != nil {
+		t.Errorf("not ready after the manager started: %s", err)
+	}
+	p.setManager(nil, nil, &informertest.FakeInformers{})
+	if err := p.ready(t.Context()); err != nil {
+		t.Errorf("not ready while it waits for the lease: %s", err)
+	}
+}
