@@ -35,6 +35,7 @@ func (k Kinds) Trim(pod *corev1.Pod) *corev1.Pod {
 			ContainerStatuses:     trimContainers(pod.Status.Phase, pod.Status.ContainerStatuses),
 		},
 	}
+	// Without the condition Ready, a pod is not ready, and without PodScheduled, nothing keeps it from a node.
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue || c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			trimmed.Status.Conditions = append(trimmed.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
