@@ -68,6 +68,9 @@ func (b *bench) createSets(ctx context.Context, a *arm, namespace string, sets, 
 
 // fill creates sets and returns how long it took until the last of their pods was seen.
 func (b *bench) fill(ctx context.Context, a *arm, namespace string, w *observer, sets, podsPerSet int) (time.Duration, error) {
+	if _, err := b.cluster.collectGarbage(ctx); err != nil {
+		return 0, err
+	}
 	start := time.Now()
 	if err := b.createSets(ctx, a, namespace, sets, podsPerSet); err != nil {
 		return 0, err

@@ -152,6 +152,9 @@ func (f *firing) fireAndEnd(ctx context.Context, p *process, v volley, created, 
 	if err != nil || v == sparse {
 		return started, ended, err
 	}
+	if _, err := f.cluster.collectGarbage(ctx); err != nil {
+		return started, ended, err
+	}
 	ended, err = f.phase(ctx, p, func() error {
 		names := shuffled(created.times())
 		err := inParallel(ctx, len(names), inFlight, func(ctx context.Context, i int) error { f.end(ctx, names[i]); return nil })

@@ -60,25 +60,34 @@ func (f *firing) createTimers(ctx context.Context, a *arm) error {
 	})
 }
 
-// createAhead creates the timers and waits until the operator has set all Ats to PENDING. It fails if the first timer is due by then: the creation of the
-// others would be a part of its delay.
+// createAhead creates the timers, waits until the operator has set all Ats to PENDING, and collects the garbage of the API server. It fails
+// if the first timer is due by then: the creation of the others would be a part of its delay.
 func (f *firing) createAhead(ctx context.Context, a *arm) error {
 	if err := f.createTimers(ctx, a); err != nil {
 		return err
 	}
-	left := time.Until(f.due[0])
-	if left <= 0 {
-		return fmt.Errorf("%d timers were created %s after the first of them was due: raise creationAllowance", len(f.due), -left)
+	if a == operatorArm || a == beforeArm { // Nothing tells that the other arms have seen a timer.
+		if err := f.awaitPending(ctx); err != nil {
+			return err
+		}
 	}
-	if a != operatorArm && a != beforeArm {
-		return nil // Nothing tells that the other arms have seen a timer.
+	if _, err := f.cluster.collectGarbage(ctx); err != nil {
+		return err
 	}
+	if late := time.Since(f.due[0]); late >= 0 {
+		return fmt.Errorf("%d timers were created %s after the first of them was due: raise creationAllowance", len(f.due), late)
+	}
+	return nil
+}
+
+// awaitPending waits until all Ats are PENDING.
+func (f *firing) awaitPending(ctx context.Context) error {
 	pending, err := f.watchPhase(ctx, cnatv1alpha1.PhasePending)
 	if err != nil {
 		return err
 	}
 	defer pending.stop()
-	if _, err := pending.await(ctx, len(f.due), left); err != nil {
+	if _, err := pending.await(ctx, len(f.due), time.Until(f.due[0])); err != nil {
 		return fmt.Errorf("not all Ats were PENDING before the first of them was due, raise creationAllowance: %w", err)
 	}
 	return nil

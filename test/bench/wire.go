@@ -74,7 +74,10 @@ func (b *bench) withEachWidth(ctx context.Context, send sender, grid [2]int, add
 		if err != nil {
 			return err
 		}
-		start, err := send(ctx, namespace, grid, width)
+		var start time.Time
+		if _, err = b.cluster.collectGarbage(ctx); err == nil {
+			start, err = send(ctx, namespace, grid, width)
+		}
 		if err == nil {
 			_, err = w.await(ctx, grid[0]*grid[1], patience)
 		}
