@@ -10,10 +10,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 // capacityMetric is the metric of the page about capacity.
@@ -216,16 +213,6 @@ func (b *bench) weigh(ctx context.Context, p *process, what string) error {
 
 // heapAlloc is in the heap profile of a Go program, in the form for people.
 var heapAlloc = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
-
-// collectGarbage collects the garbage of the API server and returns how much of its memory is in use then. A garbage collection can
-// double the duration of a run that takes a second, so it precedes such a run instead of happening in some of them.
-func (c *cluster) collectGarbage(ctx context.Context) (float64, error) {
-	admin, err := rest.HTTPClientFor(c.config)
-	if err != nil {
-		return 0, err
-	}
-	return liveMiB(ctx, admin, strings.TrimSuffix(c.config.Host, "/"))
-}
 
 // liveMiB collects the garbage of a Go program with net/http/pprof and returns how much memory is in use then. It does not read the
 // metrics, because the operator visits all objects for them.

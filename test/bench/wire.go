@@ -70,14 +70,14 @@ func (b *bench) withEachWidth(ctx context.Context, send sender, grid [2]int, add
 	widths := widthsFor(grid[0] * grid[1])
 	for _, i := range rand.Perm(len(widths)) {
 		width := widths[i]
+		if _, err := b.cluster.collectGarbage(ctx); err != nil {
+			return err
+		}
 		namespace, w, err := b.cluster.watchedNamespace(ctx, nil)
 		if err != nil {
 			return err
 		}
-		var start time.Time
-		if _, err = b.cluster.collectGarbage(ctx); err == nil {
-			start, err = send(ctx, namespace, grid, width)
-		}
+		start, err := send(ctx, namespace, grid, width)
 		if err == nil {
 			_, err = w.await(ctx, grid[0]*grid[1], patience)
 		}
