@@ -17,8 +17,8 @@ func TestTimersExistBeforeTheyAreDue(t *testing.T) {
 		volley      volley
 		first, last time.Time
 	}{
-		{"10000 Ats at once", operatorArm, 10000, burst, now.Add(85 * time.Second).Truncate(time.Second), now.Add(85 * time.Second).Truncate(time.Second)},
-		{"100 sparse Ats", operatorArm, 100, sparse, now.Truncate(time.Second).Add(6 * time.Second), now.Truncate(time.Second).Add(105 * time.Second)},
+		{"10000 Ats at once", operatorArm, 10000, burst, now.Add(90 * time.Second).Truncate(time.Second), now.Add(90 * time.Second).Truncate(time.Second)},
+		{"100 sparse Ats", operatorArm, 100, sparse, now.Truncate(time.Second).Add(11 * time.Second), now.Truncate(time.Second).Add(110 * time.Second)},
 		{"Ats that are due when created", operatorArm, 3, overdue, now, now},
 		{"10000 CronJobs", cronJobTuned, 10000, burst, time.Date(2026, 11, 21, 14, 39, 0, 0, time.UTC), time.Date(2026, 11, 21, 14, 39, 0, 0, time.UTC)},
 	} {
