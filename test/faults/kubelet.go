@@ -28,6 +28,8 @@ type Kubelet struct {
 	Remove func(*corev1.Pod) bool
 	// Ended returns when a command ended; nil: now.
 	Ended func() metav1.Time
+	// Delay is how long the kubelet waits before it acts, as on a busy machine.
+	Delay time.Duration
 }
 
 // RunKubelet starts a kubelet, which replaces an earlier one. It acts on every pod event and, once a second, on all pods.
@@ -79,30 +81,51 @@ func (k *Kubelet) sync(ctx context.Context, kind watch.EventType, seen *corev1.P
 	if kind == watch.Deleted {
 		return
 	}
-	pod := seen.DeepCopy()
-	switch {
-	case pod.DeletionTimestamp != nil && k.Remove != nil && !k.Remove(pod):
-	case pod.DeletionTimestamp != nil:
-		_ = k.admin.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
-	case pod.Spec.NodeName == "":
-		_ = k.admin.SubResource("binding").Create(ctx, pod, &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID},
-			Target:     corev1.ObjectReference{Kind: "Node", Name: "node"},
-		})
-	case pod.Status.Phase == corev1.PodPending && (k.Ready == nil || k.Ready(pod)):
-		pod.Status.Phase = corev1.PodRunning
-		pod.Status.StartTime = ptr.To(metav1.Now()) // The horizontal pod autoscaler ignores pods without it.
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		_ = k.admin.Status().Update(ctx, pod)
-	case pod.Status.Phase == corev1.PodRunning && pod.Spec.RestartPolicy != corev1.RestartPolicyAlways && k.Exit != nil:
-		if code := k.Exit(pod); code != nil {
-			k.end(ctx, pod, *code)
-		}
+	if act := k.next(seen); act != nil {
+		<-time.After(k.Delay)
+		_ = act(ctx, seen.DeepCopy())
 	}
 }
 
+// next returns what the kubelet does with a pod; nil: nothing until the pod changes or the test does.
+func (k *Kubelet) next(pod *corev1.Pod) func(context.Context, *corev1.Pod) error {
+	switch {
+	case pod.DeletionTimestamp != nil && (k.Remove != nil && !k.Remove(pod) || ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0):
+		return nil // A pod without a grace period is left only until its finalizers are removed.
+	case pod.DeletionTimestamp != nil:
+		return k.remove
+	case pod.Spec.NodeName == "":
+		return k.bind
+	case pod.Status.Phase == corev1.PodPending && (k.Ready == nil || k.Ready(pod)):
+		return k.run
+	case pod.Status.Phase == corev1.PodRunning && pod.Spec.RestartPolicy != corev1.RestartPolicyAlways && k.Exit != nil:
+		if code := k.Exit(pod); code != nil {
+			return func(ctx context.Context, pod *corev1.Pod) error { return k.end(ctx, pod, *code) }
+		}
+	}
+	return nil
+}
+
+func (k *Kubelet) remove(ctx context.Context, pod *corev1.Pod) error {
+	return k.admin.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+}
+
+func (k *Kubelet) bind(ctx context.Context, pod *corev1.Pod) error {
+	return k.admin.SubResource("binding").Create(ctx, pod, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: "node"},
+	})
+}
+
+func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) error {
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.StartTime = ptr.To(metav1.Now()) // The horizontal pod autoscaler ignores pods without it.
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	return k.admin.Status().Update(ctx, pod)
+}
+
 // end ends the command of a pod.
-func (k *Kubelet) end(ctx context.Context, pod *corev1.Pod, code int32) {
+func (k *Kubelet) end(ctx context.Context, pod *corev1.Pod, code int32) error {
 	pod.Status.Phase = corev1.PodSucceeded
 	if code != 0 {
 		pod.Status.Phase = corev1.PodFailed
@@ -118,7 +141,7 @@ func (k *Kubelet) end(ctx context.Context, pod *corev1.Pod, code int32) {
 			Name: c.Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: ended}},
 		})
 	}
-	_ = k.admin.Status().Update(ctx, pod)
+	return k.admin.Status().Update(ctx, pod)
 }
 
 // ExitWith ends every command with a code.

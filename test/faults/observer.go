@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -168,6 +169,22 @@ func (o *Observer) history() ([]invariants.Event, error) {
 	events := slices.Clone(o.events)
 	slices.SortStableFunc(events, func(a, b invariants.Event) int { return cmp.Compare(a.Version, b.Version) })
 	return events, o.err
+}
+
+// since describes the events after a moment.
+func (o *Observer) since(moment time.Time) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var seen []string
+	for _, e := range o.events {
+		if e.Seen.After(moment) {
+			seen = append(seen, fmt.Sprintf("%s %s %T %s", e.Seen.Format("05.000"), e.Kind, e.Object, e.Object.GetName()))
+		}
+	}
+	if len(seen) == 0 {
+		return "nothing"
+	}
+	return strings.Join(seen, ", ")
 }
 
 func (o *Observer) close() {

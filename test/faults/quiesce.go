@@ -54,10 +54,11 @@ func (e *Env) ExpectCounts(reference Counts) {
 	e.Check("P8", counts == reference, "created and deleted %+v, the reference %+v", counts, reference)
 }
 
-// Settle checks P3 and A3: it waits until every PodSet has its pods and every At is done or pending for a reason.
+// Settle checks P3 and A3: it waits until every PodSet has its pods, every At is done or pending for a reason, and the kubelet has
+// nothing left to do.
 func (e *Env) Settle() {
 	e.Helper()
-	podSets, ats := false, false
+	podSets, ats, busy := false, false, ""
 	missing := e.await(func(s *invariants.State) string {
 		var problems []string
 		for _, set := range s.NotDeleting() {
@@ -75,6 +76,10 @@ func (e *Env) Settle() {
 				problems = append(problems, fmt.Sprintf("A3 At %s: %s", at.Name, problem))
 			}
 		}
+		if busy = ""; len(problems) == 0 {
+			busy = e.kubeletBusy(s)
+			return busy
+		}
 		return strings.Join(problems, "; ")
 	})
 	if podSets {
@@ -83,6 +88,21 @@ func (e *Env) Settle() {
 	if ats {
 		e.Check("A3", !strings.Contains(missing, "A3 "), "%s", missing)
 	}
+	e.mustHave(busy)
+}
+
+// kubeletBusy returns what the kubelet has left to do; "" if that is nothing.
+func (e *Env) kubeletBusy(s *invariants.State) string {
+	kubelet := e.currentKubelet()
+	if kubelet == nil {
+		return ""
+	}
+	for uid, pod := range s.Pods {
+		if !s.Removed[uid] && kubelet.next(pod) != nil {
+			return fmt.Sprintf("the kubelet has not yet acted on the pod %s", pod.Name)
+		}
+	}
+	return ""
 }
 
 // Quiesce is Settle, and then checks that the operator writes nothing for a while: the second part of P3. The pods that are being
@@ -100,10 +120,10 @@ func (e *Env) Quiesce() {
 			settling = false
 		}
 	}
-	before := len(e.Log.All())
+	before, settled := len(e.Log.All()), time.Now()
 	select {
 	case <-e.Log.Next():
-		e.Check("P3", false, "a write after everything had settled: %v", e.Log.All()[before])
+		e.Check("P3", false, "a write after everything had settled: %v; since then, the observer has seen %s", e.Log.All()[before], e.Observer.since(settled))
 	case <-time.After(e.Quiet):
 		e.Check("P3", true, "")
 	}
@@ -129,6 +149,23 @@ func (e *Env) Wait(d time.Duration) {
 	<-time.After(d)
 	if busy {
 		e.acquire()
+	}
+}
+
+// AwaitWrite waits until the operator has sent a write that matches.
+func (e *Env) AwaitWrite(what string, match func(Write) bool) {
+	e.Helper()
+	timeout := time.After(e.Timeout)
+	for {
+		next := e.Log.Next()
+		if e.Log.Count(match) > 0 {
+			return
+		}
+		select {
+		case <-next:
+		case <-timeout:
+			e.Fatalf("after %v, the operator has not sent %s", e.Timeout, what)
+		}
 	}
 }
 

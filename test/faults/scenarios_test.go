@@ -212,6 +212,16 @@ func withScenario(t *testing.T, name string, begin func(*faults.Process), prepar
 	}
 }
 
+// Quiesce must not take the status that follows from a pod that becomes ready late for a write without a reason.
+func TestKubeletIsLate(t *testing.T) {
+	t.Parallel()
+	e := faults.NewEnv(t, cluster, "F0", faults.Ours)
+	e.RunKubelet(&faults.Kubelet{Delay: 7 * time.Second})
+	e.Supervise()
+	e.Create(podSet("a", 1))
+	e.Quiesce()
+}
+
 // Quiesce must not take the status that follows from the end of a pod for a write without a reason.
 func TestPodEndsLate(t *testing.T) {
 	t.Parallel()
