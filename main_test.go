@@ -123,7 +123,7 @@ func startCluster(t *testing.T) *cluster {
 func startClusterWithCRDs(t *testing.T) (*cluster, client.Client) {
 	t.Helper()
 	c := startCluster(t)
-	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
+	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}, MaxTime: patience}); err != nil {
 		t.Fatal(err)
 	}
 	admin, err := client.New(c.config, client.Options{Scheme: newScheme()})
@@ -253,7 +253,7 @@ func TestMistakesAtTheStartAreOneClearLine(t *testing.T) {
 	expect("another authority", quickly(t, "--kubeconfig="+foreign), "cannot reach the API server", "certificate signed by unknown authority")
 	expect("no CRDs", quickly(t, "--kubeconfig="+admin), "podsets.app.example.com is not installed", "make install")
 
-	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}}); err != nil {
+	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}, MaxTime: patience}); err != nil {
 		t.Fatal(err)
 	}
 	expect("no permissions", quickly(t, "--kubeconfig="+nobody), "not allowed to list podsets.app.example.com in all namespaces", "WATCH_NAMESPACE")

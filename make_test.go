@@ -20,7 +20,7 @@ import (
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-// patience is how long a slow machine may take to compile the manager and to start it.
+// patience is how long a slow machine may take to serve new kinds, to compile the manager, and to start it.
 const patience = 10 * time.Minute
 
 func TestMakeRunLogsForPeopleAndCtrlCEndsItWithoutAnErrorLine(t *testing.T) {

@@ -36,7 +36,7 @@ func TestOpenShiftAdmitsThePods(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			c := startCluster(t)
-			if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: test.crds, ErrorIfPathMissing: true}); err != nil {
+			if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: test.crds, ErrorIfPathMissing: true, MaxTime: patience}); err != nil {
 				t.Fatal(err)
 			}
 			admin, err := client.New(c.config, client.Options{Scheme: newScheme()})

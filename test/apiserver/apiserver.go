@@ -29,10 +29,14 @@ func Main(run func() (code int, err error)) {
 	os.Exit(code)
 }
 
+// patience is how long a busy machine may take to start the servers, and to serve the CRDs.
+const patience = 3 * time.Minute
+
 // New returns the servers, with the CRDs of this repository, which is in the directory root. They are not started yet.
 func New(root string) *envtest.Environment {
 	return &envtest.Environment{
-		CRDDirectoryPaths: []string{root + "/config/crd/bases"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 3 * time.Minute,
+		CRDDirectoryPaths: []string{root + "/config/crd/bases"}, ErrorIfCRDPathMissing: true,
+		ControlPlaneStartTimeout: patience, CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: patience},
 	}
 }
 

@@ -89,7 +89,7 @@ func crdsRemoved(t *testing.T, c *faults.Cluster) {
 	e.Supervise()
 	e.Create(podSet("a", 2))
 	e.Settle()
-	options := envtest.CRDInstallOptions{Paths: []string{crds}}
+	options := envtest.CRDInstallOptions{Paths: []string{crds}, MaxTime: faults.DefaultTimeout}
 	e.Must(envtest.UninstallCRDs(c.Config, options))
 	e.AwaitNoPods()
 	bounded(e, 10*time.Second, traffic{writes: 3, events: 3, calls: 40})
@@ -106,7 +106,7 @@ func crdsRemoved(t *testing.T, c *faults.Cluster) {
 func unusable(t *testing.T, c *faults.Cluster) {
 	e := faults.NewEnv(t, c, "F21", faults.Ours)
 	loose := looseCRDs(t)
-	_, err := envtest.InstallCRDs(c.Config, envtest.CRDInstallOptions{Paths: []string{loose}})
+	_, err := envtest.InstallCRDs(c.Config, envtest.CRDInstallOptions{Paths: []string{loose}, MaxTime: faults.DefaultTimeout})
 	e.Must(err)
 	e.Supervise()
 	cases := map[string]struct{ schedule, command, reason string }{

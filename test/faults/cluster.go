@@ -46,6 +46,10 @@ type Cluster struct {
 	files     string // the directory of the controller manager's kubeconfig and log
 }
 
+// startTimeout is how long the servers may take to start, and then to serve CRDs. Several API servers start at the same time, with
+// the race detector on the cores that compile the next package.
+const startTimeout = 2 * time.Minute
+
 // StartCluster starts a cluster from the binaries in KUBEBUILDER_ASSETS, with the CRDs of a directory.
 func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster, error) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -53,8 +57,7 @@ func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster,
 	}
 	c := &Cluster{Scheme: runtime.NewScheme(), busy: make(chan struct{}, maxBusy), Environment: &envtest.Environment{
 		CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
-		// Several API servers start at the same time, with the race detector on the cores that compile the next package.
-		ControlPlaneStartTimeout: 2 * time.Minute,
+		ControlPlaneStartTimeout: startTimeout, CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: startTimeout},
 	}}
 	for _, option := range options {
 		option(c.Environment)
@@ -64,7 +67,7 @@ func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster,
 	utilruntime.Must(cnatv1alpha1.AddToScheme(c.Scheme))
 	var err error
 	if c.Config, err = c.Environment.Start(); err != nil {
-		return nil, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
+		return nil, errors.Join(fmt.Errorf("starting etcd and kube-apiserver: %w", err), c.Environment.Stop())
 	}
 	c.Config.QPS = -1
 	if err := c.connect(); err != nil {
