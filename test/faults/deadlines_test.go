@@ -152,13 +152,13 @@ func extendedTTL(e *faults.Env) {
 	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 	operator := e.Supervise()
 	a := at("a", "now", "echo YAY")
-	a.Spec.TTLSecondsAfterFinished = ptr.To[int32](4)
+	a.Spec.TTLSecondsAfterFinished = ptr.To[int32](30)
 	e.Create(a)
 	e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonCompleted))
 	e.Settle()
 	operator.Hold("ats")
 	faults.Edit(e, a, func(a *cnatv1alpha1.At) { a.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600) })
-	e.Wait(5 * time.Second)
+	e.Wait(31 * time.Second)
 	operator.Release("ats")
 	e.AwaitAt("A5", "a", func(a *cnatv1alpha1.At) bool {
 		return a.DeletionTimestamp == nil && a.Status.ObservedGeneration == a.Generation

@@ -33,6 +33,7 @@ func work(e *faults.Env) faults.Counts {
 	e.Helper()
 	e.Create(podSet("a", 10), at("a", "now + 1 second", "echo YAY"), at("b", "now + 2 seconds", "echo YAY"), at("c", "now", "echo YAY"))
 	e.Settle()
+	e.Wait(2 * time.Second) // Each operator sees all pods ready, and not only the one that recorded it.
 	scale(e, "a", 3)
 	return faults.Counts{Creates: 13, Deletes: 7}
 }
@@ -57,14 +58,15 @@ func withoutLease(e *faults.Env) {
 	e.ExpectCounts(cost)
 }
 
-// startLeaderAndStandby starts two processes and returns the one that has the lease.
+// startLeaderAndStandby starts two processes and returns the one that has the lease. The standby is started again whenever it ends,
+// because it may lose the lease on a busy machine.
 func startLeaderAndStandby(e *faults.Env) *faults.Process {
 	e.Helper()
 	elect(e)
 	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 	leader := e.Start()
 	awaitLeader(e)
-	e.Start()
+	e.Supervise()
 	return leader
 }
 

@@ -4,6 +4,7 @@
 package faults_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -176,6 +177,7 @@ func namespaceStays(object client.Object, begun func(*faults.Env)) testCase {
 		begun(e)
 		start := time.Now()
 		terminate(e)
+		e.AwaitWrite("a create that is rejected", func(w faults.Write) bool { return faults.Creates(w.Call) && w.Code == http.StatusForbidden })
 		// Creates are rejected after 0, 1, 3, 7, and 15 s. Each leads to one status write and one event at most.
 		bounded(e, 20*time.Second, traffic{writes: 12, events: 6, calls: 30})
 		e.ExpectRejected(start, firstRejectionBackoff)
