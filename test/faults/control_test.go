@@ -75,7 +75,7 @@ var broken = map[string]defect{
 	"creates pods for a PodSet that is being deleted":     {"F13", naive, deletedButServed, []string{"P5"}},
 	"selects its pods by labels":                          {"F14", naive, foreignPods, []string{"P4"}},
 	"retries rejected creates without back-off":           {"F8", naive, naiveQuota, []string{"P9"}},
-	"retries in a terminating namespace without back-off": {"F15", naive, namespaceStays(podSet("a", 3), (*faults.Env).Settle), []string{"P9"}},
+	"retries in a terminating namespace without back-off": {"F15", naive, namespaceStays(podSet("a", 3), (*faults.Env).Settle), []string{"P3", "P9"}},
 	"runs a command again when its pod is deleted":        {"F19", naive, podDeletedLate, []string{"A1"}},
 	"takes any pod of that name for its own":              {"F19", naive, nameCollision, []string{"A9"}},
 	"splits commands at spaces":                           {"F22", naive, words, []string{"A8"}},

@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // Kubelet stands in for the scheduler and the kubelet: it binds pods, makes them Ready, ends their commands, and removes pods
@@ -57,15 +55,7 @@ func (e *Env) RunKubelet(k *Kubelet) *Kubelet {
 }
 
 func (e *Env) syncKubelet() {
-	var pods []*corev1.Pod
-	e.Observer.read(func(s *invariants.State) {
-		for uid, pod := range s.Pods {
-			if !s.Removed[uid] {
-				pods = append(pods, pod)
-			}
-		}
-	})
-	for _, pod := range pods {
+	for _, pod := range e.Pods() {
 		e.currentKubelet().sync(e.ctx, watch.Modified, pod)
 	}
 }

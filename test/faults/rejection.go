@@ -15,6 +15,12 @@ const sameBatch = 300 * time.Millisecond
 // maxRejectionBackoff is where the back-off after rejected creates stops growing.
 const maxRejectionBackoff = time.Minute
 
+// RejectedCreate matches creates of pods that the API server, or a fault, rejected.
+func RejectedCreate(w Write) bool {
+	return Creates(w.Call) && (w.Code == http.StatusForbidden || w.Code == http.StatusUnprocessableEntity ||
+		strings.HasPrefix(w.Fault, "403 ") || strings.HasPrefix(w.Fault, "422 "))
+}
+
 // ExpectRejected checks P9: the API server has rejected creates since a moment, and the operator retried them with back-off. The
 // operator may now wait as long as it has been rejected, so the environment gets more time to settle.
 func (e *Env) ExpectRejected(since time.Time, first time.Duration) {
@@ -30,9 +36,7 @@ func (e *Env) ExpectBackoff(since time.Time, first time.Duration) int {
 	e.Helper()
 	var steps []time.Time
 	for _, write := range e.Log.All() {
-		rejected := write.Code == http.StatusForbidden || write.Code == http.StatusUnprocessableEntity ||
-			strings.HasPrefix(write.Fault, "403 ") || strings.HasPrefix(write.Fault, "422 ")
-		if !Creates(write.Call) || !rejected || write.Sent.Before(since) {
+		if !RejectedCreate(write) || write.Sent.Before(since) {
 			continue
 		}
 		if len(steps) == 1 && write.Sent.Sub(steps[0]) < sameBatch {
