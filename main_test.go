@@ -110,11 +110,11 @@ func (p *process) terminate(t *testing.T) string {
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{t: t, environment: &envtest.Environment{ControlPlaneStartTimeout: 3 * time.Minute}}
+	t.Cleanup(func() { _ = c.environment.Stop() })
 	config, err := c.environment.Start()
 	if err != nil {
 		t.Fatal("starting etcd and kube-apiserver: ", err)
 	}
-	t.Cleanup(func() { _ = c.environment.Stop() })
 	c.config = config
 	return c
 }

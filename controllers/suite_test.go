@@ -60,11 +60,11 @@ func runSuite(m *testing.M) (code int, err error) {
 	environment := apiserver.New("..")
 	// OpenShift has this plugin on: a user who sets blockOwnerDeletion needs the permission to update the owner's finalizers.
 	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	defer func() { _ = environment.Stop() }()
 	adminConfig, err := environment.Start()
 	if err != nil {
 		return 1, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
 	}
-	defer func() { _ = environment.Stop() }()
 	if admin, err = client.New(adminConfig, client.Options{Scheme: scheme}); err != nil {
 		return 1, err
 	}

@@ -55,11 +55,11 @@ func runSuite(m *testing.M) (int, error) {
 	ctrl.SetLogger(zap.New(zap.WriteTo(io.Discard)))
 	utilruntime.Must(rbacv1.AddToScheme(scheme))
 	environment := apiserver.New("../..")
+	defer func() { _ = environment.Stop() }()
 	config, err := environment.Start()
 	if err != nil {
 		return 1, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
 	}
-	defer func() { _ = environment.Stop() }()
 	if admin, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return 1, err
 	}

@@ -79,7 +79,7 @@ func startCluster(ctx context.Context, assets, crds, directory string, options c
 		}
 	}
 	if c.config, err = c.environment.Start(); err != nil {
-		return nil, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
+		return nil, errors.Join(fmt.Errorf("starting etcd and kube-apiserver: %w", err), c.stop())
 	}
 	if err := c.connect(ctx); err != nil {
 		return nil, errors.Join(err, c.stop())

@@ -45,11 +45,11 @@ func run(m *testing.M) (code int, err error) {
 	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
 	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
 	environment := apiserver.New("../..")
+	defer func() { _ = environment.Stop() }()
 	config, err := environment.Start()
 	if err != nil {
 		return 1, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
 	}
-	defer func() { _ = environment.Stop() }()
 	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{}
 	if admin, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {

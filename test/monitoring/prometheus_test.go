@@ -45,11 +45,11 @@ func TestEveryPanelShowsData(t *testing.T) {
 	}
 	ctrl.SetLogger(logr.Discard())
 	environment := apiserver.New("../..")
+	t.Cleanup(func() { _ = environment.Stop() })
 	config, err := environment.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = environment.Stop() })
 	server, operator := apiserver.FreeAddress(t), apiserver.FreeAddress(t)
 	admin := startOperator(t, config, operator)
 	startPrometheus(t, server, operator)
