@@ -117,6 +117,20 @@ func (c *leaderCache) WaitForCacheSync(ctx context.Context) bool {
 	}
 }
 
+// ownKinds is a manager whose controllers wait only for the kinds that they watch, and not for the whole cache. Otherwise a PodSet would
+// wait until all Ats are cached, which takes many seconds if there are many. controller-runtime waits for both: for the cache, and for each
+// watch of the controller.
+type ownKinds struct{ ctrl.Manager }
+
+// GetCache returns the cache of the watches of a controller.
+func (m ownKinds) GetCache() cache.Cache { return unawaitedCache{m.Manager.GetCache()} }
+
+// unawaitedCache is a cache for which nothing waits.
+type unawaitedCache struct{ cache.Cache }
+
+// WaitForCacheSync does not wait.
+func (unawaitedCache) WaitForCacheSync(ctx context.Context) bool { return ctx.Err() == nil }
+
 // Add adds both controllers to mgr, whose options were set by ConfigureCaches.
 func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	filled, ok := mgr.GetCache().(*leaderCache)
@@ -135,7 +149,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("at-controller"),
 		Clock: o.Clock, Defaults: at.Defaults{Image: o.Image, FixedUser: !o.OpenShift, Proxy: o.Proxy},
 	}
-	return errors.Join(podSets.setup(mgr), ats.setup(mgr))
+	return errors.Join(podSets.setup(ownKinds{mgr}), ats.setup(ownKinds{mgr}))
 }
 
 // AddUpgradeable makes mgr report to Operator Lifecycle Manager whether it may replace the operator now: not while an At is due

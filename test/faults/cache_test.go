@@ -71,6 +71,30 @@ func lagging(lag time.Duration, resources ...string) testCase {
 	}
 }
 
+// F3: a new process does not get the objects of one kind for a long time, as if there were very many. The other kind does not wait for it.
+func TestLongList(t *testing.T) {
+	runCases(t, "F3", map[string]testCase{
+		"of Ats": longList("ats", at("other", "now", "true"), podSet("a", 2), func(e *faults.Env) {
+			e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 2 })
+		}),
+		"of PodSets": longList("podsets", podSet("other", 1), at("a", "now", "true"), func(e *faults.Env) {
+			e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseDone })
+		}),
+	})
+}
+
+func longList(resource string, other, served client.Object, await func(*faults.Env)) testCase {
+	return func(e *faults.Env) {
+		e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+		e.Create(other)
+		operator := e.Start(func(i *faults.Injector) { i.Hold(resource) })
+		e.Create(served)
+		await(e)
+		operator.Release(resource)
+		e.Quiesce()
+	}
+}
+
 // travel is how long the caches of a new process show an old state.
 const travel = 3 * time.Second
 
