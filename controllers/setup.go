@@ -117,7 +117,7 @@ func (c *leaderCache) WaitForCacheSync(ctx context.Context) bool {
 	}
 }
 
-// ownKinds is a manager whose controllers wait only for the kinds that they watch, and not for the whole cache. Otherwise a PodSet would
+// ownKinds is a manager whose controllers wait only for the kinds that they watch, and not for the whole cache. Otherwise a PodSet could
 // wait until all Ats are cached, which takes many seconds if there are many. controller-runtime waits for both: for the cache, and for each
 // watch of the controller.
 type ownKinds struct{ ctrl.Manager }
