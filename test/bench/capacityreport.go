@@ -276,8 +276,8 @@ make bench METRICS=M12 SIZES='-waiting 1000,3000,10000 -kwoksets 50,150,500 -due
   of etcd includes the events, which expire after an hour.
 - Then Ats are created next to all of that which are due one after the other within a minute. Their pods end after that minute. At the
   end, the leader of two operators is ended, by SIGTERM and by ` + "`kill -9`" + `, and the time counts until the standby has created the
-  pod of a new PodSet. A standby fills its caches only when it leads. The pod does not wait for those of Ats. After ` + "`kill -9`" + `,
-  the 15 s of the lease are added.
+  pod of a new PodSet. A standby fills its caches only when it leads. After ` + "`kill -9`" + `, the 15 s of the lease are
+  added.
 - "Each adds" is the slope of a straight line that is fitted to the measured points, and "last step" the slope between the last two of
   them. "Largest residual" is the largest distance of a point from the line.
 - Resident memory is without the program's file, at least 35 s after a start: after 30 s, the operator returns the garbage of its start
