@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/operator-framework/operator-lib/proxy"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +33,7 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/controllers"
+	"github.com/redhat/podset-operator/internal/kube/process"
 	"github.com/redhat/podset-operator/internal/watchnamespace"
 )
 
@@ -92,38 +93,32 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := limitMemory(); err != nil {
+	if err := process.LimitMemory(); err != nil {
 		return err
 	}
-	logger := logr.New(quietSink{zap.New(zap.UseFlagOptions(&o.logging)).GetSink(), ctx})
+	logger := process.Quiet(ctx, zap.New(zap.UseFlagOptions(&o.logging)))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
 
-	restConfig, err := config.GetConfig()
-	if err != nil {
-		return fmt.Errorf("no cluster to work on: %w; set KUBECONFIG or --kubeconfig", err)
-	}
-	restConfig.QPS = -1 // No limit here: priority and fairness of the API server limits the requests.
-	restConfig.UserAgent = "podset-operator/" + version
-	// Since Kubernetes 1.37, the API server would compress each event separately in a watch that began with a streamed list, which slows
-	// it down: see docs/benchmarks/attempts.md. kube-controller-manager does not ask for compression either.
-	restConfig.DisableCompression = true
-
-	probes, err := serveProbes(ctx, o.probeAddr)
+	restConfig, err := clusterConfig()
 	if err != nil {
 		return err
 	}
-	defer probes.close()
+	probes, err := process.ServeProbes(ctx, o.probeAddr)
+	if err != nil {
+		return err
+	}
+	defer probes.Close()
 
 	scheme := newScheme()
 	cluster, err := controllers.Preflight(ctrl.LoggerInto(ctx, logger), clock.RealClock{}, restConfig, scheme, o.watch)
 	if ctx.Err() != nil {
-		return nil // The process was told to end while it waited for the API server.
+		return nil // Interrupted while waiting for the API server.
 	}
 	if err != nil {
 		return err
 	}
-	lock, err := podLock(restConfig, o)
+	lock, err := process.PodLock(restConfig, o.leaderElect, o.leaseNamespace)
 	if err != nil {
 		return err
 	}
@@ -131,10 +126,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("setting up the manager: %w", err)
 	}
-	lock.recordEvents(mgr)
-	if mgr, err = limitEvents(ctx, mgr); err != nil {
-		return err
-	}
+	lock.RecordEvents(mgr)
 	if err := setup(ctx, mgr, cluster); err != nil {
 		return err
 	}
@@ -142,36 +134,23 @@ func run(ctx context.Context, args []string) error {
 	if o.leaderElect {
 		starts = nil
 	}
-	probes.setManager(starts, lock, mgr.GetCache())
+	probes.SetManager(starts, lock, mgr.GetCache())
 	logger.Info("Starting", "version", version, "watching", watchnamespace.Mode(o.watch), "openshift", cluster.OpenShift)
 	return mgr.Start(ctx)
 }
 
-// quietSink logs errors at the level debug after ctx is done. controller-runtime reports everything that a signal interrupts as an error:
-// controllers whose caches are not filled yet, and the end of the leadership. If an error ends the process, run returns it.
-type quietSink struct {
-	logr.LogSink
-	ctx context.Context
-}
-
-// Error logs an error at the level error, or debug if ctx is done.
-func (s quietSink) Error(err error, message string, keysAndValues ...any) {
-	const debug = 1
-	switch {
-	case s.ctx.Err() == nil:
-		s.LogSink.Error(err, message, keysAndValues...)
-	case s.Enabled(debug):
-		s.Info(debug, message, append(keysAndValues, "error", err)...)
+// clusterConfig returns the configuration of the client, from --kubeconfig, KUBECONFIG, or the service account of the pod.
+func clusterConfig() (*rest.Config, error) {
+	c, err := config.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no cluster to work on: %w; set KUBECONFIG or --kubeconfig", err)
 	}
-}
-
-// WithValues and WithName keep the sink quiet.
-func (s quietSink) WithValues(keysAndValues ...any) logr.LogSink {
-	return quietSink{s.LogSink.WithValues(keysAndValues...), s.ctx}
-}
-
-func (s quietSink) WithName(name string) logr.LogSink {
-	return quietSink{s.LogSink.WithName(name), s.ctx}
+	c.QPS = -1 // No limit here: priority and fairness of the API server limits the requests.
+	c.UserAgent = "podset-operator/" + version
+	// Since Kubernetes 1.37, the API server would compress each event separately in a watch that began with a streamed list, which slows
+	// it down: see docs/benchmarks/attempts.md. kube-controller-manager does not ask for compression either.
+	c.DisableCompression = true
+	return c, nil
 }
 
 func newScheme() *runtime.Scheme {
@@ -183,13 +162,14 @@ func newScheme() *runtime.Scheme {
 }
 
 // setup adds the controllers, the metrics, and the release of garbage to mgr.
-func setup(ctx context.Context, mgr ctrl.Manager, cluster *controllers.Cluster) error {
-	image := os.Getenv("RELATED_IMAGE_BUSYBOX")
-	if image == "" {
-		image = "busybox"
+func setup(ctx context.Context, mgr ctrl.Manager, cluster *controllers.PreflightResult) error {
+	recorder, err := process.LimitEvents(ctx, mgr)
+	if err != nil {
+		return err
 	}
 	options := controllers.Options{
-		Clock: clock.RealClock{}, Image: image, OpenShift: cluster.OpenShift, Proxy: proxy.ReadProxyVarsFromEnv(),
+		Clock: clock.RealClock{}, Image: cmp.Or(os.Getenv("RELATED_IMAGE_BUSYBOX"), "busybox"), OpenShift: cluster.OpenShift,
+		Proxy: proxy.ReadProxyVarsFromEnv(), NewRecorder: recorder,
 	}
 	return errors.Join(
 		controllers.Add(ctx, mgr, options),
@@ -197,26 +177,26 @@ func setup(ctx context.Context, mgr ctrl.Manager, cluster *controllers.Cluster) 
 		controllers.AddUpgradeable(mgr, clock.RealClock{}),
 		mgr.Add(cluster.Namespaces),
 		// It begins when the process starts to lead, as the controllers do.
-		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return releaseGarbage(ctx, startDuration) })),
+		mgr.Add(manager.RunnableFunc(process.ReleaseGarbage)),
 	)
 }
 
-func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Cluster, lock *leaseLock) ctrl.Options {
+func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.PreflightResult, lock *process.LeaseLock) ctrl.Options {
 	options := ctrl.Options{
 		Scheme:                        scheme,
 		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return cluster.Mapper, nil },
 		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              leaseName,
+		LeaderElectionID:              process.LeaseName,
 		LeaderElectionNamespace:       o.leaseNamespace,
 		RetryPeriod:                   ptr.To(leaseRetryPeriod),
 		LeaderElectionReleaseOnCancel: true, // The process ends when run returns, so nothing works without the lease.
-		HealthProbeBindAddress:        "0",  // See serveProbes.
+		HealthProbeBindAddress:        "0",  // See process.ServeProbes.
 		PprofBindAddress:              o.pprofAddr,
 		Metrics: metricsserver.Options{
 			BindAddress:    o.metricsAddr,
 			CertDir:        o.metricsCerts,
 			SecureServing:  true,
-			FilterProvider: newMetricsAuth(clock.RealClock{}),
+			FilterProvider: process.NewMetricsAuth(clock.RealClock{}),
 			// With HTTP/2, one client can open and reset any number of streams (CVE-2023-44487). Metrics do not need HTTP/2.
 			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 		},

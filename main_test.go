@@ -23,8 +23,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -191,10 +189,10 @@ func TestManagerOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := &controllers.Cluster{}
+	cluster := &controllers.PreflightResult{}
 	fill(&cluster.Namespaces)
 	got := managerOptions(o, newScheme(), cluster, nil)
-	if !got.LeaderElection || !got.LeaderElectionReleaseOnCancel || got.LeaderElectionID != leaseName || got.LeaderElectionNamespace != "home" ||
+	if !got.LeaderElection || !got.LeaderElectionReleaseOnCancel || got.LeaderElectionID != "podset-operator" || got.LeaderElectionNamespace != "home" ||
 		ptr.Deref(got.RetryPeriod, 0) != time.Second || got.PprofBindAddress != ":6060" {
 		t.Errorf("%+v", got)
 	}
@@ -204,27 +202,6 @@ func TestManagerOptions(t *testing.T) {
 	}
 	if !slices.Equal(c.NextProtos, []string{"http/1.1"}) {
 		t.Errorf("metrics are served with %v", c.NextProtos)
-	}
-}
-
-func TestErrorsAreLoggedUntilTheSignal(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var log string
-	printer := func(verbosity int) logr.Logger {
-		sink := funcr.New(func(_, line string) { log += line + "\n" }, funcr.Options{Verbosity: verbosity}).GetSink()
-		return logr.New(quietSink{sink, ctx}).WithName("manager").WithValues("key", "value")
-	}
-	info, debug := printer(0), printer(1)
-	info.Error(errors.New("no answer"), "Before")
-	cancel()
-	info.Error(errors.New("interrupted"), "After")
-	info.Info("Stopping")
-	if !strings.Contains(log, "Before") || strings.Contains(log, "After") || !strings.Contains(log, "Stopping") {
-		t.Error(log)
-	}
-	debug.Error(errors.New("interrupted"), "After")
-	if !strings.Contains(log, `"level"=1 "msg"="After" "key"="value" "error"="interrupted"`) {
-		t.Error(log)
 	}
 }
 

@@ -29,14 +29,14 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/controllers/internal/podcache"
+	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/podset"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 // The tests of this file show how one reconcile treats what the API server answers. A fake client gives the answers.
 
-// fields lets podcache.Index add its index to a fake client.
+// fields lets caches.Index add its index to a fake client.
 type fields struct{ *fake.ClientBuilder }
 
 func (f fields) IndexField(_ context.Context, obj client.Object, field string, of client.IndexerFunc) error {
@@ -48,7 +48,7 @@ func newStore(t *testing.T, calls interceptor.Funcs, objects ...client.Object) c
 	t.Helper()
 	b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&appv1alpha1.PodSet{}, &cnatv1alpha1.At{}).WithInterceptorFuncs(calls)
-	if err := podcache.Index(t.Context(), fields{b}); err != nil {
+	if err := caches.Index(t.Context(), fields{b}); err != nil {
 		t.Fatal(err)
 	}
 	return b.Build()

@@ -22,11 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/controllers/internal/clockjump"
-	"github.com/redhat/podset-operator/controllers/internal/objectstate"
-	"github.com/redhat/podset-operator/controllers/internal/podcache"
-	"github.com/redhat/podset-operator/controllers/internal/write"
 	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/kube/caches"
+	"github.com/redhat/podset-operator/internal/kube/clockjump"
+	"github.com/redhat/podset-operator/internal/kube/objectstate"
+	"github.com/redhat/podset-operator/internal/kube/write"
 )
 
 // +kubebuilder:rbac:groups=cnat.d2iq.com,resources=ats,verbs=get;list;watch;delete
@@ -67,7 +67,7 @@ func (r *AtReconciler) setup(mgr ctrl.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cnatv1alpha1.At{}, builder.WithPredicates(countRuns(), r.states.IgnoreOwnStatusUpdates())).
-		Watches(&corev1.Pod{}, podcache.EnqueueController(atKind), builder.WithPredicates(podcache.Changed(atKind))).
+		Watches(&corev1.Pod{}, caches.EnqueueController(atKind), builder.WithPredicates(caches.Changed(atKind))).
 		WatchesRawSource(jumps.Source()).
 		Named("at").
 		WithOptions(controllerOptions(atConcurrency)).
@@ -127,12 +127,12 @@ func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*objectst
 	}
 	now := r.Clock.Now()
 	entry := r.states.Of(current)
-	cached, err := podcache.Of(ctx, r.Client, current)
+	cached, err := caches.List(ctx, r.Client, current)
 	if err != nil {
 		return nil, none, err
 	}
 	var o at.Observation
-	err = ourPods.LookUp(ctx, r.APIReader, current.Namespace, func(lookedUp map[string]*corev1.Pod) []string {
+	err = podOwners.ReadMissing(ctx, r.APIReader, current.Namespace, func(lookedUp map[string]*corev1.Pod) []string {
 		o = entry.State.Observe(current, cached, lookedUp, now, r.Defaults)
 		return o.Lookups
 	})
@@ -175,15 +175,15 @@ func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1
 	case err != nil:
 		outcome.CreateError = err
 	case existing == nil:
-		outcome.Created = ourPods.Trim(pod)
+		outcome.Created = podOwners.Trim(pod)
 		if since, ok := at.StartableSince(o); ok {
 			atStartDelay.Observe(max(r.Clock.Since(since), 0).Seconds())
 		}
 	case metav1.IsControlledBy(existing, o.At):
-		outcome.Created = ourPods.Trim(existing)
+		outcome.Created = podOwners.Trim(existing)
 	default:
 		logger.V(1).Info("Another pod has the name", "pod", existing.Name)
-		outcome.Conflicting = ourPods.Trim(existing)
+		outcome.Conflicting = podOwners.Trim(existing)
 		nameCollisions.WithLabelValues(atKind.Kind).Inc()
 	}
 }

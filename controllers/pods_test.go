@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/redhat/podset-operator/controllers/internal/podcache"
 	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/podset"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -46,7 +46,7 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 	}
 	unschedulable := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable).Obj()
 	for _, pod := range []*corev1.Pod{full, unschedulable} {
-		trimmed := ourPods.Trim(pod)
+		trimmed := podOwners.Trim(pod)
 		if diff := cmp.Diff(podset.Status(observe(pod), podset.Outcome{}), podset.Status(observe(trimmed), podset.Outcome{})); diff != "" {
 			t.Errorf("the status of a PodSet depends on what was trimmed: %s", diff)
 		}
@@ -54,7 +54,7 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 			t.Errorf("the plan of a PodSet depends on what was trimmed: %s", diff)
 		}
 	}
-	trimmed := ourPods.Trim(full)
+	trimmed := podOwners.Trim(full)
 	if trimmed.ManagedFields != nil || trimmed.Spec.Containers != nil || trimmed.Annotations["example.com/note"] != "" {
 		t.Errorf("kept: %+v", trimmed)
 	}
@@ -68,7 +68,7 @@ func TestLittleIsKeptOfAPodThatRuns(t *testing.T) {
 	pod := fullPod()
 	pod.Status.ContainerStatuses[0].RestartCount = 0
 	want := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
-	if diff := cmp.Diff(want, ourPods.Trim(pod).Status); diff != "" {
+	if diff := cmp.Diff(want, podOwners.Trim(pod).Status); diff != "" {
 		t.Errorf("the status of a pod that runs and is ready (-want +got): %s", diff)
 	}
 }
@@ -91,7 +91,7 @@ func TestTrimKeepsWhatAtsRead(t *testing.T) {
 			owner := testutil.MakeAt("a").BackoffLimit(limit).Obj()
 			return at.Observation{At: owner, Pods: []*corev1.Pod{pod}, Now: testutil.AtDue.Add(time.Minute)}
 		}
-		full, trimmed := observe(pod), observe(ourPods.Trim(pod))
+		full, trimmed := observe(pod), observe(podOwners.Trim(pod))
 		if diff := cmp.Diff(at.MakePlan(full), at.MakePlan(trimmed)); diff != "" {
 			t.Errorf("%s: the plan depends on what was trimmed: %s", what, diff)
 		}
@@ -138,14 +138,14 @@ func TestPodChanged(t *testing.T) {
 		"a restart":   {func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].RestartCount++ }, true},
 	} {
 		after := fullPod()
-		before := ourPods.Trim(after.DeepCopy())
+		before := podOwners.Trim(after.DeepCopy())
 		tc.edit(after)
-		if got := podcache.Changed(podSetKind).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: ourPods.Trim(after)}); got != tc.want {
+		if got := caches.Changed(podSetKind).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: podOwners.Trim(after)}); got != tc.want {
 			t.Errorf("%s: got %t", title, got)
 		}
 	}
 	foreign := testutil.MakePod("x").Obj()
-	if podcache.Changed(podSetKind).Update(event.UpdateEvent{ObjectOld: foreign, ObjectNew: testutil.MakePod("x").Running().Obj()}) {
+	if caches.Changed(podSetKind).Update(event.UpdateEvent{ObjectOld: foreign, ObjectNew: testutil.MakePod("x").Running().Obj()}) {
 		t.Error("an update of a foreign pod was let through")
 	}
 }

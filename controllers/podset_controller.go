@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	"github.com/redhat/podset-operator/controllers/internal/objectstate"
-	"github.com/redhat/podset-operator/controllers/internal/podcache"
-	"github.com/redhat/podset-operator/controllers/internal/write"
+	"github.com/redhat/podset-operator/internal/kube/caches"
+	"github.com/redhat/podset-operator/internal/kube/objectstate"
+	"github.com/redhat/podset-operator/internal/kube/write"
 	"github.com/redhat/podset-operator/internal/podset"
 )
 
@@ -51,8 +51,8 @@ type PodSetReconciler struct {
 func (r *PodSetReconciler) setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("podset").
-		Watches(&appv1alpha1.PodSet{}, &podSetEvents{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
-		Watches(&corev1.Pod{}, podEvents{podcache.EnqueueController(podSetKind)}, builder.WithPredicates(podcache.Changed(podSetKind))).
+		Watches(&appv1alpha1.PodSet{}, &podSetHandler{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
+		Watches(&corev1.Pod{}, podHandler{caches.EnqueueController(podSetKind)}, builder.WithPredicates(caches.Changed(podSetKind))).
 		WithOptions(controllerOptions(podSetConcurrency)).
 		Complete(r)
 }
@@ -94,12 +94,12 @@ func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*obje
 	}
 	now := r.Clock.Now()
 	entry := r.states.Of(set)
-	cached, err := podcache.Of(ctx, r.Client, set)
+	cached, err := caches.List(ctx, r.Client, set)
 	if err != nil {
 		return nil, none, err
 	}
 	var o podset.Observation
-	err = ourPods.LookUp(ctx, r.APIReader, set.Namespace, func(lookedUp map[string]*corev1.Pod) []string {
+	err = podOwners.ReadMissing(ctx, r.APIReader, set.Namespace, func(lookedUp map[string]*corev1.Pod) []string {
 		o = entry.State.Observe(set, cached, lookedUp, now, r.Defaults)
 		return o.Lookups
 	})
@@ -132,11 +132,11 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 		outcome.Rejected = true
 		rejectedCreates.WithLabelValues(podSetKind.Kind).Inc()
 	}
-	told := outcome
+	reported := outcome
 	if ctx.Err() != nil { // The process ends, and its requests were interrupted.
-		told.CreateError, told.DeleteError = nil, nil
+		reported.CreateError, reported.DeleteError = nil, nil
 	}
-	recordEvents(r.Recorder, o.Set, podset.Events(told))
+	recordEvents(r.Recorder, o.Set, podset.Events(reported))
 	return outcome
 }
 
@@ -147,9 +147,9 @@ func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod
 	case err != nil:
 		return nil, err
 	case existing == nil:
-		return ourPods.Trim(pod), nil
+		return podOwners.Trim(pod), nil
 	case o.IsActive(existing):
-		return ourPods.Trim(existing), nil
+		return podOwners.Trim(existing), nil
 	}
 	return nil, &nameCollisionError{name: pod.Name}
 }

@@ -24,8 +24,8 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/controllers/internal/access"
-	"github.com/redhat/podset-operator/controllers/internal/outage"
+	"github.com/redhat/podset-operator/internal/kube/caches"
+	"github.com/redhat/podset-operator/internal/kube/outage"
 )
 
 const (
@@ -35,35 +35,35 @@ const (
 	readyTimeout = 3 * time.Second
 )
 
-// Cluster is the result of Preflight.
-type Cluster struct {
+// PreflightResult is what Preflight finds out about the cluster.
+type PreflightResult struct {
 	OpenShift bool
 	// Mapper knows the kinds that the controllers use, so that setting them up needs no further request.
 	Mapper meta.RESTMapper
-	// Namespaces tells which of the watched namespaces can be read.
-	Namespaces *access.Namespaces
+	// Namespaces reports which of the watched namespaces can be read.
+	Namespaces *caches.Namespaces
 }
 
 // Preflight checks the cluster at the start, because a problem would otherwise appear only as endless retries in the log. It
 // waits while the API server is unreachable, overloaded, or starting. It returns an error for a problem that does not go away
-// by itself: missing CRDs, wrong credentials, or missing permissions in all of the namespaces (none: all namespaces). The
-// error is one line that names the remedy.
-func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (*Cluster, error) {
+// by itself: missing CRDs, wrong credentials, or missing permissions in all of the namespaces or, if there are none,
+// in the cluster. The error is one line that names the remedy.
+func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (*PreflightResult, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = preflightTimeout
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	var cluster *Cluster
-	err := outage.Wait(ctx, c, config.Host, func(ctx context.Context) (err error, doubt error) {
-		cluster, err, doubt = attempt(ctx, c, config, scheme, namespaces)
-		return err, doubt
+	var found *PreflightResult
+	err := outage.Wait(ctx, c, config.Host, func(ctx context.Context) (err, transient error) {
+		found, err, transient = attempt(ctx, c, config, scheme, namespaces)
+		return err, transient
 	})
-	return cluster, err
+	return found, err
 }
 
-// attempt is one attempt of Preflight. A doubt says that the API server may be starting and may return another result soon.
-func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (cluster *Cluster, err, doubt error) {
+// attempt is one attempt of Preflight. transient is not nil if the API server may still be starting, so a retry can succeed.
+func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (found *PreflightResult, err, transient error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err), nil
@@ -76,7 +76,7 @@ func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	if err := cmp.Or(discovererErr, mapperErr, readerErr); err != nil {
 		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err), nil
 	}
-	cluster = &Cluster{Mapper: mapper, Namespaces: access.New(c, namespaces, func(ctx context.Context, namespace string) error {
+	found = &PreflightResult{Mapper: mapper, Namespaces: caches.NewNamespaces(c, namespaces, func(ctx context.Context, namespace string) error {
 		return canRead(ctx, reader, namespace)
 	}, namespaceUnreadable)}
 	// An API server that is starting can reject a request that it accepts a moment later, and can lack kinds and groups that it
@@ -85,16 +85,16 @@ func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	if outage.Is(notReady) {
 		return nil, fmt.Errorf("the API server is not ready: %w", notReady), nil
 	}
-	err = cluster.inspect(ctx, discoverer)
-	denied := err != nil && !outage.Is(err) || cluster.Namespaces.Unreadable() > 0
-	if denied && notReady != nil { // Perhaps nobody may ask whether it is ready.
-		return cluster, err, fmt.Errorf("the API server does not tell whether it is ready: %w", notReady)
+	err = found.inspect(ctx, discoverer)
+	denied := err != nil && !outage.Is(err) || found.Namespaces.Unreadable() > 0
+	if denied && notReady != nil { // The operator may lack permission to read /readyz.
+		return found, err, fmt.Errorf("the API server does not tell whether it is ready: %w", notReady)
 	}
-	return cluster, err, nil
+	return found, err, nil
 }
 
 // inspect reads the properties of the cluster. The error is a wrong setup or an outage.
-func (c *Cluster) inspect(ctx context.Context, discoverer *discovery.DiscoveryClient) error {
+func (r *PreflightResult) inspect(ctx context.Context, discoverer *discovery.DiscoveryClient) error {
 	groups, err := discoverer.ServerGroupsWithContext(ctx)
 	switch {
 	case apierrors.IsUnauthorized(err):
@@ -102,10 +102,10 @@ func (c *Cluster) inspect(ctx context.Context, discoverer *discovery.DiscoveryCl
 	case err != nil:
 		return fmt.Errorf("cannot reach the API server: %w", err)
 	}
-	c.OpenShift = slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool {
+	r.OpenShift = slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool {
 		return group.Name == "security.openshift.io"
 	})
-	return c.Namespaces.Inspect(ctx)
+	return r.Namespaces.Inspect(ctx)
 }
 
 // checkReady returns an error unless the API server is ready. By default this request needs no permission.
@@ -139,7 +139,7 @@ func canRead(ctx context.Context, reader client.WithWatch, namespace string) err
 		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 			return fmt.Errorf("the custom resource definition %s is not installed: install it with make install, make deploy or Operator Lifecycle Manager", kind.resource)
 		case apierrors.IsForbidden(err):
-			return fmt.Errorf("%w to %s %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", access.ErrForbidden, verb, kind.resource, where, err)
+			return fmt.Errorf("%w to %s %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", caches.ErrForbidden, verb, kind.resource, where, err)
 		case err != nil:
 			return fmt.Errorf("trying to %s %s %s: %w", verb, kind.resource, where, err)
 		}

@@ -18,7 +18,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/redhat/podset-operator/controllers/internal/outage"
+	"github.com/redhat/podset-operator/internal/kube/outage"
 )
 
 func TestRejectedCredentialsAreNamed(t *testing.T) {

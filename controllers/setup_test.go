@@ -12,11 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/controllers/internal/write"
+	"github.com/redhat/podset-operator/internal/kube/write"
 )
 
 // The manager starts the reporter of Upgradeable before the cache.
@@ -52,53 +51,6 @@ func TestAnUpgradeIsDecidedOnceTheCacheIsFilled(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
-	}
-}
-
-// stubCache tells that it was started, and counts as filled when it is told so.
-type stubCache struct {
-	cache.Cache
-	started, filled chan struct{}
-}
-
-func (c *stubCache) Start(ctx context.Context) error {
-	close(c.started)
-	<-ctx.Done()
-	return nil
-}
-
-func (c *stubCache) WaitForCacheSync(context.Context) bool {
-	select {
-	case <-c.filled:
-		return true
-	default:
-		return false
-	}
-}
-
-func TestTheCacheIsFilledOnceTheProcessLeads(t *testing.T) {
-	leads, inner := make(chan struct{}), &stubCache{started: make(chan struct{}), filled: make(chan struct{})}
-	c := &leaderCache{Cache: inner, leads: leads}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Start(ctx) }()
-	select {
-	case <-inner.started:
-		t.Fatal("the cache is filled although the process does not lead")
-	case <-time.After(10 * time.Millisecond):
-	}
-	if !c.WaitForCacheSync(ctx) {
-		t.Error("a process that does not lead waits for the cache")
-	}
-	close(leads)
-	<-inner.started
-	if c.WaitForCacheSync(ctx) {
-		t.Error("the process does not wait for its cache")
-	}
-	close(inner.filled)
-	cancel()
-	if err := <-ended; err != nil || !c.WaitForCacheSync(t.Context()) {
-		t.Errorf("the cache is not filled (%v)", err)
 	}
 }
 

@@ -26,7 +26,7 @@ test-sim: ## Simulate scenarios with fixed seeds (and fresh ones for SIMTIME); t
 	wait $$! && exit $${status-0}
 
 # The directories whose code `make mutate` changes, with the packages below them. controllers also needs KUBEBUILDER_ASSETS.
-MUTATE ?= $(addprefix internal/,backoff event expectations pods podset at timespec watchnamespace) controllers
+MUTATE ?= $(addprefix internal/,backoff event expectations kube pods podset at timespec watchnamespace) controllers
 
 .PHONY: mutate
 mutate: bin/gremlins ## Change the code of MUTATE, one operator at a time, and report what no test and no simulation detects; takes hours.

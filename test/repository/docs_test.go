@@ -122,7 +122,7 @@ func TestEveryFlagAndVariableIsDocumented(t *testing.T) {
 		}
 	}
 	code := ""
-	for _, file := range glob(t, "*.go", "controllers/*.go", "controllers/internal/*/*.go", "internal/watchnamespace/*.go") {
+	for _, file := range glob(t, "*.go", "controllers/*.go", "internal/kube/*/*.go", "internal/watchnamespace/*.go") {
 		if !strings.HasSuffix(file, "_test.go") {
 			code += string(read(t, file))
 		}

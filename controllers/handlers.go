@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	"github.com/redhat/podset-operator/internal/event"
 	"github.com/redhat/podset-operator/internal/podset"
 )
 
@@ -34,20 +32,20 @@ const (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podSetEvents enqueues PodSets. A PodSet that is close to its number of replicas comes first, so that a small one does not wait
+// podSetHandler enqueues PodSets. A PodSet that is close to its number of replicas comes first, so that a small one does not wait
 // until a thousand large ones are reconciled. A change of the status alone can wait.
-type podSetEvents struct {
+type podSetHandler struct {
 	handler.EnqueueRequestForObject
 }
 
-func (h *podSetEvents) Create(ctx context.Context, e rtevent.CreateEvent, q queue) {
+func (h *podSetHandler) Create(ctx context.Context, e rtevent.CreateEvent, q queue) {
 	if !e.IsInInitialList {
 		q = smallestFirst(q, e.Object)
 	}
 	h.EnqueueRequestForObject.Create(ctx, e, q)
 }
 
-func (h *podSetEvents) Update(ctx context.Context, e rtevent.UpdateEvent, q queue) {
+func (h *podSetHandler) Update(ctx context.Context, e rtevent.UpdateEvent, q queue) {
 	if changesOnlyStatus(e) {
 		q = coalesce(q)
 	} else {
@@ -67,23 +65,23 @@ func changesOnlyStatus(e rtevent.UpdateEvent) bool {
 	return equality.Semantic.DeepEqual(before, &compared)
 }
 
-// podEvents enqueues the PodSet of a pod at the end of the window, except after updates that cannot wait. Creates can wait,
+// podHandler enqueues the PodSet of a pod at the end of the window, except after updates that cannot wait. Creates can wait,
 // because the operator creates the pods itself. Deletions can wait too: an update with a deletion timestamp precedes the
 // deletion of a pod on a node, and the pod is replaced after that update.
-type podEvents struct{ handler.EventHandler }
+type podHandler struct{ handler.EventHandler }
 
-func (h podEvents) Create(ctx context.Context, e rtevent.CreateEvent, q queue) {
+func (h podHandler) Create(ctx context.Context, e rtevent.CreateEvent, q queue) {
 	if !e.IsInInitialList {
 		q = coalesce(q)
 	}
 	h.EventHandler.Create(ctx, e, q)
 }
 
-func (h podEvents) Delete(ctx context.Context, e rtevent.DeleteEvent, q queue) {
+func (h podHandler) Delete(ctx context.Context, e rtevent.DeleteEvent, q queue) {
 	h.EventHandler.Delete(ctx, e, coalesce(q))
 }
 
-func (h podEvents) Update(ctx context.Context, e rtevent.UpdateEvent, q queue) {
+func (h podHandler) Update(ctx context.Context, e rtevent.UpdateEvent, q queue) {
 	before, ok := e.ObjectOld.(*corev1.Pod)
 	after, both := e.ObjectNew.(*corev1.Pod)
 	if ok && both && podset.CanCoalesce(before, after) {
@@ -116,15 +114,4 @@ func smallestFirst(q queue, obj client.Object) queue {
 	}
 	gap := int(ptr.Deref(set.Spec.Replicas, 1) - set.Status.Replicas)
 	return queueWithOptions{q, priorityqueue.AddOpts{Priority: ptr.To(-max(gap, -gap))}}
-}
-
-// recordEvents sends events about obj.
-func recordEvents(recorder events.EventRecorder, obj client.Object, all []event.Event) {
-	for _, e := range all {
-		kind := corev1.EventTypeNormal
-		if e.Warning {
-			kind = corev1.EventTypeWarning
-		}
-		recorder.Eventf(obj, e.Related, kind, e.Reason, e.Action, "%s", e.Note)
-	}
 }

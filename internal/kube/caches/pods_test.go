@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package podcache
+package caches
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func TestPodsAreLookedUpUntilNoNameRemains(t *testing.T) {
 		{Namespace: "shop", Name: "secret"}: errors.New("forbidden"),
 	}}
 	lookUp := func(rounds ...[]string) (found []map[string]*corev1.Pod, err error) {
-		err = kinds.LookUp(t.Context(), reader, "shop", func(answers map[string]*corev1.Pod) []string {
+		err = kinds.ReadMissing(t.Context(), reader, "shop", func(answers map[string]*corev1.Pod) []string {
 			found = append(found, maps.Clone(answers))
 			if len(found) > len(rounds) {
 				return nil
@@ -54,7 +54,7 @@ func TestPodsAreLookedUpUntilNoNameRemains(t *testing.T) {
 	if diff := cmp.Diff(want, found); diff != "" || err != nil {
 		t.Errorf("%v; the pods in each round (-want +got):\n%s", err, diff)
 	}
-	if _, err := lookUp([]string{"secret"}); err == nil || !strings.Contains(err.Error(), "looking up Pod secret: forbidden") {
+	if _, err := lookUp([]string{"secret"}); err == nil || !strings.Contains(err.Error(), "reading Pod secret: forbidden") {
 		t.Errorf("got %v", err)
 	}
 }

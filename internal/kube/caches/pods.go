@@ -1,9 +1,9 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podcache caches the pods that objects of some kinds control, trimmed to what controllers read, and finds them by the
-// UID of their controller.
-package podcache
+// Package caches has all wrappers of the caches of a manager. They cache the pods that objects of some kinds control, trimmed to what
+// controllers read; list in pages; tolerate namespaces that cannot be read; and fill the caches when the process starts to lead.
+package caches
 
 import (
 	"context"
@@ -27,13 +27,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Kinds are the kinds whose pods are cached.
-type Kinds []schema.GroupVersionKind
+// PodOwners are the kinds whose pods are cached.
+type PodOwners []schema.GroupVersionKind
 
 // Configure sets the options of a cache so that it has only the pods that objects of the kinds control, and only the fields of
 // Trim: a cluster can have 50,000 other pods. The API server cannot filter by controller, and a filter by label would lose a
 // pod whose label was removed. The informers of all kinds list the latest state, in pages.
-func (k Kinds) Configure(o *cache.Options) {
+func (k PodOwners) Configure(o *cache.Options) {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}
 	}
@@ -53,8 +53,8 @@ func (k Kinds) Configure(o *cache.Options) {
 	}
 }
 
-// controls tells whether an object of one of the kinds controls a pod.
-func (k Kinds) controls(pod client.Object) bool {
+// controls reports whether an object of one of the kinds controls a pod.
+func (k PodOwners) controls(pod client.Object) bool {
 	return slices.ContainsFunc(k, func(kind schema.GroupVersionKind) bool {
 		_, ok := controllerOfKind(pod, kind)
 		return ok
@@ -64,7 +64,7 @@ func (k Kinds) controls(pod client.Object) bool {
 // ownerUIDIndex is the cache's index of pods by the UID of their controller.
 const ownerUIDIndex = "metadata.controller.uid"
 
-// Index makes a cache find pods by the UID of their controller. Of needs it.
+// Index makes a cache find pods by the UID of their controller. List needs it.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &corev1.Pod{}, ownerUIDIndex, func(obj client.Object) []string {
 		if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
@@ -78,8 +78,8 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// Of lists the pods that owner controls. They belong to the cache: read them only.
-func Of(ctx context.Context, reader client.Reader, owner client.Object) ([]*corev1.Pod, error) {
+// List returns the pods that owner controls. They belong to the cache: read them only.
+func List(ctx context.Context, reader client.Reader, owner client.Object) ([]*corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := reader.List(ctx, list, client.InNamespace(owner.GetNamespace()), client.MatchingFields{ownerUIDIndex: string(owner.GetUID())}, client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -92,27 +92,27 @@ func Of(ctx context.Context, reader client.Reader, owner client.Object) ([]*core
 	return pods, nil
 }
 
-// LookUp calls more with the pods that it has got from the API server, trimmed, and nil for a pod that does not exist, until
-// more returns the name of no further pod. reader must not be a cache.
-func (k Kinds) LookUp(ctx context.Context, reader client.Reader, namespace string, more func(found map[string]*corev1.Pod) []string) error {
-	var found map[string]*corev1.Pod
+// ReadMissing reads pods from the API server until missing asks for no more. It passes the pods read so far, trimmed, with nil for a pod
+// that does not exist. reader must not be a cache.
+func (k PodOwners) ReadMissing(ctx context.Context, reader client.Reader, namespace string, missing func(read map[string]*corev1.Pod) []string) error {
+	var read map[string]*corev1.Pod
 	for {
-		names := more(found)
+		names := missing(read)
 		if len(names) == 0 {
 			return nil
 		}
-		if found == nil {
-			found = map[string]*corev1.Pod{}
+		if read == nil {
+			read = map[string]*corev1.Pod{}
 		}
 		for _, name := range names {
 			pod := &corev1.Pod{}
 			switch err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); {
 			case err == nil:
-				found[name] = k.Trim(pod)
+				read[name] = k.Trim(pod)
 			case apierrors.IsNotFound(err):
-				found[name] = nil
+				read[name] = nil
 			default:
-				return fmt.Errorf("looking up Pod %s: %w", name, err)
+				return fmt.Errorf("reading Pod %s: %w", name, err)
 			}
 		}
 	}

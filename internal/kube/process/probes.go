@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"context"
@@ -15,20 +15,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// probes serves /healthz and /readyz as long as the process runs. The probes of a manager are served only after it starts. It does
+// Probes serves /healthz and /readyz as long as the process runs. The probes of a manager are served only after it starts. It does
 // not start while the process waits for the API server, so the kubelet would kill the process.
-type probes struct {
+type Probes struct {
 	server *http.Server
 	cache  atomic.Pointer[cache.Cache] // nil before there is a manager
 	// These are set before cache. starts is closed when the manager starts to work, and nil if it may have to wait for the lease.
 	// lock is nil without leader election.
 	starts <-chan struct{}
-	lock   *leaseLock
+	lock   *LeaseLock
 }
 
-// serveProbes starts to serve on an address. With "0" it serves nothing.
-func serveProbes(ctx context.Context, address string) (*probes, error) {
-	p := &probes{}
+// ServeProbes starts to serve on an address. With "0" it serves nothing.
+func ServeProbes(ctx context.Context, address string) (*Probes, error) {
+	p := &Probes{}
 	if address == "" || address == "0" {
 		return p, nil
 	}
@@ -48,14 +48,14 @@ func serveProbes(ctx context.Context, address string) (*probes, error) {
 	return p, nil
 }
 
-// setManager sets what must be true before the process is ready: starts is closed, unless it is nil, the lease is usable, and the cache
+// SetManager sets what must be true before the process is ready: starts is closed, unless it is nil, the lease is usable, and the cache
 // is filled. A process that waits for the lease is ready.
-func (p *probes) setManager(starts <-chan struct{}, lock *leaseLock, c cache.Cache) {
+func (p *Probes) SetManager(starts <-chan struct{}, lock *LeaseLock, c cache.Cache) {
 	p.starts, p.lock = starts, lock
 	p.cache.Store(&c)
 }
 
-func (p *probes) ready(ctx context.Context) error {
+func (p *Probes) ready(ctx context.Context) error {
 	c := p.cache.Load()
 	if c == nil {
 		return errors.New("waiting for the API server")
@@ -75,7 +75,8 @@ func (p *probes) ready(ctx context.Context) error {
 	return p.lock.usable()
 }
 
-func (p *probes) close() {
+// Close stops serving.
+func (p *Probes) Close() {
 	if p.server != nil {
 		_ = p.server.Close() // The process ends now, so an error does not matter.
 	}

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package podcache
+package caches
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func listLatestInPages(source toolscache.ListerWatcherWithContext) toolscache.Li
 // is deleted, because its former controller must observe that the pod has another controller.
 type ownPods struct {
 	all   toolscache.ListerWatcherWithContext
-	kinds Kinds
+	kinds PodOwners
 
 	mu    sync.Mutex
 	shown sets.Set[types.UID]
@@ -49,7 +49,7 @@ type ownPods struct {
 // that would take most of the memory of a start: see docs/benchmarks/attempts.md.
 const podPageSize = 100
 
-func newOwnPods(all toolscache.ListerWatcherWithContext, kinds Kinds) *ownPods {
+func newOwnPods(all toolscache.ListerWatcherWithContext, kinds PodOwners) *ownPods {
 	return &ownPods{all: all, kinds: kinds, shown: sets.New[types.UID]()}
 }
 

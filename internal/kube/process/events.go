@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"context"
@@ -11,21 +11,15 @@ import (
 	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/recorder"
 )
 
 // maxEventRequests is how many events are sent at the same time. The recorder of controller-runtime sends all events at once. After a
 // burst of Ats, thousands of events would delay pods and statuses: see docs/benchmarks/attempts.md.
 const maxEventRequests = 4
 
-// eventLimiter is a manager whose recorders send at most maxEventRequests events at the same time.
-type eventLimiter struct {
-	ctrl.Manager
-	broadcaster events.EventBroadcaster
-}
-
-// limitEvents returns mgr with recorders that send at most maxEventRequests events at the same time.
-func limitEvents(ctx context.Context, mgr ctrl.Manager) (ctrl.Manager, error) {
+// LimitEvents returns a function that returns the event recorder of a controller of mgr. All these recorders together send at most
+// maxEventRequests events at the same time.
+func LimitEvents(ctx context.Context, mgr ctrl.Manager) (func(controller string) events.EventRecorder, error) {
 	client, err := eventsclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("setting up events: %w", err)
@@ -39,12 +33,9 @@ func limitEvents(ctx context.Context, mgr ctrl.Manager) (ctrl.Manager, error) {
 	if _, err := broadcaster.StartLogging(mgr.GetLogger().WithName("events").V(1)); err != nil {
 		return nil, fmt.Errorf("setting up the log of events: %w", err)
 	}
-	return eventLimiter{mgr, broadcaster}, nil
-}
-
-// GetEventRecorder returns the recorder of a controller.
-func (l eventLimiter) GetEventRecorder(controller string) recorder.EventRecorder {
-	return l.broadcaster.NewRecorder(l.GetScheme(), controller).(recorder.EventRecorder)
+	return func(controller string) events.EventRecorder {
+		return broadcaster.NewRecorder(mgr.GetScheme(), controller)
+	}, nil
 }
 
 // limitedSink sends as many events at the same time as inFlight has room for. The others wait before their requests are built, because

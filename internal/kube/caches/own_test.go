@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package podcache
+package caches
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 )
 
 // kinds are those whose pods testutil builds.
-var kinds = Kinds{appv1alpha1.GroupVersion.WithKind("PodSet"), cnatv1alpha1.GroupVersion.WithKind("At")}
+var kinds = PodOwners{appv1alpha1.GroupVersion.WithKind("PodSet"), cnatv1alpha1.GroupVersion.WithKind("At")}
 
 // fakeSource is an API server that does not stream lists.
 type fakeSource struct {

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package podcache
+package caches
 
 import (
 	"maps"
@@ -14,7 +14,7 @@ import (
 )
 
 // Trim returns a pod with only the fields that the controllers read. It needs about a tenth of the memory.
-func (k Kinds) Trim(pod *corev1.Pod) *corev1.Pod {
+func (k PodOwners) Trim(pod *corev1.Pod) *corev1.Pod {
 	trimmed := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:              pod.Name,
@@ -45,7 +45,7 @@ func (k Kinds) Trim(pod *corev1.Pod) *corev1.Pod {
 }
 
 // trimAnnotations keeps the annotations of the API groups of the kinds, and the pod deletion cost, which users set.
-func (k Kinds) trimAnnotations(annotations map[string]string) map[string]string {
+func (k PodOwners) trimAnnotations(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	maps.DeleteFunc(kept, func(key, _ string) bool {
 		return key != corev1.PodDeletionCost && !slices.ContainsFunc(k, func(kind schema.GroupVersionKind) bool {

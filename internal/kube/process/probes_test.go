@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"testing"
@@ -11,12 +11,12 @@ import (
 
 // The cache of a process that does not lead yet makes nobody wait, because a process may wait for the lease for days.
 func TestReadyOnlyAfterTheManagerStarted(t *testing.T) {
-	p := &probes{}
+	p := &Probes{}
 	if err := p.ready(t.Context()); err == nil {
 		t.Error("ready without a manager")
 	}
 	starts := make(chan struct{})
-	p.setManager(starts, nil, &informertest.FakeInformers{})
+	p.SetManager(starts, nil, &informertest.FakeInformers{})
 	if err := p.ready(t.Context()); err == nil {
 		t.Error("ready before the manager started")
 	}
@@ -24,7 +24,7 @@ func TestReadyOnlyAfterTheManagerStarted(t *testing.T) {
 	if err := p.ready(t.Context()); err != nil {
 		t.Errorf("not ready after the manager started: %s", err)
 	}
-	p.setManager(nil, nil, &informertest.FakeInformers{})
+	p.SetManager(nil, nil, &informertest.FakeInformers{})
 	if err := p.ready(t.Context()); err != nil {
 		t.Errorf("not ready while it waits for the lease: %s", err)
 	}

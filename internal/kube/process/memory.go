@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 // runtime does not count, such as the program and the buffers of the kernel, and for peaks.
 const goMemoryPercent = 85
 
-// limitMemory keeps the Go runtime below the memory limit of the container. The environment variable MEMORY_LIMIT contains the
+// LimitMemory keeps the Go runtime below the memory limit of the container. The environment variable MEMORY_LIMIT contains the
 // limit in bytes. GOMEMLIMIT, which the runtime reads itself, takes precedence.
-func limitMemory() error {
+func LimitMemory() error {
 	limit, err := memoryLimit(os.Getenv("MEMORY_LIMIT"))
 	if err == nil && limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit)
@@ -41,8 +41,10 @@ func memoryLimit(container string) (int64, error) {
 // startDuration is how long the first lists and the first reconciles take at most, with 100,000 objects.
 const startDuration = 30 * time.Second
 
-// releaseGarbage returns garbage to the operating system, once. A start leaves about twice as much garbage as live memory, and the Go
-// runtime would keep most of it.
+// ReleaseGarbage waits until the start is over and returns garbage to the operating system, once. A start leaves about twice as much
+// garbage as live memory, and the Go runtime would keep most of it.
+func ReleaseGarbage(ctx context.Context) error { return releaseGarbage(ctx, startDuration) }
+
 func releaseGarbage(ctx context.Context, after time.Duration) error {
 	select {
 	case <-ctx.Done():

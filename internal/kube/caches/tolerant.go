@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package access
+package caches
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) 
 	return events, err // An informer that cannot stream a list requests an ordinary one.
 }
 
-// pretendEmpty records the result of a list and tells whether to return an empty list instead.
+// pretendEmpty records the result of a list and reports whether to return an empty list instead.
 func (l *tolerantLister) pretendEmpty(err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outage waits for an API server that is away, and tells an outage from a mistake.
+// Package outage waits for an API server that is away, and distinguishes an outage from a wrong setup.
 package outage
 
 import (
@@ -25,35 +25,36 @@ import (
 // During an outage the API server is tried again after retryEvery plus a random part of up to jitter times as much.
 const retryEvery, jitter = time.Second, 0.2
 
-// doubtFor is how long a denial is retried if the API server does not say whether it is ready.
-const doubtFor = 10 * time.Second
+// transientFor is how long a denial is retried if the API server does not say whether it is ready.
+const transientFor = 10 * time.Second
 
-// Wait calls try until its error is not an outage and there is no doubt about it, and returns the error. A process that exited
-// instead would wait for the kubelet, which restarts a failing container only after up to 5 minutes.
-func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Context) (err, doubt error)) error {
+// Wait calls try until its error is neither an outage nor transient, and returns the error. transient is not nil if the API server may
+// still be starting, so a retry can succeed. A process that exited instead would wait for the kubelet, which restarts a failing container
+// only after up to 5 minutes.
+func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Context) (err, transient error)) error {
 	logger := log.FromContext(ctx)
-	var since, doubtSince time.Time // zero: not now
+	var since, transientSince time.Time // zero if not now
 	for {
-		err, doubt := try(ctx)
+		err, transient := try(ctx)
 		if ctx.Err() != nil {
 			return fmt.Errorf("waiting for the API server at %s: %w", host, ctx.Err())
 		}
 		now := c.Now()
-		if doubt == nil {
-			doubtSince = time.Time{}
-		} else if doubtSince.IsZero() {
-			doubtSince = now
+		if transient == nil {
+			transientSince = time.Time{}
+		} else if transientSince.IsZero() {
+			transientSince = now
 		}
-		doubtful := doubt != nil && now.Sub(doubtSince) < doubtFor
+		retry := transient != nil && now.Sub(transientSince) < transientFor
 		switch {
-		case !Is(err) && !doubtful:
+		case !Is(err) && !retry:
 			if !since.IsZero() {
 				logger.Info("The API server is back", "server", host, "after", now.Sub(since).Round(time.Millisecond).String())
 			}
 			return err
 		case since.IsZero():
 			since = now
-			logger.Info("Waiting for the API server", "server", host, "reason", cmp.Or(doubt, err).Error())
+			logger.Info("Waiting for the API server", "server", host, "reason", cmp.Or(transient, err).Error())
 		}
 		select {
 		case <-ctx.Done():
@@ -62,7 +63,7 @@ func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Cont
 	}
 }
 
-// Is tells whether an error goes away when the API server, the network, or the server's certificate is repaired. Every other
+// Is reports whether an error goes away when the API server, the network, or the server's certificate is repaired. Every other
 // error is a wrong setup of the operator. A certificate of an unknown authority is a wrong setup, because the process must
 // start again to read another one.
 func Is(err error) bool {

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"cmp"
@@ -22,40 +22,41 @@ import (
 )
 
 const (
-	leaseName = "podset-operator"
+	// LeaseName is the name of the lease.
+	LeaseName = "podset-operator"
 	// leaseCallTimeout limits one call, so that a call that hangs does not cost the lease, which must be renewed within 10 s.
 	leaseCallTimeout = 5 * time.Second
 )
 
-// leaseLock is the lease. Its holder is the pod that the process runs in. It remembers whether the last request for the lease failed:
+// LeaseLock is the lease. Its holder is the pod that the process runs in. It remembers whether the last request for the lease failed:
 // without the lease, a manager serves nothing, so it must not be Ready.
-type leaseLock struct {
+type LeaseLock struct {
 	resourcelock.LeaseLock
 	failure  atomic.Pointer[error]
 	reported bool // whether the log explains the missing permission; only the leader election reads and writes it
 }
 
 // Get, Create, and Update request the lease as LeaseLock does.
-func (l *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (l *LeaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.LeaseLock.Get(ctx)
 	l.observe(ctx, client.IgnoreNotFound(err)) // The first manager creates the lease.
 	return record, raw, err
 }
 
-func (l *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *LeaseLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.LeaseLock.Create(ctx, record)
 	l.observe(ctx, err)
 	return err
 }
 
-func (l *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *LeaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.LeaseLock.Update(ctx, record)
 	l.observe(ctx, err)
 	return err
 }
 
 // observe remembers the result of a request. The leader election logs each error, but not what it means, so observe logs that once.
-func (l *leaseLock) observe(ctx context.Context, err error) {
+func (l *LeaseLock) observe(ctx context.Context, err error) {
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 		l.failure.Store(nil) // On a conflict, another replica was faster.
 		return
@@ -68,7 +69,7 @@ func (l *leaseLock) observe(ctx context.Context, err error) {
 }
 
 // usable returns an error if the last request for the lease failed.
-func (l *leaseLock) usable() error {
+func (l *LeaseLock) usable() error {
 	if l == nil {
 		return nil
 	}
@@ -78,15 +79,15 @@ func (l *leaseLock) usable() error {
 	return nil
 }
 
-// podLock returns a lock that makes the pod the holder of the lease, so that a restarted container continues at once. By default,
+// PodLock returns a lock that makes the pod the holder of the lease, so that a restarted container continues at once. By default,
 // each process is its own holder. A leader can neither renew nor release its lease while the API server is unavailable, so the
 // next process in the same pod would wait 15 s until the lease of its predecessor expires. A pod can hold the lease because it runs
-// one manager, and the kubelet starts a container only after the previous one has ended. The lock is nil without leader election and
-// outside of a pod.
-func podLock(config *rest.Config, o options) (*leaseLock, error) {
+// one manager, and the kubelet starts a container only after the previous one has ended. If namespace is empty, the lease is in that of the
+// pod. The lock is nil without leader election and outside of a pod.
+func PodLock(config *rest.Config, leaderElect bool, namespace string) (*LeaseLock, error) {
 	pod := os.Getenv("POD_UID")
-	namespace := cmp.Or(o.leaseNamespace, os.Getenv("POD_NAMESPACE"))
-	if !o.leaderElect || pod == "" || namespace == "" {
+	namespace = cmp.Or(namespace, os.Getenv("POD_NAMESPACE"))
+	if !leaderElect || pod == "" || namespace == "" {
 		return nil, nil
 	}
 	host, err := os.Hostname()
@@ -99,15 +100,15 @@ func podLock(config *rest.Config, o options) (*leaseLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up leader election: %w", err)
 	}
-	return &leaseLock{LeaseLock: resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaseName},
+	return &LeaseLock{LeaseLock: resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: LeaseName},
 		Client:     leases,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + pod},
 	}}, nil
 }
 
-// recordEvents records an event for each change of the leader.
-func (l *leaseLock) recordEvents(mgr ctrl.Manager) {
+// RecordEvents records an event for each change of the leader.
+func (l *LeaseLock) RecordEvents(mgr ctrl.Manager) {
 	if l != nil {
 		l.LockConfig.EventRecorder = mgr.GetEventRecorderFor(l.Identity()) //nolint:staticcheck // The leader election of client-go supports no other recorder.
 	}

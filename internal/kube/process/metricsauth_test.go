@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"encoding/json"
@@ -81,7 +81,7 @@ func protect(t *testing.T, server http.Handler, c *clocktesting.FakeClock) http.
 	web := httptest.NewServer(server)
 	t.Cleanup(web.Close)
 	config := &rest.Config{Host: web.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-	filter, err := newMetricsAuth(c)(config, web.Client())
+	filter, err := NewMetricsAuth(c)(config, web.Client())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	"github.com/redhat/podset-operator/controllers/internal/podcache"
 	ownevent "github.com/redhat/podset-operator/internal/event"
+	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -30,7 +30,7 @@ func podSetWith(name string, has, wants int32) *appv1alpha1.PodSet {
 func TestSmallPodSetsGoFirst(t *testing.T) {
 	q := priorityqueue.New[reconcile.Request]("test")
 	defer q.ShutDown()
-	handler := &podSetEvents{}
+	handler := &podSetHandler{}
 	for _, e := range []event.CreateEvent{
 		{Object: podSetWith("lacks-ten", 0, 10)},
 		{Object: podSetWith("lacks-three", 0, 3)},
@@ -73,7 +73,7 @@ func TestWhichEventsWait(t *testing.T) {
 	starting.ResourceVersion, ready.ResourceVersion, failed.ResourceVersion = "1", "2", "3" // Equal versions would have a low priority.
 	wait := priorityqueue.AddOpts{After: 250 * time.Millisecond, Priority: ptr.To(-20)}
 	listed := priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority)}
-	pods, sets, ctx := podEvents{podcache.EnqueueController(podSetKind)}, &podSetEvents{}, t.Context()
+	pods, sets, ctx := podHandler{caches.EnqueueController(podSetKind)}, &podSetHandler{}, t.Context()
 	for title, tc := range map[string]struct {
 		send func(queue)
 		want priorityqueue.AddOpts

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package access
+package caches
 
 import (
 	"context"
@@ -134,7 +134,7 @@ func TestOnlySeveralNamespacesAreTolerated(t *testing.T) {
 			passed = lw
 			return nil
 		}}
-		n := New(clocktesting.NewFakeClock(time.Now()), namespaces, nil, nil)
+		n := NewNamespaces(clocktesting.NewFakeClock(time.Now()), namespaces, nil, nil)
 		n.TolerateUnreadable(&options)
 		options.NewInformer((&source{err: errRBAC}).listWatch().(toolscache.ListerWatcher), &corev1.Pod{}, 0, nil)
 		_, err := toolscache.ToListerWatcherWithContext(passed).ListWithContext(t.Context(), metav1.ListOptions{})
@@ -162,7 +162,7 @@ func TestInspectFailsIfNoNamespaceCanBeRead(t *testing.T) {
 		"nobody can tell":     {forbidden, away, away, 0},
 		"the first one fails": {away, nil, away, 0},
 	} {
-		n := New(nil, []string{"a", "b"}, func(_ context.Context, namespace string) error {
+		n := NewNamespaces(nil, []string{"a", "b"}, func(_ context.Context, namespace string) error {
 			if namespace == "a" {
 				return tc.a
 			}
@@ -178,7 +178,7 @@ func TestTheMetricFollowsThePermission(t *testing.T) {
 	asked, errs := make(chan struct{}), make(chan error)
 	clock := clocktesting.NewFakeClock(time.Now())
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "unreadable"}, []string{"namespace"})
-	n := New(clock, []string{"a", "b"}, func(ctx context.Context, namespace string) error {
+	n := NewNamespaces(clock, []string{"a", "b"}, func(ctx context.Context, namespace string) error {
 		if namespace == "a" {
 			return nil
 		}
@@ -195,7 +195,7 @@ func TestTheMetricFollowsThePermission(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- n.Start(ctx) }()
 
-	// requested tells whether namespace b is read after trigger is called, up to 20 times.
+	// requested reports whether namespace b is read after trigger is called, up to 20 times.
 	requested := func(trigger func()) bool {
 		for range 20 {
 			trigger()

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"context"
@@ -49,8 +49,8 @@ type metricsAuth struct {
 	answers *cache.Expiring
 }
 
-// newMetricsAuth returns a filter provider for the metrics server.
-func newMetricsAuth(c clock.Clock) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
+// NewMetricsAuth returns a filter provider for the metrics server.
+func NewMetricsAuth(c clock.Clock) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
 	return func(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 		config = rest.CopyConfig(config)
 		config.QPS, config.Burst = reviewsPerSec, burstOfReviews
@@ -86,7 +86,7 @@ func (a *metricsAuth) filter(logger logr.Logger, next http.Handler) (http.Handle
 }
 
 // check returns 200, 401 without a valid token, 403 without the permission, 503 if too many reviews are under way, or 500 with an error if
-// the API server does not tell.
+// the API server does not answer.
 func (a *metricsAuth) check(req *http.Request) (int, error) {
 	token := bearerToken(req)
 	if token == "" || len(token) > maxToken {

@@ -1,8 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access serves the namespaces that the process is allowed to read when it is not allowed to read all of them.
-package access
+package caches
 
 import (
 	"context"
@@ -24,7 +23,7 @@ const accessRetry = 10 * time.Second
 // manager.Runnable. While all of them can be read it sends no requests.
 type Namespaces struct {
 	clock      clock.WithTicker
-	canList    func(ctx context.Context, namespace string) error
+	canRead    func(ctx context.Context, namespace string) error
 	gauge      *prometheus.GaugeVec
 	namespaces []string
 	// unreadable has the reason for each namespace that cannot be read.
@@ -33,16 +32,16 @@ type Namespaces struct {
 	forbidden chan struct{}
 }
 
-// New returns a reporter for some namespaces. canList returns an error unless everything that the process reads can be listed in a
-// namespace; the error wraps ErrForbidden if a permission is missing. gauge is 1 for a namespace that cannot be read, else 0.
-func New(c clock.WithTicker, namespaces []string, canList func(ctx context.Context, namespace string) error, gauge *prometheus.GaugeVec) *Namespaces {
+// NewNamespaces returns a reporter for some namespaces. canRead returns an error unless everything that the process reads can be read in
+// a namespace; the error wraps ErrForbidden if a permission is missing. gauge is 1 for a namespace that cannot be read, otherwise 0.
+func NewNamespaces(c clock.WithTicker, namespaces []string, canRead func(ctx context.Context, namespace string) error, gauge *prometheus.GaugeVec) *Namespaces {
 	return &Namespaces{
-		clock: c, canList: canList, gauge: gauge, namespaces: namespaces,
+		clock: c, canRead: canRead, gauge: gauge, namespaces: namespaces,
 		unreadable: map[string]error{}, forbidden: make(chan struct{}, 1),
 	}
 }
 
-// isSeveral tells whether there are several namespaces, each with informers of its own.
+// isSeveral reports whether there are several namespaces, each with informers of its own.
 func (a *Namespaces) isSeveral() bool { return len(a.namespaces) > 1 }
 
 // Inspect finds out which namespaces can be read. It returns an error if none can be read, or if a request fails.
@@ -50,7 +49,7 @@ func (a *Namespaces) Inspect(ctx context.Context) error {
 	unreadable := map[string]error{}
 	var first error
 	for _, namespace := range a.namespaces {
-		err := a.canList(ctx, namespace)
+		err := a.canRead(ctx, namespace)
 		switch {
 		case errors.Is(err, ErrForbidden):
 			unreadable[namespace] = err

@@ -31,9 +31,9 @@ func (c skippingClock) After(d time.Duration) <-chan time.Time {
 	return ended
 }
 
-func TestADenialInDoubtCountsAfterTenSeconds(t *testing.T) {
+func TestATransientDenialCountsAfterTenSeconds(t *testing.T) {
 	for title, tc := range map[string]struct{ outage, least, most time.Duration }{
-		"always in doubt":                     {time.Hour, 10 * time.Second, 11200 * time.Millisecond},
+		"always transient":                    {time.Hour, 10 * time.Second, 11200 * time.Millisecond},
 		"an outage after 5 s begins it again": {5 * time.Second, 16200 * time.Millisecond, 18600 * time.Millisecond},
 	} {
 		c := skippingClock{clocktesting.NewFakeClock(time.Now())}

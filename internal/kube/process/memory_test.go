@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"context"
@@ -58,7 +58,7 @@ func TestLimitMemory(t *testing.T) {
 		want int64
 	}{{"900MiB", math.MaxInt64}, {"", 912680550}} {
 		t.Setenv("GOMEMLIMIT", tc.own)
-		if err := limitMemory(); err != nil {
+		if err := LimitMemory(); err != nil {
 			t.Fatal(err)
 		}
 		if got := debug.SetMemoryLimit(-1); got != tc.want {

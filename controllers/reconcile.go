@@ -1,0 +1,84 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/event"
+	"github.com/redhat/podset-operator/internal/kube/caches"
+)
+
+const (
+	// How many objects of each kind are reconciled at the same time. A reconcile waits for the API server most of the time, so
+	// this is not a multiple of the cores. A PodSet creates up to four pods at a time, an At one, so both kinds have up to 32
+	// requests in flight. More would gain little, and a small PodSet would wait longer for the others: see docs/benchmarks/attempts.md.
+	podSetConcurrency, atConcurrency = 8, 32
+	// An error is retried after 20 ms, doubling to 2 s, so that an At which became due while the API server was away runs within
+	// 3 s of its return.
+	minErrorBackoff, maxErrorBackoff = 20 * time.Millisecond, 2 * time.Second
+	// staleRetry is the delay before an object is reconciled again after a conflict, which shows that the cache was behind.
+	staleRetry = 200 * time.Millisecond
+	// retryPriority puts retries behind everything else. A request to an admission webhook that does not work can take 10 s. If the
+	// retries of twenty Ats came first, no worker would be left for anything else.
+	retryPriority = handler.LowPriority
+)
+
+var (
+	podSetKind = appv1alpha1.GroupVersion.WithKind("PodSet")
+	atKind     = cnatv1alpha1.GroupVersion.WithKind("At")
+	// podOwners are the pods of both kinds.
+	podOwners = caches.PodOwners{podSetKind, atKind}
+)
+
+// controllerOptions returns the options of a controller that reconciles this many objects at the same time.
+func controllerOptions(concurrency int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: concurrency,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minErrorBackoff, maxErrorBackoff),
+	}
+}
+
+// result builds a ctrl.Result. A zero requeueAt means no requeue; a nil priority keeps the current one. The work queue retries an error
+// with a back-off. A conflict is not an error: the cache was behind.
+func result(ctx context.Context, kind schema.GroupVersionKind, err error, now, requeueAt time.Time, priority *int) (ctrl.Result, error) {
+	switch {
+	case apierrors.IsConflict(err):
+		log.FromContext(ctx).V(1).Info("Requeuing, because the cache was behind the API server", "conflict", err.Error())
+		conflicts.WithLabelValues(kind.Kind).Inc()
+		return ctrl.Result{RequeueAfter: staleRetry, Priority: priority}, nil
+	case err != nil:
+		return ctrl.Result{Priority: ptr.To(retryPriority)}, err
+	case requeueAt.IsZero():
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{RequeueAfter: max(requeueAt.Sub(now), time.Millisecond), Priority: priority}, nil
+}
+
+// recordEvents sends events about obj.
+func recordEvents(recorder events.EventRecorder, obj client.Object, all []event.Event) {
+	for _, e := range all {
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		recorder.Eventf(obj, e.Related, kind, e.Reason, e.Action, "%s", e.Note)
+	}
+}

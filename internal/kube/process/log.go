@@ -1,0 +1,44 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package process has what a process of an operator needs besides its controllers: the lease, the health probes, the memory limit, the
+// authorization of metrics, a limit of events, and a log that is quiet at the end.
+package process
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+)
+
+// Quiet returns a logger that logs errors at the level debug after ctx is done. controller-runtime reports everything that a signal interrupts as an error:
+// controllers whose caches are not filled yet, and the end of the leadership. If an error ends the process, the manager returns it.
+func Quiet(ctx context.Context, logger logr.Logger) logr.Logger {
+	return logr.New(quietSink{logger.GetSink(), ctx})
+}
+
+// quietSink is the sink of the logger that Quiet returns.
+type quietSink struct {
+	logr.LogSink
+	ctx context.Context
+}
+
+// Error logs an error at the level error, or debug if ctx is done.
+func (s quietSink) Error(err error, message string, keysAndValues ...any) {
+	const debug = 1
+	switch {
+	case s.ctx.Err() == nil:
+		s.LogSink.Error(err, message, keysAndValues...)
+	case s.Enabled(debug):
+		s.Info(debug, message, append(keysAndValues, "error", err)...)
+	}
+}
+
+// WithValues and WithName keep the sink quiet.
+func (s quietSink) WithValues(keysAndValues ...any) logr.LogSink {
+	return quietSink{s.LogSink.WithValues(keysAndValues...), s.ctx}
+}
+
+func (s quietSink) WithName(name string) logr.LogSink {
+	return quietSink{s.LogSink.WithName(name), s.ctx}
+}
