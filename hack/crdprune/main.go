@@ -1,8 +1,9 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crdprune adapts the schema of every spec.template of the given CRD files. It removes the descriptions and the defaults, bounds
-// the values that can be a number or a string, and accepts and rejects what the API server accepts and rejects in a pod.
+// Command crdprune adapts the schemas of the given CRD files. In every spec.template, it removes the descriptions and the defaults, bounds
+// the values that can be a number or a string, and accepts and rejects what the API server accepts and rejects in a pod. It gives each
+// time a pattern.
 //
 // The descriptions of a pod template have thousands of lines, which kubectl explain also shows for pods. With them, the CRD is too
 // large for the annotation in which `kubectl apply` and `oc apply` store the applied object (256 KiB).
@@ -11,7 +12,8 @@
 // change templates that nobody edited. Pods get the same defaults when they are created.
 //
 // The API server checks a template with the schema only. controller-gen's schema accepts numbers and quantities that no program in Go can
-// decode, or only with all of its memory. One such object would end every watch of its kind, and with it the work of the operator.
+// decode, or only with all of its memory. The format date-time of the API server accepts times that metav1.Time cannot decode. One such
+// object would end every list and every watch of its kind, and with them the work of the operator in all namespaces.
 //
 // A template without an image is rejected when it is written, and not when its first pod is created, which can be years later. A template
 // of a Deployment is accepted, also if it repeats a variable or has a creationTimestamp, as older versions of kubectl print it.
@@ -63,6 +65,9 @@ func prune(file string) error {
 				return err
 			}
 			template["description"] = own
+		}
+		if object, ok := dig(version, "schema", "openAPIV3Schema"); ok {
+			restrictTimes(object)
 		}
 	}
 	compact, err := json.Marshal(crd)
@@ -123,17 +128,33 @@ func makeAtomic(schema any) {
 	})
 }
 
-// allowCreationTimestamps adds the creationTimestamp to the metadata of a template and of the volume claims in it. The pattern is stricter
-// than the format, which accepts times that metav1.Time cannot decode.
+// allowCreationTimestamps adds the creationTimestamp to the metadata of a template and of the volume claims in it.
 func allowCreationTimestamps(schema any) {
 	eachProperty(schema, func(name string, property map[string]any) {
 		if metadata, ok := dig(property, "properties"); ok && name == "metadata" {
 			metadata["creationTimestamp"] = map[string]any{
 				"type": "string", "format": "date-time", "nullable": true,
-				"pattern": `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$`,
 			}
 		}
 	})
+}
+
+// restrictTimes gives each time in a schema the pattern of what metav1.Time writes. The format date-time also accepts leap seconds, offsets
+// of 99 hours, and a lower-case t or z, none of which metav1.Time can decode.
+func restrictTimes(schema any) {
+	switch s := schema.(type) {
+	case map[string]any:
+		if s["format"] == "date-time" {
+			s["pattern"] = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$`
+		}
+		for _, below := range s {
+			restrictTimes(below)
+		}
+	case []any:
+		for _, below := range s {
+			restrictTimes(below)
+		}
+	}
 }
 
 // requireImages requires of each container of a template an image and a name that is a DNS label, and of the template that it has no

@@ -152,6 +152,7 @@ var extremes = map[string][]any{
 	"string": {
 		"", "1e1.5", "1e99999999999999999999", "1e-900000", "1E-900000", "1e400", "1e-400", "1e99", "-1e99Ki", ".", "1Ei", "0.000000000000000000000000001n",
 		strings.Repeat("9", 100), "0x1F", "1_000", "2006-01-02", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02t15:04:05z", "0000-01-01T00:00:00Z", "\x00",
+		"2016-12-31T23:59:60Z", "2016-12-31T23:59:59+99:99", "2016-12-31T23:59:59x5Z", "2016-12-31T24:00:00Z", "2016-02-30T00:00:00Z",
 	},
 	"boolean": {true},
 }
@@ -178,12 +179,11 @@ func leaves(path string, s *schema.Structural, visit func(path string, value any
 }
 
 // An object that the API server stores and the operator cannot decode would stop the operator for all namespaces, because the watch that
-// delivers it ends. The API server checks a template with the schema and the rules of the CRD only.
+// delivers it ends. The API server checks a template and a status with the schema and the rules of the CRD only.
 func TestWhatTheCRDsAcceptCanBeDecoded(t *testing.T) {
 	for kind, object := range map[string]func() any{podSets: func() any { return &appv1alpha1.PodSet{} }, ats: func() any { return &cnatv1alpha1.At{} }} {
 		a := admissions[kind]()
-		visit := func(path string, spec any) {
-			content := map[string]any{"metadata": map[string]any{"name": "web"}, "spec": spec}
+		visit := func(path string, content any) {
 			errs := validation.ValidateCustomResource(nil, content, a.object)
 			if slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type != field.ErrorTypeRequired }) { // Other fields are missing.
 				return
@@ -201,7 +201,11 @@ func TestWhatTheCRDsAcceptCanBeDecoded(t *testing.T) {
 				t.Errorf("%s %s: %v", kind, data, undecodable)
 			}
 		}
-		spec := a.schema.Properties["spec"]
-		leaves("spec", &spec, visit, func(value any) any { return value })
+		for _, part := range []string{"spec", "status"} {
+			properties := a.schema.Properties[part]
+			leaves(part, &properties, visit, func(value any) any {
+				return map[string]any{"metadata": map[string]any{"name": "web"}, part: value}
+			})
+		}
 	}
 }
