@@ -7,19 +7,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
@@ -57,7 +62,8 @@ type AtReconciler struct {
 	// Defaults are the values from the operator's environment that pods use.
 	Defaults at.Defaults
 
-	states objectstate.Map[at.State]
+	states  objectstate.Map[at.State]
+	deleted deletedPods
 }
 
 func (r *AtReconciler) setup(mgr ctrl.Manager) error {
@@ -67,7 +73,8 @@ func (r *AtReconciler) setup(mgr ctrl.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cnatv1alpha1.At{}, builder.WithPredicates(countRuns(), r.states.IgnoreOwnStatusUpdates())).
-		Watches(&corev1.Pod{}, caches.EnqueueController(atKind), builder.WithPredicates(caches.Changed(atKind))).
+		Watches(&corev1.Pod{}, caches.EnqueueController(atKind),
+			builder.WithPredicates(caches.Changed(atKind), predicate.Funcs{DeleteFunc: r.deleted.note})).
 		WatchesRawSource(jumps.Source()).
 		Named("at").
 		WithOptions(controllerOptions(atConcurrency)).
@@ -89,14 +96,15 @@ func (r *AtReconciler) waiting(ctx context.Context) ([]client.Object, error) {
 	return waiting, nil
 }
 
-// Reconcile brings one At closer to its end: it observes, plans once, acts, and reports now or later.
+// Reconcile moves one At toward completion: observe, plan, act, then write the status now or in a later reconcile.
 func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	entry, o, err := r.observe(ctx, req)
 	if entry == nil || err != nil {
 		return result(ctx, atKind, err, time.Time{}, time.Time{}, nil)
 	}
 	plan := at.MakePlan(o)
-	outcome, err := r.act(ctx, o, plan)
+	outcome := r.act(ctx, o, plan)
+	err = outcome.DeleteError
 	reportNow := err == nil && !plan.DeleteAt && entry.State.ReportNow(o, outcome)
 	var report at.Report
 	if reportNow {
@@ -115,7 +123,7 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	if outcome.Rejected != nil {
 		priority = retryPriority
 	}
-	return result(ctx, atKind, err, now, entry.State.RequeueAt(report), &priority)
+	return result(ctx, atKind, err, now, entry.State.RequeueAt(o, report, outcome), &priority)
 }
 
 // observe reads everything that the decision depends on. The entry is nil if the At is gone.
@@ -127,41 +135,58 @@ func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*objectst
 	}
 	now := r.Clock.Now()
 	entry := r.states.Of(current)
+	if pod := r.deleted.take(current.UID); pod != nil {
+		entry.State.PodDeleted(pod)
+	}
 	cached, err := caches.List(ctx, r.Client, current)
+	if err == nil && entry.State.CreateIsUnanswered() {
+		cached, err = podOwners.AddStored(ctx, r.APIReader, current.Namespace, at.SelectorLabels(current), cached)
+	}
 	if err != nil {
 		return nil, none, err
 	}
 	var o at.Observation
-	err = podOwners.ReadMissing(ctx, r.APIReader, current.Namespace, func(lookedUp map[string]*corev1.Pod) []string {
-		o = entry.State.Observe(current, cached, lookedUp, now, r.Defaults)
+	err = podOwners.ReadMissing(ctx, r.APIReader, current.Namespace, func(read map[string]*corev1.Pod) []string {
+		o = entry.State.Observe(current, cached, read, now, r.Defaults)
 		return o.Lookups
 	})
 	return entry, o, err
 }
 
 // act carries out the plan.
-func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan) (outcome at.Outcome, err error) {
+func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan) (outcome at.Outcome) {
 	logger := log.FromContext(ctx)
-	if len(plan.Delete) > 0 {
-		logger.V(1).Info("Deleting the pod, because the activeDeadlineSeconds of the At are over", "pod", plan.Delete[0].Name)
-		if outcome.Deleted, err = write.DeletePods(ctx, r.Client, plan.Delete); err != nil {
-			return outcome, err
+	if plan.Delete != nil {
+		logger.V(1).Info("Deleting the pod", "pod", plan.Delete.Name, "reason", o.At.Status.Reason)
+		if outcome.Deleted, outcome.DeleteError = write.DeletePods(ctx, r.Client, []*corev1.Pod{plan.Delete}); outcome.DeleteError != nil {
+			return outcome
 		}
 	}
 	if plan.DeleteAt {
-		logger.V(1).Info("Deleting the At, because its ttlSecondsAfterFinished are over")
+		logger.V(1).Info("Deleting the At: ttlSecondsAfterFinished exceeded")
 		// An At that was edited in the meantime may have another TTL. The precondition makes the API server reject the delete then.
 		same := client.Preconditions{UID: &o.At.UID, ResourceVersion: &o.At.ResourceVersion}
 		if err := r.Client.Delete(ctx, o.At, same, client.PropagationPolicy(metav1.DeletePropagationBackground)); !apierrors.IsNotFound(err) && err != nil {
-			return outcome, fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
+			outcome.DeleteError = fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
 		}
 	}
-	if plan.Create == nil {
-		return outcome, nil
+	if plan.Check != nil {
+		r.check(ctx, plan.Check, &outcome)
 	}
-	logger.V(1).Info("Creating the pod", "pod", plan.Create.Name)
-	r.create(ctx, o, plan.Create, &outcome)
-	return outcome, nil
+	if plan.Create != nil {
+		logger.V(1).Info("Creating the pod", "pod", plan.Create.Name)
+		r.create(ctx, o, plan.Create, &outcome)
+	}
+	return outcome
+}
+
+// check asks the API server whether a pod is valid. The answer to a request that fails otherwise says nothing about the template.
+func (r *AtReconciler) check(ctx context.Context, pod *corev1.Pod, outcome *at.Outcome) {
+	err := r.Client.Create(ctx, pod, client.DryRunAll)
+	outcome.Checked = err == nil || write.IsRejected(err)
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		outcome.Invalid = err.Error()
+	}
 }
 
 // create creates the pod of an attempt. If a pod of the At already has the name, it is the requested pod.
@@ -170,16 +195,16 @@ func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1
 	switch existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod); {
 	case write.IsRejected(err):
 		logger.V(1).Info("The API server rejected the pod", "reason", err.Error())
-		outcome.Rejected = o.Reject(err.Error(), apierrors.IsInvalid(err), r.Clock.Now())
+		outcome.Rejected = err
 		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 	case err != nil:
 		outcome.CreateError = err
-	case existing == nil:
+	case existing == nil: // Admission may have changed the name or removed the controller reference: the pod is the run all the same.
 		outcome.Created = podOwners.Trim(pod)
 		if since, ok := at.StartableSince(o); ok {
 			atStartDelay.Observe(max(r.Clock.Since(since), 0).Seconds())
 		}
-	case metav1.IsControlledBy(existing, o.At):
+	case at.IsOwn(o.At, existing):
 		outcome.Created = podOwners.Trim(existing)
 	default:
 		logger.V(1).Info("Another pod has the name", "pod", existing.Name)
@@ -204,9 +229,53 @@ func (r *AtReconciler) report(ctx context.Context, entry *objectstate.Entry[at.S
 		entry.StatusWritten(changed.ResourceVersion)
 		outcome.Written = &changed
 	}
-	if o.At.Status.Phase != cnatv1alpha1.PhaseDone && report.Status.Phase == cnatv1alpha1.PhaseDone {
-		logger.V(1).Info("The At is done", "result", report.Status.Result, "reason", report.Status.Reason)
+	if !at.IsDone(&o.At.Status) && at.IsDone(&report.Status) {
+		logFinishedRun(logger, &changed)
 	}
 	recordEvents(r.Recorder, o.At, report.Events)
 	return report, nil
+}
+
+// logFinishedRun writes the line of the history of runs. docs/how-to/history.md documents its keys.
+func logFinishedRun(logger logr.Logger, finished *cnatv1alpha1.At) {
+	s := &finished.Status
+	keys := []any{
+		"namespace", finished.Namespace, "name", finished.Name, "uid", finished.UID, "result", s.Result, "reason", s.Reason,
+		"attempts", s.Attempts, "scheduled", s.ScheduledTime, "started", s.StartTime, "finished", s.CompletionTime,
+		"requester", finished.Annotations[cnatv1alpha1.AnnotationRequestedBy],
+	}
+	if s.ExitCode != nil {
+		keys = append(keys, "exitCode", *s.ExitCode)
+	}
+	logger.Info("Run finished", keys...)
+}
+
+// deletedPods are the last states of deleted pods, by the UID of their controller, until it is reconciled.
+type deletedPods struct {
+	mu    sync.Mutex
+	byUID map[types.UID]*corev1.Pod
+}
+
+// note remembers the last state of a pod. It drops no event: it is the predicate of a watch. After a gap in the watch, the last state is not
+// known.
+func (d *deletedPods) note(e event.DeleteEvent) bool {
+	pod, ok := e.Object.(*corev1.Pod)
+	if owner := metav1.GetControllerOfNoCopy(e.Object); ok && owner != nil && owner.Kind == atKind.Kind && !e.DeleteStateUnknown {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.byUID == nil {
+			d.byUID = map[types.UID]*corev1.Pod{}
+		}
+		d.byUID[owner.UID] = pod
+	}
+	return true
+}
+
+// take returns the pod of a controller that was deleted last and forgets it, or returns nil if there is none.
+func (d *deletedPods) take(controller types.UID) *corev1.Pod {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	pod := d.byUID[controller]
+	delete(d.byUID, controller)
+	return pod
 }

@@ -18,7 +18,7 @@ func trim(obj any) (any, error) {
 	case *appv1alpha1.PodSet:
 		o.ObjectMeta = trimMeta(&o.ObjectMeta, appv1alpha1.AnnotationPaused)
 	case *cnatv1alpha1.At:
-		o.ObjectMeta = trimMeta(&o.ObjectMeta, cnatv1alpha1.AnnotationPaused)
+		o.ObjectMeta = trimMeta(&o.ObjectMeta, cnatv1alpha1.AnnotationRequestedBy)
 		if at.IsDone(&o.Status) {
 			o.Spec.Command, o.Spec.Template = "", nil
 		}
@@ -26,8 +26,8 @@ func trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// trimMeta keeps of the annotations only the one that pauses the object.
-func trimMeta(m *metav1.ObjectMeta, paused string) metav1.ObjectMeta {
+// trimMeta keeps one of the annotations.
+func trimMeta(m *metav1.ObjectMeta, kept string) metav1.ObjectMeta {
 	trimmed := metav1.ObjectMeta{
 		Name:              m.Name,
 		Namespace:         m.Namespace,
@@ -37,8 +37,8 @@ func trimMeta(m *metav1.ObjectMeta, paused string) metav1.ObjectMeta {
 		CreationTimestamp: m.CreationTimestamp,
 		DeletionTimestamp: m.DeletionTimestamp,
 	}
-	if value, ok := m.Annotations[paused]; ok {
-		trimmed.Annotations = map[string]string{paused: value}
+	if value, ok := m.Annotations[kept]; ok {
+		trimmed.Annotations = map[string]string{kept: value}
 	}
 	return trimmed
 }

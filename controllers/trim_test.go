@@ -50,12 +50,12 @@ func TestTheCacheHasOnlyWhatTheControllersRead(t *testing.T) {
 			&appv1alpha1.PodSet{ObjectMeta: kept(appv1alpha1.AnnotationPaused), Spec: set},
 		},
 		"an At": {
-			&cnatv1alpha1.At{ObjectMeta: full(cnatv1alpha1.AnnotationPaused), Spec: spec},
-			&cnatv1alpha1.At{ObjectMeta: kept(cnatv1alpha1.AnnotationPaused), Spec: spec},
+			&cnatv1alpha1.At{ObjectMeta: full(cnatv1alpha1.AnnotationRequestedBy), Spec: spec},
+			&cnatv1alpha1.At{ObjectMeta: kept(cnatv1alpha1.AnnotationRequestedBy), Spec: spec},
 		},
 		"an At that is done": {
-			&cnatv1alpha1.At{ObjectMeta: full(cnatv1alpha1.AnnotationPaused), Spec: spec, Status: done},
-			&cnatv1alpha1.At{ObjectMeta: kept(cnatv1alpha1.AnnotationPaused), Spec: specOfDone, Status: done},
+			&cnatv1alpha1.At{ObjectMeta: full(cnatv1alpha1.AnnotationRequestedBy), Spec: spec, Status: done},
+			&cnatv1alpha1.At{ObjectMeta: kept(cnatv1alpha1.AnnotationRequestedBy), Spec: specOfDone, Status: done},
 		},
 	} {
 		got, err := managerOptions().Cache.DefaultTransform(tc.full)

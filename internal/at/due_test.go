@@ -30,7 +30,6 @@ func TestIsDueWithin(t *testing.T) {
 		"started":                             {testutil.MakeAt("a").Recorded(1, "a-pod", "1"), 30 * time.Second, false},
 		"done, and the clock was set back":    {testutil.MakeAt("a").Status(with(finished, func(s *cnatv1alpha1.AtStatus) { s.PodUID, s.Attempts = "", 0 })), 30 * time.Second, false},
 		"suspended":                           {testutil.MakeAt("a").Suspend(), 30 * time.Second, false},
-		"paused":                              {testutil.MakeAt("a").Paused("true"), 30 * time.Second, false},
 		"being deleted":                       {testutil.MakeAt("a").Deleting(), 30 * time.Second, false},
 		"a schedule that is no time never is": {testutil.MakeAt("a").Schedule("tomorrow"), 30 * time.Second, false},
 	} {
@@ -75,7 +74,6 @@ func TestStartableSince(t *testing.T) {
 		"a new At":                           {at: a().Generation(1), want: due},
 		"an At whose time is years ago":      {at: a().Schedule("2020-01-30T10:02:00Z"), want: created},
 		"an At that was suspended":           {at: a().Generation(1).Status(condition(metav1.ConditionFalse, cnatv1alpha1.ReasonSuspended)), want: now},
-		"an At that was paused":              {at: a().Generation(1).Status(condition(metav1.ConditionFalse, cnatv1alpha1.ReasonPaused)), want: now},
 		"an At that was rescheduled":         {at: a().Generation(2).Status(condition(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting)), want: now},
 		"an At whose pod a quota rejected":   {at: a().Generation(1).Status(condition(metav1.ConditionFalse, cnatv1alpha1.ReasonFailedCreate)), want: due},
 		"a retry":                            {at: a(), pods: []*corev1.Pod{failed().Obj()}},

@@ -66,15 +66,15 @@ func TestHowAPodEnds(t *testing.T) {
 		},
 		"evicted before it had a container": {
 			pod:  ownPod().Phase(corev1.PodFailed).Because("Evicted", "The node was low on resource: memory."),
-			want: ending{"Failed", "Evicted", nil, "", "pod a-pod failed: Evicted: The node was low on resource: memory.", time.Minute},
+			want: ending{"Failed", "Evicted", nil, "", "pod a-pod failed: Evicted: The node was low on resource: memory.; the command did not run", time.Minute},
 		},
 		"refused by its node": {
 			pod:  ownPod().Phase(corev1.PodFailed).Because("OutOfcpu", ""),
-			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed: OutOfcpu", time.Minute},
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed: OutOfcpu; the command did not run", time.Minute},
 		},
 		"an init container failed": {
 			pod:  ownPod().Phase(corev1.PodFailed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing"),
-			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command was seen to end: container fetch ended with exit code 2 (Error)", time.Minute},
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command was seen to end: container fetch ended with exit code 2 (Error); the command did not run", time.Minute},
 		},
 		"failed, and nobody knows why": {
 			pod:  ownPod().Phase(corev1.PodFailed),
@@ -98,8 +98,12 @@ func TestHowAPodEnds(t *testing.T) {
 				Exited("main", 0, "Completed", "", exitedAt),
 			want: ending{"Succeeded", "Completed", ptr.To[int32](0), "", "the command in pod a-pod ended with exit code 0", 7 * time.Second},
 		},
-		"an injected container that never ends keeps the run going": {
-			pod: ownPod().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", exitedAt).Runs("proxy"),
+		"an injected container has 30 s to end after the command": {
+			pod: ownPod().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due.Add(31*time.Second)).Runs("proxy"),
+		},
+		"an injected container that does not end keeps the run going no longer": {
+			pod:  ownPod().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", exitedAt).Runs("proxy"),
+			want: ending{"Succeeded", "Completed", ptr.To[int32](0), "", "the command in pod a-pod ended with exit code 0", 5 * time.Second},
 		},
 		"the template was edited after the pod was created": {
 			at:   a().Template(nil, "proxy"),
@@ -117,7 +121,7 @@ func TestHowAPodEnds(t *testing.T) {
 		},
 		"the second init container failed": {
 			pod:  ownPod().Phase(corev1.PodFailed).InitExited("first", 0).InitExited("second", 2),
-			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command was seen to end: container second ended with exit code 2 (Error)", time.Minute},
+			want: ending{"Failed", "PodFailed", nil, "", "pod a-pod failed before its command was seen to end: container second ended with exit code 2 (Error); the command did not run", time.Minute},
 		},
 		"an injected container used too much memory": {
 			pod:  ownPod().Phase(corev1.PodFailed).Exited("proxy", 137, "OOMKilled", "", exitedAt),

@@ -4,6 +4,7 @@
 package at
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -182,7 +183,7 @@ func (e *explorer) podChanges(n *node, i int, pod *corev1.Pod) {
 	if n.budget.kills > 0 && n.stored().Status.PodUID == pod.UID {
 		c := n.clone()
 		c.budget.kills--
-		attempt, _ := attemptOf(n.stored(), pod)
+		attempt := Observation{At: n.stored(), Pods: n.storedPods()}.attemptOf(pod)
 		c.killed |= 1 << attempt
 		c.setPods(slices.Delete(slices.Clone(n.storedPods()), i, i+1))
 		e.push(c)
@@ -266,7 +267,7 @@ func (e *explorer) reconcile(n *node) {
 	plan := MakePlan(o)
 	n = n.clone()
 	var outcome Outcome
-	for _, pod := range plan.Delete {
+	if pod := plan.Delete; pod != nil {
 		n.setPods(slices.DeleteFunc(slices.Clone(n.storedPods()), func(p *corev1.Pod) bool { return p.UID == pod.UID }))
 		outcome.Deleted = append(outcome.Deleted, pod)
 	}
@@ -277,7 +278,7 @@ func (e *explorer) reconcile(n *node) {
 	if n.budget.rejections > 0 && n.find(plan.Create.Name) == nil {
 		c := n.clone()
 		c.budget.rejections--
-		e.report(c, o, Outcome{Rejected: o.Reject("quota", false, n.now())})
+		e.report(c, o, Outcome{Rejected: errors.New("quota")})
 	}
 	created := n.clone()
 	pod := e.create(created, plan.Create)
@@ -404,7 +405,7 @@ func (e *explorer) checkStatus(n *node, s *cnatv1alpha1.AtStatus) {
 	}
 }
 
-// shows tells whether the store, or a state that the cache may show, has a pod in a phase.
+// shows reports whether the store, or a state that the cache may show, has a pod in a phase.
 func (n *node) shows(uid types.UID, phase corev1.PodPhase) bool {
 	return slices.ContainsFunc(n.pods, func(pods []*corev1.Pod) bool {
 		return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == uid && pod.Status.Phase == phase })

@@ -51,17 +51,32 @@ func shorten(name string, uid types.UID, suffix string) string {
 	return strings.TrimRight(name[:maxNameLength-len(suffix)], "-.") + suffix
 }
 
-// attemptOf returns the attempt of a pod, from 0. It returns false if the pod does not belong to the At: the At does not
-// control it by UID, or it does not have the name of an attempt. The annotation is only for users. Unlike the annotation,
-// the name cannot be changed.
-func attemptOf(at *cnatv1alpha1.At, pod *corev1.Pod) (int, bool) {
-	if pods.OwnerUID(pod) != at.UID {
-		return 0, false
-	}
+// IsOwn reports whether a pod was created for the At: the At controls it by UID, or it has no controller and the At's UID in an
+// annotation or in the record of the run. Admission can remove the controller reference of a new pod.
+func IsOwn(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	owner := pods.OwnerUID(pod)
+	return owner == at.UID || owner == "" && (pod.UID == at.Status.PodUID || pod.Annotations[cnatv1alpha1.AnnotationUID] == string(at.UID))
+}
+
+// attemptOf returns the attempt of an own pod, from 0. Its name counts first, because nobody can change it. Admission can give a new pod
+// another name. Then the record of the run counts, then an annotation, then the number of own pods that are older.
+func (o Observation) attemptOf(pod *corev1.Pod) int {
 	for attempt := range maxBackoffLimit + 1 {
-		if pod.Name == PodName(at, attempt) {
-			return attempt, true
+		if pod.Name == PodName(o.At, attempt) {
+			return attempt
 		}
 	}
-	return 0, false
+	if record := &o.At.Status; pod.UID == record.PodUID && record.Attempts > 0 {
+		return int(record.Attempts) - 1
+	}
+	if attempt, err := strconv.Atoi(pod.Annotations[cnatv1alpha1.AnnotationAttempt]); err == nil && attempt >= 0 && attempt <= maxBackoffLimit {
+		return attempt
+	}
+	older := 0
+	for _, other := range o.Pods {
+		if IsOwn(o.At, other) && other.CreationTimestamp.Before(&pod.CreationTimestamp) {
+			older++
+		}
+	}
+	return older
 }

@@ -7,37 +7,32 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // Plan is what to do next. Carrying it out needs no further decision.
 type Plan struct {
-	// Create is the pod to create, nil for none.
+	// Check is a pod that the API server checks without creating it, or nil if there is none.
+	Check *corev1.Pod
+	// Create is the pod to create, or nil if there is none.
 	Create *corev1.Pod
-	// Delete are the pods to delete.
-	Delete []*corev1.Pod
-	// DeleteAt says that the At itself is to be deleted: its ttlSecondsAfterFinished have passed.
+	// Delete is the pod to delete, or nil if there is none.
+	Delete *corev1.Pod
+	// DeleteAt is true if the At itself is to be deleted: its ttlSecondsAfterFinished have passed.
 	DeleteAt bool
-	// RequeueAt is when to reconcile again although nothing has changed; zero: not needed.
+	// RequeueAt is when to reconcile again although nothing has changed, or zero if that is not needed.
 	RequeueAt time.Time
 }
 
-// requeue requests a reconcile at due, unless an earlier one is requested already.
-func (p *Plan) requeue(due time.Time) { p.RequeueAt = pods.Earliest(p.RequeueAt, due) }
-
-// MakePlan decides what an At needs.
+// MakePlan returns what an At needs.
 func MakePlan(o Observation) Plan {
-	d := decide(o)
-	if d.creates {
-		d.plan.Create = newPod(o, d.run, d.attempt)
+	d := o.decision
+	p := Plan{Delete: d.delete, DeleteAt: d.deleteAt, RequeueAt: d.requeueAt}
+	switch {
+	case d.creates:
+		p.Create = newPod(o, d.attempt)
+		p.RequeueAt = time.Time{}
+	case d.checks:
+		p.Check = newPod(o, 0)
 	}
-	return d.plan
-}
-
-// lookup returns the name of a pod that the caller must get from the API server first, "" for none: the cache does not show
-// this pod, and the decision depends on whether it exists. The answer belongs in the observation, in Pods or in Absent.
-// Until then the plan is empty.
-func lookup(o Observation) string {
-	return decide(o).lookup
+	return p
 }

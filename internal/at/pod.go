@@ -4,6 +4,7 @@
 package at
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -35,15 +36,15 @@ var (
 
 func atKind() schema.GroupVersionKind { return cnatv1alpha1.GroupVersion.WithKind("At") }
 
-// newPod returns the pod of an attempt. The command splits or is absent, and the template has a container: decide has checked
+// newPod returns the pod of an attempt. The command splits or is absent, and the template has a container: unusable has checked
 // both.
-func newPod(o Observation, r run, attempt int) *corev1.Pod {
+func newPod(o Observation, attempt int) *corev1.Pod {
 	template := o.At.Spec.Template
 	if template == nil {
 		template = defaultTemplate(o.Defaults)
 	}
 	pod := pods.FromTemplate(template, PodName(o.At, attempt), o.At, atKind())
-	pod.Labels[cnatv1alpha1.LabelAt] = labelValue(o.At)
+	maps.Copy(pod.Labels, SelectorLabels(o.At))
 	if _, ok := pod.Labels[labelApp]; !ok {
 		pod.Labels[labelApp] = labelValue(o.At)
 	}
@@ -52,11 +53,12 @@ func newPod(o Observation, r run, attempt int) *corev1.Pod {
 	}
 	pod.Annotations[cnatv1alpha1.AnnotationContainer] = containerName(o.At)
 	pod.Annotations[cnatv1alpha1.AnnotationAttempt] = strconv.Itoa(attempt)
+	pod.Annotations[cnatv1alpha1.AnnotationUID] = string(o.At.UID)
 	pod.Annotations[cnatv1alpha1.AnnotationGeneration] = strconv.FormatInt(o.At.Generation, 10)
 
 	spec := &pod.Spec
 	spec.RestartPolicy = corev1.RestartPolicyNever
-	spec.ActiveDeadlineSeconds = podDeadline(o, r)
+	spec.ActiveDeadlineSeconds = podDeadline(o)
 	main := &spec.Containers[0]
 	if o.At.Spec.Command != "" {
 		words, _ := SplitCommand(o.At.Spec.Command)
@@ -66,6 +68,11 @@ func newPod(o Observation, r run, attempt int) *corev1.Pod {
 		main.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	}
 	return pod
+}
+
+// SelectorLabels returns the labels of the pods of an At.
+func SelectorLabels(at *cnatv1alpha1.At) map[string]string {
+	return map[string]string{pods.LabelManagedBy: pods.ManagedBy, cnatv1alpha1.LabelAt: labelValue(at)}
 }
 
 // defaultTemplate returns the template of an At without one. It passes Pod Security "restricted" and OpenShift's
@@ -81,7 +88,45 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: spec}
 }
 
-// generationOf returns the generation of the spec that a pod was created from, 0 if it is not known.
+// KeepSpec returns what a cache must keep of the spec of a pod: whether its containers can be restarted, its deadline, and, if it is the
+// pod of an At and admission has renamed the container of the command, what the containers run.
+func KeepSpec(pod *corev1.Pod) corev1.PodSpec {
+	kept := corev1.PodSpec{RestartPolicy: pod.Spec.RestartPolicy, ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds}
+	if slices.ContainsFunc(pod.Spec.Containers, mayRestart) || slices.ContainsFunc(pod.Spec.InitContainers, pods.HasRestartRules) {
+		kept.RestartPolicy = corev1.RestartPolicyAlways
+	}
+	name := pod.Annotations[cnatv1alpha1.AnnotationContainer]
+	isNamed := slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
+	if pod.Spec.RestartPolicy == corev1.RestartPolicyNever && !isNamed {
+		for _, c := range pod.Spec.Containers {
+			kept.Containers = append(kept.Containers, corev1.Container{Name: c.Name, Image: c.Image, Command: c.Command})
+		}
+	}
+	return kept
+}
+
+// renamedContainer returns the name of the container that runs the command, or "" if it is not known: the one that has its name, that is
+// the only one, or the only one that runs its words or its image.
+func renamedContainer(at *cnatv1alpha1.At, containers []corev1.Container) string {
+	words, _ := SplitCommand(at.Spec.Command)
+	command, image := containerCommand(words), ""
+	if t := at.Spec.Template; t != nil && len(t.Spec.Containers) > 0 {
+		image = t.Spec.Containers[0].Image
+	}
+	for _, matches := range []func(corev1.Container) bool{
+		func(c corev1.Container) bool { return c.Name == containerName(at) },
+		func(corev1.Container) bool { return true },
+		func(c corev1.Container) bool { return len(command) > 0 && slices.Equal(c.Command, command) },
+		func(c corev1.Container) bool { return c.Image == image },
+	} {
+		if found := slices.DeleteFunc(slices.Clone(containers), func(c corev1.Container) bool { return !matches(c) }); len(found) == 1 {
+			return found[0].Name
+		}
+	}
+	return ""
+}
+
+// generationOf returns the generation of the spec that a pod was created from, or 0 if it is not known.
 func generationOf(pod *corev1.Pod) int64 {
 	generation, err := strconv.ParseInt(pod.Annotations[cnatv1alpha1.AnnotationGeneration], 10, 64)
 	if err != nil {
@@ -98,7 +143,7 @@ func containerName(at *cnatv1alpha1.At) string {
 	return defaultContainer
 }
 
-// isOfOlderAt tells whether a conflicting pod belongs to a deleted At of the same name. Two Ats of the same name never exist
+// isOfOlderAt reports whether a conflicting pod belongs to a deleted At of the same name. Two Ats of the same name never exist
 // at the same time, so the garbage collector will remove that pod.
 func isOfOlderAt(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
@@ -106,17 +151,10 @@ func isOfOlderAt(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 		schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == cnatv1alpha1.GroupVersion.Group
 }
 
-// deadline returns when a run must have ended, zero if it has no deadline. It spans all attempts, as in a Job.
-func (r run) deadline(at *cnatv1alpha1.At) time.Time {
-	if at.Spec.ActiveDeadlineSeconds == nil {
-		return time.Time{}
-	}
-	return r.start.Add(seconds(*at.Spec.ActiveDeadlineSeconds))
-}
-
 // podDeadline returns the activeDeadlineSeconds of a pod that is created now: the rest of the deadline of the run, or the
 // template's own if that is shorter. The kubelet counts from the start of the pod on a node.
-func podDeadline(o Observation, r run) *int64 {
+func podDeadline(o Observation) *int64 {
+	r := o.run
 	var own *int64
 	if o.At.Spec.Template != nil {
 		own = o.At.Spec.Template.Spec.ActiveDeadlineSeconds

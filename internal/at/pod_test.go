@@ -22,7 +22,7 @@ import (
 
 func planned(t *testing.T, o at.Observation) *corev1.Pod {
 	t.Helper()
-	pod := at.MakePlan(o).Create
+	pod := at.MakePlan(at.Decided(o)).Create
 	if pod == nil {
 		t.Fatal("no pod is created")
 	}
@@ -35,7 +35,7 @@ func TestTheDefaultPod(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "a-pod", Namespace: "default",
 			Labels:      map[string]string{"app": "a", "app.kubernetes.io/managed-by": "podset-operator", "cnat.d2iq.com/at": "a"},
-			Annotations: map[string]string{"cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "busybox", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "busybox"},
+			Annotations: map[string]string{"cnat.d2iq.com/at-uid": "a-uid", "cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "busybox", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "busybox"},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "cnat.d2iq.com/v1alpha1", Kind: "At", Name: "a", UID: "a-uid", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 			}},
@@ -103,7 +103,7 @@ func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 	}
 	wantMeta := map[string]map[string]string{
 		"labels":      {"app": "shop", "team": "x", "cnat.d2iq.com/at": "a", "app.kubernetes.io/managed-by": "podset-operator"},
-		"annotations": {"note": "y", "cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "main", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "side"},
+		"annotations": {"note": "y", "cnat.d2iq.com/at-uid": "a-uid", "cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "main", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "side"},
 	}
 	if diff := cmp.Diff(wantMeta, map[string]map[string]string{"labels": got.Labels, "annotations": got.Annotations}); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)

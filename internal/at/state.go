@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -20,7 +21,7 @@ import (
 //
 // Each reconcile observes, plans, acts, reports, and records:
 //
-//	o := state.Observe(at, cached, lookedUp, now, defaults)    // the caller repeats this after it has got the pods of o.Lookups
+//	o := state.Observe(at, cached, lookedUp, now, defaults)    // the caller repeats this after it has read the pods of o.Lookups
 //	plan := MakePlan(o)
 //	...                                                        // the caller carries out the plan, which gives an outcome
 //	if state.ReportNow(o, outcome) { ... }                     // the caller writes the status of MakeReport(o, outcome)
@@ -36,13 +37,21 @@ type State struct {
 	// rejection is the last rejection of a create.
 	rejection expectations.LastRejection
 	// failingSince is when the first of the last creates failed, if all since then have failed without being rejected; zero
-	// otherwise.
+	// otherwise. Each of these creates may have succeeded.
 	failingSince time.Time
+	// observed is true if a reconcile was recorded.
+	observed bool
+	// checked is the generation of the spec whose template the API server has checked, or 0. invalid is its message if the template is
+	// invalid, or "".
+	checked int64
+	invalid string
+	// final is the last state of the pod that was deleted last, if the watch delivered it and the status does not say how it ended.
+	final *corev1.Pod
 	// unrecorded is a pod that the status may not name yet: it was created or found, and the write of the status got no
 	// response or is not in the cache. Without this field the command could run a second time if the pod is deleted in the
 	// meantime.
 	unrecorded *corev1.Pod
-	// endedAt is when this process reported that the At of endedGeneration is done; zero: it has not. The write of the status may have
+	// endedAt is when this process reported that the At of endedGeneration is done, or zero if it has not. The write of the status may have
 	// got no response, and may not be in the cache. Without this field a clock that moves back could start an At whose status says that
 	// it missed its deadline.
 	endedAt         time.Time
@@ -59,11 +68,17 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 	}
 	view := s.pods.Observe(cached, lookedUp, now)
 	next.pods = view.Next
-	o := Observation{At: at, Pods: view.Pods, Unseen: view.Unseen, Deleted: view.Deleted, Now: now, Rejection: s.rejection.Of(at.Generation), Defaults: defaults, next: &next}
-	for name, pod := range lookedUp {
-		if !isAttemptOf(at, pod) {
-			o.Absent = o.Absent.Union(sets.New(name))
-		} else if !pods.Contains(o.Pods, pod.UID) {
+	o := Observation{
+		At: at, Pods: view.Pods, Unseen: view.Unseen, Deleted: view.Deleted, Now: now,
+		Rejection: s.rejection.Of(at.Generation), First: !s.observed, Defaults: defaults, next: &next,
+	}
+	o.Checked, o.Invalid = s.check(at)
+	if s.final != nil {
+		o.Final = []*corev1.Pod{s.final}
+	}
+	o.LookedUp = sets.KeySet(lookedUp)
+	for _, pod := range lookedUp {
+		if pod != nil && IsOwn(at, pod) && !pods.Contains(o.Pods, pod.UID) {
 			o.Pods = append(o.Pods, pod)
 		}
 	}
@@ -74,19 +89,38 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 			o.Pods = append(o.Pods, pod)
 		}
 	}
+	o.run = o.runOf()
+	o.decision = decide(o)
 	o.Lookups = expectations.NotLookedUp(s.pods.Unconfirmed(cached, now), lookedUp)
-	if name := lookup(o); name != "" && !slices.Contains(o.Lookups, name) {
+	if name := o.decision.lookUp; name != "" && !slices.Contains(o.Lookups, name) {
 		o.Lookups = append(o.Lookups, name)
 	}
 	return o
 }
+
+// check returns whether the API server has checked the template, and what it said. A process that has just started trusts the status,
+// unless that says that the template is invalid: a newer API server may accept it.
+func (s *State) check(at *cnatv1alpha1.At) (checked bool, invalid string) {
+	if s.checked == at.Generation {
+		return true, s.invalid
+	}
+	stored := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+	return stored != nil && stored.ObservedGeneration == at.Generation && stored.Reason == cnatv1alpha1.ReasonWaiting, ""
+}
+
+// CreateIsUnanswered reports whether the last create may have succeeded without a response. The pod then may have another name than the
+// one that was requested, and the cache may not show it yet. The caller lists the pods of the At from the API server.
+func (s *State) CreateIsUnanswered() bool { return !s.failingSince.IsZero() }
+
+// PodDeleted remembers the last state of a pod that was deleted.
+func (s *State) PodDeleted(pod *corev1.Pod) { s.final = pod }
 
 // createErrorGrace is how long creates may fail, without being rejected, before the status says so: a single error needs no write.
 const createErrorGrace = 5 * time.Second
 
 func statusOf(at *cnatv1alpha1.At) *cnatv1alpha1.AtStatus { return &at.Status }
 
-// ReportNow tells whether the status must be written in the same reconcile. After a create it can wait a moment, because
+// ReportNow reports whether the status must be written in the same reconcile. After a create it can wait a moment, because
 // other Ats that are due must not wait for their pods.
 func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 	if outcome.CreateError != nil {
@@ -99,9 +133,13 @@ func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 // response of the API server arrived.
 func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 	next := *o.next
+	next.observed = true
 	next.pods = next.pods.Deleted(outcome.Deleted...)
+	if outcome.Checked {
+		next.checked, next.invalid = o.At.Generation, outcome.Invalid
+	}
 	if outcome.Rejected != nil {
-		next.rejection = *outcome.Rejected
+		next.rejection = next.rejection.Rejected(outcome.Rejected, o.At.Generation, o.Now, now)
 	}
 	if outcome.Created != nil {
 		next.pods = next.pods.Created(now, outcome.Created)
@@ -130,18 +168,15 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 	*s = next
 }
 
-// RequeueAt returns when to reconcile the At again although nothing has changed, after a report was recorded; zero: not
-// needed. It may have passed.
-func (s *State) RequeueAt(report Report) time.Time {
-	return pods.Earliest(report.RequeueAt, s.pods.CheckAt())
-}
-
-// isAttemptOf tells whether a pod that was looked up is that of an attempt of the At. Any other pod never becomes one, so a look-up is
-// not repeated.
-func isAttemptOf(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
-	if pod == nil {
-		return false
+// RequeueAt returns when to reconcile the At again although nothing has changed, after a report and its outcome were recorded, or zero if
+// that is not needed. It may have passed.
+func (s *State) RequeueAt(o Observation, report Report, outcome Outcome) time.Time {
+	if IsDone(&report.Status) {
+		return report.RequeueAt
 	}
-	_, ours := attemptOf(at, pod)
-	return ours
+	var retryAt time.Time
+	if outcome.Rejected != nil {
+		retryAt = s.rejection.Of(o.At.Generation).Until
+	}
+	return pods.Earliest(report.RequeueAt, retryAt, s.pods.CheckAt())
 }

@@ -32,12 +32,12 @@ func TestAnAtIsRequeuedUntilTheCacheShowsItsPod(t *testing.T) {
 		"the report asks for an earlier time": {due.Add(time.Second), due.Add(time.Second)},
 		"the report asks for a later time":    {due.Add(time.Hour), confirm},
 	} {
-		if got := s.RequeueAt(at.Report{RequeueAt: tc.report}); !got.Equal(tc.want) {
+		if got := s.RequeueAt(at.Observation{}, at.Report{RequeueAt: tc.report}, at.Outcome{}); !got.Equal(tc.want) {
 			t.Errorf("%s: requeue at %s, want %s", title, got, tc.want)
 		}
 	}
 	s.Record(s.Observe(a().Obj(), []*corev1.Pod{pod}, nil, due, at.Defaults{}), at.Outcome{}, due)
-	if got := s.RequeueAt(at.Report{}); !got.IsZero() {
+	if got := s.RequeueAt(at.Observation{}, at.Report{}, at.Outcome{}); !got.IsZero() {
 		t.Errorf("the cache shows the pod, and the At is requeued at %s", got)
 	}
 }
@@ -79,7 +79,7 @@ func TestFailingCreatesAreReportedAfterAWhile(t *testing.T) {
 		{"errors for almost 5 s", 5*time.Second - 1, waits, false},
 		{"errors for 5 s", 5 * time.Second, at.Outcome{CreateError: failing}, true},
 		{"errors for an hour", time.Hour, waits, true},
-		{"a create that was rejected", 2 * time.Hour, *rejected("exceeded quota", false, time.Second), true},
+		{"a create that was rejected", 2 * time.Hour, *rejected("exceeded quota"), true},
 		{"the first error after that", 3 * time.Hour, waits, false},
 	} {
 		if got := reported(step.after, step.outcome); got != step.want {
@@ -87,8 +87,8 @@ func TestFailingCreatesAreReportedAfterAWhile(t *testing.T) {
 		}
 	}
 
-	pending := a().Status(at.MakeReport(at.Observation{At: a().Obj(), Now: due.Add(-time.Minute)}, at.Outcome{}).Status).Obj()
-	report := at.MakeReport(at.Observation{At: pending, Now: due}, at.Outcome{CreateError: failing})
+	pending := a().Status(at.MakeReport(at.Decided(at.Observation{At: a().Obj(), Now: due.Add(-time.Minute)}), at.Outcome{}).Status).Obj()
+	report := at.MakeReport(at.Decided(at.Observation{At: pending, Now: due}), at.Outcome{CreateError: failing})
 	conditions := report.Status.Conditions
 	for _, kind := range []string{cnatv1alpha1.ConditionScheduled, cnatv1alpha1.ConditionReady} {
 		c := meta.FindStatusCondition(conditions, kind)
@@ -105,14 +105,18 @@ func TestFailingCreatesAreReportedAfterAWhile(t *testing.T) {
 }
 
 // A status can name an attempt that does not exist: only the operator may write it, but it was forged here.
-func TestAPodThatIsNoAttemptIsLookedUpOnce(t *testing.T) {
+func TestAForgedRecordIsLookedUpOnce(t *testing.T) {
 	forged := a().Recorded(50, "x", "forged").Obj()
-	for title, pod := range map[string]*corev1.Pod{
-		"the At controls the pod": testutil.MakeAtPod(a().Obj(), "a-pod-49").Obj(),
-		"a foreign pod":           testutil.MakeAtPod(a().Obj(), "a-pod-49").Unowned().Obj(),
+	for title, tc := range map[string]struct {
+		pod  *corev1.Pod
+		pods int
+	}{
+		"the At controls the pod": {testutil.MakeAtPod(a().Obj(), "x").Obj(), 1},
+		"a foreign pod":           {testutil.MakeAtPod(a().Obj(), "x").Unowned().Obj(), 0},
+		"no pod":                  {nil, 0},
 	} {
-		o := new(at.State).Observe(forged, nil, map[string]*corev1.Pod{"a-pod-49": pod}, due, at.Defaults{})
-		if len(o.Lookups) > 0 || len(o.Pods) > 0 {
+		o := new(at.State).Observe(forged, nil, map[string]*corev1.Pod{"x": tc.pod}, due, at.Defaults{})
+		if len(o.Lookups) > 0 || len(o.Pods) != tc.pods {
 			t.Errorf("%s: %v are looked up again, %d pods", title, o.Lookups, len(o.Pods))
 		}
 	}
@@ -189,10 +193,10 @@ func TestAStateKnowsWhatItCreatedAndDeleted(t *testing.T) {
 	}
 	o := observe(pod)
 	deleted := at.MakePlan(o).Delete
-	if len(deleted) != 1 {
+	if deleted == nil {
 		t.Fatal("the pod is not deleted")
 	}
-	s.Record(o, at.Outcome{Deleted: deleted}, due)
+	s.Record(o, at.Outcome{Deleted: []*corev1.Pod{deleted}}, due)
 	if at.MakePlan(observe(pod)).Delete != nil {
 		t.Error("the pod is deleted twice")
 	}
@@ -206,7 +210,7 @@ func TestTheBackOffOfRejectionsDoubles(t *testing.T) {
 	}
 	for _, delay := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		o, answered := observe(1), now.Add(300*time.Millisecond)
-		s.Record(o, at.Outcome{Rejected: o.Reject("quota", false, answered)}, answered)
+		s.Record(o, at.Outcome{Rejected: errors.New("quota")}, answered)
 		if diff := cmp.Diff(&expectations.Rejection{Message: "quota", Until: answered.Add(delay)}, observe(1).Rejection); diff != "" {
 			t.Errorf("(-want +got): %s", diff)
 		}

@@ -9,11 +9,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/event"
-	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // TerminalReasons are the values of status.reason. Do not modify them.
@@ -25,6 +23,9 @@ var TerminalReasons = []string{
 	cnatv1alpha1.ReasonEvicted,
 	cnatv1alpha1.ReasonPodFailed,
 	cnatv1alpha1.ReasonPodLost,
+	cnatv1alpha1.ReasonNotStarted,
+	cnatv1alpha1.ReasonPodModified,
+	cnatv1alpha1.ReasonCanceled,
 	cnatv1alpha1.ReasonPodNameConflict,
 	cnatv1alpha1.ReasonMissedDeadline,
 	cnatv1alpha1.ReasonDeadlineExceeded,
@@ -36,31 +37,29 @@ type Report struct {
 	Status cnatv1alpha1.AtStatus
 	// Events describe what has changed since the stored status. The caller sends them after it has written the new one.
 	Events []event.Event
-	// RequeueAt is when to reconcile again although nothing has changed; zero: not needed. It may have passed.
+	// RequeueAt is when to reconcile again although nothing has changed, or zero if that is not needed. It may have passed.
 	RequeueAt time.Time
 }
 
 // MakeReport computes the status from the observation and the outcome of the plan.
 func MakeReport(o Observation, outcome Outcome) Report {
-	o = o.after(outcome)
-	d := decide(o)
-	report := Report{Status: d.status(o)}
+	d := o.decision.after(o, outcome)
+	report := Report{Status: d.status(o), RequeueAt: d.requeueAt}
 	report.Events = d.events(o, &report.Status)
-	// No event may follow after this report, so the requeue is the one that the next reconcile would ask for.
-	next := *o.At
-	next.Status = report.Status
-	o.At = &next
-	if !d.plan.DeleteAt { // The deletion has succeeded, or its error requeues the At.
-		plan := decide(o).plan
-		report.RequeueAt = plan.RequeueAt
-		if len(plan.Delete) > 0 && len(d.plan.Delete) == 0 {
-			report.RequeueAt = o.Now // The next reconcile deletes the pod that is recorded now.
+	if d.end != nil { // No event may follow, so the next reconcile is requested now: it deletes what must not go on.
+		next := *o.At
+		next.Status = report.Status
+		o.At = &next
+		after, _ := afterEnd(o)
+		report.RequeueAt = after.requeueAt
+		if (after.delete != nil || after.deleteAt) && !o.isDeleted() {
+			report.RequeueAt = o.Now
 		}
 	}
 	return report
 }
 
-// IsDone tells whether a status says how its At ended. The phase does not count, because it follows from the rest: a phase
+// IsDone reports whether a status says how its At ended. The phase does not count, because it follows from the rest: a phase
 // that was set by hand neither ends an At nor repeats a run.
 func IsDone(s *cnatv1alpha1.AtStatus) bool {
 	return s.CompletionTime != nil && slices.Contains(TerminalReasons, s.Reason) && s.Result == ResultOf(s.Reason)
@@ -74,7 +73,7 @@ func ResultOf(reason string) cnatv1alpha1.Result {
 	return cnatv1alpha1.ResultFailed
 }
 
-func (d *decision) status(o Observation) cnatv1alpha1.AtStatus {
+func (d decision) status(o Observation) cnatv1alpha1.AtStatus {
 	stored := o.At.Status.DeepCopy()
 	if d.unchanged {
 		return *stored
@@ -86,29 +85,30 @@ func (d *decision) status(o Observation) cnatv1alpha1.AtStatus {
 	if due, err := ParseSchedule(o.At.Spec.Schedule, o.At.CreationTimestamp.Time); err == nil {
 		s.ScheduledTime = apiTime(due)
 	}
-	switch {
-	case d.run.lost || d.run.newest == nil && d.run.recorded:
+	switch r := o.run; {
+	case r.lost || r.newest == nil && r.recorded:
 		s.StartTime, s.PodName, s.PodUID, s.Attempts = stored.StartTime, stored.PodName, stored.PodUID, stored.Attempts
-	case d.run.newest != nil:
-		s.StartTime, s.PodName, s.PodUID, s.Attempts = apiTime(d.run.start), d.run.newest.Name, d.run.newest.UID, int32(d.run.attempt+1)
+	case r.newest != nil:
+		s.StartTime, s.PodName, s.PodUID, s.Attempts = apiTime(r.start), r.newest.Name, r.newest.UID, int32(r.attempt+1)
 	}
-	if !d.retry.IsZero() && d.phase != cnatv1alpha1.PhaseDone {
+	if !d.retry.IsZero() {
 		s.RetryTime = apiTime(d.retry)
 	}
-	if d.phase == cnatv1alpha1.PhaseDone {
-		s.Result, s.Reason, s.CompletionTime = ResultOf(d.end.reason), d.end.reason, apiTime(d.end.finished)
-		s.ExitCode, s.Output = d.end.exitCode, d.end.output
+	if e := d.end; e != nil {
+		s.Result, s.Reason, s.CompletionTime = ResultOf(e.reason), e.reason, apiTime(e.finished)
+		s.ExitCode, s.Output = e.exitCode, e.output
 	}
 	s.Conditions = d.conditions(o, &s)
 	return s
 }
 
 // keepEnd returns the status of an At that is done: the stored one, with the derived fields corrected.
-func (d *decision) keepEnd(o Observation, s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
+func (d decision) keepEnd(o Observation, s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
 	s.Phase, s.ObservedGeneration = cnatv1alpha1.PhaseDone, o.At.Generation
-	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil {
-		d.scheduled = *c
+	if c := o.storedScheduled(); c != nil {
+		d.scheduled = scheduled{status: c.Status, reason: c.Reason, message: c.Message}
 	}
+	d.end = &end{}
 	if c := meta.FindStatusCondition(s.Conditions, endCondition(&s)); c != nil {
 		d.end.message = c.Message
 	}
@@ -116,30 +116,8 @@ func (d *decision) keepEnd(o Observation, s cnatv1alpha1.AtStatus) cnatv1alpha1.
 	return s
 }
 
-// endCondition returns the type of the condition that says how an At ended. The other type is absent, as in a Job.
-func endCondition(s *cnatv1alpha1.AtStatus) string {
-	if s.Result == cnatv1alpha1.ResultSucceeded {
-		return cnatv1alpha1.ConditionComplete
-	}
-	return cnatv1alpha1.ConditionFailed
-}
-
-func (d *decision) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.Condition {
-	var conditions []metav1.Condition
-	if d.scheduled.Status != "" {
-		d.scheduled.Type = cnatv1alpha1.ConditionScheduled
-		conditions = append(conditions, d.scheduled)
-	}
-	if s.Phase == cnatv1alpha1.PhaseDone {
-		conditions = append(conditions, metav1.Condition{Type: endCondition(s), Status: metav1.ConditionTrue, Reason: s.Reason, Message: d.end.message})
-	}
-	conditions = append(conditions, readiness(s.Phase, conditions[len(conditions)-1], d.temporary)...)
-	pods.StampConditions(conditions, o.At.Status.Conditions, o.At.Generation, o.Now)
-	return conditions
-}
-
 // events returns the events for the differences between the stored status and s.
-func (d *decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event {
+func (d decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event {
 	var events []event.Event
 	stored := &o.At.Status
 	if s.Attempts > stored.Attempts && s.Attempts > 1 {
@@ -190,7 +168,8 @@ func phaseChanges(stored, s *cnatv1alpha1.AtStatus) []event.Event {
 // event about a pod that failed has the reason Failed, and the note has the details.
 func failureEvent(reason string) string {
 	switch reason {
-	case cnatv1alpha1.ReasonMissedDeadline, cnatv1alpha1.ReasonDeadlineExceeded, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ReasonPodNameConflict:
+	case cnatv1alpha1.ReasonMissedDeadline, cnatv1alpha1.ReasonDeadlineExceeded, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ReasonPodNameConflict,
+		cnatv1alpha1.ReasonNotStarted, cnatv1alpha1.ReasonPodModified, cnatv1alpha1.ReasonCanceled:
 		return reason
 	}
 	return cnatv1alpha1.ConditionFailed

@@ -114,7 +114,7 @@ func TestTheStatusOfARun(t *testing.T) {
 				ScheduledTime: second(0), StartTime: second(0), CompletionTime: second(21 * time.Second), ObservedGeneration: 7,
 				PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
 				Conditions: []metav1.Condition{
-					condition("Scheduled", "True", -120*time.Second, "Started", "the command was started"),
+					condition("Scheduled", "True", -120*time.Second, "Started", "the pod was created"),
 					condition("Failed", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
 					condition("Ready", "False", 0, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
 					condition("Stalled", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
@@ -129,7 +129,7 @@ func TestTheStatusOfARun(t *testing.T) {
 				ScheduledTime: second(0), StartTime: second(0), CompletionTime: second(21 * time.Second), ObservedGeneration: 7,
 				PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
 				Conditions: []metav1.Condition{
-					condition("Scheduled", "True", -120*time.Second, "Started", "the command was started"),
+					condition("Scheduled", "True", -120*time.Second, "Started", "the pod was created"),
 					condition("Failed", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
 					condition("Ready", "False", 0, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
 					condition("Stalled", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
@@ -176,12 +176,12 @@ func TestEvents(t *testing.T) {
 		"a deadline that has passed before the first report": {
 			at: a().StartingDeadline(1),
 			want: []event.Event{phaseChange("PENDING"), phaseChange("DONE"), event.Warning("MissedDeadline", "Run",
-				"the At could start only more than 1 seconds after 2030-01-30T10:02:00Z: the command was not run")},
+				"startingDeadlineSeconds (1) exceeded: the command was due at 2030-01-30T10:02:00Z and was not run")},
 		},
 		"a lost pod": {
 			at: a().Recorded(1, pod0, pod0+"-uid"),
 			want: []event.Event{phaseChange("DONE"), event.Warning("PodLost", "Run",
-				"the pod of the run is gone and its end was not seen: the command is not run again; create another At to do so")},
+				"the pod disappeared before its result was recorded; the command is not run again. To run it, create another At")},
 		},
 		"an exceeded deadline": {
 			at: a().ActiveDeadline(1).Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{ownPod().Obj()},
@@ -209,23 +209,20 @@ func TestEvents(t *testing.T) {
 			at: a().Schedule("x").Status(held("FailedCreate", "quota")), want: []event.Event{invalid},
 		},
 		"another rejection": {
-			at: a().Status(held("FailedCreate", "quota")), out: rejected("no", false, time.Hour),
+			at: a().Status(held("FailedCreate", "quota")), out: rejected("no"),
 			want: []event.Event{event.Warning("FailedCreate", "Schedule", "no")},
 		},
 		"a user's own action needs no warning": {
 			at: a().Suspend().Status(held("FailedCreate", "quota")),
 		},
-		"nor is a pause": {
-			at: a().Paused("true").Status(held("FailedCreate", "quota")),
-		},
 		"a missed deadline is reported once": {
 			at: a().StartingDeadline(1).Status(held("Suspended", "")),
 			want: []event.Event{phaseChange("DONE"), event.Warning("MissedDeadline", "Run",
-				"the At could start only more than 1 seconds after 2030-01-30T10:02:00Z: the command was not run")},
+				"startingDeadlineSeconds (1) exceeded: the command was due at 2030-01-30T10:02:00Z and was not run: spec.suspend was true")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, report := decide(at.Observation{At: test.at.Obj(), Pods: test.pods, Absent: sets.New(pod0), Now: due.Add(time.Minute)}, test.out)
+			_, report := decide(at.Observation{At: test.at.Obj(), Pods: test.pods, LookedUp: sets.New(pod0), Now: due.Add(time.Minute)}, test.out)
 			if diff := cmp.Diff(test.want, report.Events); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
@@ -305,16 +302,6 @@ func TestADoneAtKeepsItsStatus(t *testing.T) {
 	})
 }
 
-func TestAPauseBeforeARetrySaysWhichAttemptFailed(t *testing.T) {
-	pods := []*corev1.Pod{secondPod().Phase(corev1.PodFailed).Because("Evicted", "").Obj(), failed().Obj()}
-	_, report := decide(at.Observation{At: a().BackoffLimit(2).Paused("true").Obj(), Pods: pods, Now: due.Add(time.Minute)}, nil)
-	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	want := "attempt 2 of 3 failed: Evicted; the annotation cnat.d2iq.com/paused pauses the At before the next one"
-	if c.Message != want {
-		t.Errorf("got  %s\nwant %s", c.Message, want)
-	}
-}
-
 func TestReadyBeforeTheStart(t *testing.T) {
 	older := ownPod().Obj()
 	older.OwnerReferences[0].UID = "older"
@@ -324,11 +311,10 @@ func TestReadyBeforeTheStart(t *testing.T) {
 		ready, stalled bool
 	}{
 		"suspended":         {at: a().Suspend(), ready: true},
-		"paused":            {at: a().Paused("true"), ready: true},
 		"the name is taken": {at: a(), out: at.Outcome{Conflicting: older}},
 		"unusable":          {at: a().Schedule("x"), stalled: true},
 	} {
-		c := at.MakeReport(at.Observation{At: test.at.Obj(), Now: due}, test.out).Status.Conditions
+		c := at.MakeReport(at.Decided(at.Observation{At: test.at.Obj(), Now: due}), test.out).Status.Conditions
 		if meta.IsStatusConditionTrue(c, "Ready") != test.ready || meta.IsStatusConditionTrue(c, "Stalled") != test.stalled {
 			t.Errorf("%s: %+v", name, c)
 		}
@@ -349,8 +335,8 @@ func TestTheRecordOfARunStaysWithoutItsPod(t *testing.T) {
 		"the pod of the retry is lost": {a().BackoffLimit(1).Recorded(2, pod1, pod1+"-uid"), []*corev1.Pod{failed().Obj()}},
 	} {
 		at0 := test.at.Obj()
-		o := at.Observation{At: at0, Pods: test.pods, Absent: sets.New(pod0, pod1), Now: due.Add(14 * time.Second)}
-		if diff := cmp.Diff(record(at0.Status), record(at.MakeReport(o, at.Outcome{}).Status)); diff != "" {
+		o := at.Observation{At: at0, Pods: test.pods, LookedUp: sets.New(pod0, pod1), Now: due.Add(14 * time.Second)}
+		if diff := cmp.Diff(record(at0.Status), record(at.MakeReport(at.Decided(o), at.Outcome{}).Status)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -377,14 +363,14 @@ func TestARunThatIsNotRetriedSaysWhy(t *testing.T) {
 
 func TestAnUnchangedStatusIsACopy(t *testing.T) {
 	at0 := a().Deleting().Status(finished).Obj()
-	report := at.MakeReport(at.Observation{At: at0, Now: due}, at.Outcome{})
+	report := at.MakeReport(at.Decided(at.Observation{At: at0, Now: due}), at.Outcome{})
 	if !equality.Semantic.DeepEqual(at0.Status, report.Status) || report.Status.CompletionTime == at0.Status.CompletionTime {
 		t.Error("the status is not an equal copy")
 	}
 }
 
 func TestALongRejectionIsCut(t *testing.T) {
-	_, report := decide(at.Observation{At: a().Obj(), Now: due}, rejected(strings.Repeat("x", 40000), false, time.Hour))
+	_, report := decide(at.Observation{At: a().Obj(), Now: due}, rejected(strings.Repeat("x", 40000)))
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	if len(c.Message) != 1024 || len(report.Events[0].Note) != 1024 {
 		t.Errorf("got %d and %d bytes", len(c.Message), len(report.Events[0].Note))

@@ -12,7 +12,7 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// commandProblem returns why no program can be run, "" if one can. Admission rejects the same specs. This function and
+// commandProblem returns why no program can be run, or "" if one can. Admission rejects the same specs. This function and
 // templateProblem are for an At that was stored before the CRD had these checks.
 func commandProblem(at *cnatv1alpha1.AtSpec) string {
 	switch {
@@ -28,7 +28,7 @@ func commandProblem(at *cnatv1alpha1.AtSpec) string {
 	return ""
 }
 
-// templateProblem returns why the template cannot run the command exactly once, "" if it can. Admission rejects the same
+// templateProblem returns why the template cannot run the command exactly once, or "" if it can. Admission rejects the same
 // templates.
 func templateProblem(at *cnatv1alpha1.AtSpec) string {
 	if at.Template == nil {
@@ -50,7 +50,7 @@ func templateProblem(at *cnatv1alpha1.AtSpec) string {
 	return ""
 }
 
-// mayRestart tells whether the kubelet may run a container again in the same pod despite the restartPolicy of the pod.
+// mayRestart reports whether the kubelet may run a container again in the same pod despite the restartPolicy of the pod.
 func mayRestart(container corev1.Container) bool {
 	policy := container.RestartPolicy
 	return policy != nil && *policy != corev1.ContainerRestartPolicyNever || pods.HasRestartRules(container)

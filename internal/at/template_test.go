@@ -50,8 +50,8 @@ func TestATemplateThatRepeatsTheCommandIsNotUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := at.Observation{At: a().Template(test.edit, "main", "second").Obj(), Now: due}
-			created := at.MakePlan(o).Create != nil
-			scheduled := meta.FindStatusCondition(at.MakeReport(o, at.Outcome{}).Status.Conditions, cnatv1alpha1.ConditionScheduled)
+			created := at.MakePlan(at.Decided(o)).Create != nil
+			scheduled := meta.FindStatusCondition(at.MakeReport(at.Decided(o), at.Outcome{}).Status.Conditions, cnatv1alpha1.ConditionScheduled)
 			switch {
 			case test.want == "" && !created:
 				t.Errorf("no pod is created: %v", scheduled)
@@ -79,8 +79,8 @@ func TestACommandAndATemplateMustFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := at.Observation{At: test.at, Now: due}
-			created := at.MakePlan(o).Create != nil
-			scheduled := meta.FindStatusCondition(at.MakeReport(o, at.Outcome{}).Status.Conditions, cnatv1alpha1.ConditionScheduled)
+			created := at.MakePlan(at.Decided(o)).Create != nil
+			scheduled := meta.FindStatusCondition(at.MakeReport(at.Decided(o), at.Outcome{}).Status.Conditions, cnatv1alpha1.ConditionScheduled)
 			switch {
 			case test.reason == "" && !created:
 				t.Errorf("no pod is created: %v", scheduled)

@@ -6,6 +6,24 @@ package backoff
 
 import "time"
 
+// The delays of both kinds, by what they delay.
+var (
+	// RejectedCreate delays the next create after the API server has rejected one.
+	RejectedCreate = Range{First: time.Second, Max: time.Minute}
+	// attempt delays the next attempt of an At, as a Job does.
+	attempt = Range{First: 10 * time.Second, Max: 6 * time.Minute}
+)
+
+// Retry returns when the attempt of an At after the one with the number n, from 0, is due. It counts from the end of the failed pod, so
+// that a restart of the operator does not change it. If that is not known, or if the clock of the node is ahead, it counts from the
+// creation of the pod.
+func Retry(ended, created time.Time, n int, now time.Time) time.Time {
+	if ended.IsZero() || ended.After(now) {
+		ended = created
+	}
+	return ended.Add(min(attempt.First<<n, attempt.Max))
+}
+
 // Range bounds the delays of a Backoff.
 type Range struct {
 	// First is the delay of the first use.

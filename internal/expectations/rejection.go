@@ -6,21 +6,32 @@ package expectations
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/redhat/podset-operator/internal/backoff"
 )
 
-// rejectionDelays are the delays before a rejected create is retried.
-var rejectionDelays = backoff.Range{First: time.Second, Max: time.Minute}
-
-// Rejection says that the API server rejected a create, and that an immediate retry would not help: a quota is exceeded, an
+// Rejection is the answer of an API server that rejected a create, so that an immediate retry would not help: a quota is exceeded, an
 // admission policy forbids the pod, or the pod is invalid.
 type Rejection struct {
 	// Message is the message of the API server.
 	Message string
-	// Invalid says that the pod itself is invalid: its template must be edited.
+	// Invalid is true if the pod itself is invalid: its template must be edited.
 	Invalid bool
+	// NamespaceTerminating is true if the namespace is being deleted.
+	NamespaceTerminating bool
 	// Until is when the create may be retried.
 	Until time.Time
+}
+
+// NewRejection returns the rejection of an error of the API server, without a time.
+func NewRejection(err error) *Rejection {
+	return &Rejection{
+		Message:              err.Error(),
+		Invalid:              apierrors.IsInvalid(err),
+		NamespaceTerminating: apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause),
+	}
 }
 
 // LastRejection is the last rejection of a create for one owner. The zero value has none.
@@ -32,16 +43,14 @@ type LastRejection struct {
 
 // Rejected returns the value after a create for a generation of the owner's spec, which began at began, was rejected at now. The
 // delay before the next create doubles with each rejection.
-func (l LastRejection) Rejected(message string, invalid bool, generation int64, began, now time.Time) LastRejection {
-	next := l.backoff.Next(began, now, rejectionDelays)
-	return LastRejection{
-		rejection:  &Rejection{Message: message, Invalid: invalid, Until: next.Until},
-		generation: generation,
-		backoff:    next,
-	}
+func (l LastRejection) Rejected(err error, generation int64, began, now time.Time) LastRejection {
+	next := l.backoff.Next(began, now, backoff.RejectedCreate)
+	rejection := NewRejection(err)
+	rejection.Until = next.Until
+	return LastRejection{rejection: rejection, generation: generation, backoff: next}
 }
 
-// Of returns the rejection that applies to a generation of the owner's spec, nil for none. It must not be changed. An
+// Of returns the rejection that applies to a generation of the owner's spec, or nil if there is none. It must not be changed. An
 // edited spec has a new generation, so its create is retried at once.
 func (l LastRejection) Of(generation int64) *Rejection {
 	if l.generation != generation {

@@ -4,10 +4,13 @@
 package expectations
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/testutil"
@@ -46,35 +49,36 @@ func TestTheNewerOfTheCachedAndTheWrittenStatusCounts(t *testing.T) {
 }
 
 func TestARejectionAppliesToOneGeneration(t *testing.T) {
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil)
 	if got := (LastRejection{}).Of(0); got != nil {
 		t.Errorf("there was none, and %v is remembered", got)
 	}
-	first := LastRejection{}.Rejected("quota", false, 1, now, now)
+	first := LastRejection{}.Rejected(errors.New("quota"), 1, now, now)
 	if diff := cmp.Diff(&Rejection{Message: "quota", Until: now.Add(time.Second)}, first.Of(1)); diff != "" {
 		t.Errorf("first rejection (-want +got): %s", diff)
 	}
 	if got := first.Of(2); got != nil {
 		t.Errorf("the spec was edited, and %v is remembered", got)
 	}
-	second := first.Rejected("invalid", true, 2, now.Add(time.Second), now.Add(time.Second))
-	if diff := cmp.Diff(&Rejection{Message: "invalid", Invalid: true, Until: now.Add(3 * time.Second)}, second.Of(2)); diff != "" {
+	second := first.Rejected(invalid, 2, now.Add(time.Second), now.Add(time.Second))
+	if diff := cmp.Diff(&Rejection{Message: invalid.Error(), Invalid: true, Until: now.Add(3 * time.Second)}, second.Of(2)); diff != "" {
 		t.Errorf("second rejection, twice the delay (-want +got): %s", diff)
 	}
 	if diff := cmp.Diff(&Rejection{Message: "quota", Until: now.Add(time.Second)}, first.Of(1)); diff != "" {
 		t.Errorf("the first value has changed (-want +got): %s", diff)
 	}
-	last := second.Rejected("slow", false, 2, now.Add(3*time.Second), now.Add(time.Minute))
+	last := second.Rejected(errors.New("slow"), 2, now.Add(3*time.Second), now.Add(time.Minute))
 	if got := last.Of(2).Until; !got.Equal(now.Add(time.Minute + 4*time.Second)) {
 		t.Errorf("a rejection that took long is retried at %s", got)
 	}
 	for range 6 {
 		at := last.Of(2).Until
-		last = last.Rejected("quota", false, 2, at, at)
+		last = last.Rejected(errors.New("quota"), 2, at, at)
 		if delay := last.Of(2).Until.Sub(at); delay > time.Minute {
 			t.Errorf("a delay of %s", delay)
 		}
 	}
-	if at := last.Of(2).Until; !last.Rejected("quota", false, 2, at, at).Of(2).Until.Equal(at.Add(time.Minute)) {
+	if at := last.Of(2).Until; !last.Rejected(errors.New("quota"), 2, at, at).Of(2).Until.Equal(at.Add(time.Minute)) {
 		t.Error("the longest delay is not a minute")
 	}
 }

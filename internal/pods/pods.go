@@ -18,10 +18,11 @@ import (
 
 // Reasons that the kubelet gives for a waiting container. Kubernetes has no constants for them.
 const (
-	reasonContainerCreating = "ContainerCreating"
-	reasonPodInitializing   = "PodInitializing"
-	reasonErrImagePull      = "ErrImagePull"
-	reasonImagePullBackOff  = "ImagePullBackOff"
+	reasonContainerCreating          = "ContainerCreating"
+	reasonPodInitializing            = "PodInitializing"
+	reasonErrImagePull               = "ErrImagePull"
+	reasonCreateContainerConfigError = "CreateContainerConfigError"
+	reasonImagePullBackOff           = "ImagePullBackOff"
 )
 
 // OwnerUID returns the UID of the object that controls pod, "" if there is none.
@@ -90,6 +91,31 @@ func WaitingReason(pod *corev1.Pod) string {
 			default:
 				return waiting.Reason
 			}
+		}
+	}
+	return ""
+}
+
+// WaitingMessage returns the message of the container whose reason WaitingReason returns, if it names what is missing, or "". The messages
+// of other reasons count attempts.
+func WaitingMessage(pod *corev1.Pod) string {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if waiting := status.State.Waiting; waiting != nil && waiting.Reason == reasonCreateContainerConfigError {
+			return waiting.Message
+		}
+	}
+	return ""
+}
+
+// NotReadyReason returns what a pod that is on its node needs before its containers can start, or "" if that is not known.
+func NotReadyReason(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		switch {
+		case c.Status != corev1.ConditionFalse:
+		case c.Type == corev1.PodReadyToStartContainers:
+			return "a volume cannot be mounted, or its network is not ready: see kubectl describe pod " + pod.Name
+		case c.Type == corev1.PodInitialized:
+			return c.Message
 		}
 	}
 	return ""

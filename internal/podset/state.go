@@ -133,7 +133,7 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
 	switch {
 	case outcome.Rejected:
-		next.rejection = next.rejection.Rejected(outcome.CreateError.Error(), false, o.Set.Generation, o.Now, now)
+		next.rejection = next.rejection.Rejected(outcome.CreateError, o.Set.Generation, o.Now, now)
 	case len(outcome.Created) > 0 && outcome.CreateError == nil && outcome.NameCollision == "":
 		next.rejection = expectations.LastRejection{}
 	}

@@ -47,6 +47,15 @@ func (b *AtBuilder) Command(command string) *AtBuilder { b.at.Spec.Command = com
 // Suspend sets spec.suspend.
 func (b *AtBuilder) Suspend() *AtBuilder { b.at.Spec.Suspend = ptr.To(true); return b }
 
+// Cancel sets spec.cancel.
+func (b *AtBuilder) Cancel() *AtBuilder { b.at.Spec.Cancel = ptr.To(true); return b }
+
+// RetryExitCodes sets spec.retryExitCodes.
+func (b *AtBuilder) RetryExitCodes(codes ...int32) *AtBuilder {
+	b.at.Spec.RetryExitCodes = codes
+	return b
+}
+
 // StartingDeadline sets spec.startingDeadlineSeconds.
 func (b *AtBuilder) StartingDeadline(seconds int64) *AtBuilder {
 	b.at.Spec.StartingDeadlineSeconds = &seconds
@@ -65,12 +74,6 @@ func (b *AtBuilder) BackoffLimit(limit int32) *AtBuilder { b.at.Spec.BackoffLimi
 // TTL sets spec.ttlSecondsAfterFinished.
 func (b *AtBuilder) TTL(seconds int32) *AtBuilder {
 	b.at.Spec.TTLSecondsAfterFinished = &seconds
-	return b
-}
-
-// Paused sets the pause annotation to a value.
-func (b *AtBuilder) Paused(value string) *AtBuilder {
-	metav1.SetMetaDataAnnotation(&b.at.ObjectMeta, cnatv1alpha1.AnnotationPaused, value)
 	return b
 }
 

@@ -4,15 +4,16 @@
 package gitops
 
 import (
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
-	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -28,44 +29,43 @@ func ats() map[string]situation {
 	foreign := testutil.MakeAtPod(mk().Obj(), "a-pod").Unowned().Obj()
 	older := testutil.MakeAt("a").Obj()
 	older.UID = "older"
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil)
 	situations := map[string]situation{}
 	for name, s := range map[string]struct {
-		at       *testutil.AtBuilder
-		pods     []*corev1.Pod
-		now      time.Duration // after it is due
-		rejected *expectations.Rejection
-		outcome  at.Outcome
-		kstatus  status.Status
-		argo     string
-		message  string
+		at      *testutil.AtBuilder
+		pods    []*corev1.Pod
+		now     time.Duration // after it is due
+		outcome at.Outcome
+		kstatus status.Status
+		argo    string
+		message string
 	}{
 		"it waits for its time":            {at: mk(), now: -time.Minute, kstatus: current, argo: "Healthy", message: "runs at 2030-01-30T10:02:00Z"},
 		"it is suspended":                  {at: mk().Suspend(), kstatus: current, argo: "Suspended", message: "spec.suspend suspends the At: set it to false to continue"},
-		"it is paused":                     {at: mk().Paused("true"), kstatus: current, argo: "Suspended", message: "the annotation cnat.d2iq.com/paused pauses the At: remove it to continue"},
 		"its schedule is invalid":          {at: mk().Schedule("x"), kstatus: failed, argo: "Degraded", message: at.ScheduleMessage},
 		"its command is invalid":           {at: mk().Command(" "), kstatus: failed, argo: "Degraded", message: "command: command must begin with the program to run: its first word is missing or empty"},
 		"its template is invalid":          {at: mk().Template(withPolicy, "main"), kstatus: failed, argo: "Degraded", message: "template.spec.restartPolicy must be Never, or absent: an At runs its command once"},
-		"its pod is rejected":              {at: mk(), rejected: &expectations.Rejection{Message: "exceeded quota"}, kstatus: failed, argo: "Degraded", message: "exceeded quota"},
-		"its pod is invalid":               {at: mk(), rejected: &expectations.Rejection{Message: "no image", Invalid: true}, kstatus: failed, argo: "Degraded", message: "no image"},
+		"its pod is rejected":              {at: mk(), outcome: at.Outcome{Rejected: errors.New("exceeded quota")}, kstatus: failed, argo: "Degraded", message: "exceeded quota"},
+		"its pod is invalid":               {at: mk(), outcome: at.Outcome{Rejected: invalid}, kstatus: failed, argo: "Degraded", message: invalid.Error()},
 		"an older At still has the name":   {at: mk(), outcome: at.Outcome{Conflicting: testutil.MakeAtPod(older, "a-pod").Obj()}, kstatus: inProgress, argo: "Progressing", message: "pod a-pod belongs to an older At of this name: the At starts when the pod is gone"},
 		"another pod has the name":         {at: mk(), outcome: at.Outcome{Conflicting: foreign}, kstatus: failed, argo: "Degraded", message: "pod a-pod exists and does not belong to this At: the operator does not touch it; delete the pod, or choose another name, and create the At again"},
-		"it missed its starting deadline":  {at: mk().StartingDeadline(1), now: time.Minute, kstatus: failed, argo: "Degraded", message: "the At could start only more than 1 seconds after 2030-01-30T10:02:00Z: the command was not run"},
+		"it missed its starting deadline":  {at: mk().StartingDeadline(1), now: time.Minute, kstatus: failed, argo: "Degraded", message: "startingDeadlineSeconds (1) exceeded: the command was due at 2030-01-30T10:02:00Z and was not run: the operator was not running then, or did not serve this namespace"},
 		"its pod was created":              {at: mk(), pods: []*corev1.Pod{pod().Obj()}, kstatus: inProgress, argo: "Progressing", message: "pod a-pod was created"},
 		"its pod waits":                    {at: mk(), pods: []*corev1.Pod{pod().Waiting("busybox", "ImagePullBackOff").Obj()}, kstatus: inProgress, argo: "Progressing", message: "pod a-pod is waiting: ImagePullBackOff"},
 		"it runs":                          {at: mk(), pods: []*corev1.Pod{pod().Phase(corev1.PodRunning).Runs("busybox").Obj()}, kstatus: inProgress, argo: "Progressing", message: "pod a-pod was created"},
 		"it waits for a retry":             {at: mk().BackoffLimit(1), pods: []*corev1.Pod{ended(corev1.PodFailed, 3).Obj()}, now: 6 * time.Second, kstatus: inProgress, argo: "Progressing", message: "attempt 1 of 2 failed: NonZeroExitCode; the next one is due at 2030-01-30T10:02:15Z"},
-		"its retry is rejected":            {at: mk().BackoffLimit(1), pods: []*corev1.Pod{ended(corev1.PodFailed, 3).Obj()}, now: time.Minute, rejected: &expectations.Rejection{Message: "exceeded quota"}, kstatus: failed, argo: "Degraded", message: "exceeded quota"},
-		"it is paused before a retry":      {at: mk().BackoffLimit(1).Paused("true"), pods: []*corev1.Pod{ended(corev1.PodFailed, 3).Obj()}, now: 6 * time.Second, kstatus: inProgress, argo: "Progressing", message: "attempt 1 of 2 failed: NonZeroExitCode; the annotation cnat.d2iq.com/paused pauses the At before the next one"},
+		"its retry is rejected":            {at: mk().BackoffLimit(1), pods: []*corev1.Pod{ended(corev1.PodFailed, 3).Obj()}, now: time.Minute, outcome: at.Outcome{Rejected: errors.New("exceeded quota")}, kstatus: failed, argo: "Degraded", message: "exceeded quota"},
 		"it was edited too late":           {at: mk().Generation(2), pods: []*corev1.Pod{ofGeneration(pod().Obj(), "1")}, kstatus: inProgress, argo: "Progressing", message: "pod a-pod was created from generation 1 of the At: only a retry uses later changes of command or template"},
 		"its command succeeded":            {at: mk(), pods: []*corev1.Pod{ended(corev1.PodSucceeded, 0).Obj()}, now: time.Minute, kstatus: current, argo: "Healthy", message: "the command in pod a-pod ended with exit code 0"},
 		"its command failed":               {at: mk(), pods: []*corev1.Pod{ended(corev1.PodFailed, 3).Obj()}, now: time.Minute, kstatus: failed, argo: "Degraded", message: "the command in pod a-pod ended with exit code 3"},
 		"its run exceeded the deadline":    {at: mk().ActiveDeadline(1), pods: []*corev1.Pod{pod().Obj()}, now: time.Minute, kstatus: failed, argo: "Degraded", message: "the run took longer than 1 seconds"},
-		"its pod is lost":                  {at: mk().Recorded(1, "a-pod", "a-pod-uid"), now: time.Minute, kstatus: failed, argo: "Degraded", message: "the pod of the run is gone and its end was not seen: the command is not run again; create another At to do so"},
+		"its pod is lost":                  {at: mk().Recorded(1, "a-pod", "a-pod-uid"), now: time.Minute, kstatus: failed, argo: "Degraded", message: "the pod disappeared before its result was recorded; the command is not run again. To run it, create another At"},
 		"it succeeded and its pod is gone": {at: done(mk(), ended(corev1.PodSucceeded, 0).Obj()), now: time.Hour, kstatus: current, argo: "Healthy", message: "the command in pod a-pod ended with exit code 0"},
 		"it failed and its pod is gone":    {at: done(mk(), ended(corev1.PodFailed, 3).Obj()), now: time.Hour, kstatus: failed, argo: "Degraded", message: "the command in pod a-pod ended with exit code 3"},
 		"it is being deleted":              {at: mk().Deleting(), kstatus: status.TerminatingStatus},
 	} {
-		o := at.Observation{At: s.at.Obj(), Pods: s.pods, Absent: sets.New("a-pod", "a-pod-1"), Now: testutil.AtDue.Add(s.now), Rejection: s.rejected}
+		absent := map[string]*corev1.Pod{"a-pod": nil, "a-pod-1": nil}
+		o := new(at.State).Observe(s.at.Obj(), s.pods, absent, testutil.AtDue.Add(s.now), at.Defaults{})
 		o.At.Status = at.MakeReport(o, s.outcome).Status
 		situations[name] = situation{object: o.At, kstatus: s.kstatus, argo: s.argo, message: s.message}
 	}
@@ -74,7 +74,7 @@ func ats() map[string]situation {
 
 // done returns an At whose status says how a pod ended.
 func done(b *testutil.AtBuilder, pod *corev1.Pod) *testutil.AtBuilder {
-	o := at.Observation{At: b.Obj(), Pods: []*corev1.Pod{pod}, Now: testutil.AtDue.Add(time.Minute)}
+	o := new(at.State).Observe(b.Obj(), []*corev1.Pod{pod}, nil, testutil.AtDue.Add(time.Minute), at.Defaults{})
 	return b.Status(at.MakeReport(o, at.Outcome{}).Status)
 }
 

@@ -61,7 +61,7 @@ func (c *Checker) ready(at *cnatv1alpha1.At) {
 	s := &at.Status
 	blocked := slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool {
 		return c.Type == cnatv1alpha1.ConditionScheduled && c.Status == metav1.ConditionFalse &&
-			c.Reason != cnatv1alpha1.ReasonSuspended && c.Reason != cnatv1alpha1.ReasonPaused
+			c.Reason != cnatv1alpha1.ReasonSuspended
 	})
 	want := s.Result == cnatv1alpha1.ResultSucceeded || s.Phase == cnatv1alpha1.PhasePending && !blocked
 	got := meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionReady)

@@ -102,8 +102,6 @@ func waitsForUser(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
 	switch scheduled.Reason {
 	case cnatv1alpha1.ReasonSuspended:
 		return ptr.Deref(at.Spec.Suspend, false)
-	case cnatv1alpha1.ReasonPaused:
-		return at.Annotations[cnatv1alpha1.AnnotationPaused] == "true"
 	case cnatv1alpha1.ReasonInvalidSchedule:
 		_, ok := Due(at)
 		return !ok

@@ -106,8 +106,6 @@ func TestAnAtWaitsForItsUserOnlyIfItsSpecSaysSo(t *testing.T) {
 	}{
 		{cnatv1alpha1.ReasonSuspended, func(a *cnatv1alpha1.At) { a.Spec.Suspend = ptr.To(true) }, true},
 		{cnatv1alpha1.ReasonSuspended, func(a *cnatv1alpha1.At) { a.Spec.Suspend = ptr.To(false) }, false},
-		{cnatv1alpha1.ReasonPaused, func(a *cnatv1alpha1.At) { a.Annotations = map[string]string{cnatv1alpha1.AnnotationPaused: "true"} }, true},
-		{cnatv1alpha1.ReasonPaused, func(a *cnatv1alpha1.At) { a.Annotations = map[string]string{cnatv1alpha1.AnnotationPaused: "false"} }, false},
 		{cnatv1alpha1.ReasonInvalidSchedule, func(a *cnatv1alpha1.At) { a.Spec.Schedule = UnusableSchedule }, true},
 		{cnatv1alpha1.ReasonInvalidSchedule, func(*cnatv1alpha1.At) {}, false},
 		{cnatv1alpha1.ReasonInvalidCommand, func(a *cnatv1alpha1.At) { a.Spec.Command = UnusableCommand }, true},

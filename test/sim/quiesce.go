@@ -143,7 +143,7 @@ func (e *env) unsettled() []problem {
 		}
 	}
 	for uid, at := range state.Ats {
-		if what := state.AtSettled(at, e.clock.Now(), e.operator.Full); what != "" && !state.Removed[uid] && at.DeletionTimestamp == nil && at.Annotations[pausedAt] != "true" {
+		if what := state.AtSettled(at, e.clock.Now(), e.operator.Full); what != "" && !state.Removed[uid] && at.DeletionTimestamp == nil {
 			problems = append(problems, problem{"A3", "At " + at.Name + ": " + what, settleTime + e.delayOfRejection(uid) + atDelay(at)})
 		}
 	}

@@ -17,11 +17,8 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// The operator may leave an object as it is while one of these annotations is true.
-const (
-	pausedSet = appv1alpha1.AnnotationPaused
-	pausedAt  = cnatv1alpha1.AnnotationPaused
-)
+// pausedSet is the annotation that allows the operator to leave a PodSet as it is while it is true.
+const pausedSet = appv1alpha1.AnnotationPaused
 
 // describe describes a change in a few words.
 func describe(e invariants.Event) string {

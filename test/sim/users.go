@@ -189,7 +189,7 @@ func (e *env) editAt(random *rand.Rand, name string) {
 	case 2:
 		e.patch(ats, name, fmt.Sprintf(`{"spec":{"suspend":%t}}`, random.IntN(2) == 0), false)
 	case 3:
-		e.patch(ats, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, cnatv1alpha1.AnnotationPaused, pick(random, "true", "false")), false)
+		e.patch(ats, name, `{"spec":{"cancel":true}}`, false)
 	case 4:
 		e.patch(ats, name, fmt.Sprintf(`{"spec":{"backoffLimit":%d}}`, random.IntN(3)), false)
 	case 5:

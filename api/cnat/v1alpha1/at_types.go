@@ -44,8 +44,10 @@ const (
 	AnnotationContainer = "cnat.d2iq.com/container"
 	// AnnotationGeneration is the generation of the At that the pod was created from.
 	AnnotationGeneration = "cnat.d2iq.com/generation"
-	// AnnotationPaused pauses an At while its value is true: the operator creates and deletes nothing for it.
-	AnnotationPaused = "cnat.d2iq.com/paused"
+	// AnnotationUID is the UID of the At that the pod was created for. It identifies a pod whose controller reference was removed.
+	AnnotationUID = "cnat.d2iq.com/at-uid"
+	// AnnotationRequestedBy is the name of the user who created the At, if an admission policy records it. The operator only logs it.
+	AnnotationRequestedBy = "cnat.d2iq.com/requested-by"
 )
 
 // AtSpec is the desired state of an At.
@@ -114,16 +116,38 @@ type AtSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Active deadline (seconds)",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
+	// cancel stops the At and keeps its record: the At ends as Failed with reason Canceled, with the exit code and the output that its
+	// pod reports. Before the start, no pod is created. While the command runs, its pod is deleted. There is no retry. A command that
+	// exited with 0 before is Completed. Cancel takes precedence over suspend, has no effect on an At that is DONE, and cannot be
+	// changed back to false. Default false.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self || !oldSelf",message="spec.cancel cannot change from true to false: create another At to run the command"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Cancel",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
+	Cancel *bool `json:"cancel,omitempty"`
+
 	// backoffLimit is the number of retries after a failure, 0 to 10. Each retry runs in a new pod; the older pods remain for
 	// their logs. Nothing is retried if the command may have succeeded, or may still run: its pod disappeared, its node was lost, or it
 	// exited with 0 before its pod failed. Default 0: the command runs at most once. docs/at-most-once.md of
-	// https://github.com/redhat/podset-operator lists the exceptions. A change has no effect after the At is DONE.
+	// https://github.com/redhat/podset-operator lists the exceptions. It can be changed while the
+	// phase is PENDING.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Retries",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
+
+	// retryExitCodes are the exit codes of the command after which it is retried, if backoffLimit allows it: 1 to 16 codes, each 1 to
+	// 255. A failure with another or an unknown exit code is not retried. A pod that never started the command is retried in any case.
+	// If absent, every failure is retried. It can be changed while the phase is PENDING.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=255
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Exit codes to retry",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
+	RetryExitCodes []int32 `json:"retryExitCodes,omitempty"`
 
 	// ttlSecondsAfterFinished is the number of seconds after its end when the At is deleted with its pods, 0 or more. If
 	// absent, it is not deleted.
@@ -242,6 +266,8 @@ type AtStatus struct {
 // +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || self.spec.schedule == oldSelf.spec.schedule",message="spec.schedule cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.command) == has(oldSelf.spec.command) && (!has(self.spec.command) || self.spec.command == oldSelf.spec.command))",message="spec.command cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.template) == has(oldSelf.spec.template) && (!has(self.spec.template) || self.spec.template == oldSelf.spec.template))",message="spec.template cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || self.?spec.?backoffLimit.orValue(0) == oldSelf.?spec.?backoffLimit.orValue(0)",message="spec.backoffLimit cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.retryExitCodes) == has(oldSelf.spec.retryExitCodes) && (!has(self.spec.retryExitCodes) || self.spec.retryExitCodes == oldSelf.spec.retryExitCodes))",message="spec.retryExitCodes cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.activeDeadlineSeconds) == has(oldSelf.spec.activeDeadlineSeconds) && (!has(self.spec.activeDeadlineSeconds) || self.spec.activeDeadlineSeconds == oldSelf.spec.activeDeadlineSeconds))",message="spec.activeDeadlineSeconds cannot change once the At has started, because its pod has the deadline already: delete it and create another"
 // +operator-sdk:csv:customresourcedefinitions:displayName="At",resources={{Pod,v1},{Event,v1}}
 type At struct {

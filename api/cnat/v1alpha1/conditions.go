@@ -6,14 +6,14 @@ package v1alpha1
 // Condition types of an At. Complete and Failed have the same meaning as in a Job. Ready and Stalled follow the conventions of
 // kstatus (https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus).
 const (
-	// ConditionScheduled is False while the At cannot start at its time: it is suspended or paused, its schedule, command, or
+	// ConditionScheduled is False while the At cannot start at its time: it is suspended, its schedule, command, or
 	// template is invalid, or its pod cannot be created. The reason says which.
 	ConditionScheduled = "Scheduled"
 	// ConditionComplete is True once the command has succeeded.
 	ConditionComplete = "Complete"
 	// ConditionFailed is True once the At has ended without success.
 	ConditionFailed = "Failed"
-	// ConditionReady is True while the At needs nobody: it waits for its time, is suspended or paused, or has succeeded. It is
+	// ConditionReady is True while nothing has to be done: the At waits for its time, is suspended, or has succeeded. It is
 	// False while the At runs, and after it has failed. Tools that wait for resources read it, such as Flux and Helm.
 	ConditionReady = "Ready"
 	// ConditionStalled is True while the At cannot go on without a change by a user or an administrator: it has failed, it is
@@ -21,9 +21,16 @@ const (
 	ConditionStalled = "Stalled"
 )
 
-// ReasonRunning is the reason of the condition Ready while the At runs. Otherwise the condition has the reason of Scheduled or,
-// after the end, of Complete or Failed.
-const ReasonRunning = "Running"
+// Reasons of the condition Ready while the At runs. Otherwise the condition has the reason of Scheduled or, after the end, of Complete
+// or Failed.
+const (
+	// ReasonRunning: the pod of the At exists.
+	ReasonRunning = "Running"
+	// ReasonPodWaiting: the pod has not started, and the message says what it waits for, such as ImagePullBackOff or Unschedulable.
+	ReasonPodWaiting = "PodWaiting"
+	// ReasonContainersRunning: the command has ended, and other containers of the pod still run.
+	ReasonContainersRunning = "ContainersRunning"
+)
 
 // Reasons of the condition Scheduled.
 const (
@@ -36,8 +43,6 @@ const (
 	ReasonEditedTooLate = "EditedTooLate"
 	// ReasonSuspended: spec.suspend prevents the start.
 	ReasonSuspended = "Suspended"
-	// ReasonPaused: the pause annotation prevents the start.
-	ReasonPaused = "Paused"
 	// ReasonInvalidSchedule: spec.schedule is not a valid time. The message shows valid forms.
 	ReasonInvalidSchedule = "InvalidSchedule"
 	// ReasonInvalidCommand: spec.command cannot be split into words, or there is neither a command nor a template. The message
@@ -48,6 +53,8 @@ const (
 	// ReasonFailedCreate: the API server rejected the creation of the pod, or has returned errors for at least 5 s. The operator
 	// retries with back-off. Only a rejection makes the At Stalled.
 	ReasonFailedCreate = "FailedCreate"
+	// ReasonNamespaceTerminating: the namespace is being deleted, so no pod can be created in it.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonNameTaken: the pod of an older At of this name still exists. This At starts when that pod is gone.
 	ReasonNameTaken = "NameTaken"
 )
@@ -69,6 +76,13 @@ const (
 	ReasonPodFailed = "PodFailed"
 	// ReasonPodLost: the pod of the run disappeared before the operator saw its end. The command is not run again.
 	ReasonPodLost = "PodLost"
+	// ReasonNotStarted: the pod of the run was deleted before it was bound to a node, so the command did not run.
+	ReasonNotStarted = "NotStarted"
+	// ReasonPodModified: admission changed the pod so that its containers could be restarted. The operator deleted the pod, because the
+	// command could have run more than once.
+	ReasonPodModified = "PodModified"
+	// ReasonCanceled: spec.cancel stopped the At.
+	ReasonCanceled = "Canceled"
 	// ReasonPodNameConflict: a pod that does not belong to this At has the name of the pod of this At.
 	ReasonPodNameConflict = "PodNameConflict"
 	// ReasonMissedDeadline: the At could not start within startingDeadlineSeconds.

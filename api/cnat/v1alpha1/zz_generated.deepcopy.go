@@ -95,10 +95,20 @@ func (in *AtSpec) DeepCopyInto(out *AtSpec) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.Cancel != nil {
+		in, out := &in.Cancel, &out.Cancel
+		*out = new(bool)
+		**out = **in
+	}
 	if in.BackoffLimit != nil {
 		in, out := &in.BackoffLimit, &out.BackoffLimit
 		*out = new(int32)
 		**out = **in
+	}
+	if in.RetryExitCodes != nil {
+		in, out := &in.RetryExitCodes, &out.RetryExitCodes
+		*out = make([]int32, len(*in))
+		copy(*out, *in)
 	}
 	if in.TTLSecondsAfterFinished != nil {
 		in, out := &in.TTLSecondsAfterFinished, &out.TTLSecondsAfterFinished

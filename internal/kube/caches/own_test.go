@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -24,7 +25,10 @@ import (
 )
 
 // kinds are those whose pods testutil builds.
-var kinds = PodOwners{appv1alpha1.GroupVersion.WithKind("PodSet"), cnatv1alpha1.GroupVersion.WithKind("At")}
+var kinds = PodOwners{
+	Kinds:    []schema.GroupVersionKind{appv1alpha1.GroupVersion.WithKind("PodSet"), cnatv1alpha1.GroupVersion.WithKind("At")},
+	KeepSpec: func(*corev1.Pod) corev1.PodSpec { return corev1.PodSpec{} },
+}
 
 // fakeSource is an API server that does not stream lists.
 type fakeSource struct {

@@ -28,7 +28,11 @@ import (
 )
 
 // PodOwners are the kinds whose pods are cached.
-type PodOwners []schema.GroupVersionKind
+type PodOwners struct {
+	Kinds []schema.GroupVersionKind
+	// KeepSpec returns what the controllers read of the spec of a pod, besides its node.
+	KeepSpec func(*corev1.Pod) corev1.PodSpec
+}
 
 // Configure sets the options of a cache so that it has only the pods that objects of the kinds control, and only the fields of
 // Trim: a cluster can have 50,000 other pods. The API server cannot filter by controller, and a filter by label would lose a
@@ -55,7 +59,7 @@ func (k PodOwners) Configure(o *cache.Options) {
 
 // controls reports whether an object of one of the kinds controls a pod.
 func (k PodOwners) controls(pod client.Object) bool {
-	return slices.ContainsFunc(k, func(kind schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(k.Kinds, func(kind schema.GroupVersionKind) bool {
 		_, ok := controllerOfKind(pod, kind)
 		return ok
 	})
@@ -88,6 +92,22 @@ func List(ctx context.Context, reader client.Reader, owner client.Object) ([]*co
 	pods := make([]*corev1.Pod, len(list.Items))
 	for i := range list.Items {
 		pods[i] = &list.Items[i]
+	}
+	return pods, nil
+}
+
+// AddStored returns pods and the pods with these labels that the API server has and that are not among them, trimmed. reader must not be a
+// cache.
+func (k PodOwners) AddStored(ctx context.Context, reader client.Reader, namespace string, labels map[string]string, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := reader.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(labels)); err != nil {
+		return nil, fmt.Errorf("listing Pods: %w", err)
+	}
+	for i := range list.Items {
+		stored := &list.Items[i]
+		if !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == stored.UID }) {
+			pods = append(pods, k.Trim(stored))
+		}
 	}
 	return pods, nil
 }

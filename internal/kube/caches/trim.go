@@ -24,31 +24,54 @@ func (k PodOwners) Trim(pod *corev1.Pod) *corev1.Pod {
 			CreationTimestamp: pod.CreationTimestamp,
 			DeletionTimestamp: pod.DeletionTimestamp,
 			OwnerReferences:   pod.OwnerReferences,
-			Annotations:       k.trimAnnotations(pod.Annotations),
+
+			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
+			Annotations:                k.trimAnnotations(pod.Annotations),
 		},
-		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Spec: k.KeepSpec(pod),
 		Status: corev1.PodStatus{
 			Phase:                 pod.Status.Phase,
 			Reason:                pod.Status.Reason,
 			Message:               pod.Status.Message,
+			StartTime:             pod.Status.StartTime,
 			InitContainerStatuses: trimContainers(pod.Status.Phase, pod.Status.InitContainerStatuses),
 			ContainerStatuses:     trimContainers(pod.Status.Phase, pod.Status.ContainerStatuses),
 		},
 	}
-	// Without the condition Ready, a pod is not ready, and without PodScheduled, nothing keeps it from a node.
+	trimmed.Spec.NodeName = pod.Spec.NodeName
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue || c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			trimmed.Status.Conditions = append(trimmed.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+		if kept, ok := trimCondition(&c); ok {
+			trimmed.Status.Conditions = append(trimmed.Status.Conditions, kept)
 		}
 	}
 	return trimmed
+}
+
+// trimCondition returns what the controllers read of a condition, and false if that is nothing. Without the condition Ready, a pod is not
+// ready, and without the others, nothing keeps it from a node, keeps it from starting, or disrupts it. The message of PodScheduled counts
+// nodes and changes all the time.
+func trimCondition(c *corev1.PodCondition) (corev1.PodCondition, bool) {
+	kept := corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason}
+	switch c.Type {
+	case corev1.PodReady:
+		return kept, c.Status == corev1.ConditionTrue
+	case corev1.PodScheduled, corev1.PodReadyToStartContainers:
+		return kept, c.Status == corev1.ConditionFalse
+	case corev1.PodInitialized:
+		kept.Message = c.Message
+		return kept, c.Status == corev1.ConditionFalse
+	case corev1.DisruptionTarget:
+		kept.Message = c.Message
+		return kept, c.Status == corev1.ConditionTrue
+	}
+	return kept, false
 }
 
 // trimAnnotations keeps the annotations of the API groups of the kinds, and the pod deletion cost, which users set.
 func (k PodOwners) trimAnnotations(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	maps.DeleteFunc(kept, func(key, _ string) bool {
-		return key != corev1.PodDeletionCost && !slices.ContainsFunc(k, func(kind schema.GroupVersionKind) bool {
+		return key != corev1.PodDeletionCost && !slices.ContainsFunc(k.Kinds, func(kind schema.GroupVersionKind) bool {
 			return strings.HasPrefix(key, kind.Group+"/")
 		})
 	})
@@ -59,12 +82,13 @@ func (k PodOwners) trimAnnotations(annotations map[string]string) map[string]str
 var running = &corev1.ContainerStateRunning{}
 
 // trimContainers keeps the names, the restarts, and whether a container runs, or why it is waiting or has terminated. Of a pod that runs,
-// it drops the containers that run and have not restarted: they tell no more than the phase of the pod.
+// it drops the containers that run and have not restarted, unless another one has ended: they tell no more than the phase of the pod.
 func trimContainers(phase corev1.PodPhase, statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var trimmed []corev1.ContainerStatus
+	ended := slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.State.Terminated != nil })
 	for i := range statuses {
 		s := &statuses[i]
-		if phase == corev1.PodRunning && s.State.Running != nil && s.RestartCount == 0 {
+		if phase == corev1.PodRunning && !ended && s.State.Running != nil && s.RestartCount == 0 {
 			continue
 		}
 		kept := corev1.ContainerStatus{

@@ -1,0 +1,189 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+// scheduled is the condition Scheduled, and what the condition Ready says besides.
+type scheduled struct {
+	status          metav1.ConditionStatus
+	reason, message string
+	// temporary is true if a condition that is False becomes True by itself.
+	temporary bool
+	// running is the reason of the condition Ready while the At runs, or "" for Running.
+	running string
+}
+
+// notScheduled returns the condition False.
+func notScheduled(reason, message string) scheduled {
+	return scheduled{status: metav1.ConditionFalse, reason: reason, message: message}
+}
+
+// rejected returns the condition of an At whose pod was rejected.
+func rejected(r *expectations.Rejection) scheduled {
+	switch {
+	case r.NamespaceTerminating:
+		return notScheduled(cnatv1alpha1.ReasonNamespaceTerminating, r.Message)
+	case r.Invalid:
+		return notScheduled(cnatv1alpha1.ReasonInvalidTemplate, r.Message)
+	}
+	return notScheduled(cnatv1alpha1.ReasonFailedCreate, r.Message)
+}
+
+// waiting returns the condition True of an At that waits until it is due.
+func waiting(due time.Time) scheduled {
+	return scheduled{status: metav1.ConditionTrue, reason: cnatv1alpha1.ReasonWaiting, message: "runs at " + formatTime(due)}
+}
+
+// started returns the condition True of an At whose pod was created. An edit that came too late takes precedence over the message.
+func started(o Observation, message string) scheduled {
+	s := scheduled{status: metav1.ConditionTrue, reason: cnatv1alpha1.ReasonStarted, message: message}
+	if stored := o.storedScheduled(); stored != nil && stored.Reason == cnatv1alpha1.ReasonEditedTooLate {
+		s.reason, s.message = stored.Reason, stored.Message
+		return s
+	}
+	// Admission accepts edits until the run is recorded.
+	if o.run.newest == nil || o.run.recorded {
+		return s
+	}
+	if ran := generationOf(o.run.newest); ran > 0 && ran < o.At.Generation {
+		s.reason = cnatv1alpha1.ReasonEditedTooLate
+		s.message = fmt.Sprintf("pod %s was created from generation %d of the At: only a retry uses later changes of command or template",
+			o.run.newest.Name, ran)
+	}
+	return s
+}
+
+// storedScheduled returns the condition Scheduled in the stored status, or nil if there is none.
+func (o Observation) storedScheduled() *metav1.Condition {
+	return meta.FindStatusCondition(o.At.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+}
+
+// startGrace is how long a pod may take to start without an explanation.
+const startGrace = time.Minute
+
+// progressOf returns the condition of a live pod, and when it changes although the pod does not, or zero.
+func progressOf(o Observation, pod *corev1.Pod) (scheduled, time.Time) {
+	s := started(o, "pod "+pod.Name+" was created")
+	command := commandState(o.At, pod)
+	if ended := command.Terminated; ended != nil {
+		s.running = cnatv1alpha1.ReasonContainersRunning
+		s.message = fmt.Sprintf("the command ended with exit code %d; %s", ended.ExitCode, stillRunning(o.At, pod))
+		return s, lingersUntil(pod, ended, o.Now)
+	}
+	problem := pods.WaitingReason(pod)
+	if problem != "" {
+		problem = joinNonEmpty(": ", problem, pods.WaitingMessage(pod))
+	} else if pod.Status.Phase == corev1.PodPending && command.Running == nil {
+		explainAt := pod.CreationTimestamp.Add(startGrace)
+		if o.Now.Before(explainAt) {
+			return s, explainAt
+		}
+		problem = cmp.Or(pods.NotReadyReason(pod), "its node has not reported why: see kubectl describe pod "+pod.Name)
+	}
+	if problem != "" {
+		s.running = cnatv1alpha1.ReasonPodWaiting
+		s.message = "pod " + pod.Name + " is waiting: " + problem
+	}
+	return s, time.Time{}
+}
+
+// stillRunning names the containers of a pod that have not ended, except that of the command.
+func stillRunning(at *cnatv1alpha1.At, pod *corev1.Pod) string {
+	var names []string
+	for _, status := range allContainers(pod) {
+		if status.State.Terminated == nil {
+			names = append(names, status.Name)
+		}
+	}
+	switch len(names) {
+	case 0: // The cache drops containers that run, unless they were restarted.
+		return "other containers of the pod still run"
+	case 1:
+		return "container " + names[0] + " still runs"
+	}
+	return "containers " + strings.Join(names, ", ") + " still run"
+}
+
+// missedCause returns why an At could not start in time, or "" if that is not known.
+func missedCause(o Observation) string {
+	stored := o.storedScheduled()
+	switch {
+	case o.Rejection != nil:
+		return "the pod was rejected: " + o.Rejection.Message
+	case stored != nil && stored.Status == metav1.ConditionFalse && stored.Reason == cnatv1alpha1.ReasonSuspended:
+		return "spec.suspend was true"
+	case stored != nil && stored.Status == metav1.ConditionFalse:
+		return joinNonEmpty(": ", stored.Reason, stored.Message)
+	case o.First:
+		return "the operator was not running then, or did not serve this namespace"
+	}
+	return ""
+}
+
+// needsWarning reports whether the condition Scheduled says something that the user did not ask for.
+func needsWarning(scheduled *metav1.Condition, phase cnatv1alpha1.Phase) bool {
+	switch scheduled.Reason {
+	case cnatv1alpha1.ReasonEditedTooLate:
+		return true
+	case cnatv1alpha1.ReasonSuspended, cnatv1alpha1.ReasonNamespaceTerminating: // The API server rejects events in such a namespace.
+		return false
+	}
+	return scheduled.Status == metav1.ConditionFalse && phase != cnatv1alpha1.PhaseDone
+}
+
+// conditions returns the conditions of a status whose other fields are complete.
+func (d decision) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.Condition {
+	var conditions []metav1.Condition
+	if c := d.scheduled; c.status != "" {
+		conditions = append(conditions, metav1.Condition{Type: cnatv1alpha1.ConditionScheduled, Status: c.status, Reason: c.reason, Message: c.message})
+	}
+	if s.Phase == cnatv1alpha1.PhaseDone {
+		conditions = append(conditions, metav1.Condition{Type: endCondition(s), Status: metav1.ConditionTrue, Reason: s.Reason, Message: d.end.message})
+	}
+	conditions = append(conditions, readiness(s.Phase, conditions[len(conditions)-1], d.scheduled)...)
+	pods.StampConditions(conditions, o.At.Status.Conditions, o.At.Generation, o.Now)
+	return conditions
+}
+
+// endCondition returns the type of the condition that says how an At ended. The other type is absent, as in a Job.
+func endCondition(s *cnatv1alpha1.AtStatus) string {
+	if s.Result == cnatv1alpha1.ResultSucceeded {
+		return cnatv1alpha1.ConditionComplete
+	}
+	return cnatv1alpha1.ConditionFailed
+}
+
+// readiness returns the condition Ready and, if the At cannot go on by itself, Stalled. because is the condition that decides:
+// Complete or Failed once the At is done, and Scheduled before. Tools that wait for resources stop waiting when a resource is Stalled.
+func readiness(phase cnatv1alpha1.Phase, because metav1.Condition, s scheduled) []metav1.Condition {
+	ready := metav1.Condition{Type: cnatv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: because.Reason, Message: because.Message}
+	stalled := ready
+	stalled.Type, stalled.Status = cnatv1alpha1.ConditionStalled, metav1.ConditionTrue
+	isTrue := because.Status == metav1.ConditionTrue
+	switch {
+	case because.Type == cnatv1alpha1.ConditionFailed:
+		return []metav1.Condition{ready, stalled}
+	case isTrue && phase == cnatv1alpha1.PhaseRunning:
+		ready.Reason = cmp.Or(s.running, cnatv1alpha1.ReasonRunning)
+	case isTrue, because.Reason == cnatv1alpha1.ReasonSuspended:
+		ready.Status = metav1.ConditionTrue
+	case !s.temporary:
+		return []metav1.Condition{ready, stalled}
+	}
+	return []metav1.Condition{ready}
+}
