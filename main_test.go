@@ -62,17 +62,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is a running manager.
-type process struct {
+// operator is a running manager.
+type operator struct {
 	*exec.Cmd
 	log   *bytes.Buffer // complete when the process has ended
 	ended chan error
 }
 
 // start starts the manager. It ends when the test ends, or earlier.
-func start(t *testing.T, args ...string) *process {
+func start(t *testing.T, args ...string) *operator {
 	t.Helper()
-	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...), log: &bytes.Buffer{}, ended: make(chan error, 1)}
+	p := &operator{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...), log: &bytes.Buffer{}, ended: make(chan error, 1)}
 	p.Env = append(os.Environ(), asManager+"=yes")
 	p.Stdout, p.Stderr = p.log, p.log
 	if err := p.Start(); err != nil {
@@ -89,7 +89,7 @@ func start(t *testing.T, args ...string) *process {
 }
 
 // terminate ends the process with the signal that the kubelet sends, and returns its output.
-func (p *process) terminate(t *testing.T) string {
+func (p *operator) terminate(t *testing.T) string {
 	t.Helper()
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -285,7 +285,7 @@ func TestAnAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
 	away, probes := apiserver.FreeAddress(t), apiserver.FreeAddress(t)
 	kubeconfig := redirect(t, c.kubeconfig("admin", "system:masters"), away)
 	probe := func(path string) (int, string) { return get(t, http.DefaultClient, "http://"+probes+path, "") }
-	manager := func() *process {
+	manager := func() *operator {
 		return start(t, "--kubeconfig="+kubeconfig, "--health-probe-bind-address="+probes, "--metrics-bind-address=0")
 	}
 	g := NewWithT(t)
