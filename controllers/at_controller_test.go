@@ -203,18 +203,34 @@ func TestAtSuspended(t *testing.T) {
 }
 
 func TestAtWhosePodIsGoneIsNotRunAgain(t *testing.T) {
-	at := newAt(newNamespace(t), "lost", "now", "true")
-	create(t, at)
-	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
-	if err := admin.Delete(t.Context(), podOf(t, at, "lost-pod")); err != nil {
-		t.Fatal(err)
+	for title, tc := range map[string]struct {
+		bound bool
+		want  string
+	}{
+		"bound to a node":       {true, cnatv1alpha1.ReasonPodLost},
+		"not bound to any node": {false, cnatv1alpha1.ReasonNotStarted},
+	} {
+		t.Run(title, func(t *testing.T) {
+			at := newAt(newNamespace(t), "lost", "now", "true")
+			create(t, at)
+			expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+			pod := podOf(t, at, "lost-pod")
+			if tc.bound {
+				if err := admin.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := admin.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+				t.Fatal(err)
+			}
+			expectPhase(t, at, cnatv1alpha1.PhaseDone)
+			if at.Status.Reason != tc.want {
+				t.Errorf("reason %s, want %s", at.Status.Reason, tc.want)
+			}
+			g := NewWithT(t)
+			g.Expect(podsIn(t.Context(), g, at.Namespace)).To(BeEmpty())
+		})
 	}
-	expectPhase(t, at, cnatv1alpha1.PhaseDone)
-	if at.Status.Reason != cnatv1alpha1.ReasonPodLost {
-		t.Errorf("reason %s", at.Status.Reason)
-	}
-	g := NewWithT(t)
-	g.Expect(podsIn(t.Context(), g, at.Namespace)).To(BeEmpty())
 }
 
 func TestAtLeavesAForeignPodOfItsNameAlone(t *testing.T) {

@@ -85,11 +85,16 @@ func TestTrimKeepsWhatAtsRead(t *testing.T) {
 		{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(testutil.AtDue)}},
 		terminated(0, "Completed"), terminated(3, "Error"), terminated(137, "OOMKilled"), terminated(137, "ContainerStatusUnknown"),
 	}
+	conditions := []corev1.PodCondition{
+		{Type: corev1.PodInitialized, Status: corev1.ConditionFalse, Reason: "ContainersNotInitialized", Message: "containers with incomplete status: [sidecar]"},
+		{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse},
+		{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "PreemptionByScheduler", Message: "for a pod of a higher priority"},
+	}
 	check := func(what string, limit int32, pod *corev1.Pod) {
 		t.Helper()
 		observe := func(pod *corev1.Pod) at.Observation {
 			owner := testutil.MakeAt("a").BackoffLimit(limit).Obj()
-			return at.Observation{At: owner, Pods: []*corev1.Pod{pod}, Now: testutil.AtDue.Add(time.Minute)}
+			return new(at.State).Observe(owner, []*corev1.Pod{pod}, map[string]*corev1.Pod{"a-pod-1": nil}, testutil.AtDue.Add(time.Minute), at.Defaults{})
 		}
 		full, trimmed := observe(pod), observe(podOwners.Trim(pod))
 		if diff := cmp.Diff(at.MakePlan(full), at.MakePlan(trimmed)); diff != "" {
@@ -109,8 +114,18 @@ func TestTrimKeepsWhatAtsRead(t *testing.T) {
 					what := fmt.Sprintf("%s %q, command %+v, init container %+v", phase, reason, main, initial)
 					check(what, 0, pod)
 					check(what+", with a retry", 1, pod)
-					pod.DeletionTimestamp = ptr.To(metav1.NewTime(testutil.AtDue))
+					pod.Status.Conditions = conditions
+					check(what+", disrupted before it started", 0, pod)
+					pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(testutil.AtDue)), ptr.To[int64](30)
 					check(what+", terminating", 1, pod)
+					pod.Spec = corev1.PodSpec{
+						RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: ptr.To[int64](30), NodeName: "node",
+						Containers: []corev1.Container{{Name: "renamed", Image: "busybox:1"}, {Name: "proxy", Image: "proxy:1"}},
+					}
+					pod.Status.ContainerStatuses[0].Name = "renamed"
+					check(what+", with a container of another name", 0, pod)
+					pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+					check(what+", with containers that restart", 0, pod)
 				}
 			}
 		}

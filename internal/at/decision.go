@@ -123,9 +123,13 @@ func mustStop(o Observation) bool {
 	return o.run.newest != nil && commandState(o.At, o.run.newest).Terminated != nil
 }
 
-// deletable returns a pod, or nil if it is terminating, has ended, or is not shown by the cache: somebody may have taken it from the At.
+// deletable returns a pod, or nil if it is terminating, has ended, or may not be deleted: the cache does not show it, or it has no
+// controller reference. A user may have taken such a pod from the At, unless this process created it so.
 func deletable(o Observation, pod *corev1.Pod) *corev1.Pod {
 	if pod == nil || pods.IsTerminating(pod, o.Deleted) || pods.IsFinished(pod) || o.Unseen.Has(pod.UID) {
+		return nil
+	}
+	if pods.OwnerUID(pod) != o.At.UID && pod.UID != o.unowned {
 		return nil
 	}
 	return pod
@@ -177,7 +181,7 @@ func canceledRun(o Observation) (decision, bool) {
 	if _, over := endOf(o, pod); over {
 		return decision{}, false
 	}
-	d := wait(o, started(o, "spec.cancel is true: pod "+pod.Name+" is stopped"), time.Time{})
+	d := wait(o, started(o, "spec.cancel is true: pod "+pod.Name+" is stopped"), pollAt(o, pod))
 	if pod.UID != o.At.Status.PodUID {
 		d.requeueAt = o.Now // The pod is deleted after its run is recorded, because nothing else shows that the command was started.
 		return d, true
@@ -204,9 +208,7 @@ func liveRun(o Observation) (decision, bool) {
 		return decision{}, false
 	}
 	s, requeueAt := progressOf(o, pod)
-	if pods.OwnerUID(pod) != o.At.UID {
-		requeueAt = pods.Earliest(requeueAt, o.Now.Add(pollUnowned))
-	}
+	requeueAt = pods.Earliest(requeueAt, pollAt(o, pod))
 	deadline := o.run.deadline(o.At)
 	if deadline.IsZero() {
 		return wait(o, s, requeueAt), true
@@ -226,6 +228,14 @@ func liveRun(o Observation) (decision, bool) {
 	}
 	// Row 4 deletes the pod after this is recorded. A crash after an earlier deletion would leave no trace of the run.
 	return finish(o, end{reason: cnatv1alpha1.ReasonDeadlineExceeded, message: deadlineMessage(o.At)}), true
+}
+
+// pollAt returns when to read a pod again whose changes the cache does not show, or zero if the cache shows them.
+func pollAt(o Observation, pod *corev1.Pod) time.Time {
+	if pods.OwnerUID(pod) == o.At.UID {
+		return time.Time{}
+	}
+	return o.Now.Add(pollUnowned)
 }
 
 // endedRun follows from the end of the newest pod.

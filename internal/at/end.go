@@ -201,16 +201,15 @@ func neverStarted(pod *corev1.Pod, state corev1.ContainerState) bool {
 // the name that the pod was created with: admission webhooks may insert containers before it, and the template may have been edited
 // before the run was recorded. If admission gave it another name, it is found by what it runs, or is the only container.
 func commandState(at *cnatv1alpha1.At, pod *corev1.Pod) corev1.ContainerState {
-	statuses := pod.Status.ContainerStatuses
 	name := cmp.Or(pod.Annotations[cnatv1alpha1.AnnotationContainer], containerName(at))
-	if kept := pod.Spec.Containers; len(kept) > 0 {
-		name = renamedContainer(at, kept)
+	for _, candidate := range []string{name, renamedContainer(at, pod.Spec.Containers)} {
+		for i := range pod.Status.ContainerStatuses {
+			if s := &pod.Status.ContainerStatuses[i]; s.Name == candidate {
+				return s.State
+			}
+		}
 	}
-	i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
-	if i < 0 {
-		return corev1.ContainerState{}
-	}
-	return statuses[i].State
+	return corev1.ContainerState{}
 }
 
 // finishTime returns when the last container of a pod ended, zero if that is not known.

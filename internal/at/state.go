@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -51,6 +52,8 @@ type State struct {
 	// response or is not in the cache. Without this field the command could run a second time if the pod is deleted in the
 	// meantime.
 	unrecorded *corev1.Pod
+	// unowned is the UID of the pod that was created last, if admission gave it no controller reference.
+	unowned types.UID
 	// endedAt is when this process reported that the At of endedGeneration is done, or zero if it has not. The write of the status may have
 	// got no response, and may not be in the cache. Without this field a clock that moves back could start an At whose status says that
 	// it missed its deadline.
@@ -70,7 +73,7 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 	next.pods = view.Next
 	o := Observation{
 		At: at, Pods: view.Pods, Unseen: view.Unseen, Deleted: view.Deleted, Now: now,
-		Rejection: s.rejection.Of(at.Generation), First: !s.observed, Defaults: defaults, next: &next,
+		Rejection: s.rejection.Of(at.Generation), First: !s.observed, Defaults: defaults, unowned: s.unowned, next: &next,
 	}
 	o.Checked, o.Invalid = s.check(at)
 	if s.final != nil {
@@ -78,7 +81,7 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 	}
 	o.LookedUp = sets.KeySet(lookedUp)
 	for _, pod := range lookedUp {
-		if pod != nil && IsOwn(at, pod) && !pods.Contains(o.Pods, pod.UID) {
+		if pod != nil && (IsOwn(at, pod) || pod.UID == s.unowned) && !pods.Contains(o.Pods, pod.UID) {
 			o.Pods = append(o.Pods, pod)
 		}
 	}
@@ -145,6 +148,9 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 		next.pods = next.pods.Created(now, outcome.Created)
 		next.rejection = expectations.LastRejection{}
 		next.unrecorded = outcome.Created
+		if pods.OwnerUID(outcome.Created) == "" {
+			next.unowned = outcome.Created.UID
+		}
 	}
 	switch {
 	case outcome.CreateError == nil:

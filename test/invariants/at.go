@@ -79,6 +79,11 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 		c.check("A11", c.state.hasForeignPod(at), "At "+at.Name, "the reason is PodNameConflict, but no foreign pod has the name")
 	case cnatv1alpha1.ReasonMissedDeadline:
 		c.missedDeadline(at)
+	case cnatv1alpha1.ReasonNotStarted:
+		run := c.state.Pods[at.Status.PodUID]
+		c.check("A13", run != nil && run.Spec.NodeName == "" && c.state.Removed[run.UID], "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or exists", at.Status.PodName)
+	case cnatv1alpha1.ReasonCanceled:
+		c.check("A16", ptr.Deref(at.Spec.Cancel, false), "At "+at.Name, "the reason is Canceled, but spec.cancel is not true")
 	case cnatv1alpha1.ReasonDeadlineExceeded:
 		took := c.decidedAt(at).Sub(ptr.Deref(at.Status.StartTime, metav1.Time{}).Time)
 		limit := time.Duration(ptr.Deref(at.Spec.ActiveDeadlineSeconds, 0)) * time.Second
@@ -109,7 +114,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	for uid := range c.runs[at.UID] {
 		earlier := c.state.Pods[uid]
 		again = again || earlier.Name == pod.Name
-		c.check("A1", deleting || !mayHaveSucceeded(earlier), "At "+at.Name, "pod %s was created, but the command of pod %s may have succeeded, or may still run", pod.Name, earlier.Name)
+		c.check("A1", deleting || !c.mayHaveSucceeded(earlier), "At "+at.Name, "pod %s was created, but the command of pod %s may have succeeded, or may still run", pod.Name, earlier.Name)
 	}
 	c.runs[at.UID][pod.UID] = true
 	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "pod %s was created after the reason MissedDeadline", pod.Name)
@@ -119,6 +124,8 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	}
 	c.check("A1", deleting || len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were created, %d are allowed", len(c.runs[at.UID]), allowed)
 	c.check("A1", deleting || !again, "At "+at.Name, "pod %s was created twice", pod.Name)
+	canceled := !slices.ContainsFunc(c.known(at, write), func(known *cnatv1alpha1.At) bool { return !ptr.Deref(known.Spec.Cancel, false) })
+	c.check("A16", !canceled, "At "+at.Name, "pod %s was created although the At was canceled", pod.Name)
 	c.runsLatest(at, pod, write)
 	if due, ok := Due(at); ok && len(c.runs[at.UID]) == 1 { // An edit after the first run does not delay a retry.
 		for _, known := range c.known(at, write) {
@@ -126,7 +133,8 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 				due = earlier
 			}
 		}
-		c.check("A2", !write.Clock.Before(due), "At "+at.Name, "ran %v too early", due.Sub(write.Clock))
+		// An At for now runs at once, whatever the clock of the operator says.
+		c.check("A2", !write.Clock.Before(due) || at.Spec.Schedule == "now", "At "+at.Name, "ran %v too early", due.Sub(write.Clock))
 	}
 }
 
@@ -142,8 +150,12 @@ func (c *Checker) known(at *cnatv1alpha1.At, write Write) []*cnatv1alpha1.At {
 	return versions
 }
 
-// mayHaveSucceeded tells whether the command of a pod ended with exit code 0, or is not known to have ended.
-func mayHaveSucceeded(pod *corev1.Pod) bool {
+// mayHaveSucceeded reports whether the command of a pod ended with exit code 0, or is not known to have ended. A pod that was removed
+// before it was bound ran nothing.
+func (c *Checker) mayHaveSucceeded(pod *corev1.Pod) bool {
+	if c.state.Removed[pod.UID] && pod.Spec.NodeName == "" {
+		return false
+	}
 	if exit := exitCode(pod); exit != nil {
 		return *exit == 0
 	}

@@ -37,7 +37,7 @@ type call struct {
 	abandoned bool
 }
 
-func (c *call) isRead() bool { return c.Verb == "get" || c.Verb == "list" }
+func (c *call) isRead() bool { return c.Verb == "get" || c.Verb == "list" || c.Verb == "check" }
 
 type answer struct {
 	object client.Object
@@ -106,7 +106,7 @@ func (e *env) carryOut(c *call) {
 	}
 	if c.isRead() && c.Resource == pods {
 		for _, pod := range e.store.pods() {
-			c.process.shown[pod.UID] = c.process.shown[pod.UID] || c.Verb == "list" || c.Name == pod.Name
+			c.process.shown[pod.UID] = c.process.shown[pod.UID] || c.Verb == "list" || c.Verb == "get" && c.Name == pod.Name
 		}
 	}
 	if c.isRead() {

@@ -6,13 +6,13 @@ package sim
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,8 +66,14 @@ func hash(seed uint64, name string) uint64 {
 	return h
 }
 
-func (c operatorClient) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
+func (c operatorClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
 	sent := CopyOf(object)
+	if o := (&client.CreateOptions{}).ApplyOptions(options); len(o.DryRun) > 0 { // The Store accepts every pod.
+		_, err := c.process.do(ctx, invariants.Call{Verb: "check", Resource: pods, Namespace: Namespace, Name: object.GetName()}, func() (client.Object, error) {
+			return sent, nil
+		})
+		return err
+	}
 	return c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
 		c.process.env.mutate(sent)
 		return c.process.env.store.Create(sent)
@@ -171,6 +177,21 @@ func (r apiReader) Get(ctx context.Context, key client.ObjectKey, object client.
 	return nil
 }
 
-func (apiReader) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return errors.New("lists without a cache are not simulated")
+// List lists the pods with some labels.
+func (r apiReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	found, ok := list.(*corev1.PodList)
+	selected := (&client.ListOptions{}).ApplyOptions(options).LabelSelector
+	if !ok || selected == nil {
+		return fmt.Errorf("listing a %T without labels is not simulated", list)
+	}
+	_, err := r.process.do(ctx, invariants.Call{Verb: "list", Resource: pods, Namespace: Namespace}, func() (client.Object, error) {
+		found.Items = nil
+		for _, pod := range r.process.env.store.pods() {
+			if selected.Matches(labels.Set(pod.Labels)) {
+				found.Items = append(found.Items, *pod.DeepCopy())
+			}
+		}
+		return nil, nil
+	})
+	return err
 }
