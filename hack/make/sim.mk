@@ -1,5 +1,8 @@
 # Deterministic simulation of the controllers: see docs/testing.md.
 
+# The seed of a scenario, and how long `make sim` runs scenarios with fresh seeds.
+SEED ?= 0
+DURATION ?= 10m
 # How long `make test-sim` also runs scenarios with fresh seeds. CI runs them for a minute.
 SIMTIME ?= 0s
 # In how many scenarios `make test-sim` must detect each seeded defect. With 10000, it also requires what only few scenarios detect.
@@ -24,13 +27,6 @@ test-sim: ## Simulate scenarios with fixed seeds (and fresh ones for SIMTIME); t
 	cd test/sim; $(fresh) $(SIMTIME) & \
 	$(sim) -duration $(SIMTIME) -detect $(DETECT) || status=1; \
 	wait $$! && exit $${status-0}
-
-# The directories whose code `make mutate` changes, with the packages below them. controllers also needs KUBEBUILDER_ASSETS.
-MUTATE ?= $(addprefix internal/,backoff event expectations kube pods podset at timespec watchnamespace) controllers
-
-.PHONY: mutate
-mutate: bin/gremlins ## Change the code of MUTATE, one operator at a time, and report what no test and no simulation detects; takes hours.
-	@hack/mutate.sh $(MUTATE)
 
 # The number of random sequences of requests.
 SEQUENCES ?= 1000

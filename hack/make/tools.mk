@@ -11,7 +11,6 @@ $(eval $(call tool,controller-gen,controller-gen,sigs.k8s.io/controller-tools/cm
 $(eval $(call tool,crd-ref-docs,crd-ref-docs,github.com/elastic/crd-ref-docs))
 $(eval $(call tool,golangci-lint,golangci-lint,.))
 $(eval $(call tool,govulncheck,govulncheck,golang.org/x/vuln/cmd/govulncheck))
-$(eval $(call tool,gremlins,gremlins,github.com/go-gremlins/gremlins/cmd/gremlins))
 $(eval $(call tool,kustomize,kustomize,sigs.k8s.io/kustomize/kustomize/v5))
 
 # The cluster: etcd, Kubernetes, and kwok share one module, so that common packages are compiled once. A Kubernetes program gets its
