@@ -109,31 +109,9 @@ func eventually(e *faults.Env, f func() error) {
 	gomega.NewWithT(e).Eventually(f).WithTimeout(faults.DefaultTimeout).WithPolling(100 * time.Millisecond).Should(gomega.Succeed())
 }
 
-// F9: Pod Security "restricted", a policy that denies pods, and a webhook that does not respond.
+// F9: a policy that denies pods, and a webhook that does not respond.
 func TestDeniedPods(t *testing.T) {
 	runCases(t, "F9", map[string]testCase{
-		"default pods comply with the restricted standard": func(e *faults.Env) {
-			restrict(e)
-			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-			e.Supervise()
-			e.Create(podSet("a", 3), at("a", "now", "echo YAY"))
-			e.Quiesce()
-			e.ExpectCounts(faults.Counts{Creates: 4})
-		},
-		"a template that the standard rejects": func(e *faults.Env) {
-			restrict(e)
-			e.Supervise()
-			start := time.Now()
-			set := podSet("a", 3)
-			set.Spec.Template = template("one")
-			e.Create(set)
-			e.AwaitSet("P9", "a", degraded("violates PodSecurity"))
-			e.Wait(5 * time.Second)
-			e.ExpectRejected(start, firstRejectionBackoff)
-			faults.Edit(e, set, func(s *appv1alpha1.PodSet) { s.Spec.Template = nil })
-			e.Quiesce()
-			e.ExpectCounts(faults.Counts{Creates: 3})
-		},
 		"a policy that denies pods and is removed": func(e *faults.Env) {
 			remove := denyPods(e)
 			e.Supervise()
@@ -179,14 +157,6 @@ func breakWebhook(e *faults.Env) (repair func()) {
 	}}}
 	enforce(e, apierrors.IsInternalError, webhook)
 	return func() { e.Delete(webhook) }
-}
-
-func restrict(e *faults.Env) {
-	e.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}
-	faults.Edit(e, namespace, func(n *corev1.Namespace) {
-		n.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
-	})
 }
 
 // podsOf matches creates of pods in the namespace.

@@ -5,17 +5,11 @@ package faults_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/yaml"
 
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/faults"
 )
 
@@ -42,12 +36,10 @@ func TestKilledServers(t *testing.T) {
 	}
 }
 
-// F15: the CRDs are removed. A7.
+// F15: the CRDs are removed and come back.
 func TestCRDs(t *testing.T) {
 	t.Parallel()
-	c := ownCluster(t)
-	t.Run("the CRDs are removed and come back", func(t *testing.T) { crdsRemoved(t, c) })
-	t.Run("an At that admission should have rejected", func(t *testing.T) { unusable(t, c) })
+	crdsRemoved(t, ownCluster(t))
 }
 
 // killed kills a server during a scale-up and starts it again after a while. An At becomes due meanwhile.
@@ -100,68 +92,4 @@ func crdsRemoved(t *testing.T, c *faults.Cluster) {
 	e.Wait(30 * time.Second)
 	e.Quiesce()
 	e.Check("P3", e.Starts() == 1, "the operator ended %d times", e.Starts()-1)
-}
-
-// unusable checks A7 on Ats that are stored although admission rejects them, as after an upgrade of the CRD.
-func unusable(t *testing.T, c *faults.Cluster) {
-	e := faults.NewEnv(t, c, "F21", faults.Ours)
-	loose := looseCRDs(t)
-	_, err := envtest.InstallCRDs(c.Config, envtest.CRDInstallOptions{Paths: []string{loose}, MaxTime: faults.DefaultTimeout})
-	e.Must(err)
-	e.Supervise()
-	cases := map[string]struct{ schedule, command, reason string }{
-		"schedule":  {"2030-02-30T24:00:00Z", "echo YAY", cnatv1alpha1.ReasonInvalidSchedule},
-		"year":      {"10000-01-01T00:00:00Z", "echo YAY", cnatv1alpha1.ReasonInvalidSchedule},
-		"command":   {"now", "echo 'YAY", cnatv1alpha1.ReasonInvalidCommand},
-		"no-words":  {"now", " ", cnatv1alpha1.ReasonInvalidCommand},
-		"nul-bytes": {"now", "echo \x00", cnatv1alpha1.ReasonInvalidCommand},
-	}
-	for name, of := range cases {
-		e.CreateSoon(at(name, of.schedule, of.command))
-	}
-	for name, of := range cases {
-		e.AwaitAt("A7", name, func(a *cnatv1alpha1.At) bool {
-			c := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-			return c != nil && c.Reason == of.reason
-		})
-	}
-	e.Quiesce()
-	for name := range cases {
-		writes := e.Log.Count(func(write faults.Write) bool { return write.Name == name })
-		e.Check("A7", writes <= 2, "%d writes for the unusable At %s", writes, name)
-	}
-}
-
-// looseCRDs are the CRDs without their validation rules.
-func looseCRDs(t *testing.T) string {
-	t.Helper()
-	g := gomega.NewWithT(t)
-	files, err := filepath.Glob(filepath.Join(crds, "*.yaml"))
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	dir := t.TempDir()
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		g.Expect(err).NotTo(gomega.HaveOccurred())
-		var crd map[string]any
-		g.Expect(yaml.Unmarshal(data, &crd)).To(gomega.Succeed())
-		data, err = yaml.Marshal(withoutRules(crd))
-		g.Expect(err).NotTo(gomega.HaveOccurred())
-		g.Expect(os.WriteFile(filepath.Join(dir, filepath.Base(file)), data, 0o600)).To(gomega.Succeed())
-	}
-	return dir
-}
-
-func withoutRules(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		delete(v, "x-kubernetes-validations")
-		for key := range v {
-			v[key] = withoutRules(v[key])
-		}
-	case []any:
-		for i := range v {
-			v[i] = withoutRules(v[i])
-		}
-	}
-	return value
 }

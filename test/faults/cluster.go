@@ -4,7 +4,6 @@
 package faults
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -39,7 +38,6 @@ type Cluster struct {
 	Environment *envtest.Environment
 
 	mapper   meta.RESTMapper
-	busy     chan struct{} // see maxBusy
 	managers []*exec.Cmd
 	// restarted stop the servers that were killed and started again.
 	restarted []func()
@@ -55,7 +53,7 @@ func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster,
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it is the directory of etcd, kube-apiserver, and kube-controller-manager; `make test-faults` sets it")
 	}
-	c := &Cluster{Scheme: runtime.NewScheme(), busy: make(chan struct{}, maxBusy), Environment: &envtest.Environment{
+	c := &Cluster{Scheme: runtime.NewScheme(), Environment: &envtest.Environment{
 		CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
 		ControlPlaneStartTimeout: startTimeout, CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: startTimeout},
 	}}
@@ -128,11 +126,4 @@ func (c *Cluster) Stop() error {
 		end()
 	}
 	return errors.Join(err, c.Environment.Stop(), os.RemoveAll(c.files))
-}
-
-// Version returns the latest resource version.
-func (c *Cluster) Version(ctx context.Context) (string, error) {
-	list := &appv1alpha1.PodSetList{}
-	err := c.Admin.List(ctx, list)
-	return list.ResourceVersion, err
 }

@@ -5,8 +5,8 @@
 //
 // An Env (environment) is one namespace of the API server with
 //
-//   - the operator, as a sequence of processes: each is a manager with caches of its own, and an Injector that delays, rejects,
-//     rewrites, or loses its requests and ends the process when it crashes;
+//   - the operator, as a sequence of processes: each is a manager with caches of its own, and an Injector that delays or loses
+//     its requests and ends the process when it crashes;
 //   - a Kubelet, which starts pods, ends their commands, and removes pods that are being deleted;
 //   - a user, which is a plain client;
 //   - an Observer, which watches everything on connections of its own.

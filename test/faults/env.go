@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,7 +32,7 @@ type Env struct {
 	// User is the client of an administrator. No fault affects it.
 	User client.Client
 	// Clock is the clock of the operator.
-	Clock *Clock
+	Clock clock.WithTicker
 	// Log has the calls of the operator.
 	Log *Log
 	// Observer watches the objects of the environment.
@@ -46,33 +47,25 @@ type Env struct {
 	fault       string
 	controllers Controllers
 	ctx         context.Context
-	busy        bool // has one of the places of the cluster: see maxBusy
 	background  sync.WaitGroup
 
 	mu         sync.Mutex
 	kubelet    *Kubelet
 	processes  []*Process
 	violations []Violation // found by Check
-	checked    map[string]bool
 	tolerated  bool
 }
-
-// maxBusy is how many environments of a cluster may be busy at the same time. Environments that only wait do not count.
-const maxBusy = 6
 
 // NewEnv creates an environment that tests an operator with a fault. It does not start the operator. When the test ends, the
 // invariants are checked, and a violation fails the test.
 func NewEnv(t testing.TB, cluster *Cluster, fault string, operator Controllers) *Env {
 	t.Helper()
 	e := &Env{
-		TB: t, Cluster: cluster, User: cluster.Admin, Clock: &Clock{}, Log: &Log{}, Timeout: DefaultTimeout, Quiet: Quiet, fault: fault, controllers: operator,
-		checked: map[string]bool{},
+		TB: t, Cluster: cluster, User: cluster.Admin, Clock: clock.RealClock{}, Log: &Log{}, Timeout: DefaultTimeout, Quiet: Quiet, fault: fault, controllers: operator,
 	}
-	e.acquire()
 	var end context.CancelFunc
 	e.ctx, end = context.WithCancel(context.Background())
 	t.Cleanup(func() {
-		e.release()
 		e.report()
 		end()
 		for _, p := range e.processes {
@@ -98,20 +91,6 @@ func NewEnv(t testing.TB, cluster *Cluster, fault string, operator Controllers) 
 	})
 	e.Must(err)
 	return e
-}
-
-// acquire waits until few enough environments are busy, and makes this one busy.
-func (e *Env) acquire() {
-	e.Cluster.busy <- struct{}{}
-	e.busy = true
-}
-
-// release lets another environment be busy.
-func (e *Env) release() {
-	if e.busy {
-		e.busy = false
-		<-e.Cluster.busy
-	}
 }
 
 // Must fails the test if an error is not nil.
@@ -219,16 +198,6 @@ func Edit[T client.Object](e *Env, object T, edit func(T)) {
 	base := object.DeepCopyObject().(client.Object)
 	edit(object)
 	e.Must(e.User.Patch(e.ctx, object, client.MergeFrom(base)))
-	e.awaitSeen(object)
-}
-
-// EditStatus reads an object and patches its status.
-func EditStatus[T client.Object](e *Env, object T, edit func(T)) {
-	e.Helper()
-	e.Must(e.User.Get(e.ctx, client.ObjectKeyFromObject(object), object))
-	base := object.DeepCopyObject().(client.Object)
-	edit(object)
-	e.Must(e.User.Status().Patch(e.ctx, object, client.MergeFrom(base)))
 	e.awaitSeen(object)
 }
 

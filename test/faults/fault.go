@@ -8,13 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -50,46 +46,18 @@ func Nth(n int, match Match, fault Fault) Rule {
 	}
 }
 
-// First applies a fault to the first n calls that match.
-func First(n int, match Match, fault Fault) Rule {
+// EverySecond applies a fault to the second call that matches, the fourth, and so on.
+func EverySecond(match Match, fault Fault) Rule {
+	apply := true
 	return func(c *Call) Fault {
-		if n == 0 || !match(c) {
+		if !match(c) {
 			return nil
 		}
-		n--
-		return fault
-	}
-}
-
-// Sometimes applies one of several faults to the calls that match, with a probability in percent.
-func Sometimes(random *rand.Rand, percent int, match Match, faults ...Fault) Rule {
-	return func(c *Call) Fault {
-		if !match(c) || random.IntN(100) >= percent {
-			return nil
+		if apply = !apply; apply {
+			return fault
 		}
-		return faults[random.IntN(len(faults))]
+		return nil
 	}
-}
-
-// Reject responds with a code and a reason. The call does not reach the API server.
-func Reject(code int, reason metav1.StatusReason) Fault {
-	return func(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
-		return response(nil, code, reason, "injected: "+string(reason)), nil
-	}
-}
-
-// TooManyRequests responds with 429 and Retry-After, as API Priority and Fairness does.
-func TooManyRequests(after time.Duration) Fault {
-	return func(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
-		resp := response(nil, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "injected: too many requests")
-		resp.Header.Set("Retry-After", strconv.Itoa(int(after.Seconds())))
-		return resp, nil
-	}
-}
-
-// Reset breaks the connection before the call reaches the API server.
-func Reset(_ *Call, _ func() (*http.Response, error)) (*http.Response, error) {
-	return nil, syscall.ECONNRESET
 }
 
 // LoseResponse lets the API server commit the call and loses the response.
@@ -100,23 +68,6 @@ func LoseResponse(_ *Call, send func() (*http.Response, error)) (*http.Response,
 	}
 	_ = resp.Body.Close()
 	return nil, errors.New("injected: the response was lost")
-}
-
-// LoseResponseAfter lets the API server commit the call, loses the response, and returns an error after a while.
-func LoseResponseAfter(d time.Duration) Fault {
-	return func(c *Call, send func() (*http.Response, error)) (*http.Response, error) {
-		resp, err := LoseResponse(c, send)
-		<-time.After(d)
-		return resp, err
-	}
-}
-
-// Timeout returns an error after a while. The call does not reach the API server.
-func Timeout(d time.Duration) Fault {
-	return func(c *Call, _ func() (*http.Response, error)) (*http.Response, error) {
-		<-time.After(d)
-		return nil, fmt.Errorf("injected: %s timed out", c)
-	}
 }
 
 // Block holds calls until unblock is called. started is closed when the first call is held.
@@ -158,13 +109,5 @@ func response(req *http.Request, code int, reason metav1.StatusReason, message s
 		Header:        http.Header{"Content-Type": []string{"application/json"}},
 		Body:          io.NopCloser(strings.NewReader(string(body))),
 		ContentLength: int64(len(body)),
-	}
-}
-
-// Rewrite changes the body of a call, which simulates a defect of the operator.
-func Rewrite(change func([]byte) []byte) Fault {
-	return func(c *Call, send func() (*http.Response, error)) (*http.Response, error) {
-		c.Body = change(c.Body)
-		return send()
 	}
 }

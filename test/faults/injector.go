@@ -4,7 +4,6 @@
 package faults
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +23,7 @@ import (
 var errStopped = errors.New("this process was killed")
 
 // Injector is the fault injector between one process of an operator and the API server. It is an http.RoundTripper that can
-// delay, reject, rewrite, or lose every call. The operator itself is not changed.
+// delay or lose every call, or crash the process. The operator itself is not changed.
 type Injector struct {
 	process int
 	log     *Log
@@ -33,14 +32,13 @@ type Injector struct {
 	ctx    context.Context // ends when the process is killed
 	cancel context.CancelFunc
 
-	mu          sync.Mutex
-	rules       []Rule
-	oldVersions map[string]string // by resource: the resource version at which the first list is answered
-	gates       map[string]*gate
+	mu    sync.Mutex
+	rules []Rule
+	gates map[string]*gate
 }
 
 func newInjector(process int, log *Log, now func() time.Time) *Injector {
-	i := &Injector{process: process, log: log, now: now, oldVersions: map[string]string{}, gates: map[string]*gate{}}
+	i := &Injector{process: process, log: log, now: now, gates: map[string]*gate{}}
 	i.ctx, i.cancel = context.WithCancel(context.Background())
 	return i
 }
@@ -111,7 +109,6 @@ func (i *Injector) roundTrip(next http.RoundTripper, req *http.Request) (*http.R
 	if call.Verb == "watch" {
 		return i.watch(next, req, call)
 	}
-	i.rewriteFirstList(req, call)
 	record := Write{Call: call, Process: i.process, Sent: time.Now(), Clock: i.now(), StaleUntil: i.staleUntil()}
 	if Writes(call) {
 		// A crash does not cancel requests that are in flight, and the log needs their responses.
@@ -119,9 +116,6 @@ func (i *Injector) roundTrip(next http.RoundTripper, req *http.Request) (*http.R
 		acceptJSON(req)
 	}
 	send := func() (*http.Response, error) {
-		if req.Body != nil { // A fault may have changed the body.
-			req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(call.Body)), int64(len(call.Body))
-		}
 		resp, err := next.RoundTrip(req)
 		if err == nil && Writes(call) {
 			record.Code = resp.StatusCode
@@ -138,26 +132,21 @@ func (i *Injector) roundTrip(next http.RoundTripper, req *http.Request) (*http.R
 		_ = resp.Body.Close()
 		resp, err = nil, errStopped
 	}
-	if err := i.record(record, resp, err); err != nil {
-		return nil, err
-	}
+	i.record(record, resp, err)
 	return resp, err
 }
 
-// record adds a write or an event to the log, with what the operator received.
-func (i *Injector) record(write Write, resp *http.Response, err error) error {
+// record adds a write to the log, with what the operator received.
+func (i *Injector) record(write Write, resp *http.Response, err error) {
 	switch {
-	case Events(write.Call) && write.Verb == "create":
-		return i.log.event(write.Body)
 	case !Writes(write.Call):
-		return nil
+		return
 	case err != nil:
 		write.Fault = err.Error()
 	case resp.StatusCode != write.Code:
 		write.Fault = resp.Status
 	}
 	i.log.add(write)
-	return nil
 }
 
 // acceptJSON removes protobuf from the accepted content types, because the log parses responses. The metadata client of
@@ -195,34 +184,6 @@ func readUID(w *Write, resp *http.Response) error {
 		w.Name = object.Metadata.Name
 	}
 	return nil
-}
-
-// TimeTravel makes the first list of a resource that accepts any age return the state at an old resource version, as an API
-// server with a lagging watch cache may. A list of the latest state is not changed. Streamed lists are rejected, so that an
-// informer has to list.
-func (i *Injector) TimeTravel(resourceVersion string, resources ...string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, resource := range resources {
-		i.oldVersions[resource] = resourceVersion
-	}
-}
-
-// rewriteFirstList implements TimeTravel. By default, the first list of an informer of client-go accepts any age. The lists of
-// this operator do not, which L1 checks.
-func (i *Injector) rewriteFirstList(req *http.Request, call *Call) {
-	query := req.URL.Query()
-	if call.Verb != "list" || !call.AnyAge {
-		return
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if version, ok := i.oldVersions[call.Resource]; ok {
-		delete(i.oldVersions, call.Resource)
-		query.Set("resourceVersion", version)
-		query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
-		req.URL.RawQuery = query.Encode()
-	}
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

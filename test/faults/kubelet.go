@@ -22,12 +22,8 @@ type Kubelet struct {
 	Ready func(*corev1.Pod) bool
 	// Exit returns the exit code of a pod's command; nil: the command does not end. Pods with restartPolicy Always do not exit.
 	Exit func(*corev1.Pod) *int32
-	// Remove tells whether a pod that is being deleted ends now; nil: every pod does.
-	Remove func(*corev1.Pod) bool
 	// Ended returns when a command ended; nil: now.
 	Ended func() metav1.Time
-	// Delay is how long the kubelet waits before it acts, as on a busy machine.
-	Delay time.Duration
 }
 
 // RunKubelet starts a kubelet, which replaces an earlier one. It acts on every pod event and, once a second, on all pods.
@@ -72,7 +68,6 @@ func (k *Kubelet) sync(ctx context.Context, kind watch.EventType, seen *corev1.P
 		return
 	}
 	if act := k.next(seen); act != nil {
-		<-time.After(k.Delay)
 		_ = act(ctx, seen.DeepCopy())
 	}
 }
@@ -80,7 +75,7 @@ func (k *Kubelet) sync(ctx context.Context, kind watch.EventType, seen *corev1.P
 // next returns what the kubelet does with a pod; nil: nothing until the pod changes or the test does.
 func (k *Kubelet) next(pod *corev1.Pod) func(context.Context, *corev1.Pod) error {
 	switch {
-	case pod.DeletionTimestamp != nil && (k.Remove != nil && !k.Remove(pod) || ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0):
+	case pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0:
 		return nil // A pod without a grace period is left only until its finalizers are removed.
 	case pod.DeletionTimestamp != nil:
 		return k.remove

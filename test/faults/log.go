@@ -4,13 +4,10 @@
 package faults
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-
-	eventsv1 "k8s.io/api/events/v1"
 
 	"github.com/redhat/podset-operator/test/invariants"
 )
@@ -18,12 +15,11 @@ import (
 // Write is one write request of the operator.
 type Write = invariants.Write
 
-// Log holds every write of all processes of an operator, the events that they sent, and all their calls without bodies.
+// Log holds every write of all processes of an operator, and all their calls without bodies.
 type Log struct {
 	mu     sync.Mutex
 	writes []Write
-	calls  []Call // without their bodies
-	events []eventsv1.Event
+	calls  []Call        // without their bodies
 	next   chan struct{} // closed at the next write
 }
 
@@ -49,25 +45,6 @@ func (l *Log) add(w Write) {
 		close(l.next)
 		l.next = nil
 	}
-}
-
-// event records an event that the operator created.
-func (l *Log) event(body []byte) error {
-	var e eventsv1.Event
-	if err := json.Unmarshal(body, &e); err != nil {
-		return fmt.Errorf("reading an event: %w", err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.events = append(l.events, e)
-	return nil
-}
-
-// Events returns the events that the operator has created so far.
-func (l *Log) Events() []eventsv1.Event {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.events)
 }
 
 // All returns the writes so far in the order of their responses.

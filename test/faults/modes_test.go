@@ -14,6 +14,7 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,30 +25,123 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// core are the faults that depend on how the cache reads. They run with every cache mode and every kind of list. The reference of
-// a scenario runs before its test case.
-var core = map[string]func(*testing.T) testCase{
-	"F1, scale 10 to 3": func(t *testing.T) testCase {
-		return withCrashes(t, "scale 10 to 3", point{"after", 2}, point{"before", 2})
-	},
-	"F1, at with a retry": func(t *testing.T) testCase {
-		return withCrashes(t, "at with a retry", point{"after", 1}, point{"after", 2})
-	},
-	"F2, create 10":        func(t *testing.T) testCase { return withLostResponses(t, "create 10") },
-	"F2, at":               func(t *testing.T) testCase { return withLostResponses(t, "at") },
-	"F3, podsets and pods": func(*testing.T) testCase { return lagging(time.Second, "podsets", "pods") },
-	"F4, a set":            func(*testing.T) testCase { return travelRecreate },
-	"F4, an At":            func(*testing.T) testCase { return travelAt },
-	"F5, pods of a set":    func(*testing.T) testCase { return missedEvents()["pods that were deleted"] },
-	"F5, the pod of an At": func(*testing.T) testCase { return missedEvents()["the pod of an At that was deleted"] },
-	"F11, two operators":   func(*testing.T) testCase { return withoutLease },
+// core are the faults that depend on how the cache reads. They run with every cache mode and every kind of list. The simulation has
+// them in many more orders, with the caches of one mode.
+var core = map[string]testCase{
+	"F1, scale 10 to 3":    crashScale,
+	"F1, at with a retry":  crashRetry,
+	"F2":                   loseResponses,
+	"F3":                   lagging,
+	"F3, a long list":      longList,
+	"F5, pods of a set":    missPods,
+	"F5, the pod of an At": missRun,
+	"F11, two operators":   withoutLease,
 }
 
-// withLostResponses loses the responses to most writes of a scenario.
-func withLostResponses(t *testing.T, name string) testCase {
-	return withScenario(t, name, func(operator *faults.Process) {
-		operator.Inject(faults.Sometimes(faults.Random(t.Name()), 70, faults.Writes, faults.LoseResponse))
+// superviseCrashing starts the operator. Its second process crashes before its second write.
+func superviseCrashing(e *faults.Env) *faults.Process {
+	e.Helper()
+	starts := 0
+	return e.Supervise(func(i *faults.Injector) {
+		if starts++; starts == 2 {
+			i.Inject(faults.Nth(2, faults.Writes, i.CrashBefore))
+		}
 	})
+}
+
+func crashScale(e *faults.Env) {
+	// Four of ten pods are not ready: they must be deleted, and three others.
+	e.RunKubelet(&faults.Kubelet{Ready: firstPods(6)})
+	operator := superviseCrashing(e)
+	e.Create(podSet("a", 10))
+	e.Settle()
+	e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 6 })
+	operator.Inject(faults.Nth(2, faults.Writes, operator.CrashAfter))
+	scale(e, "a", 3)
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 10, Deletes: 7})
+	e.Check("P3", e.Starts() == 3, "the operator was started %d times", e.Starts())
+}
+
+func crashRetry(e *faults.Env) {
+	// The back-off starts at the end of the failed pod, so this At is retried at once.
+	e.RunKubelet(&faults.Kubelet{Exit: failFirst, Ended: longAgo})
+	operator := superviseCrashing(e)
+	operator.Inject(faults.Nth(1, faults.Writes, operator.CrashAfter))
+	a := at("a", "now", "echo YAY")
+	a.Spec.BackoffLimit = ptr.To[int32](1)
+	e.Create(a)
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 2})
+	e.Check("A3", e.Starts() == 3, "the operator was started %d times", e.Starts())
+}
+
+func loseResponses(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	e.Supervise(func(i *faults.Injector) { i.Inject(faults.EverySecond(faults.Writes, faults.LoseResponse)) })
+	e.Create(podSet("a", 10), at("a", "now + 1 second", "echo YAY"))
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 11})
+}
+
+// lagging holds the caches while replicas change from 1 to 10, 3, and 7.
+func lagging(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Ready: firstPods(5)})
+	operator := e.Supervise()
+	e.Create(podSet("a", 1))
+	e.Settle()
+	for _, replicas := range []int32{10, 3, 7} {
+		operator.Hold("podsets", "pods")
+		scale(e, "a", replicas)
+		e.Wait(time.Second)
+		operator.Release("podsets", "pods")
+		e.Settle()
+	}
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 14, Deletes: 7})
+}
+
+// longList is a new process that does not get the Ats for a long time, as if there were very many. PodSets do not wait for them.
+func longList(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	e.Create(at("other", "now", "true"))
+	operator := e.Start(func(i *faults.Injector) { i.Hold("ats") })
+	e.Create(podSet("a", 2))
+	e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 2 })
+	operator.Release("ats")
+	e.Quiesce()
+}
+
+// withMissedEvents makes a change whose events the operator does not receive: its watches are rejected with 410.
+func withMissedEvents(operator *faults.Process, change func()) {
+	resources := []string{"podsets", "ats", "pods"}
+	operator.Hold(resources...)
+	change()
+	operator.Expire(resources...)
+}
+
+func missPods(e *faults.Env) {
+	operator := e.Supervise()
+	e.Create(podSet("a", 4))
+	e.Settle()
+	withMissedEvents(operator, func() {
+		for _, pod := range e.Pods()[:2] {
+			e.Delete(pod, client.GracePeriodSeconds(0))
+		}
+	})
+	e.Quiesce()
+	e.ExpectCounts(faults.Counts{Creates: 6})
+}
+
+func missRun(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{})
+	operator := e.Supervise()
+	e.Create(at("a", "now", "sleep 60"))
+	e.AwaitAt("A3", "a", running)
+	withMissedEvents(operator, func() { e.Delete(e.Pods()[0], client.GracePeriodSeconds(0)) })
+	e.Quiesce()
+	e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonPodLost))
+	e.ExpectCounts(faults.Counts{Creates: 1})
 }
 
 // modeQuiet is shorter than in the other tests.
@@ -63,12 +157,16 @@ func twoNamespaces(o *ctrl.Options) {
 	o.Cache.DefaultNamespaces = namespaces
 }
 
-// F28: the core of the suite with a cache of all namespaces and of two, with and without streamed lists.
+// F28: the core of the suite with a cache of one namespace, of two, and of all, with and without streamed lists.
 func TestModes(t *testing.T) {
 	t.Parallel()
+	t.Run("one namespace", func(t *testing.T) {
+		t.Parallel()
+		runTogether(t, cluster, func(*ctrl.Options) {})
+	})
 	t.Run("two namespaces", func(t *testing.T) {
 		t.Parallel()
-		runTwoNamespaces(t, cluster)
+		runTogether(t, cluster, twoNamespaces)
 	})
 	t.Run("all namespaces", func(t *testing.T) {
 		t.Parallel()
@@ -78,7 +176,7 @@ func TestModes(t *testing.T) {
 		t.Parallel()
 		c := startCluster(t, faults.WithoutStreamedLists)
 		t.Run("all namespaces", func(t *testing.T) { runAllNamespaces(t, c) })
-		t.Run("two namespaces", func(t *testing.T) { runTwoNamespaces(t, c) })
+		t.Run("two namespaces", func(t *testing.T) { runTogether(t, c, twoNamespaces) })
 	})
 }
 
@@ -92,11 +190,11 @@ func startCluster(t *testing.T, options ...func(*envtest.Environment)) *faults.C
 	return c
 }
 
-func runTwoNamespaces(t *testing.T, c *faults.Cluster) {
-	for name, fault := range core {
+func runTogether(t *testing.T, c *faults.Cluster, mode func(*ctrl.Options)) {
+	for name, run := range core {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runMode(t, c, twoNamespaces, fault)
+			runMode(t, c, mode, run)
 		})
 	}
 }
@@ -111,8 +209,7 @@ func runAllNamespaces(t *testing.T, c *faults.Cluster) {
 	}
 }
 
-func runMode(t *testing.T, c *faults.Cluster, mode func(*ctrl.Options), fault func(*testing.T) testCase) {
-	run := fault(t)
+func runMode(t *testing.T, c *faults.Cluster, mode func(*ctrl.Options), run testCase) {
 	e := faults.NewEnv(t, c, "F28", faults.Ours)
 	e.Options = append(e.Options, mode)
 	e.Quiet = modeQuiet

@@ -10,8 +10,6 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -56,79 +54,6 @@ func orphaning(e *faults.Env) {
 	e.ExpectCounts(faults.Counts{}) // Pods without an owner are not counted.
 }
 
-// foreignPod is a pod that a user created.
-func foreignPod(name string, labels map[string]string) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-		Spec: corev1.PodSpec{
-			Containers:                    []corev1.Container{{Name: "main", Image: "one"}},
-			TerminationGracePeriodSeconds: ptr.To[int64](1),
-		},
-	}
-}
-
-var ourLabels = map[string]string{
-	"app": "a", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", appv1alpha1.LabelPodSet: "a",
-}
-
-// F14: labels and owner references that do not match.
-func TestOwnership(t *testing.T) {
-	runCases(t, "F14", map[string]testCase{
-		"the labels of the operator on foreign pods":  foreignPods,
-		"the labels removed from a pod of the PodSet": withoutLabels,
-		"the owner removed from a pod of the PodSet":  disowned(func(pod *corev1.Pod) { pod.OwnerReferences = nil }, 4),
-		"the owner of a pod changed to another UID":   disowned(func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = types.UID("11111111-2222-3333-4444-555555555555") }, 3),
-		"a second owner that is not the controller":   secondOwner,
-	})
-}
-
-func foreignPods(e *faults.Env) {
-	e.Create(foreignPod("aaa", ourLabels), foreignPod("zzz", ourLabels))
-	e.Supervise()
-	e.Create(podSet("a", 3))
-	e.Settle()
-	scale(e, "a", 1)
-	e.Quiesce()
-	e.Check("P4", len(e.Pods()) == 3, "%d pods are left: one of the set and two of others were there", len(e.Pods()))
-	e.ExpectCounts(faults.Counts{Creates: 3, Deletes: 2})
-}
-
-func withoutLabels(e *faults.Env) {
-	e.Supervise()
-	e.Create(podSet("a", 3))
-	e.Settle()
-	faults.Edit(e, e.Pods()[0].DeepCopy(), func(pod *corev1.Pod) { pod.Labels = nil })
-	e.Quiesce()
-	e.ExpectCounts(faults.Counts{Creates: 3})
-}
-
-// disowned changes the owner of one of three pods: the operator creates another pod and does not change this one.
-func disowned(change func(*corev1.Pod), left int) testCase {
-	return func(e *faults.Env) {
-		e.Supervise()
-		e.Create(podSet("a", 3))
-		e.Settle()
-		faults.Edit(e, e.Pods()[0].DeepCopy(), change)
-		e.Quiesce()
-		e.Check("P4", e.AwaitPods(left), "%d pods are left, %d expected", len(e.Pods()), left)
-		e.Check("P4", e.Counts().Deletes == 0, "the operator deleted %d pods", e.Counts().Deletes)
-	}
-}
-
-func secondOwner(e *faults.Env) {
-	e.Supervise()
-	set := podSet("b", 1)
-	e.Create(podSet("a", 3), set)
-	e.Settle()
-	faults.Edit(e, e.Pods()[0].DeepCopy(), func(pod *corev1.Pod) {
-		pod.OwnerReferences = append(pod.OwnerReferences, metav1.OwnerReference{
-			APIVersion: appv1alpha1.GroupVersion.String(), Kind: "PodSet", Name: "b", UID: set.UID,
-		})
-	})
-	e.Quiesce()
-	e.ExpectCounts(faults.Counts{Creates: 4})
-}
-
 // F15: the namespace is terminating. Creates in it are rejected, and the operator retries with back-off.
 func TestTerminatingNamespace(t *testing.T) {
 	runCases(t, "F15", map[string]testCase{
@@ -171,7 +96,7 @@ func namespaceStays(object client.Object, begun func(*faults.Env)) testCase {
 		object := object.DeepCopyObject().(client.Object)
 		e.RunKubelet(&faults.Kubelet{})
 		e.Supervise()
-		keep := foreignPod("keep", nil)
+		keep := foreignPod("keep")
 		keep.Finalizers = []string{"example.com/keep"}
 		e.Create(keep, object)
 		begun(e)
@@ -218,28 +143,4 @@ func boundedFrom(e *faults.Env, seen int, d time.Duration, most traffic) {
 	e.Logf("in %v: %+v of at most %+v", d, got, most)
 	e.Check("P3", got.writes <= most.writes && got.events <= most.events && got.calls <= most.calls,
 		"in %v the operator sent %+v, at most %+v is allowed:\n%v", d, got, most, calls)
-}
-
-// F16: replicas are flipped 20 times a second.
-func TestFlipping(t *testing.T) {
-	runCases(t, "F16", map[string]testCase{
-		"1, 10, 3, 10 at 20 Hz": func(e *faults.Env) {
-			e.RunKubelet(&faults.Kubelet{Ready: firstPods(20)})
-			e.Supervise()
-			e.Create(podSet("a", 1))
-			e.Settle()
-			ticker := time.NewTicker(50 * time.Millisecond)
-			defer ticker.Stop()
-			for range 15 {
-				for _, replicas := range []int32{1, 10, 3, 10} {
-					<-ticker.C
-					scale(e, "a", replicas)
-				}
-			}
-			e.Settle()
-			e.Wait(2 * time.Second) // P6 is checked if replicas have not changed for a while.
-			scale(e, "a", 4)
-			e.Quiesce()
-		},
-	})
 }

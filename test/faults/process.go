@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -89,7 +88,7 @@ func start(c *Cluster, o Controllers, injector *Injector, namespace string, cloc
 		// Discovery would take most of the time of a start.
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.mapper, nil },
 		Metrics:        metricsserver.Options{BindAddress: "0"},
-		Controller:     config.Controller{SkipNameValidation: ptr.To(true)},
+		Controller:     config.Controller{SkipNameValidation: ptr.To(true), RecoverPanic: ptr.To(false)}, // P10: a panic ends the tests.
 		Cache:          cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 	}
 	if o.Configure != nil {
@@ -123,18 +122,3 @@ func start(c *Cluster, o Controllers, injector *Injector, namespace string, cloc
 	}()
 	return p, nil
 }
-
-// Clock is the clock of the operator: the real time plus an offset.
-type Clock struct {
-	clock.RealClock
-	offset atomic.Int64
-}
-
-// Now returns the time that the operator sees.
-func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
-
-// Since returns the time since t.
-func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
-
-// Jump sets the clock forward, or back if d is negative.
-func (c *Clock) Jump(d time.Duration) { c.offset.Add(int64(d)) }

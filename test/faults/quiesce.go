@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -113,7 +114,6 @@ func (e *Env) Quiesce() {
 	e.Helper()
 	e.Settle()
 	e.awaitRemovals()
-	e.release()
 	timeout := time.After(statusSettleTime)
 	for settling := true; settling; {
 		select {
@@ -144,15 +144,8 @@ func (e *Env) awaitRemovals() {
 	}))
 }
 
-// Wait waits for a while. Other environments may be busy meanwhile.
-func (e *Env) Wait(d time.Duration) {
-	busy := e.busy
-	e.release()
-	<-time.After(d)
-	if busy {
-		e.acquire()
-	}
-}
+// Wait waits for a while.
+func (e *Env) Wait(d time.Duration) { <-time.After(d) }
 
 // AwaitNoPods waits until no pod is left, as after the deletion of all owners.
 func (e *Env) AwaitNoPods() {
@@ -188,51 +181,28 @@ func (e *Env) AwaitPods(n int) bool {
 	}) == ""
 }
 
-// AwaitTotalPods waits until n pods exist, in any phase. It returns false after the timeout.
-func (e *Env) AwaitTotalPods(n int) bool {
-	return e.await(func(s *invariants.State) string {
-		total := 0
-		for uid := range s.Pods {
-			if !s.Removed[uid] {
-				total++
-			}
-		}
-		if total == n {
-			return ""
-		}
-		return fmt.Sprintf("%d pods", total)
-	}) == ""
-}
-
 // AwaitSet waits until a PodSet is as wanted. It is a violation of the invariant if that does not happen.
 func (e *Env) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) bool) {
 	e.Helper()
-	missing := e.await(func(s *invariants.State) string {
-		last := "no PodSet " + name
-		for uid, set := range s.Sets {
-			if set.Name == name && !s.Removed[uid] {
-				if want(set) {
-					return ""
-				}
-				last = fmt.Sprintf("status %+v", set.Status)
-			}
-		}
-		return last
-	})
-	e.Check(invariant, missing == "", "%s", missing)
+	awaitNamed(e, invariant, name, func(s *invariants.State) map[types.UID]*appv1alpha1.PodSet { return s.Sets }, want)
 }
 
 // AwaitAt waits until an At is as wanted. It is a violation of the invariant if that does not happen.
 func (e *Env) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool) {
 	e.Helper()
+	awaitNamed(e, invariant, name, func(s *invariants.State) map[types.UID]*cnatv1alpha1.At { return s.Ats }, want)
+}
+
+func awaitNamed[T client.Object](e *Env, invariant, name string, all func(*invariants.State) map[types.UID]T, want func(T) bool) {
+	e.Helper()
 	missing := e.await(func(s *invariants.State) string {
-		last := "no At " + name
-		for uid, at := range s.Ats {
-			if at.Name == name && !s.Removed[uid] {
-				if want(at) {
+		last := "no " + name
+		for uid, object := range all(s) {
+			if object.GetName() == name && !s.Removed[uid] {
+				if want(object) {
 					return ""
 				}
-				last = fmt.Sprintf("status %+v", at.Status)
+				last = fmt.Sprintf("%+v", object)
 			}
 		}
 		return last

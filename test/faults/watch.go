@@ -78,17 +78,6 @@ func (i *Injector) Expire(resources ...string) {
 	}
 }
 
-// Cut ends the watches of resources. The informers watch again from the last event that they received.
-func (i *Injector) Cut(resources ...string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, resource := range resources {
-		for s := range i.gate(resource).streams {
-			s.cut()
-		}
-	}
-}
-
 func isClosed(c chan struct{}) bool {
 	select {
 	case <-c:
@@ -103,17 +92,12 @@ func (i *Injector) watch(next http.RoundTripper, req *http.Request, call *Call) 
 	query := req.URL.Query()
 	i.mu.Lock()
 	g := i.gate(call.Resource)
-	_, travels := i.oldVersions[call.Resource]
 	expired := g.expired && query.Get("sendInitialEvents") == ""
 	if expired {
 		g.expired = false
 	}
 	i.mu.Unlock()
-	switch {
-	case travels && query.Get("sendInitialEvents") == "true":
-		// A streamed list cannot return an exact version. An informer falls back to a list if the server cannot stream.
-		return response(req, http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden here"), nil
-	case expired:
+	if expired {
 		return response(req, http.StatusGone, "Expired", "too old resource version"), nil
 	}
 	ctx, cancel := context.WithCancel(req.Context())

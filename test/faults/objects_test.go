@@ -1,0 +1,104 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/faults"
+	"github.com/redhat/podset-operator/test/invariants"
+)
+
+// testCase tests a fault in an environment whose operator does not run yet. The negative control uses test cases too.
+type testCase func(*faults.Env)
+
+// runCases runs the test cases of a fault with this operator.
+func runCases(t *testing.T, fault string, testCases map[string]testCase) {
+	t.Parallel()
+	for name, run := range testCases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(faults.NewEnv(t, cluster, fault, faults.Ours))
+		})
+	}
+}
+
+func podSet(name string, replicas int32) *appv1alpha1.PodSet {
+	return &appv1alpha1.PodSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       appv1alpha1.PodSetSpec{Replicas: ptr.To(replicas)},
+	}
+}
+
+func template(image string) *corev1.PodTemplateSpec {
+	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers:                    []corev1.Container{{Name: "main", Image: image}},
+		TerminationGracePeriodSeconds: ptr.To[int64](1),
+	}}
+}
+
+func at(name, schedule, command string) *cnatv1alpha1.At {
+	return &cnatv1alpha1.At{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       cnatv1alpha1.AtSpec{Schedule: schedule, Command: command},
+	}
+}
+
+// foreignPod is a pod that a user created.
+func foreignPod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: template("one").Spec}
+}
+
+func scale(e *faults.Env, name string, replicas int32) {
+	e.Helper()
+	set := podSet(name, 0)
+	set.Namespace = e.Namespace
+	faults.Edit(e, set, func(s *appv1alpha1.PodSet) { s.Spec.Replicas = &replicas })
+}
+
+func running(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning }
+
+func done(reason string) func(*cnatv1alpha1.At) bool {
+	return func(a *cnatv1alpha1.At) bool {
+		return a.Status.Phase == cnatv1alpha1.PhaseDone && a.Status.Reason == reason
+	}
+}
+
+// failFirst makes the first attempt of an At fail and all others succeed.
+func failFirst(pod *corev1.Pod) *int32 {
+	if pod.Annotations[cnatv1alpha1.AnnotationAttempt] == "0" {
+		return ptr.To[int32](1)
+	}
+	return ptr.To[int32](0)
+}
+
+func longAgo() metav1.Time { return metav1.NewTime(time.Now().Add(-time.Hour)) }
+
+// firstPods selects the first n pods of each owner for which it is called.
+func firstPods(n int) func(*corev1.Pod) bool {
+	var mu sync.Mutex
+	picked := map[types.UID]sets.Set[types.UID]{}
+	return func(pod *corev1.Pod) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		owner := invariants.ControllerOf(pod)
+		if picked[owner] == nil {
+			picked[owner] = sets.New[types.UID]()
+		}
+		if len(picked[owner]) < n {
+			picked[owner].Insert(pod.UID)
+		}
+		return picked[owner].Has(pod.UID)
+	}
+}
