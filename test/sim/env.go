@@ -24,7 +24,7 @@ import (
 // changes it, while all goroutines of the operator are blocked. The operator only adds calls, watches, and notes.
 type env struct {
 	operator Operator
-	only     string // see Scenario
+	scenario Scenario
 	store    *Store
 	clock    wallClock
 	begin    time.Time

@@ -36,6 +36,8 @@ func (e *env) kubelet(random *rand.Rand) bool {
 	pod := all[random.IntN(len(all))].DeepCopy()
 	n := random.IntN(20)
 	switch {
+	case e.scenario.Alone:
+		return e.sync(pod)
 	case pod.Status.Phase == corev1.PodRunning && n == 0 && pod.DeletionTimestamp == nil:
 		switch random.IntN(3) {
 		case 0:
@@ -76,7 +78,11 @@ func (e *env) endCommand(pod *corev1.Pod, n int) {
 func (e *env) sync(pod *corev1.Pod) bool {
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	limit := pod.Spec.ActiveDeadlineSeconds
-	if pod.DeletionTimestamp == nil && (finished || isReady(pod) && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways) {
+	code, ends := int32(0), pod.Spec.RestartPolicy != corev1.RestartPolicyAlways
+	if e.scenario.Alone {
+		code, ends = e.endOfPod(pod)
+	}
+	if pod.DeletionTimestamp == nil && (finished || isReady(pod) && !ends) {
 		return false
 	}
 	pod = pod.DeepCopy()
@@ -95,11 +101,11 @@ func (e *env) sync(pod *corev1.Pod) bool {
 		}
 		pod.Status.Phase = corev1.PodRunning
 		e.setReady(pod, corev1.ConditionTrue)
-	case pod.Spec.RestartPolicy == corev1.RestartPolicyNever || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
+	case code != 0:
+		e.failPod(pod, "", code)
+	default:
 		e.terminate(pod, 0)
 		e.succeed(pod)
-	default:
-		return false
 	}
 	return true
 }

@@ -36,21 +36,26 @@ const (
 	quietTime = 30 * time.Second
 )
 
-// quiesce ends all faults and checks P3 and A3: everything settles, and the operator writes nothing afterward.
-func (e *env) quiesce() error {
+// settleCalmly ends all faults for now and checks P3 and A3: everything settles.
+func (e *env) settleCalmly() (settled bool, err error) {
 	e.note("no more faults")
 	e.prompt = true
 	e.store.podLimit = -1
 	e.order = 0
 	if e.process == nil {
 		if err := e.restart(); err != nil {
-			return err
+			return false, err
 		}
 	}
 	e.idleFor(jumpInterval)
 	e.clock.jump(-e.clock.offset)
-	if !e.awaitSettled() {
-		return nil
+	return e.awaitSettled(), nil
+}
+
+// quiesce ends all faults and checks P3 and A3: everything settles, and the operator writes nothing afterward.
+func (e *env) quiesce() error {
+	if settled, err := e.settleCalmly(); err != nil || !settled {
+		return err
 	}
 	e.idleFor(statusTime)
 	before := len(e.writes)

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"runtime/pprof"
 	"slices"
@@ -24,16 +25,33 @@ type Scenario struct {
 	// Only is the resource of the only object of a small scenario, which exists from the start; "": users create up to maxObjects
 	// objects of each kind.
 	Only string
+	// Alone says that nobody uses or harms the objects but the operator and its faults, so that a twin without faults can tell how
+	// many pods are created and deleted.
+	Alone bool
+	// Calm says that there are no faults: this is a twin.
+	Calm bool
 }
 
 const (
 	maxObjects = 2  // of each kind
 	smallSteps = 30 // of a small scenario
 	smallShare = 10 // One scenario in so many is crowded.
+	aloneShare = 10 // One small scenario in so many has a twin.
 )
 
-// NewScenario returns the scenario of a seed. Most scenarios are small.
+// NewScenario returns the scenario of a seed.
 func NewScenario(seed uint64) Scenario {
+	scenario := Plain(seed)
+	random := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // reproducible
+	if random.IntN(aloneShare) == 0 && scenario.Only != "" {
+		scenario.Alone = true
+		scenario.Steps = append(scenario.Steps, steps(random, smallSteps)...) // after the change
+	}
+	return scenario
+}
+
+// Plain returns a scenario in which users act and nodes do only what they have always done. Most of them are small.
+func Plain(seed uint64) Scenario {
 	random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // reproducible; independent of the steps
 	if random.IntN(smallShare) == 0 {
 		return Crowded(seed)
@@ -66,6 +84,7 @@ type Result struct {
 	Violations []invariants.Violation
 	Timeline   []string
 	Stats      Stats
+	counts     counts
 }
 
 // Violates tells whether an invariant did not hold.
@@ -73,15 +92,30 @@ func (r Result) Violates(invariant string) bool {
 	return slices.ContainsFunc(r.Violations, func(v invariants.Violation) bool { return v.Invariant == invariant })
 }
 
-// Run runs a scenario. It records a timeline if trace is true.
-func Run(t *testing.T, operator Operator, scenario Scenario, trace bool) (result Result) {
+// Run runs a scenario, and its twin if it has one. It records a timeline if trace is true.
+func Run(t *testing.T, operator Operator, scenario Scenario, trace bool) Result {
+	t.Helper()
+	result := run(t, operator, scenario, trace)
+	if scenario.Alone {
+		twin := scenario
+		twin.Calm = true
+		calm := run(t, operator, twin, false)
+		if result.counts != calm.counts {
+			what := fmt.Sprintf("%d pods were created and %d deleted, but without faults %d and %d", result.counts.creates, result.counts.deletes, calm.counts.creates, calm.counts.deletes)
+			result.Violations = append(result.Violations, invariants.Violation{Invariant: "P8", What: what})
+		}
+	}
+	return result
+}
+
+func run(t *testing.T, operator Operator, scenario Scenario, trace bool) (result Result) {
 	t.Helper()
 	start := time.Now()
 	// A panic prints the labels of its goroutine.
 	defer pprof.SetGoroutineLabels(context.Background())
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("seed", strconv.FormatUint(scenario.Seed, 10))))
 	synctest.Test(t, func(t *testing.T) {
-		e := &env{operator: operator, only: scenario.Only, state: invariants.NewState(), started: map[int]time.Time{}, arrived: make(chan struct{}, 1), begin: time.Now()}
+		e := &env{operator: operator, scenario: scenario, state: invariants.NewState(), started: map[int]time.Time{}, arrived: make(chan struct{}, 1), begin: time.Now()}
 		e.prompt, e.streams = scenario.Seed%2 == 1, scenario.Seed/2%2 == 1
 		e.lagging = !e.prompt
 		e.store = NewStore(time.Now) // of the bubble
@@ -92,18 +126,18 @@ func Run(t *testing.T, operator Operator, scenario Scenario, trace bool) (result
 			e.end()
 			result.Stats = e.stats
 		}()
-		if err := e.live(scenario); err != nil {
+		if err := e.live(); err != nil {
 			t.Fatal(err)
 		}
-		result.Violations = e.check()
+		result.Violations, result.counts = e.check(), e.counts()
 	})
 	result.Stats.Scenarios, result.Stats.Real = 1, time.Since(start)
 	return result
 }
 
 // live runs the steps, and then lets everything settle without faults.
-func (e *env) live(scenario Scenario) error {
-	e.order = scenario.Seed
+func (e *env) live() error {
+	e.order = e.scenario.Seed
 	if err := e.restart(); err != nil {
 		return err
 	}
@@ -113,15 +147,52 @@ func (e *env) live(scenario Scenario) error {
 			e.advance(100 * time.Millisecond)
 		}
 	}
-	if e.only != "" {
-		random := rand.New(rand.NewPCG(scenario.Seed, 2)) //nolint:gosec // reproducible
-		e.createOrEdit(random, e.only, e.nameOf(random, e.only))
+	first, second := e.scenario.Steps, []uint64(nil)
+	if e.scenario.Alone {
+		half := len(first) / 2
+		first, second = first[:half], first[half:]
 	}
-	for _, step := range scenario.Steps {
+	random := rand.New(rand.NewPCG(e.scenario.Seed, 2)) //nolint:gosec // reproducible
+	e.createFirst(random)
+	if err := e.take(first); err != nil {
+		return err
+	}
+	if e.scenario.Alone && e.scenario.Only == podSets {
+		if _, err := e.settleCalmly(); err != nil {
+			return err
+		}
+		e.prompt = !e.lagging
+		e.editSpec(random.IntN(2) == 0, random, "a")
+	}
+	if err := e.take(second); err != nil {
+		return err
+	}
+	return e.quiesce()
+}
+
+// take takes steps, which are faults for the most part. A twin has none.
+func (e *env) take(steps []uint64) error {
+	if e.scenario.Calm {
+		return nil
+	}
+	for _, step := range steps {
 		e.settle()
 		if err := e.step(step); err != nil {
 			return err
 		}
 	}
-	return e.quiesce()
+	return nil
+}
+
+// createFirst creates the object of a small scenario.
+func (e *env) createFirst(random *rand.Rand) {
+	switch only := e.scenario.Only; {
+	case only == "":
+	case !e.scenario.Alone:
+		e.createOrEdit(random, only, e.nameOf(random, only))
+	case only == ats:
+		e.createLasting(random)
+	default:
+		e.createSet(random, "a")
+	}
 }

@@ -29,6 +29,7 @@ var (
 	duration = flag.Duration("duration", 0, "how long scenarios with fresh seeds run")
 	fixed    = flag.Uint64("fixed", 300, "the number of scenarios with fixed seeds")
 	from     = flag.Uint64("from", 1, "the first fixed seed")
+	plain    = flag.Bool("plain", false, "run the scenario of -seed as a finding: see Plain")
 )
 
 func TestMain(m *testing.M) {
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// findings are seeds of scenarios that detect a bug which the simulation found, if its fix is undone: see docs/testing.md.
+// findings are seeds of plain scenarios that detect a bug which the simulation found, if its fix is undone: see docs/testing.md.
 var findings = []uint64{
 	1664,                // P2: another name was used for a pod whose create was not answered.
 	5154,                // P4: a pod that no cache had shown since its create was deleted, although a user had taken it.
@@ -66,6 +67,9 @@ func TestSeed(t *testing.T) {
 		t.Skip("no -seed")
 	}
 	scenario := sim.NewScenario(*seed)
+	if *plain {
+		scenario = sim.Plain(*seed)
+	}
 	result := sim.Run(t, sim.Ours, scenario, true)
 	if len(result.Violations) > 0 {
 		scenario = sim.Shrink(t, sim.Ours, scenario, result.Violations[0].Invariant)
@@ -83,8 +87,8 @@ func TestScenarios(t *testing.T) {
 		t.Skip("-seed selects one scenario")
 	}
 	var small, crowded, prompt sim.Stats
-	run := func(number uint64) {
-		scenario := sim.NewScenario(number)
+	run := func(number uint64, of func(uint64) sim.Scenario) {
+		scenario := of(number)
 		result := sim.Run(t, sim.Ours, scenario, false)
 		if scenario.Only != "" {
 			small.Add(result.Stats)
@@ -99,11 +103,11 @@ func TestScenarios(t *testing.T) {
 		}
 	}
 	for number := range *fixed {
-		run(*from + number)
+		run(*from+number, sim.NewScenario)
 	}
 	if *fixed > 0 {
 		for _, number := range findings {
-			run(number)
+			run(number, sim.Plain)
 		}
 	}
 	if *fixed >= 300 {
@@ -120,7 +124,7 @@ func TestScenarios(t *testing.T) {
 	base := uint64(start.UnixNano()) //nolint:gosec // any number
 	next := base
 	for ; !t.Failed() && time.Since(start) < *duration; next++ {
-		run(next)
+		run(next, sim.NewScenario)
 	}
 	fmt.Printf("%d scenarios with fixed seeds, and for %v %d with fresh seeds from %d\n", *fixed, *duration, next-base, base)
 	fmt.Printf("small: %v\ncrowded: %v\n", small, crowded)

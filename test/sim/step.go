@@ -47,7 +47,7 @@ func (e *env) step(seed uint64) error {
 		}
 	case n < 80:
 		e.pass(random)
-	case n < 93:
+	case n < 93 && !e.scenario.Alone:
 		e.user(random)
 	case n < 96:
 		e.collectGarbage()
@@ -165,7 +165,11 @@ func (e *env) disturb(random *rand.Rand) error {
 	if e.process == nil {
 		return e.restart()
 	}
-	switch random.IntN(8) {
+	what := random.IntN(8)
+	if what == 5 && e.scenario.Alone {
+		what = 0 // A jump of the clock can end an At.
+	}
+	switch what {
 	case 0, 1, 2:
 		return e.crashAndRestart(random)
 	case 3, 4:

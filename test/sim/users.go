@@ -23,7 +23,7 @@ import (
 
 // user does something with an object or a pod. The names are few, so that deleted objects are created again.
 func (e *env) user(random *rand.Rand) {
-	resource := e.only
+	resource := e.scenario.Only
 	if resource == "" {
 		resource = pick(random, podSets, ats)
 	}
@@ -60,7 +60,7 @@ func (e *env) createOrEdit(random *rand.Rand, resource, name string) {
 // nameOf returns one of maxObjects names. A small scenario uses only the first one.
 func (e *env) nameOf(random *rand.Rand, resource string) string {
 	names := map[string][]string{podSets: {"a", "a", "b"}, ats: {"x", "x", "y"}}[resource]
-	if e.only != "" {
+	if e.scenario.Only != "" {
 		return names[0]
 	}
 	return pick(random, names...)
@@ -99,23 +99,30 @@ func (e *env) createSet(random *rand.Rand, name string) {
 
 // replicas returns a number of pods. A small scenario has few.
 func (e *env) replicas(random *rand.Rand) int32 {
-	if e.only != "" {
+	if e.scenario.Only != "" {
 		return 1 + random.Int32N(3)
 	}
 	return 1 + random.Int32N(6)
 }
 
 func (e *env) editSet(random *rand.Rand, name string) {
-	switch random.IntN(9) {
-	case 0, 1, 2, 3, 4:
-		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, e.replicas(random)), false)
-	case 5, 6:
-		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"v%d"}]}}}}`, random.IntN(3)), false)
+	switch n := random.IntN(9); n {
 	case 7:
 		e.patch(podSets, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, appv1alpha1.AnnotationPaused, pick(random, "true", "false")), false)
 	case 8:
 		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"updateStrategy":%s}}`, pick(random, `{"type":"OnDelete","rollingUpdate":null}`, `{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":2}}`)), false)
+	default:
+		e.editSpec(n < 5, random, name)
 	}
+}
+
+// editSpec changes the number of pods of a PodSet, or its template.
+func (e *env) editSpec(scales bool, random *rand.Rand, name string) {
+	if scales {
+		e.patch(podSets, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, e.replicas(random)), false)
+		return
+	}
+	e.patch(podSets, name, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"v%d"}]}}}}`, random.IntN(3)), false)
 }
 
 func schedule(random *rand.Rand, now time.Time) string {
