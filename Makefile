@@ -81,9 +81,8 @@ dashboard: ## Generate the dashboard in config/dashboard, for Grafana and for th
 	go run ./hack/dashboard config/dashboard
 
 .PHONY: tidy
-tidy: ## Tidy go.mod and go.sum, of the benchmark too.
+tidy: ## Tidy go.mod and go.sum.
 	go mod tidy
-	go -C test/bench mod tidy
 
 .PHONY: fmt
 fmt: bin/golangci-lint ## Format the Go code.
@@ -118,7 +117,6 @@ verify: ## Regenerate everything, and fail if a file changes.
 .PHONY: lint
 lint: bin/golangci-lint ## Lint the Go code and the shell scripts.
 	bin/golangci-lint run
-	cd test/bench && $(CURDIR)/bin/golangci-lint run
 	@if command -v shellcheck >/dev/null; then git ls-files -z '*.sh' .ci/run | xargs -0 -r shellcheck; else echo 'shellcheck is not installed: scripts are not linted'; fi
 
 .PHONY: lint-fix
@@ -144,7 +142,7 @@ endif
 
 # -count 1: a cached result would hide a change of a CRD or a script, because Go does not see what TestMain and child processes read.
 .PHONY: test-api
-test-api: ## Run the other tests with a real etcd and kube-apiserver; faults and benchmarks have their own targets.
+test-api: ## Run the other tests with a real etcd and kube-apiserver; faults have their own target.
 	packages=$$(go list ./... | grep -vE 'podset-operator/(api|internal|test/(faults|sim))(/|$$)'); $(go_test) -count 1 $$packages
 
 .PHONY: test-docs

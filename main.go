@@ -148,7 +148,7 @@ func clusterConfig() (*rest.Config, error) {
 	c.QPS = -1 // No limit here: priority and fairness of the API server limits the requests.
 	c.UserAgent = "podset-operator/" + version
 	// Since Kubernetes 1.37, the API server would compress each event separately in a watch that began with a streamed list, which slows
-	// it down: see docs/benchmarks/attempts.md. kube-controller-manager does not ask for compression either.
+	// it down: see docs/performance.md. kube-controller-manager does not ask for compression either.
 	c.DisableCompression = true
 	return c, nil
 }

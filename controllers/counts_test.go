@@ -185,7 +185,7 @@ func TestPodSetsWriteNoMoreThanTheyMust(t *testing.T) {
 	}
 }
 
-// The bounds of the reconciles are what the ReplicaSet controller needs: see docs/benchmarks.md.
+// The bounds of the reconciles are what the ReplicaSet controller needs.
 func TestAPodSetOfOnePodTakesFourWrites(t *testing.T) {
 	namespace := newNamespace(t)
 	created := countWhile(t, namespace, "podset", func() {

@@ -30,7 +30,7 @@ import (
 const (
 	// How many objects of each kind are reconciled at the same time. A reconcile waits for the API server most of the time, so
 	// this is not a multiple of the cores. A PodSet creates up to four pods at a time, an At one, so both kinds have up to 32
-	// requests in flight. More would gain little, and a small PodSet would wait longer for the others: see docs/benchmarks/attempts.md.
+	// requests in flight. More would gain little, and a small PodSet would wait longer for the others: see docs/performance.md.
 	podSetConcurrency, atConcurrency = 8, 32
 	// An error is retried after 20 ms, doubling to 2 s, so that an At which became due while the API server was away runs within
 	// 3 s of its return.

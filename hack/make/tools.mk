@@ -7,6 +7,7 @@ bin/$(1): $(wildcard hack/tools/$(2)/*)
 	@$(if $(and $(DOWNLOAD),$(6)),hack/download.sh $$@ $(1) '$(6)' || )hack/build.sh $$@ hack/tools/$(2) $(3) -ldflags '-s -w $(4)' -tags '$(5)'
 endef
 
+$(eval $(call tool,benchstat,benchstat,golang.org/x/perf/cmd/benchstat))
 $(eval $(call tool,controller-gen,controller-gen,sigs.k8s.io/controller-tools/cmd/controller-gen))
 $(eval $(call tool,crd-ref-docs,crd-ref-docs,github.com/elastic/crd-ref-docs))
 $(eval $(call tool,golangci-lint,golangci-lint,.))

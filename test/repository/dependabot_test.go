@@ -51,7 +51,7 @@ func TestDependabotUpdatesEveryModuleExceptTheOldest(t *testing.T) {
 			entries[directory] = append(entries[directory], entry)
 		}
 	}
-	for _, file := range glob(t, "go.mod", "test/*/go.mod", "hack/tools/*/go.mod") {
+	for _, file := range glob(t, "go.mod", "hack/tools/*/go.mod") {
 		directory := filepath.Join("/", filepath.Dir(file))
 		want := 1
 		if directory == "/hack/tools/oldest" {
@@ -70,12 +70,10 @@ func TestDependabotUpdatesEveryModuleExceptTheOldest(t *testing.T) {
 		}
 	}
 
-	// The operator, the benchmark, and the cluster of the tests move to another Kubernetes in one pull request.
+	// The operator and the cluster of the tests move to another Kubernetes in one pull request.
 	for _, entry := range entries["/"] {
-		for _, directory := range []string{"/test/bench", "/hack/tools/cluster"} {
-			if !slices.Contains(entry.Directories, directory) {
-				t.Errorf("the entry of / does not have %s", directory)
-			}
+		if directory := "/hack/tools/cluster"; !slices.Contains(entry.Directories, directory) {
+			t.Errorf("the entry of / does not have %s", directory)
 		}
 		if !slices.Contains(entry.Groups["kubernetes"].Patterns, "k8s.io/*") || !entry.allows("k8s.io/api") {
 			t.Error("no group updates all modules of k8s.io together")

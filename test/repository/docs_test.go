@@ -40,7 +40,7 @@ func TestPlantedMistakesInCommandsAreFound(t *testing.T) {
 		"make demo": 0, "make dmeo": 1, "make deploy IMG=x DEPLOY=config/openshift": 0, "A=b make run": 0, "make install && make runn": 1,
 		"kubectl apply -k config/samples": 0, "kubectl apply -k config/sample": 1, "oc create -f config/samples/at.yaml": 1,
 		"hack/release.sh check": 0, "hack/releases.sh check": 1, "make -n demo # make nothing": 0,
-		"make bench SIZES='-waiting 1000 -due 10'": 0, "make bench SIZES='-due 10' && make benhc": 1,
+		"make bench BENCH='Sets|Timers'": 0, "make bench BENCH='Sets|Timers' && make benhc": 1,
 	} {
 		if found := checkLine(line, targets); len(found) != want {
 			t.Errorf("%s: %v", line, found)

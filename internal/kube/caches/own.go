@@ -46,7 +46,7 @@ type ownPods struct {
 }
 
 // podPageSize is how many pods, of all owners, a page of a list has at most. A page is decoded as a whole. With the 500 of an informer,
-// that would take most of the memory of a start: see docs/benchmarks/attempts.md.
+// that would take most of the memory of a start: see docs/performance.md.
 const podPageSize = 100
 
 func newOwnPods(all toolscache.ListerWatcherWithContext, kinds PodOwners) *ownPods {

@@ -14,7 +14,7 @@ import (
 )
 
 // maxEventRequests is how many events are sent at the same time. The recorder of controller-runtime sends all events at once. After a
-// burst of Ats, thousands of events would delay pods and statuses: see docs/benchmarks/attempts.md.
+// burst of Ats, thousands of events would delay pods and statuses: see docs/performance.md.
 const maxEventRequests = 4
 
 // LimitEvents returns a function that returns the event recorder of a controller of mgr. All these recorders together send at most
