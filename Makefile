@@ -39,7 +39,7 @@ SHELL := bash
 help: ## Show this list.
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-zA-Z_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	  /^[a-zA-Z0-9_-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo_programs := build plugin $(addprefix bin/,etcd kube-apiserver kube-controller-manager kube-scheduler kwok kwokctl)
 demo_kubectl = @[ -x bin/kubectl ] || hack/demo/installed-kubectl.sh $(kube_minor) || $(MAKE) --no-print-directory bin/kubectl
@@ -61,8 +61,12 @@ clean: ## Remove build results and measurements.
 
 ##@ Develop
 
+# A file in hack/make adds generators.
 .PHONY: generate
-generate: bin/controller-gen ## Generate the deepcopy methods.
+generate: deepcopy manifests docs dashboard ## Run every generator: needed after a change to api/, an RBAC marker, or config.
+
+.PHONY: deepcopy
+deepcopy: bin/controller-gen ## Generate the deepcopy methods.
 	bin/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
@@ -107,12 +111,9 @@ uninstall: bin/kustomize ## Remove the CRDs, and with them every PodSet and At, 
 
 ##@ Check
 
-# The targets that `verify` runs. A file in hack/make adds targets.
-VERIFY := generate manifests docs dashboard tidy
-
 .PHONY: verify
-verify: ## Regenerate everything, and fail if a file changes.
-	@hack/verify.sh $(VERIFY)
+verify: ## Run every generator and tidy, and fail if a file changes.
+	@hack/verify.sh generate tidy
 
 .PHONY: lint
 lint: bin/golangci-lint ## Lint the Go code and the shell scripts.

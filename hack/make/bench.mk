@@ -1,5 +1,7 @@
 # Benchmarks: see docs/performance.md.
 
+##@ Benchmark
+
 # Which benchmarks run: a regular expression, such as 'Sets|Timers'.
 BENCH ?= .
 # How often all of them run, each time with a new API server.

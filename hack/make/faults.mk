@@ -1,5 +1,7 @@
 # Tests with injected faults: see docs/testing.md.
 
+##@ Faults and fuzzing
+
 # The test to run. A failure prints it.
 RUN ?= .
 FUZZTIME ?= 20s

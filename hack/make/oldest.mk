@@ -1,5 +1,7 @@
 # Tests on the oldest version of Kubernetes that the operator supports: see docs/testing.md.
 
+##@ The oldest Kubernetes
+
 # The faults that depend on what an API server supports: lists, watches, admission, restarts.
 oldest_faults := TestAutoscaler|TestCRDs|TestDeniedPods|TestKilledServers|TestModes|TestQuota
 

@@ -97,8 +97,7 @@ build-installer: bin/kustomize ## Write dist/install.yaml and dist/policy.yaml, 
 
 ##@ Package for OLM
 
-# hack/verify.sh regenerates these too.
-VERIFY += bundle catalog bundle-openshift
+generate: bundle catalog bundle-openshift
 
 export VERSION IMG SCORECARD_IMG BUSYBOX_IMG CHANNELS DEFAULT_CHANNEL CREATED_AT OPENSHIFT_VERSIONS OPENSHIFT_CATALOGS
 validate = bin/operator-sdk bundle validate --select-optional suite=operatorframework

@@ -1,5 +1,7 @@
 # Deterministic simulation of the controllers: see docs/testing.md.
 
+##@ Simulation
+
 # The seed of a scenario, and how long `make sim` runs scenarios with fresh seeds.
 SEED ?= 0
 DURATION ?= 10m

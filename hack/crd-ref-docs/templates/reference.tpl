@@ -1,7 +1,7 @@
 {{- define "gvList" -}}
 # API reference
 
-`make docs` generates this page from the types in `api/`. `kubectl explain podset.spec` and `kubectl explain at.spec` show the same text.
+`make generate` writes this page from the types in `api/`. `kubectl explain podset.spec` and `kubectl explain at.spec` show the same text.
 {{- range . }}
 
 ## {{ .GroupVersionString }}
