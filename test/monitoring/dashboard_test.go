@@ -5,82 +5,32 @@ package monitoring
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
-// dashboard is the part of the JSON of a dashboard that the tests read.
-type dashboard struct {
-	Title  string  `json:"title"`
-	UID    string  `json:"uid"`
-	Panels []panel `json:"panels"`
-}
-
+// panel is a panel of a dashboard.
 type panel struct {
-	ID      int    `json:"id"`
-	Type    string `json:"type"`
 	Title   string `json:"title"`
-	GridPos struct{ X, Y, W, H int }
 	Targets []struct {
 		Expr string `json:"expr"`
 	} `json:"targets"`
 }
 
-func readDashboards(t *testing.T) (grafana, console dashboard) {
+// readPanels returns the panels for Grafana. The console of OpenShift has the same ones, because one program generates both files.
+func readPanels(t *testing.T) []panel {
 	t.Helper()
-	if err := json.Unmarshal(read(t, "config/dashboard/podset-operator.json"), &grafana); err != nil {
-		t.Fatal(err)
+	var dashboard struct {
+		Panels []panel `json:"panels"`
 	}
-	configMap := corev1.ConfigMap{}
-	if err := yaml.UnmarshalStrict(read(t, "config/dashboard/openshift-console.yaml"), &configMap); err != nil {
-		t.Fatal(err)
+	if err := json.Unmarshal(read(t, "config/dashboard/podset-operator.json"), &dashboard); err != nil || len(dashboard.Panels) == 0 {
+		t.Fatalf("%d panels: %v", len(dashboard.Panels), err)
 	}
-	if configMap.Namespace != "openshift-config-managed" || configMap.Labels["console.openshift.io/dashboard"] != "true" {
-		t.Errorf("the console does not find the dashboard in %s with labels %v", configMap.Namespace, configMap.Labels)
-	}
-	if err := json.Unmarshal([]byte(configMap.Data["podset-operator.json"]), &console); err != nil {
-		t.Fatal(err)
-	}
-	return grafana, console
-}
-
-func TestTheDashboardsHaveTheSamePanels(t *testing.T) {
-	grafana, console := readDashboards(t)
-	if len(grafana.Panels) == 0 || len(grafana.Panels) != len(console.Panels) {
-		t.Fatalf("%d panels for Grafana, %d for the console", len(grafana.Panels), len(console.Panels))
-	}
-	types := map[string]string{"row": "row", "stat": "singlestat", "timeseries": "graph"}
-	for n, p := range grafana.Panels {
-		other := console.Panels[n]
-		if p.Title != other.Title || types[p.Type] != other.Type || fmt.Sprint(p.Targets) != fmt.Sprint(other.Targets) {
-			t.Errorf("panel %d is %s %q for Grafana and %s %q for the console", p.ID, p.Type, p.Title, other.Type, other.Title)
-		}
-	}
-}
-
-func TestPanelsDoNotOverlap(t *testing.T) {
-	grafana, _ := readDashboards(t)
-	cells, ids := map[[2]int]string{}, map[int]bool{}
-	for _, p := range grafana.Panels {
-		if ids[p.ID] {
-			t.Errorf("two panels have the ID %d", p.ID)
-		}
-		ids[p.ID] = true
-		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
-			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-				if other, taken := cells[[2]int{x, y}]; taken || x >= 24 {
-					t.Fatalf("%q overlaps %q, or leaves the grid, at %d, %d", p.Title, other, x, y)
-				}
-				cells[[2]int{x, y}] = p.Title
-			}
-		}
-	}
+	return dashboard.Panels
 }
 
 // foreign are the metrics of controller-runtime, client-go, the Go client of Prometheus, and Prometheus itself that the queries use.
@@ -95,29 +45,24 @@ var metricName = regexp.MustCompile(`[a-z]+(?:_[a-z]+)+|\bup\b`)
 
 func TestQueriesUseMetricsThatExist(t *testing.T) {
 	known := knownMetrics(t)
-	grafana, _ := readDashboards(t)
-	for _, p := range grafana.Panels {
+	queries := map[string]string{} // where each query is
+	for _, p := range readPanels(t) {
 		for _, target := range p.Targets {
-			for _, name := range metricsOf(target.Expr) {
-				if !slices.Contains(known, name) {
-					t.Errorf("panel %q: there is no metric %s", p.Title, name)
-				}
-			}
+			queries[target.Expr] = "panel " + p.Title
 		}
 	}
-	for _, spec := range readRules(t) {
-		for _, group := range spec.Groups {
-			for _, rule := range group.Rules {
-				for _, name := range metricsOf(rule.Expr) {
-					if !slices.Contains(known, name) {
-						t.Errorf("alert %s: there is no metric %s", rule.Alert, name)
-					}
-				}
-			}
+	for _, path := range ruleFiles {
+		_, rules := readRules(t, path)
+		for _, rule := range rules {
+			queries[rule.Expr] = "alert " + rule.Alert
 		}
 	}
-	if slices.Contains(known, "podset_operator_at_runs") || len(metricsOf("sum(rate(a_b{c_d=\"e_f\"}[5m])) by (g_h)")) != 1 {
-		t.Error("the test accepts unknown metrics")
+	for expr, where := range queries {
+		for _, name := range metricsOf(expr) {
+			if !slices.Contains(known, name) {
+				t.Errorf("%s: there is no metric %s", where, name)
+			}
+		}
 	}
 }
 

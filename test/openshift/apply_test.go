@@ -10,17 +10,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 const (
@@ -35,70 +37,47 @@ func cluster(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin, err := client.New(startCluster(t, paths).Config, client.Options{})
+	environment := apiserver.New(root)
+	environment.CRDInstallOptions.Paths = paths
+	t.Cleanup(func() { _ = environment.Stop() })
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.WarningHandler = nil
+	admin, err := client.New(config, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client.WithFieldValidation(admin, metav1.FieldValidationStrict)
 }
 
-// startCluster tries again if the API server does not create the namespace default within the 10 s that envtest waits. A busy machine may
-// need longer.
-func startCluster(t *testing.T, crds []string) *envtest.Environment {
-	t.Helper()
-	var err error
-	for range 5 {
-		environment := &envtest.Environment{
-			CRDInstallOptions:        envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true, MaxTime: time.Minute},
-			ControlPlaneStartTimeout: 2 * time.Minute,
-		}
-		if _, err = environment.Start(); err == nil {
-			environment.Config.WarningHandler = nil
-			t.Cleanup(func() { _ = environment.Stop() })
-			return environment
-		}
-		_ = environment.Stop()
-	}
-	t.Fatal("starting etcd and kube-apiserver: ", err)
-	return nil
-}
-
 // The API server knows the kinds and rejects fields that they do not have.
 func TestTheConfigurationForOpenShiftIsValid(t *testing.T) {
 	admin := cluster(t)
 	objects := apply(t, admin, "config/openshift")
-	has(t, objects)
-	metricsAreVerified(t, objects, "configMap")
-
-	for kind, field := range map[string][]string{"ServiceMonitor": {"spec", "endpoint"}, "ConsoleQuickStart": {"spec", "titel"}} {
-		mistake := find(t, objects, kind).DeepCopy()
-		mistake.SetResourceVersion("")
-		mistake.SetName("mistake")
-		if err := unstructured.SetNestedField(mistake.Object, "x", field...); err != nil {
-			t.Fatal(err)
-		}
-		if err := admin.Create(t.Context(), mistake); err == nil || !strings.Contains(err.Error(), "unknown field") {
-			t.Errorf("%s with the unknown field %v: %v", kind, field, err)
-		}
-	}
+	find(t, objects, "ConsoleQuickStart")
+	find(t, objects, "ConsoleYAMLSample")
+	metricsAreVerified(t, objects)
+	managerIsAdmitted(t, admin, objects)
 }
 
-// The certificate of cert-manager has the name that Prometheus verifies, and the manager serves it.
-func TestTheConfigurationForCertManagerIsValid(t *testing.T) {
-	objects := apply(t, cluster(t), "config/monitoring")
-	metricsAreVerified(t, objects, "secret")
-	endpoints, _, _ := unstructured.NestedSlice(find(t, objects, "ServiceMonitor").Object, "spec", "endpoints")
-	name, _, _ := unstructured.NestedString(endpoints[0].(map[string]any), "tlsConfig", "serverName")
-	ca, _, _ := unstructured.NestedString(endpoints[0].(map[string]any), "tlsConfig", "ca", "secret", "name")
-	certificate := find(t, objects, "Certificate")
-	names, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
-	secret, _, _ := unstructured.NestedString(certificate.Object, "spec", "secretName")
-	issuer, _, _ := unstructured.NestedString(certificate.Object, "spec", "issuerRef", "name")
-	volumes, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment").Object, "spec", "template", "spec", "volumes")
-	mounted, _, _ := unstructured.NestedString(volumes[0].(map[string]any), "secret", "secretName")
-	if !slices.Contains(names, name) || secret != ca || secret != mounted || issuer != find(t, objects, "Issuer").GetName() {
-		t.Errorf("Prometheus verifies %s with the Secret %s; the certificate of %s is for %s, in the Secret %s; the manager serves that of %s",
-			name, ca, issuer, names, secret, mounted)
+// managerIsAdmitted checks what the SecurityContextConstraints restricted-v2 requires of the manager: its namespace enforces the restricted
+// Pod Security Standard, so the API server rejects a pod that asks for more. In addition, OpenShift chooses the user and the groups.
+func managerIsAdmitted(t *testing.T, admin client.Client, objects []*unstructured.Unstructured) {
+	t.Helper()
+	deployment := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, objects, "Deployment").Object, deployment); err != nil {
+		t.Fatal(err)
+	}
+	spec := deployment.Spec.Template.Spec
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: "manager"}, Spec: spec}
+	if err := admin.Create(t.Context(), pod); err != nil {
+		t.Error(err)
+	}
+	security := ptr.Deref(spec.SecurityContext, corev1.PodSecurityContext{})
+	if security.RunAsUser != nil || security.FSGroup != nil || security.SELinuxOptions != nil || spec.Containers[0].SecurityContext.RunAsUser != nil {
+		t.Errorf("the manager sets a user, a group, or SELinux options: %v, %v", security, spec.Containers[0].SecurityContext)
 	}
 }
 
@@ -153,8 +132,7 @@ func TestTheBundleForOpenShiftIsValid(t *testing.T) {
 			}
 		}
 	}
-	has(t, objects)
-	metricsAreVerified(t, objects, "configMap")
+	metricsAreVerified(t, objects)
 	for _, obj := range objects {
 		switch obj.GetKind() {
 		case "ServiceAccount":
@@ -162,14 +140,6 @@ func TestTheBundleForOpenShiftIsValid(t *testing.T) {
 		case "Secret":
 			t.Fatal("the token comes before its service account, so Kubernetes deletes it")
 		}
-	}
-}
-
-// has checks that the objects contain every kind that only OpenShift and the Prometheus operator have.
-func has(t *testing.T, objects []*unstructured.Unstructured) {
-	t.Helper()
-	for _, kind := range []string{"ConsoleQuickStart", "ConsoleYAMLSample", "ServiceMonitor", "PrometheusRule"} {
-		find(t, objects, kind)
 	}
 }
 
@@ -186,8 +156,8 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind string) *unst
 
 // metricsAreVerified checks what the user-workload monitoring of OpenShift requires: a ServiceMonitor that names no file of Prometheus.
 // OpenShift rejects such a ServiceMonitor, because its setting arbitraryFSAccessThroughSMs denies it. And Prometheus verifies the
-// certificate of the manager with a CA in a ConfigMap or a Secret.
-func metricsAreVerified(t *testing.T, objects []*unstructured.Unstructured, ca string) {
+// certificate of the manager with the CA in a ConfigMap.
+func metricsAreVerified(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	endpoints, _, err := unstructured.NestedSlice(find(t, objects, "ServiceMonitor").Object, "spec", "endpoints")
 	if err != nil || len(endpoints) != 1 {
@@ -199,7 +169,7 @@ func metricsAreVerified(t *testing.T, objects []*unstructured.Unstructured, ca s
 			t.Errorf("%s is %v", strings.Join(path, "."), value)
 		}
 	}
-	for _, path := range [][]string{{"authorization", "credentials", "name"}, {"tlsConfig", "ca", ca, "name"}, {"tlsConfig", "serverName"}} {
+	for _, path := range [][]string{{"authorization", "credentials", "name"}, {"tlsConfig", "ca", "configMap", "name"}, {"tlsConfig", "serverName"}} {
 		if value, _, err := unstructured.NestedString(endpoint, path...); err != nil || value == "" {
 			t.Errorf("%s is missing: %v", strings.Join(path, "."), err)
 		}

@@ -1,6 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package openshift has the CRDs that OpenShift, the Prometheus operator, and cert-manager install, for an API server that takes the
+// place of an OpenShift cluster in tests.
 package openshift
 
 import (

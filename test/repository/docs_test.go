@@ -34,17 +34,21 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	}
 }
 
-func TestPlantedMistakesInCommandsAreFound(t *testing.T) {
-	targets := makeTargets(t)
-	for line, want := range map[string]int{
-		"make demo": 0, "make dmeo": 1, "make deploy IMG=x DEPLOY=config/openshift": 0, "A=b make run": 0, "make install && make runn": 1,
-		"kubectl apply -k config/samples": 0, "kubectl apply -k config/sample": 1, "oc create -f config/samples/at.yaml": 1,
-		"hack/release.sh check": 0, "hack/releases.sh check": 1, "make -n demo # make nothing": 0,
-		"make bench BENCH='Sets|Timers'": 0, "make bench BENCH='Sets|Timers' && make benhc": 1,
-	} {
-		if found := checkLine(line, targets); len(found) != want {
-			t.Errorf("%s: %v", line, found)
+// At least 30 blocks are executed. Fewer would mean that the blocks are not found.
+func TestBlocksSayWhichCommandsAreExecuted(t *testing.T) {
+	executed := 0
+	for _, page := range pages(t) {
+		for _, b := range blocks(string(read(t, page))) {
+			if problem := b.problem(); problem != "" {
+				t.Errorf("%s:%d: %s", page, b.line, problem)
+			}
+			if b.isExecuted() {
+				executed++
+			}
 		}
+	}
+	if executed < 30 {
+		t.Errorf("only %d blocks are executed", executed)
 	}
 }
 
@@ -94,10 +98,6 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		for _, problem := range brokenLinks(t, page, string(read(t, page))) {
 			t.Errorf("%s: %s", page, problem)
 		}
-	}
-	planted := "[a](docs/none.md) [b](README.md#none) [c](#none) [d](docs/README.md) [e](https://example.com) [f](docs/alerts.md#atslost)"
-	if found := brokenLinks(t, "README.md", planted); len(found) != 3 {
-		t.Errorf("of three broken links, these were found: %v", found)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -49,63 +48,31 @@ func TestDownloadsAreVerified(t *testing.T) {
 	}
 	packed := archive(t, "etcd-v3/etcd")
 	server := httptest.NewServer(files{
-		"/good/tool":           program,
-		"/good/tool.sha256":    sum(program),
-		"/named/tool":          program,
-		"/named/tool.sha256":   sum(program) + "  tool\n",
-		"/wrong/tool":          program + "echo and something else\n",
-		"/wrong/tool.sha256":   sum(program),
-		"/unsigned/tool":       program,
-		"/strange/tool":        program,
-		"/strange/tool.sha256": "<html>not a checksum</html>",
-		"/absent/tool.sha256":  sum(program),
-		"/etcd/etcd.tar.gz":    packed,
-		"/etcd/SHA256SUMS":     sum("other") + "  other.tar.gz\n" + sum(packed) + "  etcd.tar.gz\n",
-		"/bad/etcd.tar.gz":     packed,
-		"/bad/SHA256SUMS":      sum("other") + "  other.tar.gz\n",
+		"/good/tool":         program,
+		"/good/tool.sha256":  sum(program),
+		"/wrong/tool":        program + "echo and something else\n",
+		"/wrong/tool.sha256": sum(program),
+		"/unsigned/tool":     program,
+		"/etcd/etcd.tar.gz":  packed,
+		"/etcd/SHA256SUMS":   sum("other") + "  other.tar.gz\n" + sum(packed) + "  etcd.tar.gz\n",
+		"/bad/etcd.tar.gz":   packed,
+		"/bad/SHA256SUMS":    sum("other") + "  other.tar.gz\n",
 	})
 	defer server.Close()
 	for path, want := range map[string]string{
 		"/good/tool":                     "downloaded tool\n",
-		"/named/tool":                    "downloaded tool\n",
 		"/wrong/tool":                    "the checksum of " + server.URL + "/wrong/tool is wrong: tool is compiled instead\n",
 		"/unsigned/tool":                 "",
-		"/strange/tool":                  "",
-		"/absent/tool":                   "",
 		"/etcd/etcd.tar.gz|etcd-v3/etcd": "downloaded tool\n",
-		"/etcd/etcd.tar.gz|etcd-v3/x":    "etcd-v3/x",
 		"/bad/etcd.tar.gz|etcd-v3/etcd":  "",
 	} {
 		t.Run(path, func(t *testing.T) {
 			checkDownload(t, server.URL+path, want)
 		})
 	}
-	t.Run("a server that cannot be reached", func(t *testing.T) {
-		server := httptest.NewServer(files{})
-		server.Close()
-		checkDownload(t, server.URL+"/good/tool", "")
-	})
-	t.Run("a server that stops in the middle of a file", func(t *testing.T) {
-		t.Setenv("DOWNLOAD_STALL", "1")
-		server := httptest.NewServer(http.HandlerFunc(stall))
-		defer server.Close()
-		checkDownload(t, server.URL+"/good/tool", "")
-	})
 }
 
-// stall serves the checksum, and half of the program until the client gives up.
-func stall(answer http.ResponseWriter, req *http.Request) {
-	if strings.HasSuffix(req.URL.Path, ".sha256") {
-		_, _ = answer.Write([]byte(sum(program))) // As in ServeHTTP.
-		return
-	}
-	answer.Header().Set("Content-Length", strconv.Itoa(len(program)))
-	_, _ = answer.Write([]byte(program[:len(program)/2]))
-	_ = http.NewResponseController(answer).Flush()
-	<-req.Context().Done()
-}
-
-// checkDownload runs download.sh and checks that it prints this text. It must install the program if and only if it says so.
+// checkDownload runs download.sh and checks that it prints this text. It must install the program if and only if it prints that it does.
 func checkDownload(t *testing.T, url, want string) {
 	t.Helper()
 	target := filepath.Join(t.TempDir(), "bin", "tool")
@@ -138,28 +105,4 @@ func (f files) ServeHTTP(answer http.ResponseWriter, req *http.Request) {
 		return
 	}
 	_, _ = answer.Write([]byte(content)) // The client notices an incomplete answer.
-}
-
-// make downloads a missing program from a mirror, and does not compile it.
-func TestMakeDownloadsWhatAMirrorHas(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is not installed, so nothing can be downloaded")
-	}
-	for target, pattern := range map[string]string{
-		"bin/kube-apiserver": `hack/download.sh bin/kube-apiserver kube-apiserver 'http://mirror/v`,
-		"bin/etcd":           `hack/download.sh bin/etcd etcd 'http://mirror/v`,
-	} {
-		for _, download := range []string{"yes", ""} {
-			cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "-W", "hack/tools/cluster/go.mod", target,
-				"KUBE_MIRROR=http://mirror", "ETCD_MIRROR=http://mirror", "DOWNLOAD="+download)
-			cmd.Dir = root
-			output, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, output)
-			}
-			if strings.Contains(string(output), pattern) != (download != "") || !strings.Contains(string(output), "hack/build.sh "+target) {
-				t.Errorf("%s with DOWNLOAD=%s:\n%s", target, download, output)
-			}
-		}
-	}
 }
