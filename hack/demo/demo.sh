@@ -63,14 +63,11 @@ running() { get pods -l app.example.com/podset=podset-sample --field-selector=st
 # replaced UID succeeds if there are five pods again and none of them has this UID.
 replaced() { settled 5 && [[ " $(running uid) " != *" $1 "* ]]; }
 
-# The command whose columns tell a pod from its replacement.
-slot='kubectl get pods -l app.example.com/slot=0 -o custom-columns=NAME:.metadata.name,UID:.metadata.uid'
+# The command that shows the pods with their slots. The age tells a pod from its replacement.
+pods='kubectl get pods -l app.example.com/podset=podset-sample -L app.example.com/slot'
 
-# at_is PHASE RESULT EXITCODE succeeds if the status of the At has these values.
-at_is() { [ "$(get at at-sample -o jsonpath='{.status.phase} {.status.result} {.status.exitCode}')" = "$*" ]; }
-
-# at_started succeeds if the At has a pod.
-at_started() { [ -n "$(get at at-sample -o jsonpath='{.status.podName}')" ]; }
+# at_is NAME PHASE RESULT EXITCODE succeeds if the status of the At has these values.
+at_is() { [ "$(get at "$1" -o jsonpath='{.status.phase} {.status.result} {.status.exitCode}')" = "${*:2}" ]; }
 
 # --- the cluster --------------------------------------------------------------------------------
 
@@ -98,8 +95,28 @@ stop() {
   rm -rf "$demo"
 }
 
+# write_logs writes the log of the pod migrate-pod, because the simulated node runs no commands. No other pod has a log.
+write_logs() {
+  local line
+  while IFS= read -r line; do printf '%s stdout F %s\n' "$(date -u +%FT%TZ)" "$line"; done >"$demo/migrate.log" <<'END'
+== 20261125090000 AddIndexToOrders: migrating =================================
+-- add_index(:orders, :customer_id)
+   -> 0.0213s
+== 20261125090000 AddIndexToOrders: migrated (0.0214s) ========================
+END
+  cat >"$demo/logs.yaml" <<END
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Logs
+metadata: {name: migrate-pod, namespace: default}
+spec:
+  logs:
+  - logsFile: $demo/migrate.log
+END
+}
+
 start_cluster() {
-  local kwok stage stages=$PWD/hack/demo/stage-at.yaml
+  local kwok stage stages=$PWD/hack/demo/stage-at.yaml,$demo/logs.yaml
+  write_logs
   kwok=$(cd hack/tools/cluster && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)
   # Custom stages replace the default stages of kwok, so this list includes the default ones.
   for stage in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease pod/fast/pod-ready pod/fast/pod-delete; do
@@ -145,41 +162,43 @@ if [ "$mode" = run ]; then
   exit
 fi
 
-title 'Create a PodSet of three pods, and an At that was due in 2020 and therefore runs at once'
-show 'kubectl apply -f config/samples/app_v1alpha1_podset.yaml -f config/samples/cnat_v1alpha1_at.yaml'
+title 'The application: a Deployment'
+show 'kubectl create deployment web --image=registry.example.com/shop:1.4'
+
+# docs/demo.svg shows the steps with a number: see hack/demo/svg.
+title '1. Schedule one command, with the image and the environment of an application'
+show 'kubectl at tomorrow 02:00 --name migrate --from deploy/web -- bin/rails db:migrate'
+
+title '2. Run it now instead, wait for its end, and read its log and its exit code'
+show 'kubectl at list'
+show 'kubectl at reschedule migrate now'
+show 'kubectl at wait migrate; echo "exit code $?"'
+show 'kubectl at logs migrate'
+show 'kubectl at list'
+expect 'phase DONE, result Succeeded, exit code 0' at_is migrate DONE Succeeded 0
+kubectl apply -f config/samples/app_v1alpha1_podset.yaml >/dev/null
 expect '3 ready pods, listed in the status' settled 3
-expect 'the At has a pod' at_started
-show 'kubectl get podset,at,pods'
 
-title 'Scale the PodSet from three pods to five'
-show "kubectl patch podset podset-sample --type=json -p '[{\"op\": \"replace\", \"path\": \"/spec/replicas\", \"value\": 5}]'"
+title '3. Scale a PodSet from three pods to five, and delete a pod: another one takes its place'
+show 'kubectl scale podset/podset-sample --replicas=5'
 expect '5 ready pods, listed in the status' settled 5
-show 'kubectl get podset,pods'
-
-title 'Delete a pod: another pod fills its slot. Its name can be the same, its UID is not'
-victim=$(get pods -l app.example.com/podset=podset-sample,app.example.com/slot=0 -o jsonpath='{.items[0].metadata.name}')
+show 'kubectl get podset'
+victim=$(get pods -l app.example.com/podset=podset-sample,app.example.com/slot=2 -o jsonpath='{.items[0].metadata.name}')
 uid=$(get pod "$victim" -o jsonpath='{.metadata.uid}')
-show "$slot"
+sleep 5 # Then the ages of the pods differ.
 show "kubectl delete pod $victim"
 expect 'another pod in its place' replaced "$uid"
-show "$slot"
-show 'kubectl get podset,pods'
+show "$pods"
+
+title 'The status has the names of the pods'
 show "kubectl get podset podset-sample -o jsonpath='{range .status.podNames[*]}{@}{\"\\n\"}{end}'"
 
-title 'The At has run once'
+title 'An At as YAML: it was due in 2020, and therefore runs at once'
+show 'kubectl apply -f config/samples/cnat_v1alpha1_at.yaml'
 show 'kubectl wait --for=condition=Complete at/at-sample --timeout=60s'
-expect 'phase DONE, result Succeeded, exit code 0' at_is DONE Succeeded 0
-show 'kubectl get at'
+expect 'phase DONE, result Succeeded, exit code 0' at_is at-sample DONE Succeeded 0
+show 'kubectl get at at-sample -o wide'
 show 'kubectl events --for at/at-sample'
-show 'kubectl delete at at-sample'
-
-title 'kubectl at: one command, at one time, with the image of an application'
-show 'kubectl at tomorrow 02:00 --name migrate --image registry.example.com/shop:v1 -- bin/rails db:migrate'
-show 'kubectl at now + 5 seconds --name greet -- echo hello'
-show 'kubectl at list'
-show 'kubectl at wait greet'
-show 'kubectl at list'
-show 'kubectl at rm migrate greet'
 
 if [ "$mode" = check ]; then
   title 'Every step showed the expected result'

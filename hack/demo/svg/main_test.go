@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,28 +20,54 @@ Start a cluster
 $ kubectl get nodes
 NAME   STATUS
 
-Create a PodSet
+1. Schedule a command
+$ kubectl at tomorrow -- true
+at/a runs tomorrow
+
+2. Create a PodSet
 $ kubectl get podset,at
 NAME
 
 NAME
 at.cnat.d2iq.com/a <none> & more
-
-kubectl at: one command
-$ kubectl at list
-NAME
+$ kubectl get pods
+pod
 
 Every step showed the expected result
 `
 
 func TestParse(t *testing.T) {
-	want := []step{
-		{"kubectl at: one command", []string{"$ kubectl at list", "NAME"}},
-		{"Start a cluster", []string{"$ kubectl get nodes", "NAME   STATUS"}},
-		{"Create a PodSet", []string{"$ kubectl get podset,at", "NAME", "", "NAME", "at.cnat.d2iq.com/a <none> & more"}},
+	want := [][]string{
+		{"Schedule a command", "$ kubectl at tomorrow -- true", "at/a runs tomorrow"},
+		{"Create a PodSet", "$ kubectl get podset,at", "NAME", "", "NAME", "at.cnat.d2iq.com/a <none> & more", "$ kubectl get pods", "pod"},
 	}
-	if diff := cmp.Diff(want, parse(transcript), cmp.AllowUnexported(step{})); diff != "" {
+	var got [][]string
+	for _, s := range parse(transcript) {
+		var texts []string
+		for _, l := range s.lines {
+			texts = append(texts, l.text)
+		}
+		got = append(got, texts)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestScheduleShowsOneLineAfterTheOther(t *testing.T) {
+	scenes := parse(transcript)
+	length, last := schedule(scenes), time.Duration(0)
+	for _, s := range scenes {
+		for _, l := range s.lines {
+			if l.at <= last {
+				t.Errorf("%q appears at %v, after a line at %v", l.text, l.at, last)
+			}
+			last = l.at
+		}
+		last = s.end - 1 // The title of the next scene appears when the lines of this one disappear.
+	}
+	if length != scenes[1].end {
+		t.Errorf("the picture takes %v, and its last scene ends at %v", length, scenes[1].end)
 	}
 }
 
@@ -60,14 +87,13 @@ func TestWrapBreaksLinesAtSpaces(t *testing.T) {
 	}
 }
 
-func TestDrawIsValidXMLWithEveryLine(t *testing.T) {
+func TestDrawShowsEveryLineAndWithoutAnimationThePoster(t *testing.T) {
 	picture, err := draw(transcript)
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoder := xml.NewDecoder(strings.NewReader(picture))
-	var text strings.Builder
-	for {
+	visible := map[string]bool{}
+	for decoder := xml.NewDecoder(strings.NewReader(picture)); ; {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
 			break
@@ -75,16 +101,26 @@ func TestDrawIsValidXMLWithEveryLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if data, ok := token.(xml.CharData); ok {
-			text.Write(data)
+		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "text" {
+			var element struct {
+				Opacity int    `xml:"opacity,attr"`
+				Text    string `xml:",chardata"`
+			}
+			if err := decoder.DecodeElement(&element, &start); err != nil {
+				t.Fatal(err)
+			}
+			visible[element.Text] = element.Opacity == 1
 		}
 	}
-	for _, want := range []string{"kubectl at list", "at.cnat.d2iq.com/a <none> & more", "Create a PodSet"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("the picture does not show %q", want)
-		}
+	want := map[string]bool{
+		"Schedule a command": false, "$ kubectl at tomorrow -- true": false, "at/a runs tomorrow": false,
+		"Create a PodSet": true, "$ kubectl get podset,at": true, "NAME": true, "at.cnat.d2iq.com/a <none> & more": true,
+		"$ kubectl get pods": true, "pod": true,
+	}
+	if diff := cmp.Diff(want, visible); diff != "" {
+		t.Error(diff)
 	}
 	if _, err := draw("nothing"); err == nil {
-		t.Error("a transcript without steps gives a picture")
+		t.Error("a transcript without scenes gives a picture")
 	}
 }
