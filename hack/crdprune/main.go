@@ -9,7 +9,7 @@
 // large for the annotation in which `kubectl apply` and `oc apply` store the applied object (256 KiB).
 //
 // The API server writes the defaults of a CRD into every object that it serves. A new default in a newer Kubernetes API library would
-// change templates that nobody edited. Pods get the same defaults when they are created.
+// change templates that were not edited. Pods get the same defaults when they are created.
 //
 // The API server checks a template with the schema only. controller-gen's schema accepts numbers and quantities that no program in Go can
 // decode, or only with all of its memory. The format date-time of the API server accepts times that metav1.Time cannot decode. One such

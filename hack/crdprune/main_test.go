@@ -12,7 +12,7 @@ import (
 )
 
 // The API server writes the defaults of a CRD into the objects that it serves. A new default in a newer Kubernetes API library would
-// change the hash of templates that nobody edited, and the operator would replace their pods.
+// change the hash of templates that were not edited, and the operator would replace their pods.
 func TestTheCRDsAddNothingToATemplateButTheKeysOfLists(t *testing.T) {
 	for _, file := range []string{"app.example.com_podsets", "cnat.d2iq.com_ats"} {
 		data, err := os.ReadFile("../../config/crd/bases/" + file + ".yaml")

@@ -15,7 +15,7 @@ const maxNote = 1024
 
 // Event is an event about one object.
 type Event struct {
-	// Warning says that a user or an administrator should act.
+	// Warning is true if a user or an administrator should act.
 	Warning bool
 	// Reason is why, in one CamelCase word.
 	Reason string
@@ -23,7 +23,7 @@ type Event struct {
 	Action string
 	// Note is the message for users.
 	Note string
-	// Related is another object that the event is about; nil: none. Events that differ only in their note count as repetitions of the
+	// Related is another object that the event is about, or nil if there is none. Events that differ only in their note count as repetitions of the
 	// first one, whose note is kept.
 	Related runtime.Object
 }

@@ -34,7 +34,7 @@ type Pods struct {
 
 // lostPod is a pod that was gone or released before the cache showed it.
 type lostPod struct {
-	// shown tells whether the cache shows it now, as an active pod of the owner.
+	// shown reports whether the cache shows it now, as an active pod of the owner.
 	shown bool
 	// released is the resource version of a pod that exists without its owner, "" for a pod that is gone. A cache that shows a later
 	// version is right: the pod has its owner again.
@@ -79,7 +79,7 @@ type View struct {
 	// Pods are the cached pods without those that are known to be gone, followed by the expected creations that the cache
 	// does not show. The slice must not be changed: it may be the one that was passed to Observe.
 	Pods []*corev1.Pod
-	// Unseen are the pods that neither the cache nor a lookup shows now. They must not be deleted, because somebody may have taken
+	// Unseen are the pods that neither the cache nor a lookup shows now. They must not be deleted, because a user may have taken
 	// them from their owner since their create. The set must not be changed.
 	Unseen sets.Set[types.UID]
 	// Deleted are the pods that count as terminating although they have no deletion timestamp in Pods. The set must not be
@@ -125,7 +125,7 @@ func (v *View) observeLost(lost map[types.UID]lostPod, cached []*corev1.Pod) {
 	}
 }
 
-// isLater tells whether a pod is a later version of itself than version. "" is later than all.
+// isLater reports whether a pod is a later version of itself than version. "" is later than all.
 func isLater(pod *corev1.Pod, version string) bool {
 	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, version)
 	return err == nil && order > 0

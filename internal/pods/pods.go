@@ -33,33 +33,33 @@ func OwnerUID(pod metav1.Object) types.UID {
 	return ""
 }
 
-// Contains tells whether a pod with a UID is in list.
+// Contains reports whether a pod with a UID is in list.
 func Contains(list []*corev1.Pod, uid types.UID) bool {
 	return slices.ContainsFunc(list, func(pod *corev1.Pod) bool { return pod.UID == uid })
 }
 
-// IsFinished tells whether all containers of pod have terminated for good.
+// IsFinished reports whether all containers of pod have terminated for good.
 func IsFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// IsTerminating tells whether pod is being deleted. deleted are pods that were deleted and that a cache still shows without a
+// IsTerminating reports whether pod is being deleted. deleted are pods that were deleted and that a cache still shows without a
 // deletion timestamp.
 func IsTerminating(pod *corev1.Pod, deleted sets.Set[types.UID]) bool {
 	return pod.DeletionTimestamp != nil || deleted.Has(pod.UID)
 }
 
-// IsPaused tells whether an annotation that pauses object is true.
+// IsPaused reports whether an annotation that pauses object is true.
 func IsPaused(object metav1.Object, annotation string) bool {
 	paused, err := strconv.ParseBool(object.GetAnnotations()[annotation])
 	return err == nil && paused
 }
 
-// HasRestartRules tells whether the exit of a container may restart it or, by the action RestartAllContainers, every
+// HasRestartRules reports whether the exit of a container may restart it or, by the action RestartAllContainers, every
 // container of the pod.
 func HasRestartRules(container corev1.Container) bool { return len(container.RestartPolicyRules) > 0 }
 
-// IsReady tells whether pod has the condition Ready.
+// IsReady reports whether pod has the condition Ready.
 func IsReady(pod *corev1.Pod) bool {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == corev1.PodReady {

@@ -83,7 +83,7 @@ func (b *AtBuilder) Deleting() *AtBuilder {
 	return b
 }
 
-// Template gives the At a template with these containers and lets edit change it; nil: no change.
+// Template gives the At a template with these containers and lets edit change it, unless edit is nil.
 func (b *AtBuilder) Template(edit func(*corev1.PodTemplateSpec), containers ...string) *AtBuilder {
 	template := &corev1.PodTemplateSpec{}
 	for _, name := range containers {
@@ -176,7 +176,7 @@ func (b *AtPodBuilder) Because(reason, message string) *AtPodBuilder {
 	return b
 }
 
-// Unschedulable says that the pod fits on no node.
+// Unschedulable makes the pod one that fits on no node.
 func (b *AtPodBuilder) Unschedulable() *AtPodBuilder {
 	b.pod.Status.Conditions = append(b.pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,

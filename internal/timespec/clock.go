@@ -17,7 +17,7 @@ func wall(t time.Time) time.Time {
 
 // onClock returns when the clocks in the time zone of now show local. If a change of the clocks skips local, it uses the offset from
 // before the change. If local occurs twice, it returns the first time that is not over. The note says so in both cases; otherwise it
-// is "". counted tells whether a step counts from that time.
+// is "". counted reports whether a step counts from that time.
 func onClock(local, now time.Time, counted bool) (time.Time, string) {
 	runsAt, runs := "It runs at", "It runs"
 	if counted {

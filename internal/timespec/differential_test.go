@@ -65,7 +65,7 @@ func (c trial) has(pattern string) bool {
 	return regexp.MustCompile(`(?i)` + pattern).MatchString(c.text)
 }
 
-// onlyOurs tells whether at(1) rejects what we accept; onlyTheirs is the opposite.
+// onlyOurs reports whether at(1) rejects what we accept; onlyTheirs is the opposite.
 func (c trial) onlyOurs() bool   { return c.err == nil && c.theirs.IsZero() }
 func (c trial) onlyTheirs() bool { return c.err != nil && !c.theirs.IsZero() }
 func (c trial) both() bool       { return c.err == nil && !c.theirs.IsZero() }
@@ -73,17 +73,17 @@ func (c trial) because(text string) bool {
 	return c.onlyTheirs() && strings.Contains(c.err.Error(), text)
 }
 
-// hourApart tells whether the answers differ by the hour by which the clocks of the zone change, apart from seconds.
+// hourApart reports whether the answers differ by the hour by which the clocks of the zone change, apart from seconds.
 func (c trial) hourApart() bool {
 	january := time.Date(c.now.Year(), time.January, 1, 0, 0, 0, 0, c.now.Location())
 	changes := january.Format("-07") != january.AddDate(0, 6, 0).Format("-07")
 	return c.both() && changes && c.ours.Truncate(time.Minute).Sub(c.theirs).Abs() == time.Hour
 }
 
-// dayApart tells whether the answers differ by at most a day of 25 hours.
+// dayApart reports whether the answers differ by at most a day of 25 hours.
 func (c trial) dayApart() bool { return c.both() && c.ours.Sub(c.theirs).Abs() <= 25*time.Hour }
 
-// near tells whether the clocks change within a day and a half of one of the times.
+// near reports whether the clocks change within a day and a half of one of the times.
 func near(times ...time.Time) bool {
 	for _, t := range times {
 		if t.Add(-36*time.Hour).Format("-07") != t.Add(36*time.Hour).Format("-07") {
@@ -168,7 +168,7 @@ var differences = []struct {
 
 // TestTheLanguageIsThatOfDebiansAt compares the package with at(1): of the same words at the same time they understand the
 // same, but for the differences above. It needs at, faketime, and root for at's spool directory, where it removes what it
-// adds. at is copied, since nobody can fake the time for a program that is setuid.
+// adds. at is copied, because the time of a setuid program cannot be faked.
 func TestTheLanguageIsThatOfDebiansAt(t *testing.T) {
 	program := copyOfAt(t)
 	random := rand.New(rand.NewPCG(*seed, 0))

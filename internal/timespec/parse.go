@@ -163,7 +163,7 @@ func (p *parser) halfOfDay() error {
 	return nil
 }
 
-// dayAhead tells whether the next number is the day or month of a date, and not an hour: 10 Nov 28 is in 2028, and only
+// dayAhead reports whether the next number is the day or month of a date, and not an hour: 10 Nov 28 is in 2028, and only
 // the comma of 10 Nov 28, 2026 makes the 10 an hour.
 func (p *parser) dayAhead() bool {
 	next := p.peek(1)
@@ -214,7 +214,7 @@ func (p *parser) peek(i int) token {
 	return token{}
 }
 
-// takeWord reads one keyword, and tells whether it is there.
+// takeWord reads one keyword, and reports whether it is there.
 func (p *parser) takeWord(name string) bool {
 	if t := p.peek(0); t.kind != word || t.word.name != name {
 		return false

@@ -48,7 +48,7 @@ func (s *spec) in(location *time.Location, now time.Time) (time.Time, []string, 
 	return t, notes, checkRange(t, now)
 }
 
-// timeOnly tells whether the day is left open: today, or tomorrow when the time has passed.
+// timeOnly reports whether the day is left open: today, or tomorrow when the time has passed.
 func (s *spec) timeOnly() bool {
 	for _, step := range s.steps {
 		if step.unit >= day {
@@ -58,12 +58,12 @@ func (s *spec) timeOnly() bool {
 	return s.hasTime && s.date == nil
 }
 
-// needsYear tells whether there is a date that leaves the year open.
+// needsYear reports whether there is a date that leaves the year open.
 func (s *spec) needsYear() bool {
 	return s.date != nil && s.date.month != 0 && s.date.year == 0
 }
 
-// dayPassed tells whether the day of a result is over this year. Without steps it is the day as written: a 29 February
+// dayPassed reports whether the day of a result is over this year. Without steps it is the day as written: a 29 February
 // that this year does not have is over on 1 March.
 func (s *spec) dayPassed(result, today time.Time) bool {
 	if len(s.steps) == 0 {

@@ -182,7 +182,7 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 	return due, err == nil
 }
 
-// AtSettled says why an At is not settled: A3; "" if it is. An At is settled when it is DONE, for a reason that A4
+// AtSettled returns why an At is not settled (A3), or "" if it is. An At is settled when it is DONE, for a reason that A4
 // and A11 check, or PENDING for a reason that lasts. No pod runs on after the deadline of its At.
 func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone {

@@ -33,7 +33,7 @@ type Call struct {
 	Resource, Subresource string
 	// Namespace and Name are those of the object. A list has no name. A create has the name in its body.
 	Namespace, Name string
-	// AnyAge says that a list or a watch accepts a state of any age (resourceVersion=0), such as an old watch cache.
+	// AnyAge is true if a list or a watch accepts a state of any age (resourceVersion=0), such as an old watch cache.
 	AnyAge bool
 	// Precondition is the UID that a delete requires; "" if it deletes any object that has the name.
 	Precondition types.UID
@@ -51,7 +51,7 @@ func (c *Call) String() string {
 	return c.Verb + " " + resource + " " + c.Name
 }
 
-// createsPod tells whether the call creates a pod.
+// createsPod reports whether the call creates a pod.
 func (c *Call) createsPod() bool {
 	return c.Verb == "create" && c.Resource == "pods" && c.Subresource == ""
 }
@@ -67,9 +67,9 @@ type Write struct {
 	Clock time.Time
 	// StaleUntil is when the watches of PodSets and Ats last began to deliver; Sent if they were held at that moment.
 	StaleUntil time.Time
-	// StalePods says that the cache of pods was known to be behind at that moment.
+	// StalePods is true if the cache of pods was known to be behind at that moment.
 	StalePods bool
-	// Unseen says that the process had seen nothing of the pod that it deletes but the response to its create.
+	// Unseen is true if the process had seen nothing of the pod that it deletes but the response to its create.
 	Unseen bool
 	// Code is the response code of the API server; 0 if the call did not reach it.
 	Code int
@@ -80,7 +80,7 @@ type Write struct {
 	Fault string
 }
 
-// Committed tells whether the API server committed the write, whatever the operator received.
+// Committed reports whether the API server committed the write, whatever the operator received.
 func (w Write) Committed() bool { return w.Code >= 200 && w.Code < 300 }
 
 func (w Write) String() string {

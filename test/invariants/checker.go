@@ -33,7 +33,7 @@ func (v Violation) String() string {
 type Checker struct {
 	// InFlight is how long after a deletion a create of the same process may still be in flight.
 	InFlight time.Duration
-	// LaggingPods says that the cache of pods may lag at any time, so that the operator cannot know which pods are ready.
+	// LaggingPods is true if the cache of pods may lag at any time, so that the operator cannot know which pods are ready.
 	LaggingPods bool
 
 	full      bool // whether the operator fills the whole status: see Controllers
@@ -72,7 +72,7 @@ type edit struct {
 	seen   time.Time
 }
 
-// NewChecker returns a checker for an operator with these writes. full says that it fills the whole status. started is when each
+// NewChecker returns a checker for an operator with these writes. full is true if it fills the whole status. started is when each
 // of its processes started, by number.
 func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 	c := &Checker{
@@ -223,7 +223,7 @@ func (c *Checker) noteOwner(pod *corev1.Pod) {
 	}
 }
 
-// wasForeign tells whether a pod had no owner when the operator decided on a write.
+// wasForeign reports whether a pod had no owner when the operator decided on a write.
 func (c *Checker) wasForeign(pod *corev1.Pod, w Write) bool {
 	since, owned := c.foreign[pod.UID]
 	switch {

@@ -22,7 +22,7 @@ type window struct {
 	most int // the largest replicas
 	// unready are the pods that were not ready when replicas last shrank and are still not; they must be deleted first.
 	unready map[types.UID]bool
-	// deletedReady is a Ready pod that the operator has deleted since then, and not because its template is outdated; "": none.
+	// deletedReady is a Ready pod that the operator has deleted since then, and not because its template is outdated, or "" if there is none.
 	deletedReady string
 	// edited is when replicas last changed.
 	edited time.Time
@@ -133,7 +133,7 @@ func (c *Checker) notePod(pod *corev1.Pod) {
 	}
 }
 
-// outdated tells whether the operator may replace a pod, because its template is not that of its PodSet. The operator may not have
+// outdated reports whether the operator may replace a pod, because its template is not that of its PodSet. The operator may not have
 // seen the generations after the one that it reported last.
 func (c *Checker) outdated(set *appv1alpha1.PodSet, pod *corev1.Pod) bool {
 	for generation, r := range c.revisions[set.UID] {
@@ -179,7 +179,7 @@ func (c *Checker) KubernetesEvents(all []eventsv1.Event) {
 	}
 }
 
-// wasDeleted tells whether, before a moment, the operator sent a delete of a pod after which the pod was gone: the API server
+// wasDeleted reports whether, before a moment, the operator sent a delete of a pod after which the pod was gone: the API server
 // deleted it, did not find it, or found another UID under its name.
 func (c *Checker) wasDeleted(name string, before time.Time) bool {
 	return slices.ContainsFunc(c.writes, func(w Write) bool {
@@ -208,7 +208,7 @@ func (c *Checker) converge(set *appv1alpha1.PodSet) {
 	clear(w.unready)
 }
 
-// Settled says why a PodSet has not settled: P3 and P7; "" if it has.
+// Settled returns why a PodSet has not settled (P3 and P7), or "" if it has.
 func (s *State) Settled(set *appv1alpha1.PodSet, full bool) string {
 	active, status := s.Active(set.UID), set.Status
 	switch {

@@ -32,7 +32,7 @@ func (c *Checker) ended(at *cnatv1alpha1.At) {
 	c.check("A11", ran && c.endedAs(s.Reason, at, c.state.Pods[s.PodUID]), "At "+at.Name, "the reason is %s, but no run ended so; podUID is %q", s.Reason, s.PodUID)
 }
 
-// endedAs tells whether a pod of an At has ended as a reason says.
+// endedAs reports whether the end of a pod of an At agrees with a reason.
 func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	exit := exitCode(pod)
 	failed := exit != nil && *exit != 0
@@ -51,7 +51,7 @@ func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) b
 	return false
 }
 
-// exitCode returns the exit code of the command of a pod; nil: it has not ended.
+// exitCode returns the exit code of the command of a pod, or nil if it has not ended.
 func exitCode(pod *corev1.Pod) *int32 {
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.Name == pod.Spec.Containers[0].Name && s.State.Terminated != nil {
@@ -82,7 +82,7 @@ func (c *Checker) decidedAt(at *cnatv1alpha1.At) time.Time {
 	return written
 }
 
-// hasForeignPod tells whether there was a pod of nobody, or of an owner other than an At, with the name of a pod of an At.
+// hasForeignPod reports whether there was a pod without an owner, or of an owner other than an At, with the name of a pod of an At.
 func (s *State) hasForeignPod(at *cnatv1alpha1.At) bool {
 	for _, pod := range s.Pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
@@ -94,7 +94,7 @@ func (s *State) hasForeignPod(at *cnatv1alpha1.At) bool {
 	return false
 }
 
-// waitsForUser tells whether the condition Scheduled says that an At waits for a user, and the At shows that this is true.
+// waitsForUser reports whether an At waits for a user according to its condition Scheduled, and the At shows that this is true.
 func waitsForUser(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
 	if scheduled.Status != metav1.ConditionFalse {
 		return false
@@ -113,7 +113,7 @@ func waitsForUser(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
 	return false
 }
 
-// splits tells whether a command has words and, as far as the tests need it, no open quote and no invalid character.
+// splits reports whether a command has words and, as far as the tests need it, no open quote and no invalid character.
 func splits(command string) bool {
 	open := slices.ContainsFunc([]string{"'", `"`}, func(quote string) bool { return strings.Count(command, quote)%2 != 0 })
 	return strings.TrimSpace(command) != "" && !open && !strings.Contains(command, "\x00")

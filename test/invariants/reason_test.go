@@ -16,7 +16,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// run returns the pod of a run whose command has ended with an exit code; nil: it has not ended.
+// run returns the pod of a run whose command has ended with an exit code, or has not ended if the code is nil.
 func run(phase corev1.PodPhase, exitCode *int32) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "a-pod", UID: "pod", OwnerReferences: []metav1.OwnerReference{{Kind: "At", Name: "a", UID: "at", Controller: ptr.To(true)}}},

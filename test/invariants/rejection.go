@@ -75,7 +75,7 @@ func (c *Checker) step(step *rejected, w Write) {
 	*step = rejected{last: w, delay: next, number: step.number + 1}
 }
 
-// edited tells whether the spec of the owner of two creates changed between them or, if the caches may have been behind, before the
+// edited reports whether the spec of the owner of two creates changed between them or, if the caches may have been behind, before the
 // first one, which is perhaps of the earlier spec then.
 func (c *Checker) edited(first, second Write) bool {
 	from := first.Sent
@@ -91,7 +91,7 @@ func (c *Checker) edited(first, second Write) bool {
 	return false
 }
 
-// reportsRejection tells whether a condition of an owner said at a moment that its pods are rejected. A status that somebody else
+// reportsRejection reports whether a condition of an owner said at a moment that its pods are rejected. A status that another client
 // wrote last does not count.
 func (c *Checker) reportsRejection(owner types.UID, at time.Time) bool {
 	reports := true

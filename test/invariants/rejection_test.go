@@ -37,7 +37,7 @@ func TestRejectedCreatesHaveABackOffThatDoubles(t *testing.T) {
 	}
 }
 
-// The status of an At does not say that its pod was rejected, and its pod is rejected again. Before that, its clock may have moved back,
+// The status of an At does not report that its pod was rejected, and its pod is rejected again. Before that, its clock may have moved back,
 // so that it waited for its time.
 func TestARejectionIsReportedBeforeTheNextOne(t *testing.T) {
 	for jump, want := range map[time.Duration]bool{0: true, -time.Minute: false} {

@@ -61,7 +61,7 @@ const (
 	UnusableCommand  = "echo 'no end"
 )
 
-// IsUnusable tells whether the operator can never run an At.
+// IsUnusable reports whether the operator can never run an At.
 func IsUnusable(at *cnatv1alpha1.At) bool {
 	return at.Spec.Schedule == UnusableSchedule || at.Spec.Command == UnusableCommand
 }
@@ -69,7 +69,7 @@ func IsUnusable(at *cnatv1alpha1.At) bool {
 // maxUnusableWrites is how often the operator may write the status of an unusable At after something else has changed it.
 const maxUnusableWrites = 2
 
-// unusable checks that the operator leaves an unusable At alone: A7. A3 checks that a condition says why.
+// unusable checks that the operator leaves an unusable At alone: A7. A3 checks that a condition gives the reason.
 func (c *Checker) unusable(at *cnatv1alpha1.At) {
 	if _, ours := c.ours[at.ResourceVersion]; !ours || !IsUnusable(at) {
 		c.writings[at.UID] = 0

@@ -31,7 +31,7 @@ func changes(objects ...client.Object) []Event {
 	return events
 }
 
-// violated replays changes, of which the operator wrote those in ours, and tells whether an invariant did not hold.
+// violated replays changes, of which the operator wrote those in ours, and reports whether an invariant did not hold.
 func violated(invariant string, ours map[int]bool, objects ...client.Object) bool {
 	events := changes(objects...)
 	var writes []Write
@@ -48,7 +48,7 @@ func violated(invariant string, ours map[int]bool, objects ...client.Object) boo
 	return violates(invariant, writes, events)
 }
 
-// violates replays events and tells whether an invariant did not hold.
+// violates replays events and reports whether an invariant did not hold.
 func violates(invariant string, writes []Write, events []Event) bool {
 	c := NewChecker(true, writes, nil)
 	c.Replay(events)

@@ -70,7 +70,7 @@ func (s *State) Apply(e Event) {
 	}
 }
 
-// Watched tells whether the observer watches objects of this kind.
+// Watched reports whether the observer watches objects of this kind.
 func Watched(object client.Object) bool {
 	switch object.(type) {
 	case *appv1alpha1.PodSet, *cnatv1alpha1.At, *corev1.Pod:
@@ -150,7 +150,7 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// isAvailable tells whether an active pod counts in availableReplicas.
+// isAvailable reports whether an active pod counts in availableReplicas.
 func isAvailable(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodUnknown }
 
 func count(pods []*corev1.Pod, matches func(*corev1.Pod) bool) int {
@@ -171,7 +171,7 @@ func names(pods []*corev1.Pod) []string {
 	return list
 }
 
-// converged tells whether a PodSet has as many active pods as it asks for and its status names them, in any order. If the
+// converged reports whether a PodSet has as many active pods as it asks for and its status names them, in any order. If the
 // operator fills the whole status, observedGeneration must also be current: the pods of an older spec may be as many by chance.
 func (s *State) converged(set *appv1alpha1.PodSet, full bool) bool {
 	active := s.Active(set.UID)

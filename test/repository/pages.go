@@ -33,7 +33,7 @@ func (b block) hasCommands() bool {
 
 func (b block) isYAML() bool { return b.language == "yaml" }
 
-// isExecuted tells whether a test runs the commands, or applies the YAML.
+// isExecuted reports whether a test runs the commands, or applies the YAML.
 func (b block) isExecuted() bool { return demoMarker.MatchString(b.marker) }
 
 // script returns the commands without those that the marker excepts, and the exceptions that no command begins with.
