@@ -3,7 +3,7 @@
 # usage: download.sh OUTPUT NAME URL[|MEMBER]   MEMBER is the path of the program in an archive
 #
 # URL.sha256 has the checksum, or else the file SHA256SUMS next to it. It comes from the same server, over HTTPS. So it finds a damaged
-# file, and it does not protect from a server that somebody has taken over. To compile instead, run `make DOWNLOAD= ...`.
+# file, and it does not protect from a compromised server. To compile instead, run `make DOWNLOAD= ...`.
 # The exit code is 1 if there is no such file, if the server cannot be reached or sends less than 10 KB/s for DOWNLOAD_STALL seconds (30
 # by default), or if the checksum is wrong. Then make compiles the program.
 set -euo pipefail

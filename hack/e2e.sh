@@ -22,7 +22,7 @@ END
   exit 1
 }
 
-# any STATE tells whether a program of the lab is up, or down. With -q, grep would end before the lab has printed everything, and the
+# any STATE reports whether a program of the lab is up, or down. With -q, grep would end before the lab has printed everything, and the
 # pipe would fail.
 any() { "$lab" status | grep " $1\$" >/dev/null; }
 

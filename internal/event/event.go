@@ -23,8 +23,8 @@ type Event struct {
 	Action string
 	// Note is the message for users.
 	Note string
-	// Related is another object that the event is about, or nil if there is none. Events that differ only in their note count as repetitions of the
-	// first one, whose note is kept.
+	// Related is another object that the event is about, or nil if there is none. Events that differ only in their note count as
+	// repetitions of the first one, whose note is kept.
 	Related runtime.Object
 }
 
