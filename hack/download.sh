@@ -4,8 +4,8 @@
 #
 # URL.sha256 has the checksum, or else the file SHA256SUMS next to it. It comes from the same server, over HTTPS. So it finds a damaged
 # file, and it does not protect from a compromised server. To compile instead, run `make DOWNLOAD= ...`.
-# The exit code is 1 if there is no such file, if the server cannot be reached or sends less than 10 KB/s for DOWNLOAD_STALL seconds (30
-# by default), or if the checksum is wrong. Then make compiles the program.
+# The exit code is 1 if there is no such file, if the server cannot be reached or sends less than 10 KB/s for 30 seconds,
+# or if the checksum is wrong. Then make compiles the program.
 set -euo pipefail
 
 output=$1 name=$2 url=${3%%|*} member=
@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 fetch() {
-  curl --silent --fail --location --connect-timeout 5 --speed-limit 10000 --speed-time "${DOWNLOAD_STALL:-30}" --output "$2" "$1"
+  curl --silent --fail --location --connect-timeout 5 --speed-limit 10000 --speed-time 30 --output "$2" "$1"
 }
 
 # expected prints the published checksum. curl returns 22 if the server answers that it has no such file. If the server cannot be
