@@ -81,8 +81,8 @@ docs: bin/crd-ref-docs ## Generate docs/api.md, the reference of every field.
 	  --renderer=markdown --output-path=docs/api.md --log-level=ERROR
 
 .PHONY: dashboard
-dashboard: ## Generate the dashboard in config/dashboard, for Grafana and for the console of OpenShift.
-	go run ./hack/dashboard config/dashboard
+dashboard: ## Generate the dashboard in config/monitoring/dashboard, for Grafana and for the console of OpenShift.
+	go run ./hack/dashboard config/monitoring/dashboard
 
 .PHONY: tidy
 tidy: ## Tidy go.mod and go.sum.

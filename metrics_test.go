@@ -18,7 +18,7 @@ import (
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-// metricsName is the name that Prometheus verifies: see config/openshift/service-ca and config/cert-manager.
+// metricsName is the name that Prometheus verifies: see config/openshift/service-ca and config/components/certificates/cert-manager.
 const metricsName = "podset-operator-controller-manager-metrics-service.podset-operator-system.svc"
 
 // A client that verifies the certificate of the metrics can read them, and continues to when the certificate is renewed.

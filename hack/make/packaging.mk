@@ -80,7 +80,7 @@ undeploy: bin/kustomize ## Remove the operator and the CRDs, and with them every
 
 .PHONY: deploy-policy
 deploy-policy: bin/kustomize ## Add only the admission policy, to an installation by OLM.
-	@$(call overlay,policy,--nameprefix podset-operator-) && $(CURDIR)/bin/kustomize edit add component ../../../config/policy
+	@$(call overlay,policy,--nameprefix podset-operator-) && $(CURDIR)/bin/kustomize edit add component ../../../config/components/policy
 	bin/kustomize build bin/overlay/policy | $(KUBECTL) apply -f -
 
 .PHONY: undeploy-policy
@@ -92,7 +92,7 @@ build-installer: bin/kustomize ## Write dist/install.yaml and dist/policy.yaml, 
 	@mkdir -p dist
 	@$(call overlay,deploy,--resources ../../../config/default)
 	bin/kustomize build bin/overlay/deploy -o dist/install.yaml
-	@$(call overlay,policy,--nameprefix podset-operator-) && $(CURDIR)/bin/kustomize edit add component ../../../config/policy
+	@$(call overlay,policy,--nameprefix podset-operator-) && $(CURDIR)/bin/kustomize edit add component ../../../config/components/policy
 	bin/kustomize build bin/overlay/policy -o dist/policy.yaml
 
 ##@ Package for OLM

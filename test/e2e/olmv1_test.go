@@ -95,7 +95,7 @@ spec:
 func (p *project) extend(o olmv1, r release, watched string) {
 	p.t.Helper()
 	if o.needsAccount {
-		p.types("sed 's/podset-operator-system/%s/' config/olmv1/installer.yaml | kubectl apply -f -", p.name)
+		p.types("sed 's/podset-operator-system/%s/' config/components/olmv1/installer.yaml | kubectl apply -f -", p.name)
 	}
 	p.types("kubectl apply -f - <<'END'\n%s\nEND", p.extension(o, r.version, watched))
 	eventually(p.t, "OLM v1 has installed "+r.version, func(g gomega.Gomega) {
@@ -149,7 +149,7 @@ func (p *project) retract() {
 	}
 	p.types("kubectl delete lease podset-operator --ignore-not-found")
 	p.types("kubectl delete clustercatalog podset-operator --ignore-not-found")
-	p.types("sed 's/podset-operator-system/%s/' config/olmv1/installer.yaml | kubectl delete --ignore-not-found -f -", p.name)
+	p.types("sed 's/podset-operator-system/%s/' config/components/olmv1/installer.yaml | kubectl delete --ignore-not-found -f -", p.name)
 }
 
 // With the standard API, OLM v1 installs the operator for all namespaces, upgrades it, and rejects an upgrade that would restrict the

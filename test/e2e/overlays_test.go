@@ -21,14 +21,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// With config/namespaced, the operator serves its own namespace and has no permission in any other.
+// With config/components/namespaced, the operator serves its own namespace and has no permission in any other.
 func TestDeployForOneNamespace(t *testing.T) {
 	skipInShortMode(t)
 	outside := newProject(t)
-	system := outside.newSystem("make undeploy DEPLOY=config/namespaced; make uninstall")
+	system := outside.newSystem("make undeploy DEPLOY=config/components/namespaced; make uninstall")
 	system.types("make install")
 	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system.name, Labels: labelled(partOf, restricted)}})
-	system.types("make deploy DEPLOY=config/namespaced IMG=" + next.manager)
+	system.types("make deploy DEPLOY=config/components/namespaced IMG=" + next.manager)
 	outside.ask()
 	system.ask()
 	eventually(t, "the manager runs", func(g gomega.Gomega) { system.runs(t.Context(), g, next) })
@@ -44,18 +44,18 @@ func TestDeployForOneNamespace(t *testing.T) {
 		t.Errorf("there are permissions in the cluster:\n%s", output)
 	}
 	system.types("kubectl delete podset,at --all -n " + system.name)
-	system.types("make undeploy DEPLOY=config/namespaced; make uninstall; kubectl delete lease podset-operator -n podset-operator-system")
+	system.types("make undeploy DEPLOY=config/components/namespaced; make uninstall; kubectl delete lease podset-operator -n podset-operator-system")
 	system.types("kubectl delete namespace podset-operator-system --timeout 120s")
 	outside.leavesNothing()
 }
 
-// With config/ha, a second manager takes over when the leader is evicted, and the PodDisruptionBudget lets only one be evicted at a time. A
-// PodDisruptionBudget also works for the pods of a PodSet.
+// With config/components/ha, a second manager takes over when the leader is evicted, and the PodDisruptionBudget lets only one be evicted
+// at a time. A PodDisruptionBudget also works for the pods of a PodSet.
 func TestHighAvailability(t *testing.T) {
 	skipInShortMode(t)
 	p := newProject(t)
-	system := p.newSystem("make undeploy DEPLOY=config/ha")
-	system.types("make deploy DEPLOY=config/ha IMG=" + next.manager)
+	system := p.newSystem("make undeploy DEPLOY=config/components/ha")
+	system.types("make deploy DEPLOY=config/components/ha IMG=" + next.manager)
 	eventually(t, "two managers run", func(g gomega.Gomega) { system.runs(t.Context(), g, next) })
 	leader := ""
 	eventually(t, "one manager leads", func(g gomega.Gomega) {

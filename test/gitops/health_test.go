@@ -81,7 +81,7 @@ func newObject(kind string, observed int64, conditions []metav1.Condition) clien
 // healthScript returns the health check of a kind, under the key that Argo CD reads.
 func healthScript(t *testing.T, kind string) string {
 	t.Helper()
-	data, err := os.ReadFile("../../config/gitops/argocd-cm.yaml")
+	data, err := os.ReadFile("../../config/components/argocd/argocd-cm.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

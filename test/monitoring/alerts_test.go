@@ -18,8 +18,8 @@ const root = "../.."
 
 // ruleFiles are the manifests with alerts, by the names that alerts.yaml uses.
 var ruleFiles = map[string]string{
-	"rules.yaml":   "config/prometheus/rules.yaml",
-	"objects.yaml": "config/kube-state-metrics/rules.yaml",
+	"rules.yaml":   "config/monitoring/prometheus/rules.yaml",
+	"objects.yaml": "config/monitoring/kube-state-metrics/rules.yaml",
 }
 
 // prometheusRule is a PrometheusRule. Its spec has the format of a rule file of Prometheus.

@@ -27,7 +27,7 @@ func readPanels(t *testing.T) []panel {
 	var dashboard struct {
 		Panels []panel `json:"panels"`
 	}
-	if err := json.Unmarshal(read(t, "config/dashboard/podset-operator.json"), &dashboard); err != nil || len(dashboard.Panels) == 0 {
+	if err := json.Unmarshal(read(t, "config/monitoring/dashboard/podset-operator.json"), &dashboard); err != nil || len(dashboard.Panels) == 0 {
 		t.Fatalf("%d panels: %v", len(dashboard.Panels), err)
 	}
 	return dashboard.Panels

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const objectMetrics = "config/kube-state-metrics/podset-operator.yaml"
+const objectMetrics = "config/monitoring/kube-state-metrics/podset-operator.yaml"
 
 // customResourceState is the part of the configuration of kube-state-metrics that this repository uses. kube-state-metrics ignores or
 // rejects an unknown field, so the tests report it.

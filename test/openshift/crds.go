@@ -16,8 +16,8 @@ import (
 	"path/filepath"
 )
 
-// crds are the CRDs of the kinds that config/openshift, config/prometheus, and config/cert-manager use, by the module that contains
-// them. SecurityContextConstraints make a cluster look like OpenShift to the manager.
+// crds are the CRDs of the kinds that config/openshift, config/monitoring/prometheus, and config/components/certificates/cert-manager use,
+// by the module that contains them. SecurityContextConstraints make a cluster look like OpenShift to the manager.
 var crds = map[string][]string{
 	"github.com/cert-manager/cert-manager": {
 		"deploy/crds/cert-manager.io_certificates.yaml",
