@@ -1,29 +1,58 @@
 #!/usr/bin/env bash
-# Writes the directory of this operator for a pull request to community-operators-prod: the bundle of $VERSION, release-config.yaml,
-# ci.yaml, and, for the first version, the template of the file-based catalog. Then it validates what can be validated without the
-# pipeline.
-# usage: community.sh DIRECTORY, with $VERSION, $CHANNELS, $DEFAULT_CHANNEL, and $OPENSHIFT_CATALOGS
+# Writes the files of this operator for a pull request to community-operators-prod: the bundle of $VERSION, release-config.yaml, and, if they
+# do not exist, ci.yaml and the template of the file-based catalog. Then it validates what can be validated without the pipeline.
+# It changes no file that exists: the pipeline adds versions to the template, people edit ci.yaml, and a published version is final.
+# usage: community.sh DIRECTORY, with $VERSION, $CHANNELS, $OPENSHIFT_VERSIONS, and $OPENSHIFT_CATALOGS. DIRECTORY is a clone of
+# community-operators-prod, in which the script finds the versions and the catalogs that exist, or another directory.
 set -euo pipefail
+export LC_ALL=C
 cd "$(dirname "$0")/.."
 
 name=podset-operator
 version=${VERSION:?set VERSION}
+channel=${CHANNELS%%,*}
 operator=$1/operators/$name
 release=$operator/$version
 csv=bundle/manifests/$name.clusterserviceversion.yaml
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
 die() { echo "community: $*" >&2; exit 1; }
 
 grep -qx "  version: $version" "$csv" || die "bundle/ is not that of $version: run make set-version and make bundle, or check out v$version"
 case $version in *-*) die "prereleases are only in the catalog of this repository" ;; esac
-rm -rf "$operator"
+
+# The other versions of the channel in DIRECTORY.
+published=$(grep -lsE "channels: \[(.*, )?${channel}[],]" "$operator"/*/release-config.yaml | sed 's|/release-config.yaml||; s|.*/||' |
+  grep -Fxv -- "$version" | sort -V || true)
+
+# The pipeline appends a version to the channel. If the newest version does not replace all others, the channel has two heads.
+newest=$({ hack/catalog.sh newest "$channel"; echo "$published"; echo "$version"; } | sort -V | tail -n 1)
+[ "$newest" = "$version" ] ||
+  die "the channel $channel has $newest, which is newer than $version and cannot replace it: release a version newer than $newest"
+
+{
+  echo "catalog_templates:"
+  echo "- template_name: basic.yaml"
+  echo "  channels: [${CHANNELS//,/, }]"
+  if [ -n "$published" ]; then
+    echo "  replaces: $name.v$(tail -n 1 <<<"$published")"
+  else
+    grep '^  replaces: ' "$csv" || true
+  fi
+  sed -n 's/^    olm.skipRange: /  skipRange: /p' "$csv"
+} >"$work/release-config.yaml"
+cp -r bundle/manifests bundle/metadata bundle/tests "$work/"
+if [ -e "$release" ]; then
+  diff -r "$release" "$work" >&2 || die "$release differs: a published version is final; if this one is not published, remove it first"
+fi
 mkdir -p "$release"
-cp -r bundle/manifests bundle/metadata bundle/tests "$release/"
+cp -r "$work/." "$release/"
 
 # The pipeline creates the channels in the template after it has published the first bundle, and adds each later version to them. So
 # only the first version has a template, and it contains only the package.
 template=$operator/catalog-templates/basic.yaml
-if [ "$(hack/catalog.sh oldest "$DEFAULT_CHANNEL")" = "$version" ]; then
+if [ ! -e "$template" ] && { [ -d "$1/catalogs" ] || [ "$(hack/catalog.sh oldest "$channel")" = "$version" ]; }; then
   mkdir -p "${template%/*}"
   {
     echo "schema: olm.template.basic"
@@ -32,17 +61,13 @@ if [ "$(hack/catalog.sh oldest "$DEFAULT_CHANNEL")" = "$version" ]; then
   } >"$template"
 fi
 
-{
-  echo "catalog_templates:"
-  echo "- template_name: basic.yaml"
-  echo "  channels: [${CHANNELS//,/, }]"
-  previous=$(sed -n 's/^  replaces: //p' "$csv")
-  if [ -n "$previous" ]; then echo "  replaces: $previous"; fi
-  range=$(sed -n "s/^    olm.skipRange: //p" "$csv")
-  if [ -n "$range" ]; then echo "  skipRange: $range"; fi
-} >"$release/release-config.yaml"
-
-cat >"$operator/ci.yaml" <<END
+if [ -d "$1/catalogs" ]; then
+  OPENSHIFT_CATALOGS=$(for catalog in "$1"/catalogs/v*; do
+    if printf '%s\n' "${OPENSHIFT_VERSIONS%%-*}" "${catalog##*/}" | sort -CV; then echo "${catalog##*/}"; fi
+  done | sort -V | xargs)
+fi
+if [ ! -e "$operator/ci.yaml" ]; then
+  cat >"$operator/ci.yaml" <<END
 fbc:
   enabled: true
   catalog_mapping:
@@ -50,6 +75,10 @@ fbc:
     catalog_names: [${OPENSHIFT_CATALOGS// /, }]
     type: olm.template.basic
 END
+fi
+for catalog in $OPENSHIFT_CATALOGS; do
+  grep -qw -- "$catalog" "$operator/ci.yaml" || echo "community: $operator/ci.yaml does not name the catalog $catalog" >&2
+done
 
 bin/operator-sdk bundle validate "$release" --select-optional suite=operatorframework
 bin/operator-sdk bundle validate "$release" --select-optional name=community

@@ -31,6 +31,9 @@ release-check: ## Fail unless VERSION has a section in CHANGELOG.md, a bundle, a
 release-verify: bin/kustomize ## Build every file and image of the release twice, and compare the digests; ARCHES, PLUGIN_PLATFORMS.
 	CONTAINER_TOOL='$(CONTAINER_TOOL)' hack/release-verify.sh 'ARCHES=$(ARCHES)' 'PLUGIN_PLATFORMS=$(PLUGIN_PLATFORMS)'
 
+# A clone of community-operators-prod, or a new directory.
+COMMUNITY ?= dist/community
+
 .PHONY: community
-community: bin/operator-sdk bin/opm ## Write the directory for a pull request to community-operators to dist/community, and validate it.
-	hack/community.sh dist/community
+community: bin/operator-sdk bin/opm ## Write the files for a pull request to community-operators to COMMUNITY, a clone of it, and validate them.
+	hack/community.sh '$(COMMUNITY)'
