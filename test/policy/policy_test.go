@@ -1,0 +1,274 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policy tests the admission policies of config/components with the users of a real API server.
+package policy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/redhat/podset-operator/test/apiserver"
+)
+
+const root = "../.."
+
+// config is that of an administrator. A request can impersonate a user.
+var config *rest.Config
+
+func TestMain(m *testing.M) {
+	apiserver.Main(func() (int, error) {
+		environment := apiserver.New(root)
+		var err error
+		if config, err = environment.Start(); err != nil {
+			return 1, errors.Join(err, environment.Stop())
+		}
+		code := m.Run()
+		return code, environment.Stop()
+	})
+}
+
+// as returns a client of a user, or of an administrator if the name is empty.
+func as(t *testing.T, user string) client.Client {
+	t.Helper()
+	c := rest.CopyConfig(config)
+	c.Impersonate = rest.ImpersonationConfig{UserName: user}
+	users, err := client.New(c, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return users
+}
+
+// apply creates the objects of a kustomization as an administrator.
+func apply(t *testing.T, kustomization string) {
+	t.Helper()
+	built, err := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "kustomize", kustomization).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(built), 4096)
+	for {
+		obj := &unstructured.Unstructured{}
+		if err := decoder.Decode(obj); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		create(t, obj)
+	}
+}
+
+// create creates an object as an administrator.
+func create(t *testing.T, obj client.Object) {
+	t.Helper()
+	if err := as(t, "").Create(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// allow gives a user verbs on the given resources of all groups in a namespace.
+func allow(t *testing.T, namespace, user string, verbs []string, resources ...string) {
+	t.Helper()
+	name := metav1.ObjectMeta{Namespace: namespace, GenerateName: user + "-"}
+	role := &rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: resources, Verbs: verbs}}}
+	create(t, role)
+	create(t, &rbacv1.RoleBinding{
+		ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	})
+}
+
+// namespace creates a namespace with labels.
+func namespace(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
+	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+}
+
+// object decodes YAML.
+func object(t *testing.T, namespace, name, text string) *unstructured.Unstructured {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), obj); err != nil {
+		t.Fatal(err)
+	}
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	return obj
+}
+
+// enforced waits until the API server rejects what a new policy does not allow.
+func enforced(t *testing.T, rejected func(ctx context.Context) error) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return rejected(ctx) != nil, nil
+	})
+	if err != nil {
+		t.Fatal("the policy is not enforced: ", err)
+	}
+}
+
+// compare compares the answer of the API server with a part of the message that is wanted, or with success if it is empty.
+func compare(t *testing.T, err error, want string) {
+	t.Helper()
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("the API server answered %v, want %q", err, want)
+	}
+}
+
+const (
+	podSet = `{apiVersion: app.example.com/v1alpha1, kind: PodSet, spec: {replicas: 1}}`
+	paused = `{apiVersion: app.example.com/v1alpha1, kind: PodSet, metadata: {annotations: {app.example.com/paused: "true"}}, spec: {replicas: 1}}`
+	at     = `{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, spec: {schedule: "2030-01-30T02:00:00Z", command: "true"}}`
+)
+
+// A user without permission to create pods cannot make the operator create pods.
+func TestPodCreators(t *testing.T) {
+	const ns, refused = "pod-creators", "writer may not create pods in the namespace pod-creators"
+	overlay := t.TempDir()
+	component, err := filepath.Abs(root + "/config/components/policy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if component, err = filepath.Rel(overlay, component); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay+"/kustomization.yaml", []byte(fmt.Sprintf("components: [%q]", component)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, overlay)
+	namespace(t, ns, nil)
+	allow(t, ns, "writer", []string{"*"}, "podsets", "podsets/scale", "ats")
+	allow(t, ns, "creator", []string{"*"}, "podsets", "ats", "pods")
+	enforced(t, func(ctx context.Context) error {
+		return as(t, "writer").Create(ctx, object(t, ns, "probe", podSet), client.DryRunAll)
+	})
+
+	for name, c := range map[string]struct{ existing, user, create, patch, want string }{
+		"a PodSet of a user without the permission": {user: "writer", create: podSet, want: refused},
+		"a paused PodSet of such a user":            {user: "writer", create: paused, want: refused},
+		"an At of such a user":                      {user: "writer", create: at, want: refused},
+		"a PodSet of a user with the permission":    {user: "creator", create: podSet},
+		"an At of a user with the permission":       {user: "creator", create: at},
+		"an edited spec":                            {existing: podSet, user: "writer", patch: `{"spec":{"replicas":2}}`, want: refused},
+		"an edited At":                              {existing: at, user: "writer", patch: `{"spec":{"command":"false"}}`, want: refused},
+		"an edited spec, by a user with permission": {existing: podSet, user: "creator", patch: `{"spec":{"replicas":2}}`},
+		"a label":                                  {existing: podSet, user: "writer", patch: `{"metadata":{"labels":{"a":"b"}}}`},
+		"another annotation":                       {existing: paused, user: "writer", patch: `{"metadata":{"annotations":{"a":"b"}}}`},
+		"a pause that is removed":                  {existing: paused, user: "writer", patch: `{"metadata":{"annotations":{"app.example.com/paused":null}}}`, want: refused},
+		"all annotations, with the pause":          {existing: paused, user: "writer", patch: `{"metadata":{"annotations":null}}`, want: refused},
+		"a pause that ends with another value":     {existing: paused, user: "writer", patch: `{"metadata":{"annotations":{"app.example.com/paused":"false"}}}`, want: refused},
+		"a pause that a user with permission ends": {existing: paused, user: "creator", patch: `{"metadata":{"annotations":{"app.example.com/paused":null}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.existing == "" {
+				compare(t, as(t, c.user).Create(t.Context(), object(t, ns, "new", c.create), client.DryRunAll), c.want)
+				return
+			}
+			obj := object(t, ns, "", c.existing)
+			obj.SetGenerateName("existing-")
+			create(t, obj)
+			compare(t, as(t, c.user).Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(c.patch)), client.DryRunAll), c.want)
+		})
+	}
+}
+
+// In a namespace with two keys, nothing runs that one user alone has written and released.
+func TestTwoKeys(t *testing.T) {
+	const ns, free = "two-keys", "one-key"
+	apply(t, root+"/config/components/two-keys")
+	namespace(t, ns, map[string]string{"cnat.d2iq.com/two-keys": "required"})
+	namespace(t, free, nil)
+	edit := []string{"create", "get", "update", "patch"}
+	for _, user := range []string{"alice", "bob", "carol", "dave"} {
+		allow(t, ns, user, edit, "ats")
+		allow(t, ns, user, []string{"create"}, "pods") // for the other policy
+	}
+	for _, user := range []string{"alice", "bob", "carol"} {
+		allow(t, ns, user, []string{"approve"}, "ats")
+	}
+	allow(t, free, "alice", edit, "ats", "pods")
+	enforced(t, func(ctx context.Context) error {
+		return as(t, "alice").Create(ctx, object(t, ns, "probe", at), client.DryRunAll)
+	})
+
+	request := func(by string, suspend bool) string {
+		return fmt.Sprintf(`{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, metadata: {annotations: {cnat.d2iq.com/requested-by: %q}},
+			spec: {schedule: "2030-01-30T02:00:00Z", command: "true", suspend: %t}}`, by, suspend)
+	}
+	release := func(by string) string {
+		return fmt.Sprintf(`{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":%q}},"spec":{"suspend":null}}`, by)
+	}
+	for name, c := range map[string]struct {
+		namespace, user, create string
+		released                bool // bob has approved the At of alice
+		patch, want             string
+	}{
+		"create":                                {user: "alice", create: request("alice", true)},
+		"create without the annotation":         {user: "alice", create: at, want: "requested-by: alice"},
+		"create in the name of another user":    {user: "alice", create: request("bob", true), want: "requested-by: alice"},
+		"create without suspend":                {user: "alice", create: request("alice", false), want: "spec.suspend: true"},
+		"create in another namespace":           {namespace: free, user: "alice", create: at},
+		"create with an approval":               {user: "bob", create: strings.Replace(request("bob", true), `: "bob"}`, `: "bob", cnat.d2iq.com/approved-by: carol}`, 1), want: "approved-by"},
+		"approve":                               {user: "bob", patch: release("bob")},
+		"approve one's own":                     {user: "alice", patch: release("alice"), want: "other than the requester alice"},
+		"approve without the verb":              {user: "dave", patch: release("dave"), want: "with the verb approve"},
+		"approve without the annotation":        {user: "bob", patch: `{"spec":{"suspend":false}}`, want: "approved-by: bob"},
+		"approve in the name of another user":   {user: "bob", patch: release("carol"), want: "approved-by: bob"},
+		"approve and edit in one write":         {user: "bob", patch: strings.Replace(release("bob"), `"suspend"`, `"command":"false","suspend"`, 1), want: "only the requester alice can edit"},
+		"edit by the requester":                 {user: "alice", patch: `{"spec":{"command":"false"}}`},
+		"edit by another user":                  {user: "bob", patch: `{"spec":{"command":"false"}}`, want: "only the requester alice can edit"},
+		"a label":                               {user: "dave", patch: `{"metadata":{"labels":{"a":"b"}}}`},
+		"another requester":                     {user: "bob", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/requested-by":"bob"}}}`, want: "cannot change"},
+		"no requester":                          {user: "bob", patch: `{"metadata":{"annotations":null}}`, want: "cannot change"},
+		"an approval without a release":         {user: "bob", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":"bob"}}}`, want: "in the same write"},
+		"edit after the approval":               {released: true, user: "alice", patch: `{"spec":{"command":"false"}}`, want: "only the requester alice can edit the At, with spec.suspend: true"},
+		"edit after the approval, by approver":  {released: true, user: "bob", patch: `{"spec":{"command":"false"}}`, want: "only the requester alice can edit"},
+		"a field that is removed after it":      {released: true, user: "bob", patch: `{"spec":{"command":null}}`, want: "only the requester alice can edit"},
+		"edit after the approval, suspended":    {released: true, user: "alice", patch: `{"spec":{"command":"false","suspend":true}}`},
+		"suspend after the approval":            {released: true, user: "dave", patch: `{"spec":{"suspend":true}}`},
+		"another approver after the approval":   {released: true, user: "carol", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":"carol"}}}`, want: "in the same write"},
+		"remove the approver of a released run": {released: true, user: "bob", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":null}}}`, want: "in the same write"},
+		"a label of a released run":             {released: true, user: "dave", patch: `{"metadata":{"labels":{"a":"b"}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.create != "" {
+				if c.namespace == "" {
+					c.namespace = ns
+				}
+				compare(t, as(t, c.user).Create(t.Context(), object(t, c.namespace, "new", c.create), client.DryRunAll), c.want)
+				return
+			}
+			obj := object(t, ns, "", request("alice", true))
+			obj.SetGenerateName("existing-")
+			if err := as(t, "alice").Create(t.Context(), obj); err != nil {
+				t.Fatal(err)
+			}
+			if c.released {
+				if err := as(t, "bob").Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(release("bob")))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			compare(t, as(t, c.user).Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(c.patch)), client.DryRunAll), c.want)
+		})
+	}
+}
