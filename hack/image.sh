@@ -10,13 +10,27 @@ set -euo pipefail
 tool=${CONTAINER_TOOL:?set CONTAINER_TOOL to docker, podman, or buildah} command=$1 image=$2
 shift 2
 
+# stage DOCKERFILE ARCH copies what DOCKERFILE copies to $stage, with modes that do not depend on the umask: the user of an image is not
+# the user who builds it.
+stage() {
+  local source
+  stage=$(mktemp -d)
+  trap 'rm -rf "$stage"' EXIT
+  while read -r source; do
+    mkdir -p "$stage/$(dirname "$source")"
+    cp -R "$source" "$stage/$source"
+  done < <(sed -n "s/\${TARGETARCH}/$2/; s/^COPY \(.*\) [^ ]*\$/\1/p" "$1")
+  chmod -R u=rwX,go=rX "$stage"
+}
+
 build() { # DOCKERFILE ARCH [BUILD ARG...]
   local dockerfile=$1 arch=$2 flags=() arg
   shift 2
+  stage "$dockerfile" "$arch"
   for arg in "TARGETARCH=$arch" "$@"; do flags+=(--build-arg "$arg"); done
   if [ "$tool" != docker ] && [ -n "${SOURCE_DATE_EPOCH-}" ]; then flags+=(--timestamp "$SOURCE_DATE_EPOCH"); fi
   # With attestations, an image of docker is a manifest list, and a manifest list cannot contain another one.
-  BUILDX_NO_DEFAULT_ATTESTATIONS=1 "$tool" build --platform "linux/$arch" "${flags[@]}" -f "$dockerfile" -t "$image" .
+  BUILDX_NO_DEFAULT_ATTESTATIONS=1 "$tool" build --platform "linux/$arch" "${flags[@]}" -f "$dockerfile" -t "$image" "$stage"
 }
 
 manifest() { # ARCH...

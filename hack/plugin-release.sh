@@ -22,7 +22,7 @@ for platform in "$@"; do
   go run ./hack/sbom kubectl-at "v$VERSION" "$stage/$program" >"$directory/${archive%.tar.gz}.spdx.json"
   install -m 755 cmd/kubectl-at/kubectl_complete-at "$stage/"
   install -m 644 LICENSE "$stage/"
-  tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "$stage" -c . | gzip -n >"$directory/$archive"
+  tar --sort=name --mode=u=rwX,go=rX --owner=0 --group=0 --numeric-owner --mtime=@0 -C "$stage" -c . | gzip -n >"$directory/$archive"
   sum=$(sha256sum "$directory/$archive" | cut -d ' ' -f 1)
   printf '%s  %s\n' "$sum" "$archive" >>"$directory/checksums.txt"
   cat >>"$directory/.krew.yaml" <<END

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds every file of `make release-files` and every image of the release of HEAD twice, and compares the digests. The builds have
-# different directories, empty build caches of their own, and different times of the source files: the time of the commit, and the
-# current time.
+# Builds every file of `make release-files` and every image of the release of HEAD twice, and compares the digests. The builds have empty
+# build caches of their own. They differ in what depends on the machine: the directory, whose name has a space and quotes in the second
+# build, the times of the source files, the umask, the time zone, and the locale.
 # usage: release-verify.sh MAKE VARIABLE...   with $CONTAINER_TOOL, which is buildah or podman
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,13 +19,13 @@ build() {
   local name=$1 directory=$2 arch image
   shift 2
   mkdir -p "$directory/bin"
-  git archive "$commit" | tar -x -C "$directory" "$@"
+  git archive "$commit" | tar -x --no-same-permissions -C "$directory" "$@"
   cp -p "$root/bin/kustomize" "$directory/bin/" # The tool is not an artifact.
   (
     cd "$directory"
     export GOCACHE=$work/cache-$name
     make --no-print-directory -o bin/kustomize release-files "${variables[@]}" >&2
-    sha256sum bin/image/* dist/release/*
+    find bin/image dist/release -type f -exec sha256sum {} + | LC_ALL=C sort -k 2
     for arch in $arches; do
       for image in docker-build scorecard-build; do
         make --no-print-directory -o bin/kustomize $image ARCH="$arch" IMG="localhost/verify-$name:$image-$arch" \
@@ -52,7 +52,8 @@ digest() {
 variables=("$@")
 arches=$(printf '%s\n' "$@" | sed -n 's/^ARCHES=//p')
 build first "$work/a"
-build second "$work/another/directory" --touch
+# en_US orders names as no program does, if it is installed. The user of an image needs the modes that the umask 077 removes.
+(umask 077 && export TZ=Pacific/Chatham LC_ALL=en_US.UTF-8 && build second "$work/it's \"another\" directory" --touch)
 cat "$work/second"
 if ! diff "$work/first" "$work/second" >&2; then
   echo "release-verify: the two builds differ" >&2

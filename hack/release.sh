@@ -6,6 +6,7 @@
 #          signs the files and the pushed images, and attests SBOMs and provenance
 # Without $COSIGN_KEY, cosign signs keyless, with the identity of the workflow.
 set -euo pipefail
+export LC_ALL=C # files in a directory are listed in the same order on each machine
 cd "$(dirname "$0")/.."
 
 command=${1-}

@@ -15,15 +15,15 @@ export SOURCE_DATE_EPOCH ?= $(shell date -u -d '$(CREATED_AT)' +%s 2>/dev/null)
 # The versions of OpenShift whose catalogs may show the operator.
 OPENSHIFT_VERSIONS ?= v4.18
 # The catalogs of community-operators-prod that get the operator. Each version of OpenShift has one.
-OPENSHIFT_CATALOGS ?= v4.18 v4.19 v4.20
+OPENSHIFT_CATALOGS ?= v4.18 v4.19 v4.20 v4.21 v4.22
 
 image = CONTAINER_TOOL='$(CONTAINER_TOOL)' hack/image.sh
 # $(call overlay,NAME,WHAT) creates the kustomization bin/overlay/NAME, which is WHAT with the images of this run. It does not
 # change the committed kustomizations.
 define overlay
 rm -rf bin/overlay/$(1) && mkdir -p bin/overlay/$(1) && cd bin/overlay/$(1) && \
-  $(CURDIR)/bin/kustomize create $(2) && \
-  $(CURDIR)/bin/kustomize edit set image quay.io/redhat/podset-operator=$(IMG) $(if $(BUSYBOX_IMG),docker.io/library/busybox=$(BUSYBOX_IMG))
+  ../../kustomize create $(2) && \
+  ../../kustomize edit set image quay.io/redhat/podset-operator=$(IMG) $(if $(BUSYBOX_IMG),docker.io/library/busybox=$(BUSYBOX_IMG))
 endef
 
 ##@ Images (IMG, ARCH, ARCHES; CONTAINER_TOOL is docker, podman, or buildah)
@@ -71,16 +71,16 @@ DEPLOY ?= config/default
 
 .PHONY: deploy
 deploy: bin/kustomize ## Install the operator, for all namespaces, into the current cluster.
-	@$(call overlay,deploy,--resources ../../../$(DEPLOY))
+	@$(call overlay,deploy,--resources '../../../$(DEPLOY)')
 	bin/kustomize build bin/overlay/deploy | $(KUBECTL) apply -f -
 
 .PHONY: undeploy
 undeploy: bin/kustomize ## Remove the operator and the CRDs, and with them every PodSet and At, from the current cluster.
-	bin/kustomize build $(DEPLOY) | $(KUBECTL) delete --ignore-not-found -f -
+	bin/kustomize build '$(DEPLOY)' | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: deploy-policy
 deploy-policy: bin/kustomize ## Add only the admission policy, to an installation by OLM.
-	@$(call overlay,policy,--nameprefix podset-operator-) && $(CURDIR)/bin/kustomize edit add component ../../../config/components/policy
+	@$(call overlay,policy,--nameprefix podset-operator-) && ../../kustomize edit add component ../../../config/components/policy
 	bin/kustomize build bin/overlay/policy | $(KUBECTL) apply -f -
 
 .PHONY: undeploy-policy
@@ -92,7 +92,7 @@ build-installer: bin/kustomize ## Write dist/install.yaml and dist/policy.yaml, 
 	@mkdir -p dist
 	@$(call overlay,deploy,--resources ../../../config/default)
 	bin/kustomize build bin/overlay/deploy -o dist/install.yaml
-	@$(call overlay,policy,--nameprefix podset-operator-) && $(CURDIR)/bin/kustomize edit add component ../../../config/components/policy
+	@$(call overlay,policy,--nameprefix podset-operator-) && ../../kustomize edit add component ../../../config/components/policy
 	bin/kustomize build bin/overlay/policy -o dist/policy.yaml
 
 ##@ Package for OLM
@@ -122,11 +122,11 @@ bundle-openshift: bin/kustomize bin/operator-sdk ## Generate the bundle for Open
 
 # Disconnected clusters find mirrored images by digest.
 .PHONY: bundle-digests
-bundle-digests: bin/kustomize bin/operator-sdk ## Generate the bundle for disconnected clusters in dist/digests; IMG, SCORECARD_IMG, and BUSYBOX_IMG are digests.
-	@for image in '$(IMG)' '$(SCORECARD_IMG)' '$(BUSYBOX_IMG)'; do \
+bundle-digests: bin/kustomize bin/operator-sdk ## Generate the bundle for disconnected clusters in dist/digests; IMG and BUSYBOX_IMG are digests.
+	@for image in '$(IMG)' '$(BUSYBOX_IMG)'; do \
 	  case $$image in *@sha256:*) ;; *) echo "bundle-digests: '$$image' is not a digest (NAME@sha256:...)"; exit 1 ;; esac; \
 	done
-	hack/bundle.sh config/manifests dist/digests
+	SCORECARD_IMG= hack/bundle.sh config/manifests dist/digests
 	$(validate) ./dist/digests/bundle
 
 # The directory that contains bundle/ and bundle.Dockerfile: this one, or dist/digests.
@@ -134,7 +134,7 @@ BUNDLE_DIR ?= .
 
 .PHONY: bundle-build
 bundle-build: ## Build the image of the bundle in BUNDLE_DIR.
-	cd $(BUNDLE_DIR) && $(subst hack/,$(CURDIR)/hack/,$(image)) build $(BUNDLE_IMG) bundle.Dockerfile $(ARCH)
+	root=$$PWD && cd '$(BUNDLE_DIR)' && CONTAINER_TOOL='$(CONTAINER_TOOL)' "$$root/hack/image.sh" build $(BUNDLE_IMG) bundle.Dockerfile $(ARCH)
 
 .PHONY: bundle-push
 bundle-push: ## Push the image of the bundle.
@@ -142,7 +142,7 @@ bundle-push: ## Push the image of the bundle.
 
 .PHONY: catalog
 catalog: bin/opm ## Add the bundle in BUNDLE_DIR as VERSION to each of CHANNELS in the catalog.
-	bin/opm render $(BUNDLE_DIR)/bundle --output yaml --migrate-level bundle-object-to-csv-metadata --alpha-image-ref-template '$(BUNDLE_IMG)' > catalog/podset-operator/v$(VERSION).yaml
+	bin/opm render '$(BUNDLE_DIR)/bundle' --output yaml --migrate-level bundle-object-to-csv-metadata --alpha-image-ref-template '$(BUNDLE_IMG)' > catalog/podset-operator/v$(VERSION).yaml
 	$(foreach channel,$(subst $(comma), ,$(CHANNELS)),hack/catalog.sh add $(channel) $(VERSION) &&) true
 	bin/opm validate catalog
 

@@ -6,6 +6,10 @@ package bundle
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,6 +128,9 @@ func TestAllInstallModesWork(t *testing.T) {
 	}
 }
 
+// imageLine is an image in YAML, or in JSON as in alm-examples.
+var imageLine = regexp.MustCompile(`(?m)^ *(?:- )?"?image"?: "?([^",\s]+)`)
+
 func TestEveryImageIsRelated(t *testing.T) {
 	csv := readCSV(t)
 	container := manager(t)
@@ -142,6 +149,25 @@ func TestEveryImageIsRelated(t *testing.T) {
 	}
 	if csv.Annotations["containerImage"] != container.Image {
 		t.Errorf("containerImage is %s, the container has %s", csv.Annotations["containerImage"], container.Image)
+	}
+	// A disconnected cluster mirrors the related images only, so no sample and no manifest may name another one.
+	related := slices.Collect(maps.Values(got))
+	for _, pattern := range []string{"bundle/manifests/*.yaml", "config/samples/*.yaml", "config/openshift/*/*.yaml"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, match := range imageLine.FindAllSubmatch(content, -1) {
+				if image := string(match[1]); !slices.Contains(related, image) {
+					t.Errorf("%s: %s is not a related image", file, image)
+				}
+			}
+		}
 	}
 	var installed struct {
 		Images []struct {
@@ -169,6 +195,20 @@ func TestTheManagerIsRestricted(t *testing.T) {
 		t.Error("the container keeps capabilities")
 	case container.LivenessProbe == nil || container.ReadinessProbe == nil:
 		t.Error("the container lacks a probe")
+	}
+}
+
+// The image exists for Linux. `kubectl describe pod` shows the line that the manager prints when it cannot start.
+func TestTheManagerRunsOnLinuxAndSaysWhyItCannotStart(t *testing.T) {
+	linux := corev1.NodeSelectorRequirement{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"linux"}}
+	affinity := deployment(t).Spec.Template.Spec.Affinity
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		if !slices.ContainsFunc(term.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool { return cmp.Equal(e, linux) }) {
+			t.Errorf("the manager can be scheduled to a node that does not run Linux: %v", term)
+		}
+	}
+	if policy := manager(t).TerminationMessagePolicy; policy != corev1.TerminationMessageFallbackToLogsOnError {
+		t.Errorf("terminationMessagePolicy is %s", policy)
 	}
 }
 

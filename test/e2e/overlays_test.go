@@ -85,8 +85,6 @@ func TestHighAvailability(t *testing.T) {
 		break
 	}
 	p.types("kubectl get pdb,podset,pods -o wide; kubectl get pdb,pods -o wide -n " + system.name)
-	p.types("hack/must-gather/gather " + filepath.Join(root, "bin/e2e/must-gather"))
-	p.gathered(system, filepath.Join(root, "bin/e2e/must-gather"))
 }
 
 // evictsOneAtATime evicts a pod, and checks that the next eviction is rejected until the pod is replaced.
@@ -126,25 +124,4 @@ func ready(pod *corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-// gathered checks that must-gather has found what it must find, and no Secret.
-func (p *project) gathered(system *project, dir string) {
-	p.t.Helper()
-	for file, content := range map[string]string{
-		"operator/" + system.name + "/lease.yaml":          "holderIdentity",
-		"operator/" + system.name + "/deployment.yaml":     next.manager,
-		"namespaces/" + p.name + "/podsets.yaml":           "kind: PodSet",
-		"namespaces/" + p.name + "/ats.yaml":               "phase: DONE",
-		"namespaces/" + p.name + "/events.txt":             "PhaseChange",
-		"namespaces/" + p.name + "/logs/meanwhile-pod.log": "once",
-	} {
-		read, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil || !strings.Contains(string(read), content) {
-			p.t.Errorf("%s does not contain %q: %v", file, content, err)
-		}
-	}
-	if output, _ := execute(p.kubeconfig, "grep -rlE '^ *kind: Secret$' "+dir); output != "" {
-		p.t.Errorf("Secrets were collected:\n%s", output)
-	}
 }
