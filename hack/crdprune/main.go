@@ -15,6 +15,9 @@
 // decode, or only with all of its memory. The format date-time of the API server accepts times that metav1.Time cannot decode. One such
 // object would end every list and every watch of its kind, and with them the work of the operator in all namespaces.
 //
+// OLM v1 rejects an update of a CRD that lacks a field, and Kubernetes removes alpha fields again. So a template has no field that is turned
+// off in a cluster by default.
+//
 // A template without an image is rejected when it is written, and not when its first pod is created, which can be years later. A template
 // of a Deployment is accepted, also if it repeats a variable or has a creationTimestamp, as older versions of kubectl print it.
 package main
@@ -22,9 +25,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -56,6 +61,9 @@ func prune(file string) error {
 	for _, version := range versions {
 		if template, ok := dig(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "template"); ok {
 			own := template["description"]
+			if err := dropUnstable(template); err != nil {
+				return err
+			}
 			removeDescriptions(template)
 			makeAtomic(template)
 			removeDefaults(template, nil)
@@ -82,6 +90,52 @@ func prune(file string) error {
 		return err
 	}
 	return os.WriteFile(file, append([]byte("---\n"), out...), 0o644)
+}
+
+// unstable are the fields of a pod whose feature gate is off by default in the Kubernetes version of the library, by the field that contains
+// them. The gates are in pkg/features/kube_features.go of k8s.io/kubernetes. TestEveryFieldIsJudged finds the fields of a newer library.
+var unstable = map[string][]string{
+	"clusterTrustBundle":  {"user"},                                  // AtomicWriteVolumeUserFields
+	"configMap":           {"defaultUser"},                           // AtomicWriteVolumeUserFields
+	"dataSourceRef":       {"namespace"},                             // CrossNamespaceVolumeDataSource
+	"downwardAPI":         {"defaultUser"},                           // AtomicWriteVolumeUserFields
+	"emptyDir":            {"mode"},                                  // EmptyDirVolumeMode
+	"grpc":                {"mode"},                                  // GRPCContainerProbeTLS
+	"httpGet":             {"protocol"},                              // H2CContainerProbe
+	"items":               {"user"},                                  // AtomicWriteVolumeUserFields
+	"lifecycle":           {"stopSignal"},                            // ContainerStopSignals
+	"podCertificate":      {"user"},                                  // AtomicWriteVolumeUserFields
+	"projected":           {"defaultUser"},                           // AtomicWriteVolumeUserFields
+	"secret":              {"defaultUser"},                           // AtomicWriteVolumeUserFields
+	"serviceAccountToken": {"user"},                                  // AtomicWriteVolumeUserFields
+	"spec":                {"evictionResponders", "schedulingGroup"}, // EvictionRequestAPI, GenericWorkload
+	"volumeMounts":        {"bindMountOptions"},                      // VolumeBindMountOptions
+}
+
+// dropUnstable removes the unstable fields from a template.
+func dropUnstable(template map[string]any) error {
+	missing := map[string]bool{}
+	for parent, fields := range unstable {
+		for _, field := range fields {
+			missing[parent+"."+field] = true
+		}
+	}
+	eachProperty(template, func(name string, property map[string]any) {
+		if items, ok := dig(property, "items"); ok {
+			property = items
+		}
+		properties, _ := dig(property, "properties")
+		for _, field := range unstable[name] {
+			if _, ok := properties[field]; ok {
+				delete(properties, field)
+				delete(missing, name+"."+field)
+			}
+		}
+	})
+	if len(missing) > 0 {
+		return fmt.Errorf("a template has no %s: remove it from the unstable fields", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+	}
+	return nil
 }
 
 // quantity is the pattern of a quantity with an exponent of at most two digits, and maxQuantity its longest text. controller-gen accepts
