@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -249,5 +250,29 @@ func TestLongNamesOfAts(t *testing.T) {
 		obj := newAt(newNamespace(t), name, "now", "true")
 		create(t, obj)
 		podOf(t, obj, at.PodName(obj, 0))
+	}
+}
+
+// The API server drops fields of a template that a cluster does not have by default, and kubectl asks it to reject them.
+func TestAdmissionOfFieldsThatAreOffByDefault(t *testing.T) {
+	const spec = "{template: {spec: {schedulingGroup: {podGroupName: x}, containers: [{name: main, image: x, lifecycle: {stopSignal: SIGUSR1}}]}}}"
+	stored, err := try(t, podSetYAML, "a", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, _, _ := unstructured.NestedMap(stored.Object, "spec", "template", "spec")
+	if text := fmt.Sprint(template); strings.Contains(text, "schedulingGroup") || strings.Contains(text, "stopSignal") {
+		t.Errorf("the template has a field that is off by default: %s", text)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(fmt.Appendf(nil, podSetYAML, "a", spec), &obj.Object); err != nil {
+		t.Fatal(err)
+	}
+	obj.SetNamespace("default")
+	err = admin.Create(t.Context(), obj, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+	for _, field := range []string{"spec.template.spec.schedulingGroup", "spec.template.spec.containers[0].lifecycle.stopSignal"} {
+		if want := fmt.Sprintf("unknown field %q", field); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("strict validation: got %v, want %s", err, want)
+		}
 	}
 }
