@@ -213,7 +213,7 @@ func TestTwoKeys(t *testing.T) {
 
 	request := func(by string, suspend bool) string {
 		return fmt.Sprintf(`{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, metadata: {annotations: {cnat.d2iq.com/requested-by: %q}},
-			spec: {schedule: "2030-01-30T02:00:00Z", command: "true", suspend: %t}}`, by, suspend)
+			spec: {schedule: "2030-01-30T02:00:00Z", command: "true", ttlSecondsAfterFinished: 60, suspend: %t}}`, by, suspend)
 	}
 	release := func(by string) string {
 		return fmt.Sprintf(`{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":%q}},"spec":{"suspend":null}}`, by)
@@ -243,11 +243,15 @@ func TestTwoKeys(t *testing.T) {
 		"an approval without a release":         {user: "bob", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":"bob"}}}`, want: "in the same write"},
 		"edit after the approval":               {released: true, user: "alice", patch: `{"spec":{"command":"false"}}`, want: "only the requester alice can edit the At, with spec.suspend: true"},
 		"edit after the approval, by approver":  {released: true, user: "bob", patch: `{"spec":{"command":"false"}}`, want: "only the requester alice can edit"},
-		"a field that is removed after it":      {released: true, user: "bob", patch: `{"spec":{"command":null}}`, want: "only the requester alice can edit"},
+		"a field that is removed after it":      {released: true, user: "bob", patch: `{"spec":{"ttlSecondsAfterFinished":null}}`, want: "only the requester alice can edit"},
 		"edit after the approval, suspended":    {released: true, user: "alice", patch: `{"spec":{"command":"false","suspend":true}}`},
 		"suspend after the approval":            {released: true, user: "dave", patch: `{"spec":{"suspend":true}}`},
 		"another approver after the approval":   {released: true, user: "carol", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":"carol"}}}`, want: "in the same write"},
 		"remove the approver of a released run": {released: true, user: "bob", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":null}}}`, want: "in the same write"},
+		"cancel":                                {user: "dave", patch: `{"spec":{"cancel":true}}`},
+		"cancel after the approval":             {released: true, user: "alice", patch: `{"spec":{"cancel":true}}`},
+		"cancel with a forged approval":         {user: "alice", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":"bob"}},"spec":{"cancel":true}}`, want: "in the same write"},
+		"cancel with an approval of one's own":  {user: "alice", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":"alice"}},"spec":{"cancel":true,"suspend":null}}`, want: "in the same write"},
 		"a label of a released run":             {released: true, user: "dave", patch: `{"metadata":{"labels":{"a":"b"}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
