@@ -1,0 +1,277 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chart compares the Helm chart with the kustomizations, object by object.
+package chart
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// root is the path of the repository from this directory.
+const root = "../.."
+
+type object = map[string]any
+
+// objects are objects by kind, namespace, and name.
+type objects map[string]object
+
+func (o objects) add(t *testing.T, text string) {
+	t.Helper()
+	for document := range strings.SplitSeq("\n"+text, "\n---\n") {
+		var decoded object
+		if err := yaml.Unmarshal([]byte(document), &decoded); err != nil {
+			t.Fatalf("%v:\n%s", err, document)
+		}
+		if len(decoded) == 0 {
+			continue
+		}
+		o[key(decoded)] = decoded
+	}
+}
+
+func key(o object) string {
+	metadata := o["metadata"].(object)
+	namespace, _ := metadata["namespace"].(string)
+	return o["kind"].(string) + " " + namespace + "/" + metadata["name"].(string)
+}
+
+// kustomized returns the objects of a kustomization.
+func kustomized(t *testing.T, directory string) objects {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, directory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := built.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := objects{}
+	found.add(t, string(text))
+	return found
+}
+
+// rendered returns the objects of the chart, with the tests of `helm test` only if hooks is true.
+func rendered(t *testing.T, release, namespace, values string, hooks bool) (objects, error) {
+	t.Helper()
+	chart, err := loader.LoadDir(filepath.Join(root, "charts/podset-operator"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded := object{}
+	if err := yaml.Unmarshal([]byte(values), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	options := chartutil.ReleaseOptions{Name: release, Namespace: namespace, IsInstall: true}
+	input, err := chartutil.ToRenderValues(chart, decoded, options, chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	files, err := engine.Render(chart, input)
+	if err != nil {
+		return nil, err
+	}
+	found := objects{}
+	for name, text := range files {
+		if strings.HasSuffix(name, ".yaml") && strings.Contains(name, "/tests/") == hooks {
+			found.add(t, text)
+		}
+	}
+	if !hooks {
+		for _, crd := range chart.CRDObjects() {
+			found.add(t, string(crd.File.Data))
+		}
+	}
+	return found, nil
+}
+
+// convention removes the labels that only Helm's conventions require. They are on every object of the chart except CRDs, which Helm
+// installs as they are.
+func convention(t *testing.T, release string, all objects) {
+	t.Helper()
+	want := map[string]string{
+		"app.kubernetes.io/instance": release, "app.kubernetes.io/managed-by": "Helm",
+		"app.kubernetes.io/version": "", "helm.sh/chart": "",
+	}
+	for name, o := range all {
+		if o["kind"] == "CustomResourceDefinition" {
+			continue
+		}
+		labels, _ := o["metadata"].(object)["labels"].(object)
+		for label, value := range want {
+			if got, _ := labels[label].(string); got == "" || (value != "" && got != value) {
+				t.Errorf("%s has the label %s=%q", name, label, got)
+			}
+			delete(labels, label)
+		}
+		// The label of the operator is on every object of the chart. config/default has it on every object of its own, except these.
+		if labels["app.kubernetes.io/name"] != "podset-operator" {
+			t.Errorf("%s has no label app.kubernetes.io/name=podset-operator", name)
+		}
+	}
+}
+
+// Every object of config/default is in the chart with the same content, and the other way round. The exceptions are the labels that
+// convention removes, and the Namespace: helm creates it if --create-namespace is given, and without labels.
+func TestTheChartIsTheKustomization(t *testing.T) {
+	const system = "Namespace /podset-operator-system"
+	for name, test := range map[string]struct {
+		values string
+		also   string                    // a kustomization with more objects
+		change func(*testing.T, objects) // what the values change in the kustomization
+		base   string
+	}{
+		"default values":               {},
+		"two replicas":                 {values: "replicas: 2", base: "config/ha"},
+		"with a network policy":        {values: "networkPolicy: {enabled: true}", also: "config/network-policy"},
+		"without the admission policy": {values: "policy: {enabled: false}", change: remove("ValidatingAdmissionPolicy")},
+		"without metrics": {values: "metrics: {enabled: false}", change: func(t *testing.T, o objects) {
+			remove("Service ", "-metrics-")(t, o)
+			manager := container(o)
+			manager["args"].([]any)[2] = "--metrics-bind-address=0"
+			manager["ports"] = manager["ports"].([]any)[1:]
+		}},
+		"with other images": {
+			values: "{image: {repository: r/i, tag: v9}, busyboxImage: r/b:1}",
+			change: func(_ *testing.T, o objects) {
+				container(o)["image"] = "r/i:v9"
+				for _, variable := range container(o)["env"].([]any) {
+					if variable.(object)["name"] == "RELATED_IMAGE_BUSYBOX" {
+						variable.(object)["value"] = "r/b:1"
+					}
+				}
+			},
+		},
+		"for two namespaces": {values: "watchNamespaces: [team-a, team-b]", change: watches("team-a", "team-b")},
+		"for nodes": {
+			values: "{nodeSelector: {a: b}, tolerations: [{key: c}], imagePullSecrets: [{name: d}], resources: {limits: {memory: 1Gi}}}",
+			change: func(_ *testing.T, o objects) {
+				pod := podSpec(o)
+				pod["nodeSelector"], pod["tolerations"] = object{"a": "b"}, []any{object{"key": "c"}}
+				pod["imagePullSecrets"] = []any{object{"name": "d"}}
+				container(o)["resources"].(object)["limits"] = object{"memory": "1Gi"}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := kustomized(t, "config/default")
+			if test.base != "" {
+				want = kustomized(t, test.base)
+			}
+			delete(want, system)
+			if test.also != "" {
+				maps.Copy(want, kustomized(t, test.also))
+			}
+			if test.change != nil {
+				test.change(t, want)
+			}
+			got, err := rendered(t, "podset-operator", "podset-operator-system", test.values, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			convention(t, "podset-operator", got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the kustomization (-) and the chart (+) differ; run make chart:\n%s", diff)
+			}
+		})
+	}
+}
+
+// remove removes the objects whose key contains one of these texts. Each must remove something.
+func remove(texts ...string) func(*testing.T, objects) {
+	return func(t *testing.T, o objects) {
+		t.Helper()
+		for _, text := range texts {
+			before := len(o)
+			maps.DeleteFunc(o, func(name string, _ object) bool { return strings.Contains(name, text) })
+			if len(o) == before {
+				t.Errorf("no object is named like %q", text)
+			}
+		}
+	}
+}
+
+// watches limits the operator to some namespaces: the binding of its role is there, and not in the whole cluster.
+func watches(namespaces ...string) func(*testing.T, objects) {
+	return func(_ *testing.T, o objects) {
+		binding := o["ClusterRoleBinding /podset-operator-manager-rolebinding"]
+		delete(o, key(binding))
+		for _, namespace := range namespaces {
+			limited := maps.Clone(binding)
+			limited["kind"], limited["metadata"] = "RoleBinding", maps.Clone(binding["metadata"].(object))
+			limited["metadata"].(object)["namespace"] = namespace
+			o[key(limited)] = limited
+		}
+		container(o)["env"].([]any)[0].(object)["value"] = strings.Join(namespaces, ",")
+	}
+}
+
+func podSpec(o objects) object {
+	deployment := o["Deployment podset-operator-system/podset-operator-controller-manager"]
+	return deployment["spec"].(object)["template"].(object)["spec"].(object)
+}
+
+func container(o objects) object { return podSpec(o)["containers"].([]any)[0].(object) }
+
+// Two releases in two namespaces have no object in common, except the CRDs: helm installs a CRD only if it does not exist.
+func TestTwoReleasesShareNoObject(t *testing.T) {
+	one, err := rendered(t, "podset-operator", "one", "watchNamespaces: [team-a]", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := rendered(t, "team-b", "two", "watchNamespaces: [team-b]", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(one)) {
+		if _, both := two[name]; both && !strings.HasPrefix(name, "CustomResourceDefinition ") {
+			t.Errorf("both releases have the object %s", name)
+		}
+		for namespace, other := range map[string]objects{"one": two, "two": one} {
+			if text, err := yaml.Marshal(other[name]); err != nil || strings.Contains(string(text), "namespace: "+namespace+"\n") {
+				t.Errorf("%s refers to the namespace of the other release: %v", name, err)
+			}
+		}
+	}
+	if len(one) != len(two) {
+		t.Errorf("the releases have %d and %d objects", len(one), len(two))
+	}
+}
+
+// The test of a release runs in a namespace that the operator serves.
+func TestTheTestOfTheChartIsServed(t *testing.T) {
+	for values, namespace := range map[string]string{"{}": "home", "watchNamespaces: [team-a, team-b]": "team-a"} {
+		hooks, err := rendered(t, "podset-operator", "home", values, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, pod := hooks["At "+namespace+"/podset-operator-test"], hooks["Pod home/podset-operator-test"]
+		if at == nil || pod == nil || len(hooks) != 2 {
+			t.Errorf("%s: the hooks are %v", values, slices.Sorted(maps.Keys(hooks)))
+		}
+	}
+}
+
+func TestMistakesInValuesAreRejected(t *testing.T) {
+	for _, values := range []string{
+		"replica: 2", "image: quay.io/redhat/podset-operator", "watchNamespaces: team-a", "watchNamespaces: [Team]",
+		"metrics: {enable: false}", "metrics: {enabled: 'false'}",
+	} {
+		if _, err := rendered(t, "podset-operator", "podset-operator-system", values, false); err == nil {
+			t.Errorf("the chart accepts %s", values)
+		}
+	}
+}
