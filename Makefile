@@ -116,8 +116,9 @@ verify: ## Run every generator and tidy, and fail if a file changes.
 	@hack/verify.sh generate tidy
 
 .PHONY: lint
-lint: bin/golangci-lint ## Lint the Go code and the shell scripts.
+lint: bin/golangci-lint bin/actionlint ## Lint the Go code, the workflows, and the shell scripts.
 	bin/golangci-lint run
+	bin/actionlint
 	@if command -v shellcheck >/dev/null; then git ls-files -z '*.sh' .ci/run | xargs -0 -r shellcheck; else echo 'shellcheck is not installed: scripts are not linted'; fi
 
 .PHONY: lint-fix

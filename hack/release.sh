@@ -36,7 +36,8 @@ files() { # DIRECTORY ARCH...
   shift
   rm -rf "$directory"
   mkdir -p "$directory"
-  cp dist/install.yaml dist/policy.yaml dist/plugin/*.tar.gz dist/plugin/*.spdx.json "$directory/"
+  cp dist/install.yaml dist/policy.yaml "dist/podset-operator-$VERSION.tgz" dist/schemas/*.json "$directory/"
+  cp dist/plugin/*.tar.gz dist/plugin/*.spdx.json "$directory/"
   cp dist/plugin/.krew.yaml "$directory/at.yaml"
   for arch in "$@"; do
     go run ./hack/sbom podset-operator "v$VERSION" "bin/image/manager-$arch" >"$directory/manager-$arch.spdx.json"

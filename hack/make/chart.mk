@@ -19,3 +19,13 @@ chart: manifests ## Copy the CRDs, roles, and policies of config/ into the chart
 	cp config/policy/pod_creators.yaml $(files)/policy/
 	cp config/network-policy/manager.yaml $(files)/network-policy/
 	cp config/ha/disruption_budget.yaml $(files)/ha/
+
+# The version of the chart is in Chart.yaml: see set-version.
+.PHONY: chart-package
+chart-package: ## Package the chart as dist/podset-operator-VERSION.tgz.
+	@mkdir -p dist
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@0 -C charts -c podset-operator | gzip -n >dist/podset-operator-$(VERSION).tgz
+
+.PHONY: schemas
+schemas: ## Write JSON schemas of both kinds, for editors and kubeconform, to dist/schemas.
+	go run ./hack/jsonschema dist/schemas config/crd/bases/*.yaml

@@ -117,6 +117,7 @@ set-version: ## Set the version of this tree to VERSION, created today; see RELE
 	sed -i 's|^VERSION ?= .*|VERSION ?= $(VERSION)|' Makefile
 	sed -i "s|^CREATED_AT ?= .*|CREATED_AT ?= $$(date -u +%Y-%m-%dT00:00:00Z)|" hack/make/packaging.mk
 	sed -i 's|newTag: .*|newTag: v$(VERSION)|' config/manager/kustomization.yaml
+	sed -i 's/^\(version\|appVersion\): .*/\1: $(VERSION)/' charts/podset-operator/Chart.yaml
 	sed -i 's|\(podset-operator-scorecard\):.*|\1:v$(VERSION)|' config/scorecard/config.yaml
 
 .PHONY: bundle-openshift

@@ -11,7 +11,7 @@ RELEASE_IMAGES = $(IMG) $(SCORECARD_IMG) $(BUNDLE_IMG) $(CATALOG_IMG)
 release-binaries: $(foreach arch,$(ARCHES),bin/image/manager-$(arch) bin/image/scorecard-$(arch)) ## Build the binaries of the images for all ARCHES.
 
 .PHONY: release-files
-release-files: build-installer plugin-release release-binaries ## Write the files of the release of VERSION, with SBOMs and checksums, to dist/release.
+release-files: build-installer plugin-release release-binaries chart-package schemas ## Write the files of the release of VERSION, with SBOMs and checksums, to dist/release.
 	hack/release.sh files $(RELEASE_DIR) $(ARCHES)
 
 # docker, podman, buildah, and cosign read the file that `cosign login` writes.

@@ -8,6 +8,7 @@ bin/$(1): $(wildcard hack/tools/$(2)/*)
 endef
 
 $(eval $(call tool,benchstat,benchstat,golang.org/x/perf/cmd/benchstat))
+$(eval $(call tool,actionlint,actionlint,github.com/rhysd/actionlint/cmd/actionlint))
 $(eval $(call tool,controller-gen,controller-gen,sigs.k8s.io/controller-tools/cmd/controller-gen))
 $(eval $(call tool,crd-ref-docs,crd-ref-docs,github.com/elastic/crd-ref-docs))
 $(eval $(call tool,golangci-lint,golangci-lint,.))

@@ -6,6 +6,7 @@ package chart
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/redhat/podset-operator/test/repository"
 )
 
 // root is the path of the repository from this directory.
@@ -51,7 +54,7 @@ func key(o object) string {
 // kustomized returns the objects of a kustomization.
 func kustomized(t *testing.T, directory string) objects {
 	t.Helper()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, directory))
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,13 +170,13 @@ func TestTheChartIsTheKustomization(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := kustomized(t, "config/default")
+			want := kustomized(t, filepath.Join(root, "config/default"))
 			if test.base != "" {
-				want = kustomized(t, test.base)
+				want = kustomized(t, filepath.Join(root, test.base))
 			}
 			delete(want, system)
 			if test.also != "" {
-				maps.Copy(want, kustomized(t, test.also))
+				maps.Copy(want, kustomized(t, filepath.Join(root, test.also)))
 			}
 			if test.change != nil {
 				test.change(t, want)
@@ -236,13 +239,67 @@ func TestTwoReleasesShareNoObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	shareNothing(t, one, two)
+}
+
+// The second installation of docs/how-to/two-installations.md has no object in common with config/default, except the CRDs.
+func TestTheSecondInstallationByKustomizeSharesNoObject(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/how-to/two-installations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := repository.Manifests(string(page))
+	base, err := filepath.Abs(filepath.Join(root, "config/default"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	base, err = filepath.Rel(dir, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := strings.Replace(documents[len(documents)-1], "../../config/default", base, 1)
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	one, two := kustomized(t, filepath.Join(root, "config/default")), kustomized(t, dir)
+	delete(one, "ClusterRoleBinding /podset-operator-manager-rolebinding")
+	shareNothing(t, one, two)
+	deployment := two["Deployment podset-operator-b/team-b-podset-operator-controller-manager"]
+	if deployment == nil {
+		t.Fatalf("the second installation has %v", slices.Sorted(maps.Keys(two)))
+	}
+	env := deployment["spec"].(object)["template"].(object)["spec"].(object)["containers"].([]any)[0].(object)["env"].([]any)
+	if diff := cmp.Diff(object{"name": "WATCH_NAMESPACE", "value": "team-b"}, env[0]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// shareNothing checks that two installations have the same number of objects, none of them in common except the CRDs, and that none
+// refers to the namespace or to a service account or role of the other.
+func shareNothing(t *testing.T, one, two objects) {
+	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(one)) {
 		if _, both := two[name]; both && !strings.HasPrefix(name, "CustomResourceDefinition ") {
 			t.Errorf("both releases have the object %s", name)
 		}
-		for namespace, other := range map[string]objects{"one": two, "two": one} {
-			if text, err := yaml.Marshal(other[name]); err != nil || strings.Contains(string(text), "namespace: "+namespace+"\n") {
-				t.Errorf("%s refers to the namespace of the other release: %v", name, err)
+	}
+	for _, pair := range [][2]objects{{one, two}, {two, one}} {
+		for name, o := range pair[0] {
+			subjects, _ := o["subjects"].([]any)
+			for _, subject := range subjects {
+				account := subject.(object)
+				if pair[0]["ServiceAccount "+account["namespace"].(string)+"/"+account["name"].(string)] == nil {
+					t.Errorf("%s names %s, which is not of its installation", name, account)
+				}
+			}
+			if role, ok := o["roleRef"].(object); ok {
+				own := func(o object) bool {
+					return o["kind"] == role["kind"] && o["metadata"].(object)["name"] == role["name"]
+				}
+				if !slices.ContainsFunc(slices.Collect(maps.Values(pair[0])), own) {
+					t.Errorf("%s binds %s, which is not of its installation", name, role["name"])
+				}
 			}
 		}
 	}

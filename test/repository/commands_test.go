@@ -28,7 +28,7 @@ var (
 	quoted    = regexp.MustCompile(`='[^']*'`)
 	makeCall  = regexp.MustCompile(`(?:^|[\s$(;&|])make((?: +[^\s|;&#]+)*)`)
 	scriptRun = regexp.MustCompile(`(?:^|[\s;&|])((?:hack|\.ci)/[\w./-]+)`)
-	fileFlag  = regexp.MustCompile(`(?:\s)(?:-f|-k) +((?:config|dist|catalog|bundle|docs)/[\w./-]+)`)
+	fileFlag  = regexp.MustCompile(`(?:\s)(?:-f|-k) +((?:config|dist|catalog|bundle|docs|examples|charts)/[\w./-]+)`)
 )
 
 // checkLine returns what is wrong with one command line: a make target, a script, or a manifest that does not exist.

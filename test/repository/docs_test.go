@@ -14,7 +14,7 @@ import (
 // pages returns the pages of the documentation.
 func pages(t *testing.T) []string {
 	t.Helper()
-	return glob(t, "*.md", "docs/*.md", "docs/*/*.md")
+	return glob(t, "*.md", "docs/*.md", "docs/*/*.md", "examples/*.md", "charts/*/*.md")
 }
 
 // Commands in blocks name make targets, scripts, and manifests that exist.

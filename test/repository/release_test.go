@@ -54,12 +54,14 @@ done
 // Each published file has a signature, or a checksum in a file that has one. Each binary has an SBOM.
 func TestEveryFileOfAReleaseCanBeVerified(t *testing.T) {
 	dir := writeScripts(t, map[string]string{
-		"hack/release.sh":   string(read(t, "hack/release.sh")),
-		"fake/go":           "#!/bin/sh\necho \"the SBOM of $5\"\n",
-		"fake/git":          "#!/bin/sh\necho 0123456789abcdef0123456789abcdef01234567\n",
-		"bin/cosign":        fakeCosign,
-		"dist/install.yaml": "install",
-		"dist/policy.yaml":  "policy",
+		"hack/release.sh":                string(read(t, "hack/release.sh")),
+		"fake/go":                        "#!/bin/sh\necho \"the SBOM of $5\"\n",
+		"fake/git":                       "#!/bin/sh\necho 0123456789abcdef0123456789abcdef01234567\n",
+		"bin/cosign":                     fakeCosign,
+		"dist/install.yaml":              "install",
+		"dist/policy.yaml":               "policy",
+		"dist/podset-operator-1.2.3.tgz": "chart",
+		"dist/schemas/at_v1alpha1.json":  "schema",
 		"dist/plugin/kubectl-at_v1.2.3_linux_amd64.tar.gz":    "archive",
 		"dist/plugin/kubectl-at_v1.2.3_linux_amd64.spdx.json": "SBOM",
 		"dist/plugin/.krew.yaml":                              "krew",
@@ -98,7 +100,7 @@ func TestEveryFileOfAReleaseCanBeVerified(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"install.yaml", "policy.yaml", "at.yaml", "kubectl-at_v1.2.3_linux_amd64.tar.gz", "kubectl-at_v1.2.3_linux_amd64.spdx.json",
+		"install.yaml", "policy.yaml", "podset-operator-1.2.3.tgz", "at_v1alpha1.json", "at.yaml", "kubectl-at_v1.2.3_linux_amd64.tar.gz", "kubectl-at_v1.2.3_linux_amd64.spdx.json",
 		"manager-amd64.spdx.json", "manager-s390x.spdx.json", "scorecard-amd64.spdx.json", "scorecard-s390x.spdx.json",
 		"checksums.txt.sigstore.json", "checksums.txt.provenance.sigstore.json", "images.txt.sigstore.json",
 	} {

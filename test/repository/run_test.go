@@ -66,12 +66,14 @@ func runPage(t *testing.T, namespace, content string) {
 func clone(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	config, err := filepath.Abs(filepath.Join(root, "config"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(config, filepath.Join(dir, "config")); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"config", "examples"} {
+		target, err := filepath.Abs(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	kubeconfig, err := os.ReadFile(os.Getenv("KUBECONFIG"))
 	if err != nil {

@@ -21,11 +21,14 @@ func TestTheNamedVersionsOfKubernetesAreTested(t *testing.T) {
 	minor := func(version string) string { return version[:strings.LastIndex(version, ".")] }
 	newest, oldest := pinned("cluster"), pinned("oldest")
 	for page, wants := range map[string][]string{
-		"README.md":             {"needs Kubernetes " + minor(oldest) + " or newer", "Kubernetes " + minor(newest)},
-		"docs/compatibility.md": {"| Kubernetes | " + minor(oldest) + " or newer |", "Kubernetes " + newest, oldest},
-		"docs/install.md":       {"need Kubernetes " + minor(oldest) + " or newer", "Kubernetes " + newest, "Kubernetes " + oldest},
-		"docs/olm.md":           {"need Kubernetes " + minor(oldest) + " or newer"},
-		"docs/testing.md":       {"Kubernetes " + oldest},
+		"README.md":                          {"needs Kubernetes " + minor(oldest) + " or newer", "Kubernetes " + minor(newest)},
+		"docs/compatibility.md":              {"| Kubernetes | " + minor(oldest) + " or newer |", "Kubernetes " + newest, oldest},
+		"docs/install.md":                    {"need Kubernetes " + minor(oldest) + " or newer", "Kubernetes " + newest, "Kubernetes " + oldest},
+		"docs/olm.md":                        {"need Kubernetes " + minor(oldest) + " or newer"},
+		"docs/testing.md":                    {"Kubernetes " + oldest},
+		".github/workflows/kubernetes.yaml":  {"[v" + oldest + ", v", ", v" + newest + "]"},
+		"charts/podset-operator/values.yaml": {"kubectl:v" + newest},
+		"charts/podset-operator/Chart.yaml":  {">=" + minor(oldest) + ".0-0"},
 		"config/manifests/bases/podset-operator.clusterserviceversion.yaml": {"minKubeVersion: " + minor(oldest) + ".0\n"},
 	} {
 		for _, want := range wants {
