@@ -6,7 +6,7 @@ set -euxo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 release=podset-operator namespace=podset-operator-system
-flags=(--namespace $namespace --wait --timeout 3m --set "image.repository=$1,image.tag=$2" "${@:3}")
+flags=(--namespace "$namespace" --wait --timeout 3m --set "image.repository=$1,image.tag=$2" "${@:3}")
 
 kubectl create namespace $namespace
 kubectl label namespace $namespace pod-security.kubernetes.io/enforce=restricted

@@ -100,4 +100,12 @@ $name.bundle=$BUNDLE_IMG
 $name.catalog=$CATALOG_IMG
 "
 done
+# The image of `helm test`: kubectl alone.
+mkdir -p "$out/kubectl"
+cp bin/kubectl "$out/kubectl/"
+printf 'FROM scratch\nCOPY kubectl /bin/kubectl\n' >"$out/kubectl/Dockerfile"
+KUBECTL_IMG=$base-kubectl:$(digest "$out/kubectl")
+push "$KUBECTL_IMG" "$out/kubectl" Dockerfile
+names+="kubectl=$KUBECTL_IMG
+"
 printf '%s' "$names"

@@ -42,6 +42,7 @@ var (
 	scheme  = runtime.NewScheme()
 	// previous and next are the two versions of the operator. tightened is next with a CRD that allows less.
 	previous, next, tightened release
+	kubectlImage              string // for `helm test`
 )
 
 // release contains the images of one version that images.sh pushed.
@@ -169,6 +170,7 @@ func pushImages() error {
 			catalog: values[name+".catalog"], dir: filepath.Join("bin/e2e", name),
 		}
 	}
+	kubectlImage = values["kubectl"]
 	previous, next, tightened = read("old"), read("new"), read("tight")
 	fmt.Printf("from %s to %s\n", previous.version, next.version)
 	return nil
