@@ -34,6 +34,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/controllers"
 	"github.com/redhat/podset-operator/internal/kube/process"
+	"github.com/redhat/podset-operator/internal/kube/serverclock"
 	"github.com/redhat/podset-operator/internal/watchnamespace"
 )
 
@@ -110,6 +111,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer probes.Close()
 
+	serverClock := serverclock.New(clock.RealClock{})
+	restConfig.Wrap(serverClock.RoundTripper)
 	scheme := newScheme()
 	cluster, err := controllers.Preflight(ctrl.LoggerInto(ctx, logger), clock.RealClock{}, restConfig, scheme, o.watch)
 	if ctx.Err() != nil {
@@ -127,7 +130,7 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("setting up the manager: %w", err)
 	}
 	lock.RecordEvents(mgr)
-	if err := setup(ctx, mgr, cluster); err != nil {
+	if err := setup(ctx, mgr, cluster, serverClock); err != nil {
 		return err
 	}
 	starts := mgr.Elected()
@@ -162,19 +165,19 @@ func newScheme() *runtime.Scheme {
 }
 
 // setup adds the controllers, the metrics, and the release of garbage to mgr.
-func setup(ctx context.Context, mgr ctrl.Manager, cluster *controllers.PreflightResult) error {
+func setup(ctx context.Context, mgr ctrl.Manager, cluster *controllers.PreflightResult, serverClock *serverclock.Clock) error {
 	recorder, err := process.LimitEvents(ctx, mgr)
 	if err != nil {
 		return err
 	}
 	options := controllers.Options{
-		Clock: clock.RealClock{}, Image: cmp.Or(os.Getenv("RELATED_IMAGE_BUSYBOX"), "busybox"), OpenShift: cluster.OpenShift,
+		Clock: serverClock, Image: cmp.Or(os.Getenv("RELATED_IMAGE_BUSYBOX"), "busybox"), OpenShift: cluster.OpenShift,
 		Proxy: proxy.ReadProxyVarsFromEnv(), NewRecorder: recorder,
 	}
 	return errors.Join(
 		controllers.Add(ctx, mgr, options),
 		controllers.RegisterMetrics(mgr),
-		controllers.AddUpgradeable(mgr, clock.RealClock{}),
+		controllers.AddUpgradeable(mgr, serverClock),
 		mgr.Add(cluster.Namespaces),
 		// It begins when the process starts to lead, as the controllers do.
 		mgr.Add(manager.RunnableFunc(process.ReleaseGarbage)),

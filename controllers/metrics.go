@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,6 +56,7 @@ var (
 	podSetsDesiredDesc = prometheus.NewDesc("podset_operator_podset_desired_pods", "Pods that all PodSets together ask for.", nil, nil)
 	podSetsReadyDesc   = prometheus.NewDesc("podset_operator_podset_ready_pods", "Ready pods of all PodSets together.", nil, nil)
 	atsDesc            = prometheus.NewDesc("podset_operator_ats", "Ats that are served, by phase.", []string{"phase"}, nil)
+	atsNotStartedDesc  = prometheus.NewDesc("podset_operator_ats_not_started", "Ats that are RUNNING and whose pod has not started for at least a minute, or cannot start.", nil, nil)
 )
 
 // countRuns counts the Ats that end. It drops no event. It counts what the cache shows, and not what the process writes, because
@@ -117,6 +119,7 @@ func (stateCollector) Describe(descs chan<- *prometheus.Desc) {
 	descs <- podSetsDesiredDesc
 	descs <- podSetsReadyDesc
 	descs <- atsDesc
+	descs <- atsNotStartedDesc
 }
 
 func (c stateCollector) Collect(values chan<- prometheus.Metric) {
@@ -131,9 +134,14 @@ func (c stateCollector) Collect(values chan<- prometheus.Metric) {
 		desired += ptr.Deref(sets.Items[n].Spec.Replicas, 1)
 		ready += sets.Items[n].Status.ReadyReplicas
 	}
+	notStarted := 0
 	phases := map[cnatv1alpha1.Phase]int{cnatv1alpha1.PhasePending: 0, cnatv1alpha1.PhaseRunning: 0, cnatv1alpha1.PhaseDone: 0}
 	for n := range ats.Items {
-		phases[cmp.Or(ats.Items[n].Status.Phase, cnatv1alpha1.PhasePending)]++
+		status := &ats.Items[n].Status
+		phases[cmp.Or(status.Phase, cnatv1alpha1.PhasePending)]++
+		if c := meta.FindStatusCondition(status.Conditions, cnatv1alpha1.ConditionReady); c != nil && c.Reason == cnatv1alpha1.ReasonPodWaiting {
+			notStarted++
+		}
 	}
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		values <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
@@ -141,6 +149,7 @@ func (c stateCollector) Collect(values chan<- prometheus.Metric) {
 	gauge(podSetsDesc, float64(len(sets.Items)))
 	gauge(podSetsDesiredDesc, float64(desired))
 	gauge(podSetsReadyDesc, float64(ready))
+	gauge(atsNotStartedDesc, float64(notStarted))
 	for phase, n := range phases {
 		gauge(atsDesc, float64(n), string(phase))
 	}

@@ -74,7 +74,9 @@ func TestAnAtThatEndsIsCountedOnce(t *testing.T) {
 func TestTheStateIsExported(t *testing.T) {
 	set := podSetWith("a", 2, 3)
 	set.Status.ReadyReplicas = 2
-	store := newStore(t, interceptor.Funcs{}, set, podSetWith("b", 0, 1), testutil.MakeAt("new").Obj(), testutil.MakeAt("runs").Recorded(1, "p", "u").Obj())
+	waits := testutil.MakeAt("waits").Recorded(1, "p", "u").Obj()
+	waits.Status.Conditions = []metav1.Condition{{Type: cnatv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonPodWaiting}}
+	store := newStore(t, interceptor.Funcs{}, set, podSetWith("b", 0, 1), testutil.MakeAt("new").Obj(), waits, testutil.MakeAt("runs").Recorded(1, "q", "v").Obj())
 	gather := func(reader client.Reader) map[string]float64 {
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(stateCollector{reader: reader})
@@ -96,7 +98,7 @@ func TestTheStateIsExported(t *testing.T) {
 	}
 	want := map[string]float64{
 		"podset_operator_podsets": 2, "podset_operator_podset_desired_pods": 4, "podset_operator_podset_ready_pods": 2,
-		"podset_operator_ats PENDING": 1, "podset_operator_ats RUNNING": 1, "podset_operator_ats DONE": 0,
+		"podset_operator_ats PENDING": 1, "podset_operator_ats RUNNING": 2, "podset_operator_ats DONE": 0, "podset_operator_ats_not_started": 1,
 	}
 	if diff := cmp.Diff(want, gather(store)); diff != "" {
 		t.Errorf("(-want +got): %s", diff)

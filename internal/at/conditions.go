@@ -93,7 +93,7 @@ func progressOf(o Observation, pod *corev1.Pod) (scheduled, time.Time) {
 		if o.Now.Before(explainAt) {
 			return s, explainAt
 		}
-		problem = cmp.Or(pods.NotReadyReason(pod), "its node has not reported why: see kubectl describe pod "+pod.Name)
+		problem = fmt.Sprintf("%s for more than a minute: %s", pods.CreatingReason(pod), cmp.Or(pods.NotReadyReason(pod), "see the events of the pod"))
 	}
 	if problem != "" {
 		s.running = cnatv1alpha1.ReasonPodWaiting
@@ -124,7 +124,7 @@ func missedCause(o Observation) string {
 	stored := o.storedScheduled()
 	switch {
 	case o.Rejection != nil:
-		return "the pod was rejected: " + o.Rejection.Message
+		return "the last create was rejected: " + o.Rejection.Message
 	case stored != nil && stored.Status == metav1.ConditionFalse && stored.Reason == cnatv1alpha1.ReasonSuspended:
 		return "spec.suspend was true"
 	case stored != nil && stored.Status == metav1.ConditionFalse:

@@ -107,13 +107,23 @@ func WaitingMessage(pod *corev1.Pod) string {
 	return ""
 }
 
+// CreatingReason returns what the kubelet does with a pod whose containers have not started.
+func CreatingReason(pod *corev1.Pod) string {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "" {
+			return waiting.Reason
+		}
+	}
+	return reasonContainerCreating
+}
+
 // NotReadyReason returns what a pod that is on its node needs before its containers can start, or "" if that is not known.
 func NotReadyReason(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		switch {
 		case c.Status != corev1.ConditionFalse:
 		case c.Type == corev1.PodReadyToStartContainers:
-			return "a volume cannot be mounted, or its network is not ready: see kubectl describe pod " + pod.Name
+			return "a volume cannot be mounted, or the network is not ready; see the events of the pod"
 		case c.Type == corev1.PodInitialized:
 			return c.Message
 		}

@@ -185,6 +185,17 @@ func (b *AtPodBuilder) Unschedulable() *AtPodBuilder {
 	return b
 }
 
+// Condition adds a condition.
+func (b *AtPodBuilder) Condition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) *AtPodBuilder {
+	b.pod.Status.Conditions = append(b.pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: status, Reason: reason, Message: message})
+	return b
+}
+
+// WaitingWith adds a container that waits, with a message.
+func (b *AtPodBuilder) WaitingWith(container, reason, message string) *AtPodBuilder {
+	return b.container(container, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}})
+}
+
 // Waiting adds a container that waits.
 func (b *AtPodBuilder) Waiting(container, reason string) *AtPodBuilder {
 	return b.container(container, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}})
