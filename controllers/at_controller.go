@@ -236,11 +236,11 @@ func (r *AtReconciler) report(ctx context.Context, entry *objectstate.Entry[at.S
 	return report, nil
 }
 
-// logFinishedRun writes the line of the history of runs. docs/how-to/history.md documents its keys.
+// logFinishedRun writes the line of the history of runs. docs/how-to/history.md documents its keys. The logger adds namespace and name.
 func logFinishedRun(logger logr.Logger, finished *cnatv1alpha1.At) {
 	s := &finished.Status
 	keys := []any{
-		"namespace", finished.Namespace, "name", finished.Name, "uid", finished.UID, "result", s.Result, "reason", s.Reason,
+		"uid", finished.UID, "result", s.Result, "reason", s.Reason,
 		"attempts", s.Attempts, "scheduled", s.ScheduledTime, "started", s.StartTime, "finished", s.CompletionTime,
 		"requester", finished.Annotations[cnatv1alpha1.AnnotationRequestedBy],
 	}
