@@ -47,7 +47,7 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 	unschedulable := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable).Obj()
 	for _, pod := range []*corev1.Pod{full, unschedulable} {
 		trimmed := podOwners.Trim(pod)
-		if diff := cmp.Diff(podset.Status(observe(pod), podset.Outcome{}), podset.Status(observe(trimmed), podset.Outcome{})); diff != "" {
+		if diff := cmp.Diff(podset.MakeReport(observe(pod), podset.Outcome{}), podset.MakeReport(observe(trimmed), podset.Outcome{})); diff != "" {
 			t.Errorf("the status of a PodSet depends on what was trimmed: %s", diff)
 		}
 		if diff := cmp.Diff(podset.MakePlan(observe(pod)), podset.MakePlan(observe(trimmed))); diff != "" {

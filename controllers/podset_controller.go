@@ -57,32 +57,32 @@ func (r *PodSetReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile brings one PodSet closer to its spec: it observes, plans once, acts, and reports now or later.
+// Reconcile moves one PodSet toward its spec: observe, plan, act, then write the status now or in a later reconcile.
 func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	entry, o, err := r.observe(ctx, req)
 	if entry == nil || err != nil {
 		return result(ctx, podSetKind, err, time.Time{}, time.Time{}, nil)
 	}
-	plan := podset.MakePlan(o)
-	outcome := r.act(ctx, o, plan)
-	err = outcome.DeleteError
-	if !outcome.Rejected { // The status shows a rejection, and its retry has its own back-off.
-		err = errors.Join(outcome.CreateError, err)
-	}
+	outcome := r.act(ctx, o, podset.MakePlan(o))
+	report := podset.MakeReport(o, outcome)
 	reportNow := entry.State.ReportNow(o, outcome)
 	if reportNow {
-		err = errors.Join(err, r.report(ctx, entry, o, &outcome))
+		err = r.writeStatus(ctx, entry, o, report.Status, &outcome)
+	}
+	if ctx.Err() == nil { // Otherwise the process ends, and its requests were interrupted.
+		recordEvents(r.Recorder, o.Set, report.Events)
 	}
 	now := r.Clock.Now() // The responses of the API server may have taken a while.
-	entry.State.Record(o, plan, outcome, now)
+	entry.State.Record(o, outcome, now)
 	if !reportNow {
 		return ctrl.Result{RequeueAfter: coalesceWindow, Priority: ptr.To(reportPriority)}, nil
 	}
 	var priority *int
-	if outcome.Rejected {
+	if outcome.Rejected != nil { // The status shows a rejection, and its retry has its own back-off.
 		priority = ptr.To(retryPriority)
 	}
-	return result(ctx, podSetKind, err, now, entry.State.RequeueAt(o, plan, outcome), priority)
+	err = errors.Join(outcome.CreateError, outcome.DeleteError, err)
+	return result(ctx, podSetKind, err, now, entry.State.RequeueAt(o, report, outcome), priority)
 }
 
 // observe reads everything that the decision depends on. The entry is nil if the PodSet is gone.
@@ -106,38 +106,40 @@ func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*obje
 	return entry, o, err
 }
 
-// act carries out the plan and sends the events about it. It tries every deletion; creates stop at the first error.
+// act carries out the plan. It tries every deletion; creates stop at the first error.
 func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan podset.Plan) podset.Outcome {
-	var outcome podset.Outcome
+	outcome := podset.Outcome{Plan: plan}
 	if plan.IsEmpty() {
 		return outcome
 	}
-	logger := log.FromContext(ctx)
-	logger.V(1).Info("Creating and deleting pods", "create", len(plan.Create), "delete", len(plan.Delete), "cleanup", len(plan.Cleanup))
-	outcome.Deleted, outcome.DeleteError = write.DeletePods(ctx, r.Client, plan.Delete)
-	var err error
-	outcome.CleanedUp, err = write.DeletePods(ctx, r.Client, plan.Cleanup)
-	outcome.DeleteError = errors.Join(outcome.DeleteError, err)
-	outcome.Created, outcome.CreateError = write.InBatches(plan.Create, func(pod *corev1.Pod) (*corev1.Pod, error) {
+	log.FromContext(ctx).V(1).Info("Creating and deleting pods", "create", len(plan.Create), "delete", len(plan.Delete), "cleanup", len(plan.Cleanup))
+	var deleteErr, cleanupErr, createErr error
+	outcome.Deleted, deleteErr = write.DeletePods(ctx, r.Client, plan.Delete)
+	outcome.CleanedUp, cleanupErr = write.DeletePods(ctx, r.Client, plan.Cleanup)
+	outcome.DeleteError = errors.Join(deleteErr, cleanupErr)
+	outcome.Created, createErr = write.InBatches(plan.Create, func(pod *corev1.Pod) (*corev1.Pod, error) {
 		return r.create(ctx, o, pod)
 	})
+	r.classify(ctx, createErr, &outcome)
+	return outcome
+}
+
+// classify stores the first error of the creates by what it means for the next reconcile.
+func (r *PodSetReconciler) classify(ctx context.Context, err error, outcome *podset.Outcome) {
+	logger := log.FromContext(ctx)
 	var collision *nameCollisionError
 	switch {
-	case errors.As(outcome.CreateError, &collision):
-		logger.V(1).Info("Another pod has the name, the next name will be used", "pod", collision.name)
-		outcome.CreateError, outcome.NameCollision = nil, collision.name
+	case errors.As(err, &collision):
+		logger.V(1).Info("Another pod has the name, the next name will be used", "pod", collision.pod.Name)
+		outcome.Conflicting = collision.pod
 		nameCollisions.WithLabelValues(podSetKind.Kind).Inc()
-	case write.IsRejected(outcome.CreateError):
-		logger.V(1).Info("The API server rejected a pod", "reason", outcome.CreateError.Error())
-		outcome.Rejected = true
+	case write.IsRejected(err):
+		logger.V(1).Info("The API server rejected a pod", "reason", err.Error())
+		outcome.Rejected = err
 		rejectedCreates.WithLabelValues(podSetKind.Kind).Inc()
+	default:
+		outcome.CreateError = err
 	}
-	reported := outcome
-	if ctx.Err() != nil { // The process ends, and its requests were interrupted.
-		reported.CreateError, reported.DeleteError = nil, nil
-	}
-	recordEvents(r.Recorder, o.Set, podset.Events(reported))
-	return outcome
 }
 
 // create creates one pod. If an active pod of the PodSet already has the name, it is the requested pod.
@@ -151,26 +153,26 @@ func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod
 	case o.IsActive(existing):
 		return podOwners.Trim(existing), nil
 	}
-	return nil, &nameCollisionError{name: pod.Name}
+	return nil, &nameCollisionError{podOwners.Trim(existing)}
 }
 
-// nameCollisionError says that another pod has the name of a pod that was to be created.
-type nameCollisionError struct{ name string }
+// nameCollisionError carries the pod that has the name of a pod that was to be created.
+type nameCollisionError struct{ pod *corev1.Pod }
 
 func (e *nameCollisionError) Error() string {
-	return fmt.Sprintf("creating Pod %s: another pod has this name; the next name is tried", e.name)
+	return fmt.Sprintf("creating Pod %s: another pod has this name; the next name is tried", e.pod.Name)
 }
 
-// report writes the status if it has changed.
-func (r *PodSetReconciler) report(ctx context.Context, entry *objectstate.Entry[podset.State], o podset.Observation, outcome *podset.Outcome) error {
+// writeStatus writes the status if it has changed.
+func (r *PodSetReconciler) writeStatus(ctx context.Context, entry *objectstate.Entry[podset.State], o podset.Observation, status appv1alpha1.PodSetStatus, outcome *podset.Outcome) error {
 	changed := *o.Set
-	changed.Status = podset.Status(o, *outcome)
-	if equality.Semantic.DeepEqual(o.Set.Status, changed.Status) {
+	changed.Status = status
+	if equality.Semantic.DeepEqual(o.Set.Status, status) {
 		outcome.Reported = true
 		return nil
 	}
-	log.FromContext(ctx).V(4).Info("Writing the status", "status", changed.Status)
-	written, err := write.Status(ctx, r.Client, &changed, changed.Status)
+	log.FromContext(ctx).V(4).Info("Writing the status", "status", status)
+	written, err := write.Status(ctx, r.Client, &changed, status)
 	if err != nil {
 		return err
 	}

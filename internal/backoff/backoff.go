@@ -10,6 +10,8 @@ import "time"
 var (
 	// RejectedCreate delays the next create after the API server has rejected one.
 	RejectedCreate = Range{First: time.Second, Max: time.Minute}
+	// FinishedPods delays the deletion of the finished pods of a PodSet.
+	FinishedPods = Range{First: 10 * time.Second, Max: 5 * time.Minute}
 	// attempt delays the next attempt of an At, as a Job does.
 	attempt = Range{First: 10 * time.Second, Max: 6 * time.Minute}
 )

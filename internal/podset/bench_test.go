@@ -17,7 +17,7 @@ func BenchmarkReconcile(b *testing.B) {
 	ten, seven := testutil.MakePodSet("a").Replicas(10).Image("v1"), testutil.MakePodSet("a").Replicas(7).Image("v1")
 	hash := HashTemplate(ten.Obj().Spec.Template) // The controller remembers it.
 	atRest := Observation{Set: ten.Obj(), TemplateHash: hash, Pods: ready(ten, 10), Now: now}
-	atRest.Set.Status = Status(atRest, Outcome{})
+	atRest.Set.Status = newStatus(atRest, Outcome{})
 	for _, bc := range []struct {
 		title           string
 		o               Observation
@@ -35,7 +35,7 @@ func BenchmarkReconcile(b *testing.B) {
 				if len(plan.Create) != bc.creates || len(plan.Delete) != bc.erases {
 					b.Fatalf("%d creates and %d deletes", len(plan.Create), len(plan.Delete))
 				}
-				status = Status(bc.o, Outcome{Created: plan.Create, Deleted: plan.Delete})
+				status = newStatus(bc.o, Outcome{Created: plan.Create, Deleted: plan.Delete})
 			}
 			if want := *bc.o.Set.Spec.Replicas; status.Replicas != want {
 				b.Fatalf("%d replicas, want %d", status.Replicas, want)
@@ -53,7 +53,7 @@ func TestAllocations(t *testing.T) {
 		do    func()
 		limit float64
 	}{
-		"the plan and the status of ten new pods": {func() { Status(o, Outcome{Created: MakePlan(o).Create}) }, 220},
+		"the plan and the status of ten new pods": {func() { newStatus(o, Outcome{Created: MakePlan(o).Create}) }, 220},
 		"the hash of a template":                  {func() { HashTemplate(template) }, 33},
 	} {
 		if got := testing.AllocsPerRun(10, tc.do); got > tc.limit {

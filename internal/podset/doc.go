@@ -3,7 +3,7 @@
 
 // Package podset decides what a PodSet needs. It is pure: it calls no API, reads no clock, and the same Observation always
 // gives the same Plan. State is what the process knows about a PodSet beyond what its caches show. State.Observe combines
-// both to an Observation, MakePlan decides, Status and Events report the outcome, and State.Record remembers it.
+// both to an Observation, MakePlan decides, MakeReport reports the outcome, and State.Record remembers it.
 //
 // The code and the tests refer to these rules by their numbers:
 //

@@ -4,6 +4,7 @@
 package podset
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -272,7 +273,7 @@ func (e *explorer) user(n *node) {
 			e.spend(n, func(b *budget) *int { return &b.kills }, func(c *node) { c.delete(pod) })
 		}
 	}
-	name := podName(n.cachedSet().Obj(), place{})
+	name := podName(n.cachedSet().Obj(), slotAttempt{})
 	if _, exists := n.store.pods[name]; !exists {
 		e.spend(n, func(b *budget) *int { return &b.conflicts }, func(c *node) { c.foreign = name })
 	}
@@ -364,7 +365,7 @@ func (e *explorer) act(w *writes, o Observation) {
 	}
 	w.outcome.Deleted, w.outcome.CleanedUp = remove(w.plan.Delete), remove(w.plan.Cleanup)
 	rest := w.plan.Create
-	for size := 1; len(rest) > 0 && w.outcome.CreateError == nil && w.outcome.NameCollision == ""; size *= 2 {
+	for size := 1; len(rest) > 0 && w.outcome.Rejected == nil && w.outcome.CreateError == nil && w.outcome.Conflicting == nil; size *= 2 {
 		batch := rest[:min(size, len(rest))]
 		rest = rest[len(batch):]
 		for _, pod := range batch {
@@ -376,7 +377,7 @@ func (e *explorer) act(w *writes, o Observation) {
 func (e *explorer) create(w *writes, o Observation, pod *corev1.Pod) {
 	n := w.n
 	if w.rejected {
-		w.outcome.CreateError, w.outcome.Rejected, w.rejected = errors.New("exceeded quota"), true, false
+		w.outcome.Rejected, w.rejected = errors.New("exceeded quota"), false
 		return
 	}
 	var existing *corev1.Pod
@@ -403,7 +404,7 @@ func (e *explorer) create(w *writes, o Observation, pod *corev1.Pod) {
 	case existing != nil && o.IsActive(existing):
 		w.outcome.Created = append(w.outcome.Created, existing)
 	default:
-		w.outcome.NameCollision = pod.Name
+		w.outcome.Conflicting = cmp.Or(existing, testutil.MakePod(pod.Name).Obj())
 	}
 }
 
@@ -438,8 +439,8 @@ func (e *explorer) reconcile(n *node) {
 func (e *explorer) reconciled(n *node, o Observation, w *writes) *node {
 	w.n = n.clone()
 	e.act(w, o)
-	w.outcome.Reported = true
-	w.n.state.Record(o, w.plan, w.outcome, n.now)
+	w.outcome.Plan, w.outcome.Reported = w.plan, true
+	w.n.state.Record(o, w.outcome, n.now)
 	w.n.learn(o, w.outcome)
 	return w.n
 }

@@ -34,10 +34,10 @@ type Observation struct {
 	Unseen sets.Set[types.UID]
 	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]
-	// Attempts are the first possible attempts of slots; 0 for a slot that is not in it. They skip names that conflicting
+	// Attempts are the lowest possible attempts of slots; 0 for a slot that is not in it. They skip names that conflicting
 	// pods have: pods of another owner, or terminating ones of this PodSet that the cache does not show yet. They also keep
 	// the attempt of a create that was not answered.
-	Attempts map[int]FirstAttempt
+	Attempts map[int]MinAttempt
 	// Lookups are the names of the pods that the caller must get from the API server before it plans. State.Observe sets them.
 	Lookups []string
 	// Now is the instant of the observation.

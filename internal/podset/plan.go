@@ -95,8 +95,8 @@ func (p *Plan) planCreates(o Observation, c classes, hash string) {
 		p.requeue(o.Rejection.Until)
 		return
 	}
-	for _, place := range freePlaces(o, c.active, missing) {
-		p.Create = append(p.Create, newPod(o, place, hash))
+	for _, slot := range freeSlots(o, c.active, missing) {
+		p.Create = append(p.Create, newPod(o, slot, hash))
 	}
 }
 

@@ -31,7 +31,7 @@ func ready(set *testutil.PodSetBuilder, n int) []*corev1.Pod {
 // pod starts a pod of a set's present template in a slot. Lower slots are younger, so they are given up first.
 func pod(set *testutil.PodSetBuilder, slot int) *testutil.PodBuilder {
 	owner := set.Obj()
-	return testutil.MakePod(podName(owner, place{slot: slot})).OwnedBy(owner).Slot(slot).
+	return testutil.MakePod(podName(owner, slotAttempt{slot: slot})).OwnedBy(owner).Slot(slot).
 		Hash(HashTemplate(owner.Spec.Template)).Created(testutil.Created.Add(-time.Duration(slot) * time.Minute))
 }
 
@@ -39,7 +39,7 @@ func TestMakePlan(t *testing.T) {
 	one, three := testutil.MakePodSet("a"), testutil.MakePodSet("a").Replicas(3)
 	edited := testutil.MakePodSet("a").Replicas(3).Image("v2")
 	old := func(slot int) *testutil.PodBuilder { return pod(three, slot) } // of the template before the edit
-	name := func(slot, attempt int) string { return podName(one.Obj(), place{slot, attempt}) }
+	name := func(slot, attempt int) string { return podName(one.Obj(), slotAttempt{slot, attempt}) }
 	failed := func(slot int) *corev1.Pod { return pod(three, slot).Finished(corev1.PodFailed, "").Obj() }
 
 	for title, tc := range map[string]struct {
@@ -47,7 +47,7 @@ func TestMakePlan(t *testing.T) {
 		pods      []*corev1.Pod
 		deleted   []types.UID
 		unseen    []types.UID
-		attempts  map[int]FirstAttempt
+		attempts  map[int]MinAttempt
 		rejected  *expectations.Rejection
 		cleanupAt time.Time
 		create    []string
@@ -89,18 +89,18 @@ func TestMakePlan(t *testing.T) {
 			set: three, pods: ready(three, 3), deleted: []types.UID{types.UID(name(1, 0) + "-uid")}, create: []string{name(1, 1)},
 		},
 		"a name that a conflicting pod has is skipped": {
-			set: one, attempts: map[int]FirstAttempt{0: {Attempt: 2}}, create: []string{name(0, 2)},
+			set: one, attempts: map[int]MinAttempt{0: {Attempt: 2}}, create: []string{name(0, 2)},
 		},
 		"a create that was not answered is tried again under the same name": {
-			set: testutil.MakePodSet("a").Replicas(2), attempts: map[int]FirstAttempt{1: {Attempt: 1, Unanswered: true}}, create: []string{name(0, 0), name(1, 1)},
+			set: testutil.MakePodSet("a").Replicas(2), attempts: map[int]MinAttempt{1: {Attempt: 1, Unanswered: true}}, create: []string{name(0, 0), name(1, 1)},
 		},
 		"it is tried again even if the cache shows a pod of its name, which can be an older one": {
 			set: one, pods: []*corev1.Pod{pod(one, 0).Terminating().Obj()},
-			attempts: map[int]FirstAttempt{0: {Unanswered: true}}, create: []string{name(0, 0)},
+			attempts: map[int]MinAttempt{0: {Unanswered: true}}, create: []string{name(0, 0)},
 		},
 		"a possible attempt whose name is in use is skipped": {
 			set: one, pods: []*corev1.Pod{testutil.MakePod(name(0, 1)).OwnedBy(one.Obj()).Slot(0).Terminating().Obj()},
-			attempts: map[int]FirstAttempt{0: {Attempt: 1}}, create: []string{name(0, 2)},
+			attempts: map[int]MinAttempt{0: {Attempt: 1}}, create: []string{name(0, 2)},
 		},
 		"a pod whose slot nobody knows is counted and fills no slot": {
 			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod("stray").OwnedBy(one.Obj()).Running().Obj()},

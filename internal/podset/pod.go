@@ -25,7 +25,7 @@ func selectorLabels(set *appv1alpha1.PodSet) labels.Set {
 }
 
 // newPod returns the pod of a slot and attempt. hash is the hash of the template.
-func newPod(o Observation, p place, hash string) *corev1.Pod {
+func newPod(o Observation, p slotAttempt, hash string) *corev1.Pod {
 	template := o.Set.Spec.Template
 	if template == nil {
 		template = defaultTemplate(o.Defaults)

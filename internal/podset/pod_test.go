@@ -20,7 +20,7 @@ import (
 
 func TestNewPodWithoutATemplate(t *testing.T) {
 	set := testutil.MakePodSet("a").Obj()
-	got := newPod(Observation{Set: set, Defaults: Defaults{Image: "mirror/busybox", FixedUser: true}}, place{slot: 2, attempt: 1}, "hash")
+	got := newPod(Observation{Set: set, Defaults: Defaults{Image: "mirror/busybox", FixedUser: true}}, slotAttempt{slot: 2, attempt: 1}, "hash")
 
 	wantLabels := map[string]string{
 		"app": "a", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
@@ -54,7 +54,7 @@ func TestNewPodWithoutATemplate(t *testing.T) {
 	if user := got.Spec.SecurityContext.RunAsUser; user == nil || *user == 0 {
 		t.Errorf("runs as %v where busybox's own user is root", user)
 	}
-	if user := newPod(Observation{Set: set}, place{}, "hash").Spec.SecurityContext.RunAsUser; user != nil {
+	if user := newPod(Observation{Set: set}, slotAttempt{}, "hash").Spec.SecurityContext.RunAsUser; user != nil {
 		t.Errorf("runs as %d where the cluster gives each namespace a range of users", *user)
 	}
 }
@@ -67,7 +67,7 @@ func TestNewPodKeepsTheTemplate(t *testing.T) {
 		template.Name = "not used"
 	})
 	set := builder.Obj()
-	got := newPod(Observation{Set: set}, place{}, "hash")
+	got := newPod(Observation{Set: set}, slotAttempt{}, "hash")
 
 	wantLabels := map[string]string{
 		"app": "shop", "tier": "web", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
@@ -94,11 +94,11 @@ func TestNewPodKeepsTheTemplate(t *testing.T) {
 
 func TestPodName(t *testing.T) {
 	valid := regexp.MustCompile(`^a-pod[a-z0-9]{5}$`)
-	seen := map[string]place{}
+	seen := map[string]slotAttempt{}
 	set := testutil.MakePodSet("a").Obj()
 	for slot := range 10 {
 		for attempt := range 10 {
-			p := place{slot, attempt}
+			p := slotAttempt{slot, attempt}
 			name := podName(set, p)
 			if !valid.MatchString(name) {
 				t.Errorf("%v has the name %q", p, name)
@@ -110,19 +110,19 @@ func TestPodName(t *testing.T) {
 		}
 	}
 	// After an upgrade of the operator, a create that got no response must be repeated under the same name.
-	if first, later := podName(set, place{0, 0}), podName(set, place{2, 1}); first != "a-podxvb87" || later != "a-pod62xqs" {
+	if first, later := podName(set, slotAttempt{0, 0}), podName(set, slotAttempt{2, 1}); first != "a-podxvb87" || later != "a-pod62xqs" {
 		t.Errorf("the names were a-podxvb87 and a-pod62xqs, and are now %s and %s", first, later)
 	}
 	other := testutil.MakePodSet("a").Obj()
 	other.UID = "another"
-	if podName(set, place{}) == podName(other, place{}) {
+	if podName(set, slotAttempt{}) == podName(other, slotAttempt{}) {
 		t.Error("a recreated PodSet gets the names of its predecessor")
 	}
 }
 
 func TestPodNamesOfLongAndOddNamesAreHostNames(t *testing.T) {
 	for _, name := range []string{strings.Repeat("a", 63), strings.Repeat("a", 53) + ".-" + strings.Repeat("b", 8), "0day", "a.b-c.d"} {
-		got := podName(testutil.MakePodSet(name).Obj(), place{})
+		got := podName(testutil.MakePodSet(name).Obj(), slotAttempt{})
 		if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 || len(got) > 63 {
 			t.Errorf("PodSet %s: pod %s (%d characters): %v", name, got, len(got), problems)
 		}
@@ -152,7 +152,7 @@ func FuzzNewPod(f *testing.F) {
 			template.Annotations = map[string]string{annotation: annotationValue}
 		})
 		set := builder.Obj()
-		pod := newPod(Observation{Set: set}, place{slot: 3}, HashTemplate(set.Spec.Template))
+		pod := newPod(Observation{Set: set}, slotAttempt{slot: 3}, HashTemplate(set.Spec.Template))
 		for key, value := range selectorLabels(set) {
 			if pod.Labels[key] != value {
 				t.Errorf("label %s is %q", key, pod.Labels[key])

@@ -44,7 +44,7 @@ func isStalled(s appv1alpha1.PodSetStatus, outcome Outcome, degraded metav1.Cond
 	case appv1alpha1.ReasonInvalidTemplate:
 		return true
 	case appv1alpha1.ReasonFailedCreate:
-		return s.TerminatingReplicas == 0 && (outcome.CreateError == nil || outcome.Rejected)
+		return s.TerminatingReplicas == 0 && outcome.CreateError == nil
 	}
 	return false
 }

@@ -43,7 +43,7 @@ func TestReadyAndStalled(t *testing.T) {
 		"older pods remain under OnDelete":         {set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: ready(set, 3), ready: true, reason: "Stable"},
 		"an invalid template":                      {set: invalid, pods: ready(invalid, 3), reason: "InvalidTemplate", stalled: true},
 		"the API server rejects one now": {
-			set: set, pods: ready(set, 2), outcome: Outcome{CreateError: errors.New("exceeded quota"), Rejected: true}, reason: "FailedCreate", stalled: true,
+			set: set, pods: ready(set, 2), outcome: Outcome{Rejected: errors.New("exceeded quota")}, reason: "FailedCreate", stalled: true,
 		},
 		"a paused set waits for its user": {
 			set:  testutil.MakePodSet("a").Replicas(3).Annotation(appv1alpha1.AnnotationPaused, "true"),
@@ -51,7 +51,7 @@ func TestReadyAndStalled(t *testing.T) {
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			status := Status(Observation{Set: tc.set.Obj(), Pods: tc.pods, Rejection: tc.rejection, Now: now}, tc.outcome)
+			status := newStatus(Observation{Set: tc.set.Obj(), Pods: tc.pods, Rejection: tc.rejection, Now: now}, tc.outcome)
 			c := meta.FindStatusCondition(status.Conditions, appv1alpha1.ConditionReady)
 			if got := c.Status == "True"; got != tc.ready || c.Reason != tc.reason {
 				t.Errorf("Ready is %s, %s: %s", c.Status, c.Reason, c.Message)

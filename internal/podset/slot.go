@@ -25,20 +25,20 @@ const (
 	infix        = "-pod"
 )
 
-// place is a slot and an attempt. The attempt counts how many names of the slot were in use before.
-type place struct{ slot, attempt int }
+// slotAttempt is a slot and an attempt. The attempt counts how many names of the slot were in use before.
+type slotAttempt struct{ slot, attempt int }
 
-// FirstAttempt is the first possible attempt of a slot.
-type FirstAttempt struct {
+// MinAttempt is the lowest possible attempt of a slot.
+type MinAttempt struct {
 	Attempt int
 	// Unanswered says that a create of this attempt may have succeeded although there was no response. The name is then used
 	// even if the cache shows a pod that has it: the cache may show an older pod of that name.
 	Unanswered bool
 }
 
-// podName returns the name of the pod of a place: <name>-pod<5 letters or digits> (rule 5). The name of the PodSet is
+// podName returns the name of the pod of a slot and attempt: <name>-pod<5 letters or digits> (rule 5). The name of the PodSet is
 // shortened if the result would be too long for a host name.
-func podName(set *appv1alpha1.PodSet, p place) string {
+func podName(set *appv1alpha1.PodSet, p slotAttempt) string {
 	hash := fnv.New64a()
 	hash.Write([]byte(set.UID))
 	var number [16]byte
@@ -67,9 +67,9 @@ func intOf(pod *corev1.Pod, annotation string) (n int, ok bool) {
 	return n, err == nil && n >= 0
 }
 
-// freePlaces returns the next n places: the lowest slots that no active pod fills, each with the first attempt that is
-// possible and whose name is not in use, as far as the cache tells.
-func freePlaces(o Observation, active []*corev1.Pod, n int) []place {
+// freeSlots returns the n lowest slots that no active pod fills, each with the first attempt that is possible and whose name is
+// not in use, as far as the cache shows.
+func freeSlots(o Observation, active []*corev1.Pod, n int) []slotAttempt {
 	filled, used := sets.New[int](), sets.New[string]()
 	for _, pod := range active {
 		if slot, ok := slotOf(pod); ok {
@@ -79,41 +79,42 @@ func freePlaces(o Observation, active []*corev1.Pod, n int) []place {
 	for _, pod := range o.Pods {
 		used.Insert(pod.Name)
 	}
-	var places []place
-	for slot := 0; len(places) < n; slot++ {
+	var free []slotAttempt
+	for slot := 0; len(free) < n; slot++ {
 		if filled.Has(slot) {
 			continue
 		}
 		first := o.Attempts[slot]
-		p := place{slot: slot, attempt: first.Attempt}
+		p := slotAttempt{slot: slot, attempt: first.Attempt}
 		for !first.Unanswered && used.Has(podName(o.Set, p)) {
 			p.attempt++
 		}
 		used.Insert(podName(o.Set, p))
-		places = append(places, p)
+		free = append(free, p)
 	}
-	return places
+	return free
 }
 
-// attemptsAfter returns the first possible attempt of each slot after a plan was carried out. A slot whose pod was created
+// attemptsAfter returns the lowest possible attempt of each slot after a plan was carried out. A slot whose pod was created
 // starts over. A slot whose name a conflicting pod has uses the next attempt. Every other create may have succeeded although
 // its response was lost. It is retried under the same name, because another name could give the slot two pods.
-func attemptsAfter(attempts map[int]FirstAttempt, plan Plan, outcome Outcome) map[int]FirstAttempt {
-	if len(plan.Create) == 0 || len(attempts) == 0 && outcome.CreateError == nil && outcome.NameCollision == "" {
+func attemptsAfter(attempts map[int]MinAttempt, outcome Outcome) map[int]MinAttempt {
+	planned := outcome.Plan.Create
+	if len(planned) == 0 || len(attempts) == 0 && len(outcome.Created) == len(planned) {
 		return attempts
 	}
-	next := map[int]FirstAttempt{}
+	next := map[int]MinAttempt{}
 	maps.Copy(next, attempts)
-	for _, pod := range plan.Create {
+	for _, pod := range planned {
 		slot, _ := slotOf(pod)
 		attempt, _ := intOf(pod, appv1alpha1.AnnotationAttempt)
 		switch {
 		case slices.ContainsFunc(outcome.Created, func(created *corev1.Pod) bool { return created.Name == pod.Name }):
 			delete(next, slot)
-		case outcome.NameCollision == pod.Name:
-			next[slot] = FirstAttempt{Attempt: attempt + 1}
+		case outcome.Conflicting != nil && outcome.Conflicting.Name == pod.Name:
+			next[slot] = MinAttempt{Attempt: attempt + 1}
 		default:
-			next[slot] = FirstAttempt{Attempt: attempt, Unanswered: true}
+			next[slot] = MinAttempt{Attempt: attempt, Unanswered: true}
 		}
 	}
 	return next

@@ -21,9 +21,6 @@ import (
 // problem. While one change follows another, the status is written once for all of them.
 const reportWithin = time.Second
 
-// cleanupDelays are the delays before finished pods are deleted (rule 8).
-var cleanupDelays = backoff.Range{First: 10 * time.Second, Max: 5 * time.Minute}
-
 // State is what one process knows about one PodSet beyond what its caches show. The zero value is the State of a process
 // that has just started: nothing in it has to survive a restart.
 //
@@ -32,8 +29,9 @@ var cleanupDelays = backoff.Range{First: 10 * time.Second, Max: 5 * time.Minute}
 //	o := state.Observe(set, cached, lookedUp, now, defaults)   // the caller repeats this after it has got the pods of o.Lookups
 //	plan := MakePlan(o)
 //	...                                                        // the caller carries out the plan, which gives an outcome
-//	if state.ReportNow(o, outcome) { ... }                     // the caller writes Status(o, outcome)
-//	state.Record(o, plan, outcome, now)
+//	report := MakeReport(o, outcome)
+//	if state.ReportNow(o, outcome) { ... }                     // the caller writes report.Status, and sends report.Events
+//	state.Record(o, outcome, now)
 //
 // Only Record changes a State. Everything that a State refers to is replaced and never modified, so a copy by assignment
 // is independent of the original, and an Observation stays as it is.
@@ -47,7 +45,7 @@ type State struct {
 	// rejection is the last rejection of a create.
 	rejection expectations.LastRejection
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
-	attempts map[int]FirstAttempt
+	attempts map[int]MinAttempt
 	// cleanupAt is when the finished pods may be deleted; zero: there are none. cleanupBackoff gives the delay.
 	cleanupAt      time.Time
 	cleanupBackoff backoff.Backoff
@@ -89,7 +87,7 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 	case !o.hasFinished():
 		next.cleanupAt = time.Time{}
 	case next.cleanupAt.IsZero():
-		next.cleanupBackoff = next.cleanupBackoff.Next(now, now, cleanupDelays)
+		next.cleanupBackoff = next.cleanupBackoff.Next(now, now, backoff.FinishedPods)
 		next.cleanupAt = next.cleanupBackoff.Until
 	}
 	o.CleanupAt = next.cleanupAt
@@ -123,18 +121,17 @@ func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 	return !outcome.Succeeded() || !s.reportBy.IsZero() && !o.Now.Before(s.reportBy)
 }
 
-// Record remembers an observation, the plan that was made from it, and the outcome. o must be the last one that Observe
-// returned. now is when the last response of the API server arrived: a response can take a while, and delays count
-// from it.
-func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time) {
+// Record remembers an observation and the outcome of its plan. o must be the last one that Observe returned. now is when the
+// last response of the API server arrived: a response can take a while, and delays count from it.
+func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 	next := *o.next
 	next.recorded = true
-	next.attempts = attemptsAfter(next.attempts, plan, outcome)
+	next.attempts = attemptsAfter(next.attempts, outcome)
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
 	switch {
-	case outcome.Rejected:
-		next.rejection = next.rejection.Rejected(outcome.CreateError, o.Set.Generation, o.Now, now)
-	case len(outcome.Created) > 0 && outcome.CreateError == nil && outcome.NameCollision == "":
+	case outcome.Rejected != nil:
+		next.rejection = next.rejection.Rejected(outcome.Rejected, o.Set.Generation, o.Now, now)
+	case len(outcome.Created) > 0 && outcome.CreateError == nil && outcome.Conflicting == nil:
 		next.rejection = expectations.LastRejection{}
 	}
 	// A failed deletion of finished pods is retried as an error is, and the next delay begins after it has succeeded.
@@ -153,15 +150,12 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	*s = next
 }
 
-// RequeueAt returns when to reconcile the PodSet again although nothing has changed, after the outcome of a plan was
-// recorded and reported; zero: not needed. It may have passed.
-func (s *State) RequeueAt(o Observation, plan Plan, outcome Outcome) time.Time {
-	var retryAt time.Time
-	switch {
-	case outcome.NameCollision != "":
-		retryAt = o.Now
-	case outcome.Rejected:
-		retryAt = s.rejection.Of(o.Set.Generation).Until
+// RequeueAt returns when to reconcile the PodSet again although nothing has changed, or zero if that is not needed. It may have
+// passed. o, report, and outcome are those that were recorded last.
+func (s *State) RequeueAt(o Observation, report Report, outcome Outcome) time.Time {
+	requeueAt := pods.Earliest(report.RequeueAt, s.pods.CheckAt())
+	if outcome.Rejected != nil {
+		requeueAt = pods.Earliest(requeueAt, s.rejection.Of(o.Set.Generation).Until)
 	}
-	return pods.Earliest(plan.RequeueAt, retryAt, s.pods.CheckAt())
+	return requeueAt
 }

@@ -21,7 +21,9 @@ import (
 func step(s *State, set *testutil.PodSetBuilder, cached []*corev1.Pod, now time.Time, act func(Plan) Outcome) (Observation, Plan) {
 	o := s.Observe(set.Obj(), cached, nil, now, Defaults{})
 	plan := MakePlan(o)
-	s.Record(o, plan, act(plan), now)
+	outcome := act(plan)
+	outcome.Plan = plan
+	s.Record(o, outcome, now)
 	return o, plan
 }
 
@@ -32,7 +34,7 @@ func succeed(plan Plan) Outcome {
 		created[i] = pod.DeepCopy()
 		created[i].UID = types.UID(pod.Name + "-uid")
 	}
-	return Outcome{Created: created, Deleted: plan.Delete, CleanedUp: plan.Cleanup, Reported: true}
+	return Outcome{Plan: plan, Created: created, Deleted: plan.Delete, CleanedUp: plan.Cleanup, Reported: true}
 }
 
 // A process that was not permitted to list pods when it started has a cache without pods.
@@ -54,7 +56,7 @@ func TestAProcessThatStartsLooksUpThePodsThatTheStatusNames(t *testing.T) {
 	if len(o.Lookups) > 0 || len(o.Pods) != 2 || len(plan.Create) != 1 || len(cached) != 1 {
 		t.Errorf("%v are looked up again, %d pods, plan %+v", o.Lookups, len(o.Pods), plan)
 	}
-	s.Record(o, plan, Outcome{}, now)
+	s.Record(o, Outcome{}, now)
 	if o := s.Observe(named, cached, nil, now.Add(time.Second), Defaults{}); len(o.Lookups) > 0 || len(o.Pods) != 2 {
 		t.Errorf("after the first reconcile: %v are looked up, %d pods", o.Lookups, len(o.Pods))
 	}
@@ -73,10 +75,10 @@ func TestStateKnowsItsOwnWrites(t *testing.T) {
 	if !o.Deleted.Equal(sets.New(old.UID)) || !plan.IsEmpty() {
 		t.Errorf("with a deleted pod: deleted %v, plan %+v", o.Deleted, plan)
 	}
-	if diff := cmp.Diff([]string{podName(set.Obj(), place{0, 1})}, s.Observe(set.Obj(), []*corev1.Pod{old}, nil, now.Add(20*time.Second), Defaults{}).Lookups); diff != "" {
+	if diff := cmp.Diff([]string{podName(set.Obj(), slotAttempt{0, 1})}, s.Observe(set.Obj(), []*corev1.Pod{old}, nil, now.Add(20*time.Second), Defaults{}).Lookups); diff != "" {
 		t.Errorf("lookups (-want +got): %s", diff)
 	}
-	gone := s.Observe(set.Obj(), nil, map[string]*corev1.Pod{podName(set.Obj(), place{0, 1}): nil}, now.Add(20*time.Second), Defaults{})
+	gone := s.Observe(set.Obj(), nil, map[string]*corev1.Pod{podName(set.Obj(), slotAttempt{0, 1}): nil}, now.Add(20*time.Second), Defaults{})
 	if len(gone.Pods) != 0 {
 		t.Errorf("a pod that the API server does not have: %v", names(gone.Pods))
 	}
@@ -97,7 +99,7 @@ func TestObserveChangesNothing(t *testing.T) {
 		t.Errorf("two equal observations differ: %+v, %+v", first, second)
 	}
 	deleted, attempts := first.Deleted.Clone(), len(first.Attempts)
-	s.Record(first, Plan{Create: []*corev1.Pod{pod(set, 1).Obj()}}, Outcome{Deleted: first.Pods, CreateError: errors.New("no answer")}, now)
+	s.Record(first, Outcome{Plan: Plan{Create: []*corev1.Pod{pod(set, 1).Obj()}}, Deleted: first.Pods, CreateError: errors.New("no answer")}, now)
 	if !first.Deleted.Equal(deleted) || len(first.Attempts) != attempts {
 		t.Errorf("Record changed the observation: deleted %v, attempts %v", first.Deleted, first.Attempts)
 	}
@@ -106,7 +108,7 @@ func TestObserveChangesNothing(t *testing.T) {
 func TestCleanupOfFinishedPodsBacksOff(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	finished := func(attempt int) *corev1.Pod {
-		return testutil.MakePod(podName(set.Obj(), place{0, attempt})).OwnedBy(set.Obj()).Slot(0).Finished(corev1.PodFailed, "").Obj()
+		return testutil.MakePod(podName(set.Obj(), slotAttempt{0, attempt})).OwnedBy(set.Obj()).Slot(0).Finished(corev1.PodFailed, "").Obj()
 	}
 	fail := func(plan Plan) Outcome {
 		outcome := succeed(plan)
@@ -159,7 +161,7 @@ func TestARejectedCreateBacksOff(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	edited := testutil.FromPodSet(set.Obj()).Generation(2)
 	reject := func(Plan) Outcome {
-		return Outcome{CreateError: errors.New("exceeded quota"), Rejected: true, Reported: true}
+		return Outcome{Rejected: errors.New("exceeded quota"), Reported: true}
 	}
 	var s State
 	for _, tc := range []struct {
@@ -185,7 +187,8 @@ func TestARejectedCreateBacksOff(t *testing.T) {
 		o := s.Observe(tc.set.Obj(), nil, gone, at, Defaults{})
 		plan := MakePlan(o)
 		outcome := tc.act(plan)
-		s.Record(o, plan, outcome, at)
+		outcome.Plan = plan
+		s.Record(o, outcome, at)
 		if len(plan.Create) != tc.creates {
 			t.Errorf("%s: %d creates", tc.title, len(plan.Create))
 		}
@@ -198,7 +201,7 @@ func TestARejectedCreateBacksOff(t *testing.T) {
 		}
 		if got == nil || !got.Until.Equal(now.Add(tc.rejected*time.Second)) || got.Message != "exceeded quota" {
 			t.Errorf("%s: got %+v, want one until %d s", tc.title, got, tc.rejected)
-		} else if requeueAt := s.RequeueAt(o, plan, outcome); !requeueAt.Equal(got.Until) {
+		} else if requeueAt := s.RequeueAt(o, MakeReport(o, outcome), outcome); !requeueAt.Equal(got.Until) {
 			t.Errorf("%s: requeued at %s, want %s", tc.title, requeueAt, got.Until)
 		}
 	}
@@ -209,13 +212,13 @@ func TestARejectionEndsAfterTheAnswer(t *testing.T) {
 	var s State
 	o := s.Observe(set.Obj(), nil, nil, now, Defaults{})
 	answered := now.Add(30 * time.Second)
-	s.Record(o, MakePlan(o), Outcome{CreateError: errors.New("no"), Rejected: true}, answered)
+	s.Record(o, Outcome{Rejected: errors.New("no")}, answered)
 	if got := s.rejection.Of(1).Until; !got.Equal(answered.Add(time.Second)) {
 		t.Errorf("an answer that took 30 s is retried at %s", got)
 	}
 	o = s.Observe(set.Obj(), nil, nil, answered.Add(time.Second), Defaults{})
 	again := answered.Add(time.Minute)
-	s.Record(o, MakePlan(o), Outcome{CreateError: errors.New("no"), Rejected: true}, again)
+	s.Record(o, Outcome{Rejected: errors.New("no")}, again)
 	if got := s.rejection.Of(1).Until; !got.Equal(again.Add(2 * time.Second)) {
 		t.Errorf("after a second slow answer: retried at %s", got)
 	}
@@ -225,11 +228,11 @@ func TestARejectionIsRememberedUntilAllCreatesSucceed(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(2)
 	for title, spoil := range map[string]func(*Outcome){
 		"another create is not answered":         func(o *Outcome) { o.CreateError = errors.New("no answer") },
-		"another create finds a conflicting pod": func(o *Outcome) { o.NameCollision = podName(set.Obj(), place{1, 0}) },
+		"another create finds a conflicting pod": func(o *Outcome) { o.Conflicting = pod(set, 1).Obj() },
 	} {
 		var s State
 		step(&s, set, nil, now, func(Plan) Outcome {
-			return Outcome{CreateError: errors.New("exceeded quota"), Rejected: true, Reported: true}
+			return Outcome{Rejected: errors.New("exceeded quota"), Reported: true}
 		})
 		step(&s, set, nil, now.Add(time.Second), func(plan Plan) Outcome {
 			outcome := succeed(Plan{Create: plan.Create[:1]})
@@ -243,21 +246,21 @@ func TestARejectionIsRememberedUntilAllCreatesSucceed(t *testing.T) {
 }
 
 func TestASlotOutsideThePlanKeepsItsAttempt(t *testing.T) {
-	attempts := map[int]FirstAttempt{1: {Attempt: 2, Unanswered: true}}
+	attempts := map[int]MinAttempt{1: {Attempt: 2, Unanswered: true}}
 	plan := Plan{Create: []*corev1.Pod{pod(testutil.MakePodSet("a"), 0).Obj()}}
-	if diff := cmp.Diff(attempts, attemptsAfter(attempts, plan, succeed(plan))); diff != "" {
+	if diff := cmp.Diff(attempts, attemptsAfter(attempts, succeed(plan))); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
 	}
 }
 
 func TestTheNameOfACreate(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(3)
-	name := func(slot, attempt int) string { return podName(set.Obj(), place{slot, attempt}) }
+	name := func(slot, attempt int) string { return podName(set.Obj(), slotAttempt{slot, attempt}) }
 	lose := func(Plan) Outcome { return Outcome{CreateError: errors.New("no answer"), Reported: true} }
 	collide := func(name string) func(Plan) Outcome {
 		return func(plan Plan) Outcome {
 			outcome := succeed(Plan{Create: plan.Create[:1]})
-			outcome.NameCollision = name
+			outcome.Conflicting = testutil.MakePod(name).Obj()
 			return outcome
 		}
 	}
@@ -294,13 +297,13 @@ func TestAnUnansweredCreateKeepsItsNameWhenTheCacheShowsAnOlderPod(t *testing.T)
 	step(&s, set, nil, now, lose)
 	deleted := pod(set, 0).Terminating().Obj()
 	_, plan := step(&s, set, []*corev1.Pod{deleted}, now, func(plan Plan) Outcome {
-		return Outcome{NameCollision: plan.Create[0].Name, Reported: true} // The deleted pod still has the name.
+		return Outcome{Conflicting: deleted, Reported: true}
 	})
 	if diff := cmp.Diff([]string{deleted.Name}, names(plan.Create)); diff != "" {
 		t.Errorf("creates (-want +got): %s", diff)
 	}
 	_, plan = step(&s, set, []*corev1.Pod{deleted}, now, succeed)
-	if diff := cmp.Diff([]string{podName(set.Obj(), place{0, 1})}, names(plan.Create)); diff != "" {
+	if diff := cmp.Diff([]string{podName(set.Obj(), slotAttempt{0, 1})}, names(plan.Create)); diff != "" {
 		t.Errorf("creates after the API server has answered (-want +got): %s", diff)
 	}
 }
@@ -330,7 +333,7 @@ func TestTheStatusWaitsForFurtherChanges(t *testing.T) {
 			t.Errorf("%s: report now is %t", tc.title, got)
 		}
 		tc.outcome.Reported = got
-		s.Record(o, Plan{}, tc.outcome, o.Now)
+		s.Record(o, tc.outcome, o.Now)
 	}
 }
 
@@ -346,7 +349,7 @@ func TestAStatusThatCouldNotBeWrittenIsDue(t *testing.T) {
 		if got := s.ReportNow(o, outcome); got != want {
 			t.Errorf("after %d ms: report now is %t", at*600, got)
 		}
-		s.Record(o, Plan{}, outcome, o.Now)
+		s.Record(o, outcome, o.Now)
 	}
 }
 
@@ -356,7 +359,7 @@ func TestStateKnowsTheStatusThatItWrote(t *testing.T) {
 	written := set.DeepCopy()
 	written.ResourceVersion, written.Status.Replicas = "9", 1
 	var s State
-	s.Record(s.Observe(set, nil, nil, now, Defaults{}), Plan{}, Outcome{Reported: true, Written: written}, now)
+	s.Record(s.Observe(set, nil, nil, now, Defaults{}), Outcome{Reported: true, Written: written}, now)
 	if diff := cmp.Diff(written, s.Observe(set, nil, nil, now, Defaults{}).Set); diff != "" || set.ResourceVersion != "5" {
 		t.Errorf("the PodSet (-want +got): %s; the cached one has version %s", diff, set.ResourceVersion)
 	}
@@ -387,19 +390,20 @@ func TestRequeueAt(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	var s State
 	o := s.Observe(set.Obj(), nil, nil, now, Defaults{})
+	waits := Plan{RequeueAt: now.Add(time.Minute)}
 	for title, tc := range map[string]struct {
-		plan    Plan
 		outcome Outcome
 		want    time.Time
 	}{
-		"nothing is to come":           {Plan{}, Outcome{}, time.Time{}},
-		"the plan waits":               {Plan{RequeueAt: now.Add(time.Minute)}, Outcome{}, now.Add(time.Minute)},
-		"a conflicting pod was found":  {Plan{RequeueAt: now.Add(time.Minute)}, Outcome{NameCollision: "x"}, now},
-		"a created pod is not in view": {Plan{RequeueAt: now.Add(time.Minute)}, Outcome{Created: []*corev1.Pod{pod(set, 0).Obj()}}, now.Add(expectations.ConfirmAfter)},
+		"nothing is to come":           {Outcome{}, time.Time{}},
+		"the plan waits":               {Outcome{Plan: waits}, now.Add(time.Minute)},
+		"a conflicting pod was found":  {Outcome{Plan: waits, Conflicting: pod(set, 0).Obj()}, now},
+		"a create was rejected":        {Outcome{Plan: waits, Rejected: errors.New("no")}, now.Add(time.Second)},
+		"a created pod is not in view": {Outcome{Plan: waits, Created: []*corev1.Pod{pod(set, 0).Obj()}}, now.Add(expectations.ConfirmAfter)},
 	} {
 		c := s
-		c.Record(o, tc.plan, tc.outcome, now)
-		if got := c.RequeueAt(o, tc.plan, tc.outcome); !got.Equal(tc.want) {
+		c.Record(o, tc.outcome, now)
+		if got := c.RequeueAt(o, MakeReport(o, tc.outcome), tc.outcome); !got.Equal(tc.want) {
 			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
 		}
 	}

@@ -27,8 +27,8 @@ func (o Observation) after(outcome Outcome) Observation {
 	return o
 }
 
-// Status computes the whole status from the observation and the outcome of the plan (rule 10).
-func Status(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
+// newStatus computes the whole status from the observation and the outcome of the plan (rule 10).
+func newStatus(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 	o = o.after(outcome)
 	c := classify(o)
 	hash := o.templateHash()
@@ -95,8 +95,8 @@ func degraded(o Observation, of classes, outcome Outcome) metav1.Condition {
 	switch {
 	case problem != "":
 		c.Reason, c.Message = appv1alpha1.ReasonInvalidTemplate, problem
-	case outcome.CreateError != nil:
-		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, outcome.CreateError.Error()
+	case outcome.createProblem() != nil:
+		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, outcome.createProblem().Error()
 	case o.Rejection != nil && len(of.active) < o.desired():
 		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, o.Rejection.Message
 	case outcome.DeleteError != nil:

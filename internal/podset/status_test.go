@@ -41,7 +41,7 @@ func TestStatusCounts(t *testing.T) {
 	}
 	outcome := Outcome{Created: []*corev1.Pod{mk("a-new").Obj()}, Deleted: []*corev1.Pod{mk("h-given-up").Obj()}, CleanedUp: []*corev1.Pod{mk("f-failed").Obj()}}
 
-	got := Status(o, outcome)
+	got := newStatus(o, outcome)
 
 	want := appv1alpha1.PodSetStatus{
 		PodNames: []string{"a-new", "b-pending", "c-old", "d-unknown"},
@@ -59,7 +59,7 @@ func TestStatusCounts(t *testing.T) {
 }
 
 func TestStatusOfNoPodsHasAnEmptyList(t *testing.T) {
-	if got := Status(Observation{Set: testutil.MakePodSet("a").Obj()}, Outcome{}); got.PodNames == nil {
+	if got := newStatus(Observation{Set: testutil.MakePodSet("a").Obj()}, Outcome{}); got.PodNames == nil {
 		t.Error("podNames is null: a client that reads the first item would fail")
 	}
 }
@@ -168,7 +168,7 @@ func TestConditions(t *testing.T) {
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			status := Status(Observation{Set: tc.set.Obj(), Pods: tc.pods, Rejection: tc.rejection, Now: now}, tc.outcome)
+			status := newStatus(Observation{Set: tc.set.Obj(), Pods: tc.pods, Rejection: tc.rejection, Now: now}, tc.outcome)
 			for kind, want := range map[string]condition{"Available": tc.available, "Progressing": tc.progressing, "Degraded": tc.degraded} {
 				c := meta.FindStatusCondition(status.Conditions, kind)
 				if diff := cmp.Diff(want, condition{string(c.Status), c.Reason, c.Message}); diff != "" {
@@ -184,15 +184,15 @@ func TestConditions(t *testing.T) {
 
 func TestAConditionKeepsItsTransitionTimeUntilItsStatusChanges(t *testing.T) {
 	set := testutil.MakePodSet("a")
-	first := Status(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: now}, Outcome{})
+	first := newStatus(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: now}, Outcome{})
 	set.Status(first)
 
 	later := now.Add(time.Hour)
-	same := Status(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: later}, Outcome{})
+	same := newStatus(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: later}, Outcome{})
 	if diff := cmp.Diff(first, same); diff != "" {
 		t.Errorf("a set at rest has another status (-first +later): %s", diff)
 	}
-	lost := Status(Observation{Set: set.Obj(), Now: later}, Outcome{})
+	lost := newStatus(Observation{Set: set.Obj(), Now: later}, Outcome{})
 	if got := meta.FindStatusCondition(lost.Conditions, "Available").LastTransitionTime; !got.Equal(new(metav1.NewTime(later))) {
 		t.Errorf("the transition to not available is of %s", got)
 	}
@@ -215,10 +215,10 @@ func TestEvents(t *testing.T) {
 		{Warning: true, Reason: "FailedCreate", Action: "Create", Note: "creating Pod f: exceeded quota"},
 		{Warning: true, Reason: "FailedDelete", Action: "Delete", Note: "deleting Pod g: forbidden"},
 	}
-	if diff := cmp.Diff(want, Events(outcome)); diff != "" {
+	if diff := cmp.Diff(want, events(outcome)); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
 	}
-	if got := Events(Outcome{}); got != nil {
+	if got := events(Outcome{}); got != nil {
 		t.Errorf("nothing was done, and %v was said", got)
 	}
 }

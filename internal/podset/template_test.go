@@ -58,7 +58,7 @@ func TestATemplateWhosePodsEndIsNotUsed(t *testing.T) {
 			set := testutil.MakePodSet("a").Replicas(3).Image("v1").Template(tc.edit).Obj()
 			o := Observation{Set: set, Now: now, Pods: ready(before, 2)}
 			plan := MakePlan(o)
-			degraded := meta.FindStatusCondition(Status(o, Outcome{}).Conditions, appv1alpha1.ConditionDegraded)
+			degraded := meta.FindStatusCondition(newStatus(o, Outcome{}).Conditions, appv1alpha1.ConditionDegraded)
 			switch {
 			case tc.want == "" && len(plan.Create) != 1:
 				t.Errorf("%d pods are created: %v", len(plan.Create), degraded)

@@ -58,7 +58,7 @@ func podSets() map[string]situation {
 		"a deleted pod has a replacement":          {set: mk(), pods: append(ready(3), pod(3).Running().Terminating().Obj()), kstatus: current, argo: "Healthy", message: "the pods match the spec"},
 		"a finished pod has a replacement":         {set: mk(), pods: append(ready(3), pod(3).Finished(corev1.PodFailed, "Evicted").Obj()), kstatus: current, argo: "Healthy", message: "the pods match the spec"},
 		"a finished pod has no replacement yet":    {set: mk(), pods: append(ready(2), pod(3).Finished(corev1.PodFailed, "Evicted").Obj()), kstatus: inProgress, argo: "Progressing", message: "1 of 1 pods: Evicted"},
-		"a create was rejected":                    {set: mk(), pods: ready(2), outcome: podset.Outcome{CreateError: quota, Rejected: true}, kstatus: failed, argo: "Degraded", message: quota.Error()},
+		"a create was rejected":                    {set: mk(), pods: ready(2), outcome: podset.Outcome{Rejected: quota}, kstatus: failed, argo: "Degraded", message: quota.Error()},
 		"a rejected create waits for its retry":    {set: mk(), pods: ready(2), rejected: &expectations.Rejection{Message: quota.Error()}, kstatus: failed, argo: "Degraded", message: quota.Error()},
 		"a rejection while a pod is terminating":   {set: mk(), pods: append(ready(2), pod(3).Running().Terminating().Obj()), rejected: &expectations.Rejection{Message: quota.Error()}, kstatus: inProgress, argo: "Progressing", message: quota.Error()},
 		"a rejection that is over":                 {set: mk(), pods: ready(3), rejected: &expectations.Rejection{Message: quota.Error()}, kstatus: current, argo: "Healthy", message: "the pods match the spec"},
@@ -71,7 +71,7 @@ func podSets() map[string]situation {
 		"it is being deleted":                      {set: mk().Deleting(), pods: ready(3), kstatus: status.TerminatingStatus},
 	} {
 		o := podset.Observation{Set: s.set.Obj(), Pods: s.pods, Now: testutil.Created, Rejection: s.rejected}
-		o.Set.Status = podset.Status(o, s.outcome)
+		o.Set.Status = podset.MakeReport(o, s.outcome).Status
 		situations[name] = situation{object: o.Set, kstatus: s.kstatus, argo: s.argo, message: s.message}
 	}
 	return situations

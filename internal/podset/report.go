@@ -1,0 +1,67 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podset
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/event"
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+// Report is what a reconcile tells users, and when the next one is needed although nothing has changed.
+type Report struct {
+	// Status is the whole status.
+	Status appv1alpha1.PodSetStatus
+	// Events are about the outcome.
+	Events []event.Event
+	// RequeueAt is when to reconcile again, or zero if that is not needed. It may have passed.
+	RequeueAt time.Time
+}
+
+// MakeReport reports an observation and the outcome of its plan.
+func MakeReport(o Observation, outcome Outcome) Report {
+	report := Report{Status: newStatus(o, outcome), Events: events(outcome), RequeueAt: outcome.Plan.RequeueAt}
+	if outcome.Conflicting != nil { // The next reconcile uses the next name.
+		report.RequeueAt = pods.Earliest(report.RequeueAt, o.Now)
+	}
+	return report
+}
+
+// events returns the events about an outcome, one for each kind of action. Each relates to its first pod, so that an event about other
+// pods does not count as its repetition.
+func events(outcome Outcome) []event.Event {
+	var events []event.Event
+	if pods := outcome.Created; len(pods) > 0 {
+		events = append(events, event.Normal("SuccessfulCreate", "Create", "Created "+joinNames(pods, podNameOf)).About(pods[0]))
+	}
+	if pods := outcome.Deleted; len(pods) > 0 {
+		events = append(events, event.Normal("SuccessfulDelete", "Delete", "Deleted "+joinNames(pods, podNameOf)).About(pods[0]))
+	}
+	if pods := outcome.CleanedUp; len(pods) > 0 {
+		events = append(events, event.Normal("PodsFinished", "Remove", "Deleted after they finished: "+
+			joinNames(pods, func(pod *corev1.Pod) string { return pod.Name + " (" + finishReason(pod) + ")" })).About(pods[0]))
+	}
+	if err := outcome.createProblem(); err != nil {
+		events = append(events, event.Warning("FailedCreate", "Create", err.Error()))
+	}
+	if err := outcome.DeleteError; err != nil {
+		events = append(events, event.Warning("FailedDelete", "Delete", err.Error()))
+	}
+	return events
+}
+
+func podNameOf(pod *corev1.Pod) string { return pod.Name }
+
+func joinNames(pods []*corev1.Pod, name func(*corev1.Pod) string) string {
+	names := make([]string, len(pods))
+	for i, pod := range pods {
+		names[i] = name(pod)
+	}
+	return strings.Join(names, ", ")
+}
