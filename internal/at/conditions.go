@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/expectations"
@@ -146,6 +147,10 @@ func needsWarning(scheduled *metav1.Condition, phase cnatv1alpha1.Phase) bool {
 	return scheduled.Status == metav1.ConditionFalse && phase != cnatv1alpha1.PhaseDone
 }
 
+// ownConditions are the types of the conditions that the operator writes.
+var ownConditions = sets.New(cnatv1alpha1.ConditionScheduled, cnatv1alpha1.ConditionComplete, cnatv1alpha1.ConditionFailed,
+	cnatv1alpha1.ConditionReady, cnatv1alpha1.ConditionStalled)
+
 // conditions returns the conditions of a status whose other fields are complete.
 func (d decision) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.Condition {
 	var conditions []metav1.Condition
@@ -156,8 +161,7 @@ func (d decision) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.C
 		conditions = append(conditions, metav1.Condition{Type: endCondition(s), Status: metav1.ConditionTrue, Reason: s.Reason, Message: d.end.message})
 	}
 	conditions = append(conditions, readiness(s.Phase, conditions[len(conditions)-1], d.scheduled)...)
-	pods.StampConditions(conditions, o.At.Status.Conditions, o.At.Generation, o.Now)
-	return conditions
+	return pods.StampConditions(conditions, o.At.Status.Conditions, ownConditions, o.At.Generation, o.Now)
 }
 
 // endCondition returns the type of the condition that says how an At ended. The other type is absent, as in a Job.

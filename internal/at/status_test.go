@@ -288,7 +288,7 @@ func TestADoneAtKeepsItsStatus(t *testing.T) {
 			Type: "Complete", Status: metav1.ConditionTrue, Reason: "Completed", ObservedGeneration: 1,
 			LastTransitionTime: metav1.NewTime(due.Add(time.Hour)),
 		}
-		want := []metav1.Condition{corrected, corrected}
+		want := []metav1.Condition{corrected, corrected, forged.Status.Conditions[0]}
 		want[1].Type = "Ready"
 		if report.Status.Phase != cnatv1alpha1.PhaseDone || report.Status.Result != cnatv1alpha1.ResultSucceeded {
 			t.Errorf("got phase %s, result %s", report.Status.Phase, report.Status.Result)
@@ -374,5 +374,15 @@ func TestALongRejectionIsCut(t *testing.T) {
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	if len(c.Message) != 1024 || len(report.Events[0].Note) != 1024 {
 		t.Errorf("got %d and %d bytes", len(c.Message), len(report.Events[0].Note))
+	}
+}
+
+func TestConditionsOfOthersAreKept(t *testing.T) {
+	foreign := metav1.Condition{Type: "example.com/Audited", Status: metav1.ConditionTrue, Reason: "Audited", LastTransitionTime: metav1.NewTime(testutil.AtDue)}
+	owner := testutil.MakeAt("a").Obj()
+	owner.Status.Conditions = []metav1.Condition{foreign}
+	_, report := decide(at.Observation{At: owner, Now: testutil.AtDue.Add(-time.Minute)}, nil)
+	if c := meta.FindStatusCondition(report.Status.Conditions, foreign.Type); c == nil || *c != foreign {
+		t.Errorf("the condition of another controller is %v", c)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/redhat/podset-operator/internal/event"
 )
@@ -15,12 +16,15 @@ import (
 // maxMessage bounds the message of a condition, which may quote others, in bytes.
 const maxMessage = 1024
 
-// StampConditions completes conditions that were computed at now for a generation of a spec. A condition keeps the
-// transition time that it has in stored while its status is the same. Times have whole seconds, as the API stores them,
-// so that conditions which did not change equal the stored ones.
-func StampConditions(conditions, stored []metav1.Condition, generation int64, now time.Time) {
-	for i := range conditions {
-		c := &conditions[i]
+// maxConditions is the maxItems of status.conditions in the CRDs of both kinds.
+const maxConditions = 8
+
+// StampConditions completes conditions that were computed at now for a generation of a spec, and adds those in stored whose type
+// is not in own: they belong to other controllers. A computed condition keeps the transition time that it has in stored while its
+// status is the same. Times have whole seconds, as the API stores them, so that conditions which did not change equal the stored ones.
+func StampConditions(computed, stored []metav1.Condition, own sets.Set[string], generation int64, now time.Time) []metav1.Condition {
+	for i := range computed {
+		c := &computed[i]
 		c.Message = event.Cut(c.Message, maxMessage)
 		c.ObservedGeneration = generation
 		c.LastTransitionTime = metav1.NewTime(now.UTC().Truncate(time.Second))
@@ -28,4 +32,10 @@ func StampConditions(conditions, stored []metav1.Condition, generation int64, no
 			c.LastTransitionTime = old.LastTransitionTime
 		}
 	}
+	for _, c := range stored {
+		if !own.Has(c.Type) && len(computed) < maxConditions {
+			computed = append(computed, c)
+		}
+	}
+	return computed
 }

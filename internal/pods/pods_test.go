@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -143,22 +144,45 @@ func TestStampConditions(t *testing.T) {
 	before := metav1.NewTime(testutil.Created)
 	now := testutil.Created.Add(time.Hour + time.Millisecond)
 	stamped := metav1.NewTime(testutil.Created.Add(time.Hour))
+	foreign := func(name string) metav1.Condition {
+		return metav1.Condition{Type: name, Status: metav1.ConditionTrue, LastTransitionTime: before, ObservedGeneration: 7}
+	}
 	stored := []metav1.Condition{
+		foreign("Audited"),
 		{Type: "Same", Status: metav1.ConditionTrue, LastTransitionTime: before, ObservedGeneration: 1, Message: "old"},
 		{Type: "Changed", Status: metav1.ConditionTrue, LastTransitionTime: before, ObservedGeneration: 1},
+		{Type: "Over", Status: metav1.ConditionTrue, LastTransitionTime: before, ObservedGeneration: 1},
+		foreign("Billed"),
 	}
-	got := []metav1.Condition{
+	computed := []metav1.Condition{
 		{Type: "Same", Status: metav1.ConditionTrue, Message: "new"},
 		{Type: "Changed", Status: metav1.ConditionFalse},
 		{Type: "New", Status: metav1.ConditionTrue, Message: strings.Repeat("é", 2000)},
 	}
-	pods.StampConditions(got, stored, 2, now)
+	own := sets.New("Same", "Changed", "New", "Over")
 	want := []metav1.Condition{
 		{Type: "Same", Status: metav1.ConditionTrue, LastTransitionTime: before, ObservedGeneration: 2, Message: "new"},
 		{Type: "Changed", Status: metav1.ConditionFalse, LastTransitionTime: stamped, ObservedGeneration: 2},
 		{Type: "New", Status: metav1.ConditionTrue, LastTransitionTime: stamped, ObservedGeneration: 2, Message: strings.Repeat("é", 510) + "..."},
+		foreign("Audited"), foreign("Billed"),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, pods.StampConditions(computed, stored, own, 2, now)); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
+	}
+}
+
+// A list of more conditions than the CRDs allow could not be written, so the status would stay as it is for ever.
+func TestStampConditionsOfAFullList(t *testing.T) {
+	var stored []metav1.Condition
+	for _, letter := range "ABCDEFGH" {
+		stored = append(stored, metav1.Condition{Type: "Foreign" + string(letter)})
+	}
+	got := pods.StampConditions([]metav1.Condition{{Type: "New"}}, stored, sets.New("New"), 1, testutil.Created)
+	var types []string
+	for _, c := range got {
+		types = append(types, strings.TrimPrefix(c.Type, "Foreign"))
+	}
+	if want := "New A B C D E F G"; strings.Join(types, " ") != want {
+		t.Errorf("got %v, want %s", types, want)
 	}
 }

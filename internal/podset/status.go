@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/pods"
@@ -26,6 +27,10 @@ func (o Observation) after(outcome Outcome) Observation {
 	}
 	return o
 }
+
+// ownConditions are the types of the conditions that the operator writes.
+var ownConditions = sets.New(appv1alpha1.ConditionAvailable, appv1alpha1.ConditionProgressing, appv1alpha1.ConditionDegraded,
+	appv1alpha1.ConditionReady, appv1alpha1.ConditionStalled)
 
 // newStatus computes the whole status from the observation and the outcome of the plan (rule 10).
 func newStatus(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
@@ -49,8 +54,8 @@ func newStatus(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 	}
 	slices.Sort(s.PodNames)
 	progress, problem := progressing(o, s), degraded(o, c, outcome)
-	s.Conditions = append([]metav1.Condition{available(o, s), progress, problem}, readiness(o, s, outcome, progress, problem)...)
-	pods.StampConditions(s.Conditions, o.Set.Status.Conditions, o.Set.Generation, o.Now)
+	conditions := append([]metav1.Condition{available(o, s), progress, problem}, readiness(o, s, outcome, progress, problem)...)
+	s.Conditions = pods.StampConditions(conditions, o.Set.Status.Conditions, ownConditions, o.Set.Generation, o.Now)
 	return s
 }
 

@@ -198,6 +198,20 @@ func TestAConditionKeepsItsTransitionTimeUntilItsStatusChanges(t *testing.T) {
 	}
 }
 
+func TestConditionsOfOthersAreKept(t *testing.T) {
+	foreign := metav1.Condition{Type: "example.com/Audited", Status: metav1.ConditionTrue, Reason: "Audited", LastTransitionTime: metav1.NewTime(now)}
+	set := testutil.MakePodSet("a").Status(appv1alpha1.PodSetStatus{Conditions: []metav1.Condition{
+		{Type: appv1alpha1.ConditionStalled, Status: metav1.ConditionTrue}, foreign,
+	}})
+	got := newStatus(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: now}, Outcome{}).Conditions
+	if c := meta.FindStatusCondition(got, foreign.Type); c == nil || *c != foreign {
+		t.Errorf("the condition of another controller is %v", c)
+	}
+	if c := meta.FindStatusCondition(got, appv1alpha1.ConditionStalled); c != nil {
+		t.Errorf("a condition that is over is left: %v", c)
+	}
+}
+
 func TestEvents(t *testing.T) {
 	set := testutil.MakePodSet("a").Obj()
 	mk := func(name string) *testutil.PodBuilder { return testutil.MakePod(name).OwnedBy(set) }
