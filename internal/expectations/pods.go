@@ -16,9 +16,14 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// ConfirmAfter is how long a created pod may stay out of the cache before it must be looked up with the API server. Such
-// a pod was probably deleted before the cache could show it.
-const ConfirmAfter = 5 * time.Second
+const (
+	// ConfirmAfter is how long a created pod may stay out of the cache before it must be looked up with the API server. Such a pod
+	// was probably deleted before the cache could show it.
+	ConfirmAfter = 5 * time.Second
+	// maxLost bounds how many lost pods are remembered for one owner. A cache that lags behind by more of them may show the oldest
+	// one as running until it catches up.
+	maxLost = 256
+)
 
 // Pods are the pods of one owner that this process created or deleted and that the cache may not show so yet. The zero
 // value expects nothing.
@@ -27,16 +32,17 @@ type Pods struct {
 	created []creation
 	// deleted are pods that were deleted and that the cache does not show as terminating yet.
 	deleted sets.Set[types.UID]
-	// lostBeforeObserved are pods that were created and were gone, or released by their owner, before the cache showed them. A
+	// lost are pods that were created and were gone, or released by their owner, before the cache showed them, the oldest first. A
 	// cache that lags can still show them as running for a while.
-	lostBeforeObserved map[types.UID]lostPod
+	lost []lostPod
 }
 
 // lostPod is a pod that was gone or released before the cache showed it.
 type lostPod struct {
-	// shown reports whether the cache shows it now, as an active pod of the owner.
+	uid types.UID
+	// shown is true if the cache shows the pod now, as an active pod of the owner.
 	shown bool
-	// released is the resource version of a pod that exists without its owner, "" for a pod that is gone. A cache that shows a later
+	// released is the resource version of a pod that exists without its owner, or "" for a pod that is gone. A cache that shows a later
 	// version is right: the pod has its owner again.
 	released string
 }
@@ -48,16 +54,19 @@ type creation struct {
 	confirmed time.Time
 }
 
-// Unconfirmed returns the names of the expected creations that the cache does not show, once the API server has confirmed one of
-// them ConfirmAfter ago. The caller gets each from the API server and passes the answers to Observe. All are looked up together,
-// because a pod that was not looked up is unseen, and an unseen pod can delay the deletion of others.
+// Unconfirmed returns the names of the expected creations that the cache does not show, once one of them must be looked up: the API
+// server confirmed it ConfirmAfter ago, or the cache shows another pod in a later version. In the second case the cache has probably
+// shown the pod and its end already. The caller gets each from the API server and passes the answers to Observe. All are looked up
+// together, because a pod that was not looked up is unseen, and an unseen pod can delay the deletion of others.
 func (p Pods) Unconfirmed(cached []*corev1.Pod, now time.Time) []string {
 	var names []string
 	due := false
 	for _, c := range p.created {
 		if !pods.Contains(cached, c.pod.UID) {
 			names = append(names, c.pod.Name)
-			due = due || now.Sub(c.confirmed) >= ConfirmAfter
+			due = due || now.Sub(c.confirmed) >= ConfirmAfter || slices.ContainsFunc(cached, func(other *corev1.Pod) bool {
+				return isLater(other, c.pod.ResourceVersion)
+			})
 		}
 	}
 	if !due {
@@ -79,8 +88,8 @@ type View struct {
 	// Pods are the cached pods without those that are known to be gone, followed by the expected creations that the cache
 	// does not show. The slice must not be changed: it may be the one that was passed to Observe.
 	Pods []*corev1.Pod
-	// Unseen are the pods that neither the cache nor a lookup shows now. They must not be deleted, because a user may have taken
-	// them from their owner since their create. The set must not be changed.
+	// Unseen are the pods that neither the cache nor a lookup shows now. They must not be deleted, because another client may have
+	// taken them from their owner since their create. The set must not be changed.
 	Unseen sets.Set[types.UID]
 	// Deleted are the pods that count as terminating although they have no deletion timestamp in Pods. The set must not be
 	// changed.
@@ -90,11 +99,11 @@ type View struct {
 	Next Pods
 }
 
-// Observe corrects what the cache shows. lookedUp are the answers of the API server for the names of Unconfirmed, nil for
-// a pod that does not exist.
+// Observe corrects what the cache shows. lookedUp are the answers of the API server for the names of Unconfirmed, with nil for a pod
+// that does not exist.
 func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time) View {
 	v := View{Pods: slices.Clip(cached)}
-	v.observeLost(p.lostBeforeObserved, cached)
+	v.observeLost(p.lost, cached)
 	for _, pod := range v.Pods {
 		if pod.DeletionTimestamp == nil && p.deleted.Has(pod.UID) {
 			v.Next.deleted = with(v.Next.deleted, pod.UID)
@@ -105,27 +114,28 @@ func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now
 			v.observeCreation(c, p.deleted.Has(c.pod.UID), lookedUp, now)
 		}
 	}
+	v.Next.lost = v.Next.lost[max(0, len(v.Next.lost)-maxLost):]
 	v.Deleted = v.Next.deleted
 	return v
 }
 
 // observeLost removes the pods that are known to be gone or released. Such a pod is forgotten once the cache has shown it and does
 // not show it any more, or shows it later than it was released.
-func (v *View) observeLost(lost map[types.UID]lostPod, cached []*corev1.Pod) {
-	for uid, pod := range lost {
-		i := slices.IndexFunc(cached, func(c *corev1.Pod) bool { return c.UID == uid })
+func (v *View) observeLost(lost []lostPod, cached []*corev1.Pod) {
+	for _, pod := range lost {
+		i := slices.IndexFunc(cached, func(c *corev1.Pod) bool { return c.UID == pod.uid })
 		switch {
 		case i < 0 && pod.shown, i >= 0 && isLater(cached[i], pod.released):
 			continue
 		case i >= 0:
-			v.Pods = slices.DeleteFunc(slices.Clone(v.Pods), func(c *corev1.Pod) bool { return c.UID == uid })
+			v.Pods = slices.DeleteFunc(slices.Clone(v.Pods), func(c *corev1.Pod) bool { return c.UID == pod.uid })
 		}
 		pod.shown = i >= 0
-		v.Next.setLost(uid, pod)
+		v.Next.lost = append(v.Next.lost, pod)
 	}
 }
 
-// isLater reports whether a pod is a later version of itself than version. "" is later than all.
+// isLater reports whether a pod has a later resource version than version. Versions that cannot be compared, such as "", have no order.
 func isLater(pod *corev1.Pod, version string) bool {
 	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, version)
 	return err == nil && order > 0
@@ -135,11 +145,11 @@ func isLater(pod *corev1.Pod, version string) bool {
 func (v *View) observeCreation(c creation, deleted bool, lookedUp map[string]*corev1.Pod, now time.Time) {
 	if live, asked := lookedUp[c.pod.Name]; asked {
 		if live == nil || live.UID != c.pod.UID {
-			v.Next.setLost(c.pod.UID, lostPod{})
+			v.Next.lost = append(v.Next.lost, lostPod{uid: c.pod.UID})
 			return
 		}
 		if pods.OwnerUID(live) != pods.OwnerUID(c.pod) {
-			v.Next.setLost(c.pod.UID, lostPod{released: live.ResourceVersion})
+			v.Next.lost = append(v.Next.lost, lostPod{uid: c.pod.UID, released: live.ResourceVersion})
 			return
 		}
 		c = creation{pod: live, confirmed: now}
@@ -154,13 +164,6 @@ func (v *View) observeCreation(c creation, deleted bool, lookedUp map[string]*co
 	if deleted || c.pod.DeletionTimestamp != nil {
 		v.Next.deleted = with(v.Next.deleted, c.pod.UID) // The cache may show an older version of the pod first.
 	}
-}
-
-func (p *Pods) setLost(uid types.UID, pod lostPod) {
-	if p.lostBeforeObserved == nil {
-		p.lostBeforeObserved = map[types.UID]lostPod{}
-	}
-	p.lostBeforeObserved[uid] = pod
 }
 
 // Created returns the expectations after pods were created, or were found to exist already, at now.
@@ -182,7 +185,7 @@ func (p Pods) Deleted(deleted ...*corev1.Pod) Pods {
 	return p
 }
 
-// CheckAt returns when Unconfirmed will name a pod unless the cache shows it before; zero: nothing is expected.
+// CheckAt returns when Unconfirmed will name a pod unless the cache shows it before, or zero if nothing is expected.
 func (p Pods) CheckAt() time.Time {
 	var first time.Time
 	for _, c := range p.created {
@@ -197,7 +200,7 @@ func (p Pods) String() string {
 	for _, c := range p.created {
 		text += fmt.Sprintf(" %s@%d", c.pod.UID, c.confirmed.Unix())
 	}
-	return fmt.Sprintf("%s deleted %v lost %v", text, sets.List(p.deleted), p.lostBeforeObserved)
+	return fmt.Sprintf("%s deleted %v lost %v", text, sets.List(p.deleted), p.lost)
 }
 
 // with returns a set with one more element and leaves the original as it is.

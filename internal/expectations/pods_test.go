@@ -4,6 +4,7 @@
 package expectations
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -106,6 +107,40 @@ func TestACreatedPodThatStaysUnobservedIsLookedUp(t *testing.T) {
 	}
 	if v := p.Observe(list(pod("x").Obj()), nil, now); v.Unseen.Len() > 0 {
 		t.Errorf("a pod that the cache shows counts as unseen: %v", v.Unseen)
+	}
+}
+
+// A pod that comes and goes between two reconciles is replaced at once if the cache shows a later version of another pod.
+func TestACreatedPodThatTheCacheHasPassedIsLookedUpAtOnce(t *testing.T) {
+	p := Pods{}.Created(now, version(pod("x"), "8"), version(pod("y"), "12"))
+	for title, tc := range map[string]struct {
+		cached []*corev1.Pod
+		want   []string
+	}{
+		"the cache shows only earlier versions": {list(version(pod("other"), "7")), nil},
+		"the cache shows the pods themselves":   {list(version(pod("x"), "8"), version(pod("y"), "13")), nil},
+		"the cache shows a later version":       {list(version(pod("other"), "10")), []string{"x", "y"}},
+		"the cache shows the later pod":         {list(version(pod("y"), "12")), []string{"x"}},
+		"the versions cannot be compared":       {list(version(pod("other"), "later")), nil},
+	} {
+		if diff := cmp.Diff(tc.want, p.Unconfirmed(tc.cached, now)); diff != "" {
+			t.Errorf("%s (-want +got): %s", title, diff)
+		}
+	}
+}
+
+// Every pod comes and goes between two reconciles, so the cache shows none of them.
+func TestTheMemoryOfPodsThatWereLostIsBounded(t *testing.T) {
+	var p Pods
+	for i := range 2000 {
+		name := fmt.Sprintf("pod-%d", i)
+		p = p.Created(now, pod(name).Obj()).Observe(nil, map[string]*corev1.Pod{name: nil}, now).Next
+	}
+	if got := len(p.lost); got != maxLost {
+		t.Errorf("%d pods are remembered, want %d", got, maxLost)
+	}
+	if got := p.Observe(list(pod("pod-1999").Obj()), nil, now).Pods; len(got) > 0 {
+		t.Error("the last pod counts again")
 	}
 }
 
@@ -296,7 +331,7 @@ func TestPodsAreAValue(t *testing.T) {
 	if cached[0] == nil || cached[:2][1] != nil {
 		t.Error("the array of the caller was written to")
 	}
-	if want := "created x-uid@1896001200 y-uid@1896001200 deleted [y-uid] lost map[gone-uid:{false }]"; text != want {
+	if want := "created x-uid@1896001200 y-uid@1896001200 deleted [y-uid] lost [{gone-uid false }]"; text != want {
 		t.Errorf("String: got %q, want %q", text, want)
 	}
 }
