@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/podset"
@@ -27,7 +28,7 @@ func fullPod() *corev1.Pod {
 		Annotation(corev1.PodDeletionCost, "5").Running().Restarts(2).Condition(corev1.PodScheduled, corev1.ConditionTrue, "").
 		Condition(corev1.PodInitialized, corev1.ConditionTrue, "").Obj()
 	pod.ResourceVersion = "7"
-	pod.Labels = map[string]string{"app": "a"}
+	pod.Labels = map[string]string{"app": "a", appv1alpha1.LabelPodSet: "a", appv1alpha1.LabelSlot: "1", appv1alpha1.LabelTemplateHash: "x"}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "busybox", Env: []corev1.EnvVar{{Name: "A", Value: "b"}}}}
 	pod.Status.PodIP = "10.0.0.1"
@@ -45,7 +46,9 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 		return podset.Observation{Set: set, Pods: []*corev1.Pod{pod}, Now: time.Now().Truncate(time.Second)}
 	}
 	unschedulable := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable).Obj()
-	for _, pod := range []*corev1.Pod{full, unschedulable} {
+	stripped := fullPod() // by an admission webhook
+	stripped.Name, stripped.Annotations = "renamed", nil
+	for _, pod := range []*corev1.Pod{full, unschedulable, stripped} {
 		trimmed := podOwners.Trim(pod)
 		if diff := cmp.Diff(podset.MakeReport(observe(pod), podset.Outcome{}), podset.MakeReport(observe(trimmed), podset.Outcome{})); diff != "" {
 			t.Errorf("the status of a PodSet depends on what was trimmed: %s", diff)
@@ -55,7 +58,7 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 		}
 	}
 	trimmed := podOwners.Trim(full)
-	if trimmed.ManagedFields != nil || trimmed.Spec.Containers != nil || trimmed.Annotations["example.com/note"] != "" {
+	if trimmed.Labels != nil || trimmed.ManagedFields != nil || trimmed.Spec.Containers != nil || trimmed.Annotations["example.com/note"] != "" {
 		t.Errorf("kept: %+v", trimmed)
 	}
 	if diff := cmp.Diff(untouched, full); diff != "" {

@@ -17,7 +17,8 @@
 //  5. The name of a pod follows from the UID of the PodSet, a slot, and an attempt. A create that is repeated after a
 //     crash or from a stale cache therefore finds its own pod instead of creating a second one. The operator fills the
 //     lowest free slot first. The attempt grows while a terminating or conflicting pod has the name. A create that was not
-//     answered is retried under the same name, since only that name tells whether the pod exists.
+//     answered is retried under the same name, since only that name tells whether the pod exists. A pod that admission has
+//     renamed counts, because rule 1 applies.
 //  6. A pod that the operator has deleted counts as terminating although the cache shows it as running. A pod that is known
 //     to be gone does not count at all.
 //  7. Surplus pods are deleted in a total order: see byDeletionPriority. A pod that neither the cache
@@ -28,8 +29,8 @@
 //     finish as fast as they start do not pile up.
 //  9. Pods of an older template are replaced a few at a time. Pods that are not ready are replaced at once, and ready ones
 //     while at most maxUnavailable pods are not ready. The hash of the template covers only what the user wrote, so a new
-//     version of the operator replaces no pod. A pod without a hash counts as current, so it is not replaced again and
-//     again.
+//     version of the operator replaces no pod. A pod without a hash is not replaced, so that it is not replaced again and
+//     again, and does not count as updated.
 //  10. The status is computed as a whole and in a fixed order, so it equals the stored one when nothing has changed.
 //  11. Some changes can wait a moment for others before the status shows them: the operator's own writes, and a pod that is
 //     created, starts, becomes ready, or is gone. Others cannot wait: a pod that begins to terminate, finishes, stops being

@@ -4,6 +4,7 @@
 package podset
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -97,10 +98,15 @@ func (o Observation) hasFinished() bool {
 	return slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool { return pods.IsFinished(pod) && !o.isTerminating(pod) })
 }
 
-// isOutdated tells whether pod was created from a template with another hash (rule 9).
+// hashOfPod returns the hash of the template that pod was created from, or "" if an admission webhook or a user has removed it.
+func hashOfPod(pod *corev1.Pod) string {
+	return cmp.Or(pod.Annotations[appv1alpha1.AnnotationTemplateHash], pod.Labels[appv1alpha1.LabelTemplateHash])
+}
+
+// isOutdated reports whether pod was created from a template with another hash (rule 9).
 func isOutdated(pod *corev1.Pod, hash string) bool {
-	of, ok := pod.Annotations[appv1alpha1.AnnotationTemplateHash]
-	return ok && of != hash
+	of := hashOfPod(pod)
+	return of != "" && of != hash
 }
 
 // templateHash returns the hash of the current template.

@@ -106,8 +106,21 @@ func TestMakePlan(t *testing.T) {
 			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod("stray").OwnedBy(one.Obj()).Running().Obj()},
 			create: []string{name(0, 0)},
 		},
-		"a pod whose slot was overwritten keeps its name": {
-			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{pod(one, 0).Slot(7).Running().Obj()}, create: []string{name(0, 1)},
+		"a pod whose annotations are gone fills the slot of its name": {
+			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod(name(0, 3)).OwnedBy(one.Obj()).Running().Obj()},
+			create: []string{name(1, 0)},
+		},
+		"a pod whose slot was overwritten fills the slot of its name": {
+			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{pod(one, 0).Slot(7).Running().Obj()}, create: []string{name(1, 0)},
+		},
+		"a pod that admission has renamed fills the slot of its annotation": {
+			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod("renamed").OwnedBy(one.Obj()).Slot(0).Running().Obj()},
+			create: []string{name(1, 0)},
+		},
+		"a renamed pod without annotations fills the slot of its label": {
+			set:    testutil.MakePodSet("a").Replicas(2),
+			pods:   []*corev1.Pod{testutil.MakePod("renamed").OwnedBy(one.Obj()).Label(appv1alpha1.LabelSlot, "0").Running().Obj()},
+			create: []string{name(1, 0)},
 		},
 		"surplus pods die, worst first": {
 			set: one, pods: []*corev1.Pod{pod(one, 0).Obj(), pod(one, 1).Running().Obj(), pod(one, 2).Running().Unready().Obj()},
@@ -207,6 +220,11 @@ func TestMakePlan(t *testing.T) {
 		"a surplus goes before a rolling update, pods of the older template first": {
 			set:  testutil.MakePodSet("a").Replicas(2).Image("v2"),
 			pods: []*corev1.Pod{pod(edited, 0).Running().Obj(), pod(edited, 1).Running().Obj(), old(2).Running().Obj()}, delete: []string{name(2, 0)},
+		},
+		"a pod of an older template whose annotations are gone is replaced": {
+			set:    testutil.MakePodSet("a").Image("v2"),
+			pods:   []*corev1.Pod{testutil.MakePod(name(0, 0)).OwnedBy(one.Obj()).Label(appv1alpha1.LabelTemplateHash, "old").Running().Obj()},
+			delete: []string{name(0, 0)},
 		},
 		"a pod without a hash is taken for current": {
 			set: testutil.MakePodSet("a").Image("v2"), pods: []*corev1.Pod{testutil.MakePod(name(0, 0)).OwnedBy(one.Obj()).Slot(0).Running().Obj()},

@@ -36,6 +36,7 @@ func newPod(o Observation, p slotAttempt, hash string) *corev1.Pod {
 	pod.Labels[appv1alpha1.LabelSlot] = strconv.Itoa(p.slot)
 	pod.Annotations[appv1alpha1.AnnotationSlot] = strconv.Itoa(p.slot)
 	pod.Annotations[appv1alpha1.AnnotationAttempt] = strconv.Itoa(p.attempt)
+	pod.Labels[appv1alpha1.LabelTemplateHash] = hash
 	pod.Annotations[appv1alpha1.AnnotationTemplateHash] = hash
 	return pod
 }

@@ -24,7 +24,7 @@ func TestNewPodWithoutATemplate(t *testing.T) {
 
 	wantLabels := map[string]string{
 		"app": "a", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
-		"app.example.com/slot": "2",
+		"app.example.com/slot": "2", "app.example.com/template-hash": "hash",
 	}
 	if diff := cmp.Diff(wantLabels, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got): %s", diff)
@@ -71,7 +71,7 @@ func TestNewPodKeepsTheTemplate(t *testing.T) {
 
 	wantLabels := map[string]string{
 		"app": "shop", "tier": "web", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
-		"app.example.com/slot": "0",
+		"app.example.com/slot": "0", "app.example.com/template-hash": "hash",
 	}
 	if diff := cmp.Diff(wantLabels, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got): %s", diff)
@@ -133,10 +133,15 @@ func TestSlotOf(t *testing.T) {
 	for value, want := range map[string]struct {
 		slot int
 		ok   bool
-	}{"0": {0, true}, "12": {12, true}, "-1": {-1, false}, "": {0, false}, "one": {0, false}, "99999999999999999999": {9223372036854775807, false}} {
-		slot, ok := slotOf(testutil.MakePod("x").Annotation(appv1alpha1.AnnotationSlot, value).Obj())
-		if slot != want.slot || ok != want.ok {
-			t.Errorf("slotOf(%q) = %d, %t", value, slot, ok)
+	}{"0": {0, true}, "12": {12, true}, "-1": {0, false}, "": {0, false}, "one": {0, false}, "99999999999999999999": {0, false}} {
+		set := testutil.MakePodSet("a").Obj()
+		for where, pod := range map[string]*corev1.Pod{
+			"annotation": testutil.MakePod("x").Annotation(appv1alpha1.AnnotationSlot, value).Obj(),
+			"label":      testutil.MakePod("x").Label(appv1alpha1.LabelSlot, value).Obj(),
+		} {
+			if slot, ok := slotOf(set, pod); slot != want.slot || ok != want.ok {
+				t.Errorf("%s %q: got %d, %t", where, value, slot, ok)
+			}
 		}
 	}
 }
@@ -158,7 +163,7 @@ func FuzzNewPod(f *testing.F) {
 				t.Errorf("label %s is %q", key, pod.Labels[key])
 			}
 		}
-		if slot, ok := slotOf(pod); slot != 3 || !ok {
+		if slot, ok := slotOf(set, pod); slot != 3 || !ok {
 			t.Errorf("slot %d, %t", slot, ok)
 		}
 		if isOutdated(pod, HashTemplate(set.Spec.Template)) {

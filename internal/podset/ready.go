@@ -17,6 +17,10 @@ func readiness(o Observation, s appv1alpha1.PodSetStatus, outcome Outcome, progr
 		ready.Status = metav1.ConditionTrue
 		return []metav1.Condition{ready}
 	}
+	if progressing.Status == metav1.ConditionUnknown && degraded.Reason != appv1alpha1.ReasonInvalidTemplate {
+		ready.Status = metav1.ConditionUnknown
+		return []metav1.Condition{ready}
+	}
 	if degraded.Status != metav1.ConditionTrue || o.readOnly() {
 		return []metav1.Condition{ready}
 	}

@@ -59,12 +59,46 @@ func podName(set *appv1alpha1.PodSet, p slotAttempt) string {
 	return base + infix + string(suffix)
 }
 
-// slotOf returns the slot of a pod; ok is false if the annotation is missing or invalid.
-func slotOf(pod *corev1.Pod) (slot int, ok bool) { return intOf(pod, appv1alpha1.AnnotationSlot) }
+// searchLimit bounds the slots and the attempts whose names are compared with that of a pod without annotations.
+const searchLimit = 32
 
-func intOf(pod *corev1.Pod, annotation string) (n int, ok bool) {
-	n, err := strconv.Atoi(pod.Annotations[annotation])
-	return n, err == nil && n >= 0
+// slotAttemptOf returns the slot and the attempt that give a pod its name. ok is false if there are none, because admission has renamed
+// the pod.
+func slotAttemptOf(set *appv1alpha1.PodSet, pod *corev1.Pod) (of slotAttempt, ok bool) {
+	slot, _ := number(pod.Annotations[appv1alpha1.AnnotationSlot])
+	attempt, _ := number(pod.Annotations[appv1alpha1.AnnotationAttempt])
+	if of = (slotAttempt{slot, attempt}); podName(set, of) == pod.Name {
+		return of, true
+	}
+	for attempt := range searchLimit {
+		for slot := range searchLimit {
+			if of = (slotAttempt{slot, attempt}); podName(set, of) == pod.Name {
+				return of, true
+			}
+		}
+	}
+	return slotAttempt{}, false
+}
+
+// slotOf returns the slot of a pod: that of its name, else that of its annotation, else that of its label. An admission webhook can change
+// each of them. ok is false if none of them has a slot.
+func slotOf(set *appv1alpha1.PodSet, pod *corev1.Pod) (slot int, ok bool) {
+	if of, ok := slotAttemptOf(set, pod); ok {
+		return of.slot, true
+	}
+	if slot, ok := number(pod.Annotations[appv1alpha1.AnnotationSlot]); ok {
+		return slot, true
+	}
+	return number(pod.Labels[appv1alpha1.LabelSlot])
+}
+
+// number returns the value of an annotation or a label that is a number from 0.
+func number(value string) (n int, ok bool) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 {
+		return 0, false
+	}
+	return n, true
 }
 
 // freeSlots returns the n lowest slots that no active pod fills, each with the first attempt that is possible and whose name is
@@ -72,7 +106,7 @@ func intOf(pod *corev1.Pod, annotation string) (n int, ok bool) {
 func freeSlots(o Observation, active []*corev1.Pod, n int) []slotAttempt {
 	filled, used := sets.New[int](), sets.New[string]()
 	for _, pod := range active {
-		if slot, ok := slotOf(pod); ok {
+		if slot, ok := slotOf(o.Set, pod); ok {
 			filled.Insert(slot)
 		}
 	}
@@ -98,7 +132,7 @@ func freeSlots(o Observation, active []*corev1.Pod, n int) []slotAttempt {
 // attemptsAfter returns the lowest possible attempt of each slot after a plan was carried out. A slot whose pod was created
 // starts over. A slot whose name a conflicting pod has uses the next attempt. Every other create may have succeeded although
 // its response was lost. It is retried under the same name, because another name could give the slot two pods.
-func attemptsAfter(attempts map[int]MinAttempt, outcome Outcome) map[int]MinAttempt {
+func attemptsAfter(set *appv1alpha1.PodSet, attempts map[int]MinAttempt, outcome Outcome) map[int]MinAttempt {
 	planned := outcome.Plan.Create
 	if len(planned) == 0 || len(attempts) == 0 && len(outcome.Created) == len(planned) {
 		return attempts
@@ -106,16 +140,21 @@ func attemptsAfter(attempts map[int]MinAttempt, outcome Outcome) map[int]MinAtte
 	next := map[int]MinAttempt{}
 	maps.Copy(next, attempts)
 	for _, pod := range planned {
-		slot, _ := slotOf(pod)
-		attempt, _ := intOf(pod, appv1alpha1.AnnotationAttempt)
+		of, _ := slotAttemptOf(set, pod)
 		switch {
-		case slices.ContainsFunc(outcome.Created, func(created *corev1.Pod) bool { return created.Name == pod.Name }):
-			delete(next, slot)
+		case slices.ContainsFunc(outcome.Created, func(created *corev1.Pod) bool { return fills(set, created, of.slot) }):
+			delete(next, of.slot)
 		case outcome.Conflicting != nil && outcome.Conflicting.Name == pod.Name:
-			next[slot] = MinAttempt{Attempt: attempt + 1}
+			next[of.slot] = MinAttempt{Attempt: of.attempt + 1}
 		default:
-			next[slot] = MinAttempt{Attempt: attempt, Unanswered: true}
+			next[of.slot] = MinAttempt{Attempt: of.attempt, Unanswered: true}
 		}
 	}
 	return next
+}
+
+// fills reports whether a pod fills a slot.
+func fills(set *appv1alpha1.PodSet, pod *corev1.Pod, slot int) bool {
+	of, ok := slotOf(set, pod)
+	return ok && of == slot
 }

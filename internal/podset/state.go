@@ -126,7 +126,7 @@ func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 	next := *o.next
 	next.recorded = true
-	next.attempts = attemptsAfter(next.attempts, outcome)
+	next.attempts = attemptsAfter(o.Set, next.attempts, outcome)
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
 	switch {
 	case outcome.Rejected != nil:

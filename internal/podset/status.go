@@ -44,7 +44,7 @@ func newStatus(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 			return pod.Status.Phase != corev1.PodUnknown
 		})),
 		ReadyReplicas:       int32(count(c.active, pods.IsReady)),
-		UpdatedReplicas:     int32(count(c.active, func(pod *corev1.Pod) bool { return !isOutdated(pod, hash) })),
+		UpdatedReplicas:     int32(count(c.active, func(pod *corev1.Pod) bool { return hashOfPod(pod) == hash })),
 		TerminatingReplicas: int32(len(c.terminating)),
 		Selector:            selectorLabels(o.Set).String(),
 		ObservedGeneration:  o.Set.Generation,
@@ -53,7 +53,7 @@ func newStatus(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 		s.PodNames = append(s.PodNames, pod.Name)
 	}
 	slices.Sort(s.PodNames)
-	progress, problem := progressing(o, s), degraded(o, c, outcome)
+	progress, problem := progressing(o, s, c), degraded(o, c, outcome)
 	conditions := append([]metav1.Condition{available(o, s), progress, problem}, readiness(o, s, outcome, progress, problem)...)
 	s.Conditions = pods.StampConditions(conditions, o.Set.Status.Conditions, ownConditions, o.Set.Generation, o.Now)
 	return s
@@ -72,8 +72,10 @@ func available(o Observation, s appv1alpha1.PodSetStatus) metav1.Condition {
 	return c
 }
 
-func progressing(o Observation, s appv1alpha1.PodSetStatus) metav1.Condition {
+func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes) metav1.Condition {
 	c := metav1.Condition{Type: appv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
+	unknown := count(of.active, func(pod *corev1.Pod) bool { return hashOfPod(pod) == "" })
+	outdated := len(of.active) - unknown - int(s.UpdatedReplicas)
 	switch wanted := o.desired(); {
 	case o.Set.DeletionTimestamp != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, appv1alpha1.ReasonTerminating, "the PodSet is being deleted"
@@ -82,10 +84,17 @@ func progressing(o Observation, s appv1alpha1.PodSetStatus) metav1.Condition {
 		c.Message = "the annotation " + appv1alpha1.AnnotationPaused + " pauses the PodSet: remove it to continue"
 	case int(s.Replicas) != wanted:
 		c.Reason, c.Message = appv1alpha1.ReasonScaling, fmt.Sprintf("%d of %d pods exist", s.Replicas, wanted)
-	case s.UpdatedReplicas < s.Replicas && o.Set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete:
+	case outdated > 0 && o.Set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete:
 		c.Reason, c.Message = appv1alpha1.ReasonUpdating, fmt.Sprintf("%d of %d pods are of the current template", s.UpdatedReplicas, wanted)
 	case int(s.ReadyReplicas) < wanted:
 		c.Reason, c.Message = appv1alpha1.ReasonAwaitingReady, fmt.Sprintf("%d of %d pods are ready", s.ReadyReplicas, wanted)
+	case unknown > 0:
+		c.Status, c.Reason = metav1.ConditionUnknown, appv1alpha1.ReasonTemplateUnknown
+		c.Message = fmt.Sprintf("%d of %d pods may not match the template: an admission webhook or a user removed their label and annotation %s. "+
+			"Exempt the pods from the webhook, then delete them", unknown, wanted, appv1alpha1.LabelTemplateHash)
+	case outdated > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, appv1alpha1.ReasonStable
+		c.Message = fmt.Sprintf("%d of %d pods are of an older template and stay until a user deletes them", outdated, wanted)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, appv1alpha1.ReasonStable, "the pods match the spec"
 	}

@@ -24,7 +24,9 @@ import (
 
 func TestStatusCounts(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(5).Image("v2")
-	mk := func(name string) *testutil.PodBuilder { return testutil.MakePod(name).OwnedBy(set.Obj()) }
+	mk := func(name string) *testutil.PodBuilder {
+		return testutil.MakePod(name).OwnedBy(set.Obj()).Hash(HashTemplate(set.Obj().Spec.Template))
+	}
 	o := Observation{
 		Set: set.Obj(),
 		Pods: []*corev1.Pod{
@@ -71,6 +73,11 @@ func TestConditions(t *testing.T) {
 	waiting := func(reason string) *corev1.Pod { return pod(set, 2).Running().Unready().Waiting(reason).Obj() }
 	type condition struct{ Status, Reason, Message string }
 	stable := condition{"False", "Stable", "the pods match the spec"}
+	unknown := condition{"Unknown", "TemplateUnknown", "2 of 3 pods may not match the template: an admission webhook or a user removed " +
+		"their label and annotation app.example.com/template-hash. Exempt the pods from the webhook, then delete them"}
+	bare := func(slot int) *corev1.Pod {
+		return testutil.MakePod(podName(set.Obj(), slotAttempt{slot: slot})).OwnedBy(set.Obj()).Running().Obj()
+	}
 	good := condition{"False", "AsExpected", ""}
 
 	for title, tc := range map[string]struct {
@@ -100,8 +107,17 @@ func TestConditions(t *testing.T) {
 			progressing: condition{"True", "Updating", "1 of 3 pods are of the current template"}, degraded: good,
 		},
 		"pods of an older template wait for their deletion by hand": {
-			set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: ready(set, 3),
-			available: condition{"True", "EnoughReady", "3 of 3 pods are ready"}, progressing: stable, degraded: good,
+			set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: append(ready(set, 2), pod(edited, 2).Running().Obj()),
+			available:   condition{"True", "EnoughReady", "3 of 3 pods are ready"},
+			progressing: condition{"False", "Stable", "2 of 3 pods are of an older template and stay until a user deletes them"}, degraded: good,
+		},
+		"the hashes of two pods were removed": {
+			set: set, pods: append(ready(set, 1), bare(1), bare(2)), available: condition{"True", "EnoughReady", "3 of 3 pods are ready"},
+			progressing: unknown, degraded: good,
+		},
+		"the hashes of two pods were removed, and pods wait for their deletion by hand": {
+			set: testutil.MakePodSet("a").Replicas(3).OnDelete(), pods: append(ready(set, 1), bare(1), bare(2)),
+			available: condition{"True", "EnoughReady", "3 of 3 pods are ready"}, progressing: unknown, degraded: good,
 		},
 		"the set is being deleted": {
 			set: testutil.MakePodSet("a").Replicas(3).Deleting(), pods: ready(set, 2),

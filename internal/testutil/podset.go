@@ -128,6 +128,12 @@ func (b *PodBuilder) Annotation(key, value string) *PodBuilder {
 	return b
 }
 
+// Label sets a label.
+func (b *PodBuilder) Label(key, value string) *PodBuilder {
+	metav1.SetMetaDataLabel(&b.pod.ObjectMeta, key, value)
+	return b
+}
+
 // Slot sets the annotation with the slot of the pod.
 func (b *PodBuilder) Slot(n int) *PodBuilder {
 	return b.Annotation(appv1alpha1.AnnotationSlot, strconv.Itoa(n))

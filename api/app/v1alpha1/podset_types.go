@@ -39,6 +39,9 @@ const (
 const (
 	// ReasonStable: the pods match the spec.
 	ReasonStable = "Stable"
+	// ReasonTemplateUnknown: all pods are Ready, but it is not known whether they match the template, because their label and their
+	// annotation template-hash were removed. The condition is Unknown.
+	ReasonTemplateUnknown = "TemplateUnknown"
 	// ReasonScaling: pods are being created or deleted to reach spec.replicas.
 	ReasonScaling = "Scaling"
 	// ReasonUpdating: pods of an older template are being replaced.
@@ -73,13 +76,17 @@ const (
 	// the PodSet whose UID is in its controller reference.
 	LabelPodSet = "app.example.com/podset"
 	// LabelSlot is the number of the slot that the pod fills, from 0. A pod that replaces another one fills the same slot. A
-	// container can read it through the downward API. It is only for users: the operator reads the annotation.
+	// container can read it through the downward API.
 	LabelSlot = "app.example.com/slot"
-	// AnnotationSlot is the number of the slot that the pod fills, from 0.
+	// LabelTemplateHash is the hash of the spec.template that the pod was created from.
+	LabelTemplateHash = "app.example.com/template-hash"
+	// AnnotationSlot is the number of the slot that the pod fills, from 0. The operator reads the slot from the name of the pod, else
+	// from this annotation, else from the label.
 	AnnotationSlot = "app.example.com/slot"
 	// AnnotationAttempt is the number of pod names of the slot that were in use when the pod was created, from 0.
 	AnnotationAttempt = "app.example.com/attempt"
-	// AnnotationTemplateHash is the hash of the spec.template that the pod was created from.
+	// AnnotationTemplateHash is the hash of the spec.template that the pod was created from. The operator reads the label if an
+	// admission webhook has removed the annotation.
 	AnnotationTemplateHash = "app.example.com/template-hash"
 	// AnnotationPaused pauses a PodSet while its value is true: the operator creates and deletes no pods for it.
 	AnnotationPaused = "app.example.com/paused"

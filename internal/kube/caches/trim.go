@@ -24,9 +24,10 @@ func (k PodOwners) Trim(pod *corev1.Pod) *corev1.Pod {
 			CreationTimestamp: pod.CreationTimestamp,
 			DeletionTimestamp: pod.DeletionTimestamp,
 			OwnerReferences:   pod.OwnerReferences,
+			Labels:            k.trimLabels(pod),
+			Annotations:       k.trimAnnotations(pod.Annotations),
 
 			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
-			Annotations:                k.trimAnnotations(pod.Annotations),
 		},
 		Spec: k.KeepSpec(pod),
 		Status: corev1.PodStatus{
@@ -70,12 +71,31 @@ func trimCondition(c *corev1.PodCondition) (corev1.PodCondition, bool) {
 // trimAnnotations keeps the annotations of the API groups of the kinds, and the pod deletion cost, which users set.
 func (k PodOwners) trimAnnotations(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
-	maps.DeleteFunc(kept, func(key, _ string) bool {
-		return key != corev1.PodDeletionCost && !slices.ContainsFunc(k.Kinds, func(kind schema.GroupVersionKind) bool {
-			return strings.HasPrefix(key, kind.Group+"/")
-		})
-	})
+	maps.DeleteFunc(kept, func(key, _ string) bool { return key != corev1.PodDeletionCost && !k.isOwnKey(key) })
 	return kept
+}
+
+// trimLabels keeps the labels of the API groups of the kinds that tell more than the rest of the pod. Most pods have none: a label repeats
+// the annotation of the same key, unless an admission webhook has removed that, or it repeats the name of the controller.
+func (k PodOwners) trimLabels(pod *corev1.Pod) map[string]string {
+	var kept map[string]string
+	owner := metav1.GetControllerOfNoCopy(pod)
+	for key, value := range pod.Labels {
+		_, annotated := pod.Annotations[key]
+		if annotated || !k.isOwnKey(key) || owner != nil && value == owner.Name {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[key] = value
+	}
+	return kept
+}
+
+// isOwnKey reports whether the key of a label or an annotation has the API group of one of the kinds.
+func (k PodOwners) isOwnKey(key string) bool {
+	return slices.ContainsFunc(k.Kinds, func(kind schema.GroupVersionKind) bool { return strings.HasPrefix(key, kind.Group+"/") })
 }
 
 // running is the state of all running containers. No controller reads their start time.
