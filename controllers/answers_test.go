@@ -6,7 +6,9 @@ package controllers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,8 +16,10 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -370,5 +374,93 @@ func TestAPodSetIsOnTimeAlthoughWritesAreSlow(t *testing.T) {
 	r := &PodSetReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(8), Clock: now}
 	if result, err := r.Reconcile(t.Context(), requestFor(set)); err != nil || result.RequeueAfter != 6*time.Second {
 		t.Errorf("%s, %v: the cleanup is due 10 s after the observation", result.RequeueAfter, err)
+	}
+}
+
+// mutateCreates is an API server whose admission changes every pod before it is stored. It counts the creates.
+func mutateCreates(change func(*corev1.Pod), creates *int) interceptor.Funcs {
+	return interceptor.Funcs{Create: func(ctx context.Context, store client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+		*creates++
+		pod := obj.(*corev1.Pod)
+		pod.UID = types.UID(fmt.Sprintf("uid-%d", *creates))
+		change(pod)
+		return store.Create(ctx, pod, opts...)
+	}}
+}
+
+func podsOf(t *testing.T, store client.Client) []corev1.Pod {
+	t.Helper()
+	list := &corev1.PodList{}
+	if err := store.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+func TestAPodSetWhosePodsAdmissionChanges(t *testing.T) {
+	rename := func(pod *corev1.Pod) { pod.Name = "renamed-" + string(pod.UID) }
+	for title, change := range map[string]func(*corev1.Pod){
+		"it renames them": rename,
+		"it renames them and removes their annotations": func(pod *corev1.Pod) { rename(pod); pod.Annotations = nil },
+		"it renames them and removes all metadata":      func(pod *corev1.Pod) { rename(pod); pod.Annotations, pod.Labels = nil, nil },
+		"it removes all metadata":                       func(pod *corev1.Pod) { pod.Annotations, pod.Labels = nil, nil },
+	} {
+		set, now, creates := testutil.MakePodSet("a").Replicas(3).Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour)), 0
+		store := newStore(t, mutateCreates(change, &creates), set)
+		r := &PodSetReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(100), Clock: now}
+		for range 20 {
+			if _, err := r.Reconcile(t.Context(), requestFor(set)); err != nil {
+				t.Errorf("%s: %v", title, err)
+			}
+			now.Step(10 * time.Second)
+		}
+		if pods := podsOf(t, store); len(pods) != 3 || creates != 3 {
+			t.Errorf("%s: %d creates, %d pods are left", title, creates, len(pods))
+		}
+	}
+}
+
+// A pod without a reference to its PodSet would neither count nor be deleted with it.
+func TestAPodThatAdmissionTakesFromItsPodSetIsDeleted(t *testing.T) {
+	another := []metav1.OwnerReference{*metav1.NewControllerRef(testutil.MakePodSet("other").Obj(), podSetKind)}
+	for title, tc := range map[string]struct {
+		references []metav1.OwnerReference
+		failures   int // of the deletion
+		want       string
+	}{
+		"it has no owner":                {want: "admission removed the owner reference to PodSet a"},
+		"it has another owner":           {references: another, want: "admission replaced the owner reference to PodSet a by one to PodSet other"},
+		"its deletion fails a few times": {failures: 3, want: "admission removed the owner reference to PodSet a"},
+	} {
+		set, now, creates := testutil.MakePodSet("a").Replicas(3).Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour)), 0
+		calls := mutateCreates(func(pod *corev1.Pod) { pod.OwnerReferences = tc.references }, &creates)
+		calls.Delete = func(ctx context.Context, store client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			if tc.failures--; tc.failures >= 0 {
+				return apierrors.NewInternalError(errors.New("etcd"))
+			}
+			return store.Delete(ctx, obj, opts...)
+		}
+		store := newStore(t, calls, set)
+		r := &PodSetReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(100), Clock: now}
+		most := 0
+		for start := now.Now(); now.Since(start) < 5*time.Minute; {
+			result, err := r.Reconcile(t.Context(), requestFor(set))
+			if err != nil {
+				result.RequeueAfter = time.Second
+			}
+			most = max(most, len(podsOf(t, store)))
+			now.Step(max(result.RequeueAfter, 100*time.Millisecond))
+		}
+		// The delay doubles from a second to a minute.
+		if pods := podsOf(t, store); len(pods) > 0 || most > 1 || creates > 12 {
+			t.Errorf("%s: %d creates, at most %d pods at a time, %d pods are left", title, creates, most, len(pods))
+		}
+		if err := store.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+			t.Fatal(err)
+		}
+		c := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionDegraded)
+		if c.Reason != appv1alpha1.ReasonFailedCreate || !strings.Contains(c.Message, tc.want) || !strings.Contains(c.Message, "exempt pods with the label app.example.com/podset") {
+			t.Errorf("%s: %s: %s", title, c.Reason, c.Message)
+		}
 	}
 }

@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -117,11 +120,35 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 	outcome.Deleted, deleteErr = write.DeletePods(ctx, r.Client, plan.Delete)
 	outcome.CleanedUp, cleanupErr = write.DeletePods(ctx, r.Client, plan.Cleanup)
 	outcome.DeleteError = errors.Join(deleteErr, cleanupErr)
+	var unowned podList
 	outcome.Created, createErr = write.InBatches(plan.Create, func(pod *corev1.Pod) (*corev1.Pod, error) {
-		return r.create(ctx, o, pod)
+		return r.create(ctx, o, pod, &unowned)
 	})
 	r.classify(ctx, createErr, &outcome)
+	if len(unowned.pods) > 0 {
+		r.deleteUnowned(ctx, unowned.pods, &outcome)
+	}
 	return outcome
+}
+
+// podList collects pods from several goroutines.
+type podList struct {
+	mu   sync.Mutex
+	pods []*corev1.Pod
+}
+
+func (l *podList) add(pod *corev1.Pod) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pods = append(l.pods, pod)
+}
+
+// deleteUnowned deletes the pods that admission has taken from the PodSet when they were created.
+func (r *PodSetReconciler) deleteUnowned(ctx context.Context, pods []*corev1.Pod, outcome *podset.Outcome) {
+	deleted, err := write.DeletePods(ctx, r.Client, pods)
+	outcome.Deleted = append(outcome.Deleted, deleted...)
+	outcome.Unowned = pods
+	outcome.DeleteError = errors.Join(outcome.DeleteError, err)
 }
 
 // classify stores the first error of the creates by what it means for the next reconcile.
@@ -142,12 +169,16 @@ func (r *PodSetReconciler) classify(ctx context.Context, err error, outcome *pod
 	}
 }
 
-// create creates one pod. If an active pod of the PodSet already has the name, it is the requested pod.
-func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod *corev1.Pod) (*corev1.Pod, error) {
+// create creates one pod. If an active pod of the PodSet already has the name, it is the requested pod. A pod of the PodSet to which
+// admission has given another name is one, too. A pod that admission has taken from the PodSet is added to unowned.
+func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod *corev1.Pod, unowned *podList) (*corev1.Pod, error) {
 	existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod)
 	switch {
 	case err != nil:
 		return nil, err
+	case existing == nil && !metav1.IsControlledBy(pod, o.Set):
+		unowned.add(podOwners.Trim(pod))
+		return nil, apierrors.NewForbidden(corev1.Resource("pods"), pod.Name, podset.UnownedError(o.Set, pod))
 	case existing == nil:
 		return podOwners.Trim(pod), nil
 	case o.IsActive(existing):

@@ -37,4 +37,6 @@
 //     ready, or cannot start, and a rejected create.
 //  12. The operator does not use a template whose pods would finish by themselves: it creates no pod from it, and deletes
 //     none because of it.
+//  13. A pod that admission has taken from the PodSet, by removing or replacing its controller reference, is deleted by its UID.
+//     Until it is, no other pod is created. This counts as a rejection.
 package podset

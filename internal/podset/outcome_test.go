@@ -32,3 +32,19 @@ func TestOutcomeSucceeded(t *testing.T) {
 		}
 	}
 }
+
+func TestUnownedErrorNamesTheChangeAndTheRemedy(t *testing.T) {
+	set, other := testutil.MakePodSet("a").Obj(), testutil.MakePodSet("other").Obj()
+	const remedy = ", so the pod is deleted again: exempt pods with the label app.example.com/podset from the webhook or policy that does so"
+	for _, tc := range []struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		{testutil.MakePod("x").Obj(), "admission removed the owner reference to PodSet a"},
+		{testutil.MakePod("x").OwnedBy(other).Obj(), "admission replaced the owner reference to PodSet a by one to PodSet other"},
+	} {
+		if got := UnownedError(set, tc.pod).Error(); got != tc.want+remedy {
+			t.Errorf("got %q", got)
+		}
+	}
+}

@@ -30,7 +30,10 @@ func (p Plan) IsEmpty() bool { return len(p.Create)+len(p.Delete)+len(p.Cleanup)
 
 // MakePlan decides what a PodSet needs.
 func MakePlan(o Observation) Plan {
-	if o.readOnly() { // rule 3
+	switch {
+	case len(o.Unowned) > 0: // rule 13
+		return Plan{Delete: o.Unowned}
+	case o.readOnly(): // rule 3
 		return Plan{}
 	}
 	var p Plan

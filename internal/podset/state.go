@@ -46,6 +46,8 @@ type State struct {
 	rejection expectations.LastRejection
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
 	attempts map[int]MinAttempt
+	// unowned are the pods of Observation.Unowned.
+	unowned []*corev1.Pod
 	// cleanupAt is when the finished pods may be deleted; zero: there are none. cleanupBackoff gives the delay.
 	cleanupAt      time.Time
 	cleanupBackoff backoff.Backoff
@@ -74,6 +76,7 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 		Unseen:       view.Unseen,
 		Deleted:      view.Deleted,
 		Attempts:     s.attempts,
+		Unowned:      s.unowned,
 		Lookups:      expectations.NotLookedUp(s.pods.Unconfirmed(cached, now), lookedUp),
 		Now:          now,
 		Rejection:    s.rejection.Of(set.Generation),
@@ -128,6 +131,9 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 	next.recorded = true
 	next.attempts = attemptsAfter(o.Set, next.attempts, outcome)
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
+	next.unowned = slices.DeleteFunc(slices.Concat(next.unowned, outcome.Unowned), func(pod *corev1.Pod) bool {
+		return pods.Contains(outcome.Deleted, pod.UID)
+	})
 	switch {
 	case outcome.Rejected != nil:
 		next.rejection = next.rejection.Rejected(outcome.Rejected, o.Set.Generation, o.Now, now)

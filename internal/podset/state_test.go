@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -305,6 +306,31 @@ func TestAnUnansweredCreateKeepsItsNameWhenTheCacheShowsAnOlderPod(t *testing.T)
 	_, plan = step(&s, set, []*corev1.Pod{deleted}, now, succeed)
 	if diff := cmp.Diff([]string{podName(set.Obj(), slotAttempt{0, 1})}, names(plan.Create)); diff != "" {
 		t.Errorf("creates after the API server has answered (-want +got): %s", diff)
+	}
+}
+
+func TestAPodThatAdmissionHasTakenIsDeletedBeforeAnotherIsCreated(t *testing.T) {
+	set, taken := testutil.MakePodSet("a").Replicas(2), testutil.MakePod("taken").Obj()
+	paused := testutil.FromPodSet(set.Obj()).Annotation(appv1alpha1.AnnotationPaused, "true")
+	var s State
+	step(&s, set, nil, now, func(Plan) Outcome {
+		return Outcome{Unowned: []*corev1.Pod{taken, pod(set, 1).Obj()}, Deleted: []*corev1.Pod{pod(set, 1).Obj()}, Rejected: errors.New("no"), Reported: true}
+	})
+	fail := func(Plan) Outcome { return Outcome{DeleteError: errors.New("no answer"), Reported: true} }
+	for _, tc := range []struct {
+		title          string
+		set            *testutil.PodSetBuilder
+		act            func(Plan) Outcome
+		create, delete int
+	}{
+		{"its deletion fails", set, fail, 0, 1},
+		{"the PodSet is paused", paused, fail, 0, 1},
+		{"it is deleted", set, succeed, 0, 1},
+		{"it is gone", set, succeed, 2, 0},
+	} {
+		if _, plan := step(&s, tc.set, nil, now.Add(time.Minute), tc.act); len(plan.Create) != tc.create || len(plan.Delete) != tc.delete {
+			t.Errorf("%s: plan %+v", tc.title, plan)
+		}
 	}
 }
 
