@@ -168,9 +168,9 @@ show 'kubectl create deployment web --image=registry.example.com/shop:1.4'
 # docs/demo.svg shows the steps with a number: see hack/demo/svg.
 title '1. Schedule one command, with the image and the environment of an application'
 show 'kubectl at tomorrow 02:00 --name migrate --from deploy/web -- bin/rails db:migrate'
-
-title '2. Run it now instead, wait for its end, and read its log and its exit code'
 show 'kubectl at list'
+
+title '2. Run it now instead, wait for its end, and read its exit code and its log'
 show 'kubectl at reschedule migrate now'
 show 'kubectl at wait migrate; echo "exit code $?"'
 show 'kubectl at logs migrate'

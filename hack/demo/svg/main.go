@@ -28,11 +28,11 @@ const (
 // How long the picture shows the poster, how long it waits before a command, before the output of a command, and before each further line,
 // and how long it shows a scene that is complete.
 const (
-	posterTime  = 2 * time.Second
-	commandTime = 900 * time.Millisecond
+	posterTime  = 1500 * time.Millisecond
+	commandTime = 800 * time.Millisecond
 	outputTime  = 500 * time.Millisecond
 	lineTime    = 80 * time.Millisecond
-	sceneTime   = 2 * time.Second
+	sceneTime   = 1800 * time.Millisecond
 )
 
 // line is a line of a scene and the time at which it appears.
