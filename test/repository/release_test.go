@@ -126,3 +126,91 @@ func TestEveryFileOfAReleaseCanBeVerified(t *testing.T) {
 		t.Error("images.txt lacks an image")
 	}
 }
+
+// release-verify compares every file that release-files writes. It finds an SBOM that depends on the machine.
+func TestReleaseVerifyFindsAFileThatDiffers(t *testing.T) {
+	dir := writeScripts(t, map[string]string{
+		"hack/release-verify.sh": string(read(t, "hack/release-verify.sh")),
+		"bin/kustomize":          "",
+		"fake/git":               "#!/bin/sh\ncase $1 in archive) tar -c -f - -T /dev/null ;; *) echo abc ;; esac\n",
+		"fake/buildah":           "#!/bin/sh\nif [ \"$1\" = push ]; then echo sha256:0 >\"$4\"; fi\n",
+		"fake/make": `#!/bin/sh
+case "$*" in *release-files*)
+  mkdir -p bin/image dist/release
+  echo manager >bin/image/manager-amd64
+  { echo SBOM; eval "$DIFFERENT"; } >dist/release/manager-amd64.spdx.json
+esac
+`,
+	})
+	const differ = "the two builds differ"
+	for different, want := range map[string]string{
+		"": "are equal in both builds", "pwd": differ, "umask": differ, `echo "$TZ"`: differ, `echo "$LC_ALL"`: differ,
+	} {
+		env := []string{"CONTAINER_TOOL=buildah", "DIFFERENT=" + different}
+		output, err := runScript(t, dir, "hack/release-verify.sh", env, "ARCHES=amd64")
+		if (err == nil) != (different == "") || !strings.Contains(output, want) {
+			t.Errorf("release-verify with the difference %q: %v\n%s", different, err, output)
+		}
+	}
+}
+
+// The user of an image is not the user who builds it, so the modes in an image do not depend on the umask.
+func TestImagesDoNotDependOnTheUmask(t *testing.T) {
+	dir := writeScripts(t, map[string]string{
+		"hack/image.sh":     string(read(t, "hack/image.sh")),
+		"fake/podman":       "#!/bin/sh\nfor context; do :; done\ncd \"$context\" && find . -printf '%m %P\\n' | sort -k 2\n",
+		"Dockerfile":        "FROM scratch\nARG TARGETARCH\nCOPY bin/manager-${TARGETARCH} /manager\nCOPY bundle/manifests /manifests/\n",
+		"bin/manager-amd64": "", "bin/manager-arm64": "", "bundle/manifests/crd.yaml": "",
+	})
+	if err := os.Chmod(filepath.Join(dir, "bundle/manifests/crd.yaml"), 0o660); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "umask 077 && hack/image.sh build localhost/x Dockerfile amd64")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CONTAINER_TOOL=podman", "PATH="+filepath.Join(dir, "fake")+":"+os.Getenv("PATH"))
+	output, err := cmd.CombinedOutput()
+	const want = "755 \n755 bin\n755 bin/manager-amd64\n755 bundle\n755 bundle/manifests\n644 bundle/manifests/crd.yaml\n"
+	if err != nil || string(output) != want {
+		t.Errorf("image.sh: %v, the image contains\n%swant\n%s", err, output, want)
+	}
+}
+
+// A clone can be in any directory.
+func TestMakeWorksInADirectoryWithSpacesAndQuotes(t *testing.T) {
+	const kustomize = "#!/bin/sh\n[ \"$1\" != build ] || [ -e \"$2\" ]\n"
+	files := map[string]string{
+		"bin/kustomize": kustomize, "fake/podman": "#!/bin/sh\n", "dist/digests/bundle.Dockerfile": "FROM scratch\nCOPY bundle /\n",
+		"dist/digests/bundle/x": "", "config/default/x": "",
+	}
+	for _, name := range append(glob(t, "hack/make/*.mk"), "Makefile", "hack/image.sh") {
+		files[name] = string(read(t, name))
+	}
+	for _, file := range glob(t, "hack/tools/*/go.mod") {
+		files[file] = string(read(t, file))
+	}
+	written := writeScripts(t, files)
+	dir := filepath.Join(filepath.Dir(written), `it's a "clone" & more`)
+	if err := os.Rename(written, dir); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "make", "-o", "bin/kustomize", "build-installer", "deploy", "undeploy", "bundle-build",
+		"KUBECTL=true", "CONTAINER_TOOL=podman", "BUNDLE_DIR=dist/digests")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Join(dir, "fake")+":"+os.Getenv("PATH"))
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("make in %s: %v\n%s", dir, err, output)
+	}
+}
+
+// The release logs in to the registry of IMAGE_BASE, and the workflow names no registry.
+func TestTheReleaseLogsInToTheRegistryOfItsImages(t *testing.T) {
+	const imageBase = "IMAGE_BASE=registry.example.com:5000/me/operator"
+	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "release-login", imageBase)
+	cmd.Dir = root
+	output, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "cosign login registry.example.com:5000 ") {
+		t.Errorf("make release-login: %v\n%s", err, output)
+	}
+	steps := string(read(t, ".github/workflows/release.yaml"))
+	if strings.Contains(steps, "quay.io") || !strings.Contains(steps, "make release-login") {
+		t.Error("the workflow does not take the registry from IMAGE_BASE")
+	}
+}
