@@ -53,7 +53,7 @@ func podSets() map[string]situation {
 		"an image cannot be pulled":                {set: mk(), pods: append(ready(2), pod(2).Waiting("ErrImagePull").Obj()), kstatus: inProgress, argo: "Progressing", message: "1 of 3 pods: ImagePullBackOff"},
 		"no node takes a pod":                      {set: mk(), pods: append(ready(2), pod(2).Condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable").Obj()), kstatus: inProgress, argo: "Progressing", message: "1 of 3 pods: Unschedulable"},
 		"the template is being rolled out":         {set: edited(), pods: ready(3), kstatus: inProgress, argo: "Progressing", message: "0 of 3 pods are of the current template"},
-		"old pods remain under OnDelete":           {set: edited().OnDelete(), pods: ready(3), kstatus: current, argo: "Healthy", message: "the pods match the spec"},
+		"old pods remain under OnDelete":           {set: edited().OnDelete(), pods: ready(3), kstatus: current, argo: "Healthy", message: "3 of 3 pods are of an older template and stay until a user deletes them"},
 		"all pods are ready and updated":           {set: mk(), pods: ready(3), kstatus: current, argo: "Healthy", message: "the pods match the spec"},
 		"a deleted pod has a replacement":          {set: mk(), pods: append(ready(3), pod(3).Running().Terminating().Obj()), kstatus: current, argo: "Healthy", message: "the pods match the spec"},
 		"a finished pod has a replacement":         {set: mk(), pods: append(ready(3), pod(3).Finished(corev1.PodFailed, "Evicted").Obj()), kstatus: current, argo: "Healthy", message: "the pods match the spec"},
