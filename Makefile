@@ -136,9 +136,9 @@ test: test-unit test-sim test-api ## Run every test that needs no cluster.
 test-unit: ## Test what needs no API server: rules, explorers, fuzz seeds, internal/kube.
 	$(go_test) ./api/... ./internal/...
 
-# The API-server tests use etcd, kube-apiserver, and kubectl from KUBEBUILDER_ASSETS. If it is not set, make builds them.
+# The API-server tests use etcd, kube-apiserver, kube-controller-manager, and kubectl from KUBEBUILDER_ASSETS. If it is not set, make builds them.
 ifndef KUBEBUILDER_ASSETS
-test-api: $(addprefix bin/,etcd kube-apiserver kubectl)
+test-api: $(addprefix bin/,etcd kube-apiserver kube-controller-manager kubectl)
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin
 endif
 

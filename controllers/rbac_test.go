@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/rest"
+
+	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 // verbsUsed records the permissions that the operator used while the tests ran, as "verb group/resource", and its requests.
@@ -88,7 +90,7 @@ func permissionOf(req *http.Request) (string, error) {
 
 // compareWithRole returns an error if the permissions that were used differ from those that config/rbac/role.yaml grants.
 func (v *verbsUsed) compareWithRole() error {
-	role, err := managerRole()
+	role, err := apiserver.ManagerRole("..")
 	if err != nil {
 		return err
 	}

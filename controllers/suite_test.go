@@ -13,11 +13,7 @@ import (
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -27,17 +23,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/yaml"
 
-	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 // The tests of this package share one API server and one operator, which works with the rights of config/rbac/role.yaml
 // and nothing else. Each test has a namespace of its own.
 var (
-	scheme   = runtime.NewScheme()
+	scheme   = apiserver.Scheme()
 	admin    client.Client  // of a cluster administrator
 	operator *rest.Config   // of the operator
 	used     = &verbsUsed{} // what the operator asked for
@@ -53,10 +46,6 @@ func runSuite(m *testing.M) (code int, err error) {
 		logs = os.Stderr
 	}
 	ctrl.SetLogger(zap.New(zap.WriteTo(logs)))
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
-	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
-
 	environment := apiserver.New("..")
 	// OpenShift has this plugin on: a user who sets blockOwnerDeletion needs the permission to update the owner's finalizers.
 	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
@@ -74,7 +63,7 @@ func runSuite(m *testing.M) (code int, err error) {
 	}
 	operator = used.record(user.Config())
 	operator.QPS = -1
-	if err := grantManagerRole(context.Background(), "operator"); err != nil {
+	if err := apiserver.GrantManagerRole(context.Background(), admin, "..", "operator", ""); err != nil {
 		return 1, err
 	}
 
@@ -121,31 +110,6 @@ func managerOptions() ctrl.Options {
 	}
 	ConfigureCaches(&o, nil)
 	return o
-}
-
-// managerRole is config/rbac/role.yaml.
-func managerRole() (*rbacv1.ClusterRole, error) {
-	data, err := os.ReadFile("../config/rbac/role.yaml")
-	if err != nil {
-		return nil, err
-	}
-	role := &rbacv1.ClusterRole{}
-	return role, yaml.UnmarshalStrict(data, role)
-}
-
-func grantManagerRole(ctx context.Context, user string) error {
-	role, err := managerRole()
-	if err != nil {
-		return err
-	}
-	if err := admin.Create(ctx, role); err != nil {
-		return err
-	}
-	return admin.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "manager"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
-	})
 }
 
 // newNamespace makes a namespace for one test.

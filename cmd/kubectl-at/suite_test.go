@@ -25,7 +25,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	utilexec "k8s.io/client-go/util/exec"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -53,14 +52,13 @@ func TestMain(m *testing.M) {
 
 func runSuite(m *testing.M) (int, error) {
 	ctrl.SetLogger(zap.New(zap.WriteTo(io.Discard)))
-	utilruntime.Must(rbacv1.AddToScheme(scheme))
 	environment := apiserver.New("../..")
 	defer func() { _ = environment.Stop() }()
 	config, err := environment.Start()
 	if err != nil {
 		return 1, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
 	}
-	if admin, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+	if admin, err = client.New(config, client.Options{Scheme: apiserver.Scheme()}); err != nil {
 		return 1, err
 	}
 	server := httptest.NewTLSServer(kubelet)

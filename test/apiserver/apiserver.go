@@ -1,17 +1,30 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver starts a real etcd and kube-apiserver for the tests of a package.
+// Package apiserver starts a real etcd and kube-apiserver for the tests of a package, and has what the clients of these tests need: a scheme
+// and the permissions of the manager.
 package apiserver
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
 // Main is the last call of a TestMain. It calls run, which starts the servers and runs the tests, and ends the process with the exit
@@ -38,6 +51,44 @@ func New(root string) *envtest.Environment {
 		CRDDirectoryPaths: []string{root + "/config/crd/bases"}, ErrorIfCRDPathMissing: true,
 		ControlPlaneStartTimeout: patience, CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: patience},
 	}
+}
+
+// Scheme returns a scheme that has the kinds of Kubernetes and of this operator.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// ManagerRole returns config/rbac/role.yaml.
+func ManagerRole(root string) (*rbacv1.ClusterRole, error) {
+	data, err := os.ReadFile(root + "/config/rbac/role.yaml")
+	if err != nil {
+		return nil, err
+	}
+	role := &rbacv1.ClusterRole{}
+	return role, yaml.UnmarshalStrict(data, role)
+}
+
+// GrantManagerRole grants a user the permissions of the manager in a namespace, or in all namespaces if it is empty.
+func GrantManagerRole(ctx context.Context, admin client.Client, root, user, namespace string) error {
+	role, err := ManagerRole(root)
+	if err != nil {
+		return err
+	}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}}
+	if namespace == "" {
+		return errors.Join(admin.Create(ctx, role), admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "manager"}, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		}))
+	}
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: "manager"}
+	return errors.Join(admin.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: role.Rules}), admin.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+	}))
 }
 
 // FreeAddress returns a local address that nothing listens on.

@@ -9,17 +9,12 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/apiserver"
 	"github.com/redhat/podset-operator/test/sim"
 )
@@ -28,7 +23,7 @@ var (
 	sequences = flag.Uint64("sequences", 30, "the number of random sequences")
 	seed      = flag.Uint64("seed", 0, "run only the sequence of this seed and print it; 0: none")
 
-	scheme = runtime.NewScheme()
+	scheme = apiserver.Scheme()
 	admin  client.WithWatch // of a cluster administrator
 	// raw has clients that return the objects in responses to deletes, which client.Client does not.
 	raw = map[string]rest.Interface{}
@@ -41,9 +36,6 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(appv1alpha1.AddToScheme(scheme))
-	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme))
 	environment := apiserver.New("../..")
 	defer func() { _ = environment.Stop() }()
 	config, err := environment.Start()

@@ -14,15 +14,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 // Cluster is etcd, kube-apiserver, and kube-controller-manager (for garbage collection, namespaces, and quota). It has no
@@ -53,16 +50,13 @@ func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster,
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it is the directory of etcd, kube-apiserver, and kube-controller-manager; `make test-faults` sets it")
 	}
-	c := &Cluster{Scheme: runtime.NewScheme(), Environment: &envtest.Environment{
+	c := &Cluster{Scheme: apiserver.Scheme(), Environment: &envtest.Environment{
 		CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
 		ControlPlaneStartTimeout: startTimeout, CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: startTimeout},
 	}}
 	for _, option := range options {
 		option(c.Environment)
 	}
-	utilruntime.Must(clientgoscheme.AddToScheme(c.Scheme))
-	utilruntime.Must(appv1alpha1.AddToScheme(c.Scheme))
-	utilruntime.Must(cnatv1alpha1.AddToScheme(c.Scheme))
 	var err error
 	if c.Config, err = c.Environment.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting etcd and kube-apiserver: %w", err), c.Environment.Stop())

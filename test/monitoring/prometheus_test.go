@@ -17,9 +17,6 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -78,11 +75,7 @@ func TestEveryPanelShowsData(t *testing.T) {
 // startOperator runs the controllers, with metrics at an address, and returns a client.
 func startOperator(t *testing.T, config *rest.Config, metrics string) client.Client {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, appv1alpha1.AddToScheme, cnatv1alpha1.AddToScheme} {
-		utilruntime.Must(add(scheme))
-	}
-	options := ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: metrics}}
+	options := ctrl.Options{Scheme: apiserver.Scheme(), Metrics: metricsserver.Options{BindAddress: metrics}}
 	controllers.ConfigureCaches(&options, nil)
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
@@ -103,7 +96,7 @@ func startOperator(t *testing.T, config *rest.Config, metrics string) client.Cli
 			t.Error(err)
 		}
 	})
-	admin, err := client.New(config, client.Options{Scheme: scheme})
+	admin, err := client.New(config, client.Options{Scheme: options.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}

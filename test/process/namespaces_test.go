@@ -1,11 +1,10 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package faults_test
+package process
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -14,12 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/yaml"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/apiserver"
 	"github.com/redhat/podset-operator/test/faults"
 )
 
@@ -29,7 +26,6 @@ const servedWithin = time.Minute
 // F27: the manager starts without the permissions of one of two namespaces, and gets them back later.
 func TestUnreadableNamespace(t *testing.T) {
 	t.Parallel()
-	binary := faults.Build(t.Context(), t)
 	for name, revoke := range map[string]func(*rbacv1.Role){
 		"no permission is left": func(r *rbacv1.Role) { r.Rules = nil },
 		"pods cannot be listed": func(r *rbacv1.Role) { r.Rules = without(r.Rules, "pods", "list", "watch") },
@@ -38,30 +34,27 @@ func TestUnreadableNamespace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			unreadable(t, binary, revoke)
+			unreadable(t, revoke)
 		})
 	}
 }
 
-func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
+func unreadable(t *testing.T, revoke func(*rbacv1.Role)) {
 	shop, bank := faults.NewEnv(t, cluster, "F27", faults.Ours), faults.NewEnv(t, cluster, "F27", faults.Ours)
 	user := "operator-of-" + bank.Namespace
 	for _, e := range []*faults.Env{shop, bank} {
 		e.RunKubelet(&faults.Kubelet{})
-		grant(e, user)
+		e.Must(apiserver.GrantManagerRole(t.Context(), e.User, root, user, e.Namespace))
 	}
-	added, err := cluster.Environment.AddUser(envtest.User{Name: user}, cluster.Config)
-	bank.Must(err)
-	kubeconfig, err := added.KubeConfig()
-	bank.Must(err)
-	p := shop.RunManager(binary, writeFile(t, "kubeconfig", kubeconfig), managerEnv(shop.Namespace, bank.Namespace), "--health-probe-bind-address=0")
+	metrics, gauge := unreadableGauge(t, user)
+	p := runContainer(shop, kubeconfig(t, cluster.Environment, user), managerEnv(shop.Namespace, bank.Namespace), "--metrics-bind-address="+metrics)
 
 	shop.Create(podSet("a", 2))
-	bank.Create(podSet("a", 2), at("ran", "now", "echo YAY"))
+	bank.Create(podSet("a", 2), at("ran", "now"))
 	bank.AwaitAt("A4", "ran", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
 	bank.AwaitPods(3)
 	shop.Settle()
-	bank.Create(at("due", "now + 20 seconds", "echo YAY"))
+	bank.Create(at("due", "now + 20 seconds"))
 	bank.AwaitAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
 
 	replacePods(bank, "a")
@@ -69,29 +62,49 @@ func unreadable(t *testing.T, binary string, revoke func(*rbacv1.Role)) {
 	faults.Edit(bank, roleOf(bank), revoke)
 	bank.Must(p.Kill())
 	gomega.NewWithT(t).Eventually(p.Starts).WithTimeout(faults.DefaultTimeout).Should(gomega.Equal(2))
-	shop.Create(podSet("b", 1), at("b", "now", "echo YAY"))
-	served, err := shop.PodAfter(time.Now(), "b-pod", 2*servedWithin)
-	shop.Must(err)
+	shop.Create(podSet("b", 1), at("b", "now"))
+	served := podAfter(shop, time.Now(), "b-pod", 2*servedWithin)
 	shop.Check("A3", served <= 10*time.Second, "the other namespace is served after %v", served)
 	gomega.NewWithT(t).Eventually(func() int { return p.Lines("cannot be read and is not served") }).WithTimeout(faults.DefaultTimeout).Should(gomega.Equal(1))
+	gauge(bank, "1")
+	gauge(shop, "0")
 	bank.Wait(25 * time.Second) // An informer that cannot list has retried, and the other At is due.
 	// An At can start in a namespace whose pods cannot be listed: the name of its pod prevents a second run.
 	ranOnce(bank)
 
-	granted := roleOf(bank)
-	bank.Must(bank.User.Get(bank.Context(), client.ObjectKeyFromObject(granted), granted))
-	granted.Rules = managerRules(bank)
-	bank.Must(bank.User.Update(bank.Context(), granted))
-	again, err := bank.PodAfter(time.Now(), "due-pod", 3*servedWithin)
+	role, err := apiserver.ManagerRole(root)
 	bank.Must(err)
+	faults.Edit(bank, roleOf(bank), func(r *rbacv1.Role) { r.Rules = role.Rules })
+	again := podAfter(bank, time.Now(), "due-pod", 3*servedWithin)
 	t.Logf("the namespace was served %v after its permissions were restored", again.Round(10*time.Millisecond))
 	bank.Check("A3", again <= servedWithin, "the namespace was served %v after its permissions were restored", again)
+	gauge(bank, "0")
+	bank.Check("P3", p.Lines("can be read again") == 1, "the log does not say once that the namespace can be read again")
 	for _, e := range []*faults.Env{shop, bank} {
 		e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 		e.Settle()
 	}
 	bank.Check("A3", ranOnce(bank) == 2, "not both Ats ran")
 	bank.Check("P3", p.Starts() == 2, "the process was started %d times", p.Starts())
+}
+
+// unreadableGauge returns an address for the metrics of a user's manager, and a function that waits until podset_operator_namespace_unreadable
+// has a value for a namespace.
+func unreadableGauge(t *testing.T, user string) (address string, await func(e *faults.Env, value string)) {
+	t.Helper()
+	// The manager asks the API server who may read its metrics.
+	create(t, cluster.Admin, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:auth-delegator"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
+	})
+	token, web := scraper(t, cluster.Admin), insecure()
+	address = apiserver.FreeAddress(t)
+	return address, func(e *faults.Env, value string) {
+		t.Helper()
+		gomega.NewWithT(t).Eventually(func() string { _, body := get(t, web, "https://"+address+"/metrics", token); return body }).
+			WithTimeout(faults.DefaultTimeout).Should(gomega.ContainSubstring(`podset_operator_namespace_unreadable{target_namespace="` + e.Namespace + `"} ` + value + "\n"))
+	}
 }
 
 // replacePods deletes the pods of a PodSet and holds their names until they are replaced. The names of the replacements are not those
@@ -115,29 +128,8 @@ func replacePods(e *faults.Env, set string) {
 	}
 }
 
-// grant gives a user the permissions of the manager's role in a namespace.
-func grant(e *faults.Env, user string) {
-	role := roleOf(e)
-	role.Rules = managerRules(e)
-	e.Must(e.User.Create(e.Context(), role))
-	e.Must(e.User.Create(e.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: role.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
-	}))
-}
-
 func roleOf(e *faults.Env) *rbacv1.Role {
 	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: "manager"}}
-}
-
-// managerRules are those of config/rbac/role.yaml.
-func managerRules(e *faults.Env) []rbacv1.PolicyRule {
-	data, err := os.ReadFile("../../config/rbac/role.yaml")
-	e.Must(err)
-	role := &rbacv1.ClusterRole{}
-	e.Must(yaml.UnmarshalStrict(data, role))
-	return role.Rules
 }
 
 // without removes the permission to use verbs on a resource.

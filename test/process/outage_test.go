@@ -1,31 +1,26 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package faults_test
+package process
 
 import (
 	"context"
 	"flag"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/controllers"
+	"github.com/redhat/podset-operator/test/apiserver"
 	"github.com/redhat/podset-operator/test/faults"
 )
 
@@ -40,7 +35,6 @@ const recoverWithin = 30 * time.Second
 func TestProcessSurvivesOutage(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t)
-	binary := faults.Build(t.Context(), t)
 	kubeconfig := writeFile(t, "kubeconfig", c.Environment.KubeConfig)
 	for length := range strings.SplitSeq(*outageLengths, ",") {
 		down, err := time.ParseDuration(length)
@@ -48,10 +42,10 @@ func TestProcessSurvivesOutage(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(fmt.Sprintf("the API server is unavailable for %v", down), func(t *testing.T) {
-			managerOutage(t, c, binary, kubeconfig, down, func(*faults.ManagerProcess) {})
+			managerOutage(t, c, kubeconfig, down, func(*container) {})
 		})
 		t.Run(fmt.Sprintf("the API server is unavailable for %v and the manager is killed", down), func(t *testing.T) {
-			managerOutage(t, c, binary, kubeconfig, down, func(p *faults.ManagerProcess) {
+			managerOutage(t, c, kubeconfig, down, func(p *container) {
 				if err := p.Kill(); err != nil {
 					t.Error(err)
 				}
@@ -61,14 +55,14 @@ func TestProcessSurvivesOutage(t *testing.T) {
 }
 
 // managerOutage kills the API server and starts it again after a while. An At becomes due meanwhile.
-func managerOutage(t *testing.T, c *faults.Cluster, binary, kubeconfig string, down time.Duration, harm func(*faults.ManagerProcess)) {
+func managerOutage(t *testing.T, c *faults.Cluster, kubeconfig string, down time.Duration, harm func(*container)) {
 	e := faults.NewEnv(t, c, "F26", faults.Ours)
 	e.Timeout = max(faults.DefaultTimeout, 3*down)
 	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-	p := e.RunManager(binary, kubeconfig, managerEnv(e.Namespace), "--health-probe-bind-address=0", "--leader-elect", "--leader-elect-resource-namespace="+e.Namespace)
+	p := runContainer(e, kubeconfig, managerEnv(e.Namespace), "--metrics-bind-address=0", "--leader-elect", "--leader-elect-resource-namespace="+e.Namespace)
 	e.Create(podSet("a", 3))
 	e.Settle()
-	e.Create(at("due", "now + 3 seconds", "echo YAY"))
+	e.Create(at("due", "now + 3 seconds"))
 	e.AwaitAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
 
 	again, err := c.KillAPIServer()
@@ -80,9 +74,8 @@ func managerOutage(t *testing.T, c *faults.Cluster, binary, kubeconfig string, d
 }
 
 // checkRecovery checks that the At that became due in the outage runs once, and soon after the API server is available again.
-func checkRecovery(e *faults.Env, p *faults.ManagerProcess, back time.Time) {
-	took, err := e.PodAfter(back, "due-pod", e.Timeout+2*time.Minute)
-	e.Must(err)
+func checkRecovery(e *faults.Env, p *container, back time.Time) {
+	took := podAfter(e, back, "due-pod", e.Timeout+2*time.Minute)
 	e.Logf("the pod of the due At was created %v after the API server was available; the manager was started %d times", took.Round(10*time.Millisecond), p.Starts())
 	e.Check("A3", took <= recoverWithin, "the At that became due in the outage ran %v after its end", took)
 	e.Create(podSet("b", 1))
@@ -98,7 +91,7 @@ func TestStartingAPIServer(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t)
 	e := faults.NewEnv(t, c, "F26", faults.Ours)
-	grant(e, "starter")
+	e.Must(apiserver.GrantManagerRole(t.Context(), e.User, root, "starter", e.Namespace))
 	user, err := c.Environment.AddUser(envtest.User{Name: "starter"}, c.Config)
 	e.Must(err)
 	user.Config().QPS = -1
@@ -127,74 +120,31 @@ func TestStartingAPIServer(t *testing.T) {
 	responses.Range(func(reason, _ any) bool { t.Logf("a response while the API server started: %q", reason); return true })
 }
 
-// F26: the API server responds with an error code while the manager starts.
-func TestProcessSurvivesFailingServer(t *testing.T) {
-	t.Parallel()
-	binary := faults.Build(t.Context(), t)
-	for _, code := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
-		t.Run(http.StatusText(code), func(t *testing.T) {
-			t.Parallel()
-			var failing atomic.Bool
-			failing.Store(true)
-			kubeconfig := proxied(t, cluster.Config, &failing, code)
-			e := faults.NewEnv(t, cluster, "F26", faults.Ours)
-			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-			e.Create(podSet("a", 3), at("due", "now + 3 seconds", "echo YAY"))
-			p := e.RunManager(binary, kubeconfig, managerEnv(e.Namespace), "--health-probe-bind-address=0", "--leader-elect", "--leader-elect-resource-namespace="+e.Namespace)
-			e.Wait(12 * time.Second)
-			failing.Store(false)
-			took, err := e.PodAfter(time.Now(), "due-pod", 2*time.Minute)
-			e.Must(err)
-			e.Check("A3", took <= recoverWithin, "the At that became due in the outage ran %v after its end", took)
-			e.Settle()
-			e.Check("A3", ranOnce(e) == 1, "the At did not run")
-			e.Check("P3", p.Starts() == 1, "the process was started %d times", p.Starts())
-		})
-	}
-}
-
-// proxied returns a kubeconfig for a proxy that passes requests on to the API server, or responds to all with a code.
-func proxied(t *testing.T, config *rest.Config, failing *atomic.Bool, code int) string {
+// ownCluster starts a cluster for a test that kills the API server.
+func ownCluster(t *testing.T) *faults.Cluster {
 	t.Helper()
-	transport, err := rest.TransportFor(config)
+	c, err := faults.StartCluster(root+"/config/crd/bases", faults.KeepData(t.TempDir(), t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{
-		Transport: transport, FlushInterval: -1,
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, req *http.Request) {
-		if failing.Load() {
-			http.Error(writer, "failing", code)
-			return
-		}
-		proxy.ServeHTTP(writer, req)
-	}))
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	return writeFile(t, "proxied", []byte(`apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{name: c, context: {cluster: c, user: u}}]
-clusters: [{name: c, cluster: {server: "`+server.URL+`"}}]
-users: [{name: u, user: {}}]
-`))
+	t.Cleanup(func() { _ = c.Stop() })
+	return c
 }
 
-// managerEnv is the environment of a container of the Deployment.
-func managerEnv(namespaces ...string) []string {
-	return []string{"WATCH_NAMESPACE=" + strings.Join(namespaces, ","), "POD_UID=" + namespaces[0]}
+func podSet(name string, replicas int32) *appv1alpha1.PodSet {
+	return &appv1alpha1.PodSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appv1alpha1.PodSetSpec{Replicas: &replicas}}
 }
 
-func writeFile(t *testing.T, name string, data []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
+func at(name, schedule string) *cnatv1alpha1.At {
+	return &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: cnatv1alpha1.AtSpec{Schedule: schedule, Command: "echo YAY"}}
+}
+
+// ranOnce checks A1: no At has had more than one pod. It returns how many Ats have had one.
+func ranOnce(e *faults.Env) int {
+	e.Helper()
+	runs := e.Runs()
+	for at, pods := range runs {
+		e.Check("A1", len(pods) == 1, "the At with the UID %s ran %d times: %v", at, len(pods), pods)
 	}
-	return path
+	return len(runs)
 }

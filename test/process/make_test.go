@@ -1,13 +1,12 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,26 +14,19 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-// patience is how long a slow machine may take to serve new kinds, to compile the manager, and to start it.
-const patience = 10 * time.Minute
-
 func TestMakeRunLogsForPeopleAndCtrlCEndsItWithoutAnErrorLine(t *testing.T) {
-	c := startCluster(t)
-	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{"config/crd/bases"}, MaxTime: patience}); err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig := c.kubeconfig("maker", "system:masters")
+	t.Parallel()
+	kubeconfig, shop := administrator(t, cluster.Environment), namespace(t, cluster.Admin)
 	for title, lines := range map[string][]string{
 		"while the controllers start": {"\tStarting\t"},
 		"when both controllers work":  {"\tStarting workers\t", "\tStarting workers\t"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			log := interrupted(t, kubeconfig, lines)
+			log := interrupted(t, kubeconfig, shop, lines)
 			for line := range strings.Lines(log) {
 				for _, unwanted := range []string{"{", "make: ***", "make[", "exit status", "signal: ", "Error", "podset-operator:"} {
 					if strings.HasPrefix(line, unwanted) {
@@ -53,27 +45,16 @@ func TestMakeRunLogsForPeopleAndCtrlCEndsItWithoutAnErrorLine(t *testing.T) {
 }
 
 // interrupted runs `make run`, interrupts it after its output has these texts one after the other, and returns the output.
-func interrupted(t *testing.T, kubeconfig string, texts []string) string {
+func interrupted(t *testing.T, kubeconfig, namespace string, texts []string) string {
 	t.Helper()
-	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = output.Close() }() // The file is read by its name.
-	printed := func() string {
-		content, err := os.ReadFile(output.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(content)
-	}
+	printed := &output{}
 	cmd := exec.CommandContext(t.Context(), "make", "run", "ARGS=--metrics-bind-address=0 --health-probe-bind-address=0")
 	// With these variables, which `make test` sets, make prints that it is called by another make.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "MAKELEVEL=") || strings.HasPrefix(variable, "MAKEFLAGS=") || strings.HasPrefix(variable, "MFLAGS=")
 	})
-	cmd.Env = append(cmd.Env, "KUBECONFIG="+kubeconfig)
-	cmd.Stdout, cmd.Stderr = output, output
+	cmd.Env = append(cmd.Env, "KUBECONFIG="+kubeconfig, "WATCH_NAMESPACE="+namespace)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = root, printed, printed
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -84,7 +65,7 @@ func interrupted(t *testing.T, kubeconfig string, texts []string) string {
 
 	g := NewWithT(t)
 	reached := func() bool {
-		rest := printed()
+		rest := printed.String()
 		for _, text := range texts {
 			_, after, found := strings.Cut(rest, text)
 			if !found {
@@ -97,17 +78,17 @@ func interrupted(t *testing.T, kubeconfig string, texts []string) string {
 	g.Eventually(reached).WithTimeout(patience).Should(BeTrue())
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // A terminal sends Ctrl-C to the whole process group.
 	g.Eventually(ended).WithTimeout(patience).Should(BeClosed())
-	return printed()
+	return printed.String()
 }
 
 // A signal while the controllers start is no failure. They start within half a second after the probes are served.
 func TestASignalAtTheStartIsNoError(t *testing.T) {
-	c, _ := startClusterWithCRDs(t)
-	kubeconfig := c.kubeconfig("admin", "system:masters")
+	t.Parallel()
+	kubeconfig, env := administrator(t, cluster.Environment), []string{"WATCH_NAMESPACE=" + namespace(t, cluster.Admin)}
 	g := NewWithT(t)
 	for n := range 10 {
 		probes := apiserver.FreeAddress(t)
-		p := start(t, "--kubeconfig="+kubeconfig, "--health-probe-bind-address="+probes, "--metrics-bind-address=0")
+		p := start(t, env, "--kubeconfig="+kubeconfig, "--health-probe-bind-address="+probes, "--metrics-bind-address=0")
 		served := func() int { code, _ := get(t, http.DefaultClient, "http://"+probes+"/healthz", ""); return code }
 		g.Eventually(served).WithTimeout(time.Minute).Should(Equal(http.StatusOK))
 		moment := time.Duration(n) * 60 * time.Millisecond

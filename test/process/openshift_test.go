@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"testing"
@@ -9,9 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/redhat/podset-operator/test/openshift"
 )
@@ -19,7 +17,8 @@ import (
 // OpenShift chooses the user of a pod, and its SecurityContextConstraints restricted-v2 reject any other user. On a cluster without
 // SecurityContextConstraints, the pods without a template run as a fixed user.
 func TestOpenShiftChoosesTheUserOfThePods(t *testing.T) {
-	crds, err := openshift.CRDs(t.Context(), ".")
+	t.Parallel()
+	crds, err := openshift.CRDs(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,24 +26,19 @@ func TestOpenShiftChoosesTheUserOfThePods(t *testing.T) {
 		crds      []string
 		fixedUser bool
 	}{
-		"OpenShift":       {append([]string{"config/crd/bases"}, crds...), false},
-		"another cluster": {[]string{"config/crd/bases"}, true},
+		"OpenShift":       {append([]string{root + "/config/crd/bases"}, crds...), false},
+		"another cluster": {[]string{root + "/config/crd/bases"}, true},
 	} {
 		t.Run(title, func(t *testing.T) {
-			c := startCluster(t)
-			if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: test.crds, ErrorIfPathMissing: true, MaxTime: patience}); err != nil {
-				t.Fatal(err)
-			}
-			admin, err := client.New(c.config, client.Options{Scheme: newScheme()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			create(t, admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
-				sample(t, "app_v1alpha1_podset.yaml", "shop"), sample(t, "cnat_v1alpha1_at.yaml", "shop"))
-			p := start(t, "--kubeconfig="+c.kubeconfig("admin", "system:masters"), "--health-probe-bind-address=0", "--metrics-bind-address=0")
+			t.Parallel()
+			server, admin := startServer(t, test.crds...)
+			shop := namespace(t, admin)
+			podSet, at := samples(t, shop)
+			create(t, admin, podSet, at)
+			p := start(t, nil, append(noPorts, "--kubeconfig="+administrator(t, server))...)
 			list := &corev1.PodList{}
 			NewWithT(t).Eventually(func() ([]corev1.Pod, error) {
-				err := admin.List(t.Context(), list, client.InNamespace("shop"))
+				err := admin.List(t.Context(), list, client.InNamespace(shop))
 				return list.Items, err
 			}).WithTimeout(time.Minute).Should(HaveLen(4))
 			for _, pod := range list.Items {

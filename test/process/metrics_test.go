@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"crypto/tls"
@@ -23,12 +23,12 @@ const metricsName = "podset-operator-controller-manager-metrics-service.podset-o
 
 // A client that verifies the certificate of the metrics can read them, and continues to when the certificate is renewed.
 func TestTheCertificateOfTheMetricsCanBeVerified(t *testing.T) {
-	c, admin := startClusterWithCRDs(t)
+	t.Parallel()
 	dir, metrics := t.TempDir(), apiserver.FreeAddress(t)
 	first := issue(t, dir)
-	p := start(t, "--kubeconfig="+c.kubeconfig("admin", "system:masters"), "--health-probe-bind-address=0",
+	p := start(t, []string{"WATCH_NAMESPACE=" + namespace(t, cluster.Admin)}, "--kubeconfig="+administrator(t, cluster.Environment), "--health-probe-bind-address=0",
 		"--metrics-bind-address="+metrics, "--metrics-cert-dir="+dir)
-	token := scraper(t, admin)
+	token := scraper(t, cluster.Admin)
 	g := NewWithT(t)
 	scrape := func(ca *x509.CertPool) func() string {
 		web := &http.Client{Transport: &http.Transport{

@@ -1,0 +1,129 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+
+	"github.com/redhat/podset-operator/test/apiserver"
+)
+
+// A manager that starts while the API server is unreachable or responds with errors waits for it, is not Ready, and is not killed by its
+// liveness probe.
+func TestAnAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for title, code := range map[string]int{
+		"unreachable": 0, "429": http.StatusTooManyRequests, "500": http.StatusInternalServerError, "503": http.StatusServiceUnavailable,
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			g, shop, probes := NewWithT(t), namespace(t, cluster.Admin), apiserver.FreeAddress(t)
+			server := newProxy(t, cluster.Config, code)
+			probe := func(path string) (int, string) { return get(t, http.DefaultClient, "http://"+probes+path, "") }
+			begin := func() *operator {
+				p := start(t, managerEnv(shop), "--kubeconfig="+server.kubeconfig, "--health-probe-bind-address="+probes, "--metrics-bind-address=0")
+				g.Eventually(func() string { _, body := probe("/readyz"); return body }).WithTimeout(30 * time.Second).Should(ContainSubstring("waiting for the API server"))
+				code, _ := probe("/healthz")
+				g.Expect(code).To(Equal(http.StatusOK), "the kubelet would kill the process")
+				return p
+			}
+			begin().terminate(t)
+			p := begin()
+			g.Consistently(p.ended).WithTimeout(3 * time.Second).ShouldNot(Receive())
+			server.back()
+			g.Eventually(func() int { code, _ := probe("/readyz"); return code }).WithTimeout(30 * time.Second).Should(Equal(http.StatusOK))
+			p.terminate(t)
+			for _, line := range []string{"Waiting for the API server", "The API server is back"} {
+				g.Expect(p.log.Lines(line)).To(Equal(1), line)
+			}
+		})
+	}
+}
+
+// The API server would compress each event of a watch separately, which slows it down.
+func TestResponsesAreNotCompressed(t *testing.T) {
+	t.Parallel()
+	server := newProxy(t, cluster.Config, http.StatusOK)
+	server.back()
+	p := start(t, managerEnv(namespace(t, cluster.Admin)), append(noPorts, "--kubeconfig="+server.kubeconfig)...)
+	NewWithT(t).Eventually(func() int { return p.log.Lines("Starting workers") }).WithTimeout(time.Minute).Should(Equal(2))
+	p.terminate(t)
+	server.encodings.Range(func(encoding, _ any) bool {
+		if encoding != "" {
+			t.Errorf("a request accepts the encoding %q", encoding)
+		}
+		return true
+	})
+}
+
+// proxy passes requests on to an API server, after it is back. Before that, it responds with a code, or does not listen if that is 0.
+type proxy struct {
+	kubeconfig string
+	back       func()
+	encodings  sync.Map // the keys are those that requests have accepted
+}
+
+func newProxy(t *testing.T, config *rest.Config, code int) *proxy {
+	t.Helper()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, available := &proxy{}, atomic.Bool{}
+	reverse := &httputil.ReverseProxy{
+		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(writer http.ResponseWriter, req *http.Request) {
+		p.encodings.Store(req.Header.Get("Accept-Encoding"), true)
+		if !available.Load() {
+			http.Error(writer, "failing", code)
+			return
+		}
+		reverse.ServeHTTP(writer, req)
+	}))
+	address := server.Listener.Addr().String()
+	serve := func() {
+		server.StartTLS() // Without TLS, client-go ignores whether to compress.
+		t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	}
+	p.back = func() { available.Store(true) }
+	if code == 0 {
+		_ = server.Listener.Close()
+		p.back = func() {
+			available.Store(true)
+			if server.Listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", address); err != nil {
+				t.Fatal(err)
+			}
+			serve()
+		}
+	} else {
+		serve()
+	}
+	p.kubeconfig = writeFile(t, "proxied", []byte(`apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://`+address+`", insecure-skip-tls-verify: true}}]
+users: [{name: u, user: {}}]
+`))
+	return p
+}
