@@ -11,11 +11,11 @@ REPS ?= 1
 .PHONY: bench
 bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager benchstat) ## Compare the operator with the controllers of Kubernetes; SHORT=1, BENCH=..., REPS=....
 	@mkdir -p dist
-	go test -C test/bench -c -o $(CURDIR)/bin/bench.test
+	go test -C test/bench -c -o ../../bin/bench.test
 	cd test/bench; for rep in {1..$(REPS)}; do \
-	  KUBEBUILDER_ASSETS=$(CURDIR)/bin $(CURDIR)/bin/bench.test -test.run '^$$' -test.bench '$(BENCH)' -test.benchtime 1x -test.timeout 0 \
-	    $(if $(SHORT),-test.short) $(if $(findstring Large,$(BENCH)),,-test.skip Large) -plot $(CURDIR)/dist/delay.svg; \
-	done | tee $(CURDIR)/dist/bench.txt
+	  KUBEBUILDER_ASSETS='$(CURDIR)/bin' ../../bin/bench.test -test.run '^$$' -test.bench '$(BENCH)' -test.benchtime 1x -test.timeout 0 \
+	    $(if $(SHORT),-test.short) $(if $(findstring Large,$(BENCH)),,-test.skip Large) -plot ../../dist/delay.svg; \
+	done | tee ../../dist/bench.txt
 	bin/benchstat -col '/arm@(operator replicaset-controller cronjob-controller bare-client)' dist/bench.txt
 
 # To compare two versions: make bench-pure > old.txt, change the code, make bench-pure > new.txt, and bin/benchstat old.txt new.txt.

@@ -16,9 +16,9 @@ chart: manifests ## Copy the CRDs, roles, and policies of config/ into the chart
 	for file in role role_binding; do cp config/rbac/leader-election/$$file.yaml $(files)/manager/leader_election_$$file.yaml; done
 	cp config/rbac/role_binding.yaml $(files)/all-namespaces/
 	cp config/rbac/metrics_*.yaml config/default/metrics_service.yaml $(files)/metrics/
-	cp config/policy/pod_creators.yaml $(files)/policy/
-	cp config/network-policy/manager.yaml $(files)/network-policy/
-	cp config/ha/disruption_budget.yaml $(files)/ha/
+	cp config/components/policy/pod_creators.yaml $(files)/policy/
+	cp config/components/network-policy/manager.yaml $(files)/network-policy/
+	cp config/components/ha/disruption_budget.yaml $(files)/ha/
 
 # The version of the chart is in Chart.yaml: see set-version.
 .PHONY: chart-package

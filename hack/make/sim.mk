@@ -10,7 +10,7 @@ SIMTIME ?= 0s
 # In how many scenarios `make test-sim` must detect each seeded defect. With 10000, it also requires what only few scenarios detect.
 DETECT ?= 200
 
-sim = $(CURDIR)/bin/sim.test
+sim = '$(CURDIR)/bin/sim.test'
 build_sim = go test -C test/sim -c -o $(sim)
 # A simulation uses one processor. A second process runs at the same time, only with fresh seeds.
 fresh = $(sim) -test.run '^TestScenarios$$' -seed $(SEED) -fixed 0 -duration

@@ -138,8 +138,8 @@ func TestTheChartIsTheKustomization(t *testing.T) {
 		base   string
 	}{
 		"default values":               {},
-		"two replicas":                 {values: "replicas: 2", base: "config/ha"},
-		"with a network policy":        {values: "networkPolicy: {enabled: true}", also: "config/network-policy"},
+		"two replicas":                 {values: "replicas: 2", base: "config/components/ha"},
+		"with a network policy":        {values: "networkPolicy: {enabled: true}", also: "config/components/network-policy"},
 		"without the admission policy": {values: "policy: {enabled: false}", change: remove("ValidatingAdmissionPolicy")},
 		"without metrics": {values: "metrics: {enabled: false}", change: func(t *testing.T, o objects) {
 			remove("Service ", "-metrics-")(t, o)
