@@ -15,6 +15,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/operator-framework/operator-lib/proxy"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -97,7 +98,7 @@ func run(ctx context.Context, args []string) error {
 	if err := process.LimitMemory(); err != nil {
 		return err
 	}
-	logger := process.Quiet(ctx, zap.New(zap.UseFlagOptions(&o.logging)))
+	logger := logr.New(process.Quiet(ctx, zap.New(zap.UseFlagOptions(&o.logging)).GetSink()))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
 

@@ -83,7 +83,7 @@ func progressOf(o Observation, pod *corev1.Pod) (scheduled, time.Time) {
 	command := commandState(o.At, pod)
 	if ended := command.Terminated; ended != nil {
 		s.running = cnatv1alpha1.ReasonContainersRunning
-		s.message = fmt.Sprintf("the command ended with exit code %d; %s", ended.ExitCode, stillRunning(o.At, pod))
+		s.message = fmt.Sprintf("the command ended with exit code %d; %s", ended.ExitCode, stillRunning(pod))
 		return s, lingersUntil(pod, ended, o.Now)
 	}
 	problem := pods.WaitingReason(pod)
@@ -104,7 +104,7 @@ func progressOf(o Observation, pod *corev1.Pod) (scheduled, time.Time) {
 }
 
 // stillRunning names the containers of a pod that have not ended, except that of the command.
-func stillRunning(at *cnatv1alpha1.At, pod *corev1.Pod) string {
+func stillRunning(pod *corev1.Pod) string {
 	var names []string
 	for _, status := range allContainers(pod) {
 		if status.State.Terminated == nil {

@@ -64,8 +64,9 @@ func trimCondition(c *corev1.PodCondition) (corev1.PodCondition, bool) {
 	case corev1.DisruptionTarget:
 		kept.Message = c.Message
 		return kept, c.Status == corev1.ConditionTrue
+	default:
+		return kept, false
 	}
-	return kept, false
 }
 
 // trimAnnotations keeps the annotations of the API groups of the kinds, and the pod deletion cost, which users set.

@@ -36,19 +36,21 @@ type LeaseLock struct {
 	reported bool // whether the log explains the missing permission; only the leader election reads and writes it
 }
 
-// Get, Create, and Update request the lease as LeaseLock does.
+// Get requests the lease as resourcelock.LeaseLock does, and remembers whether that failed.
 func (l *LeaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.LeaseLock.Get(ctx)
 	l.observe(ctx, client.IgnoreNotFound(err)) // The first manager creates the lease.
 	return record, raw, err
 }
 
+// Create creates the lease as resourcelock.LeaseLock does, and remembers whether that failed.
 func (l *LeaseLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.LeaseLock.Create(ctx, record)
 	l.observe(ctx, err)
 	return err
 }
 
+// Update updates the lease as resourcelock.LeaseLock does, and remembers whether that failed.
 func (l *LeaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.LeaseLock.Update(ctx, record)
 	l.observe(ctx, err)

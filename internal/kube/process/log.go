@@ -11,13 +11,14 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Quiet returns a logger that logs errors at the level debug after ctx is done. controller-runtime reports everything that a signal interrupts as an error:
-// controllers whose caches are not filled yet, and the end of the leadership. If an error ends the process, the manager returns it.
-func Quiet(ctx context.Context, logger logr.Logger) logr.Logger {
-	return logr.New(quietSink{logger.GetSink(), ctx})
+// Quiet returns a sink that logs errors at the level debug after ctx is done. controller-runtime reports everything that a signal
+// interrupts as an error: controllers whose caches are not filled yet, and the end of the leadership. If an error ends the process, the
+// manager returns it.
+func Quiet(ctx context.Context, sink logr.LogSink) logr.LogSink {
+	return quietSink{sink, ctx}
 }
 
-// quietSink is the sink of the logger that Quiet returns.
+// quietSink is the sink that Quiet returns.
 type quietSink struct {
 	logr.LogSink
 	ctx context.Context

@@ -18,7 +18,7 @@ func TestErrorsAreLoggedUntilTheSignal(t *testing.T) {
 	var log string
 	printer := func(verbosity int) logr.Logger {
 		printer := funcr.New(func(_, line string) { log += line + "\n" }, funcr.Options{Verbosity: verbosity})
-		return Quiet(ctx, printer).WithName("manager").WithValues("key", "value")
+		return logr.New(Quiet(ctx, printer.GetSink())).WithName("manager").WithValues("key", "value")
 	}
 	info, debug := printer(0), printer(1)
 	info.Error(errors.New("no answer"), "Before")
