@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -22,8 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/outage"
 )
@@ -38,7 +37,8 @@ const (
 // PreflightResult is what Preflight finds out about the cluster.
 type PreflightResult struct {
 	OpenShift bool
-	// Mapper knows the kinds that the controllers use, so that setting them up needs no further request.
+	// Mapper knows the kinds that the controllers use, so that setting them up needs no further request. It knows both custom kinds also
+	// before their custom resource definitions are installed.
 	Mapper meta.RESTMapper
 	// Namespaces reports which of the watched namespaces can be read.
 	Namespaces *caches.Namespaces
@@ -46,8 +46,8 @@ type PreflightResult struct {
 
 // Preflight checks the cluster at the start, because a problem would otherwise appear only as endless retries in the log. It
 // waits while the API server is unreachable, overloaded, or starting. It returns an error for a problem that does not go away
-// by itself: missing CRDs, wrong credentials, or missing permissions in all of the namespaces or, if there are none,
-// in the cluster. The error is one line that names the remedy.
+// by itself: wrong credentials, or missing permissions in all of the namespaces or, if there are none, in the cluster. The error is one
+// line that names the remedy. A missing CRD is logged: the other kind is served, and this one as soon as it is installed.
 func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (*PreflightResult, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = preflightTimeout
@@ -71,7 +71,8 @@ func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	// The next attempt opens a new connection, which a load balancer can route to another API server.
 	defer utilnet.CloseIdleConnectionsFor(httpClient.Transport)
 	discoverer, discovererErr := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
-	mapper, mapperErr := apiutil.NewDynamicRESTMapper(config, httpClient)
+	served, mapperErr := apiutil.NewDynamicRESTMapper(config, httpClient)
+	mapper := meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{ownKinds(), served}}
 	reader, readerErr := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
 	if err := cmp.Or(discovererErr, mapperErr, readerErr); err != nil {
 		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err), nil
@@ -91,6 +92,14 @@ func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 		return found, err, fmt.Errorf("the API server does not tell whether it is ready: %w", notReady)
 	}
 	return found, err, nil
+}
+
+// ownKinds returns a mapper of both custom kinds.
+func ownKinds() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(podSetKind, meta.RESTScopeNamespace)
+	mapper.Add(atKind, meta.RESTScopeNamespace)
+	return mapper
 }
 
 // inspect reads the properties of the cluster. The error is a wrong setup or an outage.
@@ -115,29 +124,31 @@ func checkReady(ctx context.Context, discoverer *discovery.DiscoveryClient) erro
 	return discoverer.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// canRead returns an error unless all kinds that the operator reads can be listed and watched in a namespace.
+// canRead returns an error unless all kinds that the operator reads can be listed and watched in a namespace, except custom kinds that the
+// API server does not serve. It reads only their metadata, so an object that cannot be decoded does not matter.
 func canRead(ctx context.Context, reader client.WithWatch, namespace string) error {
 	for _, kind := range []struct {
+		schema.GroupVersionKind
 		resource string
-		list     client.ObjectList
 	}{
-		{"podsets.app.example.com", &appv1alpha1.PodSetList{}},
-		{"ats.cnat.d2iq.com", &cnatv1alpha1.AtList{}},
-		{"pods", &corev1.PodList{}},
+		{podSetKind, "podsets.app.example.com"},
+		{atKind, "ats.cnat.d2iq.com"},
+		{corev1.SchemeGroupVersion.WithKind("Pod"), "pods"},
 	} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		verb := "list"
-		err := reader.List(ctx, kind.list, client.InNamespace(namespace), client.Limit(1))
+		err := reader.List(ctx, list, client.InNamespace(namespace), client.Limit(1))
 		if err == nil {
 			verb = "watch"
-			err = canWatch(ctx, reader, kind.list, namespace)
+			err = canWatch(ctx, reader, list, namespace)
 		}
 		where := "in all namespaces"
 		if namespace != metav1.NamespaceAll {
 			where = "in namespace " + namespace
 		}
 		switch {
-		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
-			return fmt.Errorf("the custom resource definition %s is not installed: install it with make install, make deploy or Operator Lifecycle Manager", kind.resource)
+		case apierrors.IsNotFound(err) && kind.Group != corev1.GroupName: // The log says so: see caches.Namespaces.
 		case apierrors.IsForbidden(err):
 			return fmt.Errorf("%w to %s %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", caches.ErrForbidden, verb, kind.resource, where, err)
 		case err != nil:

@@ -23,7 +23,6 @@ func TestHelp(t *testing.T) {
 // A mistake at the start is one line, which names the remedy.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
-	server, _ := startServer(t)
 	nobody := kubeconfig(t, cluster.Environment, "nobody")
 	for title, tc := range map[string]struct {
 		env, args, want []string
@@ -38,9 +37,6 @@ func TestMistakes(t *testing.T) {
 		},
 		"another certificate authority": {
 			nil, []string{"--kubeconfig=" + withAuthority(t, nobody)}, []string{"cannot reach the API server", "certificate signed by unknown authority"},
-		},
-		"no CRDs": {
-			nil, []string{"--kubeconfig=" + administrator(t, server)}, []string{"podsets.app.example.com is not installed", "make install"},
 		},
 		"no permissions": {
 			nil, []string{"--kubeconfig=" + nobody}, []string{"not allowed to list podsets.app.example.com in all namespaces", "WATCH_NAMESPACE"},

@@ -6,9 +6,11 @@ package caches
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -16,8 +18,8 @@ import (
 // ErrForbidden is a missing permission to list or watch.
 var ErrForbidden = errors.New("not allowed")
 
-// accessRetry is the interval at which a namespace that cannot be read is tried again.
-const accessRetry = 10 * time.Second
+// accessRetry is the interval at which a namespace or a kind that cannot be read is tried again.
+const accessRetry = 5 * time.Second
 
 // Namespaces reports which of the watched namespaces cannot be read because permissions are missing. It is a
 // manager.Runnable. While all of them can be read it sends no requests.
@@ -30,6 +32,8 @@ type Namespaces struct {
 	unreadable map[string]error
 	// forbidden has an element when an informer was rejected since the namespaces were inspected.
 	forbidden chan struct{}
+	// missing has the kinds that the log says are missing.
+	missing sync.Map
 }
 
 // NewNamespaces returns a reporter for some namespaces. canRead returns an error unless everything that the process reads can be read in
@@ -72,6 +76,22 @@ func (a *Namespaces) noteForbidden() {
 	select {
 	case a.forbidden <- struct{}{}:
 	default:
+	}
+}
+
+// noteServed logs once that the API server does not serve a kind, and once that it does. err is the result of a list.
+func (a *Namespaces) noteServed(ctx context.Context, kind string, err error) {
+	logger := log.FromContext(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		if _, noted := a.missing.LoadOrStore(kind, true); !noted {
+			logger.Info("The API server does not serve a kind yet. Its objects are served within 10 s after its custom resource definition is "+
+				"installed, by make install, make deploy, Helm, or Operator Lifecycle Manager. The other kind is not affected", "reason", err.Error())
+		}
+	case err == nil:
+		if _, noted := a.missing.LoadAndDelete(kind); noted {
+			logger.Info("The API server serves the kind now", "kind", kind)
+		}
 	}
 }
 

@@ -47,7 +47,9 @@ func (s *source) listWatch() toolscache.ListerWatcherWithContext {
 // lister returns a tolerant lister of a namespace, and the number of times that it reported a missing permission.
 func lister(s *source) (l *tolerantLister, clock *clocktesting.FakeClock, reports *int) {
 	clock, reports = clocktesting.NewFakeClock(time.Now()), new(int)
-	return &tolerantLister{all: s.listWatch(), clock: clock, noteForbidden: func() { *reports++ }}, clock, reports
+	return &tolerantLister{
+		all: s.listWatch(), clock: clock, severalNamespaces: true, noteForbidden: func() { *reports++ }, noteServed: func(context.Context, error) {},
+	}, clock, reports
 }
 
 func TestAForbiddenListIsEmptyUntilAListHasSucceeded(t *testing.T) {
@@ -127,26 +129,47 @@ func TestAStreamedListIsAList(t *testing.T) {
 	}
 }
 
-func TestOnlySeveralNamespacesAreTolerated(t *testing.T) {
-	for _, namespaces := range [][]string{{"a"}, {"a", "b"}} {
+func TestWhatIsTolerated(t *testing.T) {
+	missing := apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "")
+	for title, tc := range map[string]struct {
+		namespaces []string
+		obj        runtime.Object
+		err        error
+		want       bool
+	}{
+		"a permission in the only namespace":    {[]string{"a"}, &corev1.Pod{}, errRBAC, false},
+		"a permission in one of two namespaces": {[]string{"a", "b"}, &corev1.Pod{}, errRBAC, true},
+		"a custom kind that is not installed":   {[]string{"a"}, &metav1.PartialObjectMetadata{}, missing, true},
+		"pods that a starting API server lacks": {[]string{"a"}, &corev1.Pod{}, missing, false},
+	} {
 		var passed toolscache.ListerWatcher
 		options := cache.Options{NewInformer: func(lw toolscache.ListerWatcher, _ runtime.Object, _ time.Duration, _ toolscache.Indexers) toolscache.SharedIndexInformer {
 			passed = lw
 			return nil
 		}}
-		n := NewNamespaces(clocktesting.NewFakeClock(time.Now()), namespaces, nil, nil)
+		n := NewNamespaces(clocktesting.NewFakeClock(time.Now()), tc.namespaces, nil, nil)
 		n.TolerateUnreadable(&options)
-		options.NewInformer((&source{err: errRBAC}).listWatch().(toolscache.ListerWatcher), &corev1.Pod{}, 0, nil)
+		options.NewInformer((&source{err: tc.err}).listWatch().(toolscache.ListerWatcher), tc.obj, 0, nil)
 		_, err := toolscache.ToListerWatcherWithContext(passed).ListWithContext(t.Context(), metav1.ListOptions{})
-		if tolerated := err == nil; tolerated != (len(namespaces) > 1) {
-			t.Errorf("namespaces %v: %v", namespaces, err)
-		}
-		if len(namespaces) == 1 {
-			if err := n.Start(t.Context()); err != nil { // It returns: there is nothing to report.
-				t.Error(err)
-			}
+		if tolerated := err == nil; tolerated != tc.want {
+			t.Errorf("%s: %v", title, err)
 		}
 	}
+	if err := NewNamespaces(nil, []string{"a"}, nil, nil).Start(t.Context()); err != nil { // It returns: there is nothing to report.
+		t.Error(err)
+	}
+}
+
+func TestAMissingKindIsLoggedOnce(t *testing.T) {
+	var log []string
+	ctx := logr.NewContext(t.Context(), funcr.New(func(_, line string) { log = append(log, line) }, funcr.Options{}))
+	n := NewNamespaces(nil, []string{"a", "b"}, nil, nil)
+	missing := apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "")
+	for _, err := range []error{nil, missing, missing, errRBAC, nil, nil} {
+		n.noteServed(ctx, "Widget", err)
+	}
+	gomega.NewWithT(t).Expect(log).To(gomega.HaveExactElements(
+		gomega.ContainSubstring("does not serve a kind yet"), gomega.ContainSubstring("serves the kind now")))
 }
 
 func TestInspectFailsIfNoNamespaceCanBeRead(t *testing.T) {

@@ -5,9 +5,11 @@ package caches
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,53 +20,57 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// TolerateUnreadable makes a cache of several namespaces start although some of them cannot be read. A cache is ready when
-// all its informers have listed, so one namespace without permissions would stop the operator for all others. Call it
-// after other functions that set NewInformer.
+// TolerateUnreadable makes a cache start although the API server does not serve a kind yet, or although some of several namespaces cannot
+// be read. A cache is ready when all its informers have listed, so one kind whose custom resource definition is not installed, or one
+// namespace without permissions, would stop the operator for everything else. Call it after other functions that set NewInformer.
 func (a *Namespaces) TolerateUnreadable(o *cache.Options) {
-	if !a.isSeveral() {
-		return
-	}
 	next := o.NewInformer
 	if next == nil {
 		next = toolscache.NewSharedIndexInformer
 	}
 	o.NewInformer = func(all toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		l := &tolerantLister{all: toolscache.ToListerWatcherWithContext(all), clock: a.clock, noteForbidden: a.noteForbidden}
+		_, builtIn := obj.(*corev1.Pod)
+		l := &tolerantLister{
+			all: toolscache.ToListerWatcherWithContext(all), clock: a.clock, severalNamespaces: a.isSeveral(), noteForbidden: a.noteForbidden,
+			mayBeMissing: !builtIn, noteServed: func(ctx context.Context, err error) { a.noteServed(ctx, fmt.Sprintf("%T", obj), err) },
+		}
 		return next(&toolscache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, obj, resync, indexers)
 	}
 }
 
-// tolerantLister lists and watches one kind in one namespace. Until the first list is allowed, it returns an empty list instead
-// of an error, and retries. After that it returns errors unchanged, because a cache that has objects must not lose them when
-// a permission is revoked.
+// tolerantLister lists and watches one kind in one namespace. While the kind does not exist, and, with several namespaces, until the first
+// list is allowed, it returns an empty list instead of an error, and retries. After the first list it returns errors unchanged, because a
+// cache that has objects must not lose them when a permission is revoked or the kind is removed.
 type tolerantLister struct {
-	all           toolscache.ListerWatcherWithContext
-	clock         clock.WithTicker
-	noteForbidden func()
+	all               toolscache.ListerWatcherWithContext
+	clock             clock.WithTicker
+	severalNamespaces bool
+	noteForbidden     func()
+	mayBeMissing      bool                         // The kind is one of a custom resource definition.
+	noteServed        func(context.Context, error) // called with the result of each list
 
 	mu     sync.Mutex
 	listed bool // A list, or a watch that begins with one, has succeeded.
-	empty  bool // The last list was forbidden and replaced by an empty one.
+	empty  bool // The last list was rejected and replaced by an empty one.
 }
 
 func (l *tolerantLister) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	list, err := l.all.ListWithContext(ctx, options)
-	if l.pretendEmpty(err) {
+	if l.pretendEmpty(ctx, err) {
 		return &metav1.List{}, nil
 	}
 	return list, err
 }
 
-// watch returns a watch without events if the list before it was empty because it was forbidden.
+// watch returns a watch without events if the list before it was empty because it was rejected.
 func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	listing := ptr.Deref(options.SendInitialEvents, false)
 	if !listing && l.isEmpty() {
-		return l.awaitPermission(ctx), nil
+		return l.awaitList(ctx), nil
 	}
 	events, err := l.all.WatchWithContext(ctx, options)
 	if listing && err == nil {
-		l.pretendEmpty(nil)
+		l.pretendEmpty(ctx, nil)
 	}
 	if apierrors.IsForbidden(err) {
 		l.noteForbidden()
@@ -73,7 +79,8 @@ func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) 
 }
 
 // pretendEmpty records the result of a list and reports whether to return an empty list instead.
-func (l *tolerantLister) pretendEmpty(err error) bool {
+func (l *tolerantLister) pretendEmpty(ctx context.Context, err error) bool {
+	l.noteServed(ctx, err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	forbidden := apierrors.IsForbidden(err)
@@ -81,7 +88,7 @@ func (l *tolerantLister) pretendEmpty(err error) bool {
 		l.noteForbidden()
 	}
 	l.listed = l.listed || err == nil
-	l.empty = forbidden && !l.listed
+	l.empty = !l.listed && (forbidden && l.severalNamespaces || apierrors.IsNotFound(err) && l.mayBeMissing)
 	return l.empty
 }
 
@@ -91,9 +98,9 @@ func (l *tolerantLister) isEmpty() bool {
 	return l.empty
 }
 
-// awaitPermission returns a watch that tries periodically whether a list is allowed, and expires when it is. An informer whose
-// watch has expired lists again.
-func (l *tolerantLister) awaitPermission(ctx context.Context) watch.Interface {
+// awaitList returns a watch that tries periodically whether a list succeeds, and expires when it does. An informer whose watch has expired
+// lists again.
+func (l *tolerantLister) awaitList(ctx context.Context) watch.Interface {
 	events := make(chan watch.Event)
 	watcher := watch.NewProxyWatcher(events)
 	ticker := l.clock.NewTicker(accessRetry)
@@ -112,7 +119,7 @@ func (l *tolerantLister) awaitPermission(ctx context.Context) watch.Interface {
 				break
 			}
 		}
-		expired := apierrors.NewResourceExpired("listing is allowed now").Status()
+		expired := apierrors.NewResourceExpired("the list succeeds now").Status()
 		select {
 		case <-ctx.Done():
 		case <-watcher.StopChan():
