@@ -7,7 +7,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -134,6 +133,9 @@ func run(ctx context.Context, args []string) error {
 	if err := setup(ctx, mgr, cluster, serverClock); err != nil {
 		return err
 	}
+	if err := process.AddMetrics(mgr, clock.RealClock{}, o.metricsAddr, o.metricsCerts); err != nil {
+		return err
+	}
 	starts := mgr.Elected()
 	if o.leaderElect {
 		starts = nil
@@ -196,14 +198,7 @@ func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Pref
 		LeaderElectionReleaseOnCancel: true, // The process ends when run returns, so nothing works without the lease.
 		HealthProbeBindAddress:        "0",  // See process.ServeProbes.
 		PprofBindAddress:              o.pprofAddr,
-		Metrics: metricsserver.Options{
-			BindAddress:    o.metricsAddr,
-			CertDir:        o.metricsCerts,
-			SecureServing:  true,
-			FilterProvider: process.NewMetricsAuth(clock.RealClock{}),
-			// With HTTP/2, one client can open and reset any number of streams (CVE-2023-44487). Metrics do not need HTTP/2.
-			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
-		},
+		Metrics:                       metricsserver.Options{BindAddress: "0"}, // See process.AddMetrics.
 	}
 	controllers.ConfigureCaches(&options, o.watch)
 	cluster.Namespaces.TolerateUnreadable(&options.Cache)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +21,6 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
 const (
@@ -31,10 +31,9 @@ const (
 	permissionTimeout = 10 * time.Second
 
 	// Every pod of the cluster can send requests. These bounds leave the API server and the memory to the controllers.
-	maxToken       = 16 << 10 // bytes; tokens of service accounts have 1 KiB
-	maxReviews     = 8        // at the same time
-	reviewsPerSec  = 20
-	burstOfReviews = 40
+	maxToken      = 8 << 10 // bytes; tokens of service accounts have 1 KiB
+	maxReviews    = 8       // at the same time
+	reviewsPerSec = 100     // in a burst, as many at once
 )
 
 // metricsAuth lets clients read the metrics that have a valid token, and whose user has the permission. It asks the API server for
@@ -44,45 +43,46 @@ type metricsAuth struct {
 	access authorizationclient.SubjectAccessReviewInterface
 	// reviews has a value for each review that is under way.
 	reviews chan struct{}
+	limiter *rate.Limiter
+	// logs limits the errors in the log.
+	logs rate.Sometimes
 	// answers are the status codes that are remembered, not more than reviewsPerSec allows. The keys are hashes, because they are made
 	// from tokens.
 	answers *cache.Expiring
 }
 
-// NewMetricsAuth returns a filter provider for the metrics server.
-func NewMetricsAuth(c clock.Clock) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
-	return func(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
-		config = rest.CopyConfig(config)
-		config.QPS, config.Burst = reviewsPerSec, burstOfReviews
-		tokens, err := authenticationclient.NewForConfigAndClient(config, httpClient)
-		if err != nil {
-			return nil, fmt.Errorf("creating a client for token reviews: %w", err)
-		}
-		access, err := authorizationclient.NewForConfigAndClient(config, httpClient)
-		if err != nil {
-			return nil, fmt.Errorf("creating a client for access reviews: %w", err)
-		}
-		a := &metricsAuth{
-			tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(),
-			reviews: make(chan struct{}, maxReviews), answers: cache.NewExpiringWithClock(c),
-		}
-		return a.filter, nil
+func newMetricsAuth(c clock.Clock, config *rest.Config, httpClient *http.Client) (*metricsAuth, error) {
+	tokens, err := authenticationclient.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for token reviews: %w", err)
 	}
+	access, err := authorizationclient.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for access reviews: %w", err)
+	}
+	return &metricsAuth{
+		tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), answers: cache.NewExpiringWithClock(c),
+		reviews: make(chan struct{}, maxReviews), limiter: rate.NewLimiter(reviewsPerSec, reviewsPerSec), logs: rate.Sometimes{Interval: time.Minute},
+	}, nil
 }
 
-// filter passes the requests of permitted clients to next.
-func (a *metricsAuth) filter(logger logr.Logger, next http.Handler) (http.Handler, error) {
+// protect returns a handler that passes the requests of permitted clients to next. The connection of any other client is closed, so that
+// it does not keep out one that waits for a connection.
+func (a *metricsAuth) protect(logger logr.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		status, err := a.check(req)
 		if err != nil && req.Context().Err() == nil {
-			logger.Error(err, "The permission to read metrics cannot be checked")
+			a.logs.Do(func() {
+				logger.Error(err, "The permission to read metrics cannot be checked. This is logged once a minute")
+			})
 		}
 		if status != http.StatusOK {
+			w.Header().Set("Connection", "close")
 			http.Error(w, http.StatusText(status), status)
 			return
 		}
 		next.ServeHTTP(w, req)
-	}), nil
+	})
 }
 
 // check returns 200, 401 without a valid token, 403 without the permission, 503 if too many reviews are under way, or 500 with an error if
@@ -107,6 +107,9 @@ func (a *metricsAuth) check(req *http.Request) (int, error) {
 	}
 	if status, ok := a.answers.Get(key); ok { // meanwhile
 		return status.(int), nil
+	}
+	if a.limiter.Wait(ctx) != nil {
+		return http.StatusServiceUnavailable, nil
 	}
 	status, err := a.review(ctx, token, verb, path)
 	if err != nil {

@@ -81,15 +81,11 @@ func protect(t *testing.T, server http.Handler, c *clocktesting.FakeClock) http.
 	web := httptest.NewServer(server)
 	t.Cleanup(web.Close)
 	config := &rest.Config{Host: web.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-	filter, err := NewMetricsAuth(c)(config, web.Client())
+	auth, err := newMetricsAuth(c, config, web.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := filter(logr.Discard(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return handler
+	return auth.protect(logr.Discard(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 }
 
 // ask sends a request and returns the status code of the answer.

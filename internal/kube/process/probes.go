@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -32,7 +31,7 @@ func ServeProbes(ctx context.Context, address string) (*Probes, error) {
 	if address == "" || address == "0" {
 		return p, nil
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	listener, err := listen(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("serving the health probes: %w", err)
 	}
@@ -43,7 +42,7 @@ func ServeProbes(ctx context.Context, address string) (*Probes, error) {
 			http.Error(answer, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
-	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 30 * time.Second}
+	p.server = newServer(ctx, mux)
 	go func() { _ = p.server.Serve(listener) }() // Serve returns when the server is closed.
 	return p, nil
 }
