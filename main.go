@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -77,15 +79,26 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.pprofAddr, "pprof-bind-address", "0", "Address of the Go profiles, served over HTTP without authentication. 0 disables them.")
 	config.RegisterFlags(flags)
 	o.logging.BindFlags(flags)
+	encoding := flags.Lookup("zap-time-encoding") // controller-runtime has another default than the usage says
+	encoding.Usage = strings.Replace(encoding.Usage, "Defaults to 'epoch'", "Defaults to 'rfc3339'", 1)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q: only flags are allowed, see -help", flags.Arg(0))
 	}
+	if o.leaderElect && o.leaseNamespace == "" && !inPod() {
+		return o, errors.New("--leader-elect outside a pod needs --leader-elect-resource-namespace: the namespace of the lease is that of the pod")
+	}
 	var err error
 	o.watch, err = watchnamespace.Parse(os.Getenv(watchnamespace.EnvVar))
 	return o, err
+}
+
+// inPod reports whether the process runs in a pod with a service account.
+func inPod() bool {
+	_, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	return err == nil || os.Getenv("POD_NAMESPACE") != "" && os.Getenv("POD_UID") != ""
 }
 
 // run runs the manager until ctx is done. It returns an error if the manager cannot start or cannot continue.
@@ -97,14 +110,14 @@ func run(ctx context.Context, args []string) error {
 	if err := process.LimitMemory(); err != nil {
 		return err
 	}
+	restConfig, err := clusterConfig() // before there is a log, because controller-runtime logs the error too
+	if err != nil {
+		return err
+	}
 	logger := logr.New(process.Quiet(ctx, zap.New(zap.UseFlagOptions(&o.logging)).GetSink()))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
 
-	restConfig, err := clusterConfig()
-	if err != nil {
-		return err
-	}
 	probes, err := process.ServeProbes(ctx, o.probeAddr)
 	if err != nil {
 		return err
@@ -121,7 +134,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	lock, err := process.PodLock(restConfig, o.leaderElect, o.leaseNamespace)
+	lock, err := process.PodLock(ctrl.LoggerInto(ctx, logger), restConfig, o.leaderElect, o.leaseNamespace)
 	if err != nil {
 		return err
 	}
@@ -149,6 +162,11 @@ func run(ctx context.Context, args []string) error {
 func clusterConfig() (*rest.Config, error) {
 	c, err := config.GetConfig()
 	if err != nil {
+		for _, file := range filepath.SplitList(os.Getenv("KUBECONFIG")) {
+			if _, missing := os.Stat(file); missing != nil {
+				err = fmt.Errorf("KUBECONFIG: %w", missing)
+			}
+		}
 		return nil, fmt.Errorf("no cluster to work on: %w; set KUBECONFIG or --kubeconfig", err)
 	}
 	c.QPS = -1 // No limit here: priority and fairness of the API server limits the requests.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/outage"
@@ -59,7 +60,27 @@ func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, sch
 		found, err, transient = attempt(ctx, c, config, scheme, namespaces)
 		return err, transient
 	})
+	if err == nil {
+		err = found.reportMissing(ctx, config, namespaces)
+	}
 	return found, err
+}
+
+// reportMissing logs which namespaces do not exist, as far as the operator is allowed to know it: its own role does not contain this
+// permission, but that of an administrator does, who runs it outside the cluster. A namespace may be created later, so it is no error.
+func (r *PreflightResult) reportMissing(ctx context.Context, config *rest.Config, namespaces []string) error {
+	reader, err := client.New(config, client.Options{Mapper: r.Mapper})
+	if err != nil {
+		return fmt.Errorf("reading the configuration of the cluster: %w", err)
+	}
+	for _, name := range namespaces {
+		namespace := &metav1.PartialObjectMetadata{}
+		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		if name != metav1.NamespaceAll && apierrors.IsNotFound(reader.Get(ctx, client.ObjectKey{Name: name}, namespace)) {
+			log.FromContext(ctx).Info("A namespace of WATCH_NAMESPACE does not exist. It is served when it is created", "namespace", name)
+		}
+	}
+	return nil
 }
 
 // attempt is one attempt of Preflight. transient is not nil if the API server may still be starting, so a retry can succeed.

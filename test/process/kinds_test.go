@@ -17,7 +17,7 @@ func TestTheManagerServesTheKindsThatAreInstalled(t *testing.T) {
 	t.Parallel()
 	server, admin := startServer(t)
 	shop := namespace(t, admin)
-	p := start(t, managerEnv(shop), append(noPorts, "--kubeconfig="+administrator(t, server))...)
+	p := start(t, managerEnv(shop, "does-not-exist"), append(noPorts, "--kubeconfig="+administrator(t, server))...)
 	g := NewWithT(t)
 	g.Eventually(func() int { return p.log.Lines("does not serve a kind yet") }).WithTimeout(time.Minute).Should(Equal(2), "one line for each kind")
 
@@ -37,7 +37,7 @@ func TestTheManagerServesTheKindsThatAreInstalled(t *testing.T) {
 		g.Eventually(pods(t, admin, shop)).WithTimeout(30*time.Second).Should(Equal(tc.pods), tc.crd)
 	}
 	p.terminate(t)
-	if p.log.Lines("serves the kind now") != 2 || p.log.Lines(`"level":"error"`) > 0 {
+	if p.log.Lines("serves the kind now") != 2 || p.log.Lines("WATCH_NAMESPACE does not exist") != 1 || p.log.Lines(`"level":"error"`) > 0 {
 		t.Errorf("want one line for each kind and no error:\n%s", p.log)
 	}
 }

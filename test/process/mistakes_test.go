@@ -35,6 +35,12 @@ func TestMistakes(t *testing.T) {
 		"no kubeconfig": {
 			nil, []string{"--kubeconfig=/does/not/exist"}, []string{"no cluster to work on", "/does/not/exist", "KUBECONFIG"},
 		},
+		"no file in KUBECONFIG": {
+			[]string{"KUBECONFIG=/does/not/exist"}, nil, []string{"KUBECONFIG: stat /does/not/exist: no such file or directory"},
+		},
+		"leader election outside a pod": {
+			nil, []string{"--kubeconfig=" + nobody, "--leader-elect"}, []string{"--leader-elect", "--leader-elect-resource-namespace"},
+		},
 		"another certificate authority": {
 			nil, []string{"--kubeconfig=" + withAuthority(t, nobody)}, []string{"cannot reach the API server", "certificate signed by unknown authority"},
 		},

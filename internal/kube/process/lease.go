@@ -7,12 +7,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -28,12 +30,14 @@ const (
 	leaseCallTimeout = 5 * time.Second
 )
 
-// LeaseLock is the lease. Its holder is the pod that the process runs in. It remembers whether the last request for the lease failed:
+// LeaseLock is the lease. Its holder is the pod that the process runs in, or the process. It remembers whether the last request for the lease failed:
 // without the lease, a manager serves nothing, so it must not be Ready.
 type LeaseLock struct {
 	resourcelock.LeaseLock
 	failure  atomic.Pointer[error]
 	reported bool // whether the log explains the missing permission; only the leader election reads and writes it
+	// onlyProcess is open while this is the only manager of the pod, or nil if it is not.
+	onlyProcess net.Listener
 }
 
 // Get requests the lease as resourcelock.LeaseLock does, and remembers whether that failed.
@@ -83,16 +87,16 @@ func (l *LeaseLock) usable() error {
 
 // PodLock returns a lock that makes the pod the holder of the lease, so that a restarted container continues at once. By default,
 // each process is its own holder. A leader can neither renew nor release its lease while the API server is unavailable, so the
-// next process in the same pod would wait 15 s until the lease of its predecessor expires. A pod can hold the lease because it runs
-// one manager, and the kubelet starts a container only after the previous one has ended. If namespace is empty, the lease is in that of the
-// pod. The lock is nil without leader election and outside of a pod.
-func PodLock(config *rest.Config, leaderElect bool, namespace string) (*LeaseLock, error) {
+// next process in the same pod would wait 15 s until the lease of its predecessor expires. A process that is not the only manager of its
+// pod is its own holder. If namespace is empty, the lease is in that of the pod. The lock is nil without leader election and outside of a
+// pod.
+func PodLock(ctx context.Context, config *rest.Config, leaderElect bool, namespace string) (*LeaseLock, error) {
 	pod := os.Getenv("POD_UID")
 	namespace = cmp.Or(namespace, os.Getenv("POD_NAMESPACE"))
 	if !leaderElect || pod == "" || namespace == "" {
 		return nil, nil
 	}
-	host, err := os.Hostname()
+	identity, onlyProcess, err := holder(ctx, pod)
 	if err != nil {
 		return nil, fmt.Errorf("naming the holder of the lease: %w", err)
 	}
@@ -102,11 +106,31 @@ func PodLock(config *rest.Config, leaderElect bool, namespace string) (*LeaseLoc
 	if err != nil {
 		return nil, fmt.Errorf("setting up leader election: %w", err)
 	}
-	return &LeaseLock{LeaseLock: resourcelock.LeaseLock{
+	return &LeaseLock{onlyProcess: onlyProcess, LeaseLock: resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: LeaseName},
 		Client:     leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + pod},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 	}}, nil
+}
+
+// holder returns the identity of a process in a pod. The only manager of a pod has that of its predecessor. A second one can exist: kubectl
+// exec starts it, or a kubelet that has lost the state of a container. Therefore a manager binds a socket whose name exists once in the
+// network namespace of the pod, and which the kernel closes when the process ends. The identity contains the network namespace, because a
+// kubelet that has lost the state of the whole pod gives the next container another one.
+func holder(ctx context.Context, pod string) (identity string, onlyProcess net.Listener, err error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", nil, err
+	}
+	network, err := os.Readlink("/proc/self/ns/net")
+	if err == nil {
+		onlyProcess, err = (&net.ListenConfig{}).Listen(ctx, "unix", "@podset-operator/"+pod)
+	}
+	if err != nil {
+		log.FromContext(ctx).Info("This process does not continue with the lease of another process of its pod: it waits until the lease is free", "reason", err.Error())
+		return host + "_" + string(uuid.NewUUID()), nil, nil
+	}
+	return host + "_" + pod + "_" + network, onlyProcess, nil
 }
 
 // RecordEvents records an event for each change of the leader.
