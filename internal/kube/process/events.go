@@ -6,11 +6,15 @@ package process
 import (
 	"context"
 	"fmt"
+	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // maxEventRequests is how many events are sent at the same time. The recorder of controller-runtime sends all events at once. After a
@@ -24,7 +28,7 @@ func LimitEvents(ctx context.Context, mgr ctrl.Manager) (func(controller string)
 	if err != nil {
 		return nil, fmt.Errorf("setting up events: %w", err)
 	}
-	sink := &limitedSink{&events.EventSinkImpl{Interface: client}, make(chan struct{}, maxEventRequests)}
+	sink := &limitedSink{EventSink: &events.EventSinkImpl{Interface: client}, inFlight: make(chan struct{}, maxEventRequests)}
 	broadcaster := events.NewBroadcaster(sink)
 	// A reconcile that ends after ctx is done still records its events. The sender ends with the process.
 	if err := broadcaster.StartRecordingToSinkWithContext(context.WithoutCancel(ctx)); err != nil {
@@ -43,13 +47,25 @@ func LimitEvents(ctx context.Context, mgr ctrl.Manager) (func(controller string)
 type limitedSink struct {
 	events.EventSink
 	inFlight chan struct{}
+	// terminating has the namespaces that are being deleted, as far as the log names them.
+	terminating sync.Map
 }
 
 // Create creates an event.
 func (s *limitedSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	s.inFlight <- struct{}{}
 	defer func() { <-s.inFlight }()
-	return s.EventSink.Create(ctx, event)
+	created, err := s.EventSink.Create(ctx, event)
+	switch {
+	case err == nil:
+		s.terminating.Delete(event.Namespace)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause): // The caller would log each event.
+		if _, noted := s.terminating.LoadOrStore(event.Namespace, true); !noted {
+			log.FromContext(ctx).Info("A namespace is being deleted, and accepts neither pods nor events", "namespace", event.Namespace)
+		}
+		return event, nil
+	}
+	return created, err
 }
 
 // Patch writes how often an event was repeated.

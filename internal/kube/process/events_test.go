@@ -6,6 +6,7 @@ package process
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,22 +15,50 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
+// rejecting is a sink that rejects the events of a namespace that is being deleted.
+type rejecting struct{ events.EventSink }
+
+func (rejecting) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	if event.Namespace == "default" {
+		return event, nil
+	}
+	err := apierrors.NewForbidden(corev1.Resource("events"), event.Name, errors.New("terminating"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return nil, err
+}
+
+func TestANamespaceThatIsBeingDeletedIsLoggedOnce(t *testing.T) {
+	var log []string
+	ctx := logr.NewContext(t.Context(), funcr.New(func(_, line string) { log = append(log, line) }, funcr.Options{}))
+	sink := &limitedSink{EventSink: rejecting{}, inFlight: make(chan struct{}, 1)}
+	for _, namespace := range []string{"shop", "default", "shop", "bank", "shop"} {
+		if _, err := sink.Create(ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}); err != nil {
+			t.Error("the caller logs the event: ", err)
+		}
+	}
+	NewWithT(t).Expect(log).To(HaveExactElements(ContainSubstring(`"namespace"="shop"`), ContainSubstring(`"namespace"="bank"`)))
+}
+
 // TestEventsWaitForEachOther uses a server that answers requests about events only when the test allows it.
 func TestEventsWaitForEachOther(t *testing.T) {
-	const events = 3 * maxEventRequests
-	arrived, answer := make(chan eventsv1.Event, events), make(chan struct{})
+	const count = 3 * maxEventRequests
+	arrived, answer := make(chan eventsv1.Event, count), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if strings.HasSuffix(req.URL.Path, "/events") {
 			var event eventsv1.Event
@@ -57,7 +86,7 @@ func TestEventsWaitForEachOther(t *testing.T) {
 	pod := func(i int) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("pod-", i)}}
 	}
-	for i := range events {
+	for i := range count {
 		recorder.Eventf(pod(i), nil, corev1.EventTypeNormal, "Reason", "Action", "note")
 	}
 	g.Eventually(arrived).Should(HaveLen(maxEventRequests))
@@ -67,6 +96,6 @@ func TestEventsWaitForEachOther(t *testing.T) {
 	_, err = kubernetes.NewForConfigOrDie(config).CoreV1().Pods("default").Create(ctx, pod(0), metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred(), "a pod while events wait")
 	answerAll()
-	g.Eventually(arrived).Should(HaveLen(events))
+	g.Eventually(arrived).Should(HaveLen(count))
 	g.Expect((<-arrived).ReportingController).To(Equal("at-controller"))
 }
