@@ -28,9 +28,10 @@ const (
 	defaultContainer = "busybox"
 )
 
-// The resources of an At without a template: enough for a shell and the programs of busybox.
+// The resources of an At without a template: enough for a shell and the programs of busybox. They pass the usual minimums of a LimitRange,
+// and a ratio of limit to request of 10.
 var (
-	defaultRequests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")}
+	defaultRequests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("32Mi")}
 	defaultLimits   = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("128Mi")}
 )
 

@@ -58,7 +58,7 @@ func newTemplate(name string, policy corev1.RestartPolicy, command ...string) co
 			Containers: []corev1.Container{{
 				Name: "busybox", Image: "busybox", Command: command,
 				Resources: corev1.ResourceRequirements{
-					Requests: corev1.ResourceList{"cpu": resource.MustParse("10m"), "memory": resource.MustParse("16Mi")},
+					Requests: corev1.ResourceList{"cpu": resource.MustParse("50m"), "memory": resource.MustParse("32Mi")},
 					Limits:   corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("64Mi")},
 				},
 				SecurityContext: &corev1.SecurityContext{
