@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
@@ -112,7 +113,8 @@ func managerOptions() ctrl.Options {
 	return o
 }
 
-// newNamespace makes a namespace for one test.
+// newNamespace makes a namespace for one test. Its Ats are deleted at the end, because an At whose pod does not start is reconciled
+// again after a minute, and other tests count reconciles.
 func newNamespace(t *testing.T, labels ...string) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Labels: map[string]string{}}}
@@ -122,6 +124,11 @@ func newNamespace(t *testing.T, labels ...string) string {
 	if err := admin.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := admin.DeleteAllOf(context.Background(), &cnatv1alpha1.At{}, client.InNamespace(namespace.Name)); err != nil {
+			t.Error(err)
+		}
+	})
 	return namespace.Name
 }
 

@@ -68,7 +68,7 @@ func TestQueriesUseMetricsThatExist(t *testing.T) {
 
 // metricsOf returns the metrics in a query.
 func metricsOf(expr string) []string {
-	for _, labels := range []string{`\{[^}]*\}`, `"[^"]*"`, `\b(?:by|on|without)\s*\([^)]*\)`, `\bhistogram_quantile\b`} {
+	for _, labels := range []string{`\{[^}]*\}`, `"[^"]*"`, `\b(?:by|on|without)\s*\([^)]*\)`, `\b(?:histogram_quantile|last_over_time)\b`} {
 		expr = regexp.MustCompile(labels).ReplaceAllString(expr, " ")
 	}
 	return metricName.FindAllString(expr, -1)

@@ -38,7 +38,7 @@ func cluster(t *testing.T) client.Client {
 		t.Fatal(err)
 	}
 	environment := apiserver.New(root)
-	environment.CRDInstallOptions.Paths = paths
+	environment.CRDDirectoryPaths = paths // The configuration has the CRDs of this repository.
 	t.Cleanup(func() { _ = environment.Stop() })
 	config, err := environment.Start()
 	if err != nil {
