@@ -5,6 +5,7 @@ package timespec
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -17,17 +18,18 @@ func wall(t time.Time) time.Time {
 
 // onClock returns when the clocks in the time zone of now show local. If a change of the clocks skips local, it uses the offset from
 // before the change. If local occurs twice, it returns the first time that is not over. The note says so in both cases; otherwise it
-// is "". counted reports whether a step counts from that time.
-func onClock(local, now time.Time, counted bool) (time.Time, string) {
+// is "". counted reports whether a step counts from that time. name is "", or the name of the time zone at that time, which tells the
+// two apart.
+func onClock(local, now time.Time, counted bool, name string) (time.Time, string) {
 	runsAt, runs := "It runs at", "It runs"
 	if counted {
 		runsAt, runs = "The step counts from", "The step counts from"
 	}
-	if local.Equal(wall(now)) {
+	if local.Equal(wall(now)) && (name == "" || isZone(now, name)) {
 		return now, "" // Now is now, also when this wall time comes again.
 	}
 	location := now.Location()
-	guess := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), local.Second(), 0, location)
+	guess := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), local.Second(), local.Nanosecond(), location)
 	start, stop := guess.ZoneBounds()
 	var found []time.Time
 	for _, change := range []time.Time{start, stop} {
@@ -48,6 +50,12 @@ func onClock(local, now time.Time, counted bool) (time.Time, string) {
 		return guess, ""
 	}
 	first, last := found[0], found[1]
+	switch {
+	case isZone(first, name):
+		return first, ""
+	case isZone(last, name):
+		return last, ""
+	}
 	note := fmt.Sprintf("%s occurs twice on %s, ", local.Format("15:04"), local.Format("Mon 2 Jan 2006"))
 	if first.Before(startOfMinute(now)) {
 		return last, note + fmt.Sprintf("and %s is over. %s %s.", first.Format("15:04 MST"), runsAt, last.Format("15:04 MST"))
@@ -67,3 +75,6 @@ func zone(t time.Time) string {
 	name, _ := t.Zone()
 	return name
 }
+
+// isZone reports whether the time zone has this name at t. Case does not matter.
+func isZone(t time.Time, name string) bool { return strings.EqualFold(zone(t), name) }

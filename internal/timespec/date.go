@@ -22,24 +22,62 @@ func (p *parser) date() error {
 		p.weekday()
 	case t.word.class == weekdayName:
 		p.weekday()
+		return p.weekdayDate()
+	default:
+		return p.calendarDate()
+	}
+	return nil
+}
+
+// weekdayDate reads the date of the calendar behind a day of the week, if there is one.
+func (p *parser) weekdayDate() error {
+	weekday, tokens := p.spec.date.weekday, p.tokens
+	if p.peek(0).text == "," {
+		p.tokens = p.tokens[1:]
+	}
+	if err := p.calendarDate(); err != nil {
+		return err
+	}
+	p.spec.date.weekday = weekday
+	if p.spec.date.month == 0 {
+		p.tokens = tokens
+	}
+	return nil
+}
+
+// calendarDate reads a date of the calendar if there is one.
+func (p *parser) calendarDate() error {
+	switch t := p.peek(0); {
 	case t.word.class == monthName:
 		return p.monthDay()
-	case t.kind == number && p.peek(1).word.class == monthName:
-		return p.dayMonth()
 	case t.kind == number && p.peek(1).text == "/":
 		return p.slashes()
+	case t.kind == number && p.peek(1).word.class == monthName && (p.spec.hasTime || p.dayAhead()):
+		return p.dayMonth()
 	case t.kind == hyphenDate:
 		p.tokens = p.tokens[1:]
 		return p.setDate(t.text, t.parts[0], t.parts[1], t.parts[2])
 	case t.kind == dottedDate:
 		p.tokens = p.tokens[1:]
 		return p.setDate(t.text, t.parts[2], t.parts[1], t.parts[0])
-	case t.kind == number && 5 <= len(t.text) && len(t.text) <= 8:
-		// A month of one digit leaves an odd number of digits.
+	case t.kind == number && len(t.text) == 8 && t.text[:2] > "12":
 		p.tokens = p.tokens[1:]
-		n := 2 - len(t.text)%2
-		return p.setDate(t.text, t.text[n+2:], t.text[:n], t.text[n:n+2])
+		return p.setDate(t.text, t.text[:4], t.text[4:6], t.text[6:])
+	case t.kind == number && 5 <= len(t.text) && len(t.text) <= 8:
+		return p.digits()
 	}
+	return nil
+}
+
+// digits reads MMDDCCYY, MMDDYY, and the same with a month of one digit, which leaves an odd number of digits.
+func (p *parser) digits() error {
+	text := p.peek(0).text
+	p.tokens = p.tokens[1:]
+	n := 2 - len(text)%2
+	if err := p.setDate(text, text[n+2:], text[:n], text[n:n+2]); err != nil {
+		return err
+	}
+	p.spec.date.digits = text
 	return nil
 }
 
@@ -81,14 +119,18 @@ func (p *parser) yearAndDate(name, dayNumber token, text string) error {
 	return p.setDate(text, years, fmt.Sprint(name.word.value), dayNumber.text)
 }
 
-// slashes reads MM/DD/YY.
+// slashes reads MM/DD/YY or CCYY/MM/DD.
 func (p *parser) slashes() error {
 	months, dayNumber, slash, years := p.peek(0), p.peek(2), p.peek(3), p.peek(4)
-	if dayNumber.kind != number || slash.text != "/" || !isYear(years) {
-		return fmt.Errorf("%q is not understood: a date with slashes is month/day/year, such as 11/21/2026", months.text+"/")
+	if len(months.text) == 4 {
+		months, dayNumber, years = dayNumber, years, months
 	}
+	if dayNumber.kind != number || slash.text != "/" || !isYear(years) || months.kind != number {
+		return fmt.Errorf("%q is not understood: a date with slashes is month/day/year, such as 11/21/2026", p.peek(0).text+"/")
+	}
+	text := p.peek(0).text + "/" + p.peek(2).text + "/" + p.peek(4).text
 	p.tokens = p.tokens[5:]
-	return p.setDate(months.text+"/"+dayNumber.text+"/"+years.text, years.text, months.text, dayNumber.text)
+	return p.setDate(text, years.text, months.text, dayNumber.text)
 }
 
 func isYear(t token) bool { return t.kind == number && (len(t.text) == 2 || len(t.text) == 4) }

@@ -103,8 +103,24 @@ var differences = []struct {
 		func(c trial) bool { return c.both() && c.ours.Truncate(time.Minute).Equal(c.theirs) }},
 	{"seconds unit", "spec.schedule of an At counts seconds too",
 		func(c trial) bool { return c.onlyOurs() && c.has(`seconds?\b`) }},
-	{"RFC 3339", "it is what spec.schedule of an At holds",
+	{"ISO 8601", "it is what spec.schedule of an At holds, with or without seconds and an offset",
 		func(c trial) bool { return c.onlyOurs() && c.has(`\dT\d`) }},
+	{"seconds of a time", "date(1) and kubectl at print them",
+		func(c trial) bool { return c.onlyOurs() && c.has(`\d:\d\d:\d\d`) }},
+	{"zone", "people write GMT, an offset, or the name of the zone that kubectl at prints",
+		func(c trial) bool { return c.onlyOurs() && c.has(`\b(gmt|cet|cest|est)\b|[+-]\d\d:\d\d`) }},
+	{"weekday before a date", "kubectl at and date(1) print it; one that does not match the date is an error",
+		func(c trial) bool {
+			return c.onlyOurs() && c.has(`(sun|mon|tue|wed|thu|fri|sat)[a-z]*,? ([a-z]{3,9} \d|\d+[ ./-])`)
+		}},
+	{"step alone", "+ 2 hours and in 2 hours are now + 2 hours",
+		func(c trial) bool { return c.onlyOurs() && c.has(`^(in\b|[+])`) }},
+	{"several steps, or short units", "kubectl at prints 9h 12m, and takes it",
+		func(c trial) bool {
+			return c.onlyOurs() && c.has(`\d ?(s|sec|secs|m|mins|h|hr|hrs|d|w|y)\b|\dh\d\dm|([+-] ?\d+ ?|next )[a-z]+ ?(\d|[+-]|next)`)
+		}},
+	{"year first without dashes", "ISO 8601 and others write it; at(1) takes its first digits for a month",
+		func(c trial) bool { return c.onlyOurs() && c.has(`\b(20\d\d[01]\d[0-3]\d|20\d\d/)`) }},
 	{"hour alone", "POSIX: a number of one or two digits is an hour; at(1) wants minutes, am, or pm",
 		func(c trial) bool { return c.onlyOurs() && c.has(`(^|\s)\d{1,2}(\s|$)`) }},
 	{"four digits with am or pm", "POSIX: wallclock_hr_min am_pm",
@@ -296,8 +312,11 @@ func generate(r *rand.Rand) string {
 	if r.IntN(2) == 0 {
 		parts = append(parts, aStep(r, pick))
 	}
-	if r.IntN(100) == 0 {
-		return fmt.Sprintf("20%02d-%02d-%02dT%02d:%02d:00Z", 26+r.IntN(9), 1+r.IntN(12), 1+r.IntN(28), r.IntN(24), r.IntN(60))
+	if r.IntN(50) == 0 {
+		return fmt.Sprintf("20%02d-%02d-%02dT%02d:%02d%s", 26+r.IntN(9), 1+r.IntN(12), 1+r.IntN(28), r.IntN(24), r.IntN(60), pick(":00Z", "", "+05:30", ":30"))
+	}
+	if r.IntN(50) == 0 {
+		parts = []string{pick("in", "+", "now +"), pick("90s", "2h", "1h30m", "1d 2h", "3 days", "2 hours 5 minutes", "1w")}
 	}
 	words := strings.Fields(strings.Join(parts, " "))
 	switch r.IntN(16) {
@@ -330,8 +349,14 @@ func aTime(r *rand.Rand, pick func(...string) string) string {
 		pick("noon", "midnight", "teatime"),
 		pick(fmt.Sprint(hour), fmt.Sprintf("%02d%02dpm", r.IntN(12), minute), fmt.Sprintf("%d:%d", hour, r.IntN(10))),
 	}[r.IntN(8)]
-	if r.IntN(10) == 0 {
+	if r.IntN(20) == 0 {
+		text = fmt.Sprintf("%02d:%02d:%02d", hour, minute, r.IntN(60))
+	}
+	switch r.IntN(20) {
+	case 0, 1:
 		text += pick(" utc", " UTC")
+	case 2:
+		text += pick(" GMT", " +01:00", " CET", " CEST", " EST")
 	}
 	return text
 }
@@ -353,6 +378,14 @@ func aDate(r *rand.Rand, pick func(...string) string) string {
 	name := time.Month(month).String()
 	name = pick(name, name[:3], strings.ToLower(name))
 	weekday := time.Weekday(r.IntN(7)).String()
+	if r.IntN(20) == 0 { // of the right day, mostly
+		weekday = time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Weekday().String()
+		weekday = pick(weekday, weekday[:3], weekday[:3], "Monday")
+		return weekday + pick(" ", ", ") + pick(fmt.Sprintf("%d %s %d", day, name, year), fmt.Sprintf("%d-%02d-%02d", year, month, day))
+	}
+	if r.IntN(50) == 0 {
+		return fmt.Sprintf(pick("%d/%02d/%02d", "%d%02d%02d"), year, month, day)
+	}
 	return []string{
 		pick("today", "tomorrow"),
 		pick("tomorrow", "today"),

@@ -9,25 +9,32 @@
 // The words are joined by blanks, case does not matter, and words need no blank between them where their borders are clear
 // (10amtomorrow).
 //
-//	timespec  = rfc3339
-//	          | "now" [step]
-//	          | time [date] [step]
-//	          | date [time] [step]
-//	time      = ( clock ["am" | "pm"] | "noon" | "midnight" | "teatime" ) ["utc"]
-//	clock     = HH ":" MM | HHMM | HH
+//	timespec  = "now" [steps]
+//	          | "in" amounts [steps]
+//	          | steps
+//	          | time [date] [steps]
+//	          | date [time] [steps]
+//	          | year "-" MM "-" DD "T" isotime [zone] [steps]
+//	time      = ( clock ["am" | "pm"] | "noon" | "midnight" | "teatime" ) [zone]
+//	clock     = HH ":" MM [":" SS ["." fraction]] | HHMM | HH
+//	isotime   = HH [[":"] MM [[":"] SS ["." fraction]]]
+//	zone      = "utc" | "gmt" | "z" | ( "+" | "-" ) HH [[":"] MM] | a name of the local zone, such as CET
 //	date      = "today" | "tomorrow"
 //	          | ["next"] weekday
 //	          | "next" unit
-//	          | month day [[","] year]
+//	          | [weekday [","]] calendar
+//	calendar  = month day [[","] year]
 //	          | day month [year]
-//	          | MM "/" DD "/" year | DD "." MM "." year | year "-" MM "-" DD | MMDD year
-//	step      = ( "+" | "-" ) number unit | "next" unit
-//	unit      = second | minute | min | hour | day | week | month | year, or their plurals
+//	          | MM "/" DD "/" year | CCYY "/" MM "/" DD | DD "." MM "." year | year "-" MM "-" DD | MMDD year | CCYYMMDD
+//	steps     = { ( "+" | "-" ) amounts | "next" unit }
+//	amounts   = number unit { number unit }
+//	unit      = second | minute | min | hour | day | week | month | year, their plurals, or s | sec | m | h | hr | d | w | y
 //	year      = YY | CCYY
 //
 // Months and days of the week are English, in full or by their first three letters. Between the hour and the minute, the
 // colon can also be a dot, a comma, an apostrophe, or an h when the minute has two digits. A YY below 70 is in this
-// century, any other YY in the last one. rfc3339 is a date-time of RFC 3339.
+// century, any other YY in the last one. The year of a date that has none can be behind the time, as date(1) prints it. An offset needs a
+// time with a colon, and a negative one a date before it, so that 10:00-12:00 is an error.
 //
 // # Meaning
 //
@@ -37,10 +44,13 @@
 //     its day has passed.
 //   - Seconds, minutes, and hours of a step are elapsed time. Days, weeks, months, and years keep the time of day. A month
 //     that is too short counts on into the next one, and a note says so: 31 January + 1 month is 3 March.
-//   - With utc, everything is read in UTC, "today" included.
+//   - With utc or an offset, everything is read in that zone, "today" included. A name of the local zone tells apart the two times
+//     that a change of the clocks makes. A name that the local zone does not have at that time is an error.
+//   - A day of the week before a date must be that of the date.
 //   - A local time that a change of the clocks skips counts on from before the change: 02:30 becomes 03:30. One that occurs
 //     twice means the first that is not over. A note says so in both cases.
 //   - A time before the current minute is an error.
+//   - A date of digits alone, in a year after the next two, gets a note, since -t reads digits in another way.
 //
 // # Sources
 //
@@ -54,7 +64,7 @@
 //   - 4pm + 3 days follows Debian. By POSIX it would be one day later in the evening.
 //   - Hours end at 23 and minutes at 59, and a day must exist in its month, as POSIX says. Debian's at(1) counts on.
 //
-// Neither POSIX nor Debian has the rest: RFC 3339, seconds in a step, a date before a time, elapsed hours across a change of the
-// clocks, and seconds of the current time that are kept. The differential test lists every difference from Debian's at(1) by
-// name, with its reason.
+// Neither POSIX nor Debian has the rest: what date(1) and this program print, ISO 8601 with its offsets, seconds in a time and in a step,
+// steps alone, several of them, short units, a date before a time, elapsed hours across a change of the clocks, and seconds of the
+// current time that are kept. The differential test lists every difference from Debian's at(1) by name, with its reason.
 package timespec

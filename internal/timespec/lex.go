@@ -16,13 +16,14 @@ const (
 	end        kind = iota // behind the last token
 	word                   // a keyword; value is its number among those of its class
 	number                 // digits
-	clockTime              // HH:MM
+	clockTime              // HH:MM or HH:MM:SS
 	hyphenDate             // YYYY-MM-DD
 	dottedDate             // DD.MM.YYYY
 	symbol                 // one of + - , /
+	unknown                // anything else, up to the next blank
 )
 
-// token is a piece of the text: text as written, in lower case, and its parts.
+// token is a piece of the text: text as written, in lower case unless it is unknown, and its parts.
 type token struct {
 	kind  kind
 	text  string
@@ -47,12 +48,18 @@ type keyword struct {
 	value int
 }
 
-// keywords are the words by every spelling.
+// keywords are the words by every spelling. They need no blank between them.
 var keywords = makeKeywords()
+
+// shortUnits are spellings of units that are no keywords, because they are only understood where they stand alone.
+var shortUnits = map[string]string{
+	"s": "second", "sec": "second", "secs": "second", "m": "minute", "mins": "minute", "h": "hour", "hr": "hour", "hrs": "hour",
+	"d": "day", "w": "week", "y": "year",
+}
 
 func makeKeywords() map[string]keyword {
 	words := map[string]keyword{}
-	for _, name := range strings.Fields("now am pm noon midnight teatime utc today tomorrow next") {
+	for _, name := range strings.Fields("now in am pm noon midnight teatime utc today tomorrow next") {
 		words[name] = keyword{class: other, name: name}
 	}
 	for i, name := range strings.Fields("sunday monday tuesday wednesday thursday friday saturday") {
@@ -68,6 +75,7 @@ func makeKeywords() map[string]keyword {
 		words[name+"s"] = words[name]
 	}
 	words["min"] = words["minute"]
+	words["gmt"], words["z"] = words["utc"], words["utc"]
 	return words
 }
 
@@ -79,36 +87,49 @@ var numeric = []struct {
 }{
 	{hyphenDate, regexp.MustCompile(`^(([0-9]{2}|[0-9]{4})-([0-9]{1,2})-([0-9]{1,2}))(?:[^0-9]|$)`)},
 	{dottedDate, regexp.MustCompile(`^(([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4}|[0-9]{2}))(?:[^0-9]|$)`)},
-	{clockTime, regexp.MustCompile(`^(([0-9]{1,2})[:'h,.]([0-9]{2}))(?:[^0-9]|$)`)},
+	{clockTime, regexp.MustCompile(`^(([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?)(?:[^0-9]|$)`)},
+	{clockTime, regexp.MustCompile(`^(([0-9]{1,2})[:'hH,.]([0-9]{2}))(?:[^0-9]|$)`)},
 	{clockTime, regexp.MustCompile(`^(([0-9]{1,2}):([0-9]))(?:[^0-9]|$)`)},
 	{number, regexp.MustCompile(`^([0-9]+)`)},
 }
 
-var letters = regexp.MustCompile(`^[a-z]+`)
+var (
+	letters = regexp.MustCompile(`^[a-zA-Z]+`)
+	// isoTime is a time behind the T of ISO 8601.
+	isoTime = regexp.MustCompile(`^[tT](([0-9]{2})(?::?([0-9]{2})(?::?([0-9]{2})(?:[.,]([0-9]+))?)?)?)(?:[^0-9]|$)`)
+)
 
-// scan returns the tokens of a text. The error names the first thing that is not one.
-func scan(text string) ([]token, error) {
+// scan returns the tokens of a text.
+func scan(text string) []token {
 	var tokens []token
-	rest := strings.ToLower(text)
-	for {
-		rest = strings.TrimLeft(rest, " \t\n")
-		switch {
-		case rest == "":
-			return tokens, nil
-		case '0' <= rest[0] && rest[0] <= '9':
-			next := scanNumeric(rest)
-			tokens, rest = append(tokens, next), rest[len(next.text):]
-		case strings.IndexByte("+-,/", rest[0]) >= 0:
-			tokens, rest = append(tokens, token{kind: symbol, text: rest[:1]}), rest[1:]
-		default:
-			run := letters.FindString(rest)
-			split, ok := splitWords(run)
-			if !ok {
-				return nil, misunderstood(firstWord(rest))
+	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimLeft(rest, " \t\r\n") {
+		next, length := scanNext(rest)
+		tokens, rest = append(tokens, next...), rest[length:]
+		if last := next[len(next)-1]; last.kind == hyphenDate || last.kind == number && len(last.text) == 8 {
+			if match := isoTime.FindStringSubmatch(rest); match != nil {
+				tokens = append(tokens, token{kind: clockTime, text: match[1], parts: match[2:]})
+				rest = rest[1+len(match[1]):]
 			}
-			tokens, rest = append(tokens, split...), rest[len(run):]
 		}
 	}
+	return tokens
+}
+
+// scanNext returns the tokens that s begins with, one unless they are words without a blank between them, and their length.
+func scanNext(s string) ([]token, int) {
+	switch {
+	case '0' <= s[0] && s[0] <= '9':
+		next := scanNumeric(s)
+		return []token{next}, len(next.text)
+	case strings.IndexByte("+-,/", s[0]) >= 0:
+		return []token{{kind: symbol, text: s[:1]}}, 1
+	}
+	run := letters.FindString(s)
+	if words, ok := splitWords(strings.ToLower(run)); ok {
+		return words, len(run)
+	}
+	first := firstWord(s)
+	return []token{{kind: unknown, text: first}}, len(first)
 }
 
 // scanNumeric returns the longest token at the start of s, which is a digit.
@@ -124,6 +145,9 @@ func scanNumeric(s string) token {
 
 // splitWords splits letters into keywords, at each point the longest there is. It returns false when there is none.
 func splitWords(run string) ([]token, bool) {
+	if name, ok := shortUnits[run]; ok {
+		return []token{{kind: word, text: run, word: keywords[name]}}, true
+	}
 	var tokens []token
 	for rest := run; rest != ""; {
 		length := len(rest)
@@ -147,6 +171,9 @@ func firstWord(s string) string {
 // Examples are time specifications that show the language, for messages and help.
 const Examples = `"23:30", "tomorrow 02:00", "now + 2 hours", "4pm next monday", "noon Nov 28", "2026-11-22T02:00:00+01:00"`
 
-func misunderstood(text string) error {
-	return fmt.Errorf("the time is not understood at %q; examples: %s", text, Examples)
+// MisunderstoodError is about words that are no time: what is not understood, and is not a mistake in a part that is.
+type MisunderstoodError struct{ Text string }
+
+func (e *MisunderstoodError) Error() string {
+	return fmt.Sprintf("the time is not understood at %q; examples: %s", e.Text, Examples)
 }

@@ -6,7 +6,6 @@ package timespec
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -35,48 +34,37 @@ type step struct {
 type date struct {
 	year       int // 0: not given
 	month, day int
+	digits     string        // how a date without separators was written
 	days       int           // from today
-	weekday    *time.Weekday // the next one that is not today
+	weekday    *time.Weekday // the next one that is not today or, if month is set, that of the date
 }
 
 // spec is a specification as it was written.
 type spec struct {
-	hour, minute int
-	hasTime      bool
-	utc          bool
-	date         *date
-	steps        []step
+	hour, minute, second, nanosecond int
+	hasTime, hasSeconds              bool
+	zone                             *time.Location // of utc or an offset, or nil for the local one
+	zoneName                         string         // a name of the local zone, such as CET
+	date                             *date
+	steps                            []step
 }
 
 // parser reads tokens from the left.
 type parser struct {
-	tokens []token
-	spec   spec
+	tokens    []token
+	zoneNames []string // of the local zone
+	spec      spec
 }
 
-// isRFC3339 recognizes what is meant as RFC 3339, so that a mistake in it is reported as such.
-var isRFC3339 = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}[tT]`)
-
 // Parse returns the instant that words mean at the time now in location, which the returned time is in. The notes tell
-// what is not obvious about it, each as a sentence: a change of the clocks, or a month that is too short. The error names
+// what is not obvious about it, each as a sentence: a change of the clocks, a month that is too short, or digits that look like
+// another form. The error names
 // what was not understood or why the time cannot be meant. The package comment specifies the language.
 func Parse(words []string, now time.Time, location *time.Location) (time.Time, []string, error) {
-	text := strings.TrimSpace(strings.Join(words, " "))
-	if isRFC3339.MatchString(text) {
-		t, err := time.Parse(time.RFC3339, strings.ToUpper(text))
-		if err != nil {
-			return time.Time{}, nil, fmt.Errorf("%q is not a time of RFC 3339 such as 2026-11-22T02:00:00+01:00 or 2026-11-22T01:00:00Z", text)
-		}
-		return t.In(location), nil, checkRange(t.In(location), now)
-	}
-	tokens, err := scan(text)
-	if err != nil {
-		return time.Time{}, nil, err
-	}
-	if len(tokens) == 0 {
+	p := &parser{tokens: scan(strings.Join(words, " ")), zoneNames: zoneNames(now.In(location))}
+	if len(p.tokens) == 0 {
 		return time.Time{}, nil, errors.New("the time is missing; examples: " + Examples)
 	}
-	p := &parser{tokens: tokens}
 	if err := p.parse(); err != nil {
 		return time.Time{}, nil, err
 	}
@@ -85,12 +73,19 @@ func Parse(words []string, now time.Time, location *time.Location) (time.Time, [
 
 // parse reads a timespec.
 func (p *parser) parse() error {
-	if !p.takeWord("now") {
+	first := p.peek(0)
+	switch {
+	case p.takeWord("in"):
+		if err := p.amounts(1, first.text); err != nil {
+			return err
+		}
+	case p.takeWord("now"), first.text == "+", first.text == "-":
+	default:
 		if err := p.timeAndDate(); err != nil {
 			return err
 		}
 	}
-	if err := p.step(); err != nil {
+	if err := p.readSteps(); err != nil {
 		return err
 	}
 	if p.peek(0).kind != end {
@@ -99,7 +94,7 @@ func (p *parser) parse() error {
 	return nil
 }
 
-// timeAndDate reads a time, a date, or both in either order.
+// timeAndDate reads a time, a date, or both in either order. The year can be behind the time, as date(1) prints it.
 func (p *parser) timeAndDate() error {
 	for _, read := range []func() error{p.time, p.date, p.time} {
 		if err := read(); err != nil {
@@ -108,6 +103,10 @@ func (p *parser) timeAndDate() error {
 	}
 	if !p.spec.hasTime && p.spec.date == nil && len(p.spec.steps) == 0 {
 		return p.misunderstood()
+	}
+	if d, t := p.spec.date, p.peek(0); p.spec.needsYear() && p.spec.hasTime && t.kind == number && len(t.text) == 4 && atoi(t.text) > 0 {
+		d.year = atoi(t.text)
+		p.tokens = p.tokens[1:]
 	}
 	return nil
 }
@@ -119,31 +118,32 @@ func (p *parser) time() error {
 	}
 	for name, hour := range map[string]int{"midnight": 0, "noon": 12, "teatime": 16} {
 		if p.takeWord(name) {
-			p.spec.hasTime, p.spec.hour, p.spec.utc = true, hour, p.takeWord("utc")
-			return nil
+			p.spec.hasTime, p.spec.hour = true, hour
+			return p.zone(token{kind: word})
 		}
 	}
 	t := p.peek(0)
-	hours, minutes := t.text, "0"
+	parts := []string{t.text, "", "", ""}
 	switch {
 	case t.kind == clockTime:
-		hours, minutes = t.parts[0], t.parts[1]
-	case t.kind == number && len(t.text) == 4:
-		hours, minutes = t.text[:2], t.text[2:]
+		copy(parts, t.parts)
+	case t.kind == number && len(t.text) == 4 && p.peek(1).text != "/":
+		parts[0], parts[1] = t.text[:2], t.text[2:]
 	case t.kind == number && len(t.text) <= 2 && !p.dayAhead():
 	default:
 		return nil
 	}
 	p.tokens = p.tokens[1:]
-	p.spec.hasTime, p.spec.hour, p.spec.minute = true, atoi(hours), atoi(minutes)
+	s := &p.spec
+	s.hasTime, s.hasSeconds = true, parts[2] != ""
+	s.hour, s.minute, s.second, s.nanosecond = atoi(parts[0]), atoi(parts[1]), atoi(parts[2]), atoi((parts[3] + "000000000")[:9])
 	if err := p.halfOfDay(); err != nil {
 		return err
 	}
-	if p.spec.hour > 23 || p.spec.minute > 59 {
-		return fmt.Errorf("%q is not a time of day: hours go from 0 to 23, minutes from 0 to 59", t.text)
+	if s.hour > 23 || s.minute > 59 || s.second > 59 {
+		return fmt.Errorf("%q is not a time of day: hours go from 0 to 23, minutes and seconds from 0 to 59", t.text)
 	}
-	p.spec.utc = p.takeWord("utc")
-	return nil
+	return p.zone(t)
 }
 
 // halfOfDay reads am or pm. As in Debian's at(1), 0 am and 0 pm are 12 am and 12 pm.
@@ -170,29 +170,49 @@ func (p *parser) dayAhead() bool {
 	return next.text == "/" || next.word.class == monthName && p.peek(3).text != ","
 }
 
-// step reads "+ N unit", "- N unit", or "next unit".
-func (p *parser) step() error {
-	sign := p.peek(0)
-	switch {
-	case sign.text == "next":
-		return p.nextUnit()
-	case sign.text != "+" && sign.text != "-":
-		return nil
+// readSteps reads any number of "+ AMOUNT...", "- AMOUNT...", and "next unit".
+func (p *parser) readSteps() error {
+	for {
+		var err error
+		switch sign := p.peek(0); sign.text {
+		case "next":
+			err = p.nextUnit()
+		case "+", "-":
+			p.tokens = p.tokens[1:]
+			err = p.amounts(map[string]int{"+": 1, "-": -1}[sign.text], sign.text)
+		default:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	count, name := p.peek(1), p.peek(2)
-	if count.kind != number || name.kind != word || name.word.class != unitName {
-		return fmt.Errorf("%q must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years", sign.text)
+}
+
+// amounts reads one or more of "N unit" behind a word, such as 1 hour 30 minutes or 1h30m.
+func (p *parser) amounts(sign int, behind string) error {
+	first := len(p.spec.steps)
+	for {
+		count, name := p.peek(0), p.peek(1)
+		switch {
+		case count.kind == clockTime && strings.Contains(strings.ToLower(count.text), "h"): // 1h30m
+			p.spec.steps = append(p.spec.steps, step{sign * atoi(count.parts[0]), hour}, step{sign * atoi(count.parts[1]), minute})
+			p.tokens = p.tokens[1:]
+			if p.peek(0).word == keywords["minute"] {
+				p.tokens = p.tokens[1:]
+			}
+		case count.kind == number && name.word.class == unitName:
+			if len(count.text) > 9 {
+				return fmt.Errorf("the number %s is too large: it can have up to 9 digits", count.text)
+			}
+			p.spec.steps = append(p.spec.steps, step{sign * atoi(count.text), unit(name.word.value)})
+			p.tokens = p.tokens[2:]
+		case len(p.spec.steps) > first:
+			return nil
+		default:
+			return fmt.Errorf("%q must have a number and a unit behind it, such as %s 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years", behind, behind)
+		}
 	}
-	if len(count.text) > 9 {
-		return fmt.Errorf("the number %s is too large: it can have up to 9 digits", count.text)
-	}
-	n := atoi(count.text)
-	if sign.text == "-" {
-		n = -n
-	}
-	p.spec.steps = append(p.spec.steps, step{n, unit(name.word.value)})
-	p.tokens = p.tokens[3:]
-	return nil
 }
 
 // nextUnit reads "next unit".
@@ -225,7 +245,7 @@ func (p *parser) takeWord(name string) bool {
 
 // misunderstood names the next token.
 func (p *parser) misunderstood() error {
-	return misunderstood(p.peek(0).text)
+	return &MisunderstoodError{Text: p.peek(0).text}
 }
 
 // atoi returns the value of up to 9 digits.

@@ -4,6 +4,7 @@
 package timespec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -17,12 +18,12 @@ var unitSeconds = map[unit]int64{second: 1, minute: 60, hour: 3600}
 
 // resolve returns the instant that a specification means.
 func (s *spec) resolve(now time.Time, location *time.Location) (time.Time, []string, error) {
-	zone := location
-	if s.utc {
-		zone = time.UTC
+	t, notes, err := s.in(cmp.Or(s.zone, location), now)
+	if err != nil {
+		return time.Time{}, nil, err
 	}
-	t, notes, err := s.in(zone, now)
-	return t.In(location), notes, err
+	t = t.In(location)
+	return t, notes, checkRange(t, now)
 }
 
 // in resolves a specification in the time zone that it is to be read in.
@@ -30,22 +31,47 @@ func (s *spec) in(location *time.Location, now time.Time) (time.Time, []string, 
 	now = now.In(location).Truncate(time.Second)
 	today := wall(now)
 	base := s.base(today)
-	t, notes := s.count(base, now)
+	t, notes, err := s.count(base, now)
 	switch result := wall(t); {
-	case s.timeOnly() && sameDay(result, today) && !startOfMinute(t).After(startOfMinute(now)):
+	case s.timeOnly() && sameDay(result, today) && s.isOver(t, now):
 		base = base.AddDate(0, 0, 1)
-		t, notes = s.count(base, now)
+		t, notes, err = s.count(base, now)
 	case s.needsYear() && s.dayPassed(result, today):
 		next := *s.date
 		next.year = today.Year() + 1
 		s.date = &next
 		base = s.base(today)
-		t, notes = s.count(base, now)
+		t, notes, err = s.count(base, now)
 	}
-	if s.date != nil && s.date.month != 0 && base.Day() != s.date.day {
-		return time.Time{}, nil, fmt.Errorf("%s has no day %d", time.Date(base.Year(), time.Month(s.date.month), 1, 0, 0, 0, 0, time.UTC).Format("January 2006"), s.date.day)
+	if s.date != nil && s.date.month != 0 {
+		if err := s.date.check(base); err != nil {
+			return time.Time{}, nil, err
+		}
+		if s.date.digits != "" && s.date.year > today.Year()+2 {
+			form := map[int]string{5: "MDDYY", 6: "MMDDYY", 7: "MDDCCYY", 8: "MMDDCCYY"}[len(s.date.digits)]
+			notes = append(notes, fmt.Sprintf("%s is a date, %s; -t reads MMDDhhmm.", s.date.digits, form))
+		}
 	}
-	return t, notes, checkRange(t, now)
+	return t, notes, err
+}
+
+// check returns an error if a date of the calendar does not exist, or is on another day of the week. base is the day that it led to.
+func (d *date) check(base time.Time) error {
+	if base.Day() != d.day {
+		return fmt.Errorf("%s has no day %d", time.Date(base.Year(), time.Month(d.month), 1, 0, 0, 0, 0, time.UTC).Format("January 2006"), d.day)
+	}
+	if d.weekday != nil && *d.weekday != base.Weekday() {
+		return fmt.Errorf("%s is a %s, not a %s", base.Format("2 January 2006"), base.Weekday(), *d.weekday)
+	}
+	return nil
+}
+
+// isOver reports whether a time of today is over. A time without seconds is over when its minute has begun.
+func (s *spec) isOver(t, now time.Time) bool {
+	if s.hasSeconds {
+		return !t.After(now)
+	}
+	return !startOfMinute(t).After(startOfMinute(now))
 }
 
 // timeOnly reports whether the day is left open: today, or tomorrow when the time has passed.
@@ -78,7 +104,7 @@ func (s *spec) base(today time.Time) time.Time {
 	base := today
 	if d := s.date; d != nil {
 		switch {
-		case d.weekday != nil:
+		case d.weekday != nil && d.month == 0:
 			base = base.AddDate(0, 0, int(6+*d.weekday-base.Weekday())%7+1)
 		case d.month != 0 && d.year != 0:
 			base = withDate(base, d.year, d.month, d.day)
@@ -89,13 +115,13 @@ func (s *spec) base(today time.Time) time.Time {
 		}
 	}
 	if s.hasTime {
-		base = time.Date(base.Year(), base.Month(), base.Day(), s.hour, s.minute, 0, 0, time.UTC)
+		base = time.Date(base.Year(), base.Month(), base.Day(), s.hour, s.minute, s.second, s.nanosecond, time.UTC)
 	}
 	return base
 }
 
 // count adds the steps to base. Days and more are counted on the calendar, the rest on the clock.
-func (s *spec) count(base, now time.Time) (time.Time, []string) {
+func (s *spec) count(base, now time.Time) (time.Time, []string, error) {
 	var notes []string
 	local, elapsed := base, int64(0)
 	for _, step := range s.steps {
@@ -117,11 +143,14 @@ func (s *spec) count(base, now time.Time) (time.Time, []string) {
 			notes = append(notes, fmt.Sprintf("%s has no day %d, so the day is %s.", before.Format("January 2006"), from.Day(), local.Format("Mon 2 Jan 2006")))
 		}
 	}
-	t, note := onClock(local, now, elapsed != 0)
+	t, note := onClock(local, now, elapsed != 0, s.zoneName)
+	if s.zoneName != "" && !isZone(t, s.zoneName) {
+		return t, nil, fmt.Errorf("%s is %s, not %s", t.Format("15:04 on Mon 2 Jan 2006"), zone(t), s.zoneName)
+	}
 	if note != "" {
 		notes = append(notes, note)
 	}
-	return time.Unix(t.Unix()+elapsed, 0).In(now.Location()), notes
+	return time.Unix(t.Unix()+elapsed, int64(t.Nanosecond())).In(now.Location()), notes, nil
 }
 
 // checkRange returns an error for a time before the current minute, and for one that RFC 3339 cannot write.

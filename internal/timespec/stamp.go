@@ -35,7 +35,7 @@ func ParseStamp(stamp string, now time.Time, location *time.Location) (time.Time
 	if fields != [...]int{local.Year(), int(local.Month()), local.Day(), local.Hour(), local.Minute(), local.Second()} {
 		return time.Time{}, nil, fmt.Errorf("%q is not a time: it has a month, day, hour, minute, or second that does not exist", stamp)
 	}
-	t, note := onClock(local, now, false)
+	t, note := onClock(local, now, false, "")
 	var notes []string
 	if note != "" {
 		notes = append(notes, note)

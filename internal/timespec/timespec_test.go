@@ -129,6 +129,56 @@ func TestTheLanguage(t *testing.T) {
 		"now + 45 seconds":          "2026-11-21T12:01:15+01:00",
 		"2026-11-22T02:00:00+01:00": "2026-11-22T02:00:00+01:00",
 		"2026-11-22t02:00:00z":      "2026-11-22T03:00:00+01:00",
+
+		// What this program, date(1), and others print, and ISO 8601.
+		"Sun 22 Nov 2026 02:00 CET":       "2026-11-22T02:00:00+01:00",
+		"Sat 28 Nov 2026 02:00:07 CET":    "2026-11-28T02:00:07+01:00",
+		"Sun 22 Nov 2026 02:00 -03":       "2026-11-22T06:00:00+01:00",
+		"Sun Nov 22 02:00:00 CET 2026":    "2026-11-22T02:00:00+01:00",
+		"Sun Nov 22 02:00:00 2026":        "2026-11-22T02:00:00+01:00",
+		"Sun, 22 Nov 2026 02:00:00 +0100": "2026-11-22T02:00:00+01:00",
+		"Sun, 22 Nov 2026 02:00:00 GMT":   "2026-11-22T03:00:00+01:00",
+		"Sun 22 Nov 2026 02:00:00 AM CET": "2026-11-22T02:00:00+01:00",
+		"Sunday, Nov 22, 2026 10pm":       "2026-11-22T22:00:00+01:00",
+		"10:00 sun nov 22":                "2026-11-22T10:00:00+01:00",
+		"sun 2026-11-22 02:00:00 CET":     "2026-11-22T02:00:00+01:00",
+		"2026-11-22 02:00:00+01:00":       "2026-11-22T02:00:00+01:00",
+		"2026-11-22 02:00:00 +0530":       "2026-11-21T21:30:00+01:00",
+		"2026-11-22 02:00:00Z":            "2026-11-22T03:00:00+01:00",
+		"2026-11-22T02:00":                "2026-11-22T02:00:00+01:00",
+		"2026-11-22T02:00:30":             "2026-11-22T02:00:30+01:00",
+		"2026-11-22T02:00Z":               "2026-11-22T03:00:00+01:00",
+		"2026-11-22T02:00+02":             "2026-11-22T01:00:00+01:00",
+		"2026-11-22T02:00-0330":           "2026-11-22T06:30:00+01:00",
+		"2026-11-22T02":                   "2026-11-22T02:00:00+01:00",
+		"20261122T020030Z":                "2026-11-22T03:00:30+01:00",
+		"20261122T0200":                   "2026-11-22T02:00:00+01:00",
+		"20261122":                        "2026-11-22T12:00:30+01:00",
+		"2026/11/22 02:00":                "2026-11-22T02:00:00+01:00",
+		"18:30:15":                        "2026-11-21T18:30:15+01:00",
+		"12:00:45":                        "2026-11-21T12:00:45+01:00",
+		"12:00:30":                        "2026-11-22T12:00:30+01:00",
+		"12:01 CET":                       "2026-11-21T12:01:00+01:00",
+		"12:01 cet + 2 days":              "2026-11-23T12:01:00+01:00",
+		"20:00 CEST Jul 1":                "2027-07-01T20:00:00+02:00",
+		"22:00 +01:00 tomorrow":           "2026-11-22T22:00:00+01:00",
+		"22:00 +01 day":                   "2026-11-22T22:00:00+01:00",
+
+		// Steps as people and this program write them.
+		"now + 9h 12m":                "2026-11-21T21:12:30+01:00",
+		"in 9h 12m":                   "2026-11-21T21:12:30+01:00",
+		"in 2 hours":                  "2026-11-21T14:00:30+01:00",
+		"In 1d":                       "2026-11-22T12:00:30+01:00",
+		"now + 1h30m":                 "2026-11-21T13:30:30+01:00",
+		"now + 1H30":                  "2026-11-21T13:30:30+01:00",
+		"now +90s":                    "2026-11-21T12:02:00+01:00",
+		"now + 1w2d":                  "2026-11-30T12:00:30+01:00",
+		"now + 1 hour 30 minutes":     "2026-11-21T13:30:30+01:00",
+		"now + 1 hour + 30 minutes":   "2026-11-21T13:30:30+01:00",
+		"now + 2 days - 1 hour":       "2026-11-23T11:00:30+01:00",
+		"10:00 tomorrow + 1 day 2hrs": "2026-11-23T12:00:00+01:00",
+		"+ 2 hours":                   "2026-11-21T14:00:30+01:00",
+		"+2h":                         "2026-11-21T14:00:30+01:00",
 	} {
 		t.Run(spec, func(t *testing.T) {
 			got, notes, err := timespec.Parse(strings.Fields(spec), instant(t, saturday), zone(t, "Europe/Berlin"))
@@ -151,14 +201,13 @@ func TestWhatIsNoTimeIsRejectedByName(t *testing.T) {
 		"10:00 #5":                  `the time is not understood at "#5"` + examples,
 		"10:00 10":                  `the time is not understood at "10"` + examples,
 		"123":                       `the time is not understood at "123"` + examples,
-		"+ 2 hours":                 `the time is not understood at "+"` + examples,
-		"2026-11-2111":              `"-" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
+		"2026-11-2111":              `"-" must have a number and a unit behind it, such as - 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
 		"10:00 next":                `the time is not understood at "next"` + examples,
 		"next":                      `the time is not understood at "next"` + examples,
 		"monday tuesday":            `the time is not understood at "tuesday"` + examples,
-		"24:00":                     `"24:00" is not a time of day: hours go from 0 to 23, minutes from 0 to 59`,
-		"1260":                      `"1260" is not a time of day: hours go from 0 to 23, minutes from 0 to 59`,
-		"tomorrow 24:00":            `"24:00" is not a time of day: hours go from 0 to 23, minutes from 0 to 59`,
+		"24:00":                     `"24:00" is not a time of day: hours go from 0 to 23, minutes and seconds from 0 to 59`,
+		"1260":                      `"1260" is not a time of day: hours go from 0 to 23, minutes and seconds from 0 to 59`,
+		"tomorrow 24:00":            `"24:00" is not a time of day: hours go from 0 to 23, minutes and seconds from 0 to 59`,
 		"10 am pm":                  `the time is not understood at "pm"` + examples,
 		"13pm":                      `hour 13 goes without am and pm: with them, hours go from 1 to 12`,
 		"now +":                     `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
@@ -196,7 +245,22 @@ func TestWhatIsNoTimeIsRejectedByName(t *testing.T) {
 		"now + 2 monday":            `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
 		"now next monday":           `the time is not understood at "next"` + examples,
 		"9999-12-31T23:30:00Z":      "the time is after the year 9999",
-		"2026-11-22T02:00":          `"2026-11-22T02:00" is not a time of RFC 3339 such as 2026-11-22T02:00:00+01:00 or 2026-11-22T01:00:00Z`,
+		"2026-11-22T02:00:60Z":      `"02:00:60" is not a time of day: hours go from 0 to 23, minutes and seconds from 0 to 59`,
+		"2026-11-22T":               `the time is not understood at "T"` + examples,
+		"2026-11-22T2":              `the time is not understood at "T2"` + examples,
+		"2026-02-30T10:00:00Z":      "February 2026 has no day 30",
+		"2026-11-22T02:00:00+24:00": `"+24:00" is not an offset from UTC: hours go from 0 to 23, minutes from 0 to 59`,
+		"10:00 EST":                 `"EST" is not the time zone here (CET, CEST): write an offset such as +05:30, or utc`,
+		"10:00 CEST":                "10:00 on Sun 22 Nov 2026 is CET, not CEST",
+		"mon 22 nov 2026":           "22 November 2026 is a Sunday, not a Monday",
+		"tuesday 2026-11-22 02:00":  "22 November 2026 is a Sunday, not a Tuesday",
+		"monday, + 2 days":          `the time is not understood at ","` + examples,
+		"10:00-12:00":               `"-" must have a number and a unit behind it, such as - 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
+		"2026-11":                   `"-" must have a number and a unit behind it, such as - 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
+		"in":                        `"in" must have a number and a unit behind it, such as in 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
+		"in 2":                      `"in" must have a number and a unit behind it, such as in 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
+		"2611282030":                `the time is not understood at "2611282030"` + examples,
+		"20261328":                  `"20261328" is not a date: months go from 1 to 12, days from 1 to 31`,
 		"9999-12-31T23:59:59-01:00": "the time is after the year 9999",
 	} {
 		t.Run(spec, func(t *testing.T) {
@@ -205,6 +269,34 @@ func TestWhatIsNoTimeIsRejectedByName(t *testing.T) {
 				t.Errorf("got %v, %v\nwant %s", got, err, want)
 			}
 		})
+	}
+}
+
+// Eight digits that were meant for -t are a day in another year.
+func TestDigitsThatLookLikeAStamp(t *testing.T) {
+	for spec, want := range map[string]struct{ at, note string }{
+		"11282030":   {"2030-11-28T12:00:30+01:00", "11282030 is a date, MMDDCCYY; -t reads MMDDhhmm."},
+		"8152030":    {"2030-08-15T12:00:30+02:00", "8152030 is a date, MDDCCYY; -t reads MMDDhhmm."},
+		"112830":     {"2030-11-28T12:00:30+01:00", "112830 is a date, MMDDYY; -t reads MMDDhhmm."},
+		"9am 112829": {"2029-11-28T09:00:00+01:00", "112829 is a date, MMDDYY; -t reads MMDDhhmm."},
+		"11282028":   {"2028-11-28T12:00:30+01:00", ""},
+		"20301128":   {"2030-11-28T12:00:30+01:00", ""},
+		"11/28/2030": {"2030-11-28T12:00:30+01:00", ""},
+	} {
+		t.Run(spec, func(t *testing.T) { check(t, "Europe/Berlin", saturday, spec, want.at, want.note) })
+	}
+}
+
+func TestFractionsOfASecond(t *testing.T) {
+	for spec, want := range map[string]string{
+		"2026-11-22T02:00:00.25":       "2026-11-22T02:00:00.25+01:00",
+		"2026-11-22T02:00:00,5Z":       "2026-11-22T03:00:00.5+01:00",
+		"02:00:00.1234567891 tomorrow": "2026-11-22T02:00:00.123456789+01:00",
+	} {
+		got, _, err := timespec.Parse(strings.Fields(spec), instant(t, saturday), zone(t, "Europe/Berlin"))
+		if err != nil || got.Format(time.RFC3339Nano) != want {
+			t.Errorf("%s: got %s, %v, want %s", spec, got.Format(time.RFC3339Nano), err, want)
+		}
 	}
 }
 
@@ -236,8 +328,11 @@ func TestChangesOfTheClocks(t *testing.T) {
 			"02:30 occurs twice on Sun 25 Oct 2026, at 02:30 CEST and at 02:30 CET. The step counts from the first time. The second time is 2026-10-25T02:30:00+01:00."},
 		"twice, the first is over, and a step": {"Europe/Berlin", "2026-10-25T02:10:00+01:00", "02:30 + 1 hour", "2026-10-25T03:30:00+01:00",
 			"02:30 occurs twice on Sun 25 Oct 2026, and 02:30 CEST is over. The step counts from 02:30 CET."},
-		"the minute before": {"Europe/Berlin", "2026-03-28T12:00:00+01:00", "01:59 tomorrow", "2026-03-29T01:59:00+01:00", ""},
-		"the minute after":  {"Europe/Berlin", "2026-03-28T12:00:00+01:00", "03:00 tomorrow", "2026-03-29T03:00:00+02:00", ""},
+		"twice, the first by its name":  {"Europe/Berlin", "2026-10-24T12:00:00+02:00", "Sun 25 Oct 2026 02:30 CEST", "2026-10-25T02:30:00+02:00", ""},
+		"twice, the second by its name": {"Europe/Berlin", "2026-10-24T12:00:00+02:00", "Sun 25 Oct 2026 02:30 CET", "2026-10-25T02:30:00+01:00", ""},
+		"the second, at the first":      {"Europe/Berlin", "2026-10-25T02:30:00+02:00", "02:30:00 CET today", "2026-10-25T02:30:00+01:00", ""},
+		"the minute before":             {"Europe/Berlin", "2026-03-28T12:00:00+01:00", "01:59 tomorrow", "2026-03-29T01:59:00+01:00", ""},
+		"the minute after":              {"Europe/Berlin", "2026-03-28T12:00:00+01:00", "03:00 tomorrow", "2026-03-29T03:00:00+02:00", ""},
 		"a skipped half hour": {"Australia/Lord_Howe", "2026-10-03T12:00:00+10:30", "02:15 tomorrow", "2026-10-04T02:45:00+11:00",
 			"02:15 does not exist on Sun 4 Oct 2026: the clocks go from 02:00 +1030 to 02:30 +11. It runs at 02:45 +11."},
 		"twice": {"Europe/Berlin", "2026-10-24T12:00:00+02:00", "02:30 tomorrow", "2026-10-25T02:30:00+02:00",

@@ -1,0 +1,61 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package timespec
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	durationPattern = regexp.MustCompile(`^-?(?:[0-9]+(?:\.[0-9]+)?\s*[a-zA-Z]+\s*)+$`)
+	amountPattern   = regexp.MustCompile(`([0-9.]+)\s*([a-zA-Z]+)`)
+)
+
+// ParseDuration reads a duration as Go does (1h30m), or with the units of this language up to a week, which need no blank (7d, 2 weeks,
+// 1d 12h). Months and years do not have the same length each time, so they are no units of it.
+func ParseDuration(text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	if d, err := time.ParseDuration(text); err == nil {
+		return d, nil
+	}
+	invalid := fmt.Errorf("%q is not a duration: it is a number with a unit, such as 90s, 30m, 12h, 7d, or 2w", text)
+	if !durationPattern.MatchString(text) {
+		return 0, invalid
+	}
+	seconds := 0.0
+	for _, amount := range amountPattern.FindAllStringSubmatch(text, -1) {
+		length, ok := secondsOf(amount[2])
+		count, err := strconv.ParseFloat(amount[1], 64)
+		if !ok || err != nil {
+			return 0, invalid
+		}
+		seconds += count * length
+	}
+	if strings.HasPrefix(text, "-") {
+		seconds = -seconds
+	}
+	if math.Abs(seconds) >= math.MaxInt64/1e9 {
+		return 0, fmt.Errorf("%q is too long: a duration has up to 292 years", text)
+	}
+	return time.Duration(math.Round(seconds * 1e9)), nil
+}
+
+// secondsOf returns the length of a unit. M is not clearly a minute.
+func secondsOf(name string) (float64, bool) {
+	if name == "M" {
+		return 0, false
+	}
+	name = strings.ToLower(name)
+	if long, ok := shortUnits[name]; ok {
+		name = long
+	}
+	k := keywords[name]
+	length := map[unit]float64{second: 1, minute: 60, hour: 3600, day: 86400, week: 604800}[unit(k.value)]
+	return length, k.class == unitName && length > 0
+}

@@ -1,0 +1,51 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package timespec_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redhat/podset-operator/internal/timespec"
+)
+
+func TestParseDuration(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"0":           0,
+		"90s":         90 * time.Second,
+		"1h30m":       90 * time.Minute,
+		"1.5h":        90 * time.Minute,
+		"1ms":         time.Millisecond,
+		"-1s":         -time.Second,
+		"7d":          7 * 24 * time.Hour,
+		"7D":          7 * 24 * time.Hour,
+		"1w":          7 * 24 * time.Hour,
+		"1d12h":       36 * time.Hour,
+		"1.5d":        36 * time.Hour,
+		"1d 2h 3m 4s": 26*time.Hour + 3*time.Minute + 4*time.Second,
+		"2 days":      48 * time.Hour,
+		"1 Day":       24 * time.Hour,
+		"2weeks":      14 * 24 * time.Hour,
+		"90 min":      90 * time.Minute,
+		"10 mins":     10 * time.Minute,
+		"3 hrs":       3 * time.Hour,
+		" 1 hour ":    time.Hour,
+		"-1d":         -24 * time.Hour,
+		"15000 weeks": 15000 * 7 * 24 * time.Hour,
+	} {
+		if got, err := timespec.ParseDuration(text); err != nil || got != want {
+			t.Errorf("%q: got %s, %v, want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "7", "d", "1M", "1 month", "1y", "2 years", "1 day 2", "day 1", "--1d", "1.2.3d", "1h,30m", "PT1H", "1 tag", "1d-2h", "tomorrow"} {
+		want := fmt.Sprintf("%q is not a duration: it is a number with a unit, such as 90s, 30m, 12h, 7d, or 2w", text)
+		if got, err := timespec.ParseDuration(text); err == nil || err.Error() != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+	if _, err := timespec.ParseDuration("99999 weeks"); err == nil || err.Error() != `"99999 weeks" is too long: a duration has up to 292 years` {
+		t.Errorf("got %v", err)
+	}
+}
