@@ -18,19 +18,28 @@ const commandProgramMessage = "command must begin with the program to run: its f
 // that a shell does: no expansion, no comments, and no operators. $, *, #, ; and | are ordinary characters. A backslash before
 // a newline continues the line. An error names the position of the character, counted from 1, and the remedy.
 func SplitCommand(command string) ([]string, error) {
+	words, _, err := splitCommand(command)
+	return words, err
+}
+
+// splitCommand is SplitCommand. It also returns the words that have neither quotes nor a backslash, and "" for the others.
+func splitCommand(command string) (words, plain []string, err error) {
 	if i := strings.IndexByte(command, 0); i >= 0 {
-		return nil, fmt.Errorf("character %d is NUL, which no argument of a program can hold: remove it", position(command, i))
+		return nil, nil, fmt.Errorf("character %d is NUL, which no argument of a program can hold: remove it", position(command, i))
 	}
 	var (
-		words  []string
-		word   strings.Builder
-		inWord bool // The length of word does not tell: '' is a word.
+		word     strings.Builder
+		inWord   bool // The length of word does not tell: '' is a word.
+		isQuoted bool
 	)
 	endWord := func() {
 		if inWord {
-			words = append(words, word.String())
+			words, plain = append(words, word.String()), append(plain, word.String())
+			if isQuoted {
+				plain[len(plain)-1] = ""
+			}
 			word.Reset()
-			inWord = false
+			inWord, isQuoted = false, false
 		}
 	}
 	// Bytes are sufficient: all special characters are ASCII, and no byte of a longer UTF-8 sequence is.
@@ -40,21 +49,21 @@ func SplitCommand(command string) ([]string, error) {
 			endWord()
 		case '\\':
 			if i++; i == len(command) {
-				return nil, fmt.Errorf("character %d is a backslash with nothing behind it: remove it, or write \\\\ for a backslash itself",
+				return nil, nil, fmt.Errorf("character %d is a backslash with nothing behind it: remove it, or write \\\\ for a backslash itself",
 					position(command, i-1))
 			}
 			if command[i] != '\n' {
 				word.WriteByte(command[i])
-				inWord = true
+				inWord, isQuoted = true, true
 			}
 		case '\'', '"':
 			length := quoted(command[i:], &word)
 			if length == 0 {
-				return nil, fmt.Errorf("the quote %c at character %d is never closed: close it, or write \\%c for the character itself",
+				return nil, nil, fmt.Errorf("the quote %c at character %d is never closed: close it, or write \\%c for the character itself",
 					c, position(command, i), c)
 			}
 			i += length - 1
-			inWord = true
+			inWord, isQuoted = true, true
 		default:
 			word.WriteByte(c)
 			inWord = true
@@ -62,9 +71,9 @@ func SplitCommand(command string) ([]string, error) {
 	}
 	endWord()
 	if len(words) == 0 || words[0] == "" {
-		return nil, errors.New(commandProgramMessage)
+		return nil, nil, errors.New(commandProgramMessage)
 	}
-	return words, nil
+	return words, plain, nil
 }
 
 // quoted adds the text between the quotes at the start of s to word. It returns the length of the text in s including the

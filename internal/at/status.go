@@ -120,6 +120,11 @@ func (d decision) keepEnd(o Observation, s cnatv1alpha1.AtStatus) cnatv1alpha1.A
 func (d decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event {
 	var events []event.Event
 	stored := &o.At.Status
+	if stored.Phase == "" { // The At is new.
+		if warning := shellWarning(o.At.Spec.Command); warning != "" {
+			events = append(events, event.Warning("NoShell", "Schedule", warning))
+		}
+	}
 	if s.Attempts > stored.Attempts && s.Attempts > 1 {
 		events = append(events, event.Normal("Retry", "Run", fmt.Sprintf("attempt %d of %d runs in pod %s",
 			s.Attempts, o.backoffLimit()+1, s.PodName)))

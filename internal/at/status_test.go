@@ -155,6 +155,9 @@ func TestEvents(t *testing.T) {
 		}}}
 	}
 	invalid := event.Warning("InvalidSchedule", "Schedule", at.ScheduleMessage)
+	noShell := func(word string) event.Event {
+		return event.Warning("NoShell", "Schedule", "the command gets the word \""+word+"\" as it is: no shell runs it; for a shell, use sh -c '...'")
+	}
 	for name, test := range map[string]struct {
 		at   *testutil.AtBuilder
 		pods []*corev1.Pod
@@ -207,6 +210,25 @@ func TestEvents(t *testing.T) {
 		},
 		"an unusable schedule after something else": {
 			at: a().Schedule("x").Status(held("FailedCreate", "quota")), want: []event.Event{invalid},
+		},
+		"an operator of a shell": {
+			at: a().Command("echo a | wc"), want: []event.Event{noShell("|"), phaseChange("PENDING"), phaseChange("RUNNING")},
+			pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), pod0).Obj()},
+		},
+		"an operator of a shell behind a line break, and an empty word": {
+			at: a().Command("backup '' \\\n&& notify\n").Schedule("x"), want: []event.Event{noShell("&&"), invalid, phaseChange("PENDING")},
+		},
+		"an operator of a shell, once only": {
+			at: a().Command("echo a | wc").Suspend().Status(held("Suspended", "")),
+		},
+		"an operator in quotes is meant": {
+			at: a().Command(`cut -d '|' -f 1 "<" \; && x`).Schedule("x"), want: []event.Event{noShell("&&"), invalid, phaseChange("PENDING")},
+		},
+		"an operator in the script of a shell": {
+			at: a().Command("sh -c 'echo a | wc > b'").Schedule("x"), want: []event.Event{invalid, phaseChange("PENDING")},
+		},
+		"the semicolon of find": {
+			at: a().Command("find / -exec rm {} ;").Schedule("x"), want: []event.Event{invalid, phaseChange("PENDING")},
 		},
 		"another rejection": {
 			at: a().Status(held("FailedCreate", "quota")), out: rejected("no"),

@@ -1,0 +1,30 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"fmt"
+	"slices"
+)
+
+// shellOperators are words that mean something to a shell alone.
+var shellOperators = []string{"|", "||", "|&", "&", "&&", ";", ">", ">>", "<", "<<", "<<<", "2>", "2>>", "2>&1", "&>", ">&2"}
+
+// ShellWarning returns a warning about the first of the words that is an operator of a shell, or "" if there is none. find(1) needs the
+// word ; behind -exec.
+func ShellWarning(words []string) string {
+	isExec := func(word string) bool { return slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, word) }
+	for i, word := range words {
+		if slices.Contains(shellOperators, word) && (word != ";" || !slices.ContainsFunc(words[:i], isExec)) {
+			return fmt.Sprintf("the command gets the word %q as it is: no shell runs it; for a shell, use sh -c '...'", word)
+		}
+	}
+	return ""
+}
+
+// shellWarning is ShellWarning for spec.command. Who puts quotes around an operator means the word.
+func shellWarning(command string) string {
+	_, plain, _ := splitCommand(command) // An error has a condition.
+	return ShellWarning(plain)
+}
