@@ -13,30 +13,34 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/yaml"
 
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
 )
 
 func newCatCommand(p *plugin) *cobra.Command {
 	return &cobra.Command{
-		Use:   "cat NAME",
-		Short: "Print an At as YAML for Git",
+		Use:        "cat NAME",
+		Short:      "Print an At as YAML for Git",
+		SuggestFor: []string{"describe", "show"},
 		Long: templates.LongDesc(`
 			Print an At as YAML, without its status and what the API server adds, and with an absolute time, so that it can be
 			kept in Git and applied elsewhere.`),
 		Example: templates.Examples(`
 			# Keep an At in Git
 			kubectl at cat at-7gk2p > migrate.yaml`),
-		Args:              cobra.ExactArgs(1),
+		Args:              exactlyOneName,
 		ValidArgsFunction: p.completeName,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := nameOf(args[0])
+			if err != nil {
+				return err
+			}
 			c, err := p.connect()
 			if err != nil {
 				return err
 			}
 			object := &unstructured.Unstructured{}
-			object.SetGroupVersionKind(cnatv1alpha1.GroupVersion.WithKind("At"))
-			if err := c.Get(cmd.Context(), c.key(nameOf(args[0])), object); err != nil {
+			object.SetGroupVersionKind(atKind)
+			if err := c.Get(cmd.Context(), c.key(name), object); err != nil {
 				return err
 			}
 			source, err := forGit(object)
@@ -61,9 +65,10 @@ func forGit(object *unstructured.Unstructured) (map[string]any, error) {
 	}
 	if text, _, _ := unstructured.NestedString(spec, "schedule"); strings.HasPrefix(text, "now") {
 		if due, err := at.ParseSchedule(text, object.GetCreationTimestamp().Time); err == nil {
-			spec["schedule"] = schedule(due)
+			spec["schedule"] = formatSchedule(due)
 		}
 	}
+	leaveOutDefaults(spec)
 	metadata := map[string]any{"name": object.GetName(), "namespace": object.GetNamespace()}
 	if labels := object.GetLabels(); len(labels) > 0 {
 		metadata["labels"] = labels
@@ -74,4 +79,33 @@ func forGit(object *unstructured.Unstructured) (map[string]any, error) {
 		metadata["annotations"] = annotations
 	}
 	return map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": metadata, "spec": spec}, nil
+}
+
+// leaveOutDefaults removes the values of a spec that mean the same as nothing.
+func leaveOutDefaults(spec map[string]any) {
+	if spec["suspend"] == false {
+		delete(spec, "suspend")
+	}
+	if spec["backoffLimit"] == int64(0) {
+		delete(spec, "backoffLimit")
+	}
+	template, _ := spec["template"].(map[string]any)
+	pod, _ := template["spec"].(map[string]any)
+	leaveOutEmpty(template, "metadata")
+	leaveOutEmpty(pod, "securityContext")
+	for _, list := range []string{"containers", "initContainers"} {
+		containers, _ := pod[list].([]any)
+		for _, container := range containers {
+			if container, ok := container.(map[string]any); ok {
+				leaveOutEmpty(container, "resources")
+			}
+		}
+	}
+}
+
+// leaveOutEmpty removes a field if it has no fields of its own.
+func leaveOutEmpty(object map[string]any, field string) {
+	if value, ok := object[field].(map[string]any); ok && len(value) == 0 {
+		delete(object, field)
+	}
 }

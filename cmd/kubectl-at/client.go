@@ -5,8 +5,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -64,19 +62,11 @@ func (p *plugin) connect() (*cluster, error) {
 // newMapper returns the resources of the kinds that the plugin asks for.
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(cnatv1alpha1.GroupVersion.WithKind("At"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot) // for completion
 	for _, source := range sources {
 		mapper.Add(source.kind, meta.RESTScopeNamespace)
 	}
 	return mapper
-}
-
-// nameOf returns the name of an At that is given as NAME, or as kubectl prints it: at/NAME or at.cnat.d2iq.com/NAME.
-func nameOf(argument string) string {
-	if kind, name, ok := strings.Cut(argument, "/"); ok && slices.Contains([]string{"at", "ats", "at." + cnatv1alpha1.GroupVersion.Group, "ats." + cnatv1alpha1.GroupVersion.Group}, kind) {
-		return name
-	}
-	return argument
 }
 
 // key names an object in the namespace.

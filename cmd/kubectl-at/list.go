@@ -13,11 +13,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/kubectl/pkg/util/templates"
-	"k8s.io/kubectl/pkg/util/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -29,18 +30,22 @@ type listOptions struct {
 	print         *genericclioptions.PrintFlags
 	allNamespaces bool
 	watch         bool
+	noHeaders     bool
+	selector      string
 }
 
 func newListCommand(p *plugin) *cobra.Command {
 	o := &listOptions{plugin: p, print: newPrintFlags("")}
 	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"atq", "ls"},
-		Short:   "List Ats, sorted by time, with a countdown",
+		Use:        "list",
+		Aliases:    []string{"atq", "ls"},
+		SuggestFor: []string{"get", "queue", "status"},
+		Short:      "List Ats, sorted by time, with a countdown",
 		Long: templates.LongDesc(`
 			List Ats, sorted by the time they run: atq(1) for Kubernetes.
 
-			DUE is in the time zone of this machine or of --tz. IN is how long it is until the At runs, or how long ago it was due.`),
+			DUE is in the time zone of this machine or of --tz. IN is how long it is until the At runs, how long ago it was due, or
+			what keeps it from running.`),
 		Example: templates.Examples(`
 			# List the Ats of the namespace
 			kubectl at list
@@ -53,9 +58,18 @@ func newListCommand(p *plugin) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "List the Ats of all namespaces.")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Keep the list up to date and count down, until Ctrl-C.")
+	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Print no header.")
+	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "List the Ats with these labels only, such as -l team=db.")
 	o.print.AddFlags(cmd)
-	cmd.Flags().Lookup("output").Usage = "Output format. One of: (wide, json, yaml, name, go-template, go-template-file, template, templatefile, jsonpath, jsonpath-as-json, jsonpath-file)."
+	cmd.Flags().Lookup("output").Usage = fmt.Sprintf("Output format. One of: (%s).", strings.Join(o.formats(), ", "))
+	completeValues(cmd, "output", o.formats()...)
+	completeValues(cmd, "selector")
 	return cmd
+}
+
+// formats are those of -o.
+func (o *listOptions) formats() []string {
+	return append([]string{"wide", formatCustomColumns}, o.print.AllowedFormats()...)
 }
 
 func (o *listOptions) run(cmd *cobra.Command) error {
@@ -63,11 +77,19 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	columns, printer, err := o.output(cmd, location)
+	if err != nil {
+		return err
+	}
 	c, err := o.connect()
 	if err != nil {
 		return err
 	}
-	var in []client.ListOption
+	selector, err := labels.Parse(o.selector)
+	if err != nil {
+		return fmt.Errorf("--selector %s: %w", o.selector, err)
+	}
+	in := []client.ListOption{client.MatchingLabelsSelector{Selector: selector}}
 	if !o.allNamespaces {
 		in = append(in, client.InNamespace(c.namespace))
 	}
@@ -76,19 +98,39 @@ func (o *listOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	sortByTime(list.Items)
-	columns := columns{namespace: o.allNamespaces, wide: *o.print.OutputFormat == "wide", location: location}
-	isTable := columns.wide || *o.print.OutputFormat == ""
 	switch {
-	case o.watch && isTable:
-		return o.watchTable(cmd.Context(), c, list, columns, in)
 	case o.watch:
-		return fmt.Errorf("--watch shows a table: it goes with -o wide, and without -o %s", *o.print.OutputFormat)
-	case !isTable:
-		return o.printObjects(list)
+		return o.watchList(cmd.Context(), c, list, o.view(printer, columns), in)
+	case printer != nil:
+		return o.printObjects(printer, list)
 	case len(list.Items) == 0:
 		return o.printNone(c)
 	}
-	return columns.write(o.Out, list.Items, o.clock.Now(), true)
+	return printLines(o.Out, columns.lines(list.Items, o.clock.Now(), !o.noHeaders, o.width(columns)))
+}
+
+// width returns how wide the lines of a table may be, or 0 if they are printed as they are.
+func (o *listOptions) width(columns columns) int {
+	if columns.wide || columns.custom != nil {
+		return 0
+	}
+	width, _ := sizeOf(o.Out)
+	return width
+}
+
+// output returns the columns of the table, or what prints objects as -o says.
+func (o *listOptions) output(cmd *cobra.Command, location *time.Location) (columns columns, printer printers.ResourcePrinter, err error) {
+	columns.namespace, columns.location = o.allNamespaces, location
+	format, spec, _ := strings.Cut(*o.print.OutputFormat, "=")
+	switch {
+	case format == "wide":
+		columns.wide = true
+	case format == formatCustomColumns:
+		columns.custom, err = parseCustomColumns(spec)
+	case isOutputSet(cmd):
+		printer, err = o.print.ToPrinter()
+	}
+	return columns, printer, err
 }
 
 // printNone says that there are none, as kubectl get does.
@@ -102,38 +144,65 @@ func (o *listOptions) printNone(c *cluster) error {
 }
 
 // printObjects prints the list as -o says.
-func (o *listOptions) printObjects(list *cnatv1alpha1.AtList) error {
-	printer, err := o.print.ToPrinter()
-	if err != nil {
-		return err
-	}
+func (o *listOptions) printObjects(printer printers.ResourcePrinter, list *cnatv1alpha1.AtList) error {
 	list.SetGroupVersionKind(cnatv1alpha1.GroupVersion.WithKind("AtList"))
 	for i := range list.Items {
-		list.Items[i].SetGroupVersionKind(cnatv1alpha1.GroupVersion.WithKind("At"))
+		list.Items[i].SetGroupVersionKind(atKind)
 	}
 	if *o.print.OutputFormat != "name" {
 		return printer.PrintObj(list, o.Out)
 	}
-	for i := range list.Items { // -o name takes no list
-		if err := printer.PrintObj(&list.Items[i], o.Out); err != nil {
+	return o.printEach(printer, list.Items) // -o name takes no list
+}
+
+func (o *listOptions) printEach(printer printers.ResourcePrinter, ats []cnatv1alpha1.At) error {
+	for i := range ats {
+		if err := printer.PrintObj(&ats[i], o.Out); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// watchTable keeps a table up to date. On a terminal it draws the table again every second; elsewhere it prints a line for
-// each change, as kubectl get -w does.
-func (o *listOptions) watchTable(ctx context.Context, c *cluster, list *cnatv1alpha1.AtList, columns columns, in []client.ListOption) error {
+// view shows a list that is watched.
+type view struct {
+	// all prints the list at first and, on a screen, whenever it or the time changes.
+	all func([]cnatv1alpha1.At) error
+	// one prints an At that has changed, or is nil on a screen.
+	one func(cnatv1alpha1.At) error
+}
+
+// view returns how to show changes: a screen is drawn again every second; elsewhere, each change is printed, as kubectl get -w does.
+func (o *listOptions) view(printer printers.ResourcePrinter, columns columns) view {
+	if printer != nil {
+		return view{
+			all: func(ats []cnatv1alpha1.At) error { return o.printEach(printer, ats) },
+			one: func(at cnatv1alpha1.At) error { return o.printEach(printer, []cnatv1alpha1.At{at}) },
+		}
+	}
+	if isScreen(o.Out) {
+		screen := &screen{out: o.Out, columns: columns, header: !o.noHeaders}
+		return view{all: func(ats []cnatv1alpha1.At) error { return screen.draw(ats, o.clock.Now()) }}
+	}
+	table := func(ats []cnatv1alpha1.At, header bool) error {
+		return printLines(o.Out, columns.lines(ats, o.clock.Now(), header, o.width(columns)))
+	}
+	return view{
+		all: func(ats []cnatv1alpha1.At) error { return table(ats, !o.noHeaders) },
+		one: func(at cnatv1alpha1.At) error { return table([]cnatv1alpha1.At{at}, false) },
+	}
+}
+
+// watchList keeps a list up to date.
+func (o *listOptions) watchList(ctx context.Context, c *cluster, list *cnatv1alpha1.AtList, view view, in []client.ListOption) error {
 	watching, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// An informer outlasts all interruptions of its watch. It begins with all Ats.
 	_, _, changes, _ := watchtools.NewIndexerInformerWatcherWithLogger(logr.Discard(), c.listWatch(&cnatv1alpha1.AtList{}, in, cancel), &cnatv1alpha1.At{})
 	defer changes.Stop()
-	screen := &screen{out: o.Out, columns: columns, terminal: term.TTY{Out: o.Out}.IsTerminalOut()}
 	ticker := o.clock.NewTicker(time.Second)
 	defer ticker.Stop()
-	if err := screen.draw(list.Items, o.clock.Now()); err != nil {
+	if err := view.all(list.Items); err != nil {
 		return err
 	}
 	for {
@@ -144,7 +213,7 @@ func (o *listOptions) watchTable(ctx context.Context, c *cluster, list *cnatv1al
 			}
 			return context.Cause(watching)
 		case <-ticker.C():
-			if !screen.terminal {
+			if view.one != nil {
 				continue
 			}
 		case event := <-changes.ResultChan():
@@ -154,14 +223,14 @@ func (o *listOptions) watchTable(ctx context.Context, c *cluster, list *cnatv1al
 				continue
 			}
 			list.Items = apply(list.Items, event.Type, *at)
-			if !screen.terminal {
-				if err := columns.write(o.Out, []cnatv1alpha1.At{*at}, o.clock.Now(), false); err != nil {
+			if view.one != nil {
+				if err := view.one(*at); err != nil {
 					return err
 				}
 				continue
 			}
 		}
-		if err := screen.draw(list.Items, o.clock.Now()); err != nil {
+		if err := view.all(list.Items); err != nil {
 			return err
 		}
 	}
@@ -177,22 +246,7 @@ func apply(ats []cnatv1alpha1.At, event watch.EventType, at cnatv1alpha1.At) []c
 	return ats
 }
 
-// screen is where a table is drawn.
-type screen struct {
-	out      io.Writer
-	columns  columns
-	terminal bool
-}
-
-// draw prints the table, on a terminal in place of what it shows.
-func (s *screen) draw(ats []cnatv1alpha1.At, now time.Time) error {
-	var text strings.Builder
-	if s.terminal {
-		text.WriteString("\x1b[H\x1b[J") // to the upper left corner, and clear from there
-	}
-	if err := s.columns.write(&text, ats, now, true); err != nil {
-		return err
-	}
-	_, err := io.WriteString(s.out, text.String())
+func printLines(out io.Writer, lines []string) error {
+	_, err := io.WriteString(out, strings.Join(lines, "\n")+"\n")
 	return err
 }

@@ -10,14 +10,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/kubectl/pkg/util/templates"
 
@@ -32,8 +29,9 @@ const newest = -1
 func newLogsCommand(p *plugin) *cobra.Command {
 	follow, attempt := false, newest
 	cmd := &cobra.Command{
-		Use:   "logs NAME",
-		Short: "Print the logs of the run",
+		Use:        "logs NAME",
+		SuggestFor: []string{"tail"},
+		Short:      "Print the logs of the run",
 		Long: templates.LongDesc(`
 			Print the logs of the run of an At.
 
@@ -44,9 +42,13 @@ func newLogsCommand(p *plugin) *cobra.Command {
 
 			# Print the logs of the first attempt
 			kubectl at logs at-7gk2p --attempt 0`),
-		Args:              cobra.ExactArgs(1),
+		Args:              exactlyOneName,
 		ValidArgsFunction: p.completeName,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := nameOf(args[0])
+			if err != nil {
+				return err
+			}
 			c, err := p.connect()
 			if err != nil {
 				return err
@@ -54,19 +56,23 @@ func newLogsCommand(p *plugin) *cobra.Command {
 			if attempt < 0 && cmd.Flags().Changed("attempt") {
 				return fmt.Errorf("--attempt %d: it is a number from 0", attempt)
 			}
-			if follow {
-				a, err := p.follow(cmd.Context(), c, nameOf(args[0]), attempt)
-				if err != nil {
-					return err
-				}
-				return hasAttempt(a, attempt)
+			if !follow {
+				return p.printLogs(cmd.Context(), c, name, attempt)
 			}
-			return p.printLogs(cmd.Context(), c, nameOf(args[0]), attempt)
+			a, complete, err := p.follow(cmd.Context(), c, name, attempt)
+			if err == nil {
+				err = hasAttempt(a, attempt)
+			}
+			if err == nil && !complete {
+				err = fmt.Errorf("the log of at/%s is not complete", name)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "Wait for the start, and follow the logs until the end.")
 	cmd.Flags().IntVar(&attempt, "attempt", newest, "Which attempt: 0 is the first, 1 the first retry; the default is the newest.")
 	hideDefaults(cmd.Flags(), "attempt")
+	completeValues(cmd, "attempt")
 	return cmd
 }
 
@@ -94,7 +100,9 @@ func hasAttempt(a *cnatv1alpha1.At, attempt int) error {
 	attempts := int(a.Status.Attempts)
 	switch {
 	case attempts == 0 && isDone(a):
-		return fmt.Errorf("at/%s was not run: %s", a.Name, a.Status.Reason)
+		return fmt.Errorf("at/%s was not run: %s%s", a.Name, a.Status.Reason, failure(a))
+	case attempts == 0 && isOver(a):
+		return outcome(a)
 	case attempts == 0:
 		return fmt.Errorf("at/%s has not started; with -f, the logs are followed from its start", a.Name)
 	case attempt >= attempts:
@@ -104,74 +112,45 @@ func hasAttempt(a *cnatv1alpha1.At, attempt int) error {
 }
 
 // follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
-// the one attempt that is asked for. It returns the At as it is in the end. Logs that cannot be read are an error only for one
-// attempt that is asked for.
-func (p *plugin) follow(ctx context.Context, c *cluster, name string, attempt int) (*cnatv1alpha1.At, error) {
+// the one attempt that is asked for. It returns the At as it is in the end, and whether the logs are complete. Logs that cannot be read
+// are an error only for one attempt that is asked for.
+func (p *plugin) follow(ctx context.Context, c *cluster, name string, attempt int) (a *cnatv1alpha1.At, complete bool, err error) {
 	only := attempt != newest
+	complete = true
 	for {
-		a, err := p.awaitAt(ctx, c, name, func(a *cnatv1alpha1.At) bool { return int(a.Status.Attempts) > max(attempt, 0) || isDone(a) })
+		a, err = p.awaitAt(ctx, c, name, func(a *cnatv1alpha1.At) bool { return int(a.Status.Attempts) > max(attempt, 0) || isOver(a) })
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if attempt == newest {
 			attempt = max(int(a.Status.Attempts)-1, 0)
 		}
-		if int(a.Status.Attempts) <= attempt { // it is done
-			return a, nil
+		if int(a.Status.Attempts) <= attempt { // it is over
+			return a, complete, nil
 		}
 		pod := at.PodName(a, attempt)
-		switch err := p.followPod(ctx, c, pod); {
-		case only || ctx.Err() != nil:
-			return a, err
-		case err != nil: // The command still runs, and its exit code counts.
+		err = p.followPod(ctx, c, pod)
+		switch {
+		case errors.Is(err, errPodGone):
+			complete = false
+			_, _ = fmt.Fprintf(p.ErrOut, "pod/%s is gone, and its logs with it\n", pod)
+		case err != nil && !only && ctx.Err() == nil: // The command still runs, and its exit code counts.
+			complete = false
 			_, _ = fmt.Fprintf(p.ErrOut, "Warning: the logs of pod/%s end here: %v; \"kubectl at logs -f %s\" starts them again\n", pod, err, name)
+		case err != nil:
+			return a, complete, err
+		}
+		if only {
+			return a, complete, nil
 		}
 		attempt++
 	}
 }
 
-// operatorPatience is how long the operator may take to see a new At before that is reported.
-const operatorPatience = 10 * time.Second
+// errPodGone is the error about the logs of a pod that is deleted. How the run ended is in the status of the At.
+var errPodGone = errors.New("the pod is gone")
 
-// awaitAt watches an At until done says so. It prints what keeps the At from its start.
-func (p *plugin) awaitAt(ctx context.Context, c *cluster, name string, done func(*cnatv1alpha1.At) bool) (*cnatv1alpha1.At, error) {
-	var mutex sync.Mutex
-	unseen, reported := false, ""
-	timer := time.AfterFunc(operatorPatience, func() {
-		mutex.Lock()
-		defer mutex.Unlock()
-		if unseen {
-			_, _ = fmt.Fprintf(p.ErrOut, "at/%s waits: the operator has not seen it; is podset-operator running, and does it serve the namespace %s?\n", name, c.namespace)
-		}
-	})
-	defer timer.Stop()
-	found, err := await(ctx, c, name, &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, func(a *cnatv1alpha1.At) bool {
-		mutex.Lock()
-		defer mutex.Unlock()
-		unseen = a.Status.ObservedGeneration < 0 // the default of a new At
-		if reason := heldBy(a); reason != "" && reason != reported {
-			reported = reason
-			_, _ = fmt.Fprintf(p.ErrOut, "at/%s waits: %s\n", name, reason)
-		}
-		return done(a)
-	})
-	mutex.Lock()
-	defer mutex.Unlock()
-	unseen = false
-	return found, err
-}
-
-// heldBy returns what keeps an At from starting at its time: it is suspended, or its pod cannot be created.
-func heldBy(a *cnatv1alpha1.At) string {
-	scheduled := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	if scheduled == nil || scheduled.Status != metav1.ConditionFalse {
-		return ""
-	}
-	return scheduled.Reason + ": " + printable(scheduled.Message)
-}
-
-// followPod waits for a pod's container to start and prints its logs until it ends. A pod that is gone has no logs; how
-// the run ended is in the status of the At.
+// followPod waits for a pod's container to start and prints its logs until it ends.
 func (p *plugin) followPod(ctx context.Context, c *cluster, name string) error {
 	reported := ""
 	pod, err := await(ctx, c, name, &corev1.PodList{}, &corev1.Pod{}, func(pod *corev1.Pod) bool {
@@ -183,8 +162,7 @@ func (p *plugin) followPod(ctx context.Context, c *cluster, name string) error {
 		return started
 	})
 	if apierrors.IsNotFound(err) {
-		_, err = fmt.Fprintf(p.ErrOut, "pod/%s is gone, and its logs with it\n", name)
-		return err
+		return errPodGone
 	}
 	if err != nil {
 		return err
@@ -213,7 +191,7 @@ func (c *cluster) checkEnded(ctx context.Context, name string) error {
 	return err
 }
 
-// hasEnded tells whether the container of the command has ended.
+// hasEnded reports whether the container of the command has ended.
 func hasEnded(pod *corev1.Pod) bool {
 	return pods.IsFinished(pod) ||
 		slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
@@ -221,7 +199,7 @@ func hasEnded(pod *corev1.Pod) bool {
 		})
 }
 
-// hasStarted tells whether the container of the command has started, or never will, and what keeps it from starting.
+// hasStarted reports whether the container of the command has started, or never will, and what keeps it from starting.
 func hasStarted(pod *corev1.Pod) (started bool, reason string) {
 	if pods.IsFinished(pod) || slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
 		return s.Name == mainContainer(pod) && (s.State.Running != nil || s.State.Terminated != nil)

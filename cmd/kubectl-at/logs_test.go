@@ -60,7 +60,7 @@ func (l lines) expect(want string) {
 		if got != want || !open {
 			l.test.Fatalf("got %q, want %q", got, want)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(45 * time.Second):
 		l.test.Fatalf("got nothing, want %q", want)
 	}
 }
@@ -141,7 +141,7 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 	if err := admin.Delete(t.Context(), retry, &deleteNow); err != nil {
 		t.Fatal(err)
 	}
-	s.expect(result{errOut: "pod/a-pod-1 is gone, and its logs with it\n"}, "", "logs", "-f", "a")
+	s.expect(result{errOut: "pod/a-pod-1 is gone, and its logs with it\nthe log of at/a is not complete\n", code: 1}, "", "logs", "-f", "a")
 }
 
 func TestWhatAPodWaitsFor(t *testing.T) {
@@ -218,8 +218,8 @@ func TestALogThatEndsBeforeItsContainerIsReported(t *testing.T) {
 	status := done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
 	status.Attempts = 1
 	s.setStatus("a", status)
-	if err := endOf(ended); err != nil {
-		t.Error(err)
+	if err := endOf(ended); err == nil || err.Error() != "at/a succeeded, but its log is not complete" {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -229,7 +229,9 @@ func TestAnOperatorThatDoesNotServeTheNamespaceIsReported(t *testing.T) {
 	for _, command := range [][]string{{"now", "--name", "a", "--wait", "-q", "--", "true"}, {"wait", "a"}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		output, ended := s.background(ctx, command...)
-		output.expect("at/a waits: the operator has not seen it; is podset-operator running, and does it serve the namespace " + s.namespace + "?")
+		for range 2 {
+			output.expect("at/a waits: the operator has not seen it; is podset-operator running, and does it serve the namespace " + s.namespace + "?")
+		}
 		cancel()
 		if err := endOf(ended); err == nil {
 			t.Error("no error")
@@ -259,6 +261,20 @@ func TestFollowingEndsWhenTheAtIsDeletedOrNotRun(t *testing.T) {
 	s.expect(result{out: "at/deleted deleted\n"}, "", "rm", "deleted")
 	if err := endOf(ended); err == nil || !strings.Contains(err.Error(), `ats.cnat.d2iq.com "deleted" not found`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAWatchedListPrintsObjects(t *testing.T) {
+	s := newShell(t)
+	s.run("", "18:00", "--name", "a", "--", "true")
+	ctx, cancel := context.WithCancel(t.Context())
+	output, ended := s.background(ctx, "list", "-w", "-o", "name")
+	output.expect("at.cnat.d2iq.com/a")
+	s.setStatus("a", done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)))
+	output.expect("at.cnat.d2iq.com/a")
+	cancel()
+	if err := endOf(ended); err != nil {
+		t.Error(err)
 	}
 }
 

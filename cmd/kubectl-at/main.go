@@ -11,6 +11,7 @@ import (
 	_ "time/tzdata" // for --tz where the system has no time zones
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // every auth provider that kubectl has
 	"k8s.io/utils/clock"
 )
 
@@ -21,7 +22,7 @@ func main() {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	if err := newCommand(streams, clock.RealClock{}).Execute(); err != nil {
 		message, code := describe(err)
-		_, _ = fmt.Fprintln(streams.ErrOut, message)
+		_, _ = fmt.Fprintln(streams.ErrOut, printableLines(message))
 		os.Exit(code)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 )
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "list", "rm", "cat", "logs", "wait", "suspend", "resume", "reschedule", "completion", "options"} {
+	for _, command := range []string{"", "list", "rm", "cat", "logs", "wait", "suspend", "resume", "reschedule", "cancel", "rerun", "completion", "options"} {
 		t.Run(command, func(t *testing.T) {
 			got := execute(t.Context(), saturday(), "", append(strings.Fields(command), "--help")...)
 			golden(t, "help/"+strings.TrimSuffix("kubectl-at-"+command, "-")+".txt", got.out+got.errOut)
@@ -63,32 +64,65 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 func TestAMistakeIsNamed(t *testing.T) {
 	s := newShell(t)
 	for args, want := range map[string]string{
-		"-- true":                       "the time is missing; examples: ",
-		"tomorow -- true":               `the time is not understood at "tomorow"; examples: `,
-		"10:00 today -- true":           `Sat 21 Nov 2026 10:00 CET is in the past; use "now" to run at once`,
-		"now -t 202611280200 -- true":   `the time is given twice: "now", and -t 202611280200`,
-		"now --tz Mars/Phobos -- true":  "--tz: unknown time zone Mars/Phobos; it takes a name such as Europe/Berlin, America/New_York, or UTC",
-		"now":                           "the command is missing: put it after --, pipe a script into standard input, or name a file with --file",
-		"now -f script.sh -- true":      "the command is given twice: by --file, and after --",
-		"now -f no-such-file":           "reading the script: open no-such-file: no such file or directory",
-		"now --env A=b -- true":         "--env and --serviceaccount need --from or --image: without these, the operator decides about the pod",
-		"now --deadline 1ms -- true":    "--deadline 1ms: it is a number of whole seconds from 1s",
-		"now --ttl -1s -- true":         "--ttl -1s: it is a number of whole seconds from 0s",
-		"now --wait --suspend -- true":  "--wait goes without --dry-run and --suspend: nothing would run",
-		"now --wait --ttl 30s -- true":  "--wait goes with a --ttl of 1m or more, not 30s: the At might be deleted before its outcome is read",
-		"now -v 6 -- true":              "unknown shorthand flag: 'v' in -v",
-		"now --from deploy/web -- true": `deployments.apps "web" not found`,
-		"now --retries 11 -- true":      "spec.backoffLimit: Invalid value: 11",
-		"list -o wide -w -o json":       "--watch shows a table: it goes with -o wide, and without -o json",
-		"rm no-such-at":                 `ats.cnat.d2iq.com "no-such-at" not found`,
-		"wait no-such-at":               `ats.cnat.d2iq.com "no-such-at" not found`,
-		"logs no-such-at":               `ats.cnat.d2iq.com "no-such-at" not found`,
-		"logs -f no-such-at":            `ats.cnat.d2iq.com "no-such-at" not found`,
-		"now -o wide -- true":           `unable to match a printer suitable for the output format "wide"`,
-		"now -o jsonpath={.bad -- true": "error parsing jsonpath {.bad",
-		"now --no-such-flag":            "unknown flag: --no-such-flag\nSee 'kubectl at --help' for usage.",
-		"cat":                           "accepts 1 arg(s), received 0",
-		"completion tcsh":               `invalid argument "tcsh" for "kubectl at completion"`,
+		"-- true":                                         "the time is missing; examples: ",
+		"tomorow -- true":                                 `the time is not understood at "tomorow"; examples: `,
+		"10:00 today -- true":                             `Sat 21 Nov 2026 10:00 CET is in the past; use "now" to run at once`,
+		"now -t 202611280200 -- true":                     `the time is given twice: "now", and -t 202611280200`,
+		"now --tz Mars/Phobos -- true":                    "--tz: unknown time zone Mars/Phobos; it takes a name such as Europe/Berlin, America/New_York, or UTC",
+		"now":                                             "the command is missing: put it after --, pipe a script into standard input, or name a file with --file",
+		"now -f script.sh -- true":                        "the command is given twice: by --file, and after --",
+		"now -f no-such-file":                             "reading the script: open no-such-file: no such file or directory",
+		"now --env A=b -- true":                           "--env, --label, --annotation, and --serviceaccount need the pod of --from or --image: without these, the operator decides about the pod",
+		"now --label a=b -- true":                         "--env, --label, --annotation, and --serviceaccount need the pod of --from or --image: ",
+		"now --deadline 1ms -- true":                      "--deadline 1ms: it is a number of whole seconds from 1s to 24855d",
+		"now --ttl -1s -- true":                           "--ttl -1s: it is a number of whole seconds from 0s to 24855d",
+		"now --ttl 70000d -- true":                        "--ttl 1680000h0m0s: it is a number of whole seconds from 0s to 24855d",
+		"now --ttl 7 -- true":                             `"7" is not a duration: it is a number with a unit, such as 90s, 30m, 12h, 7d, or 2w`,
+		"now --wait --suspend -- true":                    "--wait goes without --dry-run and --suspend: nothing would run",
+		"now --wait --ttl 30s -- true":                    "--wait goes with a --ttl of 1m or more, not 30s: the At might be deleted before its outcome is read",
+		"now -v 6 -- true":                                "unknown shorthand flag: 'v' in -v",
+		"now --from deploy/web -- true":                   `deployments.apps "web" not found`,
+		"now --from at/no-such-at":                        `ats.cnat.d2iq.com "no-such-at" not found`,
+		"now --retries 11 -- true":                        "--retries 11: it is a number from 0 to 10",
+		"now --retries -1 -- true":                        "--retries -1: it is a number from 0 to 10",
+		"now --retries 1 --retry-exit-codes 0,75 -- true": "--retry-exit-codes [0 75]: it is 1 to 16 numbers from 1 to 255",
+		"now --retries 1 --retry-exit-codes 256 -- true":  "--retry-exit-codes [256]: it is 1 to 16 numbers from 1 to 255",
+		"now --retry-exit-codes 75 -- true":               "--retry-exit-codes needs --retries: without it, nothing is tried again",
+		"now --from deploy web -- true":                   "--from deploy: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
+		"now --image= -- true":                            "--image has no value: is a variable empty?",
+		"now --from= -- true":                             "--from has no value: is a variable empty?",
+		"now --image alpine --label team -- true":         "--label team: it is KEY=VALUE",
+		"now --image alpine --label team=a/b -- true":     "--label team=a/b: a valid label must be",
+		"now --image alpine --annotation /x=y -- true":    "--annotation /x=y: prefix part must be non-empty",
+		"list -l a==b=c":                                  "--selector a==b=c: ",
+		"list -o custom-columns=NAME":                     "-o custom-columns=NAME: each column is HEADER:PATH, such as NAME:.metadata.name",
+		"rm no-such-at":                                   `ats.cnat.d2iq.com "no-such-at" not found`,
+		"rm pod/web":                                      `"pod/web" is not the name of an At: it is NAME or at/NAME`,
+		"wait no-such-at":                                 `ats.cnat.d2iq.com "no-such-at" not found`,
+		"wait no-such-at --timeout 0":                     `ats.cnat.d2iq.com "no-such-at" not found`,
+		"logs no-such-at":                                 `ats.cnat.d2iq.com "no-such-at" not found`,
+		"logs -f no-such-at":                              `ats.cnat.d2iq.com "no-such-at" not found`,
+		"now -o wide -- true":                             `unable to match a printer suitable for the output format "wide"`,
+		"suspend no-such-at -o wide":                      `unable to match a printer suitable for the output format "wide"`,
+		"now -o jsonpath={.bad -- true":                   "error parsing jsonpath {.bad",
+		"now --no-such-flag":                              "unknown flag: --no-such-flag; a command and its flags stand behind --\nSee 'kubectl at --help' for usage.",
+		"now ls -la":                                      "unknown shorthand flag: 'l' in -la; a command and its flags stand behind --",
+		"02:00 bin/rails db:migrate":                      `the time is not understood at "bin/rails"; a command stands behind --: kubectl at 02:00 -- bin/rails db:migrate`,
+		"10:00 today echo a":                              "; a command stands behind --: kubectl at 10:00 today -- echo a",
+		"now npm run x -- --all":                          "; a command stands behind --: kubectl at now -- npm run x -- --all",
+		"-t 202611280200 echo a":                          `the time is given twice: "echo a", and -t 202611280200; a command stands behind --`,
+		"lst":                                             `"lst" is no time and no command; did you mean "kubectl at list"?`,
+		"get":                                             `"get" is no time and no command; did you mean "kubectl at list"?`,
+		"cancle a":                                        `"cancle" is no time and no command; did you mean "kubectl at cancel"?`,
+		"may 32 -- true":                                  `"may 32" is not a date`,
+		"rerun a -- true":                                 "rerun repeats the command of the At; to run another one, use kubectl at TIME... --from at/NAME -- COMMAND",
+		"cat":                                             `the name of an At is missing: kubectl at cat NAME [flags]; "kubectl at list" shows the names`,
+		"cat a b":                                         `"b" is too much: kubectl at cat NAME`,
+		"logs":                                            "the name of an At is missing: kubectl at logs NAME",
+		"rm":                                              "the name of an At is missing: kubectl at rm NAME...",
+		"reschedule":                                      "the name of an At is missing: kubectl at reschedule NAME TIME...",
+		"rerun":                                           "the name of an At is missing: kubectl at rerun NAME [TIME...]",
+		"completion tcsh":                                 `invalid argument "tcsh" for "kubectl at completion"`,
 	} {
 		if got := s.run("", strings.Fields(args)...); got.code != 1 || !strings.Contains(got.errOut, want) || got.out != "" {
 			t.Errorf("kubectl at %s: got %+v\nwant %s", args, got, want)
@@ -181,13 +215,14 @@ func TestTheCommandRunsWithAnApplicationsImageAndEnvironment(t *testing.T) {
 	if err := admin.Create(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
-	s.expect(result{out: "at/migrate runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m)\n"}, "",
-		"tomorrow", "02:00", "--from", "deploy/web", "--name", "migrate", "--", "bin/rails", "db:migrate")
+	const omitted = "Warning: not copied from the Deployment web: the init container init, the container sidecar\n"
+	s.expect(result{out: "at/migrate runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m)\n", errOut: omitted}, "",
+		"tomorrow", "02:00", "--from", "deploy/web", "--name", "migrate", "--label", "team=db", "--annotation", "example.com/x=a=b,c", "--", "bin/rails", "db:migrate")
 	got := s.run("", "cat", "migrate")
 	golden(t, "cat.yaml", strings.ReplaceAll(got.out, s.namespace, "NAMESPACE")+got.errOut)
 	s.expect(result{
 		out:    "at/dump runs at Sat 21 Nov 2026 16:48 CET (now)\n",
-		errOut: "Warning: the volume \"data\" is left out: each pod of the StatefulSet db has its own\n",
+		errOut: "Warning: not copied from the StatefulSet db: the volume data, of which each pod has its own, the init container init, the container sidecar\n",
 	}, "", "now", "--from", "sts/db:web", "--name", "dump", "--", "true")
 
 	for args, want := range map[string]string{
@@ -239,7 +274,7 @@ func TestANameIsTakenAsItIsPrinted(t *testing.T) {
 		}
 	}
 	s.expect(result{errOut: "at/a has not started; with -f, the logs are followed from its start\n", code: 1}, "", "logs", "at/a")
-	s.expect(result{errOut: "error: at/a is not done after 100ms\n", code: 124}, "", "wait", "at/a", "--timeout", "100ms")
+	s.expect(result{errOut: "error: at/a is not done after 100ms\n", code: 124}, "", "wait", "AT/a", "--timeout", "100ms")
 	names := s.run("", "list", "-o", "name").out
 	s.expect(result{out: "at/a deleted\n"}, "", "rm", strings.TrimSpace(names))
 }
@@ -272,13 +307,152 @@ func TestWaitExitsAsTheCommandDoes(t *testing.T) {
 	s := newShell(t)
 	s.run("", "now", "--name", "a", "--", "true")
 	s.expect(result{errOut: "error: at/a is not done after 100ms\n", code: 124}, "", "wait", "a", "--timeout", "100ms")
+	s.expect(result{errOut: "error: at/a is not done after 0s\n", code: 124}, "", "wait", "a", "--timeout", "0")
 	s.setStatus("a", done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)))
 	s.expect(result{out: "at/a succeeded\n"}, "", "wait", "a")
+	s.expect(result{out: "at/a succeeded\n"}, "", "wait", "a", "--timeout", "0")
+	s.expect(result{out: "at/a succeeded\n"}, "", "wait", "a", "--timeout", "-1s")
 	s.setStatus("a", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3)))
 	s.expect(result{errOut: "error: at/a failed: NonZeroExitCode, exit code 3\n", code: 3}, "", "wait", "a")
 	s.setStatus("a", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonMissedDeadline, nil))
 	s.expect(result{errOut: "error: at/a failed: MissedDeadline\n", code: 1}, "", "wait", "a")
 	s.expect(result{errOut: "at/a was not run: MissedDeadline\n", code: 1}, "", "logs", "a")
+}
+
+// An exit code of Windows, such as 256, would become 0.
+func TestExitCodes(t *testing.T) {
+	for exit, want := range map[int32]int{1: 1, 3: 3, 255: 255, 256: 1, -1073741819: 1} {
+		status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, &exit)
+		_, code := describe(outcome(&cnatv1alpha1.At{Status: status}))
+		if code != want {
+			t.Errorf("exit code %d of a command: got %d, want %d", exit, code, want)
+		}
+	}
+}
+
+func TestAFailureShowsItsMessage(t *testing.T) {
+	status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonStartError, ptr.To[int32](128))
+	status.Conditions = []metav1.Condition{{Type: cnatv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Message: "could not be started: exec: \"nope\": not found\x1b[2J"}}
+	err := outcome(&cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: status})
+	if want := `error: at/a failed: StartError, exit code 128: could not be started: exec: "nope": not found\x1b[2J`; err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// Nothing happens to such an At until a user changes it.
+func TestWaitingEndsForAnAtThatIsStalled(t *testing.T) {
+	s := newShell(t)
+	s.run("", "now", "--name", "a", "--", "true")
+	stalled := func(reason string) cnatv1alpha1.AtStatus {
+		conditions := []metav1.Condition{{Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse}, {Type: cnatv1alpha1.ConditionStalled, Status: metav1.ConditionTrue}}
+		for i := range conditions {
+			conditions[i].Reason, conditions[i].Message, conditions[i].LastTransitionTime = reason, "volume mount conf not found", metav1.NewTime(s.now)
+		}
+		return cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, ObservedGeneration: 1, Conditions: conditions}
+	}
+	s.setStatus("a", stalled(cnatv1alpha1.ReasonInvalidTemplate))
+	for _, command := range []string{"wait a", "wait a --timeout 0", "logs -f a", "logs a"} {
+		if got := s.run("", strings.Fields(command)...); got.code != 1 || got.errOut != "at/a does not run: InvalidTemplate: volume mount conf not found\n" {
+			t.Errorf("%s: got %+v", command, got)
+		}
+	}
+	s.run("", "reschedule", "a", "tomorrow") // The operator has not seen this change.
+	s.expect(result{errOut: "at/a waits: InvalidTemplate: volume mount conf not found\nerror: at/a is not done after 1s\n", code: 124}, "", "wait", "a", "--timeout", "1s")
+	s.setStatus("a", stalled(cnatv1alpha1.ReasonFailedCreate)) // The operator tries again.
+	s.expect(result{errOut: "at/a waits: FailedCreate: volume mount conf not found\nerror: at/a is not done after 1s\n", code: 124}, "", "wait", "a", "--timeout", "1s")
+}
+
+func TestAnAtIsCanceled(t *testing.T) {
+	s := newShell(t)
+	s.run("", "tomorrow", "--name", "a", "--", "true")
+	s.expect(result{out: "at/a canceled\n"}, "", "cancel", "a")
+	if cancel := s.at("a").Spec.Cancel; cancel == nil || !*cancel {
+		t.Errorf("spec.cancel is %v", cancel)
+	}
+	if got := s.run("", "list"); !strings.Contains(got.out, "canceled") {
+		t.Errorf("got %+v", got)
+	}
+	s.run("", "now", "--name", "b", "--", "true")
+	s.setStatus("b", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning})
+	s.expect(result{out: "at/b is being canceled: its command is stopped\n"}, "", "cancel", "b")
+	s.expect(result{out: "at.cnat.d2iq.com/b\n"}, "", "cancel", "b", "-o", "name")
+	s.setStatus("b", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonCanceled, nil))
+	s.expect(result{errOut: "at/b is done and cannot be changed\n", code: 1}, "", "cancel", "b")
+}
+
+func TestAnAtIsRepeated(t *testing.T) {
+	s := newShell(t)
+	s.run("", "now", "--name", "a", "--image", "web:1", "--retries", "2", "--retry-exit-codes", "75,3,75", "--deadline", "1d", "--", "bin/migrate")
+	s.setStatus("a", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3)))
+	s.expect(result{out: "at/b runs at Sat 21 Nov 2026 16:48 CET (now)\n"}, "", "rerun", "at/a", "--name", "b")
+	s.expect(result{out: "at/c runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m), suspended\n"}, "", "rerun", "a", "tomorrow", "02:00", "--name", "c", "--suspend", "--retries", "1")
+	s.expect(result{out: "at/d runs at Sat 21 Nov 2026 16:48 CET (now)\n"}, "", "now", "--from", "at/a", "--name", "d", "--image", "web:2", "--", "bin/check")
+	for name, want := range map[string]struct {
+		command, image, rerunOf string
+		retries                 int32
+	}{
+		"b": {"bin/migrate", "web:1", "a", 2}, "c": {"bin/migrate", "web:1", "a", 1}, "d": {"bin/check", "web:2", "", 2},
+	} {
+		at := s.at(name)
+		if at.Spec.Command != want.command || at.Spec.Template.Spec.Containers[0].Image != want.image || *at.Spec.BackoffLimit != want.retries ||
+			at.Annotations["cnat.d2iq.com/rerun-of"] != want.rerunOf || *at.Spec.ActiveDeadlineSeconds != 86400 || !slices.Equal(at.Spec.RetryExitCodes, []int32{3, 75}) {
+			t.Errorf("%s: got %+v %+v", name, at.Annotations, at.Spec)
+		}
+	}
+	s.run("", "cancel", "c")
+	s.run("", "rerun", "c", "--name", "e")
+	if spec := s.at("e").Spec; spec.Cancel != nil || spec.Suspend != nil && *spec.Suspend {
+		t.Errorf("the At is canceled or suspended as the one that it repeats: %+v", spec)
+	}
+}
+
+func TestTheListForScripts(t *testing.T) {
+	s := newShell(t)
+	s.run("", "tomorrow 02:00", "--name", "a", "--", "echo", "a")
+	s.run("", "now", "--name", "b", "--", "echo", "b")
+	at := s.at("b")
+	at.Labels = map[string]string{"team": "db"}
+	if err := admin.Update(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	s.setStatus("b", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Conditions: []metav1.Condition{{
+		Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonStarted,
+		Message: "pod b-pod is waiting: ImagePullBackOff: no such image", LastTransitionTime: metav1.NewTime(s.now),
+	}}})
+	for args, want := range map[string]string{
+		"--no-headers -l team=db":                                                 "b     Sat 21 Nov 2026 16:48 CET   ImagePullBackOff   RUNNING   <none>   echo b\n",
+		"-l team=db -o name":                                                      "at.cnat.d2iq.com/b\n",
+		"-l team!=db -o jsonpath={.items[*].metadata.name}":                       "a",
+		"-o custom-columns=NAME:.metadata.name,X:{.spec.template},Y:spec.command": "NAME   X        Y\nb      <none>   echo b\na      <none>   echo a\n",
+		"--no-headers -o custom-columns=NAME:.metadata.name":                      "b\na\n",
+	} {
+		s.expect(result{out: want}, "", append([]string{"list"}, strings.Fields(args)...)...)
+	}
+	s.expect(result{errOut: "No Ats found in " + s.namespace + " namespace.\n"}, "", "list", "-l", "team=no", "--no-headers")
+}
+
+func TestCompletion(t *testing.T) {
+	s := newShell(t)
+	s.run("", "tomorrow", "--name", "later", "--", "true")
+	for args, want := range map[string]string{
+		"list -n kube-s":                "kube-system",
+		"list -o y":                     "yaml",
+		"now -o js":                     "json",
+		"list --context ":               "envtest",
+		"now --from ":                   "deploy/",
+		"now --from at/l":               "at/later",
+		"now --from at.cnat.d2iq.com/l": "at.cnat.d2iq.com/later",
+		"now --dry-run=s":               "server",
+		"cat at/":                       "at/later",
+		"cancel l":                      "later",
+		"reschedule later tom":          "tomorrow",
+		"rerun later ":                  "now",
+	} {
+		words := strings.Split(args, " ")
+		if got := s.run("", append([]string{"__complete"}, words...)...); !slices.Contains(strings.Split(got.out, "\n"), want) {
+			t.Errorf("kubectl at %s: got %q, want %s", args, got.out, want)
+		}
+	}
 }
 
 func done(result cnatv1alpha1.Result, reason string, exit *int32) cnatv1alpha1.AtStatus {

@@ -3,9 +3,17 @@
 
 package main
 
-import "k8s.io/cli-runtime/pkg/genericclioptions"
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+)
 
 // newPrintFlags returns kubectl's -o for an operation such as "created".
 func newPrintFlags(operation string) *genericclioptions.PrintFlags {
 	return genericclioptions.NewPrintFlags(operation).WithTypeSetter(scheme)
+}
+
+// isOutputSet reports whether the flags of the command say how to print an object.
+func isOutputSet(cmd *cobra.Command) bool {
+	return cmd.Flags().Changed("output") || cmd.Flags().Changed("template")
 }

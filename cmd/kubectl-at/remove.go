@@ -21,9 +21,10 @@ import (
 func newRemoveCommand(p *plugin) *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
-		Use:     "rm NAME...",
-		Aliases: []string{"atrm", "delete"},
-		Short:   "Delete Ats",
+		Use:        "rm NAME...",
+		Aliases:    []string{"atrm", "delete"},
+		SuggestFor: []string{"remove"},
+		Short:      "Delete Ats",
 		Long: templates.LongDesc(`
 			Delete Ats with their pods and logs: atrm(1) for Kubernetes.
 
@@ -31,7 +32,7 @@ func newRemoveCommand(p *plugin) *cobra.Command {
 		Example: templates.Examples(`
 			# Delete two Ats that have not started or are done
 			kubectl at rm at-7gk2p at-x9s4m`),
-		Args:              cobra.MinimumNArgs(1),
+		Args:              atLeastOneName,
 		ValidArgsFunction: p.completeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := p.connect()
@@ -40,8 +41,11 @@ func newRemoveCommand(p *plugin) *cobra.Command {
 			}
 			var failed []error
 			for _, arg := range args {
-				name := nameOf(arg)
-				if err := c.remove(cmd.Context(), name, force); err != nil {
+				name, err := nameOf(arg)
+				if err == nil {
+					err = c.remove(cmd.Context(), name, force)
+				}
+				if err != nil {
 					failed = append(failed, err)
 					continue
 				}

@@ -4,6 +4,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -46,45 +49,77 @@ var (
 
 // newCommand returns "kubectl at".
 func newCommand(streams genericiooptions.IOStreams, clock clock.WithTicker) *cobra.Command {
-	p := &plugin{IOStreams: streams, clock: clock, config: genericclioptions.NewConfigFlags(true)}
-	create := &createOptions{plugin: p, print: newPrintFlags("created")}
-	root := &cobra.Command{
-		// Completion scripts are for this name.
-		Use:                   "kubectl-at TIME... [flags] -- COMMAND [ARG...]",
-		DisableFlagsInUseLine: true,
-		Annotations:           map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl at"},
-		Short:                 "Run a command once, at one time, in the cluster",
-		Long:                  rootLong,
-		Example:               rootExample,
-		Version:               version,
-		SilenceErrors:         true,
-		SilenceUsage:          true,
-		Args:                  cobra.ArbitraryArgs,
-		CompletionOptions:     cobra.CompletionOptions{DisableDefaultCmd: true},
-		ValidArgsFunction:     completeTime,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && cmd.Flags().NFlag() == 0 {
-				return cmd.Help()
-			}
-			return create.run(cmd, args)
-		},
-	}
+	p := &plugin{IOStreams: streams, clock: clock, config: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag()}
+	root := newCreateCommand(p)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	p.config.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(&p.zone, "tz", "", "Time zone that TIME is in and that times are shown in, such as Europe/Berlin; the default is that of this machine.")
-	create.addFlags(root)
 	root.Flags().Bool("version", false, "Print the version.") // that of cobra has the shorthand -v, which is --v of kubectl
 
 	groups := templates.CommandGroups{
 		{Message: "Look at Ats:", Commands: []*cobra.Command{newListCommand(p), newCatCommand(p), newLogsCommand(p), newWaitCommand(p)}},
-		{Message: "Change Ats:", Commands: []*cobra.Command{newRemoveCommand(p), newSuspendCommand(p), newResumeCommand(p), newRescheduleCommand(p)}},
+		{Message: "Change Ats:", Commands: []*cobra.Command{newRescheduleCommand(p), newSuspendCommand(p), newResumeCommand(p), newCancelCommand(p), newRerunCommand(p), newRemoveCommand(p)}},
 	}
 	groups.Add(root)
 	root.AddCommand(newCompletionCommand(p), newOptionsCommand(p))
 	templates.ActsAsRootCommand(root, []string{"options", "help"}, groups...)
+	explainFlagErrors(root)
+	p.completeGlobalFlags(root)
 	return root
+}
+
+// newCreateCommand returns the command that creates Ats, which all others are below.
+func newCreateCommand(p *plugin) *cobra.Command {
+	create := &createOptions{plugin: p, print: newPrintFlags("created")}
+	cmd := &cobra.Command{
+		// Completion scripts are for this name.
+		Use:                        "kubectl-at TIME... [flags] -- COMMAND [ARG...]",
+		DisableFlagsInUseLine:      true,
+		Annotations:                map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl at"},
+		Short:                      "Run a command once, at one time, in the cluster",
+		Long:                       rootLong,
+		Example:                    rootExample,
+		Version:                    version,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		Args:                       cobra.ArbitraryArgs,
+		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true},
+		ValidArgsFunction:          completeTime,
+		SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && cmd.Flags().NFlag() == 0 {
+				return cmd.Help()
+			}
+			words, command := args, []string(nil)
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				words, command = args[:dash], args[dash:]
+			}
+			if err := create.pod.validate(); err != nil { // --from deploy web leaves web to TIME
+				return err
+			}
+			due, notes, err := p.parseTime(words, create.stamp, p.clock.Now())
+			if err != nil {
+				return explainTimeError(cmd, words, command, err)
+			}
+			return create.run(cmd, due, notes, command)
+		},
+	}
+	create.addFlags(cmd)
+	create.addPodFlags(cmd)
+	return cmd
+}
+
+// explainFlagErrors adds to the error about a flag of "kubectl at TIME..." that it may belong to a command that has no -- before it.
+func explainFlagErrors(root *cobra.Command) {
+	explain := root.FlagErrorFunc()
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown := new(pflag.NotExistError); cmd == root && errors.As(err, &unknown) {
+			err = fmt.Errorf("%w; a command and its flags stand behind --", err)
+		}
+		return explain(cmd, err)
+	})
 }
 
 // hideDefaults leaves the defaults of flags out of the help, because their values mean that the flag was not given.

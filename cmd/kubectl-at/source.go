@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
 // source is a kind that --from takes.
@@ -24,15 +26,19 @@ type source struct {
 	names []string // in lower case, the longest form first
 }
 
+var atKind = cnatv1alpha1.GroupVersion.WithKind("At")
+
 var sources = []source{
 	{appsv1.SchemeGroupVersion.WithKind("Deployment"), []string{"deployments", "deployment", "deploy"}},
 	{appsv1.SchemeGroupVersion.WithKind("StatefulSet"), []string{"statefulsets", "statefulset", "sts"}},
 	{appsv1.SchemeGroupVersion.WithKind("DaemonSet"), []string{"daemonsets", "daemonset", "ds"}},
 	{appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), []string{"replicasets", "replicaset", "rs"}},
+	{corev1.SchemeGroupVersion.WithKind("ReplicationController"), []string{"replicationcontrollers", "replicationcontroller", "rc"}},
 	{batchv1.SchemeGroupVersion.WithKind("Job"), []string{"jobs", "job"}},
 	{batchv1.SchemeGroupVersion.WithKind("CronJob"), []string{"cronjobs", "cronjob", "cj"}},
 	{appv1alpha1.GroupVersion.WithKind("PodSet"), []string{"podsets", "podset", "pset"}},
 	{corev1.SchemeGroupVersion.WithKind("Pod"), []string{"pods", "pod", "po"}},
+	{atKind, []string{"ats", "at"}},
 }
 
 // reference is KIND/NAME[:CONTAINER].
@@ -41,57 +47,98 @@ type reference struct {
 	name, container string
 }
 
+// referencePattern has the kind, the name, and the container. kubectl takes and prints KIND/NAME, and takes KIND NAME.
+var referencePattern = regexp.MustCompile(`^\s*([^/:\s]+)(?:/|\s+)([^/:\s]+)(?::([^/:\s]+))?\s*$`)
+
 // parseReference reads the value of --from.
 func parseReference(text string) (reference, error) {
-	kind, rest, _ := strings.Cut(text, "/")
-	name, container, hasContainer := strings.Cut(rest, ":")
-	if kind == "" || name == "" || strings.Contains(name, "/") || hasContainer && container == "" {
+	match := referencePattern.FindStringSubmatch(text)
+	if match == nil {
 		return reference{}, fmt.Errorf("--from %s: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web", text)
 	}
-	var known []string
-	for _, s := range sources {
-		if slices.Contains(s.names, strings.ToLower(kind)) {
-			return reference{s.kind, name, container}, nil
+	from := reference{kind: findKind(match[1]), name: match[2], container: match[3]}
+	if from.kind.Empty() {
+		var known []string
+		for _, s := range sources {
+			known = append(known, s.names[len(s.names)-1])
 		}
-		known = append(known, s.names[len(s.names)-1])
+		return reference{}, fmt.Errorf("--from %s: the kind %q has no pod template; it can be %s", text, match[1], strings.Join(known, ", "))
 	}
-	return reference{}, fmt.Errorf("--from %s: the kind %q has no pod template; it can be %s", text, kind, strings.Join(known, ", "))
+	if from.kind == atKind && from.container != "" {
+		return reference{}, fmt.Errorf("--from %s: an At is repeated as it is, without a container: at/%s", text, from.name)
+	}
+	return from, nil
 }
 
-// podSpec returns what the pods of a workload are made from, and the names of volumes that each of its pods has for itself.
-func (c *cluster) podSpec(ctx context.Context, from reference) (*corev1.PodSpec, []string, error) {
+// findKind returns the kind of a resource as kubectl names it: deploy, deployment.apps, or deployments.v1.apps, in any case. It is empty
+// if --from does not take the kind.
+func findKind(resource string) schema.GroupVersionKind {
+	name, group, qualified := strings.Cut(strings.ToLower(resource), ".")
+	for _, s := range sources {
+		if slices.Contains(s.names, name) && (!qualified || group == s.kind.Group || group == s.kind.Version+"."+s.kind.Group) {
+			return s.kind
+		}
+	}
+	return schema.GroupVersionKind{}
+}
+
+// nameOf returns the name of an At that is given as NAME, or as kubectl prints it: at/NAME or at.cnat.d2iq.com/NAME.
+func nameOf(argument string) (string, error) {
+	kind, name, qualified := strings.Cut(argument, "/")
+	switch {
+	case !qualified:
+		return argument, nil
+	case findKind(kind) == atKind && name != "" && !strings.Contains(name, "/"):
+		return name, nil
+	}
+	return "", fmt.Errorf("%q is not the name of an At: it is NAME or at/NAME", argument)
+}
+
+// workload is what --from names, as far as it describes pods.
+type workload struct {
+	template corev1.PodTemplateSpec
+	claims   []string // names of the volumes that each pod has for itself
+}
+
+// workload reads what --from names.
+func (c *cluster) workload(ctx context.Context, from reference) (*workload, error) {
 	obj, err := scheme.New(from.kind)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	object := obj.(client.Object)
 	if err := c.Get(ctx, c.key(from.name), object); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	w := &workload{}
+	var template *corev1.PodTemplateSpec
 	switch o := object.(type) {
 	case *appsv1.Deployment:
-		return &o.Spec.Template.Spec, nil, nil
+		template = &o.Spec.Template
 	case *appsv1.StatefulSet:
-		var own []string
+		template = &o.Spec.Template
 		for _, claim := range o.Spec.VolumeClaimTemplates {
-			own = append(own, claim.Name)
+			w.claims = append(w.claims, claim.Name)
 		}
-		return &o.Spec.Template.Spec, own, nil
 	case *appsv1.DaemonSet:
-		return &o.Spec.Template.Spec, nil, nil
+		template = &o.Spec.Template
 	case *appsv1.ReplicaSet:
-		return &o.Spec.Template.Spec, nil, nil
+		template = &o.Spec.Template
+	case *corev1.ReplicationController:
+		template = o.Spec.Template
 	case *batchv1.Job:
-		return &o.Spec.Template.Spec, nil, nil
+		template = &o.Spec.Template
 	case *batchv1.CronJob:
-		return &o.Spec.JobTemplate.Spec.Template.Spec, nil, nil
+		template = &o.Spec.JobTemplate.Spec.Template
 	case *appv1alpha1.PodSet:
-		if o.Spec.Template == nil {
-			return nil, nil, fmt.Errorf("--from: the PodSet %s has no template", from.name)
-		}
-		return &o.Spec.Template.Spec, nil, nil
+		template = o.Spec.Template
 	case *corev1.Pod:
-		return &o.Spec, nil, nil
+		template = &corev1.PodTemplateSpec{ObjectMeta: o.ObjectMeta, Spec: o.Spec}
 	}
-	return nil, nil, fmt.Errorf("--from: %s has no pod template", from.kind.Kind) // every source is above
+	if template == nil {
+		return nil, fmt.Errorf("--from: the %s %s has no pod template", from.kind.Kind, from.name)
+	}
+	w.template = *template
+	w.template.Name = from.name
+	return w, nil
 }

@@ -93,6 +93,7 @@ func grantPermissions(user string) error {
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/log"}, Verbs: []string{"get"}},
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments", "statefulsets"}, Verbs: []string{"get"}}, // for --from
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list"}},                     // to complete -n
 	}}
 	return errors.Join(
 		admin.Create(context.Background(), role),

@@ -4,27 +4,30 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"golang.org/x/text/width"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
 )
 
-// maxCommand is how many characters of a command a table shows, except for -o wide.
-const maxCommand = 40
+// maxShown is how many characters of a command a table shows, except for -o wide.
+const maxShown = 40
 
 // columns are what a table shows.
 type columns struct {
 	namespace, wide bool
 	location        *time.Location
+	custom          []customColumn // in place of all others
 }
 
 // dueTime returns when an At runs: what the operator says, or what its schedule means. It is zero when there is none.
@@ -50,9 +53,12 @@ func sortByTime(ats []cnatv1alpha1.At) {
 }
 
 func (c columns) header() []string {
+	if c.custom != nil {
+		return customHeader(c.custom)
+	}
 	names := []string{"NAME", "DUE", "IN", "PHASE", "RESULT", "COMMAND"}
 	if c.wide {
-		names = []string{"NAME", "DUE", "IN", "PHASE", "RESULT", "EXIT", "POD", "COMMAND"}
+		names = []string{"NAME", "DUE", "IN", "PHASE", "RESULT", "REASON", "EXIT", "POD", "COMMAND"}
 	}
 	if c.namespace {
 		names = append([]string{"NAMESPACE"}, names...)
@@ -62,13 +68,16 @@ func (c columns) header() []string {
 
 // row returns the cells of an At.
 func (c columns) row(a *cnatv1alpha1.At, now time.Time) []string {
+	if c.custom != nil {
+		return customRow(c.custom, a)
+	}
 	due, command := dueTime(a), commandLine(a)
 	dueText := "<unknown>"
 	if !due.IsZero() {
-		dueText = absolute(due.In(c.location))
+		dueText = formatTime(due.In(c.location))
 	}
-	if runes := []rune(command); !c.wide && len(runes) > maxCommand {
-		command = string(runes[:maxCommand-3]) + "..."
+	if runes := []rune(command); !c.wide && len(runes) > maxShown {
+		command = string(runes[:maxShown-3]) + "..."
 	}
 	cells := []string{a.Name, dueText, countdown(a, due, now), orNone(string(a.Status.Phase)), orNone(string(a.Status.Result))}
 	if c.wide {
@@ -76,7 +85,7 @@ func (c columns) row(a *cnatv1alpha1.At, now time.Time) []string {
 		if a.Status.ExitCode != nil {
 			exit = fmt.Sprint(*a.Status.ExitCode)
 		}
-		cells = append(cells, exit, orNone(a.Status.PodName))
+		cells = append(cells, orNone(cmp.Or(a.Status.Reason, hangsFor(a))), exit, orNone(a.Status.PodName))
 	}
 	if c.namespace {
 		cells = append([]string{a.Namespace}, cells...)
@@ -84,16 +93,21 @@ func (c columns) row(a *cnatv1alpha1.At, now time.Time) []string {
 	return append(cells, command)
 }
 
-// countdown returns what the column IN shows: how long until the At runs, or how long ago it was due.
+// countdown returns what the column IN shows: how long until the At runs, how long ago it was due, or what keeps it from running.
 func countdown(a *cnatv1alpha1.At, due, now time.Time) string {
-	pending := a.Status.Phase == cnatv1alpha1.PhasePending || a.Status.Phase == ""
+	isPending := a.Status.Phase == cnatv1alpha1.PhasePending || a.Status.Phase == ""
+	reason := hangsFor(a)
 	switch {
+	case isPending && ptr.Deref(a.Spec.Cancel, false):
+		return "canceled"
+	case isPending && ptr.Deref(a.Spec.Suspend, false):
+		return "suspended"
+	case reason != "":
+		return reason
 	case due.IsZero():
 		return "<unknown>"
-	case pending && a.Spec.Suspend != nil && *a.Spec.Suspend:
-		return "suspended"
 	default:
-		return strings.TrimPrefix(distance(due, now), "in ")
+		return strings.TrimPrefix(relativeTime(due, now), "in ")
 	}
 }
 
@@ -124,6 +138,15 @@ func printable(text string) string {
 	return escaped.String()
 }
 
+// printableLines is printable for a text of several lines.
+func printableLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
 func orNone(s string) string {
 	if s == "" {
 		return "<none>"
@@ -131,14 +154,35 @@ func orNone(s string) string {
 	return s
 }
 
-// write prints a table of the Ats as kubectl does.
-func (c columns) write(out io.Writer, ats []cnatv1alpha1.At, now time.Time, header bool) error {
-	tab := printers.GetNewTabWriter(out)
+// lines returns a table of the Ats as kubectl prints it, with or without its header. On a terminal of a width, no line is longer.
+func (c columns) lines(ats []cnatv1alpha1.At, now time.Time, header bool, width int) []string {
+	var text strings.Builder
+	tab := printers.GetNewTabWriter(&text)
 	if header {
-		_, _ = fmt.Fprintln(tab, strings.Join(c.header(), "\t")) // Flush returns what goes wrong.
+		_, _ = fmt.Fprintln(tab, strings.Join(c.header(), "\t")) // A strings.Builder returns no error.
 	}
 	for i := range ats {
 		_, _ = fmt.Fprintln(tab, strings.Join(c.row(&ats[i], now), "\t"))
 	}
-	return tab.Flush()
+	_ = tab.Flush()
+	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+	for i := range lines {
+		lines[i] = cut(lines[i], width)
+	}
+	return lines
+}
+
+// cut returns the part of a line that fits in a width, all of it with a width of 0. East Asian characters and emoji are two wide.
+func cut(line string, columns int) string {
+	used := 0
+	for i, r := range line {
+		used++
+		if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
+			used++
+		}
+		if columns > 0 && used > columns {
+			return line[:i]
+		}
+	}
+	return line
 }

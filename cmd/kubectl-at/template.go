@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubectl/pkg/cmd/util/podcmd"
 )
 
 // defaultContainerName is the name of the container of --image.
@@ -19,89 +20,200 @@ const serviceAccountVolume = "kube-api-access-"
 
 // copyTemplate returns a pod template with one container of a pod: its image, command, environment, volumes, resources, and
 // security context, and of the pod what determines who it is, what it may do, what it sees of the network, and where it may run. It
-// has no probes, ports, or labels, so no Service of the application sends traffic to its pods. Volumes of the names in own are left out, and
-// returned if the container mounts them: each pod of a StatefulSet has its own.
-func copyTemplate(from *corev1.PodSpec, containerName string, own []string) (*corev1.PodTemplateSpec, []string, error) {
-	container, err := findContainer(from, containerName)
+// has no probes, ports, or labels, so no Service of the application sends traffic to its pods. It also returns what is left out and
+// the command may need.
+func copyTemplate(from *workload, containerName string) (*corev1.PodTemplateSpec, []string, error) {
+	pod := &from.template.Spec
+	container, err := podcmd.FindOrDefaultContainerByName(&corev1.Pod{ObjectMeta: from.template.ObjectMeta, Spec: *pod}, containerName, true, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("--from: %w", err)
 	}
-	var missing []string
-	leftOut := func(volume string) bool {
-		if slices.Contains(own, volume) {
-			missing = append(missing, volume)
-			return true
-		}
-		return strings.HasPrefix(volume, serviceAccountVolume)
-	}
-	result := copyContainer(container)
-	mounted := map[string]bool{}
-	for _, mount := range container.VolumeMounts {
-		if !leftOut(mount.Name) {
-			result.VolumeMounts = append(result.VolumeMounts, mount)
-			mounted[mount.Name] = true
-		}
-	}
-	for _, device := range container.VolumeDevices {
-		if !leftOut(device.Name) {
-			result.VolumeDevices = append(result.VolumeDevices, device)
-			mounted[device.Name] = true
-		}
-	}
+	c := &copier{from: from, container: container}
 	spec := corev1.PodSpec{
-		Containers:                   []corev1.Container{result},
-		ServiceAccountName:           from.ServiceAccountName,
-		AutomountServiceAccountToken: from.AutomountServiceAccountToken,
-		ImagePullSecrets:             from.ImagePullSecrets,
-		SecurityContext:              from.SecurityContext,
-		NodeSelector:                 from.NodeSelector,
-		Tolerations:                  from.Tolerations,
-		RuntimeClassName:             from.RuntimeClassName,
-		HostUsers:                    from.HostUsers,
-		EnableServiceLinks:           from.EnableServiceLinks,
-		DNSPolicy:                    from.DNSPolicy,
-		DNSConfig:                    from.DNSConfig,
-		HostAliases:                  from.HostAliases,
+		Containers:                   []corev1.Container{c.copyContainer()},
+		ServiceAccountName:           pod.ServiceAccountName,
+		AutomountServiceAccountToken: pod.AutomountServiceAccountToken,
+		ImagePullSecrets:             pod.ImagePullSecrets,
+		SecurityContext:              pod.SecurityContext,
+		NodeSelector:                 pod.NodeSelector,
+		Affinity:                     c.copyAffinity(),
+		Tolerations:                  pod.Tolerations,
+		PriorityClassName:            pod.PriorityClassName,
+		RuntimeClassName:             pod.RuntimeClassName,
+		OS:                           pod.OS,
+		HostUsers:                    pod.HostUsers,
+		HostNetwork:                  pod.HostNetwork,
+		HostPID:                      pod.HostPID,
+		HostIPC:                      pod.HostIPC,
+		EnableServiceLinks:           pod.EnableServiceLinks,
+		DNSPolicy:                    pod.DNSPolicy,
+		DNSConfig:                    pod.DNSConfig,
+		HostAliases:                  pod.HostAliases,
+		Volumes:                      c.copyVolumes(),
 	}
-	for _, claim := range from.ResourceClaims {
+	if pod.SchedulerName != corev1.DefaultSchedulerName {
+		spec.SchedulerName = pod.SchedulerName
+	}
+	for _, claim := range pod.ResourceClaims {
 		if slices.ContainsFunc(container.Resources.Claims, func(c corev1.ResourceClaim) bool { return c.Name == claim.Name }) {
 			spec.ResourceClaims = append(spec.ResourceClaims, claim)
 		}
 	}
-	for _, volume := range from.Volumes {
-		if mounted[volume.Name] {
-			spec.Volumes = append(spec.Volumes, volume)
+	c.omitContainers()
+	return &corev1.PodTemplateSpec{Spec: *spec.DeepCopy()}, c.omitted, nil
+}
+
+// copier copies what one container of a workload needs, and collects what it leaves out.
+type copier struct {
+	from      *workload
+	container *corev1.Container
+	mounted   []string // the volumes of the copy
+	unset     []string // the variables that are left out, as $(NAME)
+	omitted   []string // all that is left out, for a message
+}
+
+func (c *copier) omit(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(c.omitted, text) {
+		c.omitted = append(c.omitted, text)
+	}
+}
+
+// omitContainers names the other containers of the pod.
+func (c *copier) omitContainers() {
+	for i := range c.from.template.Spec.InitContainers {
+		if name := c.from.template.Spec.InitContainers[i].Name; name != c.container.Name {
+			c.omit("the init container %s", name)
 		}
 	}
-	return &corev1.PodTemplateSpec{Spec: *spec.DeepCopy()}, missing, nil
+	for i := range c.from.template.Spec.Containers {
+		if name := c.from.template.Spec.Containers[i].Name; name != c.container.Name {
+			c.omit("the container %s", name)
+		}
+	}
+	if c.from.template.Spec.Resources != nil {
+		c.omit("the resources of the whole pod")
+	}
 }
 
 // copyContainer copies what the command needs to run as the container does. Probes, ports, and hooks belong to a server.
-func copyContainer(from *corev1.Container) corev1.Container {
-	return corev1.Container{
+func (c *copier) copyContainer() corev1.Container {
+	from := c.container
+	result := corev1.Container{
 		Name:            from.Name,
 		Image:           from.Image,
 		ImagePullPolicy: from.ImagePullPolicy,
 		WorkingDir:      from.WorkingDir,
 		Command:         from.Command,
 		Args:            from.Args,
-		Env:             from.Env,
+		Env:             c.copyEnv(),
 		EnvFrom:         from.EnvFrom,
 		Resources:       from.Resources,
 		SecurityContext: from.SecurityContext,
 	}
+	for _, mount := range from.VolumeMounts {
+		switch {
+		case slices.ContainsFunc(c.unset, func(name string) bool { return strings.Contains(mount.SubPathExpr, name) }):
+			c.omit("the volume at %s", mount.MountPath)
+		case c.copies(mount.Name):
+			result.VolumeMounts = append(result.VolumeMounts, mount)
+		}
+	}
+	for _, device := range from.VolumeDevices {
+		if c.copies(device.Name) {
+			result.VolumeDevices = append(result.VolumeDevices, device)
+		}
+	}
+	return result
 }
 
-// findContainer returns the container of a name, or the first.
-func findContainer(spec *corev1.PodSpec, name string) (*corev1.Container, error) {
-	var names []string
-	for i := range spec.Containers {
-		if name == "" || spec.Containers[i].Name == name {
-			return &spec.Containers[i], nil
-		}
-		names = append(names, spec.Containers[i].Name)
+// copies reports whether a volume that the container uses is copied.
+func (c *copier) copies(volume string) bool {
+	switch {
+	case slices.Contains(c.from.claims, volume):
+		c.omit("the volume %s, of which each pod has its own", volume)
+		return false
+	case strings.HasPrefix(volume, serviceAccountVolume):
+		return false
 	}
-	return nil, fmt.Errorf("--from: there is no container %q; there is %s", name, strings.Join(names, ", "))
+	c.mounted = append(c.mounted, volume)
+	return true
+}
+
+// isOfOther reports whether a reference to resources is to those of a container that is not copied.
+func (c *copier) isOfOther(resources *corev1.ResourceFieldSelector) bool {
+	return resources != nil && resources.ContainerName != "" && resources.ContainerName != c.container.Name
+}
+
+// copyEnv leaves out variables that the kubelet could not set, since it would then never start the container.
+func (c *copier) copyEnv() []corev1.EnvVar {
+	var copied []corev1.EnvVar
+	for _, variable := range c.container.Env {
+		switch from := variable.ValueFrom; {
+		case from != nil && c.isOfOther(from.ResourceFieldRef):
+			c.omit("the variable %s of the container %s", variable.Name, from.ResourceFieldRef.ContainerName)
+			c.unset = append(c.unset, "$("+variable.Name+")")
+		case from != nil && from.FileKeyRef != nil: // An init container writes the file.
+			c.omit("the variable %s of the volume %s", variable.Name, from.FileKeyRef.VolumeName)
+			c.unset = append(c.unset, "$("+variable.Name+")")
+		default:
+			copied = append(copied, variable)
+		}
+	}
+	return copied
+}
+
+// copyVolumes returns the volumes that the copy mounts, without files about other containers.
+func (c *copier) copyVolumes() []corev1.Volume {
+	var copied []corev1.Volume
+	for _, volume := range c.from.template.Spec.Volumes {
+		if !slices.Contains(c.mounted, volume.Name) {
+			continue
+		}
+		volume = *volume.DeepCopy()
+		isOfOther := func(file corev1.DownwardAPIVolumeFile) bool {
+			if c.isOfOther(file.ResourceFieldRef) {
+				c.omit("the file %s of the container %s in the volume %s", file.Path, file.ResourceFieldRef.ContainerName, volume.Name)
+				return true
+			}
+			return false
+		}
+		if volume.DownwardAPI != nil {
+			volume.DownwardAPI.Items = slices.DeleteFunc(volume.DownwardAPI.Items, isOfOther)
+		}
+		if volume.Projected != nil {
+			for i := range volume.Projected.Sources {
+				if source := &volume.Projected.Sources[i]; source.DownwardAPI != nil {
+					source.DownwardAPI.Items = slices.DeleteFunc(source.DownwardAPI.Items, isOfOther)
+				}
+			}
+		}
+		copied = append(copied, volume)
+	}
+	return copied
+}
+
+// copyAffinity returns the node affinity, unless it names the one node of a pod. The affinity to other pods depends on labels, which are
+// not copied.
+func (c *copier) copyAffinity() *corev1.Affinity {
+	from := c.from.template.Spec.Affinity
+	if from == nil {
+		return nil
+	}
+	if from.PodAffinity != nil && len(from.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+		c.omit("the required pod affinity")
+	}
+	if from.PodAntiAffinity != nil && len(from.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+		c.omit("the required pod anti-affinity")
+	}
+	if from.NodeAffinity == nil {
+		return nil
+	}
+	if required := from.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil &&
+		slices.ContainsFunc(required.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool { return len(t.MatchFields) > 0 }) {
+		c.omit("the affinity to a node by its name")
+		return nil
+	}
+	return &corev1.Affinity{NodeAffinity: from.NodeAffinity}
 }
 
 // setEnv sets variables of the form NAME=VALUE in a container.

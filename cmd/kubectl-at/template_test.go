@@ -4,10 +4,12 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
@@ -55,6 +57,10 @@ func web() *corev1.PodSpec {
 			{Name: "kube-api-access-x7k2p", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}},
 		},
 	}
+}
+
+func workloadOf(spec *corev1.PodSpec) *workload {
+	return &workload{template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: *spec}}
 }
 
 const copiedWeb = `metadata: {}
@@ -118,9 +124,9 @@ spec:
 `
 
 func TestFromCopiesWhatTheCommandNeedsAndNothingThatDrawsTraffic(t *testing.T) {
-	template, missing, err := copyTemplate(web(), "", nil)
-	if err != nil || missing != nil {
-		t.Fatal(missing, err)
+	template, omitted, err := copyTemplate(workloadOf(web()), "")
+	if want := []string{"the init container init", "the container sidecar"}; err != nil || !cmp.Equal(omitted, want) {
+		t.Fatal(omitted, err)
 	}
 	got, err := yaml.Marshal(template)
 	if err != nil {
@@ -132,20 +138,122 @@ func TestFromCopiesWhatTheCommandNeedsAndNothingThatDrawsTraffic(t *testing.T) {
 }
 
 func TestFromTakesTheContainerThatIsNamed(t *testing.T) {
-	template, _, err := copyTemplate(web(), "sidecar", nil)
+	template, _, err := copyTemplate(workloadOf(web()), "sidecar")
 	if err != nil || template.Spec.Containers[0].Image != "sidecar" || template.Spec.Volumes != nil {
 		t.Errorf("got %+v, %v", template, err)
 	}
-	_, _, err = copyTemplate(web(), "db", nil)
-	if err == nil || err.Error() != `--from: there is no container "db"; there is web, sidecar` {
+	_, _, err = copyTemplate(workloadOf(web()), "db")
+	if err == nil || err.Error() != `--from: container db is not valid for pod web out of: web, sidecar, init (init)` {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestFromLeavesOutTheVolumesThatEachPodOfAStatefulSetHas(t *testing.T) {
-	template, missing, err := copyTemplate(web(), "web", []string{"data"})
-	if err != nil || !cmp.Equal(missing, []string{"data"}) || len(template.Spec.Volumes) != 1 || len(template.Spec.Containers[0].VolumeMounts) != 1 {
-		t.Errorf("got %+v, missing %q, %v", template, missing, err)
+	set := workloadOf(web())
+	set.claims = []string{"data"}
+	template, omitted, err := copyTemplate(set, "web")
+	if err != nil || omitted[0] != "the volume data, of which each pod has its own" || len(template.Spec.Volumes) != 1 || len(template.Spec.Containers[0].VolumeMounts) != 1 {
+		t.Errorf("got %+v, omitted %q, %v", template, omitted, err)
+	}
+}
+
+func TestFromTakesTheDefaultContainer(t *testing.T) {
+	w := workloadOf(web())
+	w.template.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": "sidecar"}
+	for container, want := range map[string]string{"": "sidecar", "web": "web", "init": "init"} {
+		if template, _, err := copyTemplate(w, container); err != nil || template.Spec.Containers[0].Name != want {
+			t.Errorf("%q: got %+v, %v, want %s", container, template, err, want)
+		}
+	}
+}
+
+// What refers to another container could never be resolved, and the pod would never start.
+func TestFromCopiesNothingThatRefersToAnotherContainer(t *testing.T) {
+	resources := func(container string) *corev1.ResourceFieldSelector {
+		return &corev1.ResourceFieldSelector{ContainerName: container, Resource: "limits.cpu"}
+	}
+	files := func() []corev1.DownwardAPIVolumeFile {
+		return []corev1.DownwardAPIVolumeFile{{Path: "own", ResourceFieldRef: resources("web")}, {Path: "other", ResourceFieldRef: resources("sidecar")}}
+	}
+	w := workloadOf(web())
+	main := &w.template.Spec.Containers[0]
+	main.Env = []corev1.EnvVar{
+		{Name: "OWN", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: resources("web")}},
+		{Name: "NAMELESS", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: resources("")}},
+		{Name: "OTHER", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: resources("sidecar")}},
+		{Name: "FILE", ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "cache"}}},
+	}
+	main.VolumeMounts = []corev1.VolumeMount{{Name: "info", MountPath: "/info"}, {Name: "all", MountPath: "/all"}, {Name: "cache", MountPath: "/cache", SubPathExpr: "$(OTHER)"}}
+	w.template.Spec.Volumes = []corev1.Volume{
+		{Name: "info", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: files()}}},
+		{Name: "all", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{DownwardAPI: &corev1.DownwardAPIProjection{Items: files()}}}}}},
+	}
+	template, omitted, err := copyTemplate(w, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := yaml.Marshal(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(got); strings.Contains(text, "sidecar") || strings.Contains(text, "FILE") || strings.Contains(text, "cache") || strings.Count(text, "path: own") != 2 || !strings.Contains(text, "NAMELESS") {
+		t.Errorf("got\n%s", text)
+	}
+	if diff := cmp.Diff([]string{
+		"the variable OTHER of the container sidecar", "the variable FILE of the volume cache", "the volume at /cache",
+		"the file other of the container sidecar in the volume info", "the file other of the container sidecar in the volume all",
+		"the init container init", "the container sidecar",
+	}, omitted); diff != "" {
+		t.Error(diff)
+	}
+	if len(w.template.Spec.Volumes[0].DownwardAPI.Items) != 2 {
+		t.Error("the workload itself was changed")
+	}
+}
+
+func TestFromCopiesWhereThePodMayRun(t *testing.T) {
+	w := workloadOf(web())
+	spec := &w.template.Spec
+	spec.PriorityClassName, spec.SchedulerName, spec.HostNetwork = "high", "volcano", true
+	arm := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "kubernetes.io/arch", Operator: corev1.NodeSelectorOpIn, Values: []string{"arm64"}}}}
+	node := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"node-1"}}}}
+	required := func(term corev1.NodeSelectorTerm) *corev1.NodeAffinity {
+		return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}}
+	}
+	terms := []corev1.PodAffinityTerm{{TopologyKey: "kubernetes.io/hostname"}}
+	spec.Affinity = &corev1.Affinity{NodeAffinity: required(arm),
+		PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}, PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+	template, omitted, err := copyTemplate(w, "")
+	got := template.Spec
+	if err != nil || got.PriorityClassName != "high" || got.SchedulerName != "volcano" || !got.HostNetwork || !cmp.Equal(got.Affinity, &corev1.Affinity{NodeAffinity: required(arm)}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if !cmp.Equal(omitted[:2], []string{"the required pod affinity", "the required pod anti-affinity"}) {
+		t.Errorf("omitted %q", omitted)
+	}
+	spec.Affinity = &corev1.Affinity{NodeAffinity: required(node)} // that of a pod of a DaemonSet
+	template, omitted, err = copyTemplate(w, "")
+	if err != nil || template.Spec.Affinity != nil || omitted[0] != "the affinity to a node by its name" {
+		t.Errorf("got %+v, omitted %q, %v", template.Spec.Affinity, omitted, err)
+	}
+}
+
+func TestLabelsAndAnnotationsThatAreLeftOutAreNamed(t *testing.T) {
+	from := &metav1.ObjectMeta{
+		Labels:      map[string]string{"app": "web", "app.kubernetes.io/name": "web", "azure.workload.identity/use": "true", "sidecar.istio.io/inject": "false"},
+		Annotations: map[string]string{"vault.hashicorp.com/agent-inject": "true", "prometheus.io/scrape": "true", "linkerd.io/inject": "disabled"},
+	}
+	want := []string{"the label azure.workload.identity/use", "the annotation vault.hashicorp.com/agent-inject"}
+	if diff := cmp.Diff(want, omittedKeys(from, []string{"sidecar.istio.io/inject=false"}, []string{"linkerd.io/inject=enabled"})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnotherImageHasItsOwnPullPolicy(t *testing.T) {
+	o := podOptions{from: "deploy/web", image: "web:2"}
+	template, err := o.complete(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "web:1", ImagePullPolicy: corev1.PullNever, Args: []string{"serve"}}}}}, false)
+	if main := template.Spec.Containers[0]; err != nil || main.ImagePullPolicy != "" || main.Args != nil || main.Image != "web:2" {
+		t.Errorf("got %+v, %v", template, err)
 	}
 }
 
@@ -187,19 +295,36 @@ func TestEnvReplacesAVariable(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	for text, want := range map[string]string{
-		"deploy/web":      "Deployment web ",
-		"deployments/web": "Deployment web ",
-		"sts/db:postgres": "StatefulSet db postgres",
-		"ds/agent":        "DaemonSet agent ",
-		"job/a":           "Job a ",
-		"CronJob/a":       "CronJob a ",
-		"rs/a":            "ReplicaSet a ",
-		"podset/a":        "PodSet a ",
-		"po/a":            "Pod a ",
-		"web":             "--from web: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
-		"deploy/web:":     "--from deploy/web:: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
-		"deploy/":         "--from deploy/: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
-		"svc/web":         `--from svc/web: the kind "svc" has no pod template; it can be deploy, sts, ds, rs, job, cj, pset, po`,
+		"deploy/web":                         "Deployment web ",
+		"deployments/web":                    "Deployment web ",
+		"deployment.apps/web":                "Deployment web ",
+		"deployments.v1.apps/web":            "Deployment web ",
+		"deploy web":                         "Deployment web ",
+		"sts/db:postgres":                    "StatefulSet db postgres",
+		"statefulset.apps/db":                "StatefulSet db ",
+		"ds/agent":                           "DaemonSet agent ",
+		"daemonset.apps/agent":               "DaemonSet agent ",
+		"job/a":                              "Job a ",
+		"job.batch/a":                        "Job a ",
+		"CronJob/a":                          "CronJob a ",
+		"cronjob.batch/a":                    "CronJob a ",
+		"cj a":                               "CronJob a ",
+		"rs/a":                               "ReplicaSet a ",
+		"rc/a":                               "ReplicationController a ",
+		"podset/a":                           "PodSet a ",
+		"podset.app.example.com/a":           "PodSet a ",
+		"podsets.v1alpha1.app.example.com/a": "PodSet a ",
+		"po/a":                               "Pod a ",
+		"pods.v1./a":                         "Pod a ",
+		"at/a":                               "At a ",
+		"at.cnat.d2iq.com/a":                 "At a ",
+		"web":                                "--from web: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
+		"deploy/web:":                        "--from deploy/web:: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
+		"deploy/":                            "--from deploy/: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
+		"deploy/a/b":                         "--from deploy/a/b: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
+		"at/a:main":                          "--from at/a:main: an At is repeated as it is, without a container: at/a",
+		"svc/web":                            `--from svc/web: the kind "svc" has no pod template; it can be deploy, sts, ds, rs, rc, job, cj, pset, po, at`,
+		"deployments.extensions/web":         `--from deployments.extensions/web: the kind "deployments.extensions" has no pod template; it can be deploy, sts, ds, rs, rc, job, cj, pset, po, at`,
 	} {
 		r, err := parseReference(text)
 		got := r.kind.Kind + " " + r.name + " " + r.container

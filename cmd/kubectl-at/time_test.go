@@ -6,9 +6,14 @@ package main
 import (
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-func TestDistances(t *testing.T) {
+func TestRelativeTime(t *testing.T) {
 	now := time.Date(2026, 11, 21, 16, 48, 0, 0, time.UTC)
 	for want, d := range map[string]time.Duration{
 		"in 9h 12m": 9*time.Hour + 12*time.Minute + 30*time.Second,
@@ -22,17 +27,17 @@ func TestDistances(t *testing.T) {
 		"2m 5s ago": -125 * time.Second,
 		"400d ago":  -400 * 24 * time.Hour,
 	} {
-		if got := distance(now.Add(d), now); got != want {
+		if got := relativeTime(now.Add(d), now); got != want {
 			t.Errorf("%s: got %q, want %q", d, got, want)
 		}
 	}
-	if got := distance(now.AddDate(300, 0, 0), now); got != "in 109572d" {
+	if got := relativeTime(now.AddDate(300, 0, 0), now); got != "in 109572d" {
 		t.Errorf("in 300 years: got %q", got)
 	}
-	if got := distance(now.AddDate(-300, 0, 0), now); got != "109573d ago" {
+	if got := relativeTime(now.AddDate(-300, 0, 0), now); got != "109573d ago" {
 		t.Errorf("300 years ago: got %q", got)
 	}
-	if got := distance(now.Add(-time.Millisecond), now); got != "now" {
+	if got := relativeTime(now.Add(-time.Millisecond), now); got != "now" {
 		t.Errorf("a millisecond ago: got %q", got)
 	}
 }
@@ -61,7 +66,7 @@ func TestATimeZoneOfTheEnvironmentThatIsNotKnownIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatACreationSays(t *testing.T) {
+func TestRunsAt(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
@@ -69,13 +74,18 @@ func TestWhatACreationSays(t *testing.T) {
 	now := time.Date(2026, 11, 21, 16, 48, 0, 0, berlin)
 	for want, test := range map[string]struct {
 		due   time.Time
+		spec  cnatv1alpha1.AtSpec
 		notes []string
 	}{
-		"at/x runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m)":                 {time.Date(2026, 11, 22, 2, 0, 0, 0, berlin), nil},
-		"at/x runs at Sat 21 Nov 2026 16:48:05 CET (in 5s): A note. Another": {now.Add(5 * time.Second), []string{"A note.", "Another."}},
-		"at/x runs now, it was due at Sat 21 Nov 2026 15:48 CET (1h ago)":    {now.Add(-time.Hour), nil},
+		"at/x runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m)":                  {due: time.Date(2026, 11, 22, 2, 0, 0, 0, berlin)},
+		"at/x runs at Sat 21 Nov 2026 16:48:05 CET (in 5s): A note. Another":  {due: now.Add(5 * time.Second), notes: []string{"A note.", "Another."}},
+		"at/x runs now, it was due at Sat 21 Nov 2026 15:48 CET (1h ago)":     {due: now.Add(-time.Hour)},
+		"at/x runs now, it was due at Sat 21 Nov 2026 16:47:50 CET (10s ago)": {due: now.Add(-10 * time.Second), spec: cnatv1alpha1.AtSpec{StartingDeadlineSeconds: ptr.To[int64](10)}},
+		"at/x does not run: it was due at Sat 21 Nov 2026 16:47:49 CET (11s ago), and its starting deadline is over": {
+			due: now.Add(-11 * time.Second), spec: cnatv1alpha1.AtSpec{StartingDeadlineSeconds: ptr.To[int64](10)}},
+		"at/x runs at Sat 21 Nov 2026 17:48 CET (in 1h), suspended": {due: now.Add(time.Hour), spec: cnatv1alpha1.AtSpec{Suspend: ptr.To(true)}},
 	} {
-		if got := runsAt("x", test.due, now, test.notes); got != want {
+		if got := runsAt(&cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: test.spec}, test.due, now, test.notes); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

@@ -1,0 +1,150 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/redhat/podset-operator/internal/at"
+)
+
+// maxCommand is the most that spec.command holds, in characters.
+const maxCommand = 32768
+
+// plainWord is a word that needs no quotes in spec.command.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./^~{}\[\]-]+$`)
+
+// quoteCommand returns the command that splits into exactly these words.
+func quoteCommand(words []string) (string, error) {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		switch {
+		case !utf8.ValidString(word) || strings.Contains(word, "\x00"):
+			return "", fmt.Errorf("word %d of the command is not text in UTF-8, which is all that an At holds", i+1)
+		case plainWord.MatchString(word):
+			quoted[i] = word
+		default:
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	command := strings.Join(quoted, " ")
+	if utf8.RuneCountInString(command) > maxCommand {
+		return "", errors.New(tooLong)
+	}
+	return command, nil
+}
+
+// tooLong is the error about a command that spec.command does not hold.
+var tooLong = fmt.Sprintf("the command has more than %d characters, with its quotes, and an At does not hold more; put a script into the image or into a ConfigMap", maxCommand)
+
+// readScript returns the script of --file or of standard input, and whether there is one.
+func (o *createOptions) readScript() (script string, given bool, err error) {
+	switch o.file {
+	case "":
+		if !isPiped(o.In) {
+			return "", false, nil
+		}
+		script, err = readText(o.In, "standard input")
+	case "-":
+		script, err = readText(o.In, "standard input")
+	default:
+		var file *os.File
+		if file, err = os.Open(o.file); err != nil {
+			return "", false, fmt.Errorf("reading the script: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		script, err = readText(file, o.file)
+	}
+	return script, true, err
+}
+
+// isPiped reports whether standard input is neither closed nor a device such as a terminal or /dev/null.
+func isPiped(in io.Reader) bool {
+	if file, ok := in.(*os.File); ok {
+		info, err := file.Stat()
+		return err == nil && info.Mode()&os.ModeCharDevice == 0
+	}
+	return in != nil
+}
+
+// readText reads a script. It reads no more than an At can hold.
+func readText(from io.Reader, name string) (string, error) {
+	const most = utf8.UTFMax * maxCommand
+	data, err := io.ReadAll(io.LimitReader(from, most+1))
+	switch isCut := len(data) > most; {
+	case err != nil:
+		return "", fmt.Errorf("reading the script from %s: %w", name, err)
+	case bytes.IndexByte(data, 0) >= 0 || !isCut && !utf8.Valid(data): // What is cut can end inside a character.
+		return "", fmt.Errorf("the script in %s is not text in UTF-8, which is all that an At holds", name)
+	case isCut || utf8.RuneCount(data) > maxCommand:
+		return "", errors.New(tooLong)
+	}
+	return string(data), nil
+}
+
+// scriptWarnings returns what is to be said about a script that sh runs.
+func scriptWarnings(script string) []string {
+	var warnings []string
+	if text, ok := strings.CutPrefix(script, "\ufeff"); ok {
+		warnings = append(warnings, "the script begins with a byte order mark, which sh takes for a part of the first command")
+		script = text
+	}
+	first, _, _ := strings.Cut(script, "\n")
+	if line, ok := strings.CutPrefix(strings.TrimSpace(first), "#!"); ok {
+		if program, arguments := interpreter(line); program != "sh" || len(arguments) > 0 {
+			warnings = append(warnings, fmt.Sprintf("sh runs the script, not %s as its first line says", printable(strings.TrimSpace(line))))
+		}
+	}
+	if strings.Contains(script, "\r\n") || strings.HasSuffix(script, "\r") {
+		warnings = append(warnings, "lines of the script end in CRLF, and sh takes the CR for a part of the command")
+	}
+	return warnings
+}
+
+// interpreter returns the program that a line behind #! names, and its arguments. env runs the program that it is given.
+func interpreter(line string) (program string, arguments []string) {
+	words := strings.Fields(line)
+	if len(words) > 0 && path.Base(words[0]) == "env" {
+		words = words[1:]
+		for len(words) > 0 && (words[0] == "-S" || strings.Contains(words[0], "=")) {
+			words = words[1:]
+		}
+	}
+	if len(words) == 0 {
+		return "", nil
+	}
+	return path.Base(words[0]), words[1:]
+}
+
+var (
+	assignment  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	shellSyntax = regexp.MustCompile(`[|&;<>$]|\s`)
+)
+
+// commandWarnings returns what is to be said about the words of a command that look as if a shell ran it.
+func commandWarnings(words []string) []string {
+	first := words[0]
+	if slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(first)) && len(words) > 1 {
+		return nil
+	}
+	if assignment.MatchString(first) {
+		return []string{fmt.Sprintf("the program is named %q: no shell sets this variable; use --env, or sh -c '...'", first)}
+	}
+	if len(words) == 1 && shellSyntax.MatchString(first) {
+		return []string{fmt.Sprintf("the program is named %q: no shell splits or runs it; give each word by itself, or use sh -c '...'", first)}
+	}
+	if warning := at.ShellWarning(words); warning != "" {
+		return []string{warning}
+	}
+	return nil
+}
