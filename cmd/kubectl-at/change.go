@@ -19,24 +19,24 @@ import (
 type changeOptions struct {
 	*plugin
 	printer printers.ResourcePrinter // of -o, or nil if there is none
+	dryRun  dryRun
 }
 
-// newChangeCommand completes a command that changes one At: its flag -o, its arguments, and their completion.
+// newChangeCommand completes a command that changes one At: its flags -o and --dry-run, its arguments, and their completion.
 func newChangeCommand(p *plugin, cmd *cobra.Command, operation string, run func(o *changeOptions, cmd *cobra.Command, args []string) error) *cobra.Command {
-	flags := newPrintFlags(operation)
+	flags, dryRun := newPrintFlags(operation), dryRunNone
 	if cmd.Args == nil {
 		cmd.Args = exactlyOneName
 	}
 	cmd.ValidArgsFunction = p.completeName
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		o := &changeOptions{plugin: p}
-		if isOutputSet(cmd) { // A mistake is found before anything changes.
-			if o.printer, err = flags.ToPrinter(); err != nil {
-				return err
-			}
+		o := &changeOptions{plugin: p, dryRun: dryRun}
+		if o.printer, err = dryRun.printer(cmd, flags); err != nil { // A mistake is found before anything changes.
+			return err
 		}
 		return run(o, cmd, args)
 	}
+	dryRun.addFlag(cmd)
 	flags.AddFlags(cmd)
 	completeOutput(cmd, flags)
 	return cmd
@@ -62,8 +62,21 @@ func (o *changeOptions) change(ctx context.Context, argument string, mayEdit fun
 		}
 		base := at.DeepCopy()
 		edit(at)
-		return c.Patch(ctx, at, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+		return o.patch(ctx, c, at, base)
 	})
+}
+
+// patch writes the difference to base, if the At still has the version of base.
+func (o *changeOptions) patch(ctx context.Context, c *cluster, at, base *cnatv1alpha1.At) error {
+	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	switch o.dryRun {
+	case dryRunClient:
+		return nil
+	case dryRunServer:
+		return c.Patch(ctx, at, patch, client.DryRunAll)
+	default:
+		return c.Patch(ctx, at, patch)
+	}
 }
 
 // hasNotStarted returns an error about an At that has started.
@@ -87,7 +100,7 @@ func (o *changeOptions) report(at *cnatv1alpha1.At, line string) error {
 	if o.printer != nil {
 		return o.printer.PrintObj(at, o.Out)
 	}
-	_, err := fmt.Fprintln(o.Out, line)
+	_, err := fmt.Fprintln(o.Out, line+o.dryRun.suffix())
 	return err
 }
 

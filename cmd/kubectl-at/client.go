@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,13 +20,13 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// scheme has the kinds of the plugin: Ats, their pods, and what --from takes.
+// scheme has the kinds of the plugin: Ats, their pods, what --from takes, and who the user is.
 var scheme = newScheme()
 
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, appv1alpha1.AddToScheme, cnatv1alpha1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, authenticationv1.AddToScheme, appv1alpha1.AddToScheme, cnatv1alpha1.AddToScheme,
 	} {
 		utilruntime.Must(add(s))
 	}
@@ -63,6 +64,7 @@ func (p *plugin) connect() (*cluster, error) {
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot) // for completion
+	mapper.Add(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), meta.RESTScopeRoot)
 	for _, source := range sources {
 		mapper.Add(source.kind, meta.RESTScopeNamespace)
 	}

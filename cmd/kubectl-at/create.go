@@ -42,12 +42,11 @@ func (o *createOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVarP(&o.stamp, "time", "t", "", "Time as [[CC]YY]MMDDhhmm[.SS], in place of TIME.")
 	flags.StringVar(&o.name, "name", "", "Name of the At; the default is at- and five random letters.")
 	o.limits.addFlags(flags)
-	flags.BoolVar(&o.suspend, "suspend", false, "Hold the At until kubectl at resume.")
+	flags.BoolVar(&o.suspend, "suspend", false, "Hold the At until kubectl at resume or, in a namespace with two keys, kubectl at approve.")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Print nothing when the At is created.")
 	flags.BoolVar(&o.andWait, "wait", false, "Wait for the run, print its logs, and exit with the exit code of the command.")
-	o.dryRun.addFlag(flags)
+	o.dryRun.addFlag(cmd)
 	o.print.AddFlags(cmd)
-	completeValues(cmd, "dry-run", string(dryRunNone), string(dryRunServer), string(dryRunClient))
 	completeOutput(cmd, o.print)
 }
 
@@ -63,7 +62,8 @@ func (o *createOptions) run(cmd *cobra.Command, due time.Time, notes, words []st
 	if err := o.validate(cmd.Flags()); err != nil {
 		return err
 	}
-	printer, err := o.printer(cmd)
+	// A mistake in -o must be found before the At exists, because a user who corrects it repeats the command.
+	printer, err := o.dryRun.printer(cmd, o.print)
 	if err != nil {
 		return err
 	}
@@ -93,9 +93,6 @@ func (o *createOptions) run(cmd *cobra.Command, due time.Time, notes, words []st
 
 // validate returns an error about flags that do not go together or have no value.
 func (o *createOptions) validate(flags *pflag.FlagSet) error {
-	if err := o.dryRun.validate(); err != nil {
-		return err
-	}
 	for _, name := range []string{"file", "from", "image", "name", "serviceaccount", "time"} {
 		if flag := flags.Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
 			return fmt.Errorf("--%s has no value: is a variable empty?", name)
@@ -140,6 +137,9 @@ func (o *createOptions) newAt(cmd *cobra.Command, c *cluster, due time.Time, wor
 	}
 	if o.suspend {
 		at.Spec.Suspend = &o.suspend
+		if user, err := c.userName(cmd.Context()); err == nil { // Only two keys need it, and they say so.
+			metav1.SetMetaDataAnnotation(&at.ObjectMeta, cnatv1alpha1.AnnotationRequestedBy, user)
+		}
 	}
 	return at, append(warnings, omitted...), o.limits.set(cmd.Flags(), &at.Spec)
 }
@@ -186,18 +186,6 @@ func (o *createOptions) create(cmd *cobra.Command, c *cluster, at *cnatv1alpha1.
 	default:
 		return c.Create(cmd.Context(), at)
 	}
-}
-
-// printer returns what prints the At as -o says, nil without -o. A mistake in -o must be found before the At exists, because a user
-// who corrects it repeats the command.
-func (o *createOptions) printer(cmd *cobra.Command) (printers.ResourcePrinter, error) {
-	if !isOutputSet(cmd) {
-		return nil, nil
-	}
-	if err := o.dryRun.complete(o.print); err != nil {
-		return nil, err
-	}
-	return o.print.ToPrinter()
 }
 
 // mostSkew is how far the clocks of this machine and of the API server may differ before a warning.

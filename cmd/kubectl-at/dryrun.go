@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
 )
 
 // dryRun is the value of --dry-run, which is that of kubectl.
@@ -20,9 +21,11 @@ const (
 	dryRunServer dryRun = "server"
 )
 
-func (d *dryRun) addFlag(flags *pflag.FlagSet) {
+func (d *dryRun) addFlag(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar((*string)(d), "dry-run", string(dryRunNone), `Must be "none", "server", or "client". If client strategy, only print the object that would be sent, without sending it. If server strategy, submit server-side request without persisting the resource.`)
 	flags.Lookup("dry-run").NoOptDefVal = string(dryRunClient)
+	completeValues(cmd, "dry-run", string(dryRunNone), string(dryRunServer), string(dryRunClient))
 }
 
 func (d *dryRun) validate() error {
@@ -32,15 +35,20 @@ func (d *dryRun) validate() error {
 	return nil
 }
 
-// suffix returns what the line about a created At ends with.
+// suffix returns what the line about an At ends with.
 func (d *dryRun) suffix() string {
 	return map[dryRun]string{dryRunClient: " (dry run)", dryRunServer: " (server dry run)"}[*d]
 }
 
-// complete adds the suffix to the message of the printer for -o name.
-func (d *dryRun) complete(flags *genericclioptions.PrintFlags) error {
-	if *d == dryRunNone {
-		return nil
+// printer returns what prints an object as -o says, or nil without -o. With -o name, it prints the suffix, too.
+func (d *dryRun) printer(cmd *cobra.Command, flags *genericclioptions.PrintFlags) (printers.ResourcePrinter, error) {
+	if err := d.validate(); err != nil || !isOutputSet(cmd) {
+		return nil, err
 	}
-	return flags.Complete("%s" + d.suffix())
+	if *d != dryRunNone {
+		if err := flags.Complete("%s" + d.suffix()); err != nil {
+			return nil, err
+		}
+	}
+	return flags.ToPrinter()
 }

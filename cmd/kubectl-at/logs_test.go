@@ -77,7 +77,7 @@ func (s *shell) backgroundTo(ctx context.Context, out io.Writer, args ...string)
 		out = writer
 	}
 	cmd := newCommand(genericiooptions.IOStreams{Out: out, ErrOut: writer}, clocktesting.NewFakeClock(s.now))
-	cmd.SetArgs(append([]string{"--kubeconfig", kubeconfig, "--namespace", s.namespace, "--tz", "Europe/Berlin"}, args...))
+	cmd.SetArgs(append(s.flags(), args...))
 	done := make(chan error, 1)
 	go func() {
 		done <- cmd.ExecuteContext(ctx)

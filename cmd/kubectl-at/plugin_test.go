@@ -4,6 +4,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,7 +24,7 @@ import (
 )
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "list", "rm", "cat", "logs", "wait", "suspend", "resume", "reschedule", "cancel", "rerun", "completion", "options"} {
+	for _, command := range []string{"", "list", "rm", "cat", "logs", "wait", "suspend", "resume", "approve", "reschedule", "cancel", "rerun", "completion", "options"} {
 		t.Run(command, func(t *testing.T) {
 			got := execute(t.Context(), saturday(), "", append(strings.Fields(command), "--help")...)
 			golden(t, "help/"+strings.TrimSuffix("kubectl-at-"+command, "-")+".txt", got.out+got.errOut)
@@ -360,6 +361,63 @@ func TestWaitingEndsForAnAtThatIsStalled(t *testing.T) {
 	s.expect(result{errOut: "at/a waits: InvalidTemplate: volume mount conf not found\nerror: at/a is not done after 1s\n", code: 124}, "", "wait", "a", "--timeout", "1s")
 	s.setStatus("a", stalled(cnatv1alpha1.ReasonFailedCreate)) // The operator tries again.
 	s.expect(result{errOut: "at/a waits: FailedCreate: volume mount conf not found\nerror: at/a is not done after 1s\n", code: 124}, "", "wait", "a", "--timeout", "1s")
+}
+
+var exitCodeRow = regexp.MustCompile(`(?m)^\| (\d+|of the command, 1 to 255) \|`)
+
+// The table of exit codes in docs/kubectl-at.md has exactly these rows.
+func TestTheTableOfExitCodes(t *testing.T) {
+	s := newShell(t)
+	for _, name := range []string{"good", "bad", "killed", "crashed", "missed", "waiting"} {
+		s.run("", "now", "--name", name, "--", "true")
+	}
+	s.setStatus("good", done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)))
+	s.setStatus("bad", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3)))
+	s.setStatus("killed", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonOOMKilled, ptr.To[int32](137)))
+	s.setStatus("crashed", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](-1073741819))) // on Windows
+	s.setStatus("missed", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonMissedDeadline, nil))
+	rows := map[string]map[string]int{
+		"0":                        {"wait good": 0, "wait good --timeout 0": 0, "list": 0, "logs --help": 0, "tomorrow --dry-run=client -- false": 0},
+		"of the command, 1 to 255": {"wait bad": 3, "wait killed": 137, "wait bad --timeout 0": 3},
+		"1":                        {"wait missed": 1, "wait crashed": 1, "wait no-such-at": 1, "wait bad --no-such-flag": 1, "lst": 1, "logs waiting": 1, "wait": 1},
+		"124":                      {"wait waiting --timeout 0": 124, "wait waiting --timeout 10ms": 124},
+	}
+	page, err := os.ReadFile("../../docs/kubectl-at.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for _, match := range exitCodeRow.FindAllSubmatch(page, -1) {
+		documented = append(documented, string(match[1]))
+	}
+	if want := slices.Sorted(maps.Keys(rows)); !slices.Equal(slices.Sorted(slices.Values(documented)), want) {
+		t.Errorf("docs/kubectl-at.md has the rows %q, want %q", documented, want)
+	}
+	for _, commands := range rows {
+		for command, want := range commands {
+			if got := s.run("", strings.Fields(command)...); got.code != want {
+				t.Errorf("kubectl at %s: got %+v, want the exit code %d", command, got, want)
+			}
+		}
+	}
+}
+
+func TestAChangeThatIsADryRun(t *testing.T) {
+	s := newShell(t)
+	s.run("", "tomorrow", "--name", "a", "--", "true")
+	version := s.at("a").ResourceVersion
+	for args, want := range map[string]string{
+		"suspend a --dry-run":                             "at/a suspended (dry run)\n",
+		"cancel a --dry-run=server":                       "at/a canceled (server dry run)\n",
+		"cancel a --dry-run=server -o name":               "at.cnat.d2iq.com/a\n",
+		"suspend a --dry-run -o jsonpath={.spec.suspend}": "true",
+		"reschedule a tomorrow noon --dry-run=server":     "at/a runs at Sun 22 Nov 2026 12:00 CET (in 19h 12m) (server dry run)\n",
+	} {
+		s.expect(result{out: want}, "", strings.Fields(args)...)
+	}
+	if got := s.at("a").ResourceVersion; got != version {
+		t.Error("a dry run has changed the At")
+	}
 }
 
 func TestAnAtIsCanceled(t *testing.T) {

@@ -60,7 +60,7 @@ func newCommand(streams genericiooptions.IOStreams, clock clock.WithTicker) *cob
 
 	groups := templates.CommandGroups{
 		{Message: "Look at Ats:", Commands: []*cobra.Command{newListCommand(p), newCatCommand(p), newLogsCommand(p), newWaitCommand(p)}},
-		{Message: "Change Ats:", Commands: []*cobra.Command{newRescheduleCommand(p), newSuspendCommand(p), newResumeCommand(p), newCancelCommand(p), newRerunCommand(p), newRemoveCommand(p)}},
+		{Message: "Change Ats:", Commands: []*cobra.Command{newRescheduleCommand(p), newSuspendCommand(p), newResumeCommand(p), newApproveCommand(p), newCancelCommand(p), newRerunCommand(p), newRemoveCommand(p)}},
 	}
 	groups.Add(root)
 	root.AddCommand(newCompletionCommand(p), newOptionsCommand(p))

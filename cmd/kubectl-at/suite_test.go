@@ -42,7 +42,9 @@ var (
 	update     = flag.Bool("update", false, "write the golden files")
 	admin      client.Client // of a cluster administrator
 	kubeconfig string        // of a user with the permissions that the documentation names
-	kubelet    = &logServer{logs: map[string]string{}}
+	// addUser returns the kubeconfig of a new user.
+	addUser func(name string) (string, error)
+	kubelet = &logServer{logs: map[string]string{}}
 )
 
 func TestMain(m *testing.M) {
@@ -66,21 +68,24 @@ func runSuite(m *testing.M) (int, error) {
 	if err := errors.Join(addNode(server.Listener.Addr()), grantPermissions("person")); err != nil {
 		return 1, err
 	}
-	user, err := environment.AddUser(envtest.User{Name: "person"}, config)
-	if err != nil {
-		return 1, err
-	}
-	data, err := user.KubeConfig()
-	if err != nil {
-		return 1, err
-	}
 	directory, err := os.MkdirTemp("", "kubectl-at")
 	if err != nil {
 		return 1, err
 	}
 	defer func() { _ = os.RemoveAll(directory) }()
-	kubeconfig = filepath.Join(directory, "kubeconfig")
-	if err := os.WriteFile(kubeconfig, data, 0o600); err != nil {
+	addUser = func(name string) (string, error) {
+		user, err := environment.AddUser(envtest.User{Name: name}, config)
+		if err != nil {
+			return "", err
+		}
+		data, err := user.KubeConfig()
+		if err != nil {
+			return "", err
+		}
+		file := filepath.Join(directory, name)
+		return file, os.WriteFile(file, data, 0o600)
+	}
+	if kubeconfig, err = addUser("person"); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil
@@ -155,8 +160,9 @@ func addNode(address net.Addr) error {
 // shell runs "kubectl at" in a namespace of its own.
 type shell struct {
 	*testing.T
-	namespace string
-	now       time.Time
+	namespace  string
+	kubeconfig string
+	now        time.Time
 }
 
 // newShell returns a shell on a Saturday in Berlin.
@@ -166,7 +172,7 @@ func newShell(t *testing.T) *shell {
 	if err := admin.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	return &shell{T: t, namespace: namespace.Name, now: saturday()}
+	return &shell{T: t, namespace: namespace.Name, kubeconfig: kubeconfig, now: saturday()}
 }
 
 func saturday() time.Time { return time.Date(2026, 11, 21, 15, 48, 0, 0, time.UTC) }
@@ -179,15 +185,23 @@ type result struct {
 
 // run runs a command with what is piped into it, to its end. Nothing is piped into it with "".
 func (s *shell) run(in string, args ...string) result {
-	return execute(s.Context(), s.now, in, append([]string{"--kubeconfig", kubeconfig, "--namespace", s.namespace, "--tz", "Europe/Berlin"}, args...)...)
+	return execute(s.Context(), s.now, in, append(s.flags(), args...)...)
+}
+
+func (s *shell) flags() []string {
+	return []string{"--kubeconfig", s.kubeconfig, "--namespace", s.namespace, "--tz", "Europe/Berlin"}
 }
 
 func execute(ctx context.Context, now time.Time, in string, args ...string) result {
-	var out, errOut bytes.Buffer
-	streams := genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}
-	if in != "" {
-		streams.In = strings.NewReader(in)
+	if in == "" {
+		return executeFrom(ctx, now, nil, args...)
 	}
+	return executeFrom(ctx, now, strings.NewReader(in), args...)
+}
+
+func executeFrom(ctx context.Context, now time.Time, in io.Reader, args ...string) result {
+	var out, errOut bytes.Buffer
+	streams := genericiooptions.IOStreams{In: in, Out: &out, ErrOut: &errOut}
 	cmd := newCommand(streams, clocktesting.NewFakeClock(now))
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)

@@ -1,0 +1,207 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/kubectl/pkg/util/templates"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// annotationApprovedBy is the name of the user who has released an At.
+const annotationApprovedBy = "cnat.d2iq.com/approved-by"
+
+func newApproveCommand(p *plugin) *cobra.Command {
+	version := ""
+	cmd := newChangeCommand(p, &cobra.Command{
+		Use:        "approve NAME",
+		Short:      "Show a suspended At, and release exactly what was shown",
+		SuggestFor: []string{"accept", "review"},
+		Long: templates.LongDesc(`
+			Show what a suspended At will run, ask, and release exactly this version. If the At has changed meanwhile, it stays
+			suspended. The annotation cnat.d2iq.com/approved-by names the user.
+
+			In a namespace with two keys, this needs a user other than the requester, with the verb approve on ats. In a script,
+			--resource-version takes the place of the question.`),
+		Example: templates.Examples(`
+			# Show what an At will run, and release it after a question
+			kubectl at approve at-7gk2p
+
+			# Show it only
+			kubectl at approve at-7gk2p --dry-run
+
+			# Release the version that was shown
+			kubectl at approve at-7gk2p --resource-version 4711`),
+	}, "approved", func(o *changeOptions, cmd *cobra.Command, args []string) error {
+		at, err := o.approve(cmd.Context(), args[0], version)
+		if err != nil {
+			return err
+		}
+		return o.reportDue(at, "approved: ", nil)
+	})
+	cmd.Flags().StringVar(&version, "resource-version", "", "Version to release without a question: the one that was shown.")
+	completeValues(cmd, "resource-version")
+	return cmd
+}
+
+// approve shows an At and releases this version of it.
+func (o *changeOptions) approve(ctx context.Context, argument, version string) (*cnatv1alpha1.At, error) {
+	name, err := nameOf(argument)
+	if err != nil {
+		return nil, err
+	}
+	c, err := o.connect()
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{} // also has fields that this version of the plugin does not know
+	object.SetGroupVersionKind(atKind)
+	if err := c.Get(ctx, c.key(name), object); err != nil {
+		return nil, err
+	}
+	at := &cnatv1alpha1.At{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, at); err != nil {
+		return nil, fmt.Errorf("reading at/%s: %w", name, err)
+	}
+	if err := canBeApproved(at, version); err != nil {
+		return nil, err
+	}
+	user, err := c.userName(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.show(at, object); err != nil {
+		return nil, err
+	}
+	if version == "" && o.dryRun == dryRunNone {
+		if err := o.confirm(at); err != nil {
+			return nil, err
+		}
+	}
+	base := at.DeepCopy()
+	at.Spec.Suspend = ptr.To(false)
+	metav1.SetMetaDataAnnotation(&at.ObjectMeta, annotationApprovedBy, user)
+	err = o.patch(ctx, c, at, base)
+	if apierrors.IsConflict(err) {
+		return nil, fmt.Errorf("at/%s has changed since it was shown, and is not approved", name)
+	}
+	return at, err
+}
+
+// canBeApproved returns an error about an At that does not wait for an approval, or that has not the version that is to be approved.
+func canBeApproved(at *cnatv1alpha1.At, version string) error {
+	if err := hasNotStarted(at); err != nil {
+		return err
+	}
+	switch {
+	case ptr.Deref(at.Spec.Cancel, false):
+		return fmt.Errorf("at/%s is canceled and never runs", at.Name)
+	case !ptr.Deref(at.Spec.Suspend, false):
+		return fmt.Errorf("at/%s is not suspended: it needs no approval", at.Name)
+	case version != "" && version != at.ResourceVersion:
+		return fmt.Errorf("at/%s has the version %s, not %s: it has changed, and is not approved", at.Name, at.ResourceVersion, version)
+	}
+	return nil
+}
+
+// show prints what an At will run: in short, and its whole spec.
+func (o *changeOptions) show(at *cnatv1alpha1.At, object *unstructured.Unstructured) error {
+	location, err := o.location()
+	if err != nil {
+		return err
+	}
+	source, err := forGit(object)
+	if err != nil {
+		return err
+	}
+	spec, err := yaml.Marshal(source["spec"])
+	if err != nil {
+		return fmt.Errorf("writing YAML: %w", err)
+	}
+	due, image, account := "<unknown>", "chosen by the operator", "default"
+	if t := dueTime(at); !t.IsZero() {
+		due = fmt.Sprintf("%s (%s)", formatTime(t.In(location)), relativeTime(t, o.clock.Now()))
+	}
+	if at.Spec.Template != nil {
+		image = images(&at.Spec.Template.Spec)
+		account = cmp.Or(at.Spec.Template.Spec.ServiceAccountName, at.Spec.Template.Spec.DeprecatedServiceAccount, account)
+	}
+	var text strings.Builder
+	tab := printers.GetNewTabWriter(&text)
+	for _, row := range [][2]string{
+		{"Name", at.Name},
+		{"Namespace", at.Namespace},
+		{"Requested by", orNone(at.Annotations[cnatv1alpha1.AnnotationRequestedBy])},
+		{"Time", due},
+		{"Command", commandLine(at)},
+		{"Image", image},
+		{"Service account", account},
+		{"Resource version", at.ResourceVersion},
+	} {
+		_, _ = fmt.Fprintf(tab, "%s:\t%s\n", row[0], printable(row[1])) // A strings.Builder returns no error.
+	}
+	_ = tab.Flush()
+	text.WriteString("Spec:\n  " + strings.ReplaceAll(strings.TrimSpace(printableLines(string(spec))), "\n", "\n  ") + "\n")
+	out := o.Out
+	if o.printer != nil {
+		out = o.ErrOut // Standard output is for -o.
+	}
+	_, err = io.WriteString(out, text.String())
+	return err
+}
+
+// images returns the image of the command, and those of the other containers with their names.
+func images(pod *corev1.PodSpec) string {
+	text := pod.Containers[0].Image
+	for _, container := range pod.Containers[1:] {
+		text += fmt.Sprintf(", %s (container %s)", container.Image, container.Name)
+	}
+	for _, container := range pod.InitContainers {
+		text += fmt.Sprintf(", %s (init container %s)", container.Image, container.Name)
+	}
+	return text
+}
+
+// confirm asks for the approval of an At that was shown.
+func (o *changeOptions) confirm(at *cnatv1alpha1.At) error {
+	_, _ = fmt.Fprintf(o.ErrOut, "Release at/%s? [y/N] ", at.Name)
+	answer, hasAnswer := "", false
+	if o.In != nil {
+		line, err := bufio.NewReader(o.In).ReadString('\n')
+		answer, hasAnswer = strings.ToLower(strings.TrimSpace(line)), err == nil || line != ""
+	}
+	switch {
+	case answer == "y" || answer == "yes":
+		return nil
+	case !hasAnswer:
+		return fmt.Errorf("at/%s is not approved: standard input has no answer; in a script, use --resource-version %s", at.Name, at.ResourceVersion)
+	}
+	return fmt.Errorf("at/%s is not approved", at.Name)
+}
+
+// userName returns the name of the user as the API server knows it.
+func (c *cluster) userName(ctx context.Context) (string, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Create(ctx, review); err != nil {
+		return "", err
+	}
+	return review.Status.UserInfo.Username, nil
+}

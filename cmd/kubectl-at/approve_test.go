@@ -1,0 +1,147 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// requireTwoKeys makes the namespace one with two keys, and waits until the policy is enforced.
+func (s *shell) requireTwoKeys() {
+	s.Helper()
+	file, err := os.Open("../../config/components/two-keys/two_keys.yaml")
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			s.Fatal(err)
+		}
+		if err := admin.Create(s.Context(), object); err != nil {
+			s.Fatal(err)
+		}
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace, Labels: map[string]string{"cnat.d2iq.com/two-keys": "required"}}}
+	if err := admin.Update(s.Context(), namespace); err != nil {
+		s.Fatal(err)
+	}
+	if err := wait.PollUntilContextTimeout(s.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return s.run("", "tomorrow", "--dry-run=server", "--", "true").code != 0, nil
+	}); err != nil {
+		s.Fatal("the policy is not enforced: ", err)
+	}
+}
+
+// as returns the shell of a new user with verbs on ats.
+func (s *shell) as(user string, verbs ...string) *shell {
+	s.Helper()
+	file, err := addUser(user)
+	if err != nil {
+		s.Fatal(err)
+	}
+	meta := metav1.ObjectMeta{Namespace: s.namespace, Name: user}
+	for _, object := range []client.Object{
+		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"cnat.d2iq.com"}, Resources: []string{"ats"}, Verbs: verbs}}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
+		},
+	} {
+		if err := admin.Create(s.Context(), object); err != nil {
+			s.Fatal(err)
+		}
+	}
+	other := *s
+	other.kubeconfig = file
+	return &other
+}
+
+// answer is standard input: a user who answers yes, after something else has happened.
+type answer func()
+
+func (a answer) Read(p []byte) (int, error) {
+	a()
+	return copy(p, "y\n"), nil
+}
+
+func TestASecondUserApproves(t *testing.T) {
+	s := newShell(t)
+	s.requireTwoKeys()
+	edit := []string{"get", "list", "watch", "create", "patch", "delete"}
+	alice, bob, dave := s.as("alice", edit...), s.as("bob", append(slices.Clone(edit), "approve")...), s.as("dave", edit...)
+	request := strings.Fields("tomorrow 02:00 --name migrate --image shop:1.4 --serviceaccount robot --env A=b")
+
+	if got := alice.run("", append(request, "--", "bin/migrate")...); got.code != 1 || !strings.Contains(got.errOut, "requested-by: alice and spec.suspend: true; kubectl at --suspend sets both") {
+		t.Errorf("an At that is not suspended: got %+v", got)
+	}
+	alice.expect(result{out: "at/migrate runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m), suspended\n"}, "", append(request, "--suspend", "--", "bin/migrate")...)
+	version := s.at("migrate").ResourceVersion
+	shown := bob.run("", "approve", "migrate", "--dry-run=server")
+	golden(t, "approve.txt", strings.NewReplacer(s.namespace, "NAMESPACE", version, "4711").Replace(shown.out)+shown.errOut)
+
+	for _, test := range []struct {
+		user     *shell
+		in, args string
+		want     string
+	}{
+		{alice, "y\n", "", "two keys: spec.suspend can be removed only by a user other than the requester alice"},
+		{dave, "y\n", "", "with the verb approve on ats"},
+		{dave, "", "--dry-run=server", "with the verb approve on ats"},
+		{alice, "", "--resource-version " + version, "other than the requester alice"},
+		{bob, "n\n", "", "at/migrate is not approved\n"},
+		{bob, "\n", "", "at/migrate is not approved\n"},
+		{bob, "", "", "at/migrate is not approved: standard input has no answer; in a script, use --resource-version " + version},
+		{bob, "", "--resource-version 1", "at/migrate has the version " + version + ", not 1: it has changed, and is not approved"},
+		{bob, "y\n", "--dry-run=perhaps", "invalid --dry-run value (perhaps)"},
+		{bob, "y\n", "-o wide", "unable to match a printer"},
+	} {
+		if got := test.user.run(test.in, append([]string{"approve", "migrate"}, strings.Fields(test.args)...)...); got.code != 1 || !strings.Contains(got.errOut, test.want) {
+			t.Errorf("%q %s: got %+v\nwant %s", test.in, test.args, got, test.want)
+		}
+	}
+	if at := s.at("migrate"); !*at.Spec.Suspend || at.ResourceVersion != version {
+		t.Fatalf("the At is released or changed: %+v", at)
+	}
+
+	edited := answer(func() {
+		alice.expect(result{out: "at/migrate runs at Sun 22 Nov 2026 03:00 CET (in 10h 12m), suspended\n"}, "", "reschedule", "migrate", "tomorrow 03:00")
+	})
+	if got := executeFrom(t.Context(), s.now, edited, append(bob.flags(), "approve", "migrate")...); got.code != 1 || !strings.Contains(got.errOut, "at/migrate has changed since it was shown, and is not approved\n") {
+		t.Errorf("an edit after the question: got %+v", got)
+	}
+	if got := bob.run("y\n", "approve", "at/migrate"); got.code != 0 || !strings.HasSuffix(got.out, "\napproved: at/migrate runs at Sun 22 Nov 2026 03:00 CET (in 10h 12m)\n") {
+		t.Errorf("got %+v", got)
+	}
+	if at := s.at("migrate"); *at.Spec.Suspend || at.Annotations["cnat.d2iq.com/requested-by"] != "alice" || at.Annotations["cnat.d2iq.com/approved-by"] != "bob" {
+		t.Errorf("got %+v", at)
+	}
+	bob.expect(result{errOut: "at/migrate is not suspended: it needs no approval\n", code: 1}, "y\n", "approve", "migrate")
+
+	alice.run("", "rerun", "migrate", "--name", "again", "--suspend")
+	if got := bob.run("", "approve", "again", "--resource-version", s.at("again").ResourceVersion, "-o", "name"); got.out != "at.cnat.d2iq.com/again\n" || !strings.Contains(got.errOut, "Requested by:") {
+		t.Errorf("got %+v", got)
+	}
+	alice.run("", "rerun", "migrate", "--name", "never", "--suspend")
+	dave.run("", "cancel", "never")
+	bob.expect(result{errOut: "at/never is canceled and never runs\n", code: 1}, "y\n", "approve", "never")
+}
