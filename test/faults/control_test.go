@@ -41,6 +41,7 @@ func TestNegativeControl(t *testing.T) {
 			e.Supervise()
 			e.Create(at("a", "2020-01-30T10:02:00Z", "echo YAY"))
 			e.AwaitAt("A3", "a", running)
+			e.AwaitPods(1) // The watch of pods may be behind that of Ats.
 			e.Delete(e.Pods()[0], client.GracePeriodSeconds(0))
 			e.Settle()
 		}, []string{"A1", "A3"}},
