@@ -85,6 +85,7 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 		Env:       slices.Clone(d.Proxy),
 		Resources: corev1.ResourceRequirements{Requests: defaultRequests.DeepCopy(), Limits: defaultLimits.DeepCopy()},
 	}}}
+	pods.OnLinux(&spec)
 	pods.Restrict(&spec, d.FixedUser)
 	return &corev1.PodTemplateSpec{Spec: spec}
 }

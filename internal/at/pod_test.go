@@ -42,6 +42,8 @@ func TestTheDefaultPod(t *testing.T) {
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy:                corev1.RestartPolicyNever,
+			OS:                           &corev1.PodOS{Name: corev1.Linux},
+			NodeSelector:                 map[string]string{"kubernetes.io/os": "linux"},
 			AutomountServiceAccountToken: ptr.To(false),
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65534),

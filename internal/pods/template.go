@@ -42,6 +42,12 @@ func FromTemplate(template *corev1.PodTemplateSpec, name string, owner metav1.Ob
 	return pod
 }
 
+// OnLinux makes the pod run on nodes with Linux only, as its image needs.
+func OnLinux(spec *corev1.PodSpec) {
+	spec.OS = &corev1.PodOS{Name: corev1.Linux}
+	spec.NodeSelector = map[string]string{corev1.LabelOSStable: string(corev1.Linux)}
+}
+
 // Restrict makes spec pass the Pod Security Standard "restricted"
 // (https://kubernetes.io/docs/concepts/security/pod-security-standards/) and OpenShift's security context constraint
 // "restricted-v2", and gives it no token of its service account. With fixedUser the pod runs as the user nobody, for

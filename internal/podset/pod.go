@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
@@ -31,8 +32,7 @@ func newPod(o Observation, p slotAttempt, hash string) *corev1.Pod {
 		template = defaultTemplate(o.Defaults)
 	}
 	pod := pods.FromTemplate(template, podName(o.Set, p), o.Set, appv1alpha1.GroupVersion.WithKind("PodSet"))
-	defaults := labels.Set{"app": o.Set.Name, "version": "v0.1"}
-	pod.Labels = labels.Merge(labels.Merge(defaults, pod.Labels), selectorLabels(o.Set))
+	pod.Labels = labels.Merge(labels.Merge(labels.Set{"app": o.Set.Name}, pod.Labels), selectorLabels(o.Set))
 	pod.Labels[appv1alpha1.LabelSlot] = strconv.Itoa(p.slot)
 	pod.Annotations[appv1alpha1.AnnotationSlot] = strconv.Itoa(p.slot)
 	pod.Annotations[appv1alpha1.AnnotationAttempt] = strconv.Itoa(p.attempt)
@@ -42,7 +42,7 @@ func newPod(o Observation, p slotAttempt, hash string) *corev1.Pod {
 }
 
 // defaultTemplate returns the template of a PodSet without one. It passes Pod Security "restricted" and OpenShift's
-// "restricted-v2".
+// "restricted-v2", and the usual minimums and ratios of a LimitRange.
 func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{
 		Containers: []corev1.Container{{
@@ -51,8 +51,8 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 			Command: []string{"sleep", "3600"},
 			Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{
-					corev1.ResourceCPU:    resource.MustParse("1m"),
-					corev1.ResourceMemory: resource.MustParse("4Mi"),
+					corev1.ResourceCPU:    resource.MustParse("50m"),
+					corev1.ResourceMemory: resource.MustParse("32Mi"),
 				},
 				Limits: corev1.ResourceList{
 					corev1.ResourceCPU:    resource.MustParse("100m"),
@@ -63,6 +63,7 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 		// sleep ignores SIGTERM when it is the first process of its container, so a longer grace period is useless.
 		TerminationGracePeriodSeconds: ptr.To[int64](1),
 	}
+	pods.OnLinux(&spec)
 	pods.Restrict(&spec, d.FixedUser)
-	return &corev1.PodTemplateSpec{Spec: spec}
+	return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels.Set{"version": "v0.1"}}, Spec: spec}
 }

@@ -39,11 +39,14 @@ func TestNewPodWithoutATemplate(t *testing.T) {
 		t.Errorf("container: %+v", container)
 	}
 	wantResources := corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{"cpu": resource.MustParse("1m"), "memory": resource.MustParse("4Mi")},
+		Requests: corev1.ResourceList{"cpu": resource.MustParse("50m"), "memory": resource.MustParse("32Mi")},
 		Limits:   corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("32Mi")},
 	}
 	if diff := cmp.Diff(wantResources, container.Resources); diff != "" {
 		t.Errorf("resources (-want +got): %s", diff)
+	}
+	if os := got.Spec.OS; os == nil || os.Name != corev1.Linux || got.Spec.NodeSelector["kubernetes.io/os"] != "linux" {
+		t.Errorf("runs on any operating system: %v, %v", os, got.Spec.NodeSelector)
 	}
 	if got := ptr.Deref(got.Spec.TerminationGracePeriodSeconds, 0); got != 1 {
 		t.Errorf("grace period: %d", got)
@@ -70,7 +73,7 @@ func TestNewPodKeepsTheTemplate(t *testing.T) {
 	got := newPod(Observation{Set: set}, slotAttempt{}, "hash")
 
 	wantLabels := map[string]string{
-		"app": "shop", "tier": "web", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
+		"app": "shop", "tier": "web", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
 		"app.example.com/slot": "0", "app.example.com/template-hash": "hash",
 	}
 	if diff := cmp.Diff(wantLabels, got.Labels); diff != "" {
