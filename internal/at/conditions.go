@@ -74,9 +74,6 @@ func (o Observation) storedScheduled() *metav1.Condition {
 	return meta.FindStatusCondition(o.At.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 }
 
-// startGrace is how long a pod may take to start without an explanation.
-const startGrace = time.Minute
-
 // progressOf returns the condition of a live pod, and when it changes although the pod does not, or zero.
 func progressOf(o Observation, pod *corev1.Pod) (scheduled, time.Time) {
 	s := started(o, "pod "+pod.Name+" was created")
@@ -89,12 +86,12 @@ func progressOf(o Observation, pod *corev1.Pod) (scheduled, time.Time) {
 	problem := pods.WaitingReason(pod)
 	if problem != "" {
 		problem = joinNonEmpty(": ", problem, pods.WaitingMessage(pod))
-	} else if pod.Status.Phase == corev1.PodPending && command.Running == nil {
-		explainAt := pod.CreationTimestamp.Add(startGrace)
-		if o.Now.Before(explainAt) {
-			return s, explainAt
+	} else if command.Running == nil {
+		slow, at := pods.SlowStart(pod, o.Now)
+		if slow == "" {
+			return s, at
 		}
-		problem = fmt.Sprintf("%s for more than a minute: %s", pods.CreatingReason(pod), cmp.Or(pods.NotReadyReason(pod), "see the events of the pod"))
+		problem = fmt.Sprintf("%s for more than a minute: %s", slow, cmp.Or(pods.NotReadyReason(pod), "see the events of the pod"))
 	}
 	if problem != "" {
 		s.running = cnatv1alpha1.ReasonPodWaiting

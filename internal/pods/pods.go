@@ -61,12 +61,26 @@ func HasRestartRules(container corev1.Container) bool { return len(container.Res
 
 // IsReady reports whether pod has the condition Ready.
 func IsReady(pod *corev1.Pod) bool {
+	c := readyCondition(pod)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// ReadySince returns when the condition Ready of pod last changed, or zero if that is not known.
+func ReadySince(pod *corev1.Pod) time.Time {
+	if c := readyCondition(pod); c != nil {
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// readyCondition returns the condition Ready of pod, or nil if there is none.
+func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == corev1.PodReady {
-			return pod.Status.Conditions[i].Status == corev1.ConditionTrue
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+			return c
 		}
 	}
-	return false
+	return nil
 }
 
 // WaitingReason returns why pod cannot start or keep running; "" while it may be just starting. It leaves out messages,
@@ -115,6 +129,21 @@ func CreatingReason(pod *corev1.Pod) string {
 		}
 	}
 	return reasonContainerCreating
+}
+
+// startGrace is how long a pod may take to start without an explanation.
+const startGrace = time.Minute
+
+// SlowStart returns what the kubelet has been doing with a pod for more than a minute although no container of the pod has started to do
+// its work, or "". It also returns when that will be, or zero.
+func SlowStart(pod *corev1.Pod, now time.Time) (reason string, at time.Time) {
+	if pod.Status.Phase != corev1.PodPending {
+		return "", time.Time{}
+	}
+	if at = pod.CreationTimestamp.Add(startGrace); now.Before(at) {
+		return "", at
+	}
+	return CreatingReason(pod), time.Time{}
 }
 
 // NotReadyReason returns what a pod that is on its node needs before its containers can start, or "" if that is not known.

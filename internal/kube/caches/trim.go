@@ -55,6 +55,7 @@ func trimCondition(c *corev1.PodCondition) (corev1.PodCondition, bool) {
 	kept := corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason}
 	switch c.Type {
 	case corev1.PodReady:
+		kept.LastTransitionTime = c.LastTransitionTime
 		return kept, c.Status == corev1.ConditionTrue
 	case corev1.PodScheduled, corev1.PodReadyToStartContainers:
 		return kept, c.Status == corev1.ConditionFalse
@@ -99,7 +100,7 @@ func (k PodOwners) isOwnKey(key string) bool {
 	return slices.ContainsFunc(k.Kinds, func(kind schema.GroupVersionKind) bool { return strings.HasPrefix(key, kind.Group+"/") })
 }
 
-// running is the state of all running containers. No controller reads their start time.
+// running is the state of all containers that run and have not ended before. No controller reads their start time.
 var running = &corev1.ContainerStateRunning{}
 
 // trimContainers keeps the names, the restarts, and whether a container runs, or why it is waiting or has terminated. Of a pod that runs,
@@ -119,6 +120,10 @@ func trimContainers(phase corev1.PodPhase, statuses []corev1.ContainerStatus) []
 		}
 		if s.State.Running != nil {
 			kept.State.Running = running
+		}
+		if last := s.LastTerminationState.Terminated; last != nil { // The rest tells whether the container is in a crash loop.
+			kept.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{StartedAt: last.StartedAt, FinishedAt: last.FinishedAt}
+			kept.State.Running = s.State.Running
 		}
 		trimmed = append(trimmed, kept)
 	}
