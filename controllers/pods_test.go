@@ -32,7 +32,7 @@ func fullPod() *corev1.Pod {
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "busybox", Env: []corev1.EnvVar{{Name: "A", Value: "b"}}}}
 	pod.Status.PodIP = "10.0.0.1"
-	pod.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Now())
+	pod.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Now().Add(-time.Hour))
 	pod.Status.ContainerStatuses[0].ContainerID = "containerd://1"
 	pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.Now()}
 	return pod
@@ -41,14 +41,15 @@ func fullPod() *corev1.Pod {
 func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 	full := fullPod()
 	untouched := full.DeepCopy()
-	set := testutil.MakePodSet("a").Replicas(2).Obj()
+	set := testutil.MakePodSet("a").Replicas(2).MinReadySeconds(10).Obj()
 	observe := func(pod *corev1.Pod) podset.Observation {
 		return podset.Observation{Set: set, Pods: []*corev1.Pod{pod}, Now: time.Now().Truncate(time.Second)}
 	}
 	unschedulable := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable).Obj()
 	stripped := fullPod() // by an admission webhook
 	stripped.Name, stripped.Annotations = "renamed", nil
-	for _, pod := range []*corev1.Pod{full, unschedulable, stripped} {
+	looping := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).CrashLooping(time.Now().Truncate(time.Second).Add(-30 * time.Second)).Obj()
+	for _, pod := range []*corev1.Pod{full, unschedulable, stripped, looping} {
 		trimmed := podOwners.Trim(pod)
 		if diff := cmp.Diff(podset.MakeReport(observe(pod), podset.Outcome{}), podset.MakeReport(observe(trimmed), podset.Outcome{})); diff != "" {
 			t.Errorf("the status of a PodSet depends on what was trimmed: %s", diff)
@@ -70,7 +71,9 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 func TestLittleIsKeptOfAPodThatRuns(t *testing.T) {
 	pod := fullPod()
 	pod.Status.ContainerStatuses[0].RestartCount = 0
-	want := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	want := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: pod.Status.Conditions[0].LastTransitionTime},
+	}}
 	if diff := cmp.Diff(want, podOwners.Trim(pod).Status); diff != "" {
 		t.Errorf("the status of a pod that runs and is ready (-want +got): %s", diff)
 	}

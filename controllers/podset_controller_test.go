@@ -207,6 +207,55 @@ func TestPodSetScaleSubresource(t *testing.T) {
 	}
 }
 
+func TestMinReadySeconds(t *testing.T) {
+	set := podSet(newNamespace(t), "shop", 2)
+	set.Spec.MinReadySeconds = 5
+	create(t, set)
+	var since time.Time
+	for _, pod := range expectPods(t, set, 2) {
+		since = time.Now().Truncate(time.Second)
+		changeStatus(t, &pod, func(pod *corev1.Pod) {
+			pod.Status.Phase = corev1.PodRunning
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}}
+		})
+	}
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(refresh(g, ctx, set).Status.ReadyReplicas).To(Equal(int32(2)))
+	}).WithTimeout(patience).Should(Succeed())
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(meta.IsStatusConditionTrue(refresh(g, ctx, set).Status.Conditions, appv1alpha1.ConditionAvailable)).To(BeTrue())
+	}).WithTimeout(patience).Should(Succeed())
+	available := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionAvailable)
+	if after := available.LastTransitionTime.Sub(since); after < 5*time.Second {
+		t.Errorf("available %s after the last pod became Ready", after)
+	}
+}
+
+func TestTerminationComplete(t *testing.T) {
+	set := podSet(newNamespace(t), "shop", 2)
+	set.Spec.PodReplacementPolicy = appv1alpha1.TerminationComplete
+	create(t, set)
+	pod := expectPods(t, set, 2)[0]
+	change(t, &pod, func(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/wait"} })
+	if err := admin.Delete(t.Context(), &pod); err != nil {
+		t.Fatal(err)
+	}
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(refresh(g, ctx, set).Status.TerminatingReplicas).To(Equal(int32(1)))
+	}).WithTimeout(patience).Should(Succeed())
+	g.Consistently(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(podsIn(ctx, g, set.Namespace)).To(HaveLen(2))
+	}).WithTimeout(quiet).Should(Succeed())
+	change(t, &pod, func(pod *corev1.Pod) { pod.Finalizers = nil })
+	for _, replacement := range expectPods(t, set, 2) {
+		if replacement.UID == pod.UID {
+			t.Error("the pod is there still")
+		}
+	}
+}
+
 func TestPodSetLeavesForeignPodsAlone(t *testing.T) {
 	namespace := newNamespace(t)
 	foreign := &corev1.Pod{

@@ -27,10 +27,10 @@
 //  8. A finished pod is replaced at once. It is deleted after a delay, which grows while pods keep finishing and is not
 //     longer after a failed deletion. At most spec.replicas finished pods are replaced before they are deleted, so pods that
 //     finish as fast as they start do not pile up.
-//  9. Pods of an older template are replaced a few at a time. Pods that are not ready are replaced at once, and ready ones
-//     while at most maxUnavailable pods are not ready. The hash of the template covers only what the user wrote, so a new
-//     version of the operator replaces no pod. A pod without a hash is not replaced, so that it is not replaced again and
-//     again, and does not count as updated.
+//  9. Pods of an older template are replaced a few at a time. Pods that are not available are replaced at once, and available
+//     ones while at most maxUnavailable pods are not available. A pod is available once it has been Ready for minReadySeconds.
+//     The hash of the template covers only what the user wrote, so a new version of the operator replaces no pod. A pod
+//     without a hash is not replaced, so that it is not replaced again and again, and does not count as updated.
 //  10. The status is computed as a whole and in a fixed order, so it equals the stored one when nothing has changed.
 //  11. Some changes can wait a moment for others before the status shows them: the operator's own writes, and a pod that is
 //     created, starts, becomes ready, or is gone. Others cannot wait: a pod that begins to terminate, finishes, stops being
@@ -39,4 +39,6 @@
 //     none because of it.
 //  13. A pod that admission has taken from the PodSet, by removing or replacing its controller reference, is deleted by its UID.
 //     Until it is, no other pod is created. This counts as a rejection.
+//  14. With the policy TerminationComplete, a pod is created only after the earlier pod of its slot is gone. If that pod has the name
+//     and the cache does not show it, the same name is tried again.
 package podset

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/pods"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -27,7 +28,7 @@ var states = flag.Int("states", 40_000, "how many states the explorer visits")
 
 // The explorer visits every interleaving of a small environment, breadth first, with the real State and the real rules:
 //
-//   - a user who scales the set, deletes pods, and deletes the set; another controller that creates a conflicting pod
+//   - a user who scales the set, edits its template, deletes pods, and deletes the set; another controller that creates a conflicting pod
 //   - a kubelet that makes pods ready, lets them fail, and removes terminating ones
 //   - a cache that lags behind by any number of events
 //   - an API server that rejects a create, or does what it was asked to and its answer is lost
@@ -43,20 +44,30 @@ var states = flag.Int("states", 40_000, "how many states the explorer visits")
 //	P6  no pod is deleted but the surplus, and no ready pod while one lives that is not ready
 //	P7  a pod that the process knows to be deleted never counts as active again, whatever the cache shows
 //	P8  only finished pods are cleaned up
+//	P9  a rolling update leaves all available pods but one
+//	P10 with the policy TerminationComplete, no slot has two pods
+
+// editTemplate in a script edits the template.
+const editTemplate = -1
 
 // change is one event of the store that the cache has not shown.
 type change struct {
-	pod      *corev1.Pod // nil: the event is about the set
-	gone     bool
+	pod  *corev1.Pod // nil: the event is about the set
+	gone bool
+	set  spec
+}
+
+// spec is what the user changes.
+type spec struct {
 	replicas int32
+	edits    int // of the template
 	deleting bool
 }
 
 // view is the set and its pods, as the store has them or as the cache shows them.
 type view struct {
-	replicas int32
-	deleting bool
-	pods     map[string]*corev1.Pod // the pods themselves are shared and never modified
+	spec
+	pods map[string]*corev1.Pod // the pods themselves are shared and never modified
 }
 
 func (v view) clone() view { v.pods = maps.Clone(v.pods); return v }
@@ -64,7 +75,7 @@ func (v view) clone() view { v.pods = maps.Clone(v.pods); return v }
 func (v *view) apply(c change) {
 	switch {
 	case c.pod == nil:
-		v.replicas, v.deleting = c.replicas, c.deleting
+		v.spec = c.set
 	case c.gone:
 		delete(v.pods, c.pod.Name)
 	default:
@@ -89,10 +100,12 @@ type node struct {
 	queue        []change // what the store has done and the cache has not shown
 	foreign      string   // the name of a conflicting pod, which the cache does not show
 	now          time.Time
-	script       []int32 // what the user will do to the set, in this order: replicas, or 0 to delete it
+	script       []int32 // what the user will do to the set, in this order: replicas, 0 to delete it, or edit
 	uids         int     // how many pods were created
 	most         int     // the most replicas since the set had what it asked for
 	budget       budget
+	minReady     int32
+	policy       appv1alpha1.PodReplacementPolicy
 
 	state State // of the operator's process; copied by assignment
 	// there are the pods of the last observation, and deleted those that the process knows to be deleted.
@@ -109,16 +122,16 @@ func (n *node) clone() *node {
 func (n *node) key() string {
 	var k strings.Builder
 	describe := func(pod *corev1.Pod) {
-		fmt.Fprintf(&k, "%s%.1s%t ", pod.UID, pod.Status.Phase, pod.DeletionTimestamp != nil)
+		fmt.Fprintf(&k, "%s%.1s%t%d ", pod.UID, pod.Status.Phase, pod.DeletionTimestamp != nil, pods.ReadySince(pod).Unix())
 	}
 	for _, v := range []view{n.store, n.cache} {
-		fmt.Fprintf(&k, "|%d%t ", v.replicas, v.deleting)
+		fmt.Fprintf(&k, "|%v ", v.spec)
 		for _, pod := range v.sorted() {
 			describe(pod)
 		}
 	}
 	for _, c := range n.queue {
-		fmt.Fprintf(&k, "+%t%d%t", c.gone, c.replicas, c.deleting)
+		fmt.Fprintf(&k, "+%t%v", c.gone, c.set)
 		if c.pod != nil {
 			describe(c.pod)
 		}
@@ -160,7 +173,10 @@ func (n *node) deliver() {
 
 // cachedSet is what the cache shows of the set.
 func (n *node) cachedSet() *testutil.PodSetBuilder {
-	set := testutil.MakePodSet("a").Replicas(n.cache.replicas)
+	set := testutil.MakePodSet("a").Replicas(n.cache.replicas).MinReadySeconds(n.minReady).ReplacementPolicy(n.policy)
+	if n.cache.edits > 0 {
+		set.Image("edited")
+	}
 	if n.cache.deleting {
 		set.Deleting()
 	}
@@ -189,15 +205,27 @@ var scenarios = map[string]struct {
 	replicas int32
 	script   []int32
 	budget   budget
+	minReady int32
+	policy   appv1alpha1.PodReplacementPolicy
 }{
-	"everything": {1, []int32{3, 1, 2, 0}, budget{
+	"everything": {replicas: 1, script: []int32{3, 1, 2, 0}, budget: budget{
 		crashes: 2, losses: 1, kills: 1, readies: 2, failures: 1, conflicts: 1, rejections: 1, ticks: 2,
 	}},
-	"crashes":                  {1, []int32{3, 1, 2, 0}, budget{crashes: 2, losses: 1, kills: 1, readies: 2}},
-	"lost answers":             {2, []int32{1, 2}, budget{losses: 2}},
-	"a cache that lags a lot":  {1, nil, budget{losses: 1, kills: 1, readies: 1, ticks: 2}},
-	"conflicts and rejections": {1, []int32{2}, budget{crashes: 1, kills: 1, conflicts: 1, rejections: 1, ticks: 1}},
-	"failures":                 {1, nil, budget{losses: 1, readies: 2, failures: 2, ticks: 2}},
+	"crashes":                  {replicas: 1, script: []int32{3, 1, 2, 0}, budget: budget{crashes: 2, losses: 1, kills: 1, readies: 2}},
+	"lost answers":             {replicas: 2, script: []int32{1, 2}, budget: budget{losses: 2}},
+	"a cache that lags a lot":  {replicas: 1, budget: budget{losses: 1, kills: 1, readies: 1, ticks: 2}},
+	"conflicts and rejections": {replicas: 1, script: []int32{2}, budget: budget{crashes: 1, kills: 1, conflicts: 1, rejections: 1, ticks: 1}},
+	"failures":                 {replicas: 1, budget: budget{losses: 1, readies: 2, failures: 2, ticks: 2}},
+	"a rolling update":         {replicas: 2, script: []int32{editTemplate}, budget: budget{crashes: 1, readies: 4, ticks: 1}},
+	"pods that must be Ready for a while": {
+		replicas: 2, script: []int32{editTemplate}, budget: budget{crashes: 1, readies: 4, ticks: 3}, minReady: 10,
+	},
+	"slots that wait": {
+		replicas: 1, script: []int32{2, 1, 2}, budget: budget{crashes: 1, losses: 1, kills: 2, readies: 2, conflicts: 1}, policy: appv1alpha1.TerminationComplete,
+	},
+	"slots that wait, and failures": {
+		replicas: 2, budget: budget{losses: 1, kills: 2, readies: 2, failures: 2, ticks: 2}, policy: appv1alpha1.TerminationComplete,
+	},
 }
 
 func TestExplore(t *testing.T) {
@@ -208,10 +236,10 @@ func TestExplore(t *testing.T) {
 				limit /= 4
 			}
 			e := &explorer{t: t, seen: map[string]bool{}}
-			empty := view{replicas: scenario.replicas, pods: map[string]*corev1.Pod{}}
+			empty := view{spec: spec{replicas: scenario.replicas}, pods: map[string]*corev1.Pod{}}
 			e.push(&node{
 				store: empty, cache: empty.clone(), there: sets.New[types.UID](), deleted: sets.New[types.UID](), now: now,
-				script: scenario.script, most: int(scenario.replicas), budget: scenario.budget,
+				script: scenario.script, most: int(scenario.replicas), budget: scenario.budget, minReady: scenario.minReady, policy: scenario.policy,
 			})
 			// Breadth first: everything that can happen in a few steps comes before what needs many.
 			for len(e.queue) > 0 && len(e.seen) < limit && !t.Failed() {
@@ -258,13 +286,17 @@ func (e *explorer) next(n *node) {
 func (e *explorer) user(n *node) {
 	if len(n.script) > 0 && !n.store.deleting {
 		c := n.clone()
-		replicas := n.script[0]
-		c.script = n.script[1:]
-		if replicas == 0 {
-			c.emit(change{replicas: n.store.replicas, deleting: true})
-		} else {
-			c.emit(change{replicas: replicas})
+		set := n.store.spec
+		switch replicas := n.script[0]; replicas {
+		case 0:
+			set.deleting = true
+		case editTemplate:
+			set.edits++
+		default:
+			set.replicas = replicas
 		}
+		c.script = n.script[1:]
+		c.emit(change{set: set})
 		c.most = max(c.most, int(c.store.replicas))
 		e.push(c)
 	}
@@ -290,7 +322,9 @@ func (e *explorer) kubelet(n *node, pod *corev1.Pod) {
 		e.spend(n, func(b *budget) *int { return &b.readies }, func(c *node) {
 			c.emit(change{pod: edit(pod, func(pod *corev1.Pod) {
 				pod.Spec.NodeName, pod.Status.Phase = "node", corev1.PodRunning
-				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+				pod.Status.Conditions = []corev1.PodCondition{{
+					Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(n.now),
+				}}
 			})})
 		})
 	}
@@ -393,6 +427,9 @@ func (e *explorer) create(w *writes, o Observation, pod *corev1.Pod) {
 		if !metav1.IsControlledBy(existing, o.Set) {
 			e.t.Errorf("P1: pod %s has another owner", existing.Name)
 		}
+		if predecessor := n.inSlotOf(o.Set, pod); predecessor != nil && n.policy == appv1alpha1.TerminationComplete {
+			e.t.Errorf("P10: pod %s gets the slot of %s, which is there still, in %s", pod.Name, predecessor.Name, n.key())
+		}
 		n.emit(change{pod: existing})
 		if active := n.store.active(); active > n.most {
 			e.t.Errorf("P2: %d pods, and no more than %d were asked for, in %s", active, n.most, n.key())
@@ -406,6 +443,17 @@ func (e *explorer) create(w *writes, o Observation, pod *corev1.Pod) {
 	default:
 		w.outcome.Conflicting = cmp.Or(existing, testutil.MakePod(pod.Name).Obj())
 	}
+}
+
+// inSlotOf returns a pod of the store in the slot of another one, or nil if there is none.
+func (n *node) inSlotOf(set *appv1alpha1.PodSet, other *corev1.Pod) *corev1.Pod {
+	slot, _ := slotOf(set, other)
+	for _, pod := range n.store.sorted() {
+		if fills(set, pod, slot) {
+			return pod
+		}
+	}
+	return nil
 }
 
 // reconcile pushes what one reconcile can lead to: every write succeeds; the process crashes between two of them; one of
@@ -495,11 +543,19 @@ func (e *explorer) checkPlan(n *node, o Observation, plan Plan) {
 		e.t.Errorf("P4: a pod is deleted that nobody has shown since its create, in %s", n.key())
 	}
 	waits := len(plan.Delete) == 0 && slices.ContainsFunc(active, func(pod *corev1.Pod) bool { return o.Unseen.Has(pod.UID) })
-	if surplus := max(len(active)-o.desired(), 0); !n.cache.deleting && !waits && len(plan.Delete) != surplus {
+	surplus := max(len(active)-o.desired(), 0)
+	if !n.cache.deleting && !waits && n.cache.edits == 0 && len(plan.Delete) != surplus {
 		e.t.Errorf("P6: %d deletions for a surplus of %d in %s", len(plan.Delete), surplus, n.key())
 	}
+	available := func(pod *corev1.Pod) bool {
+		return pods.IsReady(pod) && !n.now.Before(pods.ReadySince(pod).Add(time.Duration(n.minReady)*time.Second))
+	}
+	stay := count(active, func(pod *corev1.Pod) bool { return available(pod) && !deleted.Has(pod.UID) })
+	if gone := count(plan.Delete, available); surplus == 0 && gone > 0 && stay < o.desired()-1 {
+		e.t.Errorf("P9: %d available pods are deleted and %d stay of %d, in %s", gone, stay, o.desired(), n.key())
+	}
 	spared := count(active, func(pod *corev1.Pod) bool { return !deleted.Has(pod.UID) && !pods.IsReady(pod) })
-	if spared > 0 && slices.ContainsFunc(plan.Delete, pods.IsReady) {
+	if n.cache.edits == 0 && spared > 0 && slices.ContainsFunc(plan.Delete, pods.IsReady) {
 		e.t.Errorf("P6: a ready pod is deleted while %d others live that are not ready, in %s", spared, n.key())
 	}
 }

@@ -112,6 +112,23 @@ func isOutdated(pod *corev1.Pod, hash string) bool {
 	return of != "" && of != hash
 }
 
+// isAvailable reports whether pod has been Ready for spec.minReadySeconds.
+func (o Observation) isAvailable(pod *corev1.Pod) bool {
+	return pods.IsReady(pod) && !o.availableAt(pod).After(o.Now)
+}
+
+// availableAt returns when a pod that is Ready becomes available. If it is not known since when it is Ready, that is as late as possible.
+func (o Observation) availableAt(pod *corev1.Pod) time.Time {
+	if o.Set.Spec.MinReadySeconds == 0 {
+		return time.Time{}
+	}
+	since := pods.ReadySince(pod)
+	if since.IsZero() {
+		since = o.Now
+	}
+	return since.Add(time.Duration(o.Set.Spec.MinReadySeconds) * time.Second)
+}
+
 // templateHash returns the hash of the current template.
 func (o Observation) templateHash() string {
 	if o.TemplateHash != "" {
@@ -145,6 +162,16 @@ func (o Observation) maxUnavailable() int {
 		return 1 // Admission rejects such a value, so the default is only a precaution.
 	}
 	return max(n, 1)
+}
+
+// waitsForTermination reports whether a pod is replaced only once it is gone (rule 14).
+func (o Observation) waitsForTermination() bool {
+	return o.Set.Spec.PodReplacementPolicy == appv1alpha1.TerminationComplete
+}
+
+// isPredecessor reports whether pod, whose name a new pod was to have, is to be gone before the new pod is created.
+func (o Observation) isPredecessor(pod *corev1.Pod) bool {
+	return o.waitsForTermination() && pod != nil && metav1.IsControlledBy(pod, o.Set)
 }
 
 // paused tells whether the pause annotation is true.

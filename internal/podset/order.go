@@ -18,16 +18,17 @@ import (
 //  1. it has no node and the other has one,
 //  2. else when its phase comes earlier in Pending, Unknown, Running,
 //  3. else when it is not Ready and the other is,
-//  4. else when it is of an older template and the other is not,
-//  5. else when its annotation controller.kubernetes.io/pod-deletion-cost is lower,
-//  6. else when more pods of the set share its node,
-//  7. else when it is younger,
-//  8. else when its containers have restarted more often,
-//  9. else by its name, so that the order is total.
+//  4. else when it is not available and the other is,
+//  5. else when it is of an older template and the other is not,
+//  6. else when its annotation controller.kubernetes.io/pod-deletion-cost is lower,
+//  7. else when more pods of the set share its node,
+//  8. else when it is younger,
+//  9. else when its containers have restarted more often,
+//  10. else by its name, so that the order is total.
 //
-// These are the ranks of the ReplicaSet controller (ActivePodsWithRanks in kubernetes/pkg/controller), with rule 4
-// added. Readiness counts, and not how long a pod has been ready.
-func byDeletionPriority(active []*corev1.Pod, hash string) []*corev1.Pod {
+// These are the ranks of the ReplicaSet controller (ActivePodsWithRanks in kubernetes/pkg/controller), with rules 4 and 5
+// added. Apart from rule 4, it does not matter for how long a pod has been Ready.
+func byDeletionPriority(o Observation, active []*corev1.Pod, hash string) []*corev1.Pod {
 	onNode := map[string]int{}
 	for _, pod := range active {
 		onNode[pod.Spec.NodeName]++
@@ -38,6 +39,7 @@ func byDeletionPriority(active []*corev1.Pod, hash string) []*corev1.Pod {
 			trueFirst(a.Spec.NodeName == "", b.Spec.NodeName == ""),
 			cmp.Compare(progress(a), progress(b)),
 			trueFirst(!pods.IsReady(a), !pods.IsReady(b)),
+			trueFirst(!o.isAvailable(a), !o.isAvailable(b)),
 			trueFirst(isOutdated(a, hash), isOutdated(b, hash)),
 			cmp.Compare(deletionCost(a), deletionCost(b)),
 			cmp.Compare(onNode[b.Spec.NodeName], onNode[a.Spec.NodeName]),

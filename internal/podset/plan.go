@@ -62,20 +62,20 @@ func (p *Plan) planCleanup(o Observation, c classes) {
 
 // planDeletes deletes surplus pods, and pods of an older template (rules 7, 9 and 12).
 func (p *Plan) planDeletes(o Observation, c classes, hash string) {
-	sorted := byDeletionPriority(c.active, hash)
+	sorted := byDeletionPriority(o, c.active, hash)
 	surplus := max(len(sorted)-o.desired(), 0)
 	p.Delete = sorted[:surplus:surplus]
 	if o.Set.Spec.UpdateStrategy.Type == appv1alpha1.OnDelete || templateProblem(o.Set.Spec.Template) != "" {
 		return
 	}
 	kept := sorted[surplus:]
-	// How many more pods may become unready. Pods that are missing or unready already are subtracted.
-	budget := count(kept, pods.IsReady) - (o.desired() - o.maxUnavailable())
+	// How many more pods may become unavailable. Pods that are missing or unavailable already are subtracted.
+	budget := count(kept, o.isAvailable) - (o.desired() - o.maxUnavailable())
 	for _, pod := range kept {
 		if !isOutdated(pod, hash) {
 			continue
 		}
-		if pods.IsReady(pod) {
+		if o.isAvailable(pod) {
 			if budget <= 0 {
 				continue
 			}
@@ -85,7 +85,7 @@ func (p *Plan) planDeletes(o Observation, c classes, hash string) {
 	}
 }
 
-// planCreates creates the missing pods (rules 4, 5, 8 and 12).
+// planCreates creates the missing pods (rules 4, 5, 8, 12 and 14).
 func (p *Plan) planCreates(o Observation, c classes, hash string) {
 	missing := o.desired() - len(c.active)
 	if ahead := len(c.finished) - len(p.Cleanup); ahead > o.desired() {
@@ -99,6 +99,9 @@ func (p *Plan) planCreates(o Observation, c classes, hash string) {
 		return
 	}
 	for _, slot := range freeSlots(o, c.active, missing) {
+		if o.waitsForTermination() && slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool { return fills(o.Set, pod, slot.slot) }) {
+			continue // The pod is terminating or has finished. The cache will show that it is gone.
+		}
 		p.Create = append(p.Create, newPod(o, slot, hash))
 	}
 }

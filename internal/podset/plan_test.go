@@ -40,6 +40,10 @@ func TestMakePlan(t *testing.T) {
 	edited := testutil.MakePodSet("a").Replicas(3).Image("v2")
 	old := func(slot int) *testutil.PodBuilder { return pod(three, slot) } // of the template before the edit
 	name := func(slot, attempt int) string { return podName(one.Obj(), slotAttempt{slot, attempt}) }
+	long := now.Add(-time.Hour)
+	complete := func(policy appv1alpha1.PodReplacementPolicy) *testutil.PodSetBuilder {
+		return testutil.MakePodSet("a").Replicas(3).ReplacementPolicy(policy)
+	}
 	failed := func(slot int) *corev1.Pod { return pod(three, slot).Finished(corev1.PodFailed, "").Obj() }
 
 	for title, tc := range map[string]struct {
@@ -196,6 +200,20 @@ func TestMakePlan(t *testing.T) {
 			set: edited, pods: []*corev1.Pod{old(0).Obj(), old(1).Running().Unready().Obj(), old(2).Running().Obj()},
 			delete: []string{name(0, 0), name(1, 0)},
 		},
+		"a rolling update waits until the new pod has been Ready for minReadySeconds": {
+			set:  testutil.FromPodSet(edited.Obj()).MinReadySeconds(10),
+			pods: []*corev1.Pod{pod(edited, 0).ReadySince(now.Add(-9 * time.Second)).Obj(), old(1).ReadySince(long).Obj(), old(2).ReadySince(long).Obj()},
+		},
+		"a rolling update goes on once the new pod has been Ready for minReadySeconds": {
+			set:    testutil.FromPodSet(edited.Obj()).MinReadySeconds(10),
+			pods:   []*corev1.Pod{pod(edited, 0).ReadySince(now.Add(-10 * time.Second)).Obj(), old(1).ReadySince(long).Obj(), old(2).ReadySince(long).Obj()},
+			delete: []string{name(1, 0)},
+		},
+		"a pod of an older template that is not available is replaced at once": {
+			set:    testutil.FromPodSet(edited.Obj()).MinReadySeconds(10),
+			pods:   []*corev1.Pod{old(0).ReadySince(now).Obj(), old(1).ReadySince(long).Obj(), old(2).ReadySince(long).Obj()},
+			delete: []string{name(0, 0)},
+		},
 		"maxUnavailable in pods": {
 			set: testutil.MakePodSet("a").Replicas(3).Image("v2").MaxUnavailable("2"), pods: ready(three, 3), delete: []string{name(0, 0), name(1, 0)},
 		},
@@ -220,6 +238,33 @@ func TestMakePlan(t *testing.T) {
 		"a surplus goes before a rolling update, pods of the older template first": {
 			set:  testutil.MakePodSet("a").Replicas(2).Image("v2"),
 			pods: []*corev1.Pod{pod(edited, 0).Running().Obj(), pod(edited, 1).Running().Obj(), old(2).Running().Obj()}, delete: []string{name(2, 0)},
+		},
+		"a surplus that is Ready and not available goes before an available pod": {
+			set: testutil.MakePodSet("a").MinReadySeconds(10), delete: []string{name(1, 0)},
+			pods: []*corev1.Pod{pod(three, 0).ReadySince(long).Obj(), pod(three, 1).ReadySince(now).Obj()},
+		},
+		"TerminationStarted replaces a terminating pod": {
+			set: complete("TerminationStarted"), create: []string{name(1, 1)},
+			pods: []*corev1.Pod{pod(three, 0).Running().Obj(), pod(three, 1).Running().Terminating().Obj(), pod(three, 2).Running().Obj()},
+		},
+		"TerminationComplete waits until a terminating pod is gone": {
+			set:  complete("TerminationComplete"),
+			pods: []*corev1.Pod{pod(three, 0).Running().Obj(), pod(three, 1).Running().Terminating().Obj(), pod(three, 2).Running().Obj()},
+		},
+		"TerminationComplete waits until a pod is gone that was deleted": {
+			set: complete("TerminationComplete"), deleted: []types.UID{pod(three, 1).Obj().UID}, pods: ready(three, 3),
+		},
+		"TerminationComplete waits until a finished pod is gone": {
+			set:  complete("TerminationComplete"),
+			pods: append(ready(three, 2), failed(2)), cleanupAt: now.Add(time.Second), requeue: now.Add(time.Second),
+		},
+		"TerminationComplete fills the slots that are free": {
+			set: complete("TerminationComplete"), create: []string{name(2, 0)},
+			pods: []*corev1.Pod{pod(three, 0).Running().Obj(), pod(three, 1).Running().Terminating().Obj()},
+		},
+		"TerminationComplete does not wait for the surplus": {
+			set: complete("TerminationComplete"), create: []string{name(2, 0)},
+			pods: append(ready(three, 2), pod(three, 3).Running().Terminating().Obj()),
 		},
 		"a pod of an older template whose annotations are gone is replaced": {
 			set:    testutil.MakePodSet("a").Image("v2"),
@@ -330,34 +375,38 @@ func TestDeletionPriority(t *testing.T) {
 			mk("b").Running().Unready().Hash("new").Obj(),
 			mk("a").Running().Hash("old").Obj(),
 		},
-		"4 of an older template": {
+		"4 not available": {
+			mk("b").ReadySince(now.Add(-59 * time.Second)).Hash("new").Obj(),
+			mk("a").ReadySince(now.Add(-60 * time.Second)).Hash("old").Obj(),
+		},
+		"5 of an older template": {
 			mk("b").Running().Hash("old").Annotation(corev1.PodDeletionCost, "9").Obj(),
 			mk("a").Running().Hash("new").Obj(),
 		},
-		"5 lower deletion cost": {
+		"6 lower deletion cost": {
 			mk("b").Running().Annotation(corev1.PodDeletionCost, "-1").Obj(),
 			mk("a").Running().Annotation(corev1.PodDeletionCost, "no number").Created(testutil.Created.Add(day)).Obj(),
 		},
-		"5 a cost of more than 32 bits counts as 0": {
+		"6 a cost of more than 32 bits counts as 0": {
 			mk("b").Running().Annotation(corev1.PodDeletionCost, "2147483648").Obj(),
 			mk("a").Running().Annotation(corev1.PodDeletionCost, "1").Obj(),
 		},
-		"7 younger": {
+		"8 younger": {
 			mk("b").Running().Created(testutil.Created.Add(day)).Obj(),
 			mk("a").Running().Restarts(5).Obj(),
 		},
-		"8 more restarts": {
+		"9 more restarts": {
 			mk("b").Running().Restarts(1).Restarts(2).Obj(),
 			mk("a").Running().Restarts(2).Obj(),
 		},
-		"9 name": {
+		"10 name": {
 			mk("a").Running().Obj(),
 			mk("b").Running().Obj(),
 		},
 	} {
 		want := []string{tc.worse.Name, tc.better.Name}
 		for _, pods := range [][]*corev1.Pod{{tc.worse, tc.better}, {tc.better, tc.worse}} {
-			if diff := cmp.Diff(want, names(byDeletionPriority(pods, "new"))); diff != "" {
+			if diff := cmp.Diff(want, names(byDeletionPriority(Observation{Set: testutil.MakePodSet("a").MinReadySeconds(60).Obj(), Now: now}, pods, "new"))); diff != "" {
 				t.Errorf("%s (-want +got): %s", title, diff)
 			}
 		}
@@ -371,7 +420,7 @@ func TestDeletionPriorityPrefersNodesWithMorePods(t *testing.T) {
 		mk("b").On("crowded").Running().Obj(),
 		mk("c").On("crowded").Running().Obj(),
 	}
-	if diff := cmp.Diff([]string{"b", "c", "a"}, names(byDeletionPriority(pods, ""))); diff != "" {
+	if diff := cmp.Diff([]string{"b", "c", "a"}, names(byDeletionPriority(Observation{Set: testutil.MakePodSet("a").Obj()}, pods, ""))); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
 	}
 }

@@ -24,13 +24,33 @@ type Report struct {
 	RequeueAt time.Time
 }
 
+// retryPredecessor is when to repeat a create whose name a pod of the same slot still has, in case the cache has shown that one before.
+const retryPredecessor = time.Second
+
 // MakeReport reports an observation and the outcome of its plan.
 func MakeReport(o Observation, outcome Outcome) Report {
-	report := Report{Status: newStatus(o, outcome), Events: events(outcome), RequeueAt: outcome.Plan.RequeueAt}
-	if outcome.Conflicting != nil { // The next reconcile uses the next name.
+	report := Report{Status: newStatus(o, outcome), Events: events(outcome)}
+	report.RequeueAt = pods.Earliest(outcome.Plan.RequeueAt, nextChange(o.after(outcome)))
+	switch {
+	case o.isPredecessor(outcome.Conflicting): // The cache will show it.
+		report.RequeueAt = pods.Earliest(report.RequeueAt, o.Now.Add(retryPredecessor))
+	case outcome.Conflicting != nil: // The next reconcile uses the next name.
 		report.RequeueAt = pods.Earliest(report.RequeueAt, o.Now)
 	}
 	return report
+}
+
+// nextChange returns when the status will change although nothing else has, or zero if it will not.
+func nextChange(o Observation) time.Time {
+	var next time.Time
+	for _, pod := range classify(o).active {
+		if at := o.availableAt(pod); pods.IsReady(pod) && at.After(o.Now) {
+			next = pods.Earliest(next, at)
+		}
+		_, at := o.problemOf(pod)
+		next = pods.Earliest(next, at)
+	}
+	return next
 }
 
 // events returns the events about an outcome, one for each kind of action. Each relates to its first pod, so that an event about other

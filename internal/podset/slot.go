@@ -130,10 +130,10 @@ func freeSlots(o Observation, active []*corev1.Pod, n int) []slotAttempt {
 }
 
 // attemptsAfter returns the lowest possible attempt of each slot after a plan was carried out. A slot whose pod was created
-// starts over. A slot whose name a conflicting pod has uses the next attempt. Every other create may have succeeded although
+// starts over. A slot whose name a conflicting pod has uses the next attempt, unless it waits for that pod (rule 14). Every other create may have succeeded although
 // its response was lost. It is retried under the same name, because another name could give the slot two pods.
-func attemptsAfter(set *appv1alpha1.PodSet, attempts map[int]MinAttempt, outcome Outcome) map[int]MinAttempt {
-	planned := outcome.Plan.Create
+func attemptsAfter(o Observation, attempts map[int]MinAttempt, outcome Outcome) map[int]MinAttempt {
+	set, planned := o.Set, outcome.Plan.Create
 	if len(planned) == 0 || len(attempts) == 0 && len(outcome.Created) == len(planned) {
 		return attempts
 	}
@@ -144,7 +144,7 @@ func attemptsAfter(set *appv1alpha1.PodSet, attempts map[int]MinAttempt, outcome
 		switch {
 		case slices.ContainsFunc(outcome.Created, func(created *corev1.Pod) bool { return fills(set, created, of.slot) }):
 			delete(next, of.slot)
-		case outcome.Conflicting != nil && outcome.Conflicting.Name == pod.Name:
+		case outcome.Conflicting != nil && outcome.Conflicting.Name == pod.Name && !o.isPredecessor(outcome.Conflicting):
 			next[of.slot] = MinAttempt{Attempt: of.attempt + 1}
 		default:
 			next[of.slot] = MinAttempt{Attempt: of.attempt, Unanswered: true}

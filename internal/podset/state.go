@@ -129,7 +129,7 @@ func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 	next := *o.next
 	next.recorded = true
-	next.attempts = attemptsAfter(o.Set, next.attempts, outcome)
+	next.attempts = attemptsAfter(o, next.attempts, outcome)
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
 	next.unowned = slices.DeleteFunc(slices.Concat(next.unowned, outcome.Unowned), func(pod *corev1.Pod) bool {
 		return pods.Contains(outcome.Deleted, pod.UID)

@@ -249,7 +249,7 @@ func TestARejectionIsRememberedUntilAllCreatesSucceed(t *testing.T) {
 func TestASlotOutsideThePlanKeepsItsAttempt(t *testing.T) {
 	set, attempts := testutil.MakePodSet("a"), map[int]MinAttempt{1: {Attempt: 2, Unanswered: true}}
 	plan := Plan{Create: []*corev1.Pod{pod(set, 0).Obj()}}
-	if diff := cmp.Diff(attempts, attemptsAfter(set.Obj(), attempts, succeed(plan))); diff != "" {
+	if diff := cmp.Diff(attempts, attemptsAfter(Observation{Set: set.Obj()}, attempts, succeed(plan))); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
 	}
 }

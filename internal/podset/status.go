@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,22 +55,31 @@ func newStatus(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 	}
 	slices.Sort(s.PodNames)
 	progress, problem := progressing(o, s, c), degraded(o, c, outcome)
-	conditions := append([]metav1.Condition{available(o, s), progress, problem}, readiness(o, s, outcome, progress, problem)...)
+	conditions := append([]metav1.Condition{available(o, c), progress, problem}, readiness(o, s, c, outcome, progress, problem)...)
 	s.Conditions = pods.StampConditions(conditions, o.Set.Status.Conditions, ownConditions, o.Set.Generation, o.Now)
 	return s
 }
 
-func available(o Observation, s appv1alpha1.PodSetStatus) metav1.Condition {
+func available(o Observation, of classes) metav1.Condition {
 	c := metav1.Condition{
 		Type:    appv1alpha1.ConditionAvailable,
 		Status:  metav1.ConditionFalse,
 		Reason:  appv1alpha1.ReasonTooFewReady,
-		Message: fmt.Sprintf("%d of %d pods are ready", s.ReadyReplicas, o.desired()),
+		Message: availability(o, of),
 	}
-	if int(s.ReadyReplicas) >= o.desired() {
+	if count(of.active, o.isAvailable) >= o.desired() {
 		c.Status, c.Reason = metav1.ConditionTrue, appv1alpha1.ReasonEnoughReady
 	}
 	return c
+}
+
+// availability describes how many pods are available.
+func availability(o Observation, of classes) string {
+	n := count(of.active, o.isAvailable)
+	if seconds := o.Set.Spec.MinReadySeconds; seconds > 0 {
+		return fmt.Sprintf("%d of %d pods have been ready for %d seconds", n, o.desired(), seconds)
+	}
+	return fmt.Sprintf("%d of %d pods are ready", n, o.desired())
 }
 
 func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes) metav1.Condition {
@@ -86,8 +96,8 @@ func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes) metav1.C
 		c.Reason, c.Message = appv1alpha1.ReasonScaling, fmt.Sprintf("%d of %d pods exist", s.Replicas, wanted)
 	case outdated > 0 && o.Set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete:
 		c.Reason, c.Message = appv1alpha1.ReasonUpdating, fmt.Sprintf("%d of %d pods are of the current template", s.UpdatedReplicas, wanted)
-	case int(s.ReadyReplicas) < wanted:
-		c.Reason, c.Message = appv1alpha1.ReasonAwaitingReady, fmt.Sprintf("%d of %d pods are ready", s.ReadyReplicas, wanted)
+	case count(of.active, o.isAvailable) < wanted:
+		c.Reason, c.Message = appv1alpha1.ReasonAwaitingReady, availability(o, of)
 	case unknown > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, appv1alpha1.ReasonTemplateUnknown
 		c.Message = fmt.Sprintf("%d of %d pods may not match the template: an admission webhook or a user removed their label and annotation %s. "+
@@ -103,7 +113,7 @@ func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes) metav1.C
 
 func degraded(o Observation, of classes, outcome Outcome) metav1.Condition {
 	c := metav1.Condition{Type: appv1alpha1.ConditionDegraded, Status: metav1.ConditionTrue}
-	waiting := countReasons(of.active, pods.WaitingReason)
+	waiting := countReasons(of.active, func(pod *corev1.Pod) string { reason, _ := o.problemOf(pod); return reason })
 	finished := countReasons(of.finished, finishReason)
 	problem := templateProblem(o.Set.Spec.Template)
 	switch {
@@ -123,6 +133,17 @@ func degraded(o Observation, of classes, outcome Outcome) metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, appv1alpha1.ReasonAsExpected
 	}
 	return c
+}
+
+// problemOf returns why pod cannot start or keep running, or "", and when that changes although pod does not, or zero.
+func (o Observation) problemOf(pod *corev1.Pod) (reason string, until time.Time) {
+	if looping, until := pods.CrashLoop(pod, o.Now); looping {
+		return pods.ReasonCrashLoop, until
+	}
+	if reason := pods.WaitingReason(pod); reason != "" || pod.Spec.NodeName == "" {
+		return reason, time.Time{}
+	}
+	return pods.SlowStart(pod, o.Now)
 }
 
 // finishReason returns why a finished pod ended: the reason in its status (such as Evicted), or else its phase.

@@ -71,6 +71,9 @@ func TestConditions(t *testing.T) {
 	edited := testutil.MakePodSet("a").Replicas(3).Image("v2")
 	rejected := errors.New("creating Pod a-pod1: exceeded quota")
 	waiting := func(reason string) *corev1.Pod { return pod(set, 2).Running().Unready().Waiting(reason).Obj() }
+	since := func(slot int, seconds time.Duration) *corev1.Pod {
+		return pod(set, slot).ReadySince(now.Add(-seconds * time.Second)).Obj()
+	}
 	type condition struct{ Status, Reason, Message string }
 	stable := condition{"False", "Stable", "the pods match the spec"}
 	unknown := condition{"Unknown", "TemplateUnknown", "2 of 3 pods may not match the template: an admission webhook or a user removed " +
@@ -100,6 +103,21 @@ func TestConditions(t *testing.T) {
 			set: set, pods: append(ready(set, 2), waiting("ContainerCreating")),
 			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
 			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"}, degraded: good,
+		},
+		"a pod has not been Ready for minReadySeconds": {
+			set: testutil.MakePodSet("a").Replicas(3).MinReadySeconds(10), pods: []*corev1.Pod{since(0, 10), since(1, 11), since(2, 9)},
+			available:   condition{"False", "TooFewReady", "2 of 3 pods have been ready for 10 seconds"},
+			progressing: condition{"True", "AwaitingReady", "2 of 3 pods have been ready for 10 seconds"}, degraded: good,
+		},
+		"all pods have been Ready for minReadySeconds": {
+			set: testutil.MakePodSet("a").Replicas(3).MinReadySeconds(10), pods: []*corev1.Pod{since(0, 10), since(1, 11), since(2, 12)},
+			available:   condition{"True", "EnoughReady", "3 of 3 pods have been ready for 10 seconds"},
+			progressing: stable, degraded: good,
+		},
+		"it is not known since when a pod is Ready": {
+			set: testutil.MakePodSet("a").Replicas(3).MinReadySeconds(10), pods: append(ready(set, 1), since(1, 11), since(2, 12)),
+			available:   condition{"False", "TooFewReady", "2 of 3 pods have been ready for 10 seconds"},
+			progressing: condition{"True", "AwaitingReady", "2 of 3 pods have been ready for 10 seconds"}, degraded: good,
 		},
 		"pods of an older template are being replaced": {
 			set: edited, pods: append(ready(set, 2), pod(edited, 2).Running().Obj()),
@@ -163,6 +181,27 @@ func TestConditions(t *testing.T) {
 			progressing: condition{"True", "AwaitingReady", "0 of 3 pods are ready"},
 			degraded:    condition{"True", "PodsWaiting", "2 of 3 pods: ImagePullBackOff, 1 of 3 pods: CrashLoopBackOff"},
 		},
+		"containers run again after they ended soon after their start": {
+			set: set, pods: []*corev1.Pod{pod(set, 0).CrashLooping(now.Add(-59 * time.Second)).Obj(), pod(set, 1).CrashLooping(now).Obj(), waiting("CrashLoopBackOff")},
+			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
+			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"},
+			degraded:    condition{"True", "PodsWaiting", "3 of 3 pods: CrashLoopBackOff"},
+		},
+		"a container has run for a minute after it ended soon after its start": {
+			set: set, pods: append(ready(set, 2), pod(set, 2).CrashLooping(now.Add(-time.Minute)).Obj()),
+			available: condition{"True", "EnoughReady", "3 of 3 pods are ready"}, progressing: stable, degraded: good,
+		},
+		"a volume has been missing for a minute": {
+			set: set, pods: append(ready(set, 2), pod(set, 2).On("node").Waiting("ContainerCreating").Created(now.Add(-time.Minute)).Obj()),
+			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
+			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"},
+			degraded:    condition{"True", "PodsWaiting", "1 of 3 pods: ContainerCreating"},
+		},
+		"a pod is starting": {
+			set: set, pods: append(ready(set, 2), pod(set, 2).On("node").Waiting("PodInitializing").Created(now.Add(-59*time.Second)).Obj()),
+			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
+			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"}, degraded: good,
+		},
 		"no node takes a pod": {
 			set: set, pods: append(ready(set, 2), pod(set, 2).Condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable").Obj()),
 			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
@@ -211,6 +250,46 @@ func TestAConditionKeepsItsTransitionTimeUntilItsStatusChanges(t *testing.T) {
 	lost := newStatus(Observation{Set: set.Obj(), Now: later}, Outcome{})
 	if got := meta.FindStatusCondition(lost.Conditions, "Available").LastTransitionTime; !got.Equal(new(metav1.NewTime(later))) {
 		t.Errorf("the transition to not available is of %s", got)
+	}
+}
+
+func TestAReportRequestsTheReconcileInWhichAPodBecomesAvailable(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(3).MinReadySeconds(10)
+	pods := []*corev1.Pod{
+		pod(set, 0).ReadySince(now.Add(-10 * time.Second)).Obj(), pod(set, 1).ReadySince(now.Add(-7 * time.Second)).Obj(),
+		pod(set, 2).ReadySince(now.Add(-6 * time.Second)).Obj(), pod(set, 3).ReadySince(now.Add(-8 * time.Second)).Terminating().Obj(),
+	}
+	for title, tc := range map[string]struct {
+		set  *testutil.PodSetBuilder
+		want time.Time
+	}{
+		"a PodSet":                        {set, now.Add(3 * time.Second)},
+		"a paused PodSet":                 {testutil.FromPodSet(set.Obj()).Annotation(appv1alpha1.AnnotationPaused, "true"), now.Add(3 * time.Second)},
+		"without the field, no pod waits": {testutil.MakePodSet("a").Replicas(3), time.Time{}},
+	} {
+		o := Observation{Set: tc.set.Obj(), Pods: pods, Now: now}
+		if got := MakeReport(o, Outcome{Plan: MakePlan(o)}).RequeueAt; !got.Equal(tc.want) {
+			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
+		}
+	}
+}
+
+func TestAReportRequestsTheReconcileInWhichTheProblemsOfAPodChange(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	for title, tc := range map[string]struct {
+		pod  *testutil.PodBuilder
+		want time.Time
+	}{
+		"a pod in a crash loop": {pod(set, 0).CrashLooping(now.Add(-20 * time.Second)), now.Add(40 * time.Second)},
+		"a pod that is starting": {
+			pod(set, 0).On("node").Waiting("ContainerCreating").Created(now.Add(-50 * time.Second)), now.Add(10 * time.Second),
+		},
+		"a pod that waits for a node": {pod(set, 0).Created(now), time.Time{}},
+	} {
+		o := Observation{Set: set.Obj(), Pods: []*corev1.Pod{tc.pod.Obj()}, Now: now}
+		if got := MakeReport(o, Outcome{}).RequeueAt; !got.Equal(tc.want) {
+			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
+		}
 	}
 }
 

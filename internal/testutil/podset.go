@@ -61,6 +61,18 @@ func (b *PodSetBuilder) Template(edit func(*corev1.PodTemplateSpec)) *PodSetBuil
 	return b
 }
 
+// MinReadySeconds sets spec.minReadySeconds.
+func (b *PodSetBuilder) MinReadySeconds(n int32) *PodSetBuilder {
+	b.set.Spec.MinReadySeconds = n
+	return b
+}
+
+// ReplacementPolicy sets spec.podReplacementPolicy.
+func (b *PodSetBuilder) ReplacementPolicy(policy appv1alpha1.PodReplacementPolicy) *PodSetBuilder {
+	b.set.Spec.PodReplacementPolicy = policy
+	return b
+}
+
 // OnDelete sets the update strategy.
 func (b *PodSetBuilder) OnDelete() *PodSetBuilder {
 	b.set.Spec.UpdateStrategy.Type = appv1alpha1.OnDelete
@@ -163,6 +175,15 @@ func (b *PodBuilder) Unready() *PodBuilder {
 	return b.Condition(corev1.PodReady, corev1.ConditionFalse, "ContainersNotReady")
 }
 
+// ReadySince makes the pod run and Ready since a time.
+func (b *PodBuilder) ReadySince(t time.Time) *PodBuilder {
+	b.Running()
+	for i := range b.pod.Status.Conditions {
+		b.pod.Status.Conditions[i].LastTransitionTime = metav1.NewTime(t)
+	}
+	return b
+}
+
 // Condition sets a condition.
 func (b *PodBuilder) Condition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason string) *PodBuilder {
 	for i := range b.pod.Status.Conditions {
@@ -197,6 +218,18 @@ func (b *PodBuilder) Restarts(n int32) *PodBuilder {
 func (b *PodBuilder) Waiting(reason string) *PodBuilder {
 	b.pod.Status.ContainerStatuses = append(b.pod.Status.ContainerStatuses, corev1.ContainerStatus{
 		Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}},
+	})
+	return b
+}
+
+// CrashLooping makes the pod run, with a container that runs since a time and has ended twice before, after a second each.
+func (b *PodBuilder) CrashLooping(since time.Time) *PodBuilder {
+	b.Running()
+	b.pod.Status.ContainerStatuses = append(b.pod.Status.ContainerStatuses, corev1.ContainerStatus{
+		Name: "main", RestartCount: 2, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(since)}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			StartedAt: metav1.NewTime(since.Add(-12 * time.Second)), FinishedAt: metav1.NewTime(since.Add(-11 * time.Second)), ExitCode: 1,
+		}},
 	})
 	return b
 }

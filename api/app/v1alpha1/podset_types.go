@@ -12,15 +12,15 @@ import (
 // Condition types of a PodSet. Each carries the generation that it was computed from. Ready and Stalled follow the conventions
 // of kstatus (https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus).
 const (
-	// ConditionAvailable is True while at least spec.replicas pods are Ready.
+	// ConditionAvailable is True while at least spec.replicas pods are available: Ready for spec.minReadySeconds.
 	ConditionAvailable = "Available"
 	// ConditionProgressing is True while pods are being created, deleted, or replaced, or are not Ready yet.
 	ConditionProgressing = "Progressing"
 	// ConditionDegraded is True while something keeps the PodSet from reaching its spec. The reason and the message explain it.
 	ConditionDegraded = "Degraded"
-	// ConditionReady is True while all pods exist, are Ready, and, unless the update strategy is OnDelete, match the template. Its
-	// reason and message are those of Degraded if that keeps the PodSet from being Ready, and otherwise those of Progressing. Tools
-	// that wait for resources read it, such as Flux and Helm.
+	// ConditionReady is True while all pods exist, are available, and, unless the update strategy is OnDelete, match the template.
+	// Its reason and message are those of Degraded if that keeps the PodSet from being Ready, and otherwise those of Progressing.
+	// Tools that wait for resources read it, such as Flux and Helm.
 	ConditionReady = "Ready"
 	// ConditionStalled is True while the PodSet cannot reach its spec without a change by a user or an administrator: the
 	// template is invalid, or the API server rejects the pods. It is absent otherwise. The same tools read it to stop waiting.
@@ -29,9 +29,9 @@ const (
 
 // Reasons of the condition Available.
 const (
-	// ReasonEnoughReady: at least spec.replicas pods are Ready.
+	// ReasonEnoughReady: at least spec.replicas pods are available.
 	ReasonEnoughReady = "EnoughReady"
-	// ReasonTooFewReady: fewer than spec.replicas pods are Ready.
+	// ReasonTooFewReady: fewer than spec.replicas pods are available.
 	ReasonTooFewReady = "TooFewReady"
 )
 
@@ -46,7 +46,7 @@ const (
 	ReasonScaling = "Scaling"
 	// ReasonUpdating: pods of an older template are being replaced.
 	ReasonUpdating = "Updating"
-	// ReasonAwaitingReady: all pods exist and some are not Ready yet.
+	// ReasonAwaitingReady: all pods exist and some are not available yet.
 	ReasonAwaitingReady = "AwaitingReady"
 	// ReasonTerminating: the PodSet is being deleted. The operator creates and deletes no pods for it.
 	ReasonTerminating = "Terminating"
@@ -99,13 +99,13 @@ type UpdateStrategyType string
 const (
 	// RollingUpdate replaces pods of an older template, a few at a time.
 	RollingUpdate UpdateStrategyType = "RollingUpdate"
-	// OnDelete keeps pods of an older template until somebody deletes them.
+	// OnDelete keeps pods of an older template until a user deletes them.
 	OnDelete UpdateStrategyType = "OnDelete"
 )
 
 // RollingUpdateStrategy limits a rolling update.
 type RollingUpdateStrategy struct {
-	// maxUnavailable is the number of pods that may be unready during a rolling update: a number from 1 to 10, or a
+	// maxUnavailable is the number of pods that may be unavailable during a rolling update: a number from 1 to 10, or a
 	// percentage of spec.replicas from "1%" to "100%", rounded up. Default 1.
 	// +optional
 	// +kubebuilder:default=1
@@ -119,7 +119,7 @@ type RollingUpdateStrategy struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.rollingUpdate) || self.type == 'RollingUpdate'",message="rollingUpdate goes with type RollingUpdate only: remove it, or set type to RollingUpdate"
 type UpdateStrategy struct {
 	// type is RollingUpdate or OnDelete. RollingUpdate replaces pods of an older template, a few at a time. OnDelete keeps
-	// them until somebody deletes them. Default RollingUpdate.
+	// them until a user deletes them. Default RollingUpdate.
 	// +optional
 	// +kubebuilder:default=RollingUpdate
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Update strategy type",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:RollingUpdate","urn:alm:descriptor:com.tectonic.ui:select:OnDelete","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -130,6 +130,17 @@ type UpdateStrategy struct {
 	RollingUpdate *RollingUpdateStrategy `json:"rollingUpdate,omitempty"`
 }
 
+// PodReplacementPolicy determines when a pod that ends is replaced.
+// +kubebuilder:validation:Enum=TerminationStarted;TerminationComplete
+type PodReplacementPolicy string
+
+const (
+	// TerminationStarted replaces a pod as soon as it is being deleted or has finished.
+	TerminationStarted PodReplacementPolicy = "TerminationStarted"
+	// TerminationComplete replaces a pod once it is gone, so that a slot never has two pods.
+	TerminationComplete PodReplacementPolicy = "TerminationComplete"
+)
+
 // PodSetSpec is the desired state of a PodSet.
 type PodSetSpec struct {
 	// replicas is the number of pods to keep running, 1 to 10. Default 1.
@@ -139,6 +150,20 @@ type PodSetSpec struct {
 	// +kubebuilder:validation:Maximum=10
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas *int32 `json:"replicas,omitempty"`
+
+	// minReadySeconds is for how many seconds a pod must be Ready until it is available, 0 to 86400. The condition Available and the
+	// rolling update count available pods. Default 0: a pod is available as soon as it is Ready.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum ready seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
+
+	// podReplacementPolicy is TerminationStarted or TerminationComplete. TerminationStarted replaces a pod as soon as it is being deleted
+	// or has finished. TerminationComplete replaces it once it is gone, so that a slot never has two pods. Default TerminationStarted.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod replacement policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:TerminationStarted","urn:alm:descriptor:com.tectonic.ui:select:TerminationComplete","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	PodReplacementPolicy PodReplacementPolicy `json:"podReplacementPolicy,omitempty"`
 
 	// template is the pod template. If absent, pods have one busybox container that runs "sleep 3600". The operator adds its
 	// own labels and annotations to those of the template. A template must not end its pods: the restartPolicy of the pod and
@@ -179,7 +204,7 @@ type PodSetStatus struct {
 	Replicas int32 `json:"replicas"`
 
 	// availableReplicas is the number of active pods that are Pending or Running. Unlike that of a ReplicaSet, it also counts pods that
-	// are not Ready. The condition Available depends on readyReplicas.
+	// are not Ready. The condition Available depends on how long pods have been Ready.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Available replicas",xDescriptors={"urn:alm:descriptor:text"}
@@ -216,8 +241,8 @@ type PodSetStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:text"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Available (readyReplicas >= spec.replicas), Progressing, Degraded, Ready, and Stalled, each with a reason
-	// and a message.
+	// conditions are Available (at least spec.replicas pods have been Ready for spec.minReadySeconds), Progressing, Degraded, Ready, and
+	// Stalled, each with a reason and a message.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
