@@ -52,7 +52,7 @@ func newListCommand(p *plugin) *cobra.Command {
 
 			# Watch all Ats count down
 			kubectl at list -A -w`),
-		Args:              cobra.NoArgs,
+		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}

@@ -9,6 +9,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// noArgs returns an error about arguments, with the usage.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%q is too much: %s", args[0], cmd.UseLine())
+	}
+	return nil
+}
+
 // exactlyOneName and atLeastOneName are the arguments of a command that works on Ats. Without a name, the error shows the usage.
 var (
 	exactlyOneName = nameArgs(1)

@@ -69,7 +69,7 @@ func TestAMistakeIsNamed(t *testing.T) {
 		"tomorow -- true":                                 `the time is not understood at "tomorow"; examples: `,
 		"10:00 today -- true":                             `Sat 21 Nov 2026 10:00 CET is in the past; use "now" to run at once`,
 		"now -t 202611280200 -- true":                     `the time is given twice: "now", and -t 202611280200`,
-		"now --tz Mars/Phobos -- true":                    "--tz: unknown time zone Mars/Phobos; it takes a name such as Europe/Berlin, America/New_York, or UTC",
+		"now --tz Mars/Phobos -- true":                    "--tz: unknown time zone Mars/Phobos; it takes a name such as Europe/Berlin, America/New_York, or UTC, or an offset such as +05:30",
 		"now":                                             "the command is missing: put it after --, pipe a script into standard input, or name a file with --file",
 		"now -f script.sh -- true":                        "the command is given twice: by --file, and after --",
 		"now -f no-such-file":                             "reading the script: open no-such-file: no such file or directory",
@@ -115,6 +115,10 @@ func TestAMistakeIsNamed(t *testing.T) {
 		"lst":                                             `"lst" is no time and no command; did you mean "kubectl at list"?`,
 		"get":                                             `"get" is no time and no command; did you mean "kubectl at list"?`,
 		"cancle a":                                        `"cancle" is no time and no command; did you mean "kubectl at cancel"?`,
+		"12:00 Europe/Berlin -- true":                     `the time is not understood at "Europe/Berlin"; use --tz Europe/Berlin`,
+		"202711282030 -- true":                            `the time is not understood at "202711282030"; use -t 202711282030`,
+		"11282030.15 -- true":                             `the time is not understood at "11282030.15"; use -t 11282030.15`,
+		"list a":                                          `"a" is too much: kubectl at list [flags]`,
 		"may 32 -- true":                                  `"may 32" is not a date`,
 		"rerun a -- true":                                 "rerun repeats the command of the At; to run another one, use kubectl at TIME... --from at/NAME -- COMMAND",
 		"cat":                                             `the name of an At is missing: kubectl at cat NAME [flags]; "kubectl at list" shows the names`,
@@ -172,6 +176,7 @@ func TestAnAtIsCreated(t *testing.T) {
 		t.Errorf("got %+v", pod)
 	}
 
+	s.expect(result{out: "at/z runs at Sun 22 Nov 2026 12:00 +05:30 (in 14h 42m)\n"}, "", "noon", "tomorrow", "--tz", "+05:30", "--name", "z", "--", "true")
 	s.expect(result{out: "at.cnat.d2iq.com/d\n"}, "", "now", "--name", "d", "-o", "name", "--", "true")
 	s.expect(result{}, "", "now", "--name", "e", "-q", "--", "true")
 

@@ -55,7 +55,7 @@ func newCommand(streams genericiooptions.IOStreams, clock clock.WithTicker) *cob
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	p.config.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().StringVar(&p.zone, "tz", "", "Time zone that TIME is in and that times are shown in, such as Europe/Berlin; the default is that of this machine.")
+	root.PersistentFlags().StringVar(&p.zone, "tz", "", "Time zone that TIME is in and that times are shown in, such as Europe/Berlin or +05:30; the default is that of this machine.")
 	root.Flags().Bool("version", false, "Print the version.") // that of cobra has the shorthand -v, which is --v of kubectl
 
 	groups := templates.CommandGroups{

@@ -98,6 +98,7 @@ func nameOf(argument string) (string, error) {
 type workload struct {
 	template corev1.PodTemplateSpec
 	claims   []string // names of the volumes that each pod has for itself
+	deadline *int64   // of a Job, in seconds, or nil if there is none
 }
 
 // workload reads what --from names.
@@ -127,9 +128,9 @@ func (c *cluster) workload(ctx context.Context, from reference) (*workload, erro
 	case *corev1.ReplicationController:
 		template = o.Spec.Template
 	case *batchv1.Job:
-		template = &o.Spec.Template
+		template, w.deadline = &o.Spec.Template, o.Spec.ActiveDeadlineSeconds
 	case *batchv1.CronJob:
-		template = &o.Spec.JobTemplate.Spec.Template
+		template, w.deadline = &o.Spec.JobTemplate.Spec.Template, o.Spec.JobTemplate.Spec.ActiveDeadlineSeconds
 	case *appv1alpha1.PodSet:
 		template = o.Spec.Template
 	case *corev1.Pod:

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -51,6 +52,9 @@ func copyTemplate(from *workload, containerName string) (*corev1.PodTemplateSpec
 		HostAliases:                  pod.HostAliases,
 		Volumes:                      c.copyVolumes(),
 	}
+	if grace := pod.TerminationGracePeriodSeconds; grace != nil && *grace != corev1.DefaultTerminationGracePeriodSeconds {
+		spec.TerminationGracePeriodSeconds = grace
+	}
 	if pod.SchedulerName != corev1.DefaultSchedulerName {
 		spec.SchedulerName = pod.SchedulerName
 	}
@@ -60,6 +64,7 @@ func copyTemplate(from *workload, containerName string) (*corev1.PodTemplateSpec
 		}
 	}
 	c.omitContainers()
+	c.omitLimits()
 	return &corev1.PodTemplateSpec{Spec: *spec.DeepCopy()}, c.omitted, nil
 }
 
@@ -92,6 +97,18 @@ func (c *copier) omitContainers() {
 	}
 	if c.from.template.Spec.Resources != nil {
 		c.omit("the resources of the whole pod")
+	}
+}
+
+// omitLimits names the host name, which is that of one pod, and the deadline, which --deadline sets.
+func (c *copier) omitLimits() {
+	if name := c.from.template.Spec.Hostname; name != "" {
+		c.omit("the host name %s", name)
+	}
+	for _, deadline := range []*int64{c.from.deadline, c.from.template.Spec.ActiveDeadlineSeconds} {
+		if deadline != nil {
+			c.omit("the deadline of %ds", *deadline)
+		}
 	}
 }
 
@@ -157,9 +174,22 @@ func (c *copier) copyEnv() []corev1.EnvVar {
 			c.unset = append(c.unset, "$("+variable.Name+")")
 		default:
 			copied = append(copied, variable)
+			if from != nil && from.FieldRef != nil {
+				c.omitMetadata(from.FieldRef, "the variable "+variable.Name)
+			}
 		}
 	}
 	return copied
+}
+
+// metadataField has the kind and the key of a label or an annotation in a fieldPath.
+var metadataField = regexp.MustCompile(`^metadata\.(label|annotation)s\['(.*)'\]$`)
+
+// omitMetadata names a label or an annotation that something in the copy reads, and that is not copied.
+func (c *copier) omitMetadata(field *corev1.ObjectFieldSelector, reader string) {
+	if match := metadataField.FindStringSubmatch(field.FieldPath); match != nil {
+		c.omit("the %s %s that %s reads", match[1], match[2], reader)
+	}
 }
 
 // copyVolumes returns the volumes that the copy mounts, without files about other containers.
@@ -174,6 +204,9 @@ func (c *copier) copyVolumes() []corev1.Volume {
 			if c.isOfOther(file.ResourceFieldRef) {
 				c.omit("the file %s of the container %s in the volume %s", file.Path, file.ResourceFieldRef.ContainerName, volume.Name)
 				return true
+			}
+			if file.FieldRef != nil {
+				c.omitMetadata(file.FieldRef, "the file "+file.Path)
 			}
 			return false
 		}

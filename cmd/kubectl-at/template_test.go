@@ -211,6 +211,31 @@ func TestFromCopiesNothingThatRefersToAnotherContainer(t *testing.T) {
 	}
 }
 
+func TestFromNamesWhatIsForOnePod(t *testing.T) {
+	w := workloadOf(web())
+	w.deadline = ptr.To[int64](600)
+	spec := &w.template.Spec
+	spec.Hostname, spec.TerminationGracePeriodSeconds = "web-0", ptr.To[int64](300)
+	field := func(path string) *corev1.ObjectFieldSelector { return &corev1.ObjectFieldSelector{FieldPath: path} }
+	spec.Containers[0].Env = []corev1.EnvVar{
+		{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: field("metadata.name")}},
+		{Name: "TIER", ValueFrom: &corev1.EnvVarSource{FieldRef: field("metadata.labels['tier']")}},
+	}
+	spec.Volumes[0].VolumeSource = corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
+		Items: []corev1.DownwardAPIVolumeFile{{Path: "owner", FieldRef: field("metadata.annotations['example.com/owner']")}},
+	}}
+	template, omitted, err := copyTemplate(w, "")
+	if err != nil || *template.Spec.TerminationGracePeriodSeconds != 300 || len(template.Spec.Containers[0].Env) != 2 {
+		t.Errorf("got %+v, %v", template, err)
+	}
+	if diff := cmp.Diff([]string{
+		"the label tier that the variable TIER reads", "the annotation example.com/owner that the file owner reads",
+		"the init container init", "the container sidecar", "the host name web-0", "the deadline of 600s",
+	}, omitted); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFromCopiesWhereThePodMayRun(t *testing.T) {
 	w := workloadOf(web())
 	spec := &w.template.Spec

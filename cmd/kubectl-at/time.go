@@ -22,12 +22,16 @@ func (p *plugin) location() (*time.Location, error) {
 	if p.zone == "" {
 		return time.Local, checkZone(os.Getenv("TZ"))
 	}
+	if offset, err := time.Parse("-07:00", p.zone); err == nil {
+		_, seconds := offset.Zone()
+		return time.FixedZone(p.zone, seconds), nil
+	}
 	location, err := time.LoadLocation(p.zone)
 	if err != nil {
 		location, err = time.LoadLocation(strings.ToUpper(p.zone)) // utc, cet
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--tz: unknown time zone %s; it takes a name such as Europe/Berlin, America/New_York, or UTC", p.zone)
+		return nil, fmt.Errorf("--tz: unknown time zone %s; it takes a name such as Europe/Berlin, America/New_York, or UTC, or an offset such as +05:30", p.zone)
 	}
 	return location, nil
 }
@@ -82,6 +86,9 @@ func explainTimeError(cmd *cobra.Command, words, command []string, err error) er
 	if similar := cmd.SuggestionsFor(words[0]); misunderstood(words[:1]) && len(words[0]) > 2 && len(similar) > 0 {
 		return fmt.Errorf("%q is no time and no command; did you mean \"kubectl at %s\"?", words[0], similar[0])
 	}
+	if hint := flagFor(words, err); hint != "" {
+		return fmt.Errorf("the time is not understood at %q; use %s", words[len(words)-1], hint)
+	}
 	n := len(words) - 1
 	for n > 0 && misunderstood(words[:n]) {
 		n--
@@ -101,6 +108,21 @@ func explainTimeError(cmd *cobra.Command, words, command []string, err error) er
 		err = fmt.Errorf("the time is not understood at %q", unknown.Text)
 	}
 	return fmt.Errorf("%w; a command stands behind --: kubectl at %s", err, strings.Join(append(slices.Clone(words[:n]), "--", quoted), " "))
+}
+
+// flagFor returns the flag that takes what is not understood in words, or "" if there is none: -t for a time in the form of POSIX, and --tz
+// for a time zone at the end.
+func flagFor(words []string, err error) string {
+	last := words[len(words)-1]
+	if _, _, err := timespec.ParseStamp(last, time.Unix(0, 0), time.UTC); err == nil && len(words) == 1 {
+		return "-t " + last
+	}
+	if unknown := new(timespec.MisunderstoodError); errors.As(err, &unknown) && unknown.Text == last && len(words) > 1 {
+		if _, err := time.LoadLocation(last); err == nil {
+			return "--tz " + last
+		}
+	}
+	return ""
 }
 
 // formatSchedule returns t as spec.schedule.
