@@ -24,11 +24,16 @@ import (
 )
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "list", "rm", "cat", "logs", "wait", "suspend", "resume", "approve", "reschedule", "cancel", "rerun", "completion", "options"} {
+	for _, command := range []string{"", "list", "rm", "cat", "logs", "wait", "suspend", "resume", "approve", "reschedule", "cancel", "rerun", "completion"} {
 		t.Run(command, func(t *testing.T) {
 			got := execute(t.Context(), saturday(), "", append(strings.Fields(command), "--help")...)
 			golden(t, "help/"+strings.TrimSuffix("kubectl-at-"+command, "-")+".txt", got.out+got.errOut)
 		})
+	}
+	for _, flag := range []string{"--tz=", "--namespace=", "--context="} {
+		if got := execute(t.Context(), saturday(), "", "options"); !strings.Contains(got.out, flag) {
+			t.Errorf("kubectl at options: no %s in %+v", flag, got)
+		}
 	}
 }
 
