@@ -139,14 +139,15 @@ func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*objectst
 		entry.State.PodDeleted(pod)
 	}
 	cached, err := caches.List(ctx, r.Client, current)
+	var stored map[string]*corev1.Pod
 	if err == nil && entry.State.CreateIsUnanswered() {
-		cached, err = podOwners.AddStored(ctx, r.APIReader, current.Namespace, at.SelectorLabels(current), cached)
+		stored, err = podOwners.ListStored(ctx, r.APIReader, current.Namespace, at.SelectorLabels(current))
 	}
 	if err != nil {
 		return nil, none, err
 	}
 	var o at.Observation
-	err = podOwners.ReadMissing(ctx, r.APIReader, current.Namespace, func(read map[string]*corev1.Pod) []string {
+	err = podOwners.ReadMissing(ctx, r.APIReader, current.Namespace, stored, func(read map[string]*corev1.Pod) []string {
 		o = entry.State.Observe(current, cached, read, now, r.Defaults)
 		return o.Lookups
 	})

@@ -102,7 +102,7 @@ func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*obje
 		return nil, none, err
 	}
 	var o podset.Observation
-	err = podOwners.ReadMissing(ctx, r.APIReader, set.Namespace, func(lookedUp map[string]*corev1.Pod) []string {
+	err = podOwners.ReadMissing(ctx, r.APIReader, set.Namespace, nil, func(lookedUp map[string]*corev1.Pod) []string {
 		o = entry.State.Observe(set, cached, lookedUp, now, r.Defaults)
 		return o.Lookups
 	})

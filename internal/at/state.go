@@ -62,7 +62,8 @@ type State struct {
 }
 
 // Observe combines what the caches show at now with what the State knows. at and cached are the At and its pods from the
-// caches. lookedUp are the answers of the API server for the Lookups of earlier Observations, nil for a pod that does not exist.
+// caches. lookedUp are the pods that the API server has listed, and its answers for the Lookups of earlier Observations, nil for a pod that
+// does not exist.
 func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
 	next := *s
 	at, next.status = expectations.Newest(at, s.status, statusOf)
@@ -83,6 +84,9 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 	for _, pod := range lookedUp {
 		if pod != nil && (IsOwn(at, pod) || pod.UID == s.unowned) && !pods.Contains(o.Pods, pod.UID) {
 			o.Pods = append(o.Pods, pod)
+			if pod.UID != s.unowned {
+				next.pods = next.pods.Created(now, pod) // Nothing else tells that the pod was deleted before the cache shows it.
+			}
 		}
 	}
 	if pod := s.unrecorded; pod != nil {

@@ -42,6 +42,19 @@ func TestAnAtIsRequeuedUntilTheCacheShowsItsPod(t *testing.T) {
 	}
 }
 
+func TestAnAtIsRequeuedUntilTheCacheShowsAPodThatWasLookedUp(t *testing.T) {
+	pod, confirm := ownPod().Obj(), due.Add(expectations.ConfirmAfter)
+	var s at.State
+	s.Record(s.Observe(a().Obj(), nil, map[string]*corev1.Pod{pod.Name: pod}, due, at.Defaults{}), at.Outcome{}, due)
+	if got := s.RequeueAt(at.Observation{}, at.Report{}, at.Outcome{}); !got.Equal(confirm) {
+		t.Errorf("requeue at %s, want %s", got, confirm)
+	}
+	s.Record(s.Observe(a().Obj(), []*corev1.Pod{pod}, nil, due, at.Defaults{}), at.Outcome{}, due)
+	if got := s.RequeueAt(at.Observation{}, at.Report{}, at.Outcome{}); !got.IsZero() {
+		t.Errorf("the cache shows the pod, and the At is requeued at %s", got)
+	}
+}
+
 func TestAPodThatTheCacheDoesNotShowIsLookedUpOnceAndStillCounts(t *testing.T) {
 	confirm := due.Add(expectations.ConfirmAfter)
 	var s at.State

@@ -96,26 +96,24 @@ func List(ctx context.Context, reader client.Reader, owner client.Object) ([]*co
 	return pods, nil
 }
 
-// AddStored returns pods and the pods with these labels that the API server has and that are not among them, trimmed. reader must not be a
-// cache.
-func (k PodOwners) AddStored(ctx context.Context, reader client.Reader, namespace string, labels map[string]string, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+// ListStored returns the pods with these labels that the API server has, trimmed, by name. reader must not be a cache.
+func (k PodOwners) ListStored(ctx context.Context, reader client.Reader, namespace string, labels map[string]string) (map[string]*corev1.Pod, error) {
 	list := &corev1.PodList{}
 	if err := reader.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(labels)); err != nil {
 		return nil, fmt.Errorf("listing Pods: %w", err)
 	}
+	stored := map[string]*corev1.Pod{}
 	for i := range list.Items {
-		stored := &list.Items[i]
-		if !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == stored.UID }) {
-			pods = append(pods, k.Trim(stored))
-		}
+		stored[list.Items[i].Name] = k.Trim(&list.Items[i])
 	}
-	return pods, nil
+	return stored, nil
 }
 
-// ReadMissing reads pods from the API server until missing asks for no more. It passes the pods read so far, trimmed, with nil for a pod
-// that does not exist. reader must not be a cache.
-func (k PodOwners) ReadMissing(ctx context.Context, reader client.Reader, namespace string, missing func(read map[string]*corev1.Pod) []string) error {
-	var read map[string]*corev1.Pod
+// ReadMissing reads pods from the API server until missing asks for no more. It passes read, which may be nil, and the pods read so far,
+// trimmed, with nil for a pod that does not exist. reader must not be a cache.
+func (k PodOwners) ReadMissing(
+	ctx context.Context, reader client.Reader, namespace string, read map[string]*corev1.Pod, missing func(read map[string]*corev1.Pod) []string,
+) error {
 	for {
 		names := missing(read)
 		if len(names) == 0 {
