@@ -145,6 +145,11 @@ func liveRun(o Observation) (decision, bool) {
 	if o.Now.Before(deadline) {
 		return wait(o, s, pods.Earliest(requeueAt, deadline)), true
 	}
+	if pods.OwnerUID(pod) != o.At.UID { // The cache does not show how it has ended since it was read.
+		if d, asks := lookUp(o, pod.Name); asks {
+			return d, true
+		}
+	}
 	// The cache can lag so much that this pod has failed in the meantime and has been retried.
 	if o.run.attempt < o.backoffLimit() {
 		if d, asks := lookUp(o, PodName(o.At, o.run.attempt+1)); asks {

@@ -277,6 +277,10 @@ func TestTheStateTable(t *testing.T) {
 			at: a().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{running().Unowned().Obj()}, now: time.Hour,
 			want: decided{Phase: runs, Scheduled: started, Requeue: in(time.Hour + 10*time.Second)},
 		},
+		"10 it is read before the At ends at its deadline": {
+			at: a().ActiveDeadline(60).Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{ownPod().Unowned().Obj()}, now: time.Minute,
+			want: decided{Lookup: pod0, Phase: runs},
+		},
 		"9 before the run is recorded, an annotation identifies such a pod": {
 			at: a(), pods: []*corev1.Pod{running().Unowned().Annotation(cnatv1alpha1.AnnotationUID, "a-uid").Obj()}, now: time.Hour,
 			want: decided{Phase: runs, Scheduled: started, Requeue: in(time.Hour + 10*time.Second)},
