@@ -40,8 +40,12 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 		c.specs[at.UID] = map[int64]*cnatv1alpha1.AtSpec{}
 	}
 	c.specs[at.UID][at.Generation] = &at.Spec
-	if write, ours := c.ours[at.ResourceVersion]; !ours || write.Verb == "delete" {
+	write, ours := c.ours[at.ResourceVersion]
+	if !ours || write.Verb == "delete" {
 		return
+	}
+	if before != nil {
+		c.foreignConditions(before, at, before.Status.Conditions, at.Status.Conditions)
 	}
 	from, to := c.phases[at.UID], at.Status.Phase
 	c.check("A4", slices.Index(phases, to) >= slices.Index(phases, from), "At "+at.Name, "the phase went from %s to %s", from, to)
@@ -53,6 +57,8 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 	}
 	if reason := at.Status.Reason; reason == "" || before == nil || before.Status.Reason != reason { // Else it was said earlier, perhaps by another clock.
 		c.truth(at)
+		c.neverFailed(at, write)
+		c.disruptionIsNamed(at, write)
 	}
 }
 
@@ -82,22 +88,25 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 	case cnatv1alpha1.ReasonNotStarted:
 		run := c.state.Pods[at.Status.PodUID]
 		c.check("A13", run != nil && run.Spec.NodeName == "" && c.state.Removed[run.UID], "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or exists", at.Status.PodName)
+	case cnatv1alpha1.ReasonPodModified:
+		run := c.state.Pods[at.Status.PodUID]
+		c.check("A11", run != nil && run.Spec.RestartPolicy != corev1.RestartPolicyNever, "At "+at.Name, "the reason is PodModified, but the containers of pod %s are not restarted", at.Status.PodName)
 	case cnatv1alpha1.ReasonCanceled:
 		c.check("A16", ptr.Deref(at.Spec.Cancel, false), "At "+at.Name, "the reason is Canceled, but spec.cancel is not true")
 	case cnatv1alpha1.ReasonDeadlineExceeded:
 		took := c.decidedAt(at).Sub(ptr.Deref(at.Status.StartTime, metav1.Time{}).Time)
 		limit := time.Duration(ptr.Deref(at.Spec.ActiveDeadlineSeconds, 0)) * time.Second
-		c.check("A11", at.Spec.ActiveDeadlineSeconds != nil && took >= limit, "At "+at.Name, "the reason is DeadlineExceeded for a deadline of %v, but only %v had passed", limit, took)
+		c.check(c.deadlines(), at.Spec.ActiveDeadlineSeconds != nil && took >= limit, "At "+at.Name, "the reason is DeadlineExceeded for a deadline of %v, but only %v had passed", limit, took)
 	}
 	for uid := range c.runs[at.UID] {
 		pod := c.state.Pods[uid]
 		generation, _ := strconv.ParseInt(pod.Annotations[cnatv1alpha1.AnnotationGeneration], 10, 64)
 		spec := c.specs[at.UID][generation]
-		if pod.Name != at.Status.PodName || spec == nil || strings.ContainsAny(spec.Command, "'\"\\$") {
+		if uid != at.Status.PodUID || spec == nil || strings.ContainsAny(spec.Command, "'\"\\$") {
 			continue
 		}
 		words := strings.Fields(spec.Command)
-		ran := pod.Spec.Containers[0].Command
+		ran := CommandContainer(pod).Command
 		c.check("A11", slices.Equal(words, ran), "At "+at.Name, "the pod names generation %d with the words %q, but %q ran", generation, words, ran)
 	}
 }
@@ -115,6 +124,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		earlier := c.state.Pods[uid]
 		again = again || earlier.Name == pod.Name
 		c.check("A1", deleting || !c.mayHaveSucceeded(earlier), "At "+at.Name, "pod %s was created, but the command of pod %s may have succeeded, or may still run", pod.Name, earlier.Name)
+		c.check("A13", deleting || !c.Ran[uid] || ptr.Deref(exitCode(earlier), 0) != 0, "At "+at.Name, "pod %s was created, but the node of pod %s had started its command", pod.Name, earlier.Name)
 	}
 	c.runs[at.UID][pod.UID] = true
 	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "pod %s was created after the reason MissedDeadline", pod.Name)
@@ -128,14 +138,24 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	c.check("A16", !canceled, "At "+at.Name, "pod %s was created although the At was canceled", pod.Name)
 	c.runsLatest(at, pod, write)
 	if due, ok := Due(at); ok && len(c.runs[at.UID]) == 1 { // An edit after the first run does not delay a retry.
+		now := false // An At for now runs at once, whatever the clock of the operator says.
 		for _, known := range c.known(at, write) {
+			now = now || known.Spec.Schedule == "now"
 			if earlier, _ := Due(known); earlier.Before(due) {
 				due = earlier
 			}
 		}
-		// An At for now runs at once, whatever the clock of the operator says.
-		c.check("A2", !write.Clock.Before(due) || at.Spec.Schedule == "now", "At "+at.Name, "ran %v too early", due.Sub(write.Clock))
+		early := due.Sub(c.serverTime(write))
+		c.check("A2", early <= 0 || now, "At "+at.Name, "ran %v too early", early)
 	}
+}
+
+// serverTime returns the time of the clock that decides when the operator may act: its own, or that of the API server if they differ.
+func (c *Checker) serverTime(write Write) time.Time {
+	if c.ServerAhead != nil {
+		return write.Sent.Add(*c.ServerAhead + clockError)
+	}
+	return write.Clock
 }
 
 // known returns the latest version of an At, and those earlier ones that may have been the latest that the operator knew when it sent a
@@ -160,7 +180,7 @@ func (c *Checker) mayHaveSucceeded(pod *corev1.Pod) bool {
 		return *exit == 0
 	}
 	running := slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
-		return s.Name == pod.Spec.Containers[0].Name && s.State.Running != nil
+		return s.Name == CommandContainer(pod).Name && s.State.Running != nil
 	})
 	return running || pod.Status.Phase != corev1.PodFailed
 }
@@ -186,8 +206,9 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 // and A11 check, or PENDING for a reason that lasts. No pod runs on after the deadline of its At.
 func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone {
-		if left := s.Active(at.UID); full && at.Status.Reason == cnatv1alpha1.ReasonDeadlineExceeded && len(left) > 0 {
-			return fmt.Sprintf("pod %s is left after the deadline", left[0].Name)
+		stopped := at.Status.Reason == cnatv1alpha1.ReasonDeadlineExceeded || at.Status.Reason == cnatv1alpha1.ReasonPodModified
+		if left := s.Active(at.UID); full && stopped && len(left) > 0 {
+			return fmt.Sprintf("pod %s is left although the reason is %s", left[0].Name, at.Status.Reason)
 		}
 		return ""
 	}

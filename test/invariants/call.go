@@ -39,6 +39,8 @@ type Call struct {
 	Precondition types.UID
 	// Owner is the controller of the pod that a create contains; "" if it is not known.
 	Owner types.UID
+	// Slot is the slot of a PodSet for which a create is; "" if it is not known.
+	Slot string
 	// Body is the content of a write, as JSON.
 	Body []byte
 }
@@ -73,6 +75,8 @@ type Write struct {
 	Unseen bool
 	// Code is the response code of the API server; 0 if the call did not reach it.
 	Code int
+	// Stripped is true if admission removed the controller of the pod that was created.
+	Stripped bool
 	// UID and Version are those of the object in the response.
 	UID     types.UID
 	Version string

@@ -36,6 +36,19 @@ type Checker struct {
 	// LaggingPods is true if the cache of pods may lag at any time, so that the operator cannot know which pods are ready.
 	LaggingPods bool
 
+	// Calm is when the last fault ended, and End when the events ended; zero: reports are not checked.
+	Calm, End time.Time
+	// Ran has the pods whose containers were started, whether a status says so or not; nil: it is not known.
+	Ran map[types.UID]bool
+	// Told are the processes to which a watch delivered the last state of a pod that was deleted.
+	Told map[types.UID]int
+	// StripsOwners is true if admission removes the owner references of new pods.
+	StripsOwners bool
+	// HidesSlots is true if admission removes all that tells the slot of a pod.
+	HidesSlots bool
+	// ServerAhead is how far the clock of the API server is ahead of the times in Sent and Seen; nil: the clocks do not differ.
+	ServerAhead *time.Duration
+
 	full      bool // whether the operator fills the whole status: see Controllers
 	state     *State
 	writes    []Write
@@ -58,7 +71,11 @@ type Checker struct {
 	reported  map[string]bool
 	// foreign has the pods that an owner controlled, and since when they have none; zero: they have one.
 	foreign map[types.UID]time.Time
-	now     Event
+	// spells are the states of pods that last and that their owners must report, and over those that have ended. zero says when the commands of pods ended with exit code 0.
+	spells map[types.UID]spell
+	over   []spell
+	zero   map[types.UID]time.Time
+	now    Event
 
 	// Violations are the invariants that did not hold.
 	Violations []Violation
@@ -81,7 +98,8 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		revisions: map[types.UID]map[int64]revision{}, setPods: map[types.UID]map[types.UID]*setPod{},
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID][]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
-		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
+		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{},
+		spells: map[types.UID]spell{}, zero: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if w.Verb == "delete" && w.Precondition != "" {
@@ -142,6 +160,8 @@ func (c *Checker) Replay(events []Event) {
 			c.state.Apply(e)
 			c.notePod(object)
 			c.noteOwner(object)
+			c.noteSpell(object)
+			c.noteExit(object)
 			if before == nil {
 				c.podCreated(object)
 			}
@@ -152,6 +172,15 @@ func (c *Checker) Replay(events []Event) {
 	}
 	c.deletions()
 	c.rejections()
+	c.reports()
+}
+
+// ownerOf returns the UID of the owner for which the operator created a pod if admission removed it, or else that of its controller.
+func (c *Checker) ownerOf(pod *corev1.Pod) types.UID {
+	if write, ours := c.byUID[pod.UID]; ours && write.Stripped {
+		return write.Owner
+	}
+	return ControllerOf(pod)
 }
 
 // noteDeletion records when the deletion of an owner began.
@@ -164,14 +193,14 @@ func (c *Checker) noteDeletion(uid types.UID) {
 // podCreated checks a new pod: P1, P5, A1, A2.
 func (c *Checker) podCreated(pod *corev1.Pod) {
 	write, byOperator := c.byUID[pod.UID]
-	owner := ControllerOf(pod)
+	owner := c.ownerOf(pod)
 	_, ofSet := c.state.Sets[owner]
 	at, ofAt := c.state.Ats[owner]
 	if !byOperator {
 		return
 	}
 	// After a restart of the API server, the observer may see the owner later than its pod.
-	c.check("P1", c.owners[owner] && len(pod.OwnerReferences) == 1, "pod "+pod.Name, "created with owners %v", pod.OwnerReferences)
+	c.check("P1", c.owners[owner] && (len(pod.OwnerReferences) == 1 || c.StripsOwners), "pod "+pod.Name, "created with owners %v", pod.OwnerReferences)
 	if deleted, ok := c.deleted[owner]; ofSet || ofAt {
 		known := deleted
 		if write.StaleUntil.After(deleted) {
@@ -182,6 +211,10 @@ func (c *Checker) podCreated(pod *corev1.Pod) {
 	}
 	if ofAt {
 		c.run(at, pod, write)
+	}
+	if ofSet {
+		c.slots(owner, pod, write)
+		c.stripped(c.state.Sets[owner])
 	}
 }
 
@@ -206,7 +239,7 @@ func (c *Checker) deletions() {
 		}
 		c.check("P4", w.Precondition != "", "pod "+w.Name, "deleted without a UID precondition")
 		if pod, ok := c.state.Pods[w.UID]; ok && w.Committed() {
-			c.check("P4", !c.wasForeign(pod, w), "foreign pod "+w.Name, "deleted by the operator")
+			c.check("P4", !c.wasForeign(pod, w) || c.byUID[pod.UID].Stripped, "foreign pod "+w.Name, "deleted by the operator")
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -63,6 +64,9 @@ func (c *Checker) podSet(before, set *appv1alpha1.PodSet) {
 	}
 	if write, ours := c.ours[set.ResourceVersion]; ours {
 		c.updatedReplicas(set, write)
+		if before != nil {
+			c.foreignConditions(before, set, before.Status.Conditions, set.Status.Conditions)
+		}
 		c.check("P7", slices.IsSorted(set.Status.PodNames), "PodSet "+set.Name, "podNames are not sorted: %v", set.Status.PodNames)
 		c.check("P7", set.Status.ObservedGeneration <= set.Generation, "PodSet "+set.Name, "observedGeneration is newer than the generation")
 	}
@@ -120,12 +124,15 @@ func (c *Checker) noteRevision(set *appv1alpha1.PodSet) {
 // notePod records the pods that a PodSet controls.
 func (c *Checker) notePod(pod *corev1.Pod) {
 	owner := ControllerOf(pod)
+	if of := c.ownerOf(pod); c.state.Ats[of] != nil {
+		owner = of // A run is one also without an owner. A pod of a PodSet is not.
+	}
 	if c.setPods[owner] == nil {
 		c.setPods[owner] = map[types.UID]*setPod{}
 	}
 	known := c.setPods[owner][pod.UID]
 	if known == nil {
-		known = &setPod{image: pod.Spec.Containers[0].Image}
+		known = &setPod{image: CommandContainer(pod).Image}
 		c.setPods[owner][pod.UID] = known
 	}
 	if known.inactive.IsZero() && !c.state.IsActive(pod) {
@@ -137,7 +144,7 @@ func (c *Checker) notePod(pod *corev1.Pod) {
 // seen the generations after the one that it reported last.
 func (c *Checker) outdated(set *appv1alpha1.PodSet, pod *corev1.Pod) bool {
 	for generation, r := range c.revisions[set.UID] {
-		if generation >= set.Status.ObservedGeneration && r.replaces && r.image != pod.Spec.Containers[0].Image {
+		if generation >= set.Status.ObservedGeneration && r.replaces && r.image != CommandContainer(pod).Image {
 			return true
 		}
 	}
@@ -208,9 +215,18 @@ func (c *Checker) converge(set *appv1alpha1.PodSet) {
 	clear(w.unready)
 }
 
+// saysUnknown reports whether the status of a PodSet says that the templates of its pods are not known because admission removed them.
+func saysUnknown(set *appv1alpha1.PodSet, active []*corev1.Pod) bool {
+	unknown := count(active, func(pod *corev1.Pod) bool {
+		return pod.Annotations[appv1alpha1.AnnotationTemplateHash]+pod.Labels[appv1alpha1.LabelTemplateHash] == ""
+	})
+	said := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
+	return unknown > 0 && said != nil && said.Status == metav1.ConditionUnknown && int(set.Status.Replicas-set.Status.UpdatedReplicas) == unknown
+}
+
 // Settled returns why a PodSet has not settled (P3 and P7), or "" if it has.
 func (s *State) Settled(set *appv1alpha1.PodSet, full bool) string {
-	active, status := s.Active(set.UID), set.Status
+	active, status, onDelete := s.Active(set.UID), set.Status, set.Spec.UpdateStrategy.Type == appv1alpha1.OnDelete
 	switch {
 	case len(active) != replicas(set):
 		return "the number of active pods is not spec.replicas"
@@ -228,9 +244,9 @@ func (s *State) Settled(set *appv1alpha1.PodSet, full bool) string {
 		return "status.availableReplicas is wrong"
 	case meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionAvailable) != (int(status.ReadyReplicas) >= replicas(set)):
 		return "the condition Available is wrong"
-	case set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete && status.UpdatedReplicas != status.Replicas:
+	case !onDelete && status.UpdatedReplicas != status.Replicas && !saysUnknown(set, active):
 		return "pods of an older template are left"
-	case meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionReady) != (status.ReadyReplicas == status.Replicas):
+	case meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionReady) != (status.ReadyReplicas == status.Replicas && (onDelete || !saysUnknown(set, active))):
 		return "the condition Ready is wrong"
 	}
 	terminating := int32(0)

@@ -46,15 +46,15 @@ func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) b
 	case cnatv1alpha1.ReasonPodFailed: // A pod that was deleted after its command had failed may not be Failed.
 		return pod.Status.Phase == corev1.PodFailed || failed
 	case cnatv1alpha1.ReasonPodLost:
-		return c.state.Removed[pod.UID] || ControllerOf(pod) != at.UID
+		return c.state.Removed[pod.UID] || c.ownerOf(pod) != at.UID
 	}
 	return false
 }
 
-// exitCode returns the exit code of the command of a pod, or nil if it has not ended.
+// exitCode returns the exit code of the command of a pod, or nil if it has not ended, or its kubelet does not know how.
 func exitCode(pod *corev1.Pod) *int32 {
 	for _, s := range pod.Status.ContainerStatuses {
-		if s.Name == pod.Spec.Containers[0].Name && s.State.Terminated != nil {
+		if s.Name == CommandContainer(pod).Name && s.State.Terminated != nil && s.State.Terminated.Reason != LostContainer {
 			return &s.State.Terminated.ExitCode
 		}
 	}
@@ -68,21 +68,29 @@ func (c *Checker) missedDeadline(at *cnatv1alpha1.At) {
 	c.check("A11", limit != nil, "At "+at.Name, "the reason is MissedDeadline, but there is no starting deadline")
 	if due, ok := Due(at); ok && limit != nil {
 		late := c.decidedAt(at).Sub(due)
-		c.check("A11", late >= time.Duration(*limit)*time.Second, "At "+at.Name, "the reason is MissedDeadline %v after its time, but it may start within %d seconds", late, *limit)
+		c.check(c.deadlines(), late >= time.Duration(*limit)*time.Second, "At "+at.Name, "the reason is MissedDeadline %v after its time, but it may start within %d seconds", late, *limit)
 	}
 }
 
 // decidedAt returns when the operator can have decided that an At is done: when it wrote the status, or earlier if its clock has
 // moved back since. The API counts in whole seconds.
 func (c *Checker) decidedAt(at *cnatv1alpha1.At) time.Time {
-	written, end := c.ours[at.ResourceVersion].Clock, ptr.Deref(at.Status.CompletionTime, metav1.Time{}).Add(time.Second)
-	if end.After(written) {
+	written, end := c.serverTime(c.ours[at.ResourceVersion]), ptr.Deref(at.Status.CompletionTime, metav1.Time{}).Add(time.Second)
+	if end.After(written) && c.ServerAhead == nil {
 		return end
 	}
 	return written
 }
 
-// hasForeignPod reports whether there was a pod without an owner, or of an owner other than an At, with the name of a pod of an At.
+// deadlines returns the invariant of a deadline that ends an At too early.
+func (c *Checker) deadlines() string {
+	if c.ServerAhead != nil {
+		return "A14"
+	}
+	return "A11"
+}
+
+// hasForeignPod reports whether there was a pod of nobody, or of an owner other than an At, with the name of a pod of an At.
 func (s *State) hasForeignPod(at *cnatv1alpha1.At) bool {
 	for _, pod := range s.Pods {
 		owner := metav1.GetControllerOfNoCopy(pod)

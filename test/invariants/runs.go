@@ -23,7 +23,7 @@ func (c *Checker) runsLatest(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) 
 	if slices.ContainsFunc(commands, func(command string) bool { return command == "" || strings.ContainsAny(command, "'\"\\$") }) {
 		return
 	}
-	ran := pod.Spec.Containers[0].Command
+	ran := CommandContainer(pod).Command
 	c.check("A5", slices.ContainsFunc(commands, func(command string) bool { return slices.Equal(strings.Fields(command), ran) }),
 		"At "+at.Name, "pod %s runs %q, but the command is %q", pod.Name, ran, commands)
 }

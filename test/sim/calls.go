@@ -25,6 +25,8 @@ type call struct {
 	// began is the beginning of the reconcile that sent the call.
 	began
 	sent time.Time
+	// date is the time of the API server when the call was committed.
+	date time.Time
 	// commit carries out the call.
 	commit func() (client.Object, error)
 	// answers receives the response.
@@ -54,8 +56,12 @@ func (p *process) do(ctx context.Context, request invariants.Call, commit func()
 	if !p.env.arrive(c) {
 		return nil, errCrashed
 	}
+	from := p.clock.Now()
 	select {
 	case a := <-c.answers:
+		if p.observe != nil && !c.date.IsZero() {
+			p.observe(c.date, from, p.clock.Now())
+		}
 		return a.object, a.err
 	case <-p.ctx.Done():
 		return nil, errCrashed
@@ -100,7 +106,7 @@ func (p *process) reconcileOf(ctx context.Context) began {
 // carryOut commits a call and records a write.
 func (e *env) carryOut(c *call) {
 	object, err := c.commit()
-	c.committed = &answer{object, err}
+	c.committed, c.date = &answer{object, err}, e.store.now().Truncate(time.Second)
 	if c.Verb == "list" {
 		e.lists = append(e.lists, c.Call)
 	}
@@ -124,6 +130,7 @@ func (e *env) carryOut(c *call) {
 	switch {
 	case object != nil:
 		write.UID, write.Version, write.Name = object.GetUID(), object.GetResourceVersion(), object.GetName()
+		write.Stripped = c.Verb == "create" && metav1.GetControllerOfNoCopy(object) == nil
 	case status != nil && status.Status().Details != nil:
 		write.UID = status.Status().Details.UID
 	}

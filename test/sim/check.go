@@ -25,6 +25,11 @@ func (e *env) check() []invariants.Violation {
 	c := invariants.NewChecker(e.operator.Full, e.writes, e.started)
 	c.InFlight = time.Nanosecond
 	c.LaggingPods = e.lagging
+	c.Calm, c.End, c.Ran, c.Told = e.calm, e.now(), e.ran, e.told
+	c.StripsOwners, c.HidesSlots = e.webhook.owners, e.webhook.labels && e.webhook.annotations && e.webhook.generatedName
+	if e.scenario.has(Clocks) {
+		c.ServerAhead = &e.serverAhead
+	}
 	c.Replay(e.store.log)
 	c.Lists(e.lists)
 	c.KubernetesEvents(e.events)
@@ -45,7 +50,7 @@ func (e *env) checkWords() {
 				continue
 			}
 			var ran []string // as the kubelet expands it
-			for _, word := range o.Spec.Containers[0].Command {
+			for _, word := range invariants.CommandContainer(o).Command {
 				ran = append(ran, strings.ReplaceAll(word, "$$", "$"))
 			}
 			if words, ok := given[owner.UID]; ok && !slices.ContainsFunc(words, func(words []string) bool { return slices.Equal(words, ran) }) {

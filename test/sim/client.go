@@ -76,6 +76,9 @@ func (c operatorClient) Create(ctx context.Context, object client.Object, option
 	}
 	return c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
 		c.process.env.mutate(sent)
+		if pod, ok := sent.(*corev1.Pod); ok {
+			c.process.env.webhook.admit(pod)
+		}
 		return c.process.env.store.Create(sent)
 	})
 }
@@ -138,7 +141,7 @@ func (p *process) write(ctx context.Context, object client.Object, verb, subreso
 		Name: object.GetName() + object.GetGenerateName(), Precondition: precondition,
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && verb == "create" {
-		request.Owner = owner.UID
+		request.Owner, request.Slot = owner.UID, object.GetAnnotations()[appv1alpha1.AnnotationSlot]
 	}
 	result, err := p.do(ctx, request, commit)
 	if err != nil {

@@ -27,6 +27,7 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/faults/control"
+	"github.com/redhat/podset-operator/test/invariants"
 	"github.com/redhat/podset-operator/test/sim"
 )
 
@@ -206,7 +207,7 @@ var defects = map[string]struct {
 		if pod.OwnerReferences[0].Kind == "PodSet" {
 			pod.Name, pod.GenerateName = "", pod.Name+"-"
 		}
-	}), "P2", "P8"},
+	}), "P2", "P8 P13"},
 	"overwrites a newer status": {with(sim.Defect{Overwrite: true}), "P11", "A3 A4 P3 P7"},
 	"resets the phase": {onStatus(func(status map[string]any) {
 		if status["phase"] == string(cnatv1alpha1.PhaseDone) {
@@ -263,7 +264,61 @@ var defects = map[string]struct {
 		_, isPod := object.(*corev1.Pod)
 		return !isPod || kind != watch.Deleted && object.GetDeletionTimestamp() == nil
 	}}), "P3", ""},
+	"waits for containers that admission added": {with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if pod, ok := object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
+			pod.Status.ContainerStatuses = nil
+		}
+		return true
+	}}), "", "A3"},
+	"takes the exit code of the pod for that of its command": {onStatus(func(status map[string]any) {
+		if status["reason"] == cnatv1alpha1.ReasonCompleted {
+			status["reason"], status["result"] = cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ResultFailed
+		}
+	}), "A12", ""},
+	"repeats a command that a lost node may have started": {with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if pod, ok := object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodFailed {
+			pod.Status.Reason, pod.Status.ContainerStatuses = "Evicted", nil
+		}
+		return true
+	}}), "", "A13"},
+	"does not say who disrupted a pod": {silent("disrupted"), "A13", ""},
+	"does not say why a pod hangs":     {silent("cannot"), "", "A15"},
+	"drops the conditions of others": {onStatus(func(status map[string]any) {
+		conditions, _ := status["conditions"].([]any)
+		status["conditions"] = slices.DeleteFunc(conditions, func(c any) bool { return c.(map[string]any)["type"] == invariants.ForeignCondition })
+	}), "X2", ""},
+	"relies on its own clock": {ownClock(), "A2", "A14"},
+	"creates pods that nothing identifies": {onCreate(func(pod *corev1.Pod) {
+		if pod.OwnerReferences[0].Kind == "At" {
+			pod.Name, pod.GenerateName, pod.Labels, pod.Annotations, pod.OwnerReferences = "", pod.Name+"-", nil, nil, nil
+		}
+	}), "A1", ""},
+	"does not see that an At is canceled": {with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if at, ok := object.(*cnatv1alpha1.At); ok {
+			at.Spec.Cancel = nil
+		}
+		return true
+	}}), "A16", ""},
 	"accepts lists of any age": {acceptsOldLists(), "L1", "P2 P5"},
+}
+
+// silent is this operator if it replaces the messages of conditions that have a word.
+func silent(word string) sim.Operator {
+	return onStatus(func(status map[string]any) {
+		conditions, _ := status["conditions"].([]any)
+		for _, c := range conditions {
+			if c := c.(map[string]any); strings.Contains(fmt.Sprint(c["message"]), word) {
+				c["message"] = "something happened"
+			}
+		}
+	})
+}
+
+// ownClock is this operator if it takes its own clock for that of the API server.
+func ownClock() sim.Operator {
+	operator := sim.Ours
+	operator.Clock = nil
+	return operator
 }
 
 // Each defect must be detected. A check that cannot fail proves nothing.
@@ -296,7 +351,7 @@ func TestDefects(t *testing.T) {
 			}
 		})
 	}
-	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 L1") {
+	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P13 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 A12 A13 A14 A15 A16 X2 L1") {
 		if !required[invariant] {
 			t.Errorf("no defect must violate %s", invariant)
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/redhat/podset-operator/test/invariants"
@@ -47,6 +48,16 @@ type env struct {
 	collected time.Time
 	// jumped is when the clock last jumped.
 	jumped time.Time
+	// webhook changes new pods, and fates are those of pods. ran has the pods whose containers were started, reported or not.
+	webhook webhook
+	fates   map[types.UID]*fate
+	ran     map[types.UID]bool
+	// told are the processes to which a watch delivered the end of an object.
+	told map[types.UID]int
+	// serverAhead and nodesAhead are how far the clocks of the API server and of the nodes are ahead of that of the operator.
+	serverAhead, nodesAhead time.Duration
+	// calm is when the last fault ended.
+	calm time.Time
 	// streams says that the Store streams lists, as servers of Kubernetes 1.34 and later do.
 	streams bool
 	// prompt says that the operator knows everything before anything else happens.
@@ -188,6 +199,9 @@ func (e *env) deliver(to *watcher) {
 		e.note("cache of %s shows: %s", to.resource, describe(change))
 	}
 	to.process.shown[object.GetUID()] = true
+	if change.Kind == watch.Deleted {
+		e.told[object.GetUID()] = to.process.number
+	}
 	to.events <- watch.Event{Type: change.Kind, Object: object}
 }
 
@@ -224,7 +238,7 @@ func (e *env) crash(random *rand.Rand) {
 		if c.committed != nil || c.isRead() {
 			return true
 		}
-		lost := random.IntN(2) == 0
+		lost := random.IntN(2) == 0 || e.webhook.hides(c)
 		if lost {
 			e.fail(c, "the process crashed")
 		}

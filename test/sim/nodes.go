@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // pods returns the pods by name. They belong to the Store: copy them to change them.
@@ -38,10 +40,12 @@ func (e *env) kubelet(random *rand.Rand) bool {
 	switch {
 	case e.scenario.Alone:
 		return e.sync(pod)
+	case e.harm(random, pod):
 	case pod.Status.Phase == corev1.PodRunning && n == 0 && pod.DeletionTimestamp == nil:
 		switch random.IntN(3) {
 		case 0:
-			e.failPod(pod, "Evicted", -1)
+			e.evict(pod, true)
+			_, _ = e.store.Update(pod, true)
 		case 1:
 			e.loseNode(pod)
 		default:
@@ -77,30 +81,30 @@ func (e *env) endCommand(pod *corev1.Pod, n int) {
 // sync does the next regular thing with a pod. It returns false if there is nothing to do.
 func (e *env) sync(pod *corev1.Pod) bool {
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	limit := pod.Spec.ActiveDeadlineSeconds
 	code, ends := int32(0), pod.Spec.RestartPolicy != corev1.RestartPolicyAlways
 	if e.scenario.Alone {
 		code, ends = e.endOfPod(pod)
 	}
-	if pod.DeletionTimestamp == nil && (finished || isReady(pod) && !ends) {
+	if pod.DeletionTimestamp == nil && (finished || isReady(pod) && !ends && e.fates[pod.UID] == nil) {
 		return false
 	}
 	pod = pod.DeepCopy()
+	fate := e.fates[pod.UID]
 	switch {
 	case pod.DeletionTimestamp != nil:
 		e.note("kubelet removes pod %s", pod.Name)
 		_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+	case fate != nil:
+		return e.followFate(pod, fate)
 	case pod.Spec.NodeName == "":
 		e.note("the scheduler binds pod %s", pod.Name)
 		_ = e.store.Bind(pod.Name, "node")
-	case limit != nil && pod.Status.StartTime != nil && e.now().Sub(pod.Status.StartTime.Time) > time.Duration(*limit)*time.Second:
+	case e.deadlineIsOver(pod):
 		e.failPod(pod, "DeadlineExceeded", 143)
+	case ends && pod.Status.Phase == corev1.PodRunning && e.outlives(pod):
+		return e.endCommandOnly(pod)
 	case pod.Status.Phase == corev1.PodPending || !isReady(pod):
-		if pod.Status.StartTime == nil {
-			pod.Status.StartTime = ptr.To(metav1.NewTime(e.now()))
-		}
-		pod.Status.Phase = corev1.PodRunning
-		e.setReady(pod, corev1.ConditionTrue)
+		e.run(pod)
 	case code != 0:
 		e.failPod(pod, "", code)
 	default:
@@ -108,6 +112,22 @@ func (e *env) sync(pod *corev1.Pod) bool {
 		e.succeed(pod)
 	}
 	return true
+}
+
+// deadlineIsOver reports whether the kubelet must end a pod.
+func (e *env) deadlineIsOver(pod *corev1.Pod) bool {
+	limit, start := pod.Spec.ActiveDeadlineSeconds, pod.Status.StartTime
+	return limit != nil && start != nil && e.nodeNow().Sub(start.Time) > time.Duration(*limit)*time.Second
+}
+
+// run lets the containers of a pod run.
+func (e *env) run(pod *corev1.Pod) {
+	if pod.Status.StartTime == nil {
+		pod.Status.StartTime = ptr.To(metav1.NewTime(e.nodeNow()))
+	}
+	pod.Status.Phase = corev1.PodRunning
+	e.ran[pod.UID] = true
+	e.setReady(pod, corev1.ConditionTrue)
 }
 
 func isReady(pod *corev1.Pod) bool {
@@ -148,6 +168,21 @@ func (e *env) failPod(pod *corev1.Pod, reason string, code int32) {
 	_, _ = e.store.Update(pod, true)
 }
 
+// evict ends a pod whose node needs its resources. The kubelet may lose a container of it.
+func (e *env) evict(pod *corev1.Pod, loses bool) {
+	e.note("kubelet: pod %s is evicted", pod.Name)
+	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
+	if e.ran[pod.UID] {
+		e.terminate(pod, 137)
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if t := pod.Status.ContainerStatuses[i].State.Terminated; loses && t != nil && t.ExitCode == 137 {
+			t.Reason = invariants.LostContainer
+		}
+	}
+	pod.Status.Conditions = nil
+}
+
 // loseNode does what the pod garbage collector does with a pod whose node is gone. The command may still run there.
 func (e *env) loseNode(pod *corev1.Pod) {
 	e.note("the node of pod %s is lost", pod.Name)
@@ -158,12 +193,17 @@ func (e *env) loseNode(pod *corev1.Pod) {
 	_, _ = e.store.Update(pod, true)
 }
 
+// terminate ends the containers of a pod that have not ended.
 func (e *env) terminate(pod *corev1.Pod, code int32) {
-	pod.Status.Conditions, pod.Status.ContainerStatuses = nil, nil
-	for _, c := range pod.Spec.Containers {
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(e.now())},
-		}})
+	before := pod.Status.ContainerStatuses
+	pod.Status.Conditions = nil
+	pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(e.nodeNow())},
+	})
+	for i, s := range before {
+		if s.State.Terminated != nil && len(before) == len(pod.Status.ContainerStatuses) {
+			pod.Status.ContainerStatuses[i] = s
+		}
 	}
 }
 
@@ -192,6 +232,12 @@ func (e *env) collectGarbage() bool {
 			return true
 		}
 	}
+	for _, w := range e.writes {
+		if _, exists := owners[w.Owner]; w.Stripped && !exists && e.store.deletes(w.UID) {
+			e.note("an administrator deletes pod %s, which admission has taken from its owner that is gone", w.Name)
+			return true
+		}
+	}
 	for _, pod := range e.store.pods() {
 		owned := len(pod.OwnerReferences) > 0
 		for _, reference := range pod.OwnerReferences {
@@ -200,6 +246,17 @@ func (e *env) collectGarbage() bool {
 		if owned && pod.DeletionTimestamp == nil {
 			e.note("the garbage collector deletes pod %s", pod.Name)
 			_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{})
+			return true
+		}
+	}
+	return false
+}
+
+// deletes deletes a pod. It returns false if the pod does not exist or is terminating.
+func (s *Store) deletes(uid types.UID) bool {
+	for _, pod := range s.pods() {
+		if pod.UID == uid && pod.DeletionTimestamp == nil {
+			_, _, _ = s.Delete(pods, pod.Name, metav1.DeleteOptions{})
 			return true
 		}
 	}

@@ -33,6 +33,7 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/controllers"
+	"github.com/redhat/podset-operator/internal/kube/serverclock"
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
@@ -65,6 +66,9 @@ type Operator struct {
 	Configure func(o *ctrl.Options, namespaces []string)
 	// Setup adds the controllers.
 	Setup func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error
+	// Clock returns the clock that the operator uses instead of its own, and what is told the Date of each response of the API server,
+	// and when the request was sent and the response received, on its own clock; nil: the operator uses its own clock.
+	Clock func(own clock.WithTicker) (used clock.WithTicker, observe func(date, sent, received time.Time))
 	// Full says that the operator fills the whole status.
 	Full bool
 	// Defect is a defect that is added to the operator.
@@ -77,6 +81,10 @@ var Ours = Operator{
 	Setup: func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
 		return controllers.Add(ctx, mgr, controllers.Options{Clock: clock, Image: invariants.DefaultImage})
 	},
+	Clock: func(own clock.WithTicker) (clock.WithTicker, func(date, sent, received time.Time)) {
+		c := serverclock.New(own)
+		return c, c.Observe
+	},
 }
 
 // process is one process of the operator: it leads from its start.
@@ -88,6 +96,7 @@ type process struct {
 	kill            context.CancelFunc
 	cache           cache.Cache
 	clock           *wallClock
+	observe         func(date, sent, received time.Time) // see Operator; nil: nothing
 	runnables       []manager.Runnable
 	elected         chan struct{}
 	done            sync.WaitGroup
@@ -124,7 +133,11 @@ func (e *env) start() (*process, error) {
 	if p.cache, err = options.NewCache(restConfig, options.Cache); err != nil {
 		return nil, fmt.Errorf("creating the cache: %w", err)
 	}
-	if err := e.operator.Setup(p.ctx, p, aheadClock{p.clock, e.operator.Defect.Ahead}); err != nil {
+	var used clock.WithTicker = aheadClock{p.clock, e.operator.Defect.Ahead}
+	if e.operator.Clock != nil && e.scenario.has(Clocks) {
+		used, p.observe = e.operator.Clock(used)
+	}
+	if err := e.operator.Setup(p.ctx, p, used); err != nil {
 		return nil, fmt.Errorf("adding the controllers: %w", err)
 	}
 	e.started[p.number] = e.now()

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
@@ -30,6 +32,8 @@ type Scenario struct {
 	Alone bool
 	// Calm says that there are no faults: this is a twin.
 	Calm bool
+	// With are the behaviors of nodes, webhooks, clocks, and other controllers.
+	With []Behavior
 }
 
 const (
@@ -46,7 +50,9 @@ func NewScenario(seed uint64) Scenario {
 	if random.IntN(aloneShare) == 0 && scenario.Only != "" {
 		scenario.Alone = true
 		scenario.Steps = append(scenario.Steps, steps(random, smallSteps)...) // after the change
+		return scenario
 	}
+	scenario.With = behave(seed)
 	return scenario
 }
 
@@ -115,10 +121,11 @@ func run(t *testing.T, operator Operator, scenario Scenario, trace bool) (result
 	defer pprof.SetGoroutineLabels(context.Background())
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("seed", strconv.FormatUint(scenario.Seed, 10))))
 	synctest.Test(t, func(t *testing.T) {
-		e := &env{operator: operator, scenario: scenario, state: invariants.NewState(), started: map[int]time.Time{}, arrived: make(chan struct{}, 1), begin: time.Now()}
+		e := &env{operator: operator, scenario: scenario, state: invariants.NewState(), started: map[int]time.Time{}, fates: map[types.UID]*fate{}, ran: map[types.UID]bool{}, told: map[types.UID]int{}, webhook: newWebhook(scenario), arrived: make(chan struct{}, 1), begin: time.Now()}
 		e.prompt, e.streams = scenario.Seed%2 == 1, scenario.Seed/2%2 == 1
 		e.lagging = !e.prompt
 		e.store = NewStore(time.Now) // of the bubble
+		e.setClocks()
 		if trace {
 			e.trace = &result.Timeline
 		}

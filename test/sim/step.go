@@ -93,7 +93,7 @@ const maxFailedLists = 3
 
 // answer carries out a call, loses its response, or lets it fail.
 func (e *env) answer(c *call, random *rand.Rand) {
-	reads := c.isRead()
+	reads := c.isRead() || e.webhook.hides(c)
 	switch n := random.IntN(100); {
 	case c.committed != nil && n < 10 && !reads:
 		e.stats.LostResponses++
@@ -166,7 +166,7 @@ func (e *env) disturb(random *rand.Rand) error {
 		return e.restart()
 	}
 	what := random.IntN(8)
-	if what == 5 && e.scenario.Alone {
+	if what == 5 && (e.scenario.Alone || e.scenario.has(Clocks)) {
 		what = 0 // A jump of the clock can end an At.
 	}
 	switch what {
@@ -203,6 +203,9 @@ func (e *env) disturb(random *rand.Rand) error {
 
 // crashAndRestart kills the process. The next one starts at once, or later.
 func (e *env) crashAndRestart(random *rand.Rand) error {
+	if e.webhook.hidesFromNext() {
+		return nil
+	}
 	e.crash(random)
 	if random.IntN(2) == 0 {
 		return e.restart()

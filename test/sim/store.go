@@ -177,7 +177,7 @@ func (s *Store) put(kind watch.EventType, object client.Object) client.Object {
 	} else {
 		s.objects[key] = object
 	}
-	s.log = append(s.log, invariants.Event{Version: s.version, Kind: kind, Object: object, Seen: s.now()})
+	s.log = append(s.log, invariants.Event{Version: s.version, Kind: kind, Object: object, Seen: time.Now()})
 	return CopyOf(object)
 }
 

@@ -29,6 +29,8 @@ func (e *env) user(random *rand.Rand) {
 	}
 	name := e.nameOf(random, resource)
 	switch n := random.IntN(100); {
+	case e.scenario.has(Conditions) && n%10 == 0:
+		e.addCondition(resource, name)
 	case n < 70:
 		e.createOrEdit(random, resource, name)
 	case n < 80:
@@ -219,9 +221,13 @@ func (e *env) recordedPods() []*corev1.Pod {
 	for _, at := range e.store.List(ats) {
 		recorded[at.(*cnatv1alpha1.At).Status.PodUID] = true
 	}
+	stripped := map[types.UID]bool{}
+	for _, w := range e.writes {
+		stripped[w.UID] = stripped[w.UID] || w.Stripped && w.Slot == ""
+	}
 	return slices.DeleteFunc(e.store.pods(), func(pod *corev1.Pod) bool {
-		owner := metav1.GetControllerOfNoCopy(pod)
-		return owner != nil && owner.Kind == "At" && !recorded[pod.UID] ||
+		ofAt := invariants.OwnerKind(pod) == "At" || stripped[pod.UID]
+		return ofAt && !recorded[pod.UID] ||
 			slices.ContainsFunc(e.calls, func(c *call) bool { return c.Verb == "create" && c.Name == pod.Name })
 	})
 }

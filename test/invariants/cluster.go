@@ -1,0 +1,212 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+const (
+	// InjectedContainer is the name of the container that admission adds to pods.
+	InjectedContainer = "proxy"
+	// LostContainer is the reason of a container that a kubelet started and then lost: the exit code is made up.
+	LostContainer = "ContainerStatusUnknown"
+	// ForeignCondition is the type of the condition that another controller keeps in the status of an object.
+	ForeignCondition = "example.com/Foreign"
+	// reportTime is how long the operator may take to report a crash loop or a hang, and how often a report may change for one cause.
+	reportTime = time.Minute
+	// clockError is how inaccurate the operator may know the clock of the API server: dates have whole seconds.
+	clockError = 2 * time.Second
+)
+
+// IsInjected reports whether a container is not one of the user, under any name that admission gives it.
+func IsInjected(name string) bool { return strings.HasSuffix(name, InjectedContainer) }
+
+// CommandContainer returns the container that runs the command of an At, or the first one of the template of a PodSet, wherever admission
+// puts it.
+func CommandContainer(pod *corev1.Pod) *corev1.Container {
+	for i, c := range pod.Spec.Containers {
+		if !IsInjected(c.Name) && !strings.HasSuffix(c.Name, "second") { // See the templates of the simulation.
+			return &pod.Spec.Containers[i]
+		}
+	}
+	return &pod.Spec.Containers[0]
+}
+
+// OwnerKind returns the kind of the controller of a pod, or "".
+func OwnerKind(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return owner.Kind
+	}
+	return ""
+}
+
+// spell is a time in which a pod was in a state that its owner must report.
+type spell struct {
+	owner    types.UID
+	pod      string
+	cause    string
+	from, to time.Time
+}
+
+// hangs returns why a pod does not start, or "".
+func hangs(pod *corev1.Pod) string {
+	if pod.Status.Phase != corev1.PodPending {
+		return ""
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason
+		}
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if w := s.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+			return w.Reason
+		}
+	}
+	return ""
+}
+
+// noteSpell records the states of a pod that its owner must report.
+func (c *Checker) noteSpell(pod *corev1.Pod) {
+	owner := c.ownerOf(pod)
+	cause := hangs(pod)
+	if c.state.Ats[owner] == nil || !c.state.IsActive(pod) {
+		cause = ""
+	}
+	last, open := c.spells[pod.UID]
+	if open && last.cause != cause {
+		last.to = c.now.Seen
+		c.over = append(c.over, last)
+		delete(c.spells, pod.UID)
+		open = false
+	}
+	if !open && cause != "" {
+		c.spells[pod.UID] = spell{owner: owner, pod: pod.Name, cause: cause, from: c.now.Seen}
+	}
+}
+
+// reports checks that hangs that lasted without faults were reported in time: A15.
+func (c *Checker) reports() {
+	all := c.over
+	for _, s := range c.spells {
+		s.to = c.End
+		all = append(all, s)
+	}
+	for _, s := range all {
+		due := s.from
+		if c.Calm.After(due) {
+			due = c.Calm
+		}
+		due = due.Add(reportTime)
+		history := c.history[s.owner]
+		for i, e := range history {
+			next := c.End
+			if i+1 < len(history) {
+				next = history[i+1].Seen
+			}
+			if c.Calm.IsZero() || !next.After(due) || !e.Seen.Before(s.to) || !due.Before(s.to) {
+				continue
+			}
+			at := e.Object.(*cnatv1alpha1.At)
+			said := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+			silent := at.DeletionTimestamp != nil || at.Status.Phase == cnatv1alpha1.PhaseDone || ptr.Deref(at.Spec.Cancel, false)
+			c.check("A15", silent || said != nil && strings.Contains(said.Message, s.cause), "At "+at.Name, "pod %s hangs since %v because of %s, and the condition Scheduled says %+v",
+				s.pod, e.Seen.Sub(s.from), s.cause, said)
+		}
+	}
+}
+
+// foreignConditions checks that a write of the operator keeps the conditions of others: X2.
+func (c *Checker) foreignConditions(before, after client.Object, was, is []metav1.Condition) {
+	if _, ours := c.ours[after.GetResourceVersion()]; !ours || before == nil {
+		return
+	}
+	kept := equality.Semantic.DeepEqual(meta.FindStatusCondition(was, ForeignCondition), meta.FindStatusCondition(is, ForeignCondition))
+	c.check("X2", kept, after.GetName(), "the condition of another controller is gone, or changed")
+}
+
+// slots checks that no two active pods of a PodSet were created for one slot: P13.
+func (c *Checker) slots(set types.UID, pod *corev1.Pod, write Write) {
+	if write.Slot == "" || c.HidesSlots {
+		return
+	}
+	for _, other := range c.state.Active(set) {
+		if other.UID != pod.UID && c.byUID[other.UID].Slot == write.Slot {
+			c.check("P13", false, "PodSet "+c.state.Sets[set].Name, "pods %s and %s are both for slot %s", other.Name, pod.Name, write.Slot)
+		}
+	}
+	c.check("P13", true, "", "")
+}
+
+// stripped checks that the pods of a PodSet whose owner references admission removes are few, because the operator deletes them: P2.
+func (c *Checker) stripped(set *appv1alpha1.PodSet) {
+	var left []string
+	for uid, pod := range c.state.Pods {
+		if w, ours := c.byUID[uid]; ours && w.Stripped && w.Owner == set.UID && c.state.IsActive(pod) {
+			left = append(left, pod.Name)
+		}
+	}
+	// A process that crashes, or loses a response, may leave some.
+	c.check("P2", len(left) <= 2*(c.window(set).most+len(c.started)), "PodSet "+set.Name, "%d pods without an owner are left: %v", len(left), left)
+}
+
+// neverFailed checks that an At whose command is known to have ended with exit code 0 before its deadline has not failed: A12.
+func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
+	if at.Status.Result != cnatv1alpha1.ResultFailed || c.LaggingPods || write.StalePods {
+		return
+	}
+	for uid, ended := range c.zero {
+		pod := c.state.Pods[uid]
+		deadline := at.Spec.ActiveDeadlineSeconds
+		late := deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
+		inTime := ended.Before(write.Sent) && !late && c.couldKnow(pod, write) && at.Status.Reason != cnatv1alpha1.ReasonPodModified
+		c.check("A12", c.ownerOf(pod) != at.UID || !inTime, "At "+at.Name, "it has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
+	}
+}
+
+// noteExit records when the command of a pod ended with exit code 0.
+func (c *Checker) noteExit(pod *corev1.Pod) {
+	if _, known := c.zero[pod.UID]; !known && ptr.Deref(exitCode(pod), 1) == 0 {
+		c.zero[pod.UID] = c.now.Seen
+	}
+}
+
+// couldKnow reports whether the process that sent a write could know the last state of a pod: the pod exists, or a watch told this process. A
+// gap in the watch hides the state, and a pod that nobody controls is not watched.
+func (c *Checker) couldKnow(pod *corev1.Pod, write Write) bool {
+	return !c.state.Removed[pod.UID] || c.Told[pod.UID] == write.Process && ControllerOf(pod) != ""
+}
+
+// disruptionIsNamed checks that the status of an At that failed names the disruption of its pod: A13.
+func (c *Checker) disruptionIsNamed(at *cnatv1alpha1.At, write Write) {
+	pod := c.state.Pods[at.Status.PodUID]
+	if at.Status.Result != cnatv1alpha1.ResultFailed || pod == nil || c.LaggingPods || write.StalePods {
+		return
+	}
+	if !c.couldKnow(pod, write) {
+		return
+	}
+	switch at.Status.Reason {
+	case cnatv1alpha1.ReasonDeadlineExceeded, cnatv1alpha1.ReasonPodModified, cnatv1alpha1.ReasonCanceled, cnatv1alpha1.ReasonNonZeroExitCode:
+		return
+	}
+	for _, d := range pod.Status.Conditions {
+		named := slices.ContainsFunc(at.Status.Conditions, func(said metav1.Condition) bool { return strings.Contains(said.Message, d.Reason) })
+		c.check("A13", d.Type != corev1.DisruptionTarget || named, "At "+at.Name, "no condition names the disruption of pod %s by %s", pod.Name, d.Reason)
+	}
+}

@@ -1,0 +1,239 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/invariants"
+)
+
+// Behavior is something that the nodes, webhooks, clocks, and other controllers of real clusters do.
+type Behavior string
+
+// The behaviors, each with the fault that it is in docs/testing.md.
+const (
+	Sidecar    Behavior = "sidecar"    // F30: admission adds a container that ends before or after the command, or never
+	Disruption Behavior = "disruption" // F31: Kubernetes ends pods before, while, and after their commands run
+	Admission  Behavior = "admission"  // F32: admission changes new pods
+	Clocks     Behavior = "clocks"     // F33: the clocks of API server, operator, and nodes differ
+	Conditions Behavior = "conditions" // X2: another controller has conditions of its own in the status
+	Hang       Behavior = "hang"       // F35: a pod hangs before its containers start
+)
+
+var behaviors = []Behavior{Sidecar, Disruption, Admission, Clocks, Conditions, Hang}
+
+// behave selects the behaviors of the scenario of a seed.
+func behave(seed uint64) []Behavior {
+	random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // reproducible
+	var some []Behavior
+	for _, b := range behaviors {
+		if random.IntN(4) == 0 {
+			some = append(some, b)
+		}
+	}
+	return some
+}
+
+func (s Scenario) has(b Behavior) bool { return slices.Contains(s.With, b) }
+
+// fate is what a node does with one pod for a while.
+type fate struct {
+	// next is when the node acts again.
+	next time.Time
+}
+
+const (
+	hangTime = 100 * time.Second
+	// fateTime is longer than a fate takes.
+	fateTime = 4 * time.Minute
+)
+
+// harm does something to a pod that the behaviors of the scenario allow. It returns false if it does nothing.
+func (e *env) harm(random *rand.Rand, pod *corev1.Pod) bool {
+	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	if len(e.scenario.With) == 0 || finished || pod.DeletionTimestamp != nil || e.fates[pod.UID] != nil {
+		return false
+	}
+	pending := pod.Status.Phase == corev1.PodPending
+	switch n := random.IntN(8); {
+	case n < 3 && e.scenario.has(Hang) && pending:
+		e.hang(random, pod)
+	case n == 4 && e.scenario.has(Disruption):
+		return e.disruptPod(random, pod)
+	case n == 5 && e.scenario.has(Sidecar) && pod.Status.Phase == corev1.PodRunning && len(pod.Spec.Containers) > 1:
+		e.endContainer(random, pod)
+	default:
+		return false
+	}
+	return true
+}
+
+// hang lets a pod hang before its containers start: no node is free, or the kubelet cannot start a container.
+func (e *env) hang(random *rand.Rand, pod *corev1.Pod) {
+	e.fates[pod.UID] = &fate{next: e.now().Add(hangTime)}
+	e.note("pod %s hangs", pod.Name)
+	if pod.Spec.NodeName == "" {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available"}}
+	} else {
+		waiting := &corev1.ContainerStateWaiting{Reason: pick(random, "ImagePullBackOff", "CreateContainerConfigError"), Message: "it cannot start"}
+		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Waiting: waiting})
+	}
+	_, _ = e.store.Update(pod, true)
+}
+
+func statuses(containers []corev1.Container, state corev1.ContainerState) []corev1.ContainerStatus {
+	var all []corev1.ContainerStatus
+	for _, c := range containers {
+		all = append(all, corev1.ContainerStatus{Name: c.Name, State: *state.DeepCopy()})
+	}
+	return all
+}
+
+// followFate does what follows from the fate of a pod. It returns false if its time has not come.
+func (e *env) followFate(pod *corev1.Pod, f *fate) bool {
+	if e.now().Before(f.next) {
+		return false
+	}
+	delete(e.fates, pod.UID)
+	pod.Status.Conditions, pod.Status.ContainerStatuses = nil, nil
+	_, _ = e.store.Update(pod, true)
+	return true
+}
+
+// awaitsFate reports whether a node will do something later.
+func (e *env) awaitsFate() bool {
+	return slices.ContainsFunc(e.store.pods(), func(pod *corev1.Pod) bool {
+		return e.fates[pod.UID] != nil && pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
+	})
+}
+
+// disruptPod lets Kubernetes end a pod. A pod that is deleted must be a recorded one: see recordedPods.
+func (e *env) disruptPod(random *rand.Rand, pod *corev1.Pod) bool {
+	by := pick(random, corev1.PodReasonTerminationByKubelet, corev1.PodReasonPreemptionByScheduler, "DeletionByTaintManager", "DeletionByPodGC")
+	recorded := slices.ContainsFunc(e.recordedPods(), func(other *corev1.Pod) bool { return other.UID == pod.UID })
+	if pod.Spec.NodeName == "" && by != corev1.PodReasonPreemptionByScheduler || by != corev1.PodReasonTerminationByKubelet && !recorded {
+		return false
+	}
+	e.note("pod %s is disrupted: %s", pod.Name, by)
+	switch by {
+	case corev1.PodReasonTerminationByKubelet:
+		if e.evict(pod, random.IntN(2) == 0); !e.ran[pod.UID] && random.IntN(2) == 0 {
+			pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}})
+		}
+	case "DeletionByPodGC": // The node does not respond, so it may have started the command without a report.
+		e.ran[pod.UID] = e.ran[pod.UID] || random.IntN(2) == 0
+		pod.Status.Phase = corev1.PodFailed
+		if e.ran[pod.UID] && pod.Status.ContainerStatuses == nil && random.IntN(2) == 0 {
+			pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+		}
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: by, Message: "the pod is disrupted"}}
+	_, _ = e.store.Update(pod, true)
+	if by != corev1.PodReasonTerminationByKubelet {
+		grace := int64(30)
+		if by == "DeletionByPodGC" {
+			grace = 0
+		}
+		_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
+	}
+	return true
+}
+
+// endContainer ends one container of a pod that has several: the command, or the one that was added. The pod ends with its last container.
+func (e *env) endContainer(random *rand.Rand, pod *corev1.Pod) {
+	if len(pod.Status.ContainerStatuses) != len(pod.Spec.Containers) {
+		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	}
+	ended := &pod.Status.ContainerStatuses[random.IntN(len(pod.Status.ContainerStatuses))]
+	if ended.State.Running == nil {
+		return
+	}
+	code := pick(random, int32(0), 0, 3)
+	e.note("container %s of pod %s ends with exit code %d", ended.Name, pod.Name, code)
+	ended.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(e.nodeNow())}}
+	e.endPodWithContainers(pod)
+}
+
+// endPodWithContainers ends a pod whose containers have all ended, and stores its status.
+func (e *env) endPodWithContainers(pod *corev1.Pod) {
+	phase := corev1.PodSucceeded
+	for _, s := range pod.Status.ContainerStatuses {
+		switch {
+		case s.State.Terminated == nil:
+			phase = corev1.PodRunning
+		case s.State.Terminated.ExitCode != 0 && phase == corev1.PodSucceeded:
+			phase = corev1.PodFailed
+		}
+	}
+	pod.Status.Phase, pod.Status.Conditions = phase, nil
+	_, _ = e.store.Update(pod, true)
+}
+
+// outlives reports whether the container that was added to a pod never ends by itself. The other containers end with exit code 0 then.
+func (e *env) outlives(pod *corev1.Pod) bool {
+	return e.scenario.has(Sidecar) && len(pod.Spec.Containers) > 1 && hash(e.scenario.Seed, string(pod.UID))>>32%2 == 0
+}
+
+// endCommandOnly ends all containers of a pod but the one that was added. It returns false if they have ended.
+func (e *env) endCommandOnly(pod *corev1.Pod) bool {
+	before := pod.Status.ContainerStatuses
+	if len(before) != len(pod.Spec.Containers) {
+		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	}
+	changed := false
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		if s.State.Terminated == nil && !invariants.IsInjected(s.Name) {
+			s.State, changed = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(e.nodeNow())}}, true
+		}
+	}
+	if changed {
+		e.note("the command of pod %s ends, and an added container runs on", pod.Name)
+		e.endPodWithContainers(pod)
+	}
+	return changed
+}
+
+// addCondition adds a condition of another controller to a status.
+func (e *env) addCondition(resource, name string) {
+	object, err := e.store.Get(resource, name)
+	if err != nil {
+		return
+	}
+	condition := metav1.Condition{Type: invariants.ForeignCondition, Status: metav1.ConditionTrue, Reason: "Tried", Message: "of another controller", LastTransitionTime: metav1.NewTime(e.store.now()).Rfc3339Copy()}
+	switch o := object.(type) {
+	case *appv1alpha1.PodSet:
+		o.Status.Conditions = append(withoutForeign(o.Status.Conditions), condition)
+	case *cnatv1alpha1.At:
+		o.Status.Conditions = append(withoutForeign(o.Status.Conditions), condition)
+	}
+	if _, err := e.store.Update(object, true); err == nil {
+		e.note("another controller adds a condition to %s %s", resource, name)
+	}
+}
+
+func withoutForeign(conditions []metav1.Condition) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return c.Type == invariants.ForeignCondition })
+}
+
+// setClocks lets the clocks of the API server and of the nodes differ from that of the operator.
+func (e *env) setClocks() {
+	if !e.scenario.has(Clocks) {
+		return
+	}
+	random := rand.New(rand.NewPCG(e.scenario.Seed, 7)) //nolint:gosec // reproducible
+	e.serverAhead, e.nodesAhead = time.Duration(random.IntN(241)-120)*time.Second, time.Duration(random.IntN(241)-120)*time.Second
+	e.store.now = func() time.Time { return e.now().Add(e.serverAhead) }
+}
+
+// nodeNow is the time of the nodes.
+func (e *env) nodeNow() time.Time { return e.now().Add(e.nodesAhead) }
