@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Builds and pushes the images of the end-to-end tests: two versions of the operator, their bundles, and a catalog for each. The first
 # catalog contains the older version, the second one both. The older version is the newest release, or this tree before the first
-# release. A third bundle and catalog offer a version whose CRD allows less, which OLM v1 must reject.
+# release. Before the first release, the CRD of At in the newer version has one optional field and one column more. Three more bundles have
+# the CRDs of the newer version with one change each: OLM v1 must reject the first two (a smaller maximum, another message of a rule), and
+# accept the third (a larger maximum, one value more). The last catalog contains all versions.
 # Every tag contains a digest of the content, so a node never runs an outdated image.
 # usage: images.sh, with E2E_REGISTRY, ARCH, CONTAINER_TOOL, and optionally BUSYBOX_IMG in the environment
 # The last lines of the output are the image names: KEY=VALUE.
@@ -46,6 +48,7 @@ release() {
   make --no-print-directory docker-build docker-push scorecard-build scorecard-push
 
   hack/bundle.sh config/manifests "$out/$name"
+  if [ "$name" = new ] && [ "$source" = "$(source_of "$old")" ]; then extend "$out/$name"; fi
   BUNDLE_IMG=$base-bundle:v$version-$(digest "$out/$name/bundle" "$out/$name/bundle.Dockerfile")
   push "$BUNDLE_IMG" "$out/$name" bundle.Dockerfile
   cd "$root"
@@ -64,18 +67,30 @@ catalog() {
   push "$CATALOG_IMG" "$out/$1" "$root/catalog.Dockerfile"
 }
 
-# tighten writes the bundle of the newer version, with a smaller maximum in a CRD and the next patch version, to $out/tight.
-tighten() {
-  local newer=$VERSION
+# extend adds an optional field and a column to the CRD of At in the bundle DIRECTORY.
+extend() {
+  local crd=$1/bundle/manifests/cnat.d2iq.com_ats.yaml
+  sed -i -e 's/^  - additionalPrinterColumns:$/&\n    - {jsonPath: .spec.note, name: Note, priority: 1, type: string}/' \
+    -e 's/^              activeDeadlineSeconds:$/              note: {maxLength: 64, type: string}\n&/' "$crd"
+  [ "$(grep -c 'note' "$crd")" = 2 ]
+}
+
+# variant NAME FILE EXPRESSION writes the bundle of the newer version, with the next patch version and one file of it changed by sed, to
+# $out/NAME.
+variant() {
+  local newer=$VERSION file=$out/$1/bundle/manifests/$2 csv=$out/$1/bundle/manifests/podset-operator.clusterserviceversion.yaml
   VERSION=$(awk -F. '{ print $1 "." $2 "." $3 + 1 }' <<<"$newer")
-  echo "--- version $VERSION, which allows fewer replicas"
-  mkdir -p "$out/tight"
-  cp -r "$out/new/bundle" "$out/new/bundle.Dockerfile" "$out/tight/"
-  sed -i -e "s/^\(  name: podset-operator.v\)$newer/\1$VERSION/" -e "s/^  version: $newer/  version: $VERSION/" \
-    "$out/tight/bundle/manifests/podset-operator.clusterserviceversion.yaml"
-  sed -i 's/maximum: 10$/maximum: 5/' "$out/tight/bundle/manifests/app.example.com_podsets.yaml"
-  BUNDLE_IMG=$base-bundle:v$VERSION-$(digest "$out/tight/bundle" "$out/tight/bundle.Dockerfile")
-  push "$BUNDLE_IMG" "$out/tight" bundle.Dockerfile
+  echo "--- version $VERSION: $1"
+  mkdir -p "$out/$1"
+  cp -r "$out/new/bundle" "$out/new/bundle.Dockerfile" "$out/$1/"
+  sed -i -e "s/^\(  name: podset-operator.v\)[0-9.]*$/\1$VERSION/" -e "s/^  version: [0-9.]*$/  version: $VERSION/" "$csv"
+  sed -i "$3" "$file"
+  if cmp -s "$file" "$out/new/bundle/manifests/$2"; then
+    echo "images.sh: $3 does not change $2" >&2
+    return 1
+  fi
+  BUNDLE_IMG=$base-bundle:v$VERSION-$(digest "$out/$1/bundle" "$out/$1/bundle.Dockerfile")
+  push "$BUNDLE_IMG" "$out/$1" bundle.Dockerfile
 }
 
 version=$(sed -n 's/^VERSION ?= //p' Makefile)
@@ -87,11 +102,13 @@ if [ "$new" = "$old" ]; then new=$(awk -F. '{ print $1 "." $2 + 1 ".0" }' <<<"$o
 export CATALOG=$out/catalog
 mkdir -p "$CATALOG/podset-operator"
 names=
-for name in old new tight; do
+for name in old new maximum message wider; do
   case $name in
     old) release old "$old" "$(source_of "$old")" ;;
     new) release new "$new" "$root" ;;
-    tight) tighten ;;
+    maximum) variant maximum app.example.com_podsets.yaml 's/maximum: 10$/maximum: 5/' ;;
+    message) variant message cnat.d2iq.com_ats.yaml 's/must name at least one container/must list at least one container/' ;;
+    wider) variant wider cnat.d2iq.com_ats.yaml 's/maxLength: 32768$/maxLength: 65536/; s/^                - DONE$/&\n                - LOST/' ;;
   esac
   catalog $name
   names+="$name.version=$VERSION

@@ -40,8 +40,9 @@ var (
 	cluster *rest.Config // with the permissions of a cluster administrator
 	admin   client.Client
 	scheme  = runtime.NewScheme()
-	// previous and next are the two versions of the operator. tightened is next with a CRD that allows less.
-	previous, next, tightened release
+	// previous and next are the two versions of the operator. The others are next with one change of a CRD: a smaller maximum, another
+	// message of a rule, and a larger maximum with one value more.
+	previous, next, smaller, reworded, wider release
 	kubectlImage              string // for `helm test`
 )
 
@@ -171,7 +172,8 @@ func pushImages() error {
 		}
 	}
 	kubectlImage = values["kubectl"]
-	previous, next, tightened = read("old"), read("new"), read("tight")
+	previous, next = read("old"), read("new")
+	smaller, reworded, wider = read("maximum"), read("message"), read("wider")
 	fmt.Printf("from %s to %s\n", previous.version, next.version)
 	return nil
 }

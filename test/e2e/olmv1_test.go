@@ -158,7 +158,7 @@ func TestOLMv1(t *testing.T) {
 	o := needOLMv1(t, "")
 	home, p := newProject(t, restricted), newProject(t, restricted)
 	t.Cleanup(home.retract)
-	home.catalog(tightened)
+	home.catalog(wider)
 	if !o.experimental {
 		output := home.types("kubectl apply --dry-run=server -f - <<'END' || true\n%s\nEND", home.extension(o, previous.version, p.name))
 		gomega.NewWithT(t).Expect(output).To(gomega.ContainSubstring(`unknown field "spec.config"`))
@@ -185,11 +185,14 @@ func TestOLMv1(t *testing.T) {
 		kept.compare(t)
 		t.Logf("due %s, started %s", during.Status.ScheduledTime, during.Status.StartTime)
 	})
-	t.Run("a downgrade and a CRD that allows less", func(t *testing.T) {
+	// TestWhatOLMAccepts of test/bundle has the same changes.
+	t.Run("a downgrade and the CRDs that OLM v1 rejects and accepts", func(t *testing.T) {
 		home := home.of(t)
 		home.rejects(o, previous.version, "error upgrading from currently installed version", next)
-		home.rejects(o, tightened.version, "maximum", next)
+		home.rejects(o, smaller.version, "maximum", next)
+		home.rejects(o, reworded.version, "unhandled", next)
 		p.of(t).newPodSet("ten", 10) // The maximum of the rejected CRD is 5.
+		home.extend(o, wider, "")
 		p.types("kubectl delete podset ten --wait=false")
 	})
 	t.Run("the removal", func(t *testing.T) {

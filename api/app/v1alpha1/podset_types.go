@@ -110,7 +110,7 @@ type RollingUpdateStrategy struct {
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 10 : self.matches('^(100|[1-9][0-9]?)%$')",message="must be a number from 1 to 10, or a percentage from 1% to 100%"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 10 : self.matches('^(100|[1-9][0-9]?)%$')",message="maxUnavailable must be a number from 1 to 10, or a percentage from 1% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
@@ -230,6 +230,7 @@ type PodSetStatus struct {
 
 	// selector is the label selector of the pods, as a string, for the scale subresource and the horizontal pod autoscaler.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector",xDescriptors={"urn:alm:descriptor:text"}
 	Selector string `json:"selector,omitempty"`
@@ -280,7 +281,7 @@ type PodSet struct {
 	// status is the observed state.
 	// +optional
 	// +kubebuilder:default:={"observedGeneration":-1}
-	Status PodSetStatus `json:"status,omitempty"`
+	Status PodSetStatus `json:"status,omitzero"`
 }
 
 // PodSetList is a list of PodSets.

@@ -64,7 +64,7 @@ type AtSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^(?:(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])|now(?: *[+] *([0-9]{1,9}) *(second|minute|hour|day|week)s?)?)$')`,message=`schedule must be a time such as 2030-01-30T10:02:00Z (RFC 3339, a day of the calendar, with Z or an offset), or now, or now + 5 minutes (seconds, minutes, hours, days or weeks)`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf || !self.startsWith('now')",message="schedule can only be changed to a time such as 2030-01-30T10:02:00Z: now would count from the creation of the At, not from this change"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Schedule",xDescriptors={"urn:alm:descriptor:text"},order=1
-	Schedule string `json:"schedule"`
+	Schedule string `json:"schedule,omitempty"`
 
 	// command is the program to run and its arguments, split into words as a POSIX shell does (quotes and backslashes),
 	// without expansion. For pipes and variables, use sh -c '...'. 1 to 32768 characters. If absent, the first container of
@@ -172,6 +172,7 @@ type AtStatus struct {
 
 	// reason is the reason for the result in one word, such as Completed, NonZeroExitCode, or MissedDeadline.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Reason",xDescriptors={"urn:alm:descriptor:io.kubernetes.phase:reason"}
 	Reason string `json:"reason,omitempty"`
@@ -185,6 +186,7 @@ type AtStatus struct {
 	// output is the termination message of the command, at most 2 KiB: the content of its termination log or, if that is
 	// empty and the command failed, the end of its log.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Output",xDescriptors={"urn:alm:descriptor:text"}
 	Output string `json:"output,omitempty"`
@@ -206,6 +208,7 @@ type AtStatus struct {
 
 	// podName is the name of the newest pod of the run.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pod",xDescriptors={"urn:alm:descriptor:io.kubernetes:Pod"}
 	PodName string `json:"podName,omitempty"`
@@ -213,6 +216,7 @@ type AtStatus struct {
 	// podUID is the UID of that pod. A run that is recorded here is never started again.
 	// +optional
 	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pod UID",xDescriptors={"urn:alm:descriptor:text"}
 	PodUID types.UID `json:"podUID,omitempty"`
@@ -279,12 +283,12 @@ type At struct {
 
 	// spec is the desired state.
 	// +required
-	Spec AtSpec `json:"spec"`
+	Spec AtSpec `json:"spec,omitzero"`
 
 	// status is the observed state, and the record of the run.
 	// +optional
 	// +kubebuilder:default:={"observedGeneration":-1}
-	Status AtStatus `json:"status,omitempty"`
+	Status AtStatus `json:"status,omitzero"`
 }
 
 // AtList is a list of Ats.

@@ -13,6 +13,7 @@ import (
 	"github.com/golangci/golangci-lint/v2/pkg/commands"
 	"github.com/golangci/golangci-lint/v2/pkg/exitcodes"
 	_ "sigs.k8s.io/logtools/logcheck/gclplugin"
+	_ "sigs.k8s.io/kube-api-linter"
 )
 
 func main() {
