@@ -8,6 +8,8 @@ chart := charts/podset-operator
 files := $(chart)/files
 
 # helm cannot read outside of the chart, so the chart has copies. templates/objects.yaml says when it uses which directory.
+generate: chart
+
 .PHONY: chart
 chart: manifests ## Copy the CRDs, roles, and policies of config/ into the chart.
 	rm -rf $(chart)/crds $(files) && mkdir -p $(chart)/crds $(files)/{manager,all-namespaces,metrics,policy,network-policy,ha}

@@ -43,7 +43,7 @@ var (
 	// previous and next are the two versions of the operator. The others are next with one change of a CRD: a smaller maximum, another
 	// message of a rule, and a larger maximum with one value more.
 	previous, next, smaller, reworded, wider release
-	kubectlImage              string // for `helm test`
+	kubectlImage                             string // for `helm test`
 )
 
 // release contains the images of one version that images.sh pushed.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/golangci/golangci-lint/v2/pkg/commands"
 	"github.com/golangci/golangci-lint/v2/pkg/exitcodes"
-	_ "sigs.k8s.io/logtools/logcheck/gclplugin"
 	_ "sigs.k8s.io/kube-api-linter"
+	_ "sigs.k8s.io/logtools/logcheck/gclplugin"
 )
 
 func main() {
