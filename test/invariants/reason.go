@@ -43,8 +43,8 @@ func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) b
 		return failed
 	case cnatv1alpha1.ReasonEvicted:
 		return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted"
-	case cnatv1alpha1.ReasonPodFailed: // A pod that was deleted after its command had failed may not be Failed.
-		return pod.Status.Phase == corev1.PodFailed || failed
+	case cnatv1alpha1.ReasonPodFailed: // A pod that was deleted after its command had failed, or before it was bound, may not be Failed.
+		return pod.Status.Phase == corev1.PodFailed || failed || c.state.Removed[pod.UID] && pod.Spec.NodeName == ""
 	case cnatv1alpha1.ReasonPodLost:
 		return c.state.Removed[pod.UID] || c.ownerOf(pod) != at.UID
 	}
