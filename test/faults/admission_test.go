@@ -211,7 +211,7 @@ func enforce(e *faults.Env, works func(error) bool, objects ...client.Object) {
 func TestMutatedPods(t *testing.T) {
 	runCases(t, "F10", map[string]testCase{
 		"labels removed, container added": func(e *faults.Env) {
-			mutatePods(e)
+			mutatePods(e, `[JSONPatch{op: "replace", path: "/metadata/labels", value: {"created-by": "policy"}}]`)
 			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 			e.Supervise()
 			e.Create(podSet("a", 4), at("a", "now", "echo YAY"))
@@ -226,7 +226,40 @@ func TestMutatedPods(t *testing.T) {
 	})
 }
 
-func mutatePods(e *faults.Env) {
+// F32: admission changes the pod of an At. Whatever a create returns, the command runs once, and the At ends.
+func TestMutatedRuns(t *testing.T) {
+	cases := map[string]testCase{}
+	for change, patch := range map[string]string{
+		"another name": `[JSONPatch{op: "replace", path: "/metadata/name", value: "changed-" + object.metadata.name}]`,
+		"a generated name": `[JSONPatch{op: "remove", path: "/metadata/name"},
+			JSONPatch{op: "add", path: "/metadata/generateName", value: object.metadata.name + "-"}]`,
+		"no owner":                      `[JSONPatch{op: "add", path: "/metadata/ownerReferences", value: []}]`,
+		"no annotations":                `[JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]`,
+		"another container name":        `[JSONPatch{op: "replace", path: "/spec/containers/0/name", value: "renamed"}]`,
+		"containers that are restarted": `[JSONPatch{op: "replace", path: "/spec/restartPolicy", value: "Always"}]`,
+		"nothing that identifies it": `[JSONPatch{op: "remove", path: "/metadata/name"},
+			JSONPatch{op: "add", path: "/metadata/generateName", value: "other-"}, JSONPatch{op: "add", path: "/metadata/labels", value: {}},
+			JSONPatch{op: "add", path: "/metadata/annotations", value: {}}, JSONPatch{op: "add", path: "/metadata/ownerReferences", value: []}]`,
+	} {
+		cases[change] = func(e *faults.Env) {
+			e.StripsOwners = strings.Contains(patch, "ownerReferences")
+			mutatePods(e, patch)
+			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+			e.Supervise()
+			e.Create(at("a", "now", "echo YAY"))
+			e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool {
+				return a.Status.Reason == cnatv1alpha1.ReasonCompleted || a.Status.Reason == cnatv1alpha1.ReasonPodModified
+			})
+			e.Wait(3 * time.Second) // a thousand creates, if each one leads to another
+			creates := e.Log.Calls(func(c *faults.Call) bool { return c.Verb == "create" && c.Resource == "pods" })
+			e.Check("A1", len(creates) == 1, "%d creates of pods were sent", len(creates))
+		}
+	}
+	runCases(t, "F32", cases)
+}
+
+// mutatePods changes new pods by a JSON patch, and adds a container.
+func mutatePods(e *faults.Env, patch string) {
 	e.Helper()
 	name := metav1.ObjectMeta{Name: e.Namespace}
 	policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: name, Spec: admissionv1.MutatingAdmissionPolicySpec{
@@ -234,9 +267,7 @@ func mutatePods(e *faults.Env) {
 		ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
 		FailurePolicy:      ptr.To(admissionv1.Fail),
 		Mutations: []admissionv1.Mutation{
-			{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{
-				Expression: `[JSONPatch{op: "replace", path: "/metadata/labels", value: {"created-by": "policy"}}]`,
-			}},
+			{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{Expression: patch}},
 			{PatchType: admissionv1.PatchTypeApplyConfiguration, ApplyConfiguration: &admissionv1.ApplyConfiguration{
 				Expression: `Object{spec: Object.spec{containers: [Object.spec.containers{name: "sidecar", image: "sidecar"}]}}`,
 			}},

@@ -43,6 +43,8 @@ type Env struct {
 	Quiet time.Duration
 	// Options change the options of the manager, from the next process on.
 	Options []func(*ctrl.Options)
+	// StripsOwners is true if admission removes the owner references of new pods.
+	StripsOwners bool
 
 	fault       string
 	controllers Controllers

@@ -177,6 +177,13 @@ func readUID(w *Write, resp *http.Response) error {
 		return nil
 	}
 	w.UID, w.Version = object.Metadata.UID, object.Metadata.ResourceVersion
+	if w.Verb == "create" && w.Resource == "pods" && w.UID != "" && metav1.GetControllerOfNoCopy(&object.Metadata) == nil {
+		var sent metav1.PartialObjectMetadata
+		_ = json.Unmarshal(w.Body, &sent) // A body that is no object has no owner.
+		if owner := metav1.GetControllerOfNoCopy(&sent); owner != nil {
+			w.Stripped, w.Owner = true, owner.UID
+		}
+	}
 	if w.UID == "" && object.Details != nil {
 		w.UID = object.Details.UID
 	}
