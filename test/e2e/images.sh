@@ -83,7 +83,7 @@ variant() {
   echo "--- version $VERSION: $1"
   mkdir -p "$out/$1"
   cp -r "$out/new/bundle" "$out/new/bundle.Dockerfile" "$out/$1/"
-  sed -i -e "s/^\(  name: podset-operator.v\)[0-9.]*$/\1$VERSION/" -e "s/^  version: [0-9.]*$/  version: $VERSION/" "$csv"
+  sed -i -e "s/^\(  name: podset-operator.v\).*$/\1$VERSION/" -e "s/^  version: .*$/  version: $VERSION/" "$csv"
   sed -i "$3" "$file"
   if cmp -s "$file" "$out/new/bundle/manifests/$2"; then
     echo "images.sh: $3 does not change $2" >&2
