@@ -37,3 +37,11 @@ COMMUNITY ?= dist/community
 .PHONY: community
 community: bin/operator-sdk bin/opm ## Write the files for a pull request to community-operators to COMMUNITY, a clone of it, and validate them.
 	hack/community.sh '$(COMMUNITY)'
+
+# The version after the rehearsed one. A prerelease is only in the channel candidate.
+NEXT ?= $(shell awk -F. '{ print $$1 "." $$2 + 1 ".0-rc.1" }' <<<'$(VERSION)')
+
+.PHONY: rehearsal
+rehearsal: ## Rehearse the release of VERSION and of NEXT on the cluster of the end-to-end tests, from a clean clone; RUN=... selects tests.
+	CONTAINER_TOOL='$(CONTAINER_TOOL)' ARCHES='$(ARCHES)' PLUGIN_PLATFORMS='$(PLUGIN_PLATFORMS)' \
+	  hack/rehearsal.sh '$(VERSION)' '$(NEXT)' $(if $(filter-out .,$(RUN)),-run '$(RUN)') $(E2E_FLAGS)

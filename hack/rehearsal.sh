@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Rehearses RELEASING.md: releases a version from a clean clone of this commit to the registry of the end-to-end tests, with signatures by a
+# key of its own, verifies them, and then prepares the next version, and runs the end-to-end tests from the one to the other. These install
+# each of the versions in every documented way, upgrade while an At becomes due, and try a downgrade.
+# usage: rehearsal.sh FIRST NEXT [GO TEST FLAG...], with KUBECONFIG, E2E_REGISTRY, CONTAINER_TOOL, and the variables of docs/e2e.md
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+first=$1 next=$2
+shift 2
+: "${KUBECONFIG:?see docs/e2e.md}" "${E2E_REGISTRY:?see docs/e2e.md}" "${CONTAINER_TOOL:?see docs/e2e.md}"
+# The variables of this make must not reach those of the clone.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG SCORECARD_IMG BUNDLE_IMG CATALOG_IMG CHANNELS CREATED_AT SOURCE_DATE_EPOCH
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+clone=$work/podset-operator
+variables=("IMAGE_BASE=$E2E_REGISTRY/podset-operator" "CONTAINER_TOOL=$CONTAINER_TOOL")
+for variable in ARCHES PLUGIN_PLATFORMS; do
+  if [ -n "${!variable-}" ]; then variables+=("$variable=${!variable}"); fi
+done
+
+step() { printf '=== %s (after %d s)\n' "$*" $SECONDS; }
+run() { make --no-print-directory "$@" "${variables[@]}"; }
+
+# prepare VERSION commits and tags a version as RELEASING.md says, with a section of the change log.
+prepare() {
+  step "prepare $1"
+  make --no-print-directory set-version VERSION="$1"
+  make --no-print-directory generate crd-baseline
+  grep -qF "## [$1]" CHANGELOG.md || sed -i "0,/^## /s//## [$1]\n\n## /" CHANGELOG.md
+  git add -A
+  git diff --cached --quiet || git commit --quiet -m "chore: release v$1"
+  git tag --annotate "v$1" --message "v$1"
+  make --no-print-directory release-check
+}
+
+# verify runs the commands of RELEASING.md for users.
+verify() {
+  local identity=(--key "$work/cosign.pub" --insecure-ignore-tlog) digest type
+  cd dist/release
+  sha256sum --check --quiet checksums.txt
+  "$clone/bin/cosign" verify-blob "${identity[@]}" --bundle checksums.txt.sigstore.json checksums.txt
+  "$clone/bin/cosign" verify-blob "${identity[@]}" --bundle images.txt.sigstore.json images.txt
+  "$clone/bin/cosign" verify-blob-attestation "${identity[@]}" --type slsaprovenance1 --bundle checksums.txt.provenance.sigstore.json checksums.txt
+  while read -r digest; do
+    "$clone/bin/cosign" verify "${identity[@]}" "$digest" >/dev/null
+    type=slsaprovenance1
+    # RELEASING.md says which images have an SBOM: those of one architecture, which release-sign lists last.
+    if ! "$clone/bin/cosign" verify-attestation "${identity[@]}" --type $type "$digest" >/dev/null 2>&1; then type=spdxjson; fi
+    "$clone/bin/cosign" verify-attestation "${identity[@]}" --type $type "$digest" >/dev/null
+    echo "verified: $digest, $type"
+  done <images.txt
+  cd "$clone"
+}
+
+step "clone $(git rev-parse --short HEAD)"
+git clone --quiet --no-tags . "$clone"
+mkdir "$clone/bin"
+# Compiled tools, so that they are not compiled again. What is released is built in the clone.
+for tool in controller-gen crd-ref-docs kustomize kubectl operator-sdk opm cosign helm; do
+  if [ -e "bin/$tool" ]; then cp -L --preserve=timestamps "bin/$tool" "$clone/bin/" && touch "$clone/bin/$tool"; fi
+done
+cd "$clone"
+git config user.name rehearsal
+git config user.email rehearsal@example.com
+prepare "$first"
+step "build the files of $first"
+run release-files
+cat dist/release/checksums.txt
+step "push the images of $first"
+run docker-buildx scorecard-buildx bundle-build bundle-push catalog-build catalog-push
+step "sign"
+make --no-print-directory bin/cosign
+(cd "$work" && COSIGN_PASSWORD='' "$clone/bin/cosign" generate-key-pair)
+COSIGN_PASSWORD='' run release-sign COSIGN_KEY="$work/cosign.key"
+step "verify"
+verify
+git checkout --quiet . # what the build of the images changed
+prepare "$next"
+step "install, upgrade from $first to $next, and downgrade"
+hack/e2e.sh "$@"
+step "rehearsed"
