@@ -93,19 +93,18 @@ const nameCollisionRetry = 10 * time.Second
 
 // after returns the decision after its create or its check had an outcome (rows 23 to 26).
 func (d decision) after(o Observation, outcome Outcome) decision {
-	name := PodName(o.At, d.attempt)
 	switch {
 	case d.checks && outcome.Invalid != "":
 		d.scheduled = notScheduled(cnatv1alpha1.ReasonInvalidTemplate, outcome.Invalid)
 	case !d.creates:
 		return d
 	case outcome.Conflicting != nil && isOfOlderAt(o.At, outcome.Conflicting):
-		d.scheduled = notScheduled(cnatv1alpha1.ReasonNameTaken, fmt.Sprintf("pod %s belongs to an older At of this name: the At starts when the pod is gone", name))
+		d.scheduled = notScheduled(cnatv1alpha1.ReasonNameTaken, fmt.Sprintf("pod %s belongs to an older At of this name: the At starts when the pod is gone", outcome.Conflicting.Name))
 		d.scheduled.temporary = true
 		d.requeueAt = pods.Earliest(d.requeueAt, o.Now.Add(nameCollisionRetry))
 	case outcome.Conflicting != nil:
 		return finish(o, end{reason: cnatv1alpha1.ReasonPodNameConflict, message: fmt.Sprintf(
-			"pod %s exists and does not belong to this At: the operator does not touch it; delete the pod, or choose another name, and create the At again", name)})
+			"pod %s exists and does not belong to this At: the operator does not touch it; delete the pod, or choose another name, and create the At again", outcome.Conflicting.Name)})
 	case outcome.Rejected != nil:
 		d.scheduled = rejected(expectations.NewRejection(outcome.Rejected))
 	case outcome.CreateError != nil:

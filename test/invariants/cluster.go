@@ -33,6 +33,9 @@ const (
 	clockError = 2 * time.Second
 )
 
+// ChangedName is what admission puts before the name of a pod.
+const ChangedName = "changed-"
+
 // IsInjected reports whether a container is not one of the user, under any name that admission gives it.
 func IsInjected(name string) bool { return strings.HasSuffix(name, InjectedContainer) }
 
@@ -165,7 +168,15 @@ func (c *Checker) stripped(set *appv1alpha1.PodSet) {
 	c.check("P2", len(left) <= 2*(c.window(set).most+len(c.started)), "PodSet "+set.Name, "%d pods without an owner are left: %v", len(left), left)
 }
 
-// neverFailed checks that an At whose command is known to have ended with exit code 0 before its deadline has not failed: A12.
+// success is the end of a command with exit code 0.
+type success struct {
+	at time.Time
+	// stopped is true if the pod was being deleted then.
+	stopped bool
+}
+
+// neverFailed checks that an At whose command is known to have ended with exit code 0 before its deadline has not failed: A12. A command that
+// spec.cancel has stopped may end so.
 func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 	if at.Status.Result != cnatv1alpha1.ResultFailed || c.LaggingPods || write.StalePods {
 		return
@@ -173,8 +184,9 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 	for uid, ended := range c.zero {
 		pod := c.state.Pods[uid]
 		deadline := at.Spec.ActiveDeadlineSeconds
-		late := deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
-		inTime := ended.Before(write.Sent) && !late && c.couldKnow(pod, write) && at.Status.Reason != cnatv1alpha1.ReasonPodModified
+		late := deadline != nil && !ended.at.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
+		excused := at.Status.Reason == cnatv1alpha1.ReasonPodModified || at.Status.Reason == cnatv1alpha1.ReasonCanceled && ended.stopped
+		inTime := ended.at.Before(write.Sent) && !late && c.couldKnow(pod, write) && !excused
 		c.check("A12", c.ownerOf(pod) != at.UID || !inTime, "At "+at.Name, "it has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
 	}
 }
@@ -182,7 +194,7 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 // noteExit records when the command of a pod ended with exit code 0.
 func (c *Checker) noteExit(pod *corev1.Pod) {
 	if _, known := c.zero[pod.UID]; !known && ptr.Deref(exitCode(pod), 1) == 0 {
-		c.zero[pod.UID] = c.now.Seen
+		c.zero[pod.UID] = success{c.now.Seen, pod.DeletionTimestamp != nil}
 	}
 }
 

@@ -95,7 +95,8 @@ func (s *State) hasForeignPod(at *cnatv1alpha1.At) bool {
 	for _, pod := range s.Pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		foreign := owner == nil || owner.Kind != "At"
-		if foreign && (pod.Name == at.Name+"-pod" || strings.HasPrefix(pod.Name, at.Name+"-pod-")) {
+		name := strings.TrimPrefix(pod.Name, ChangedName)
+		if foreign && (name == at.Name+"-pod" || strings.HasPrefix(name, at.Name+"-pod-")) {
 			return true
 		}
 	}

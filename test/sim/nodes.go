@@ -183,13 +183,14 @@ func (e *env) evict(pod *corev1.Pod, loses bool) {
 	pod.Status.Conditions = nil
 }
 
-// loseNode does what the pod garbage collector does with a pod whose node is gone. The command may still run there.
+// loseNode does what the pod garbage collector does with a pod whose node is gone: the states of the containers stay as the node reported
+// them last. The command may still run there.
 func (e *env) loseNode(pod *corev1.Pod) {
 	e.note("the node of pod %s is lost", pod.Name)
 	pod.Status.Phase, pod.Status.Conditions = corev1.PodFailed, nil
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: pod.Spec.Containers[0].Name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
-	}}
+	if len(pod.Status.ContainerStatuses) == 0 {
+		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	}
 	_, _ = e.store.Update(pod, true)
 }
 

@@ -69,7 +69,7 @@ func (w webhook) admit(pod *corev1.Pod) {
 	case w.generatedName:
 		pod.Name, pod.GenerateName = "", pod.Name+"-"
 	case w.name && ofAt:
-		pod.Name = "changed-" + pod.Name
+		pod.Name = invariants.ChangedName + pod.Name
 	}
 	if w.labels {
 		pod.Labels = nil

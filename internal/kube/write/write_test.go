@@ -105,6 +105,20 @@ func TestCreatePodReturnsNoConflict(t *testing.T) {
 	}
 }
 
+// An admission webhook may change the name of every pod.
+func TestCreatePodReturnsThePodThatHasTheChangedName(t *testing.T) {
+	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "changed-a"}}
+	c := interceptor.NewClient(fake.NewClientBuilder().WithObjects(other).Build(), interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, other.Name)
+		},
+	})
+	existing, err := CreatePod(t.Context(), c, c, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
+	if err != nil || existing == nil || existing.Name != other.Name {
+		t.Errorf("got %v, %v", existing, err)
+	}
+}
+
 // A pod that has the name can disappear between the create and the lookup. The name is free then, so the create is retried.
 func TestCreatePodRetriesWhenTheConflictingPodDisappears(t *testing.T) {
 	for title, tc := range map[string]struct {
