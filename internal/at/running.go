@@ -106,7 +106,11 @@ func canceledRun(o Observation) (decision, bool) {
 	if _, over := endOf(o, pod); over {
 		return decision{}, false
 	}
-	d := wait(o, started(o, "spec.cancel is true: pod "+pod.Name+" is stopped"), pollAt(o, pod))
+	message := "spec.cancel is true: pod " + pod.Name + " is stopped"
+	if pods.OwnerUID(pod) != o.At.UID && pod.UID != o.unowned && !pods.IsTerminating(pod, o.Deleted) {
+		message = "spec.cancel is true, but pod " + pod.Name + " has no owner reference, so the operator does not delete it: delete it to stop the command"
+	}
+	d := wait(o, started(o, message), pollAt(o, pod))
 	if pod.UID != o.At.Status.PodUID {
 		d.requeueAt = o.Now // The pod is deleted after its run is recorded, because nothing else shows that the command was started.
 		return d, true

@@ -163,5 +163,8 @@ func (s *State) RequeueAt(o Observation, report Report, outcome Outcome) time.Ti
 	if outcome.Rejected != nil {
 		requeueAt = pods.Earliest(requeueAt, s.rejection.Of(o.Set.Generation).Until)
 	}
+	if len(o.Unowned) > 0 { // The plan did nothing else, and no event follows from their deletion.
+		requeueAt = o.Now
+	}
 	return requeueAt
 }

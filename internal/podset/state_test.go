@@ -328,8 +328,12 @@ func TestAPodThatAdmissionHasTakenIsDeletedBeforeAnotherIsCreated(t *testing.T) 
 		{"it is deleted", set, succeed, 0, 1},
 		{"it is gone", set, succeed, 2, 0},
 	} {
-		if _, plan := step(&s, tc.set, nil, now.Add(time.Minute), tc.act); len(plan.Create) != tc.create || len(plan.Delete) != tc.delete {
+		o, plan := step(&s, tc.set, nil, now.Add(time.Minute), tc.act)
+		if len(plan.Create) != tc.create || len(plan.Delete) != tc.delete {
 			t.Errorf("%s: plan %+v", tc.title, plan)
+		}
+		if again := s.RequeueAt(o, Report{}, Outcome{Reported: true}).Equal(o.Now); again != (tc.delete > 0) {
+			t.Errorf("%s: decides again: %t", tc.title, again)
 		}
 	}
 }
