@@ -29,7 +29,7 @@ const (
 	// patience is the time limit of one condition.
 	patience = 2 * time.Minute
 	// commandTimeout is the time limit of one command.
-	commandTimeout = 5 * time.Minute
+	commandTimeout = 10 * time.Minute
 	// restricted is the label of namespaces that enforce the restricted Pod Security Standard.
 	restricted = "pod-security.kubernetes.io/enforce=restricted"
 )
