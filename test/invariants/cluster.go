@@ -127,7 +127,9 @@ func (c *Checker) reports() {
 			}
 			at := e.Object.(*cnatv1alpha1.At)
 			said := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-			silent := at.DeletionTimestamp != nil || at.Status.Phase == cnatv1alpha1.PhaseDone || ptr.Deref(at.Spec.Cancel, false)
+			// A run that was not recorded before a crash, and whose pod nobody controls, is looked for when the At is resumed.
+			unknown := at.Status.PodUID == "" && ptr.Deref(at.Spec.Suspend, false)
+			silent := at.DeletionTimestamp != nil || at.Status.Phase == cnatv1alpha1.PhaseDone || ptr.Deref(at.Spec.Cancel, false) || unknown
 			c.check("A15", silent || said != nil && strings.Contains(said.Message, s.cause), "At "+at.Name, "pod %s hangs since %v because of %s, and the condition Scheduled says %+v",
 				s.pod, e.Seen.Sub(s.from), s.cause, said)
 		}
@@ -143,13 +145,15 @@ func (c *Checker) foreignConditions(before, after client.Object, was, is []metav
 	c.check("X2", kept, after.GetName(), "the condition of another controller is gone, or changed")
 }
 
-// slots checks that no two active pods of a PodSet were created for one slot: P13.
+// slots checks that no two active pods of a PodSet were created for one slot: P13. A webhook and a user together can remove everything that
+// tells the slot of a pod.
 func (c *Checker) slots(set types.UID, pod *corev1.Pod, write Write) {
 	if write.Slot == "" || c.HidesSlots {
 		return
 	}
 	for _, other := range c.state.Active(set) {
-		if other.UID != pod.UID && c.byUID[other.UID].Slot == write.Slot {
+		hidden := other.GenerateName != "" && other.Labels[appv1alpha1.LabelSlot] == "" && other.Annotations[appv1alpha1.AnnotationSlot] == ""
+		if other.UID != pod.UID && c.byUID[other.UID].Slot == write.Slot && !hidden {
 			c.check("P13", false, "PodSet "+c.state.Sets[set].Name, "pods %s and %s are both for slot %s", other.Name, pod.Name, write.Slot)
 		}
 	}

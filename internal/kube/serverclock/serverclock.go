@@ -17,9 +17,9 @@ import (
 // different clocks. The estimate then stays that of one of them.
 const settle = 10 * time.Second
 
-// Clock is a clock that was corrected by what the responses of the API server say. The error is at most the time that a request takes, if
-// the clock of the API server does not change. A difference that responses do not prove is not corrected. Each response gives the time with
-// a resolution of a second, so a difference of less than that remains.
+// Clock is a clock that was corrected by what the responses of the API server say. If they prove a difference, it is not ahead of the API
+// server, so that nothing begins too early. It is behind by at most the time that a request takes and a second, which is the resolution of a
+// response, if the clock of the API server does not change. A difference that responses do not prove is not corrected.
 type Clock struct {
 	clock.WithTicker
 
@@ -38,17 +38,12 @@ func (c *Clock) Now() time.Time { return c.WithTicker.Now().Add(c.Offset()) }
 // Since returns the time since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Offset returns how far the API server is ahead of this machine: the smallest correction that agrees with the responses.
+// Offset returns how far the API server is ahead of this machine, at least, or 0 if the responses prove no difference.
 func (c *Clock) Offset() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.agreed.IsZero():
-		return 0
-	case c.low > 0:
+	if c.low > 0 || c.high < 0 {
 		return c.low
-	case c.high < 0:
-		return c.high
 	}
 	return 0
 }
