@@ -35,12 +35,12 @@ func BenchmarkRules(b *testing.B) {
 	}
 }
 
-// TestTheEndOfAnAtComparesNoTemplates limits what the rules allocate when the status is written at the end of an At: twice as much as
-// for a new At. It was 2.5 times as much when they compared the templates.
+// TestTheEndOfAnAtComparesNoTemplates limits what the rules allocate when the status is written at the end of an At, to 2.2 times as much as
+// for a new At.
 func TestTheEndOfAnAtComparesNoTemplates(t *testing.T) {
 	all := validations(t)
 	create, status := testing.AllocsPerRun(10, all[ats+"/create"]), testing.AllocsPerRun(10, all[ats+"/status"])
-	if status > 2*create {
+	if status > 2.2*create {
 		t.Errorf("%v allocations for the status, %v for a new At", status, create)
 	}
 }
@@ -117,7 +117,8 @@ func TestEditsOfAnAt(t *testing.T) {
 		"a new active deadline":        {field: "activeDeadlineSeconds", after: int64(3600), runs: started},
 		"no active deadline":           {field: "activeDeadlineSeconds", before: int64(600), runs: started},
 		"the time to live":             {field: "ttlSecondsAfterFinished", after: int64(60)},
-		"the number of retries":        {field: "backoffLimit", before: int64(0), after: int64(3)},
+		"the number of retries":        {field: "backoffLimit", before: int64(0), after: int64(3), runs: started},
+		"the exit codes of retries":    {field: "retryExitCodes", before: []any{int64(75)}, after: []any{int64(76)}, runs: started},
 	} {
 		for phase, want := range map[cnatv1alpha1.Phase]string{
 			"": edit.waits, cnatv1alpha1.PhasePending: edit.waits, cnatv1alpha1.PhaseRunning: edit.runs, cnatv1alpha1.PhaseDone: edit.runs,
