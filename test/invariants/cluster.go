@@ -214,7 +214,7 @@ func (c *Checker) disruptionIsNamed(at *cnatv1alpha1.At, write Write) {
 	if at.Status.Result != cnatv1alpha1.ResultFailed || pod == nil || c.LaggingPods || write.StalePods {
 		return
 	}
-	if !c.couldKnow(pod, write) {
+	if !c.couldKnow(pod, write) || c.ownerOf(pod) != at.UID {
 		return
 	}
 	switch at.Status.Reason {
