@@ -79,9 +79,13 @@ func progressOf(o Observation, pod *corev1.Pod) (scheduled, time.Time) {
 	s := started(o, "pod "+pod.Name+" was created")
 	command := commandState(o.At, pod)
 	if ended := command.Terminated; ended != nil {
+		until := lingersUntil(pod, ended, o.Now)
+		if explainAt := until.Add(endGrace - lingerGrace); o.Now.Before(explainAt) {
+			return s, explainAt
+		}
 		s.running = cnatv1alpha1.ReasonContainersRunning
 		s.message = fmt.Sprintf("the command ended with exit code %d; %s", ended.ExitCode, stillRunning(pod))
-		return s, lingersUntil(pod, ended, o.Now)
+		return s, until
 	}
 	problem := pods.WaitingReason(pod)
 	if problem != "" {

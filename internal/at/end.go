@@ -85,6 +85,9 @@ func endOfDeleted(o Observation, pod *corev1.Pod) (end, bool) {
 // lingerGrace is how long other containers may run after the command has ended: the default grace period of Kubernetes.
 const lingerGrace = 30 * time.Second
 
+// endGrace is how long the kubelet may take to end a pod whose last container has ended.
+const endGrace = 5 * time.Second
+
 // lingersUntil returns until when the other containers of a pod may run after its command has ended. If the clock of the node is ahead,
 // they may run no longer than the pod has existed.
 func lingersUntil(pod *corev1.Pod, command *corev1.ContainerStateTerminated, now time.Time) time.Time {

@@ -209,12 +209,15 @@ func TestTheMessageOfALivePod(t *testing.T) {
 			"pod a-pod is waiting: PodInitializing for more than a minute: containers with incomplete status: [proxy]", "PodWaiting",
 		},
 		"nothing is known": {ownPod(), minute, "pod a-pod is waiting: ContainerCreating for more than a minute: see the events of the pod", "PodWaiting"},
+		"the kubelet is about to end the pod": {
+			ownPod().Phase(corev1.PodRunning).Exited("busybox", 3, "Error", "", due), 5*time.Second - 1, "pod a-pod was created", "Running",
+		},
 		"another container still runs": {
-			ownPod().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due).Runs("istio-proxy"), time.Second,
+			ownPod().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due).Runs("istio-proxy"), 5 * time.Second,
 			"the command ended with exit code 0; container istio-proxy still runs", "ContainersRunning",
 		},
 		"other containers still run": {
-			ownPod().Phase(corev1.PodRunning).Exited("busybox", 3, "Error", "", due).Runs("a").Runs("b"), time.Second,
+			ownPod().Phase(corev1.PodRunning).Exited("busybox", 3, "Error", "", due).Runs("a").Runs("b"), 5 * time.Second,
 			"the command ended with exit code 3; containers a, b still run", "ContainersRunning",
 		},
 	} {
