@@ -75,7 +75,9 @@ type Checker struct {
 	spells map[types.UID]spell
 	over   []spell
 	zero   map[types.UID]success
-	now    Event
+	// degraded says when Degraded last became True because of a pod that crashes.
+	degraded map[types.UID]time.Time
+	now      Event
 
 	// Violations are the invariants that did not hold.
 	Violations []Violation
@@ -99,7 +101,7 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID][]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
 		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{},
-		spells: map[types.UID]spell{}, zero: map[types.UID]success{}, Checked: map[string]bool{}, reported: map[string]bool{},
+		spells: map[types.UID]spell{}, zero: map[types.UID]success{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if w.Verb == "delete" && w.Precondition != "" {

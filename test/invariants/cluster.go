@@ -66,6 +66,15 @@ type spell struct {
 	from, to time.Time
 }
 
+// crashes returns the reason of a container of a pod that crashes again and again and does not serve, or "".
+func crashes(pod *corev1.Pod) string {
+	restarted := func(s corev1.ContainerStatus) bool { return s.RestartCount > 0 }
+	if isReady(pod) || !slices.ContainsFunc(pod.Status.ContainerStatuses, restarted) {
+		return ""
+	}
+	return "CrashLoopBackOff"
+}
+
 // hangs returns why a pod does not start, or "".
 func hangs(pod *corev1.Pod) string {
 	if pod.Status.Phase != corev1.PodPending {
@@ -87,9 +96,13 @@ func hangs(pod *corev1.Pod) string {
 // noteSpell records the states of a pod that its owner must report.
 func (c *Checker) noteSpell(pod *corev1.Pod) {
 	owner := c.ownerOf(pod)
-	cause := hangs(pod)
-	if c.state.Ats[owner] == nil || !c.state.IsActive(pod) {
-		cause = ""
+	cause := ""
+	switch {
+	case !c.state.IsActive(pod):
+	case c.state.Ats[owner] != nil:
+		cause = hangs(pod)
+	case c.state.Sets[owner] != nil:
+		cause = crashes(pod)
 	}
 	last, open := c.spells[pod.UID]
 	if open && last.cause != cause {
@@ -103,7 +116,7 @@ func (c *Checker) noteSpell(pod *corev1.Pod) {
 	}
 }
 
-// reports checks that hangs that lasted without faults were reported in time: A15.
+// reports checks that crash loops and hangs that lasted without faults were reported in time: P12, A15.
 func (c *Checker) reports() {
 	all := c.over
 	for _, s := range c.spells {
@@ -125,14 +138,45 @@ func (c *Checker) reports() {
 			if c.Calm.IsZero() || !next.After(due) || !e.Seen.Before(s.to) || !due.Before(s.to) {
 				continue
 			}
-			at := e.Object.(*cnatv1alpha1.At)
-			said := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-			// A run that was not recorded before a crash, and whose pod nobody controls, is looked for when the At is resumed.
-			unknown := at.Status.PodUID == "" && ptr.Deref(at.Spec.Suspend, false)
-			silent := at.DeletionTimestamp != nil || at.Status.Phase == cnatv1alpha1.PhaseDone || ptr.Deref(at.Spec.Cancel, false) || unknown
-			c.check("A15", silent || said != nil && strings.Contains(said.Message, s.cause), "At "+at.Name, "pod %s hangs since %v because of %s, and the condition Scheduled says %+v",
-				s.pod, e.Seen.Sub(s.from), s.cause, said)
+			c.isReported(e, s)
 		}
+	}
+}
+
+// isReported checks that the status of the owner of a pod reports the state of the pod: P12, A15.
+func (c *Checker) isReported(owner Event, s spell) {
+	since := owner.Seen.Sub(s.from)
+	switch o := owner.Object.(type) {
+	case *appv1alpha1.PodSet:
+		silent := o.DeletionTimestamp != nil || o.Annotations[appv1alpha1.AnnotationPaused] == "true"
+		c.check("P12", silent || meta.IsStatusConditionTrue(o.Status.Conditions, appv1alpha1.ConditionDegraded), "PodSet "+o.Name,
+			"pod %s crashes since %v, and Degraded is not True", s.pod, since)
+	case *cnatv1alpha1.At:
+		said := meta.FindStatusCondition(o.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+		// A run that was not recorded before a crash, and whose pod nobody controls, is looked for when the At is resumed.
+		unknown := o.Status.PodUID == "" && ptr.Deref(o.Spec.Suspend, false)
+		silent := o.DeletionTimestamp != nil || o.Status.Phase == cnatv1alpha1.PhaseDone || ptr.Deref(o.Spec.Cancel, false) || unknown
+		c.check("A15", silent || said != nil && strings.Contains(said.Message, s.cause), "At "+o.Name, "pod %s hangs since %v because of %s, and the condition Scheduled says %+v",
+			s.pod, since, s.cause, said)
+	}
+}
+
+// flips checks that Degraded does not become True twice within a minute because of one pod that crashes: P12.
+func (c *Checker) flips(before, set *appv1alpha1.PodSet) {
+	if before == nil || c.Calm.IsZero() || c.now.Seen.Before(c.Calm) {
+		return
+	}
+	is := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionDegraded)
+	if is == nil || is.Status != metav1.ConditionTrue || is.Reason != appv1alpha1.ReasonPodsWaiting || meta.IsStatusConditionTrue(before.Status.Conditions, is.Type) {
+		return
+	}
+	for _, pod := range c.state.Active(set.UID) {
+		if crashes(pod) == "" {
+			continue
+		}
+		last, ok := c.degraded[pod.UID]
+		c.check("P12", !ok || c.now.Seen.Sub(last) >= reportTime, "PodSet "+set.Name, "Degraded became True twice within %v while pod %s crashed", c.now.Seen.Sub(last), pod.Name)
+		c.degraded[pod.UID] = c.now.Seen
 	}
 }
 

@@ -64,6 +64,7 @@ func (c *Checker) podSet(before, set *appv1alpha1.PodSet) {
 	}
 	if write, ours := c.ours[set.ResourceVersion]; ours {
 		c.updatedReplicas(set, write)
+		c.flips(before, set)
 		if before != nil {
 			c.foreignConditions(before, set, before.Status.Conditions, set.Status.Conditions)
 		}

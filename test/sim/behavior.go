@@ -21,6 +21,7 @@ type Behavior string
 
 // The behaviors, each with the fault that it is in docs/testing.md.
 const (
+	CrashLoop  Behavior = "crash-loop" // F29: a container of a PodSet crashes again and again
 	Sidecar    Behavior = "sidecar"    // F30: admission adds a container that ends before or after the command, or never
 	Disruption Behavior = "disruption" // F31: Kubernetes ends pods before, while, and after their commands run
 	Admission  Behavior = "admission"  // F32: admission changes new pods
@@ -29,7 +30,7 @@ const (
 	Hang       Behavior = "hang"       // F35: a pod hangs before its containers start
 )
 
-var behaviors = []Behavior{Sidecar, Disruption, Admission, Clocks, Conditions, Hang}
+var behaviors = []Behavior{Sidecar, Disruption, Admission, Clocks, Conditions, Hang, CrashLoop}
 
 // behave selects the behaviors of the scenario of a seed.
 func behave(seed uint64) []Behavior {
@@ -47,12 +48,16 @@ func (s Scenario) has(b Behavior) bool { return slices.Contains(s.With, b) }
 
 // fate is what a node does with one pod for a while.
 type fate struct {
+	// crashes is true if a container crashes; else the pod hangs.
+	crashes bool
 	// next is when the node acts again.
 	next time.Time
 }
 
 const (
-	hangTime = 100 * time.Second
+	hangTime    = 100 * time.Second
+	crashTime   = 4 * time.Second
+	maxRestarts = 5 // of a container that crashes, before it keeps running
 	// fateTime is longer than a fate takes.
 	fateTime = 4 * time.Minute
 )
@@ -67,6 +72,8 @@ func (e *env) harm(random *rand.Rand, pod *corev1.Pod) bool {
 	switch n := random.IntN(8); {
 	case n < 3 && e.scenario.has(Hang) && pending:
 		e.hang(random, pod)
+	case n == 3 && e.mayCrash(pod):
+		e.fates[pod.UID] = &fate{crashes: true}
 	case n == 4 && e.scenario.has(Disruption):
 		return e.disruptPod(random, pod)
 	case n == 5 && e.scenario.has(Sidecar) && pod.Status.Phase == corev1.PodRunning && len(pod.Spec.Containers) > 1:
@@ -103,10 +110,56 @@ func (e *env) followFate(pod *corev1.Pod, f *fate) bool {
 	if e.now().Before(f.next) {
 		return false
 	}
+	if f.crashes {
+		e.crashAgain(pod, f)
+		return true
+	}
 	delete(e.fates, pod.UID)
 	pod.Status.Conditions, pod.Status.ContainerStatuses = nil, nil
 	_, _ = e.store.Update(pod, true)
 	return true
+}
+
+// mayCrash reports whether a container of a PodSet can begin to crash: it has not done so before. The clocks do not differ, because the
+// operator takes from a node since when a container runs.
+func (e *env) mayCrash(pod *corev1.Pod) bool {
+	return e.scenario.has(CrashLoop) && !e.scenario.has(Clocks) && pod.Spec.NodeName != "" && pod.Status.ContainerStatuses == nil && invariants.OwnerKind(pod) == "PodSet"
+}
+
+// crashAgain is the next change of a container that crashes again and again, as the kubelet of Kubernetes 1.37 reports it: the container is
+// terminated during the back-off, and then waits for an instant. The first restart has no back-off. Half of the pods are Ready while they run.
+func (e *env) crashAgain(pod *corev1.Pod, f *fate) {
+	now, ready := metav1.NewTime(e.nodeNow()), corev1.ConditionFalse
+	if pod.Status.ContainerStatuses == nil {
+		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}})
+	}
+	pod.Status.Phase, e.ran[pod.UID], f.next = corev1.PodRunning, true, e.now()
+	status := &pod.Status.ContainerStatuses[0]
+	switch state := status.State; {
+	case state.Running != nil:
+		status.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", StartedAt: state.Running.StartedAt, FinishedAt: now}}
+		if status.RestartCount > 0 {
+			f.next = e.now().Add(5 * time.Second << status.RestartCount)
+		}
+	case state.Terminated != nil && status.RestartCount > 0:
+		status.LastTerminationState = state
+		status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off restarting failed container"}}
+	default:
+		if state.Terminated != nil {
+			status.LastTerminationState = state
+		}
+		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
+		status.RestartCount++
+		f.next = e.now().Add(crashTime)
+		survives := status.RestartCount == maxRestarts
+		if survives {
+			delete(e.fates, pod.UID)
+		}
+		if survives || hash(e.scenario.Seed, string(pod.UID))>>32%2 == 0 {
+			ready = corev1.ConditionTrue
+		}
+	}
+	e.setReady(pod, ready)
 }
 
 // awaitsFate reports whether a node will do something later.

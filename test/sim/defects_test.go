@@ -283,6 +283,15 @@ var defects = map[string]struct {
 	}}), "", "A13"},
 	"does not say who disrupted a pod": {silent("disrupted"), "A13", ""},
 	"does not say why a pod hangs":     {silent("cannot"), "", "A15"},
+	"is silent about crash loops":      {onStatus(deny(appv1alpha1.ConditionDegraded)), "", "P12"},
+	"takes a container that was restarted for a healthy one": {with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if pod, ok := object.(*corev1.Pod); ok {
+			for i := range pod.Status.ContainerStatuses {
+				pod.Status.ContainerStatuses[i].LastTerminationState = corev1.ContainerState{}
+			}
+		}
+		return true
+	}}), "", "P12"},
 	"drops the conditions of others": {onStatus(func(status map[string]any) {
 		conditions, _ := status["conditions"].([]any)
 		status["conditions"] = slices.DeleteFunc(conditions, func(c any) bool { return c.(map[string]any)["type"] == invariants.ForeignCondition })
@@ -351,7 +360,7 @@ func TestDefects(t *testing.T) {
 			}
 		})
 	}
-	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P13 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 A12 A13 A14 A15 A16 X2 L1") {
+	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 A12 A13 A14 A15 A16 X2 L1") {
 		if !required[invariant] {
 			t.Errorf("no defect must violate %s", invariant)
 		}

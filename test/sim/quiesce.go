@@ -178,7 +178,7 @@ func (e *env) delayOfRejection(owner types.UID) time.Duration {
 
 // delayOfNodes returns how long nodes may do what they do to some pods.
 func (e *env) delayOfNodes() time.Duration {
-	if e.scenario.has(Hang) {
+	if e.scenario.has(Hang) || e.scenario.has(CrashLoop) {
 		return fateTime
 	}
 	return 0
