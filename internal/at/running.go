@@ -4,8 +4,10 @@
 package at
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -191,8 +193,10 @@ func betweenAttempts(o Observation) (decision, bool) {
 	if o.run.retry.IsZero() {
 		return decision{}, false
 	}
-	return ended(o, end{reason: cnatv1alpha1.ReasonPodFailed, retryable: true, message: fmt.Sprintf(
-		"pod %s failed and was deleted before the next attempt", o.At.Status.PodName)}, o.run.retry), true
+	message := fmt.Sprintf("pod %s failed and was deleted before the next attempt", o.At.Status.PodName)
+	return ended(o, end{
+		reason: cnatv1alpha1.ReasonPodFailed, retryable: true, message: joinNonEmpty(": ", message, o.recordedFailure()),
+	}, o.run.retry), true
 }
 
 // ended decides what follows from the end of an attempt. next is when the next attempt is due, if there is one.
@@ -237,8 +241,12 @@ func finalEnd(o Observation, e end, retriesLeft bool) (end, bool) {
 // nextAttempt creates the pod of the next attempt at the time next, and waits until then.
 func nextAttempt(o Observation, e end, next time.Time) decision {
 	deadline := o.run.deadline(o.At)
-	s := started(o, fmt.Sprintf("attempt %d of %d failed: %s; the next one is due at %s",
-		o.run.attempt+1, o.backoffLimit()+1, e.reason, formatTime(next)))
+	message := fmt.Sprintf("attempt %d of %d failed: %s: %s; the next one is due at %s",
+		o.run.attempt+1, o.backoffLimit()+1, e.reason, e.message, formatTime(next))
+	if o.run.newest == nil {
+		message = cmp.Or(o.recordedFailure(), message)
+	}
+	s := started(o, message)
 	d, bad := unusable(o)
 	switch {
 	case o.Now.Before(next):
@@ -250,8 +258,19 @@ func nextAttempt(o Observation, e end, next time.Time) decision {
 	return d
 }
 
+// recordedFailure returns what the status says about an attempt that has failed, or "". If its pod is gone, nothing else does.
+func (o Observation) recordedFailure() string {
+	if stored := o.storedScheduled(); stored != nil && strings.HasPrefix(stored.Message, "attempt ") {
+		return stored.Message
+	}
+	return ""
+}
+
 // mayRetry reports whether an attempt that ended so may be repeated, if backoffLimit allows it.
 func (o Observation) mayRetry(e end) bool {
+	if !o.run.retry.IsZero() { // The status has recorded that there is another attempt.
+		return e.retryable
+	}
 	codes := o.At.Spec.RetryExitCodes
 	return e.retryable && (len(codes) == 0 || e.notStarted || e.exitCode != nil && slices.Contains(codes, *e.exitCode))
 }

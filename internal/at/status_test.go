@@ -89,8 +89,8 @@ func TestTheStatusOfARun(t *testing.T) {
 				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
 				StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1, RetryTime: second(15 * time.Second),
 				Conditions: []metav1.Condition{
-					condition("Scheduled", "True", -120*time.Second, "Started", "attempt 1 of 2 failed: NonZeroExitCode; the next one is due at 2030-01-30T10:02:15Z"),
-					condition("Ready", "False", 0, "Running", "attempt 1 of 2 failed: NonZeroExitCode; the next one is due at 2030-01-30T10:02:15Z"),
+					condition("Scheduled", "True", -120*time.Second, "Started", "attempt 1 of 2 failed: NonZeroExitCode: the command in pod a-pod ended with exit code 3; the next one is due at 2030-01-30T10:02:15Z"),
+					condition("Ready", "False", 0, "Running", "attempt 1 of 2 failed: NonZeroExitCode: the command in pod a-pod ended with exit code 3; the next one is due at 2030-01-30T10:02:15Z"),
 				},
 			},
 		},
@@ -367,9 +367,27 @@ func TestTheRecordOfARunStaysWithoutItsPod(t *testing.T) {
 func TestTheTimeOfARetryIsInUTC(t *testing.T) {
 	pod := ownPod().Phase(corev1.PodFailed).Exited("busybox", 3, "Error", "", due.Add(5*time.Second).In(time.FixedZone("CET", 3600))).Obj()
 	_, report := decide(at.Observation{At: a().BackoffLimit(1).Obj(), Pods: []*corev1.Pod{pod}, Now: due.Add(6 * time.Second)}, nil)
-	want := "attempt 1 of 2 failed: NonZeroExitCode; the next one is due at 2030-01-30T10:02:15Z"
+	want := "attempt 1 of 2 failed: NonZeroExitCode: the command in pod a-pod ended with exit code 3; the next one is due at 2030-01-30T10:02:15Z"
 	if c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled); c.Message != want {
 		t.Errorf("got  %s\nwant %s", c.Message, want)
+	}
+}
+
+// The pod is gone between the attempts, so the condition is the only record of why the first one failed.
+func TestTheFailureOfAnAttemptIsKept(t *testing.T) {
+	failure := "attempt 1 of 2 failed: PodFailed: pod a-pod was preempted; the next one is due at 2030-01-30T10:02:15Z"
+	at0 := a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second)
+	waits, ends := at0.Obj(), at0.Deleting().Obj()
+	for _, each := range []*cnatv1alpha1.At{waits, ends} {
+		each.Status.Conditions = []metav1.Condition{{Type: "Scheduled", Status: metav1.ConditionTrue, Reason: "Started", Message: failure}}
+	}
+	_, report := decide(at.Observation{At: waits, Now: due.Add(6 * time.Second)}, nil)
+	if got := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled).Message; got != failure {
+		t.Errorf("while it waits: %s", got)
+	}
+	_, report = decide(at.Observation{At: ends, LookedUp: sets.New(pod1), Now: due.Add(6 * time.Second)}, nil)
+	if got := report.Status.Conditions; !strings.HasSuffix(meta.FindStatusCondition(got, cnatv1alpha1.ConditionFailed).Message, failure) {
+		t.Errorf("after it was deleted: %v", got)
 	}
 }
 

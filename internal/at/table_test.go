@@ -396,6 +396,10 @@ func TestTheStateTable(t *testing.T) {
 			at: a().BackoffLimit(1).RetryExitCodes(75), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("OutOfcpu", "").Obj()}, now: time.Minute,
 			want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(2 * time.Minute)},
 		},
+		"14 one whose retry is recorded is, although its pod is gone": {
+			at: a().BackoffLimit(1).RetryExitCodes(3).RetryRecorded(1, pod0, 15*time.Second), now: time.Minute,
+			want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(2 * time.Minute)},
+		},
 		"17 an At that is canceled before its time never runs": {
 			at: a().Cancel(), now: -time.Hour, seen: lookedUp(pod0), want: decided{Phase: done, Reason: "Canceled", Scheduled: "Canceled"},
 		},
