@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -378,11 +379,10 @@ func TestAPodSetIsOnTimeAlthoughWritesAreSlow(t *testing.T) {
 }
 
 // mutateCreates is an API server whose admission changes every pod before it is stored. It counts the creates.
-func mutateCreates(change func(*corev1.Pod), creates *int) interceptor.Funcs {
+func mutateCreates(change func(*corev1.Pod), creates *atomic.Int64) interceptor.Funcs {
 	return interceptor.Funcs{Create: func(ctx context.Context, store client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-		*creates++
 		pod := obj.(*corev1.Pod)
-		pod.UID = types.UID(fmt.Sprintf("uid-%d", *creates))
+		pod.UID = types.UID(fmt.Sprintf("uid-%d", creates.Add(1)))
 		change(pod)
 		return store.Create(ctx, pod, opts...)
 	}}
@@ -405,7 +405,8 @@ func TestAPodSetWhosePodsAdmissionChanges(t *testing.T) {
 		"it renames them and removes all metadata":      func(pod *corev1.Pod) { rename(pod); pod.Annotations, pod.Labels = nil, nil },
 		"it removes all metadata":                       func(pod *corev1.Pod) { pod.Annotations, pod.Labels = nil, nil },
 	} {
-		set, now, creates := testutil.MakePodSet("a").Replicas(3).Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour)), 0
+		set, now := testutil.MakePodSet("a").Replicas(3).Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
+		var creates atomic.Int64
 		store := newStore(t, mutateCreates(change, &creates), set)
 		r := &PodSetReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(100), Clock: now}
 		for range 20 {
@@ -414,8 +415,8 @@ func TestAPodSetWhosePodsAdmissionChanges(t *testing.T) {
 			}
 			now.Step(10 * time.Second)
 		}
-		if pods := podsOf(t, store); len(pods) != 3 || creates != 3 {
-			t.Errorf("%s: %d creates, %d pods are left", title, creates, len(pods))
+		if pods := podsOf(t, store); len(pods) != 3 || creates.Load() != 3 {
+			t.Errorf("%s: %d creates, %d pods are left", title, creates.Load(), len(pods))
 		}
 	}
 }
@@ -432,7 +433,8 @@ func TestAPodThatAdmissionTakesFromItsPodSetIsDeleted(t *testing.T) {
 		"it has another owner":           {references: another, want: "admission replaced the owner reference to PodSet a by one to PodSet other"},
 		"its deletion fails a few times": {failures: 3, want: "admission removed the owner reference to PodSet a"},
 	} {
-		set, now, creates := testutil.MakePodSet("a").Replicas(3).Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour)), 0
+		set, now := testutil.MakePodSet("a").Replicas(3).Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
+		var creates atomic.Int64
 		calls := mutateCreates(func(pod *corev1.Pod) { pod.OwnerReferences = tc.references }, &creates)
 		calls.Delete = func(ctx context.Context, store client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			if tc.failures--; tc.failures >= 0 {
@@ -452,8 +454,8 @@ func TestAPodThatAdmissionTakesFromItsPodSetIsDeleted(t *testing.T) {
 			now.Step(max(result.RequeueAfter, 100*time.Millisecond))
 		}
 		// The delay doubles from a second to a minute.
-		if pods := podsOf(t, store); len(pods) > 0 || most > 1 || creates > 12 {
-			t.Errorf("%s: %d creates, at most %d pods at a time, %d pods are left", title, creates, most, len(pods))
+		if pods := podsOf(t, store); len(pods) > 0 || most > 1 || creates.Load() > 12 {
+			t.Errorf("%s: %d creates, at most %d pods at a time, %d pods are left", title, creates.Load(), most, len(pods))
 		}
 		if err := store.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			t.Fatal(err)
