@@ -4,7 +4,6 @@
 package invariants
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -62,13 +61,20 @@ func exitCode(pod *corev1.Pod) *int32 {
 	return nil
 }
 
-// missedDeadline checks the reason MissedDeadline: A11. After a crash, nothing tells of a pod to which admission has given another name and no
-// owner: see docs/at-most-once.md.
+// hidesPod reports whether admission has given the pod of an At another name and no owner. After a crash, nothing tells of such a pod: see
+// docs/at-most-once.md.
+func (c *Checker) hidesPod(at *cnatv1alpha1.At) bool {
+	for _, pod := range c.state.Pods {
+		if ControllerOf(pod) == "" && pod.Name == ChangedName+at.Name+"-pod" {
+			return true
+		}
+	}
+	return false
+}
+
+// missedDeadline checks the reason MissedDeadline: A11.
 func (c *Checker) missedDeadline(at *cnatv1alpha1.At) {
-	hidden := slices.ContainsFunc(slices.Collect(maps.Values(c.state.Pods)), func(pod *corev1.Pod) bool {
-		return ControllerOf(pod) == "" && pod.Name == ChangedName+at.Name+"-pod"
-	})
-	c.check("A11", len(c.runs[at.UID]) == 0 || hidden, "At "+at.Name, "the reason is MissedDeadline, but %d pods were created", len(c.runs[at.UID]))
+	c.check("A11", len(c.runs[at.UID]) == 0 || c.hidesPod(at), "At "+at.Name, "the reason is MissedDeadline, but %d pods were created", len(c.runs[at.UID]))
 	limit := at.Spec.StartingDeadlineSeconds
 	c.check("A11", limit != nil, "At "+at.Name, "the reason is MissedDeadline, but there is no starting deadline")
 	if due, ok := Due(at); ok && limit != nil {

@@ -80,7 +80,7 @@ func (e *env) awaitSettled() bool {
 		}
 		late := false
 		for _, p := range problems {
-			if e.stats.Settle > p.limit+e.delayOfNodes() {
+			if e.stats.Settle > p.limit+e.delayOfNodes(p.invariant) {
 				e.violate(p.invariant, "%s, %v after the last fault", p.what, e.stats.Settle.Round(time.Second))
 				late = true
 			}
@@ -176,9 +176,9 @@ func (e *env) delayOfRejection(owner types.UID) time.Duration {
 	return 0
 }
 
-// delayOfNodes returns how long nodes may do what they do to some pods.
-func (e *env) delayOfNodes() time.Duration {
-	if e.scenario.has(Hang) || e.scenario.has(CrashLoop) {
+// delayOfNodes returns how long nodes may do what they do to some pods. Only pods of PodSets crash again and again.
+func (e *env) delayOfNodes(invariant string) time.Duration {
+	if e.scenario.has(Hang) || e.scenario.has(CrashLoop) && invariant == "P3" {
 		return fateTime
 	}
 	return 0
