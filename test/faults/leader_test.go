@@ -98,7 +98,11 @@ func leaderFrozen(e *faults.Env) {
 	defer unfreeze()
 	leader.Inject(faults.Each(faults.Writes, freeze), faults.Each(func(c *faults.Call) bool { return c.Resource == "leases" }, freeze))
 	e.Create(podSet("b", 4))
-	<-frozen // with a create in flight
+	select {
+	case <-frozen: // with a create in flight
+	case <-leader.Stopped():
+		e.Fatal("the leader lost its lease before it created a pod: the machine is too busy for this test")
+	}
 	e.Wait(20 * time.Second)
 	cost := work(e)
 	unfreeze() // The create that was in flight arrives after the other leader has created the same pod.
