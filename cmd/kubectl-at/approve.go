@@ -64,11 +64,7 @@ func newApproveCommand(p *plugin) *cobra.Command {
 
 // approve shows an At and releases this version of it.
 func (o *changeOptions) approve(ctx context.Context, argument, version string) (*cnatv1alpha1.At, error) {
-	name, err := nameOf(argument)
-	if err != nil {
-		return nil, err
-	}
-	c, err := o.connect()
+	c, name, err := o.connectTo(argument)
 	if err != nil {
 		return nil, err
 	}

@@ -44,11 +44,7 @@ func newChangeCommand(p *plugin, cmd *cobra.Command, operation string, run func(
 
 // change edits an At that may be edited, and that does not start or end meanwhile.
 func (o *changeOptions) change(ctx context.Context, argument string, mayEdit func(*cnatv1alpha1.At) error, edit func(*cnatv1alpha1.At)) (*cnatv1alpha1.At, error) {
-	name, err := nameOf(argument)
-	if err != nil {
-		return nil, err
-	}
-	c, err := o.connect()
+	c, name, err := o.connectTo(argument)
 	if err != nil {
 		return nil, err
 	}

@@ -60,6 +60,16 @@ func (p *plugin) connect() (*cluster, error) {
 	return &cluster{WithWatch: c, config: config, namespace: namespace}, nil
 }
 
+// connectTo returns the cluster, and the name of the At that an argument names.
+func (p *plugin) connectTo(argument string) (*cluster, string, error) {
+	name, err := nameOf(argument)
+	if err != nil {
+		return nil, "", err
+	}
+	c, err := p.connect()
+	return c, name, err
+}
+
 // newMapper returns the resources of the kinds that the plugin asks for.
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)

@@ -45,11 +45,7 @@ func newLogsCommand(p *plugin) *cobra.Command {
 		Args:              exactlyOneName,
 		ValidArgsFunction: p.completeName,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := nameOf(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := p.connect()
+			c, name, err := p.connectTo(args[0])
 			if err != nil {
 				return err
 			}
