@@ -107,7 +107,7 @@ func progressOf(o Observation, pod *corev1.Pod) (scheduled, time.Time) {
 // stillRunning names the containers of a pod that have not ended, except that of the command.
 func stillRunning(pod *corev1.Pod) string {
 	var names []string
-	for _, status := range allContainers(pod) {
+	for _, status := range pods.ContainerStatuses(pod) {
 		if status.State.Terminated == nil {
 			names = append(names, status.Name)
 		}

@@ -53,8 +53,8 @@
 //
 // Rows 17 and 21 look up the pod of the first attempt before they record anything. Rows 12, 15, and 16 look up the pod of the next
 // attempt if that pod may exist: retries are left, or the status has a retryTime. Row 10 looks up a pod without a controller reference,
-// which the cache does not show. Row 14 also waits for an edit while the
-// command or the template is unusable. Row 4 waits until the cache or a lookup shows the pod.
+// which the cache does not show. Row 14 also waits for an edit while the command or the template is unusable. Row 4 waits until the cache or
+// a lookup shows the pod.
 // Rows 13 to 15 need a run that is known to have failed, or not to have run, and an exit code that retryExitCodes allows. Otherwise row
 // 16 applies. No retry is made of an At that is being deleted.
 //

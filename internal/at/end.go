@@ -218,7 +218,7 @@ func commandState(at *cnatv1alpha1.At, pod *corev1.Pod) corev1.ContainerState {
 // finishTime returns when the last container of a pod ended, zero if that is not known.
 func finishTime(pod *corev1.Pod) time.Time {
 	var last time.Time
-	for _, status := range allContainers(pod) {
+	for _, status := range pods.ContainerStatuses(pod) {
 		if t := status.State.Terminated; t != nil && t.FinishedAt.After(last) {
 			last = t.FinishedAt.Time
 		}
@@ -228,16 +228,12 @@ func finishTime(pod *corev1.Pod) time.Time {
 
 // otherFailure describes why a pod failed whose command did not end, "" if that is not known.
 func otherFailure(pod *corev1.Pod) string {
-	for _, status := range allContainers(pod) {
+	for _, status := range pods.ContainerStatuses(pod) {
 		if t := status.State.Terminated; t != nil && t.ExitCode != 0 {
 			return fmt.Sprintf("container %s ended with exit code %d (%s)", status.Name, t.ExitCode, cmp.Or(t.Reason, "Error"))
 		}
 	}
 	return pod.Status.Message
-}
-
-func allContainers(pod *corev1.Pod) []corev1.ContainerStatus {
-	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
 // tail returns the last maxOutput bytes of a text as valid UTF-8 that begins with a whole character. The kubelet also keeps

@@ -53,13 +53,15 @@ func mustStop(o Observation) bool {
 // deletable returns a pod, or nil if it is terminating, has ended, or may not be deleted: the cache does not show it, or it has no
 // controller reference. A user may have taken such a pod from the At, unless this process created it so.
 func deletable(o Observation, pod *corev1.Pod) *corev1.Pod {
-	if pod == nil || pods.IsTerminating(pod, o.Deleted) || pods.IsFinished(pod) || o.Unseen.Has(pod.UID) {
-		return nil
-	}
-	if pods.OwnerUID(pod) != o.At.UID && pod.UID != o.unowned {
+	if pod == nil || pods.IsTerminating(pod, o.Deleted) || pods.IsFinished(pod) || o.Unseen.Has(pod.UID) || !o.owns(pod) {
 		return nil
 	}
 	return pod
+}
+
+// owns reports whether a pod of the run has a controller reference to the At, or was created by this process.
+func (o Observation) owns(pod *corev1.Pod) bool {
+	return pods.OwnerUID(pod) == o.At.UID || pod.UID == o.unowned
 }
 
 // lostRun ends an At whose recorded pod is gone, after the API server has confirmed that. If the watch delivered the last state of the
@@ -109,7 +111,7 @@ func canceledRun(o Observation) (decision, bool) {
 		return decision{}, false
 	}
 	message := "spec.cancel is true: pod " + pod.Name + " is stopped"
-	if pods.OwnerUID(pod) != o.At.UID && pod.UID != o.unowned && !pods.IsTerminating(pod, o.Deleted) {
+	if !o.owns(pod) && !pods.IsTerminating(pod, o.Deleted) {
 		message = "spec.cancel is true, but pod " + pod.Name + " has no owner reference, so the operator does not delete it: delete it to stop the command"
 	}
 	d := wait(o, started(o, message), pollAt(o, pod))
@@ -238,20 +240,24 @@ func finalEnd(o Observation, e end, retriesLeft bool) (end, bool) {
 	return end{}, false
 }
 
+// failedAttempt begins the message of the condition Scheduled after an attempt has failed.
+const failedAttempt = "attempt "
+
 // nextAttempt creates the pod of the next attempt at the time next, and waits until then.
 func nextAttempt(o Observation, e end, next time.Time) decision {
 	deadline := o.run.deadline(o.At)
-	message := fmt.Sprintf("attempt %d of %d failed: %s: %s; the next one is due at %s",
+	message := fmt.Sprintf(failedAttempt+"%d of %d failed: %s: %s; the next one is due at %s",
 		o.run.attempt+1, o.backoffLimit()+1, e.reason, e.message, formatTime(next))
 	if o.run.newest == nil {
 		message = cmp.Or(o.recordedFailure(), message)
 	}
 	s := started(o, message)
-	d, bad := unusable(o)
-	switch {
-	case o.Now.Before(next):
+	var d decision
+	if o.Now.Before(next) {
 		d = wait(o, s, pods.Earliest(next, deadline))
-	case !bad:
+	} else if edit, bad := unusable(o); bad {
+		d = edit
+	} else {
 		d = create(o, o.run.attempt+1, s, deadline)
 	}
 	d.retry = next
@@ -260,7 +266,7 @@ func nextAttempt(o Observation, e end, next time.Time) decision {
 
 // recordedFailure returns what the status says about an attempt that has failed, or "". If its pod is gone, nothing else does.
 func (o Observation) recordedFailure() string {
-	if stored := o.storedScheduled(); stored != nil && strings.HasPrefix(stored.Message, "attempt ") {
+	if stored := o.storedScheduled(); stored != nil && strings.HasPrefix(stored.Message, failedAttempt) {
 		return stored.Message
 	}
 	return ""

@@ -4,7 +4,6 @@
 package pods
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,14 +26,12 @@ const (
 // keeps running, or zero. While the kubelet delays a restart, the state of the container is terminated or waiting: that depends on the
 // version of the kubelet. A container that runs again has left the crash loop once it has run for a minute and twice as long as before.
 func CrashLoop(pod *corev1.Pod, now time.Time) (looping bool, until time.Time) {
-	inits := slices.DeleteFunc(slices.Clone(pod.Status.InitContainerStatuses), func(s corev1.ContainerStatus) bool {
-		return s.State.Terminated != nil && s.State.Terminated.ExitCode == 0 // It has done its work.
-	})
-	for _, status := range slices.Concat(inits, pod.Status.ContainerStatuses) {
+	for i, status := range ContainerStatuses(pod) {
 		switch state := status.State; {
 		case state.Waiting != nil:
 			reason := state.Waiting.Reason
 			looping = looping || reason == ReasonCrashLoop || reason == reasonRunContainerError && status.RestartCount > 0
+		case state.Terminated != nil && state.Terminated.ExitCode == 0 && i < len(pod.Status.InitContainerStatuses): // It has done its work.
 		case state.Terminated != nil:
 			looping = looping || status.RestartCount > 0 && runTime(state.Terminated) < backOffReset
 		default:

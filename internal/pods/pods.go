@@ -83,6 +83,11 @@ func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
+// ContainerStatuses returns the states of the init containers and then of the containers of pod.
+func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+}
+
 // WaitingReason returns why pod cannot start or keep running; "" while it may be just starting. It leaves out messages,
 // which count nodes or attempts and change all the time.
 func WaitingReason(pod *corev1.Pod) string {
@@ -113,7 +118,7 @@ func WaitingReason(pod *corev1.Pod) string {
 // WaitingMessage returns the message of the container whose reason WaitingReason returns, if it names what is missing, or "". The messages
 // of other reasons count attempts.
 func WaitingMessage(pod *corev1.Pod) string {
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	for _, status := range ContainerStatuses(pod) {
 		if waiting := status.State.Waiting; waiting != nil && waiting.Reason == reasonCreateContainerConfigError {
 			return waiting.Message
 		}
@@ -123,7 +128,7 @@ func WaitingMessage(pod *corev1.Pod) string {
 
 // CreatingReason returns what the kubelet does with a pod whose containers have not started.
 func CreatingReason(pod *corev1.Pod) string {
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	for _, status := range ContainerStatuses(pod) {
 		if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "" {
 			return waiting.Reason
 		}
