@@ -11,9 +11,9 @@ import (
 
 // readiness returns the condition Ready and, if the PodSet cannot reach its spec by itself, Stalled. Both repeat what the
 // conditions Progressing and Degraded say, for tools that know no other conditions.
-func readiness(o Observation, s appv1alpha1.PodSetStatus, of classes, outcome Outcome, progressing, degraded metav1.Condition) []metav1.Condition {
+func readiness(o Observation, s appv1alpha1.PodSetStatus, available int, outcome Outcome, progressing, degraded metav1.Condition) []metav1.Condition {
 	ready := metav1.Condition{Type: appv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: progressing.Reason, Message: progressing.Message}
-	if isComplete(o, s, of) && degraded.Reason != appv1alpha1.ReasonInvalidTemplate {
+	if isComplete(o, s, available) && degraded.Reason != appv1alpha1.ReasonInvalidTemplate {
 		ready.Status = metav1.ConditionTrue
 		return []metav1.Condition{ready}
 	}
@@ -35,9 +35,9 @@ func readiness(o Observation, s appv1alpha1.PodSetStatus, of classes, outcome Ou
 
 // isComplete reports whether all pods exist, are available, and are of the current template. Under OnDelete, pods of an older template
 // remain until a user deletes them.
-func isComplete(o Observation, s appv1alpha1.PodSetStatus, of classes) bool {
+func isComplete(o Observation, s appv1alpha1.PodSetStatus, available int) bool {
 	updated := s.UpdatedReplicas == s.Replicas || o.Set.Spec.UpdateStrategy.Type == appv1alpha1.OnDelete
-	return o.Set.DeletionTimestamp == nil && int(s.Replicas) == o.desired() && count(of.active, o.isAvailable) == o.desired() && updated
+	return o.Set.DeletionTimestamp == nil && int(s.Replicas) == o.desired() && available == o.desired() && updated
 }
 
 // isStalled tells whether only a change by a user or an administrator can help: the template is invalid, or the API server

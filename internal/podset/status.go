@@ -54,35 +54,36 @@ func newStatus(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 		s.PodNames = append(s.PodNames, pod.Name)
 	}
 	slices.Sort(s.PodNames)
-	progress, problem := progressing(o, s, c), degraded(o, c, outcome)
-	conditions := append([]metav1.Condition{available(o, c), progress, problem}, readiness(o, s, c, outcome, progress, problem)...)
+	n := count(c.active, o.isAvailable)
+	progress, problem := progressing(o, s, c, n), degraded(o, c, outcome)
+	conditions := append([]metav1.Condition{available(o, n), progress, problem}, readiness(o, s, n, outcome, progress, problem)...)
 	s.Conditions = pods.StampConditions(conditions, o.Set.Status.Conditions, ownConditions, o.Set.Generation, o.Now)
 	return s
 }
 
-func available(o Observation, of classes) metav1.Condition {
+// available returns the condition Available, if n pods are available.
+func available(o Observation, n int) metav1.Condition {
 	c := metav1.Condition{
 		Type:    appv1alpha1.ConditionAvailable,
 		Status:  metav1.ConditionFalse,
 		Reason:  appv1alpha1.ReasonTooFewReady,
-		Message: availability(o, of),
+		Message: availability(o, n),
 	}
-	if count(of.active, o.isAvailable) >= o.desired() {
+	if n >= o.desired() {
 		c.Status, c.Reason = metav1.ConditionTrue, appv1alpha1.ReasonEnoughReady
 	}
 	return c
 }
 
-// availability describes how many pods are available.
-func availability(o Observation, of classes) string {
-	n := count(of.active, o.isAvailable)
+// availability says that n pods are available.
+func availability(o Observation, n int) string {
 	if seconds := o.Set.Spec.MinReadySeconds; seconds > 0 {
 		return fmt.Sprintf("%d of %d pods have been ready for %d seconds", n, o.desired(), seconds)
 	}
 	return fmt.Sprintf("%d of %d pods are ready", n, o.desired())
 }
 
-func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes) metav1.Condition {
+func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes, available int) metav1.Condition {
 	c := metav1.Condition{Type: appv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
 	unknown := count(of.active, func(pod *corev1.Pod) bool { return hashOfPod(pod) == "" })
 	outdated := len(of.active) - unknown - int(s.UpdatedReplicas)
@@ -96,8 +97,8 @@ func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes) metav1.C
 		c.Reason, c.Message = appv1alpha1.ReasonScaling, fmt.Sprintf("%d of %d pods exist", s.Replicas, wanted)
 	case outdated > 0 && o.Set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete:
 		c.Reason, c.Message = appv1alpha1.ReasonUpdating, fmt.Sprintf("%d of %d pods are of the current template", s.UpdatedReplicas, wanted)
-	case count(of.active, o.isAvailable) < wanted:
-		c.Reason, c.Message = appv1alpha1.ReasonAwaitingReady, availability(o, of)
+	case available < wanted:
+		c.Reason, c.Message = appv1alpha1.ReasonAwaitingReady, availability(o, available)
 	case unknown > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, appv1alpha1.ReasonTemplateUnknown
 		c.Message = fmt.Sprintf("%d of %d pods may not match the template: an admission webhook or a user removed their label and annotation %s. "+
