@@ -60,19 +60,12 @@ func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, sch
 		found, err, transient = attempt(ctx, c, config, scheme, namespaces)
 		return err, transient
 	})
-	if err == nil {
-		err = found.reportMissing(ctx, config, namespaces)
-	}
 	return found, err
 }
 
 // reportMissing logs which namespaces do not exist, as far as the operator is allowed to know it: its own role does not contain this
 // permission, but that of an administrator does, who runs it outside the cluster. A namespace may be created later, so it is no error.
-func (r *PreflightResult) reportMissing(ctx context.Context, config *rest.Config, namespaces []string) error {
-	reader, err := client.New(config, client.Options{Mapper: r.Mapper})
-	if err != nil {
-		return fmt.Errorf("reading the configuration of the cluster: %w", err)
-	}
+func reportMissing(ctx context.Context, reader client.Reader, namespaces []string) {
 	for _, name := range namespaces {
 		namespace := &metav1.PartialObjectMetadata{}
 		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -80,7 +73,6 @@ func (r *PreflightResult) reportMissing(ctx context.Context, config *rest.Config
 			log.FromContext(ctx).Info("A namespace of WATCH_NAMESPACE does not exist. It is served when it is created", "namespace", name)
 		}
 	}
-	return nil
 }
 
 // attempt is one attempt of Preflight. transient is not nil if the API server may still be starting, so a retry can succeed.
@@ -111,6 +103,9 @@ func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	denied := err != nil && !outage.Is(err) || found.Namespaces.Unreadable() > 0
 	if denied && notReady != nil { // The operator may lack permission to read /readyz.
 		return found, err, fmt.Errorf("the API server does not tell whether it is ready: %w", notReady)
+	}
+	if err == nil {
+		reportMissing(ctx, reader, namespaces)
 	}
 	return found, err, nil
 }

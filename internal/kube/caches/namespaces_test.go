@@ -154,6 +154,9 @@ func TestWhatIsTolerated(t *testing.T) {
 		if tolerated := err == nil; tolerated != tc.want {
 			t.Errorf("%s: %v", title, err)
 		}
+		if _, logged := n.missing.Load(fmt.Sprintf("%T", tc.obj)); logged != (tc.want && apierrors.IsNotFound(tc.err)) {
+			t.Errorf("%s: the log says that a custom resource definition is missing: %t", title, logged)
+		}
 	}
 	if err := NewNamespaces(nil, []string{"a"}, nil, nil).Start(t.Context()); err != nil { // It returns: there is nothing to report.
 		t.Error(err)

@@ -47,7 +47,7 @@ type tolerantLister struct {
 	severalNamespaces bool
 	noteForbidden     func()
 	mayBeMissing      bool                         // The kind is one of a custom resource definition.
-	noteServed        func(context.Context, error) // called with the result of each list
+	noteServed        func(context.Context, error) // called with the result of each list of such a kind
 
 	mu     sync.Mutex
 	listed bool // A list, or a watch that begins with one, has succeeded.
@@ -80,7 +80,9 @@ func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) 
 
 // pretendEmpty records the result of a list and reports whether to return an empty list instead.
 func (l *tolerantLister) pretendEmpty(ctx context.Context, err error) bool {
-	l.noteServed(ctx, err)
+	if l.mayBeMissing {
+		l.noteServed(ctx, err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	forbidden := apierrors.IsForbidden(err)

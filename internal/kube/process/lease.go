@@ -30,8 +30,8 @@ const (
 	leaseCallTimeout = 5 * time.Second
 )
 
-// LeaseLock is the lease. Its holder is the pod that the process runs in, or the process. It remembers whether the last request for the lease failed:
-// without the lease, a manager serves nothing, so it must not be Ready.
+// LeaseLock is the lease. Its holder is the pod that the process runs in, or the process. It remembers whether the last request for the
+// lease failed: without the lease, a manager serves nothing, so it must not be Ready.
 type LeaseLock struct {
 	resourcelock.LeaseLock
 	failure  atomic.Pointer[error]
