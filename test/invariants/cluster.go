@@ -153,7 +153,7 @@ func (c *Checker) isReported(owner Event, s spell) {
 			"pod %s crashes since %v, and Degraded is not True", s.pod, since)
 	case *cnatv1alpha1.At:
 		said := meta.FindStatusCondition(o.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-		// A run that was not recorded before a crash, and whose pod nobody controls, is looked for when the At is resumed.
+		// A run that was not recorded before a crash, and whose pod has no controller, is looked for when the At is resumed.
 		unknown := o.Status.PodUID == "" && ptr.Deref(o.Spec.Suspend, false)
 		silent := o.DeletionTimestamp != nil || o.Status.Phase == cnatv1alpha1.PhaseDone || ptr.Deref(o.Spec.Cancel, false) || unknown
 		c.check("A15", silent || said != nil && strings.Contains(said.Message, s.cause), "At "+o.Name, "pod %s hangs since %v because of %s, and the condition Scheduled says %+v",
@@ -248,7 +248,7 @@ func (c *Checker) noteExit(pod *corev1.Pod) {
 }
 
 // couldKnow reports whether the process that sent a write could know the last state of a pod: the pod exists, or a watch told this process. A
-// gap in the watch hides the state, and a pod that nobody controls is not watched.
+// gap in the watch hides the state, and a pod without a controller is not watched.
 func (c *Checker) couldKnow(pod *corev1.Pod, write Write) bool {
 	return !c.state.Removed[pod.UID] || c.Told[pod.UID] == write.Process && ControllerOf(pod) != ""
 }

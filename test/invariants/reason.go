@@ -101,7 +101,7 @@ func (c *Checker) deadlines() string {
 	return "A11"
 }
 
-// hasForeignPod reports whether there was a pod of nobody, or of an owner other than an At, with the name of a pod of an At.
+// hasForeignPod reports whether there was a pod without a controller, or with one other than an At, with the name of a pod of an At.
 func (s *State) hasForeignPod(at *cnatv1alpha1.At) bool {
 	for _, pod := range s.Pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
