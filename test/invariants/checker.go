@@ -71,10 +71,10 @@ type Checker struct {
 	reported  map[string]bool
 	// foreign has the pods that an owner controlled, and since when they have none; zero: they have one.
 	foreign map[types.UID]time.Time
-	// spells are the states of pods that last and that their owners must report, and over those that have ended. zero has the commands of pods that ended with exit code 0.
+	// spells are the states of pods that last and that their owners must report, and over those that have ended. zero is when commands of pods ended with exit code 0.
 	spells map[types.UID]spell
 	over   []spell
-	zero   map[types.UID]success
+	zero   map[types.UID]time.Time
 	// degraded says when Degraded last became True because of a pod that crashes.
 	degraded map[types.UID]time.Time
 	now      Event
@@ -101,7 +101,7 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID][]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
 		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{},
-		spells: map[types.UID]spell{}, zero: map[types.UID]success{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
+		spells: map[types.UID]spell{}, zero: map[types.UID]time.Time{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if w.Verb == "delete" && w.Precondition != "" {

@@ -216,15 +216,7 @@ func (c *Checker) stripped(set *appv1alpha1.PodSet) {
 	c.check("P2", len(left) <= 2*(c.window(set).most+len(c.started)), "PodSet "+set.Name, "%d pods without an owner are left: %v", len(left), left)
 }
 
-// success is the end of a command with exit code 0.
-type success struct {
-	at time.Time
-	// stopped is true if the pod was being deleted then.
-	stopped bool
-}
-
-// neverFailed checks that an At whose command is known to have ended with exit code 0 before its deadline has not failed: A12. A command that
-// spec.cancel has stopped may end so.
+// neverFailed checks that an At whose command is known to have ended with exit code 0 before its deadline has not failed: A12.
 func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 	if at.Status.Result != cnatv1alpha1.ResultFailed || c.LaggingPods || write.StalePods {
 		return
@@ -232,18 +224,30 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 	for uid, ended := range c.zero {
 		pod := c.state.Pods[uid]
 		deadline := at.Spec.ActiveDeadlineSeconds
-		late := deadline != nil && !ended.at.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
-		excused := at.Status.Reason == cnatv1alpha1.ReasonPodModified || at.Status.Reason == cnatv1alpha1.ReasonCanceled && ended.stopped ||
-			at.Status.Reason == cnatv1alpha1.ReasonMissedDeadline && c.hidesPod(at)
-		inTime := ended.at.Before(write.Sent) && !late && c.couldKnow(pod, write) && !excused
+		late := deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
+		var excused bool
+		switch at.Status.Reason {
+		case cnatv1alpha1.ReasonPodModified:
+			excused = true
+		case cnatv1alpha1.ReasonMissedDeadline:
+			excused = c.hidesPod(at)
+		case cnatv1alpha1.ReasonCanceled: // A command that spec.cancel stops may end with exit code 0.
+			excused = c.hidesPod(at) || pod.DeletionTimestamp != nil && !ended.Before(deletionRequested(pod).Add(-clockError))
+		}
+		inTime := ended.Before(write.Sent) && !late && c.couldKnow(pod, write) && !excused
 		c.check("A12", c.ownerOf(pod) != at.UID || !inTime, "At "+at.Name, "it has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
 	}
+}
+
+// deletionRequested returns when the deletion of a terminating pod was requested.
+func deletionRequested(pod *corev1.Pod) time.Time {
+	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
 // noteExit records when the command of a pod ended with exit code 0.
 func (c *Checker) noteExit(pod *corev1.Pod) {
 	if _, known := c.zero[pod.UID]; !known && ptr.Deref(exitCode(pod), 1) == 0 {
-		c.zero[pod.UID] = success{c.now.Seen, pod.DeletionTimestamp != nil}
+		c.zero[pod.UID] = c.now.Seen
 	}
 }
 
