@@ -26,8 +26,8 @@
 //	10  no        live                 activeDeadline is over                 record, after a lookup of the DONE, DeadlineExceeded
 //	                                                                          next attempt if retries are
 //	                                                                          left; row 4 deletes the pod
-//	11  no        exit code 0                                                 record                        DONE, Completed
-//	12  no        Failed               canceled, and retries are left or the  record                        DONE, Canceled
+//	11  no        exit code 0          not canceled, or ended before that     record                        DONE, Completed
+//	12  no        ended                canceled, and retries are left or the  record                        DONE, Canceled
 //	                                   pod was stopped
 //	13  no        Failed               retries left, back-off not over        requeue after the back-off    RUNNING
 //	14  no        Failed               retries left, back-off over            create the next attempt       RUNNING
