@@ -223,7 +223,7 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 	}
 	for uid, ended := range c.zero {
 		pod := c.state.Pods[uid]
-		deadline := at.Spec.ActiveDeadlineSeconds
+		deadline := pod.Spec.ActiveDeadlineSeconds // that of the At or of its template
 		late := deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
 		var excused bool
 		switch at.Status.Reason {
