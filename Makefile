@@ -119,6 +119,7 @@ verify: ## Run every generator and tidy, and fail if a file changes.
 lint: bin/golangci-lint bin/actionlint ## Lint the Go code, the workflows, and the shell scripts.
 	bin/golangci-lint run
 	bin/actionlint
+	@if git ls-files --eol | grep '^i/-text'; then echo 'lint: these files are not text: build results are not part of the repository' >&2; exit 1; fi
 	@if command -v shellcheck >/dev/null; then git ls-files -z '*.sh' .ci/run | xargs -0 -r shellcheck; else echo 'shellcheck is not installed: scripts are not linted'; fi
 
 .PHONY: lint-fix
