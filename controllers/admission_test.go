@@ -49,8 +49,8 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 		"replicas 2^31":                 {podSetYAML, "a", "{replicas: 2147483648}", "spec.replicas"},
 		"replicas three":                {podSetYAML, "a", "{replicas: three}", `spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer`},
 		"a PodSet's name of 64":         {podSetYAML, strings.Repeat("a", 64), "{}", "metadata.name must be at most 63 characters: it becomes the value of a label on every pod"},
-		"a template without containers": {podSetYAML, "a", "{template: {}}", "template.spec.containers must name at least one container"},
-		"a PodSet with restartPolicy":   {podSetYAML, "a", pod(", restartPolicy: Never"), "template.spec.restartPolicy must be Always, or absent"},
+		"a template without containers": {podSetYAML, "a", "{template: {}}", "spec.template.spec.containers must name at least one container"},
+		"a PodSet with restartPolicy":   {podSetYAML, "a", pod(", restartPolicy: Never"), "spec.template.spec.restartPolicy must be Always, or absent"},
 		"a port of 33 bits":             {podSetYAML, "a", podWith("livenessProbe: {httpGet: {port: 3000000000}}"), "port in body should be less than or equal to 2147483647"},
 		"an exponent with a fraction":   {podSetYAML, "a", podWith(`resources: {limits: {cpu: "1e1.5"}}`), "cpu in body should match"},
 		"a quantity of a billion zeros": {podSetYAML, "a", podWith(`resources: {limits: {cpu: "1e-900000000"}}`), "cpu in body should match"},
@@ -63,14 +63,14 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 		"maxUnavailable 0":              {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}", "must be a number from 1 to 10, or a percentage from 1% to 100%"},
 		"maxUnavailable 101%":           {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 101%}}}", "a percentage from 1% to 100%"},
 		"an unknown strategy":           {podSetYAML, "a", "{updateStrategy: {type: Recreate}}", `supported values: "RollingUpdate", "OnDelete"`},
-		"rollingUpdate with OnDelete":   {podSetYAML, "a", "{updateStrategy: {type: OnDelete, rollingUpdate: {}}}", "rollingUpdate goes with type RollingUpdate only"},
+		"rollingUpdate with OnDelete":   {podSetYAML, "a", "{updateStrategy: {type: OnDelete, rollingUpdate: {}}}", "spec.updateStrategy.rollingUpdate goes with type RollingUpdate only"},
 		"an At without a schedule":      {atYAML, "a", "{command: echo}", "spec.schedule: Required value"},
 		"schedule tomorrow":             {atYAML, "a", "{schedule: tomorrow, command: echo}", "2030-01-30T10:02:00Z"},
 		"the 30th of February":          {atYAML, "a", `{schedule: "2030-02-30T00:00:00Z", command: echo}`, "schedule"},
 		"an empty schedule":             {atYAML, "a", `{schedule: "", command: echo}`, "spec.schedule"},
 		"an empty command":              {atYAML, "a", `{schedule: now, command: ""}`, "spec.command"},
 		"an unbalanced quote":           {atYAML, "a", `{schedule: now, command: "echo 'a"}`, "quote"},
-		"an At with restartPolicy":      {atYAML, "a", "{schedule: now, command: echo, template: {spec: {containers: [{name: main, image: x}], restartPolicy: Always}}}", "template.spec.restartPolicy must be Never, or absent"},
+		"an At with restartPolicy":      {atYAML, "a", "{schedule: now, command: echo, template: {spec: {containers: [{name: main, image: x}], restartPolicy: Always}}}", "spec.template.spec.restartPolicy must be Never, or absent"},
 		"a negative deadline":           {atYAML, "a", "{schedule: now, command: echo, startingDeadlineSeconds: -1}", "spec.startingDeadlineSeconds"},
 		"no time to run":                {atYAML, "a", "{schedule: now, command: echo, activeDeadlineSeconds: 0}", "spec.activeDeadlineSeconds"},
 		"eleven retries":                {atYAML, "a", "{schedule: now, command: echo, backoffLimit: 11}", "spec.backoffLimit"},
@@ -86,13 +86,13 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 // TestAdmissionOfCommands has the rows of TestACommandAndATemplateMustFit in internal/at.
 func TestAdmissionOfCommands(t *testing.T) {
 	const (
-		missing = "spec.command: Required value: command is required without a template: set spec.command to the program to run, or set spec.template"
+		missing = "spec.command: Required value: spec.command is required without a template: set spec.command to the program to run, or set spec.template"
 		// Kubernetes 1.31 adds "object" in front of the message.
-		twice = "template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
+		twice = "spec.template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
 	)
 	for title, tc := range map[string]struct{ spec, want string }{
 		"neither command nor template": {"", missing},
-		"an empty template":            {", template: {}", "template.spec.containers must name at least one container"},
+		"an empty template":            {", template: {}", "spec.template.spec.containers must name at least one container"},
 		"two commands":                 {", command: echo, template: {spec: {containers: [{name: main, image: x, command: [own]}]}}", twice},
 		"a command and args":           {", command: echo, template: {spec: {containers: [{name: main, image: x, args: [own]}]}}", twice},
 		"a template without a command": {", template: {spec: {containers: [{name: main, image: x}]}}", ""},

@@ -88,7 +88,7 @@ func runSuite(m *testing.M) (code int, err error) {
 	return code, used.compareWithRole()
 }
 
-// all tells whether every test was asked for, so that rights which were not used are used by nobody.
+// all reports whether every test was asked for, so that rights which were not used are used by nobody.
 func all() bool {
 	run, short := flag.Lookup("test.run"), testing.Short()
 	return (run == nil || run.Value.String() == "") && !short

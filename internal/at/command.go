@@ -10,9 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-// commandProgramMessage is also the message of the CRD for a command without a program.
-const commandProgramMessage = "command must begin with the program to run: its first word is missing or empty"
-
 // SplitCommand returns the words of a command: at least one, and the first is not empty. It splits as a shell does
 // (POSIX.1-2017, Shell Command Language, 2.2 Quoting and 2.6.5 Field Splitting with the default IFS) and does nothing else
 // that a shell does: no expansion, no comments, and no operators. $, *, #, ; and | are ordinary characters. A backslash before
@@ -71,7 +68,7 @@ func splitCommand(command string) (words, plain []string, err error) {
 	}
 	endWord()
 	if len(words) == 0 || words[0] == "" {
-		return nil, nil, errors.New(commandProgramMessage)
+		return nil, nil, errors.New("the first word is missing or empty: begin with the program to run")
 	}
 	return words, plain, nil
 }

@@ -21,12 +21,12 @@ import (
 const (
 	// quotingPattern matches a text in which every quote is closed, a character follows every backslash, and no character is NUL.
 	quotingPattern = `^(?:[^\x5c\x27\x22\x00]|\x5c[^\x00]|\x27[^\x27\x00]*\x27|\x22(?:[^\x22\x5c\x00]|\x5c[^\x00])*\x22)*$`
-	quotingMessage = "command must close every quote, end without a lone backslash and hold no NUL character: " +
+	quotingMessage = "spec.command must close every quote, end without a lone backslash and hold no NUL character: " +
 		`to pass a quote or a backslash itself, put a backslash before it`
 	// programPattern matches a text of this kind whose first word is not empty.
 	programPattern = `^(?:[\x09\x0a\x20]|\x5c\x0a)*(?:\x27\x27|\x22(?:\x5c\x0a)*\x22|\x5c\x0a)*` +
 		`(?:[^\x5c\x27\x22\x09\x0a\x20]|\x5c[^\x0a]|\x27[^\x27]|\x22(?:\x5c\x0a)*(?:[^\x22\x5c]|\x5c[^\x0a]))`
-	programMessage = "command must begin with the program to run: its first word is missing or empty"
+	programMessage = "spec.command must begin with the program to run: its first word is missing or empty"
 )
 
 func TestTheOperatorSplitsTheCommandsOfTheTable(t *testing.T) {
@@ -49,13 +49,14 @@ func TestAdmissionAcceptsTheCommandsOfTheOperator(t *testing.T) {
 }
 
 func TestTheErrorOfACommandNamesThePositionAndTheRemedy(t *testing.T) {
+	const noProgram = "the first word is missing or empty: begin with the program to run"
 	for name, test := range map[string]struct{ command, want string }{
 		"an open single quote":     {"echo é'a", `the quote ' at character 7 is never closed: close it, or write \' for the character itself`},
 		"an open double quote":     {`echo "a\"`, `the quote " at character 6 is never closed: close it, or write \" for the character itself`},
 		"a backslash at the end":   {`echo é\`, `character 7 is a backslash with nothing behind it: remove it, or write \\ for a backslash itself`},
 		"a NUL":                    {"echo 'a\x00'", "character 8 is NUL, which no argument of a program can hold: remove it"},
-		"nothing but blanks":       {" \n", programMessage},
-		"an empty word at the top": {`"" a`, programMessage},
+		"nothing but blanks":       {" \n", noProgram},
+		"an empty word at the top": {`"" a`, noProgram},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := at.SplitCommand(test.command); err == nil || err.Error() != test.want {

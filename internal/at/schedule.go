@@ -31,7 +31,7 @@ const SchedulePattern = `^(?:(?:` +
 	`|now(?: *[+] *([0-9]{1,9}) *(second|minute|hour|day|week)s?)?)$`
 
 // ScheduleMessage describes a valid schedule. The CRD has the same text.
-const ScheduleMessage = "schedule must be a time such as 2030-01-30T10:02:00Z (RFC 3339, a day of the calendar, with Z or an offset), " +
+const ScheduleMessage = "spec.schedule must be a time such as 2030-01-30T10:02:00Z (RFC 3339, a day of the calendar, with Z or an offset), " +
 	"or now, or now + 5 minutes (seconds, minutes, hours, days or weeks)"
 
 const (

@@ -17,13 +17,13 @@ import (
 func commandProblem(at *cnatv1alpha1.AtSpec) string {
 	switch {
 	case at.Command == "" && at.Template == nil:
-		return "command is required without a template: set spec.command to the program to run, or set spec.template, " +
+		return "spec.command is required without a template: set spec.command to the program to run, or set spec.template, " +
 			"whose first container then runs its own command or the entrypoint of its image"
 	case at.Command == "":
 		return ""
 	}
 	if _, err := SplitCommand(at.Command); err != nil {
-		return "command: " + err.Error()
+		return "spec.command: " + err.Error()
 	}
 	return ""
 }
@@ -37,15 +37,15 @@ func templateProblem(at *cnatv1alpha1.AtSpec) string {
 	spec := &at.Template.Spec
 	switch {
 	case len(spec.Containers) == 0:
-		return "template.spec.containers must name at least one container: the first one runs the command"
+		return "spec.template.spec.containers must name at least one container: the first one runs the command"
 	case spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyNever:
-		return "template.spec.restartPolicy must be Never, or absent: an At runs its command once"
+		return "spec.template.spec.restartPolicy must be Never, or absent: an At runs its command once"
 	case at.Command != "" && len(spec.Containers[0].Command)+len(spec.Containers[0].Args) > 0:
-		return "template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
+		return "spec.template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
 	case slices.ContainsFunc(spec.Containers, mayRestart):
-		return "template.spec.containers must not set restartPolicy other than Never, nor restartPolicyRules: an At runs its command once"
+		return "spec.template.spec.containers must not set restartPolicy other than Never, nor restartPolicyRules: an At runs its command once"
 	case slices.ContainsFunc(spec.InitContainers, pods.HasRestartRules):
-		return "template.spec.initContainers must not set restartPolicyRules, which can restart all containers: an At runs its command once"
+		return "spec.template.spec.initContainers must not set restartPolicyRules, which can restart all containers: an At runs its command once"
 	}
 	return ""
 }

@@ -35,18 +35,18 @@ func TestATemplateThatRepeatsTheCommandIsNotUsed(t *testing.T) {
 		want string
 	}{
 		"a pod with Never":                      {func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyNever }, ""},
-		"a pod with OnFailure":                  {func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "template.spec.restartPolicy"},
-		"a main container with Always":          {container(0, corev1.ContainerRestartPolicyAlways), "template.spec.containers"},
-		"a main container with OnFailure":       {container(0, corev1.ContainerRestartPolicyOnFailure), "template.spec.containers"},
-		"a main container with a rule":          {container(0, corev1.ContainerRestartPolicyNever, rules...), "template.spec.containers"},
+		"a pod with OnFailure":                  {func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "spec.template.spec.restartPolicy"},
+		"a main container with Always":          {container(0, corev1.ContainerRestartPolicyAlways), "spec.template.spec.containers"},
+		"a main container with OnFailure":       {container(0, corev1.ContainerRestartPolicyOnFailure), "spec.template.spec.containers"},
+		"a main container with a rule":          {container(0, corev1.ContainerRestartPolicyNever, rules...), "spec.template.spec.containers"},
 		"a main container with Never":           {container(0, corev1.ContainerRestartPolicyNever), ""},
-		"a second container with Always":        {container(1, corev1.ContainerRestartPolicyAlways), "template.spec.containers"},
-		"a second container with a rule":        {container(1, corev1.ContainerRestartPolicyNever, rules...), "template.spec.containers"},
+		"a second container with Always":        {container(1, corev1.ContainerRestartPolicyAlways), "spec.template.spec.containers"},
+		"a second container with a rule":        {container(1, corev1.ContainerRestartPolicyNever, rules...), "spec.template.spec.containers"},
 		"a second container with Never":         {container(1, corev1.ContainerRestartPolicyNever), ""},
 		"a sidecar":                             {initial(corev1.ContainerRestartPolicyAlways), ""},
-		"a sidecar with a rule":                 {initial(corev1.ContainerRestartPolicyAlways, rules...), "template.spec.initContainers"},
+		"a sidecar with a rule":                 {initial(corev1.ContainerRestartPolicyAlways, rules...), "spec.template.spec.initContainers"},
 		"an init container that is tried again": {initial(corev1.ContainerRestartPolicyOnFailure), ""},
-		"an init container with a rule":         {initial(corev1.ContainerRestartPolicyNever, rules...), "template.spec.initContainers"},
+		"an init container with a rule":         {initial(corev1.ContainerRestartPolicyNever, rules...), "spec.template.spec.initContainers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := at.Observation{At: a().Template(test.edit, "main", "second").Obj(), Now: due}
@@ -70,9 +70,9 @@ func TestACommandAndATemplateMustFit(t *testing.T) {
 		at              *cnatv1alpha1.At
 		reason, message string
 	}{
-		"neither command nor template": {a().Command("").Obj(), "InvalidCommand", "command is required without a template: set spec.command "},
-		"two commands":                 {a().Template(ownCommand, "main").Obj(), "InvalidTemplate", "template.spec.containers[0] must not set command or args"},
-		"a command and args":           {a().Template(ownArgs, "main").Obj(), "InvalidTemplate", "template.spec.containers[0] must not set command or args"},
+		"neither command nor template": {a().Command("").Obj(), "InvalidCommand", "spec.command is required without a template: set spec.command "},
+		"two commands":                 {a().Template(ownCommand, "main").Obj(), "InvalidTemplate", "spec.template.spec.containers[0] must not set command or args"},
+		"a command and args":           {a().Template(ownArgs, "main").Obj(), "InvalidTemplate", "spec.template.spec.containers[0] must not set command or args"},
 		"a template without a command": {a().Command("").Template(nil, "main").Obj(), "", ""},
 		"the template's own command":   {a().Command("").Template(ownCommand, "main").Obj(), "", ""},
 		"the template's own args":      {a().Command("").Template(ownArgs, "main").Obj(), "", ""},

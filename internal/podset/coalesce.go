@@ -9,7 +9,7 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// CanCoalesce tells whether an update of a pod changes only counts in the status, so that it can wait for other updates
+// CanCoalesce reports whether an update of a pod changes only counts in the status, so that it can wait for other updates
 // (rule 11).
 func CanCoalesce(before, after *corev1.Pod) bool {
 	return pods.OwnerUID(before) == pods.OwnerUID(after) &&

@@ -374,7 +374,7 @@ type writes struct {
 
 var errNoAnswer = errors.New("connection reset")
 
-// call does one write. It tells whether there was an answer.
+// call does one write. It reports whether there was an answer.
 func (w *writes) call(write func()) (answered bool) {
 	w.done++
 	if w.crash >= 0 && w.done > w.crash {

@@ -82,7 +82,7 @@ func addFields(fields map[string]any, v reflect.Value) {
 	}
 }
 
-// isUnset tells whether the value of a field means the same as an absent field. addFields finds the structs whose fields are all unset.
+// isUnset reports whether the value of a field means the same as an absent field. addFields finds the structs whose fields are all unset.
 func isUnset(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice:

@@ -88,15 +88,15 @@ func classify(o Observation) classes {
 	return c
 }
 
-// IsActive tells whether pod counts as one of the pods that spec.replicas asks for (rules 1 and 2).
+// IsActive reports whether pod counts as one of the pods that spec.replicas asks for (rules 1 and 2).
 func (o Observation) IsActive(pod *corev1.Pod) bool {
 	return metav1.IsControlledBy(pod, o.Set) && !o.isTerminating(pod) && !pods.IsFinished(pod)
 }
 
-// isTerminating tells whether a pod counts as terminating (rule 6).
+// isTerminating reports whether a pod counts as terminating (rule 6).
 func (o Observation) isTerminating(pod *corev1.Pod) bool { return pods.IsTerminating(pod, o.Deleted) }
 
-// hasFinished tells whether there is a finished pod to delete.
+// hasFinished reports whether there is a finished pod to delete.
 func (o Observation) hasFinished() bool {
 	return slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool { return pods.IsFinished(pod) && !o.isTerminating(pod) })
 }
@@ -174,8 +174,8 @@ func (o Observation) isPredecessor(pod *corev1.Pod) bool {
 	return o.waitsForTermination() && pod != nil && metav1.IsControlledBy(pod, o.Set)
 }
 
-// paused tells whether the pause annotation is true.
+// paused reports whether the pause annotation is true.
 func (o Observation) paused() bool { return pods.IsPaused(o.Set, appv1alpha1.AnnotationPaused) }
 
-// readOnly tells whether rule 3 forbids all creates and deletes.
+// readOnly reports whether rule 3 forbids all creates and deletes.
 func (o Observation) readOnly() bool { return o.Set.DeletionTimestamp != nil || o.paused() }

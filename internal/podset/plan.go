@@ -25,7 +25,7 @@ type Plan struct {
 	RequeueAt time.Time
 }
 
-// IsEmpty tells whether the plan contains no write.
+// IsEmpty reports whether the plan contains no write.
 func (p Plan) IsEmpty() bool { return len(p.Create)+len(p.Delete)+len(p.Cleanup) == 0 }
 
 // MakePlan decides what a PodSet needs.

@@ -40,7 +40,7 @@ func isComplete(o Observation, s appv1alpha1.PodSetStatus, available int) bool {
 	return o.Set.DeletionTimestamp == nil && int(s.Replicas) == o.desired() && available == o.desired() && updated
 }
 
-// isStalled tells whether only a change by a user or an administrator can help: the template is invalid, or the API server
+// isStalled reports whether only a change by a user or an administrator can help: the template is invalid, or the API server
 // rejects the pods. While pods are terminating, a rejection may be temporary, because a terminating pod still counts against a
 // quota. An error other than a rejection is retried at once.
 func isStalled(s appv1alpha1.PodSetStatus, outcome Outcome, degraded metav1.Condition) bool {

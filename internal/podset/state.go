@@ -36,7 +36,7 @@ const reportWithin = time.Second
 // Only Record changes a State. Everything that a State refers to is replaced and never modified, so a copy by assignment
 // is independent of the original, and an Observation stays as it is.
 type State struct {
-	// recorded tells whether a reconcile was recorded.
+	// recorded is true if a reconcile was recorded.
 	recorded bool
 	// pods are the pods that this process created or deleted and that the cache may not show so yet.
 	pods expectations.Pods
@@ -118,7 +118,7 @@ func (o *Observation) confirmNamed(lookedUp map[string]*corev1.Pod) {
 
 func statusOf(set *appv1alpha1.PodSet) *appv1alpha1.PodSetStatus { return &set.Status }
 
-// ReportNow tells whether the status must be written now. After writes of pods that all succeeded it can wait for the
+// ReportNow reports whether the status must be written now. After writes of pods that all succeeded it can wait for the
 // changes that follow from them, but not longer than reportWithin.
 func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 	return !outcome.Succeeded() || !s.reportBy.IsZero() && !o.Now.Before(s.reportBy)

@@ -20,26 +20,26 @@ func templateProblem(template *corev1.PodTemplateSpec) string {
 	spec := &template.Spec
 	switch {
 	case len(spec.Containers) == 0:
-		return "template.spec.containers must name at least one container"
+		return "spec.template.spec.containers must name at least one container"
 	case spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyAlways:
-		return "template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"
+		return "spec.template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"
 	case spec.ActiveDeadlineSeconds != nil:
-		return "template.spec.activeDeadlineSeconds must be absent: a PodSet keeps its pods running"
+		return "spec.template.spec.activeDeadlineSeconds must be absent: a PodSet keeps its pods running"
 	case slices.ContainsFunc(spec.Containers, mayEnd):
-		return "template.spec.containers must not set restartPolicy other than Always, nor restartPolicyRules: a PodSet keeps its pods running"
+		return "spec.template.spec.containers must not set restartPolicy other than Always, nor restartPolicyRules: a PodSet keeps its pods running"
 	case slices.ContainsFunc(spec.InitContainers, mayFail):
-		return "template.spec.initContainers must not set restartPolicy Never, nor restartPolicyRules: a PodSet keeps its pods running"
+		return "spec.template.spec.initContainers must not set restartPolicy Never, nor restartPolicyRules: a PodSet keeps its pods running"
 	}
 	return ""
 }
 
-// mayEnd tells whether the kubelet may leave a container stopped after its exit.
+// mayEnd reports whether the kubelet may leave a container stopped after its exit.
 func mayEnd(container corev1.Container) bool {
 	policy := container.RestartPolicy
 	return policy != nil && *policy != corev1.ContainerRestartPolicyAlways || pods.HasRestartRules(container)
 }
 
-// mayFail tells whether an init container that fails ends its pod instead of being tried again.
+// mayFail reports whether an init container that fails ends its pod instead of being tried again.
 func mayFail(container corev1.Container) bool {
 	policy := container.RestartPolicy
 	return policy != nil && *policy == corev1.ContainerRestartPolicyNever || pods.HasRestartRules(container)

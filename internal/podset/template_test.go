@@ -40,18 +40,18 @@ func TestATemplateWhosePodsEndIsNotUsed(t *testing.T) {
 		edit func(*corev1.PodTemplateSpec)
 		want string
 	}{
-		"no containers":                         {func(t *corev1.PodTemplateSpec) { t.Spec.Containers = nil }, "template.spec.containers must name"},
+		"no containers":                         {func(t *corev1.PodTemplateSpec) { t.Spec.Containers = nil }, "spec.template.spec.containers must name"},
 		"a pod with Always":                     {func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyAlways }, ""},
-		"a pod with Never":                      {func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyNever }, "template.spec.restartPolicy"},
-		"a pod with a deadline":                 {func(t *corev1.PodTemplateSpec) { t.Spec.ActiveDeadlineSeconds = ptr.To[int64](9) }, "template.spec.activeDeadlineSeconds"},
+		"a pod with Never":                      {func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyNever }, "spec.template.spec.restartPolicy"},
+		"a pod with a deadline":                 {func(t *corev1.PodTemplateSpec) { t.Spec.ActiveDeadlineSeconds = ptr.To[int64](9) }, "spec.template.spec.activeDeadlineSeconds"},
 		"a container with Always":               {container(corev1.ContainerRestartPolicyAlways), ""},
-		"a container with OnFailure":            {container(corev1.ContainerRestartPolicyOnFailure), "template.spec.containers must not"},
-		"a container with Never":                {container(corev1.ContainerRestartPolicyNever), "template.spec.containers must not"},
-		"a container with a rule":               {container(corev1.ContainerRestartPolicyAlways, rules...), "template.spec.containers must not"},
+		"a container with OnFailure":            {container(corev1.ContainerRestartPolicyOnFailure), "spec.template.spec.containers must not"},
+		"a container with Never":                {container(corev1.ContainerRestartPolicyNever), "spec.template.spec.containers must not"},
+		"a container with a rule":               {container(corev1.ContainerRestartPolicyAlways, rules...), "spec.template.spec.containers must not"},
 		"a sidecar":                             {initial(corev1.ContainerRestartPolicyAlways), ""},
-		"a sidecar with a rule":                 {initial(corev1.ContainerRestartPolicyAlways, rules...), "template.spec.initContainers"},
+		"a sidecar with a rule":                 {initial(corev1.ContainerRestartPolicyAlways, rules...), "spec.template.spec.initContainers"},
 		"an init container that is tried again": {initial(corev1.ContainerRestartPolicyOnFailure), ""},
-		"an init container with Never":          {initial(corev1.ContainerRestartPolicyNever), "template.spec.initContainers"},
+		"an init container with Never":          {initial(corev1.ContainerRestartPolicyNever), "spec.template.spec.initContainers"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			before := testutil.MakePodSet("a").Replicas(3).Image("v1")

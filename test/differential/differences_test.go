@@ -14,7 +14,7 @@ import (
 // difference is a difference that the simulation has on purpose.
 type difference struct {
 	name, reason string
-	// is tells whether this is the difference between a response of the API server, want, and that of the simulation, got.
+	// is reports whether this is the difference between a response of the API server, want, and that of the simulation, got.
 	is   func(about, want, got string) bool
 	seen *atomic.Int64
 }
@@ -31,7 +31,7 @@ var differences = []difference{{
 	seen: &atomic.Int64{},
 }}
 
-// listed tells whether a difference is listed, and counts it.
+// listed reports whether a difference is listed, and counts it.
 func listed(about, want, got string) bool {
 	for _, d := range differences {
 		if d.is(about, want, got) {

@@ -23,7 +23,7 @@ type choices struct{ *rand.Rand }
 
 func pick[T any](c choices, from ...T) T { return from[c.IntN(len(from))] }
 
-// one tells whether the one case in n happens.
+// one reports whether the one case in n happens.
 func (c choices) one(n int) bool { return c.IntN(n) == 0 }
 
 // minimal returns an object that the API server accepts.

@@ -64,7 +64,7 @@ func quotaOfSet(e *faults.Env) {
 	e.ExpectCounts(faults.Counts{Creates: 5})
 }
 
-// degraded tells whether a condition says that creates fail, and why.
+// degraded reports whether a condition says that creates fail, and why.
 func degraded(why string) func(*appv1alpha1.PodSet) bool {
 	return func(s *appv1alpha1.PodSet) bool {
 		c := meta.FindStatusCondition(s.Status.Conditions, appv1alpha1.ConditionDegraded)

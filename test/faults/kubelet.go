@@ -18,7 +18,7 @@ import (
 // that are being deleted.
 type Kubelet struct {
 	admin client.Client
-	// Ready tells whether a pod becomes Ready; nil: every pod does. A pod that does not stays Pending on its node.
+	// Ready reports whether a pod becomes Ready; nil: every pod does. A pod that does not stays Pending on its node.
 	Ready func(*corev1.Pod) bool
 	// Exit returns the exit code of a pod's command; nil: the command does not end. Pods with restartPolicy Always do not exit.
 	Exit func(*corev1.Pod) *int32

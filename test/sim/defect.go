@@ -27,7 +27,7 @@ type Defect struct {
 	Event func(*eventsv1.Event)
 	// Overwrite says that a status is written whatever was written since the operator read it.
 	Overwrite bool
-	// Deliver tells whether an event of a watch reaches the operator. It may change the object, which is a copy.
+	// Deliver reports whether an event of a watch reaches the operator. It may change the object, which is a copy.
 	Deliver func(watch.EventType, client.Object) bool
 	// Ahead is how far the clock of the operator is ahead.
 	Ahead time.Duration

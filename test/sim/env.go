@@ -173,7 +173,7 @@ func (e *env) behind() []*watcher {
 	return behind
 }
 
-// behind tells whether a cache does not show the latest change of a resource. Only the goroutines of the operator call it, and
+// behind reports whether a cache does not show the latest change of a resource. Only the goroutines of the operator call it, and
 // the Store does not change while they run.
 func (p *process) behind(resource string) bool {
 	p.env.mu.Lock()

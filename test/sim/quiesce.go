@@ -94,7 +94,7 @@ func (e *env) awaitSettled() bool {
 	return false
 }
 
-// isBusy tells whether a call or an event is in flight, or a cache is being filled.
+// isBusy reports whether a call or an event is in flight, or a cache is being filled.
 func (e *env) isBusy() bool {
 	synctest.Wait()
 	return len(e.calls) > 0 || len(e.behind()) > 0 || len(e.watchers) < len(groupResources)

@@ -93,7 +93,7 @@ type Result struct {
 	counts     counts
 }
 
-// Violates tells whether an invariant did not hold.
+// Violates reports whether an invariant did not hold.
 func (r Result) Violates(invariant string) bool {
 	return slices.ContainsFunc(r.Violations, func(v invariants.Violation) bool { return v.Invariant == invariant })
 }

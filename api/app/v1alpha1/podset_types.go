@@ -110,13 +110,13 @@ type RollingUpdateStrategy struct {
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 10 : self.matches('^(100|[1-9][0-9]?)%$')",message="maxUnavailable must be a number from 1 to 10, or a percentage from 1% to 100%"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 10 : self.matches('^(100|[1-9][0-9]?)%$')",message="spec.updateStrategy.rollingUpdate.maxUnavailable must be a number from 1 to 10, or a percentage from 1% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
 // UpdateStrategy determines how pods of an older template are replaced.
-// +kubebuilder:validation:XValidation:rule="!has(self.rollingUpdate) || self.type == 'RollingUpdate'",message="rollingUpdate goes with type RollingUpdate only: remove it, or set type to RollingUpdate"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollingUpdate) || self.type == 'RollingUpdate'",message="spec.updateStrategy.rollingUpdate goes with type RollingUpdate only: remove it, or set type to RollingUpdate"
 type UpdateStrategy struct {
 	// type is RollingUpdate or OnDelete. RollingUpdate replaces pods of an older template, a few at a time. OnDelete keeps
 	// them until a user deletes them. Default RollingUpdate.
@@ -170,11 +170,11 @@ type PodSetSpec struct {
 	// of its containers is Always or absent, the restartPolicy of init containers is not Never, no container has
 	// restartPolicyRules, and activeDeadlineSeconds is absent.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="size(self.?spec.?containers.orValue([])) > 0",message="template.spec.containers must name at least one container"
-	// +kubebuilder:validation:XValidation:rule="self.?spec.?restartPolicy.orValue('Always') == 'Always'",message="template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"
-	// +kubebuilder:validation:XValidation:rule="!self.?spec.?activeDeadlineSeconds.hasValue()",message="template.spec.activeDeadlineSeconds must be absent: a PodSet keeps its pods running"
-	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || self.spec.containers.all(c, c.?restartPolicy.orValue('Always') == 'Always' && !has(c.restartPolicyRules))",message="template.spec.containers must not set restartPolicy other than Always, nor restartPolicyRules: a PodSet keeps its pods running"
-	// +kubebuilder:validation:XValidation:rule="!self.?spec.?initContainers.hasValue() || self.spec.initContainers.all(c, c.?restartPolicy.orValue('') != 'Never' && !has(c.restartPolicyRules))",message="template.spec.initContainers must not set restartPolicy Never, nor restartPolicyRules: a PodSet keeps its pods running"
+	// +kubebuilder:validation:XValidation:rule="size(self.?spec.?containers.orValue([])) > 0",message="spec.template.spec.containers must name at least one container"
+	// +kubebuilder:validation:XValidation:rule="self.?spec.?restartPolicy.orValue('Always') == 'Always'",message="spec.template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"
+	// +kubebuilder:validation:XValidation:rule="!self.?spec.?activeDeadlineSeconds.hasValue()",message="spec.template.spec.activeDeadlineSeconds must be absent: a PodSet keeps its pods running"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || self.spec.containers.all(c, c.?restartPolicy.orValue('Always') == 'Always' && !has(c.restartPolicyRules))",message="spec.template.spec.containers must not set restartPolicy other than Always, nor restartPolicyRules: a PodSet keeps its pods running"
+	// +kubebuilder:validation:XValidation:rule="!self.?spec.?initContainers.hasValue() || self.spec.initContainers.all(c, c.?restartPolicy.orValue('') != 'Never' && !has(c.restartPolicyRules))",message="spec.template.spec.initContainers must not set restartPolicy Never, nor restartPolicyRules: a PodSet keeps its pods running"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 

@@ -51,8 +51,8 @@ const (
 )
 
 // AtSpec is the desired state of an At.
-// +kubebuilder:validation:XValidation:rule="has(self.command) || has(self.template)",fieldPath=".command",reason=FieldValueRequired,message="command is required without a template: set spec.command to the program to run, or set spec.template, whose first container then runs its own command or the entrypoint of its image"
-// +kubebuilder:validation:XValidation:rule="!has(self.command) || (!self.?template.?spec.?containers[?0].?command.hasValue() && !self.?template.?spec.?containers[?0].?args.hasValue())",fieldPath=".template",message="template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
+// +kubebuilder:validation:XValidation:rule="has(self.command) || has(self.template)",fieldPath=".command",reason=FieldValueRequired,message="spec.command is required without a template: set spec.command to the program to run, or set spec.template, whose first container then runs its own command or the entrypoint of its image"
+// +kubebuilder:validation:XValidation:rule="!has(self.command) || (!self.?template.?spec.?containers[?0].?command.hasValue() && !self.?template.?spec.?containers[?0].?args.hasValue())",fieldPath=".template",message="spec.template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
 type AtSpec struct {
 	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now",
 	// or "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) counted from
@@ -61,8 +61,8 @@ type AtSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^(?:(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])|now(?: *[+] *([0-9]{1,9}) *(second|minute|hour|day|week)s?)?)$')`,message=`schedule must be a time such as 2030-01-30T10:02:00Z (RFC 3339, a day of the calendar, with Z or an offset), or now, or now + 5 minutes (seconds, minutes, hours, days or weeks)`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf || !self.startsWith('now')",message="schedule can only be changed to a time such as 2030-01-30T10:02:00Z: now would count from the creation of the At, not from this change"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^(?:(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])|now(?: *[+] *([0-9]{1,9}) *(second|minute|hour|day|week)s?)?)$')`,message=`spec.schedule must be a time such as 2030-01-30T10:02:00Z (RFC 3339, a day of the calendar, with Z or an offset), or now, or now + 5 minutes (seconds, minutes, hours, days or weeks)`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf || !self.startsWith('now')",message="spec.schedule can only be changed to a time such as 2030-01-30T10:02:00Z: now would count from the creation of the At, not from this change"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Schedule",xDescriptors={"urn:alm:descriptor:text"},order=1
 	Schedule string `json:"schedule,omitempty"`
 
@@ -73,8 +73,8 @@ type AtSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
-	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(?:[^\x5c\x27\x22\x00]|\x5c[^\x00]|\x27[^\x27\x00]*\x27|\x22(?:[^\x22\x5c\x00]|\x5c[^\x00])*\x22)*$')`,message=`command must close every quote, end without a lone backslash and hold no NUL character: to pass a quote or a backslash itself, put a backslash before it`
-	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(?:[\x09\x0a\x20]|\x5c\x0a)*(?:\x27\x27|\x22(?:\x5c\x0a)*\x22|\x5c\x0a)*(?:[^\x5c\x27\x22\x09\x0a\x20]|\x5c[^\x0a]|\x27[^\x27]|\x22(?:\x5c\x0a)*(?:[^\x22\x5c]|\x5c[^\x0a]))')`,message=`command must begin with the program to run: its first word is missing or empty`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(?:[^\x5c\x27\x22\x00]|\x5c[^\x00]|\x27[^\x27\x00]*\x27|\x22(?:[^\x22\x5c\x00]|\x5c[^\x00])*\x22)*$')`,message=`spec.command must close every quote, end without a lone backslash and hold no NUL character: to pass a quote or a backslash itself, put a backslash before it`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(?:[\x09\x0a\x20]|\x5c\x0a)*(?:\x27\x27|\x22(?:\x5c\x0a)*\x22|\x5c\x0a)*(?:[^\x5c\x27\x22\x09\x0a\x20]|\x5c[^\x0a]|\x27[^\x27]|\x22(?:\x5c\x0a)*(?:[^\x22\x5c]|\x5c[^\x0a]))')`,message=`spec.command must begin with the program to run: its first word is missing or empty`
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Command",xDescriptors={"urn:alm:descriptor:text"},order=2
 	Command string `json:"command,omitempty"`
 
@@ -84,10 +84,10 @@ type AtSpec struct {
 	// the pod has one busybox container, which gets the proxy variables of the operator. It can be changed while the phase is
 	// PENDING.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="size(self.?spec.?containers.orValue([])) > 0",message="template.spec.containers must name at least one container: the first one runs the command"
-	// +kubebuilder:validation:XValidation:rule="self.?spec.?restartPolicy.orValue('Never') == 'Never'",message="template.spec.restartPolicy must be Never, or absent: an At runs its command once"
-	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || self.spec.containers.all(c, c.?restartPolicy.orValue('Never') == 'Never' && !has(c.restartPolicyRules))",message="template.spec.containers must not set restartPolicy other than Never, nor restartPolicyRules: an At runs its command once"
-	// +kubebuilder:validation:XValidation:rule="!self.?spec.?initContainers.hasValue() || self.spec.initContainers.all(c, !has(c.restartPolicyRules))",message="template.spec.initContainers must not set restartPolicyRules, which can restart all containers: an At runs its command once"
+	// +kubebuilder:validation:XValidation:rule="size(self.?spec.?containers.orValue([])) > 0",message="spec.template.spec.containers must name at least one container: the first one runs the command"
+	// +kubebuilder:validation:XValidation:rule="self.?spec.?restartPolicy.orValue('Never') == 'Never'",message="spec.template.spec.restartPolicy must be Never, or absent: an At runs its command once"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || self.spec.containers.all(c, c.?restartPolicy.orValue('Never') == 'Never' && !has(c.restartPolicyRules))",message="spec.template.spec.containers must not set restartPolicy other than Never, nor restartPolicyRules: an At runs its command once"
+	// +kubebuilder:validation:XValidation:rule="!self.?spec.?initContainers.hasValue() || self.spec.initContainers.all(c, !has(c.restartPolicyRules))",message="spec.template.spec.initContainers must not set restartPolicyRules, which can restart all containers: an At runs its command once"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// IsRejected tells whether the API server understood a write and rejected it, so that an immediate retry is useless: a quota
+// IsRejected reports whether the API server understood a write and rejected it, so that an immediate retry is useless: a quota
 // is exceeded, an admission policy forbids the pod, the pod is invalid. Conflicts, overload, timeouts, and broken connections
 // are no rejections.
 func IsRejected(err error) bool {
