@@ -84,6 +84,9 @@ type Write struct {
 	Fault string
 }
 
+// isStale reports whether the caches of PodSets and Ats were behind when the operator sent the write.
+func (w Write) isStale() bool { return !w.StaleUntil.Before(w.Sent) }
+
 // Committed reports whether the API server committed the write, whatever the operator received.
 func (w Write) Committed() bool { return w.Code >= 200 && w.Code < 300 }
 

@@ -68,7 +68,7 @@ func (c *Checker) step(step *rejected, w Write) {
 	if compared {
 		c.check("P9", gap >= step.delay/2, subject, "rejected create %s came %v after the previous one, before the back-off of %v had passed", w.Name, gap, step.delay)
 	}
-	if compared && !c.LaggingPods && c.full {
+	if compared && !c.LaggingPods && !w.isStale() && c.full { // A status from a stale cache is a conflict.
 		c.check("P9", c.reportsRejection(w.Owner, w.Sent), subject, "no condition names the rejection of %s", w.Name)
 	}
 	next := min(2*step.delay, lastRejectionBackoff)
@@ -82,7 +82,7 @@ func (c *Checker) step(step *rejected, w Write) {
 // first one, which is perhaps of the earlier spec then.
 func (c *Checker) edited(first, second Write) bool {
 	from := first.Sent
-	if stale := !first.StaleUntil.Before(first.Sent); c.LaggingPods || stale {
+	if c.LaggingPods || first.isStale() {
 		from = from.Add(-staleLimit)
 	}
 	history := c.history[second.Owner]
