@@ -147,7 +147,25 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		}
 		early := due.Sub(c.serverTime(write))
 		c.check("A2", early <= 0 || now, "At "+at.Name, "ran %v too early", early)
+		late := c.late(c.known(at, write), write)
+		c.check("A2", late <= 0, "At "+at.Name, "ran %v after its starting deadline", late)
 	}
+}
+
+// late returns how long after the last of the starting deadlines of some versions of an At its first pod was created, at most 0 if one of them
+// has no deadline. The API counts in whole seconds.
+func (c *Checker) late(versions []*cnatv1alpha1.At, write Write) time.Duration {
+	var last time.Time
+	for _, at := range versions {
+		due, ok := Due(at)
+		if !ok || at.Spec.StartingDeadlineSeconds == nil {
+			return 0
+		}
+		if end := due.Add(time.Duration(*at.Spec.StartingDeadlineSeconds)*time.Second + time.Second + 2*clockError); end.After(last) {
+			last = end
+		}
+	}
+	return c.serverTime(write).Sub(last)
 }
 
 // serverTime returns the time of the clock that decides when the operator may act: its own, or that of the API server if they differ.

@@ -270,6 +270,12 @@ var defects = map[string]struct {
 		}
 		return true
 	}}), "", "A3"},
+	"ignores the starting deadline": {with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if at, ok := object.(*cnatv1alpha1.At); ok {
+			at.Spec.StartingDeadlineSeconds = nil
+		}
+		return true
+	}}), "A2", ""},
 	"takes the exit code of the pod for that of its command": {onStatus(func(status map[string]any) {
 		if status["reason"] == cnatv1alpha1.ReasonCompleted {
 			status["reason"], status["result"] = cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ResultFailed
