@@ -6,10 +6,12 @@ package at
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -59,18 +61,27 @@ func IsOwn(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 }
 
 // attemptOf returns the attempt of an own pod, from 0. Its name counts first, because nobody can change it. Admission can give a new pod
-// another name. Then the record of the run counts, then an annotation, then the number of own pods that are older.
+// another name. Then the process that created the pod knows the attempt, or the record of the run tells it, or an annotation. If admission
+// has removed that too, a pod that is newer than the one of the record is of the next attempt. Otherwise the number of own pods that are
+// older counts.
 func (o Observation) attemptOf(pod *corev1.Pod) int {
 	for attempt := range maxBackoffLimit + 1 {
 		if pod.Name == PodName(o.At, attempt) {
 			return attempt
 		}
 	}
-	if record := &o.At.Status; pod.UID == record.PodUID && record.Attempts > 0 {
+	if pod.UID == o.created.uid {
+		return o.created.attempt
+	}
+	record := &o.At.Status
+	if pod.UID == record.PodUID && record.Attempts > 0 {
 		return int(record.Attempts) - 1
 	}
 	if attempt, err := strconv.Atoi(pod.Annotations[cnatv1alpha1.AnnotationAttempt]); err == nil && attempt >= 0 && attempt <= maxBackoffLimit {
 		return attempt
+	}
+	if recorded := o.recordedCreation(); recorded != nil && recorded.Before(&pod.CreationTimestamp) {
+		return int(record.Attempts)
 	}
 	older := 0
 	for _, other := range o.Pods {
@@ -79,4 +90,16 @@ func (o Observation) attemptOf(pod *corev1.Pod) int {
 		}
 	}
 	return older
+}
+
+// recordedCreation returns when the pod that the status names was created, or nil if that is not known.
+func (o Observation) recordedCreation() *metav1.Time {
+	record := &o.At.Status
+	if i := slices.IndexFunc(o.Pods, func(pod *corev1.Pod) bool { return pod.UID == record.PodUID }); i >= 0 {
+		return &o.Pods[i].CreationTimestamp
+	}
+	if record.Attempts == 1 {
+		return record.StartTime
+	}
+	return nil
 }

@@ -56,8 +56,8 @@ type Observation struct {
 	// run is what is known of the run, and decision what the state table says. State.Observe sets both.
 	run      run
 	decision decision
-	// unowned is the UID of a pod that this process created and that admission gave no controller reference, or "".
-	unowned types.UID
+	// created is the pod that this process created last.
+	created createdPod
 	// next is the State once the observation is recorded.
 	next *State
 }
@@ -131,7 +131,7 @@ func (o Observation) runOf() run {
 	var oldest *metav1.Time
 	first := maxBackoffLimit + 1
 	for _, pod := range o.Pods {
-		if !IsOwn(o.At, pod) && pod.UID != o.unowned {
+		if !IsOwn(o.At, pod) && !o.created.isUnowned(pod) {
 			continue
 		}
 		attempt := o.attemptOf(pod)

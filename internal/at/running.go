@@ -61,7 +61,7 @@ func deletable(o Observation, pod *corev1.Pod) *corev1.Pod {
 
 // owns reports whether a pod of the run has a controller reference to the At, or was created by this process.
 func (o Observation) owns(pod *corev1.Pod) bool {
-	return pods.OwnerUID(pod) == o.At.UID || pod.UID == o.unowned
+	return pods.OwnerUID(pod) == o.At.UID || o.created.isUnowned(pod)
 }
 
 // lostRun ends an At whose recorded pod is gone, after the API server has confirmed that. If the watch delivered the last state of the

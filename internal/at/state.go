@@ -52,14 +52,25 @@ type State struct {
 	// response or is not in the cache. Without this field the command could run a second time if the pod is deleted in the
 	// meantime.
 	unrecorded *corev1.Pod
-	// unowned is the UID of the pod that was created last, if admission gave it no controller reference.
-	unowned types.UID
+	// created is the pod that was created last.
+	created createdPod
 	// endedAt is when this process reported that the At of endedGeneration is done, or zero if it has not. The write of the status may have
 	// got no response, and may not be in the cache. Without this field a clock that moves back could start an At whose status says that
 	// it missed its deadline.
 	endedAt         time.Time
 	endedGeneration int64
 }
+
+// createdPod is what a process knows of a pod that it created and that admission may have changed.
+type createdPod struct {
+	uid     types.UID
+	attempt int
+	// unowned is true if admission gave the pod no controller reference.
+	unowned bool
+}
+
+// isUnowned reports whether a pod is this one, and admission gave it no controller reference.
+func (c createdPod) isUnowned(pod *corev1.Pod) bool { return c.unowned && pod.UID == c.uid }
 
 // Observe combines what the caches show at now with what the State knows. at and cached are the At and its pods from the
 // caches. lookedUp are the pods that the API server has listed, and its answers for the Lookups of earlier Observations, nil for a pod that
@@ -74,7 +85,7 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 	next.pods = view.Next
 	o := Observation{
 		At: at, Pods: view.Pods, Unseen: view.Unseen, Deleted: view.Deleted, Now: now,
-		Rejection: s.rejection.Of(at.Generation), First: !s.observed, Defaults: defaults, unowned: s.unowned, next: &next,
+		Rejection: s.rejection.Of(at.Generation), First: !s.observed, Defaults: defaults, created: s.created, next: &next,
 	}
 	o.Checked, o.Invalid = s.check(at)
 	if s.final != nil {
@@ -82,9 +93,9 @@ func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[
 	}
 	o.LookedUp = sets.KeySet(lookedUp)
 	for _, pod := range lookedUp {
-		if pod != nil && (IsOwn(at, pod) || pod.UID == s.unowned) && !pods.Contains(o.Pods, pod.UID) {
+		if pod != nil && (IsOwn(at, pod) || s.created.isUnowned(pod)) && !pods.Contains(o.Pods, pod.UID) {
 			o.Pods = append(o.Pods, pod)
-			if pod.UID != s.unowned {
+			if !s.created.isUnowned(pod) {
 				next.pods = next.pods.Created(now, pod) // Nothing else tells that the pod was deleted before the cache shows it.
 			}
 		}
@@ -152,9 +163,7 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 		next.pods = next.pods.Created(now, outcome.Created)
 		next.rejection = expectations.LastRejection{}
 		next.unrecorded = outcome.Created
-		if pods.OwnerUID(outcome.Created) == "" {
-			next.unowned = outcome.Created.UID
-		}
+		next.created = createdPod{outcome.Created.UID, o.decision.attempt, pods.OwnerUID(outcome.Created) == ""}
 	}
 	switch {
 	case outcome.CreateError == nil:

@@ -42,6 +42,22 @@ func TestAnAtIsRequeuedUntilTheCacheShowsItsPod(t *testing.T) {
 	}
 }
 
+// Admission may remove everything from a pod that tells the attempt. The process that created the pod knows it.
+func TestTheAttemptOfACreatedPodIsKnownUnderAnyName(t *testing.T) {
+	again := a().BackoffLimit(5).RetryRecorded(2, "first", 0).Obj()
+	pod := testutil.MakeAtPod(a().Obj(), "x7k2p").Obj()
+	var s at.State
+	o := s.Observe(again, nil, map[string]*corev1.Pod{"first": nil}, due.Add(time.Minute), at.Defaults{})
+	if created := at.MakePlan(o).Create; created == nil || created.Name != "a-pod-2" {
+		t.Fatalf("created: %v, want a-pod-2", created)
+	}
+	s.Record(o, at.Outcome{Created: pod}, due.Add(time.Minute))
+	o = s.Observe(again, []*corev1.Pod{pod}, nil, due.Add(2*time.Minute), at.Defaults{})
+	if got := at.MakeReport(o, at.Outcome{}).Status.Attempts; got != 3 {
+		t.Errorf("%d attempts are recorded, want 3", got)
+	}
+}
+
 func TestAnAtIsRequeuedUntilTheCacheShowsAPodThatWasLookedUp(t *testing.T) {
 	pod, confirm := ownPod().Obj(), due.Add(expectations.ConfirmAfter)
 	var s at.State

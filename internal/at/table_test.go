@@ -300,6 +300,11 @@ func TestTheStateTable(t *testing.T) {
 				Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due).Obj()}, now: time.Minute,
 			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
 		},
+		"16 a pod that is newer than that of the record is of the next attempt, also if the latter is gone": {
+			at: a().BackoffLimit(1).Recorded(1, "k2p7x", "k2p7x-uid"), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), "x7k2p").
+				Created(due.Add(20*time.Second)).Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due.Add(21*time.Second)).Obj()}, now: time.Minute,
+			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
+		},
 		"7 a pod whose containers can be restarted is stopped, once that is recorded": {
 			at: a().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{restarting(running().Obj())}, now: time.Second,
 			want: decided{Phase: done, Reason: "PodModified", Scheduled: started, Requeue: in(time.Second)},
