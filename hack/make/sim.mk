@@ -5,29 +5,30 @@
 # The seed of a scenario, and how long `make sim` runs scenarios with fresh seeds.
 SEED ?= 0
 DURATION ?= 10m
-# How long `make test-sim` also runs scenarios with fresh seeds. CI runs them for a minute.
-SIMTIME ?= 0s
+# How many scenarios `make test-sim` also runs, with the seeds from FROM on.
+SCENARIOS ?= 0
+FROM ?= 1000001
 # In how many scenarios `make test-sim` must detect each seeded defect. With 10000, it also requires what only few scenarios detect.
 DETECT ?= 200
 
 sim = '$(CURDIR)/bin/sim.test'
 build_sim = go test -C test/sim -c -o $(sim)
-# A simulation uses one processor. A second process runs at the same time, only with fresh seeds.
-fresh = $(sim) -test.run '^TestScenarios$$' -seed $(SEED) -fixed 0 -duration
+# A simulation uses one processor. A second process runs at the same time.
+second = $(sim) -test.run '^TestScenarios$$'
 
 .PHONY: sim
 sim: ## Simulate random scenarios for DURATION, or print the timeline of the scenario SEED=....
 	$(build_sim)
-	cd test/sim; $(fresh) $(DURATION) & \
+	cd test/sim; $(second) -seed $(SEED) -duration $(DURATION) -fixed 0 & \
 	$(sim) -test.v -test.run '^(TestScenarios|TestSeed)$$' -seed $(SEED) -duration $(DURATION) -fixed 0 || status=1; \
 	wait $$! && exit $${status-0}
 
 # Without the race detector, which is ten times slower. The API-server tests use it.
 .PHONY: test-sim
-test-sim: ## Simulate scenarios with fixed seeds (and fresh ones for SIMTIME); the seeded defects must be detected.
+test-sim: ## Simulate scenarios with fixed seeds, and SCENARIOS more; the seeded defects must be detected.
 	$(build_sim)
-	cd test/sim; $(fresh) $(SIMTIME) & \
-	$(sim) -duration $(SIMTIME) -detect $(DETECT) || status=1; \
+	cd test/sim; $(second) -fixed $(SCENARIOS) -from $(FROM) & \
+	$(sim) -detect $(DETECT) || status=1; \
 	wait $$! && exit $${status-0}
 
 # The number of random sequences of requests.
