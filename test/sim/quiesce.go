@@ -61,8 +61,10 @@ func (e *env) quiesce() error {
 	before := len(e.writes)
 	e.idleFor(quietTime)
 	for _, write := range e.writes[before:] {
-		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner are tried again with back-off.
-		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.owners && write.Resource != ats; !expected {
+		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner are tried again with back-off. A
+		// crash loop counts as over a while after its last restart.
+		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.owners && write.Resource != ats ||
+			e.scenario.has(CrashLoop) && write.Resource == podSets; !expected {
 			e.violate("P3", "a write after everything had settled: %s", write)
 		}
 	}
@@ -151,7 +153,7 @@ func (e *env) unsettled() []problem {
 	}
 	for uid, at := range state.Ats {
 		if what := state.AtSettled(at, e.clock.Now().Add(e.serverAhead), e.operator.Full); what != "" && !state.Removed[uid] && at.DeletionTimestamp == nil {
-			problems = append(problems, problem{"A3", "At " + at.Name + ": " + what, settleTime + e.delayOfRejection(uid) + atDelay(at)})
+			problems = append(problems, problem{"A3", "At " + at.Name + ": " + what, settleTime + e.delayOfRejection(uid) + atDelay(at) + e.delayOfContainers()})
 		}
 	}
 	for _, pod := range e.store.pods() {
@@ -180,6 +182,14 @@ func (e *env) delayOfRejection(owner types.UID) time.Duration {
 func (e *env) delayOfNodes(invariant string) time.Duration {
 	if e.scenario.has(Hang) || e.scenario.has(CrashLoop) && invariant == "P3" {
 		return fateTime
+	}
+	return 0
+}
+
+// delayOfContainers returns how long other containers may outlive the command of an At.
+func (e *env) delayOfContainers() time.Duration {
+	if e.webhook.injects {
+		return time.Minute
 	}
 	return 0
 }

@@ -20,13 +20,19 @@ func (e *env) tamper(random *rand.Rand, resource, name string) {
 		e.patch(podSets, name, `{"status":{"podNames":["kubernetes"],"replicas":9,"readyReplicas":9,"availableReplicas":0}}`, true)
 	case n < 2:
 		e.patch(ats, name, fmt.Sprintf(`{"status":{"phase":%q}}`, pick(random, "PENDING", "RUNNING", "DONE")), true)
-	case len(all) == 0:
-	case n == 2:
-		e.patch(pods, all[random.IntN(len(all))].Name, `{"metadata":{"labels":null}}`, false)
 	default:
-		if all = e.recordedPods(); len(all) > 0 {
-			e.tamperOwner(random, all[random.IntN(len(all))])
+		if n == 3 || e.webhook.changesNames() { // Nothing would tell whose pod it is: see docs/at-most-once.md.
+			all = e.recordedPods()
 		}
+		if len(all) == 0 {
+			return
+		}
+		pod := all[random.IntN(len(all))]
+		if n == 3 {
+			e.tamperOwner(random, pod)
+			return
+		}
+		e.patch(pods, pod.Name, `{"metadata":{"labels":null}}`, false)
 	}
 }
 

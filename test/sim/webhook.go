@@ -40,8 +40,11 @@ func (w webhook) hides(c *call) bool {
 	if c.Verb != "create" || c.Resource != pods || c.Slot != "" {
 		return c.Slot != "" && w.generatedName
 	}
-	return w.owners && w.annotations || w.labels && (w.name || w.generatedName)
+	return w.owners && w.annotations || w.labels && w.changesNames()
 }
+
+// changesNames reports whether the name of a pod may be another one than that of the request.
+func (w webhook) changesNames() bool { return w.name || w.generatedName }
 
 // hidesFromNext reports whether the next process cannot find the pod of an At that no status has recorded.
 func (w webhook) hidesFromNext() bool {
