@@ -223,8 +223,10 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 	}
 	for uid, ended := range c.zero {
 		pod := c.state.Pods[uid]
-		deadline := pod.Spec.ActiveDeadlineSeconds // that of the At or of its template
-		late := deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
+		late := false
+		for _, deadline := range []*int64{at.Spec.ActiveDeadlineSeconds, pod.Spec.ActiveDeadlineSeconds} { // The latter may be that of the template.
+			late = late || deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
+		}
 		var excused bool
 		switch at.Status.Reason {
 		case cnatv1alpha1.ReasonPodModified:
