@@ -223,7 +223,7 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 // AtSettled returns why an At is not settled (A3), or "" if it is. An At is settled when it is DONE, for a reason that A4
 // and A11 check, or PENDING for a reason that lasts. No pod runs on after the deadline of its At.
 func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
-	if at.Status.Phase == cnatv1alpha1.PhaseDone {
+	if at.Status.Phase == cnatv1alpha1.PhaseDone && (!full || at.Status.Reason != "") { // Without a reason, another client wrote the phase.
 		stopped := at.Status.Reason == cnatv1alpha1.ReasonDeadlineExceeded || at.Status.Reason == cnatv1alpha1.ReasonPodModified
 		if left := s.Active(at.UID); full && stopped && len(left) > 0 {
 			return fmt.Sprintf("pod %s is left although the reason is %s", left[0].Name, at.Status.Reason)
