@@ -101,15 +101,22 @@ func (p *project) unsubscribe() {
 	})
 }
 
-// removeRest removes the remaining objects as docs/uninstall.md describes. The deletion of the CRDs deletes the objects of their
-// kinds and their pods.
+// removeRest removes the remaining objects as docs/uninstall.md describes.
 func (p *project) removeRest() {
 	p.t.Helper()
 	p.explain()
+	p.deletesObjects()
 	p.types("kubectl delete crd --ignore-not-found --timeout 60s " + strings.Join(crdNames, " "))
 	p.types("kubectl delete clusterrole -l app.kubernetes.io/name=podset-operator")
 	p.types("kubectl delete role,rolebinding -l app.kubernetes.io/name=podset-operator")
 	p.types("kubectl delete lease podset-operator --ignore-not-found")
+}
+
+// deletesObjects deletes all objects, if the CRDs exist. The garbage collector sometimes leaves the pods of objects that are deleted with
+// their CRD.
+func (p *project) deletesObjects() {
+	p.t.Helper()
+	p.types("kubectl get crd -o name | sed -nE 's,.*/(.*(app.example|cnat.d2iq).com)$,\\1,p' | xargs -r -I {} kubectl delete {} --all --all-namespaces --timeout 60s")
 }
 
 // gone waits until these objects no longer exist.

@@ -143,6 +143,7 @@ func conditionOf(obj *unstructured.Unstructured, conditionType string) (status, 
 func (p *project) retract() {
 	p.t.Helper()
 	p.explain()
+	p.deletesObjects()
 	p.types("kubectl delete clusterextension podset-operator --ignore-not-found --timeout 120s")
 	for _, name := range crdNames {
 		gone(p.t, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}})
