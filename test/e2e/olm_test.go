@@ -112,11 +112,11 @@ func (p *project) removeRest() {
 	p.types("kubectl delete lease podset-operator --ignore-not-found")
 }
 
-// deletesObjects deletes all objects, if the CRDs exist. The garbage collector sometimes leaves the pods of objects that are deleted with
-// their CRD.
+// deletesObjects deletes all objects with their pods, if the CRDs exist. If a CRD is removed before the garbage collector has seen the end of
+// an object, it leaves the pods.
 func (p *project) deletesObjects() {
 	p.t.Helper()
-	p.types("kubectl get crd -o name | sed -nE 's,.*/(.*(app.example|cnat.d2iq).com)$,\\1,p' | xargs -r -I {} kubectl delete {} --all --all-namespaces --timeout 60s")
+	p.types("kubectl get crd -o name | sed -nE 's,.*/(.*(app.example|cnat.d2iq).com)$,\\1,p' | xargs -r -I {} kubectl delete {} --all --all-namespaces --cascade foreground --timeout 120s")
 }
 
 // gone waits until these objects no longer exist.
