@@ -32,7 +32,7 @@ func TestNegativeControl(t *testing.T) {
 			e.Create(podSet("a", 10))
 			e.Quiesce()
 		}, []string{"P7"}},
-		"counts pods in a stale cache":                    {"F3", lagging, []string{"P2", "P8"}},
+		"counts pods in a stale cache":                    {"F3", lagging("pods"), []string{"P2", "P8"}},
 		"retries rejected creates without back-off":       {"F8", naiveQuota, []string{"P9"}},
 		"creates pods for a PodSet that is being deleted": {"F13", deletedButServed, []string{"P5"}},
 		"retries in a terminating namespace":              {"F15", namespaceStays(podSet("a", 3), (*faults.Env).Settle), []string{"P3", "P9"}},

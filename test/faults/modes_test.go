@@ -31,7 +31,7 @@ var core = map[string]testCase{
 	"F1, scale 10 to 3":    crashScale,
 	"F1, at with a retry":  crashRetry,
 	"F2":                   loseResponses,
-	"F3":                   lagging,
+	"F3":                   lagging("podsets", "pods"),
 	"F3, a long list":      longList,
 	"F5, pods of a set":    missPods,
 	"F5, the pod of an At": missRun,
@@ -84,21 +84,23 @@ func loseResponses(e *faults.Env) {
 	e.ExpectCounts(faults.Counts{Creates: 11})
 }
 
-// lagging holds the caches while replicas change from 1 to 10, 3, and 7.
-func lagging(e *faults.Env) {
-	e.RunKubelet(&faults.Kubelet{Ready: firstPods(5)})
-	operator := e.Supervise()
-	e.Create(podSet("a", 1))
-	e.Settle()
-	for _, replicas := range []int32{10, 3, 7} {
-		operator.Hold("podsets", "pods")
-		scale(e, "a", replicas)
-		e.Wait(time.Second)
-		operator.Release("podsets", "pods")
+// lagging holds the caches of some resources while replicas change from 1 to 10, 3, and 7.
+func lagging(resources ...string) testCase {
+	return func(e *faults.Env) {
+		e.RunKubelet(&faults.Kubelet{Ready: firstPods(5)})
+		operator := e.Supervise()
+		e.Create(podSet("a", 1))
 		e.Settle()
+		for _, replicas := range []int32{10, 3, 7} {
+			operator.Hold(resources...)
+			scale(e, "a", replicas)
+			e.Wait(time.Second)
+			operator.Release(resources...)
+			e.Settle()
+		}
+		e.Quiesce()
+		e.ExpectCounts(faults.Counts{Creates: 14, Deletes: 7})
 	}
-	e.Quiesce()
-	e.ExpectCounts(faults.Counts{Creates: 14, Deletes: 7})
 }
 
 // longList is a new process that does not get the Ats for a long time, as if there were very many. PodSets do not wait for them.
