@@ -6,7 +6,6 @@ package at
 import (
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -95,8 +94,8 @@ func (o Observation) attemptOf(pod *corev1.Pod) int {
 // recordedCreation returns when the pod that the status names was created, or nil if that is not known.
 func (o Observation) recordedCreation() *metav1.Time {
 	record := &o.At.Status
-	if i := slices.IndexFunc(o.Pods, func(pod *corev1.Pod) bool { return pod.UID == record.PodUID }); i >= 0 {
-		return &o.Pods[i].CreationTimestamp
+	if pod := pods.ByUID(o.Pods, record.PodUID); pod != nil {
+		return &pod.CreationTimestamp
 	}
 	if record.Attempts == 1 {
 		return record.StartTime

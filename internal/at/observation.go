@@ -4,7 +4,6 @@
 package at
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +15,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // Observation is everything that a decision about one At depends on, at one instant. It is a value. Do not modify the
@@ -181,10 +181,4 @@ func (o Observation) recordedName() string {
 }
 
 // lastState returns the last state of the pod that the status names, or nil if the watch did not deliver it.
-func (o Observation) lastState() *corev1.Pod {
-	i := slices.IndexFunc(o.Final, func(pod *corev1.Pod) bool { return pod.UID == o.At.Status.PodUID })
-	if i < 0 {
-		return nil
-	}
-	return o.Final[i]
-}
+func (o Observation) lastState() *corev1.Pod { return pods.ByUID(o.Final, o.At.Status.PodUID) }

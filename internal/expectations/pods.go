@@ -123,14 +123,14 @@ func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now
 // not show it any more, or shows it later than it was released.
 func (v *View) observeLost(lost []lostPod, cached []*corev1.Pod) {
 	for _, pod := range lost {
-		i := slices.IndexFunc(cached, func(c *corev1.Pod) bool { return c.UID == pod.uid })
+		shown := pods.ByUID(cached, pod.uid)
 		switch {
-		case i < 0 && pod.shown, i >= 0 && isLater(cached[i], pod.released):
+		case shown == nil && pod.shown, shown != nil && isLater(shown, pod.released):
 			continue
-		case i >= 0:
+		case shown != nil:
 			v.Pods = slices.DeleteFunc(slices.Clone(v.Pods), func(c *corev1.Pod) bool { return c.UID == pod.uid })
 		}
-		pod.shown = i >= 0
+		pod.shown = shown != nil
 		v.Next.lost = append(v.Next.lost, pod)
 	}
 }

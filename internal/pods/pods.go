@@ -33,10 +33,18 @@ func OwnerUID(pod metav1.Object) types.UID {
 	return ""
 }
 
-// Contains reports whether a pod with a UID is in list.
-func Contains(list []*corev1.Pod, uid types.UID) bool {
-	return slices.ContainsFunc(list, func(pod *corev1.Pod) bool { return pod.UID == uid })
+// ByUID returns the pod of a list with a UID, or nil if there is none.
+func ByUID(list []*corev1.Pod, uid types.UID) *corev1.Pod {
+	for _, pod := range list {
+		if pod.UID == uid {
+			return pod
+		}
+	}
+	return nil
 }
+
+// Contains reports whether a pod with a UID is in list.
+func Contains(list []*corev1.Pod, uid types.UID) bool { return ByUID(list, uid) != nil }
 
 // IsFinished reports whether all containers of pod have terminated for good.
 func IsFinished(pod *corev1.Pod) bool {

@@ -116,7 +116,8 @@ func (p *project) removeRest() {
 // an object, it leaves the pods.
 func (p *project) deletesObjects() {
 	p.t.Helper()
-	p.types("kubectl get crd -o name | sed -nE 's,.*/(.*(app.example|cnat.d2iq).com)$,\\1,p' | xargs -r -I {} kubectl delete {} --all --all-namespaces --cascade=foreground --timeout 120s")
+	p.types("kubectl get crd --ignore-not-found -o name %s | cut -d / -f 2 | xargs -r -I {} kubectl delete {} --all --all-namespaces --cascade=foreground --timeout 120s",
+		strings.Join(crdNames, " "))
 }
 
 // gone waits until these objects no longer exist.

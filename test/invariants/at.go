@@ -128,18 +128,18 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	}
 	c.runs[at.UID][pod.UID] = true
 	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "pod %s was created after the reason MissedDeadline", pod.Name)
-	allowed := 0
-	for _, known := range c.known(at, write) {
+	versions, allowed := c.known(at, write), 0
+	for _, known := range versions {
 		allowed = max(allowed, 1+int(ptr.Deref(known.Spec.BackoffLimit, 0)))
 	}
 	c.check("A1", deleting || len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were created, %d are allowed", len(c.runs[at.UID]), allowed)
 	c.check("A1", deleting || !again, "At "+at.Name, "pod %s was created twice", pod.Name)
-	canceled := !slices.ContainsFunc(c.known(at, write), func(known *cnatv1alpha1.At) bool { return !ptr.Deref(known.Spec.Cancel, false) })
+	canceled := !slices.ContainsFunc(versions, func(known *cnatv1alpha1.At) bool { return !ptr.Deref(known.Spec.Cancel, false) })
 	c.check("A16", !canceled, "At "+at.Name, "pod %s was created although the At was canceled", pod.Name)
 	c.runsLatest(at, pod, write)
 	if due, ok := Due(at); ok && len(c.runs[at.UID]) == 1 { // An edit after the first run does not delay a retry.
 		now := false // An At for now runs at once, whatever the clock of the operator says.
-		for _, known := range c.known(at, write) {
+		for _, known := range versions {
 			now = now || known.Spec.Schedule == "now"
 			if earlier, _ := Due(known); earlier.Before(due) {
 				due = earlier
@@ -147,7 +147,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		}
 		early := due.Sub(c.serverTime(write))
 		c.check("A2", early <= 0 || now, "At "+at.Name, "ran %v too early", early)
-		late := c.late(c.known(at, write), write)
+		late := c.late(versions, write)
 		c.check("A2", late <= 0, "At "+at.Name, "ran %v after its starting deadline", late)
 	}
 }

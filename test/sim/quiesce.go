@@ -153,7 +153,7 @@ func (e *env) unsettled() []problem {
 	}
 	for uid, at := range state.Ats {
 		if what := state.AtSettled(at, e.clock.Now().Add(e.serverAhead), e.operator.Full); what != "" && !state.Removed[uid] && at.DeletionTimestamp == nil {
-			problems = append(problems, problem{"A3", "At " + at.Name + ": " + what, settleTime + e.delayOfRejection(uid) + atDelay(at) + e.delayOfContainers()})
+			problems = append(problems, problem{"A3", "At " + at.Name + ": " + what, settleTime + e.delayOfRejection(uid) + atDelay(at)})
 		}
 	}
 	for _, pod := range e.store.pods() {
@@ -178,20 +178,16 @@ func (e *env) delayOfRejection(owner types.UID) time.Duration {
 	return 0
 }
 
-// delayOfNodes returns how long nodes may do what they do to some pods. Only pods of PodSets crash again and again.
-func (e *env) delayOfNodes(invariant string) time.Duration {
+// delayOfNodes returns how long nodes may do what they do to some pods. Only pods of PodSets crash again and again, and other containers
+// outlive only the commands of Ats.
+func (e *env) delayOfNodes(invariant string) (delay time.Duration) {
 	if e.scenario.has(Hang) || e.scenario.has(CrashLoop) && invariant == "P3" {
-		return fateTime
+		delay += fateTime
 	}
-	return 0
-}
-
-// delayOfContainers returns how long other containers may outlive the command of an At.
-func (e *env) delayOfContainers() time.Duration {
-	if e.webhook.injects {
-		return time.Minute
+	if e.webhook.injects && invariant == "A3" {
+		delay += time.Minute
 	}
-	return 0
+	return delay
 }
 
 // atDelay returns how long the operator may wait for the time of an At or, if it has failed, for its next attempt.

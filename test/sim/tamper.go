@@ -27,12 +27,11 @@ func (e *env) tamper(random *rand.Rand, resource, name string) {
 		if len(all) == 0 {
 			return
 		}
-		pod := all[random.IntN(len(all))]
-		if n == 3 {
+		if pod := all[random.IntN(len(all))]; n == 3 {
 			e.tamperOwner(random, pod)
-			return
+		} else {
+			e.patch(pods, pod.Name, `{"metadata":{"labels":null}}`, false)
 		}
-		e.patch(pods, pod.Name, `{"metadata":{"labels":null}}`, false)
 	}
 }
 
