@@ -51,13 +51,11 @@ func killed(t *testing.T, c *faults.Cluster, kill func() (again func() error, er
 	e.Settle()
 	e.Create(at("due", "now + 3 seconds", "echo YAY"))
 	scale(e, "a", 10)
-	start := time.Now()
 	again, err := kill()
 	e.Must(err)
 	e.Wait(down)
 	e.Must(again())
-	// Informers retry with a back-off that doubles: after an outage they can wait twice as long as it lasted.
-	e.Timeout = max(faults.DefaultTimeout, 3*time.Since(start))
+	e.Timeout += faults.InformerBackoff
 	scale(e, "a", 4)
 	e.Create(at("new", "now", "echo YAY"))
 	e.Quiesce()
@@ -87,9 +85,8 @@ func crdsRemoved(t *testing.T, c *faults.Cluster) {
 	bounded(e, 10*time.Second, traffic{writes: 3, events: 3, calls: 40})
 	_, err := envtest.InstallCRDs(c.Config, options)
 	e.Must(err)
+	e.Timeout += faults.InformerBackoff
 	e.CreateSoon(podSet("b", 3))
-	// The back-off of the informers is at most half a minute.
-	e.Wait(30 * time.Second)
 	e.Quiesce()
 	e.Check("P3", e.Starts() == 1, "the operator ended %d times", e.Starts()-1)
 }

@@ -24,6 +24,10 @@ import (
 // DefaultTimeout is how long an environment may take to settle after the last fault.
 const DefaultTimeout = time.Minute
 
+// InformerBackoff is the longest time that an informer waits before it tries again after an error: 30 s, and up to as much again at
+// random (k8s.io/client-go/tools/cache). After an outage of 20 s, informers may be in that wait.
+const InformerBackoff = time.Minute
+
 // Env is a test environment: a namespace with an operator, a user, a kubelet, and an observer.
 type Env struct {
 	testing.TB

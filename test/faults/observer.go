@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -70,7 +71,8 @@ func startObserver(ctx context.Context, c client.WithWatch, namespace string, po
 	return o, nil
 }
 
-// listWatch lists and watches the objects of a list's kind in a namespace.
+// listWatch lists and watches the objects of a list's kind in a namespace. If the API server does not respond, it tries again at
+// once: the back-off of an informer (InformerBackoff) would make the observer blind for a minute after an outage.
 func listWatch(c client.WithWatch, list client.ObjectList, namespace string) *toolscache.ListWatch {
 	of := func(options metav1.ListOptions) (client.ObjectList, *client.ListOptions) {
 		return list.DeepCopyObject().(client.ObjectList), &client.ListOptions{Raw: &options, Namespace: namespace}
@@ -78,12 +80,29 @@ func listWatch(c client.WithWatch, list client.ObjectList, namespace string) *to
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			objects, o := of(options)
-			return objects, c.List(ctx, objects, o)
+			return objects, untilResponse(ctx, func() error { return c.List(ctx, objects, o) })
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			objects, o := of(options)
-			return c.Watch(ctx, objects, o)
+			var events watch.Interface
+			err := untilResponse(ctx, func() (err error) { events, err = c.Watch(ctx, objects, o); return err })
+			return events, err
 		},
+	}
+}
+
+// untilResponse sends a request until the API server responds, and returns the error of the response.
+func untilResponse(ctx context.Context, send func() error) error {
+	for {
+		err := send()
+		if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
 	}
 }
 
