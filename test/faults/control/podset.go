@@ -6,6 +6,7 @@ package control
 import (
 	"context"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,7 +70,10 @@ func (r *podSets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 			return ctrl.Result{}, err
 		}
 		// Defect: the next reconcile counts pods in a cache that may not show this one.
-		return ctrl.Result{RequeueAfter: 1}, r.client.Create(ctx, pod)
+		if err := r.client.Create(ctx, pod); err != nil {
+			return ctrl.Result{RequeueAfter: 100 * time.Millisecond}, nil //nolint:nilerr // Defect: it retries without back-off.
+		}
+		return ctrl.Result{RequeueAfter: 1}, nil
 	}
 	return ctrl.Result{}, nil
 }
