@@ -70,27 +70,34 @@ func (p *plugin) parseTime(words []string, stamp string, now time.Time) (time.Ti
 	case len(words) == 0:
 		return time.Time{}, nil, errors.New("the time is missing; examples: " + timespec.Examples)
 	}
-	return timespec.Parse(words, now, location)
+	due, notes, err := timespec.Parse(words, now, location)
+	if unknown, right := correct(words); err != nil && right != "" {
+		return time.Time{}, nil, fmt.Errorf("the time is not understood at %q; use %s", unknown, right)
+	}
+	return due, notes, err
+}
+
+// misunderstood returns what is not understood in words, or nil if they are a time, also one that cannot be meant.
+func misunderstood(words []string) *timespec.MisunderstoodError {
+	// Neither the current time nor the time zone matter for this.
+	_, _, err := timespec.Parse(words, time.Unix(0, 0), time.UTC)
+	unknown, _ := errors.AsType[*timespec.MisunderstoodError](err)
+	return unknown
 }
 
 // explainTimeError returns an error about TIME with its likely cause: a mistyped command, or a command without -- before it.
 func explainTimeError(cmd *cobra.Command, words, command []string, err error) error {
-	misunderstood := func(words []string) bool {
-		// Neither the current time nor the time zone matter for this.
-		_, _, err := timespec.Parse(words, time.Unix(0, 0), time.UTC)
-		return errors.As(err, new(*timespec.MisunderstoodError))
-	}
-	if len(words) == 0 || !misunderstood(words) {
+	if len(words) == 0 || misunderstood(words) == nil {
 		return err
 	}
-	if similar := cmd.SuggestionsFor(words[0]); misunderstood(words[:1]) && len(words[0]) > 2 && len(similar) > 0 {
+	if similar := cmd.SuggestionsFor(words[0]); misunderstood(words[:1]) != nil && len(words[0]) > 2 && len(similar) > 0 {
 		return fmt.Errorf("%q is no time and no command; did you mean \"kubectl at %s\"?", words[0], similar[0])
 	}
-	if hint := flagFor(words, err); hint != "" {
-		return fmt.Errorf("the time is not understood at %q; use %s", words[len(words)-1], hint)
+	if _, right := correct(words); right != "" {
+		return err
 	}
 	n := len(words) - 1
-	for n > 0 && misunderstood(words[:n]) {
+	for n > 0 && misunderstood(words[:n]) != nil {
 		n--
 	}
 	if n == 0 && !cmd.Flags().Changed("time") {
@@ -110,19 +117,25 @@ func explainTimeError(cmd *cobra.Command, words, command []string, err error) er
 	return fmt.Errorf("%w; a command stands behind --: kubectl at %s", err, strings.Join(append(slices.Clone(words[:n]), "--", quoted), " "))
 }
 
-// flagFor returns the flag that takes what is not understood in words, or "" if there is none: -t for a time in the form of POSIX, and --tz
-// for a time zone at the end.
-func flagFor(words []string, err error) string {
+// correct returns what is not understood in words, and how to write it: with -t for a time in the form of POSIX, with --tz for a time zone
+// at the end, or without "at" and "on". It returns "" for both if it does not know.
+func correct(words []string) (unknown, right string) {
+	err := misunderstood(words)
+	if err == nil {
+		return "", ""
+	}
 	last := words[len(words)-1]
-	if _, _, err := timespec.ParseStamp(last, time.Unix(0, 0), time.UTC); err == nil && len(words) == 1 {
-		return "-t " + last
+	if _, _, e := timespec.ParseStamp(last, time.Unix(0, 0), time.UTC); e == nil && len(words) == 1 {
+		return last, "-t " + last
 	}
-	if unknown := new(timespec.MisunderstoodError); errors.As(err, &unknown) && unknown.Text == last && len(words) > 1 {
-		if _, err := time.LoadLocation(last); err == nil {
-			return "--tz " + last
-		}
+	if _, e := time.LoadLocation(last); e == nil && err.Text == last && len(words) > 1 {
+		return last, "--tz " + last
 	}
-	return ""
+	plain := slices.DeleteFunc(strings.Fields(strings.Join(words, " ")), func(word string) bool { return word == "at" || word == "on" })
+	if len(plain) > 0 && misunderstood(plain) == nil {
+		return err.Text, strings.Join(plain, " ")
+	}
+	return "", ""
 }
 
 // formatSchedule returns t as spec.schedule.
