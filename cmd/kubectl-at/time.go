@@ -71,8 +71,10 @@ func (p *plugin) parseTime(words []string, stamp string, now time.Time) (time.Ti
 		return time.Time{}, nil, errors.New("the time is missing; examples: " + timespec.Examples)
 	}
 	due, notes, err := timespec.Parse(words, now, location)
-	if unknown, right := correct(words); err != nil && right != "" {
-		return time.Time{}, nil, fmt.Errorf("the time is not understood at %q; use %s", unknown, right)
+	if err != nil {
+		if unknown, right := correct(words); right != "" {
+			err = fmt.Errorf("the time is not understood at %q; use %s", unknown, right)
+		}
 	}
 	return due, notes, err
 }
