@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,17 +94,12 @@ func listWatch(c client.WithWatch, list client.ObjectList, namespace string) *to
 
 // untilResponse sends a request until the API server responds, and returns the error of the response.
 func untilResponse(ctx context.Context, send func() error) error {
-	for {
-		err := send()
-		if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+	var err error
+	ended := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(context.Context) (bool, error) {
+		err = send()
+		return err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown, nil
+	})
+	return cmp.Or(err, ended)
 }
 
 func (o *Observer) add(kind watch.EventType, object client.Object) {
