@@ -30,7 +30,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -74,11 +73,7 @@ func runSuite(m *testing.M) (int, error) {
 	}
 	defer func() { _ = os.RemoveAll(directory) }()
 	addUser = func(name string) (string, error) {
-		user, err := environment.AddUser(envtest.User{Name: name}, config)
-		if err != nil {
-			return "", err
-		}
-		data, err := user.KubeConfig()
+		data, err := apiserver.Kubeconfig(environment, name)
 		if err != nil {
 			return "", err
 		}

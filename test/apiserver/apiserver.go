@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver starts a real etcd and kube-apiserver for the tests of a package, and has what the clients of these tests need: a scheme
-// and the permissions of the manager.
+// Package apiserver starts a real etcd and kube-apiserver for the tests of a package, and has what the clients of these tests need: a
+// scheme, kubeconfigs, and the permissions of the manager.
 package apiserver
 
 import (
@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +90,20 @@ func GrantManagerRole(ctx context.Context, admin client.Client, root, user, name
 	return errors.Join(admin.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: role.Rules}), admin.Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 	}))
+}
+
+// addUser is held while a user is added, because envtest numbers its certificates without a lock.
+var addUser sync.Mutex
+
+// Kubeconfig returns a kubeconfig for a user. Tests may call it at the same time.
+func Kubeconfig(environment *envtest.Environment, user string, groups ...string) ([]byte, error) {
+	addUser.Lock()
+	defer addUser.Unlock()
+	added, err := environment.AddUser(envtest.User{Name: user, Groups: groups}, environment.Config)
+	if err != nil {
+		return nil, err
+	}
+	return added.KubeConfig()
 }
 
 // FreeAddress returns a local address that nothing listens on.

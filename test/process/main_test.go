@@ -83,11 +83,7 @@ func startServer(t *testing.T, crds ...string) (*envtest.Environment, client.Cli
 // kubeconfig returns the path of a new kubeconfig for a user.
 func kubeconfig(t *testing.T, environment *envtest.Environment, user string, groups ...string) string {
 	t.Helper()
-	added, err := environment.AddUser(envtest.User{Name: user, Groups: groups}, environment.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := added.KubeConfig()
+	data, err := apiserver.Kubeconfig(environment, user, groups...)
 	if err != nil {
 		t.Fatal(err)
 	}
