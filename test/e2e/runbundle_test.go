@@ -16,7 +16,7 @@ import (
 )
 
 // operator-sdk runs the bundle, the operator serves the samples, the scorecard passes, the bundle is upgraded, and cleanup removes
-// everything, including the CRDs.
+// the operator and the CRDs.
 func TestRunBundle(t *testing.T) {
 	home, p := newProject(t), newProject(t, restricted) // the catalog pod of operator-sdk does not comply with the restricted standard
 	t.Cleanup(func() { home.removeRest() })
@@ -49,6 +49,7 @@ func TestRunBundle(t *testing.T) {
 	})
 	t.Run("the cleanup", func(t *testing.T) {
 		home, p := home.of(t), p.of(t)
+		home.deletesObjects()
 		home.types("operator-sdk cleanup %s", operatorName)
 		for _, name := range crdNames {
 			gone(t, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}})
