@@ -242,13 +242,21 @@ func logFinishedRun(logger logr.Logger, finished *cnatv1alpha1.At) {
 	s := &finished.Status
 	keys := []any{
 		"uid", finished.UID, "result", s.Result, "reason", s.Reason,
-		"attempts", s.Attempts, "scheduled", s.ScheduledTime, "started", s.StartTime, "finished", s.CompletionTime,
+		"attempts", s.Attempts, "scheduled", logTime(s.ScheduledTime), "started", logTime(s.StartTime), "finished", logTime(s.CompletionTime),
 		"requester", finished.Annotations[cnatv1alpha1.AnnotationRequestedBy],
 	}
 	if s.ExitCode != nil {
 		keys = append(keys, "exitCode", *s.ExitCode)
 	}
 	logger.Info("Run finished", keys...)
+}
+
+// logTime returns a time in RFC 3339, or nil. The logger would print a metav1.Time in the format of Go.
+func logTime(t *metav1.Time) any {
+	if t == nil {
+		return nil
+	}
+	return t.ToUnstructured()
 }
 
 // deletedPods are the last states of deleted pods, by the UID of their controller, until it is reconciled.

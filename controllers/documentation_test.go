@@ -4,15 +4,23 @@
 package controllers
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/yaml"
 
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/repository"
 )
 
@@ -52,5 +60,45 @@ func TestTheManifestsOfTheDocumentationAreValid(t *testing.T) {
 	}
 	if created < 5 {
 		t.Errorf("the documentation has only %d manifests", created)
+	}
+}
+
+// The line in the log about a finished At has the keys and the time format of docs/how-to/history.md.
+func TestTheHistoryOfRunsIsAsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/how-to/history.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\|").FindAllStringSubmatch(string(page), -1) {
+		for _, key := range strings.Split(row[1], ", ") {
+			documented = append(documented, strings.Trim(key, "`"))
+		}
+	}
+	scheduled := metav1.Date(2030, 1, 30, 11, 2, 0, 0, time.FixedZone("", 3600))
+	finished := metav1.NewTime(scheduled.Add(time.Minute))
+	object := &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Status: cnatv1alpha1.AtStatus{
+		Result: cnatv1alpha1.ResultFailed, Reason: cnatv1alpha1.ReasonMissedDeadline, ScheduledTime: &scheduled, CompletionTime: &finished, ExitCode: new(int32),
+	}}
+	var output bytes.Buffer
+	logFinishedRun(zap.New(zap.WriteTo(&output)).WithValues("namespace", "shop", "name", "migrate"), object)
+	line := map[string]any{}
+	if err := json.Unmarshal(output.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range documented {
+		if _, ok := line[key]; !ok {
+			t.Errorf("the line has no %s, which is documented", key)
+		}
+	}
+	for key := range line {
+		if !slices.Contains(documented, key) && key != "level" && key != "ts" {
+			t.Errorf("the line has %s, which is not documented", key)
+		}
+	}
+	for key, want := range map[string]any{"scheduled": "2030-01-30T10:02:00Z", "started": nil, "finished": "2030-01-30T10:03:00Z"} {
+		if line[key] != want {
+			t.Errorf("%s is %v, want %v", key, line[key], want)
+		}
 	}
 }
