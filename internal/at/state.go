@@ -54,11 +54,11 @@ type State struct {
 	unrecorded *corev1.Pod
 	// created is the pod that was created last.
 	created createdPod
-	// endedAt is when this process reported that the At of endedGeneration is done, or zero if it has not. The write of the status may have
-	// got no response, and may not be in the cache. Without this field a clock that moves back could start an At whose status says that
-	// it missed its deadline.
-	endedAt         time.Time
-	endedGeneration int64
+	// endedAt is when this process reported that the At of resource version endedVersion is done, or zero if it has not. The write of the
+	// status may have got no response, and may not be in the cache. Without this field a clock that moves back could start an At whose
+	// status says that it missed its deadline. A later version without that status shows that the write was rejected.
+	endedAt      time.Time
+	endedVersion string
 }
 
 // createdPod is what a process knows of a pod that it created and that admission may have changed.
@@ -78,14 +78,14 @@ func (c createdPod) isUnowned(pod *corev1.Pod) bool { return c.unowned && pod.UI
 func (s *State) Observe(at *cnatv1alpha1.At, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
 	next := *s
 	at, next.status = expectations.Newest(at, s.status, statusOf)
-	if at.Generation == s.endedGeneration && now.Before(s.endedAt) {
-		now = s.endedAt
-	}
 	view := s.pods.Observe(cached, lookedUp, now)
 	next.pods = view.Next
 	o := Observation{
 		At: at, Pods: view.Pods, Unseen: view.Unseen, Deleted: view.Deleted, Now: now,
 		Rejection: s.rejection.Of(at.Generation), First: !s.observed, Defaults: defaults, created: s.created, next: &next,
+	}
+	if at.ResourceVersion == s.endedVersion && now.Before(s.endedAt) {
+		o.Now = s.endedAt
 	}
 	o.Checked, o.Invalid = s.check(at)
 	if s.final != nil {
@@ -178,7 +178,7 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 			}
 		}
 		if IsDone(reported) {
-			next.endedAt, next.endedGeneration = o.Now.Round(0), o.At.Generation // The wall clock may move back, the monotonic one never does.
+			next.endedAt, next.endedVersion = o.Now.Round(0), o.At.ResourceVersion // The wall clock may move back, the monotonic one never does.
 		}
 	}
 	if written := outcome.Written; written != nil {

@@ -176,15 +176,16 @@ func TestAnAtThatWasDoneIsStillDoneAfterTheClockMovesBack(t *testing.T) {
 	missed, inTime := due.Add(time.Hour), due.Add(time.Minute)
 	for title, tc := range map[string]struct {
 		reported bool
-		edited   bool
+		changed  bool
 		done     bool
 	}{
-		"it was reported":                        {reported: true, done: true},
-		"nothing was reported":                   {},
-		"it was reported, and the At was edited": {reported: true, edited: true},
+		"it was reported":      {reported: true, done: true},
+		"nothing was reported": {},
+		"it was reported, and another write preceded that of the status": {reported: true, changed: true},
 	} {
 		var s at.State
 		at0 := a().StartingDeadline(600).Obj()
+		at0.ResourceVersion = "1"
 		o := s.Observe(at0, nil, absent, missed, at.Defaults{})
 		report := at.MakeReport(o, at.Outcome{})
 		if report.Status.Reason != cnatv1alpha1.ReasonMissedDeadline {
@@ -195,14 +196,28 @@ func TestAnAtThatWasDoneIsStillDoneAfterTheClockMovesBack(t *testing.T) {
 			outcome.Reported = &report.Status
 		}
 		s.Record(o, outcome, missed)
-		if tc.edited {
+		if tc.changed {
 			at0 = at0.DeepCopy()
-			at0.Generation++
+			at0.ResourceVersion = "2"
 		}
 		o = s.Observe(at0, nil, absent, inTime, at.Defaults{})
 		phase := at.MakeReport(o, at.Outcome{}).Status.Phase
 		if creates := at.MakePlan(o).Create != nil; creates == tc.done || (phase == cnatv1alpha1.PhaseDone) != tc.done {
 			t.Errorf("%s: phase %s, creates a pod: %t", title, phase, creates)
+		}
+	}
+}
+
+// The clock may have moved back by an hour since the At was reported to be done. Its pods are expected as the clock says.
+func TestAPodOfAnAtThatWasReportedDoneIsLookedUpInTime(t *testing.T) {
+	var s at.State
+	at0, created := a().StartingDeadline(600).Obj(), due.Add(time.Minute)
+	o := s.Observe(at0, nil, nil, due.Add(time.Hour), at.Defaults{})
+	s.Record(o, at.Outcome{Reported: &finished}, due.Add(time.Hour))
+	s.Record(s.Observe(at0, nil, nil, created, at.Defaults{}), at.Outcome{Created: ownPod().Obj()}, created)
+	for after, want := range map[time.Duration][]string{expectations.ConfirmAfter - 1: nil, expectations.ConfirmAfter: {pod0}} {
+		if diff := cmp.Diff(want, s.Observe(at0, nil, nil, created.Add(after), at.Defaults{}).Lookups); diff != "" {
+			t.Errorf("lookups %s after the create (-want +got): %s", after, diff)
 		}
 	}
 }
