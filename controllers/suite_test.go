@@ -20,7 +20,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -58,7 +57,7 @@ func runSuite(m *testing.M) (code int, err error) {
 	if admin, err = client.New(adminConfig, client.Options{Scheme: scheme}); err != nil {
 		return 1, err
 	}
-	user, err := environment.AddUser(envtest.User{Name: "operator"}, adminConfig)
+	user, err := apiserver.AddUser(environment, "operator")
 	if err != nil {
 		return 1, err
 	}

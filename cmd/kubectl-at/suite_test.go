@@ -73,7 +73,11 @@ func runSuite(m *testing.M) (int, error) {
 	}
 	defer func() { _ = os.RemoveAll(directory) }()
 	addUser = func(name string) (string, error) {
-		data, err := apiserver.Kubeconfig(environment, name)
+		user, err := apiserver.AddUser(environment, name)
+		if err != nil {
+			return "", err
+		}
+		data, err := user.KubeConfig()
 		if err != nil {
 			return "", err
 		}

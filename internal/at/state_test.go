@@ -176,12 +176,14 @@ func TestAnAtThatWasDoneIsStillDoneAfterTheClockMovesBack(t *testing.T) {
 	missed, inTime := due.Add(time.Hour), due.Add(time.Minute)
 	for title, tc := range map[string]struct {
 		reported bool
-		changed  bool
+		edited   bool
+		version  string
 		done     bool
 	}{
-		"it was reported":      {reported: true, done: true},
-		"nothing was reported": {},
-		"it was reported, and another write preceded that of the status": {reported: true, changed: true},
+		"it was reported":                        {reported: true, version: "1", done: true},
+		"nothing was reported":                   {version: "1"},
+		"it was reported, and the At was edited": {reported: true, edited: true, version: "2"},
+		"it was reported, and another write preceded that of the status": {reported: true, version: "2"},
 	} {
 		var s at.State
 		at0 := a().StartingDeadline(600).Obj()
@@ -196,9 +198,10 @@ func TestAnAtThatWasDoneIsStillDoneAfterTheClockMovesBack(t *testing.T) {
 			outcome.Reported = &report.Status
 		}
 		s.Record(o, outcome, missed)
-		if tc.changed {
-			at0 = at0.DeepCopy()
-			at0.ResourceVersion = "2"
+		at0 = at0.DeepCopy()
+		at0.ResourceVersion = tc.version
+		if tc.edited {
+			at0.Generation++
 		}
 		o = s.Observe(at0, nil, absent, inTime, at.Defaults{})
 		phase := at.MakeReport(o, at.Outcome{}).Status.Phase

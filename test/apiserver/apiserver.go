@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package apiserver starts a real etcd and kube-apiserver for the tests of a package, and has what the clients of these tests need: a
-// scheme, kubeconfigs, and the permissions of the manager.
+// scheme, users, and the permissions of the manager.
 package apiserver
 
 import (
@@ -92,18 +92,14 @@ func GrantManagerRole(ctx context.Context, admin client.Client, root, user, name
 	}))
 }
 
-// addUser is held while a user is added, because envtest numbers its certificates without a lock.
-var addUser sync.Mutex
+// addingUser is held while a user is added, because envtest numbers its certificates without a lock.
+var addingUser sync.Mutex
 
-// Kubeconfig returns a kubeconfig for a user. Tests may call it at the same time.
-func Kubeconfig(environment *envtest.Environment, user string, groups ...string) ([]byte, error) {
-	addUser.Lock()
-	defer addUser.Unlock()
-	added, err := environment.AddUser(envtest.User{Name: user, Groups: groups}, environment.Config)
-	if err != nil {
-		return nil, err
-	}
-	return added.KubeConfig()
+// AddUser adds a user to the servers. Tests may call it at the same time.
+func AddUser(environment *envtest.Environment, name string, groups ...string) (*envtest.AuthenticatedUser, error) {
+	addingUser.Lock()
+	defer addingUser.Unlock()
+	return environment.AddUser(envtest.User{Name: name, Groups: groups}, environment.Config)
 }
 
 // FreeAddress returns a local address that nothing listens on.

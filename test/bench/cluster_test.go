@@ -89,7 +89,7 @@ func (c *cluster) connect(ctx context.Context, env *envtest.Environment) error {
 	if c.admin, err = client.New(c.config, client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	user, err := env.AddUser(envtest.User{Name: armUser, Groups: []string{"system:serviceaccounts"}}, c.config)
+	user, err := apiserver.AddUser(env, armUser, "system:serviceaccounts")
 	if err != nil {
 		return err
 	}

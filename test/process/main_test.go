@@ -83,7 +83,11 @@ func startServer(t *testing.T, crds ...string) (*envtest.Environment, client.Cli
 // kubeconfig returns the path of a new kubeconfig for a user.
 func kubeconfig(t *testing.T, environment *envtest.Environment, user string, groups ...string) string {
 	t.Helper()
-	data, err := apiserver.Kubeconfig(environment, user, groups...)
+	added, err := apiserver.AddUser(environment, user, groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := added.KubeConfig()
 	if err != nil {
 		t.Fatal(err)
 	}

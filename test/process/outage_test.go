@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -91,7 +90,7 @@ func TestStartingAPIServer(t *testing.T) {
 	c := ownCluster(t)
 	e := faults.NewEnv(t, c, "F26", faults.Ours)
 	e.Must(apiserver.GrantManagerRole(t.Context(), e.User, root, "starter", e.Namespace))
-	user, err := c.Environment.AddUser(envtest.User{Name: "starter"}, c.Config)
+	user, err := apiserver.AddUser(c.Environment, "starter")
 	e.Must(err)
 	user.Config().QPS = -1
 	reader, err := client.New(user.Config(), client.Options{Scheme: c.Scheme, Mapper: c.Admin.RESTMapper()})
