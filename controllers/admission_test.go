@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atrun"
 )
 
 const (
@@ -212,7 +212,7 @@ func TestAdmissionAndTheOperatorAgree(t *testing.T) {
 		"schedules.txt": func(s string) map[string]any { return map[string]any{"schedule": s, "command": "echo"} },
 		"commands.txt":  func(s string) map[string]any { return map[string]any{"schedule": "now", "command": s} },
 	} {
-		data, err := os.ReadFile("../internal/at/testdata/" + file)
+		data, err := os.ReadFile("../internal/atspec/testdata/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestLongNamesOfAts(t *testing.T) {
 	for _, name := range []string{strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253), "0day", "a.b-c.d"} {
 		obj := newAt(newNamespace(t), name, "now", "true")
 		create(t, obj)
-		podOf(t, obj, at.PodName(obj, 0))
+		podOf(t, obj, atrun.PodName(obj, 0))
 	}
 }
 

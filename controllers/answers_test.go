@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -121,11 +122,12 @@ func TestTheCreateOfAnAtThatFails(t *testing.T) {
 		priority           int
 	}{
 		"a quota":             {apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), false, cnatv1alpha1.ReasonFailedCreate, 1, 0, handler.LowPriority},
-		"an invalid pod":      {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), false, cnatv1alpha1.ReasonInvalidTemplate, 1, 0, handler.LowPriority},
-		"a broken API server": {apierrors.NewInternalError(errors.New("etcd")), true, "", 0, 0, handler.LowPriority},
+		"an invalid pod":      {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", field.ErrorList{field.Required(field.NewPath("spec", "containers"), "")}), false, cnatv1alpha1.ReasonInvalidTemplate, 1, 0, handler.LowPriority},
+		"a policy":            {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), false, cnatv1alpha1.ReasonFailedCreate, 1, 0, handler.LowPriority},
+		"a broken API server": {apierrors.NewInternalError(errors.New("etcd")), true, cnatv1alpha1.ReasonWaiting, 0, 0, handler.LowPriority},
 		"a foreign pod":       {nil, false, cnatv1alpha1.ReasonPodNameConflict, 0, 1, 0},
 	} {
-		at, objects, calls := testutil.MakeAt("a").Obj(), []client.Object{}, interceptor.Funcs{}
+		at, objects, calls := testutil.MakeAt("a").Template(nil, "main").Obj(), []client.Object{}, interceptor.Funcs{}
 		if tc.answer == nil {
 			objects = append(objects, testutil.MakePod("a-pod").Obj())
 		} else {
@@ -213,23 +215,120 @@ func TestTheDeletionOfAnAtAfterItsTTL(t *testing.T) {
 	}
 }
 
-func TestAPodWhoseRecordWasLostIsNotCreatedAgain(t *testing.T) {
-	at := testutil.MakeAt("a").Obj()
-	pod := testutil.MakeAtPod(at, "a-pod").Obj()
-	store := newStore(t, interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
-		return errors.New("connection reset")
-	}}, at, pod)
-	r, _ := atOn(store, testutil.AtDue.Add(time.Second))
-	if _, err := r.Reconcile(t.Context(), requestFor(at)); err == nil {
-		t.Error("the write of the status is not repeated")
+// kinds of answers to the dry run of a pod.
+func TestAnswerOf(t *testing.T) {
+	at0 := testutil.MakeAt("a").Obj()
+	requested := testutil.MakeAtPod(at0, "a-pod").Obj()
+	requested.Spec.Containers = []corev1.Container{{Name: "busybox"}}
+	renamed := requested.DeepCopy()
+	renamed.Name = "x"
+	taken := apierrors.NewAlreadyExists(podResource, "x")
+	for title, tc := range map[string]struct {
+		got      *corev1.Pod
+		err      error
+		rejected bool
+		changed  bool
+		unknown  bool
+	}{
+		"accepted":                           {got: requested},
+		"renamed":                            {got: renamed, changed: true},
+		"renamed, and the name is taken":     {got: requested, err: taken, changed: true},
+		"its own name is taken":              {got: requested, err: apierrors.NewAlreadyExists(podResource, "a-pod"), unknown: true},
+		"forbidden":                          {got: requested, err: apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), rejected: true},
+		"invalid":                            {got: requested, err: apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), rejected: true},
+		"a webhook denies it with code 400":  {got: requested, err: &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 400, Message: "denied"}}, rejected: true},
+		"a webhook does not support dry run": {got: requested, err: apierrors.NewBadRequest("admission webhook does not support dry run"), unknown: true},
+		"a webhook does not answer":          {got: requested, err: apierrors.NewInternalError(errors.New("failed calling webhook")), unknown: true},
+		"a timeout":                          {got: requested, err: context.DeadlineExceeded, unknown: true},
+	} {
+		got := answerOf(requested, tc.got, tc.err)
+		if (got.Rejection != nil) != tc.rejected || (got.Changed != "") != tc.changed || (got.Unknown != "") != tc.unknown {
+			t.Errorf("%s: %+v", title, got)
+		}
 	}
-	if err := store.Delete(t.Context(), pod); err != nil {
-		t.Fatal(err)
+}
+
+func TestAtReconcile_start(t *testing.T) {
+	lostWrite := errors.New("connection reset")
+	for title, tc := range map[string]struct {
+		status error // the answer to the write of the start
+		dryRun error
+		change func(*corev1.Pod) // what admission does to a dry run
+		create error
+		want   string // creates without dry runs, attempts, and the reason of the end
+	}{
+		"it starts":                         {want: "1 1 "},
+		"the record of the start conflicts": {status: apierrors.NewConflict(schema.GroupResource{Resource: "ats"}, "a", errors.New("old")), want: "0 0 "},
+		"the record of the start is lost":   {status: lostWrite, want: "0 0 "},
+		"the At is gone":                    {status: apierrors.NewNotFound(schema.GroupResource{Resource: "ats"}, "a"), want: "0 0 "},
+		"the check is rejected":             {dryRun: apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), want: "0 0 "},
+		"nothing can be checked":            {dryRun: apierrors.NewBadRequest("no dry runs"), want: "1 1 "},
+		"admission would rename the pod":    {change: func(pod *corev1.Pod) { pod.Name = "x" }, want: "0 0 PodModified"},
+		"the create is rejected":            {create: apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), want: "1 1 "},
+	} {
+		at0, creates, writes := testutil.MakeAt("a").Obj(), 0, 0
+		store := newStore(t, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+				if len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) > 0 {
+					if tc.change != nil {
+						tc.change(obj.(*corev1.Pod))
+					}
+					return tc.dryRun
+				}
+				if creates++; tc.create != nil {
+					return tc.create
+				}
+				return c.Create(ctx, obj, opts...)
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+				if writes++; writes == 1 && tc.status != nil {
+					return tc.status
+				}
+				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+			},
+		}, at0)
+		r, _ := atOn(store, testutil.AtDue.Add(time.Second))
+		_, _ = r.Reconcile(t.Context(), requestFor(at0))
+		if err := store.Get(t.Context(), client.ObjectKeyFromObject(at0), at0); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%d %d %s", creates, at0.Status.Attempts, at0.Status.Reason); got != tc.want {
+			t.Errorf("%s: got %q, want %q", title, got, tc.want)
+		}
 	}
-	_, _ = r.Reconcile(t.Context(), requestFor(at))
-	list := &corev1.PodList{}
-	if err := store.List(t.Context(), list); err != nil || len(list.Items) > 0 {
-		t.Errorf("the command runs twice (%v)", err)
+}
+
+// A pod that admission changes in its create, although it did not in the dry run, is deleted, and the At ends.
+func TestAtReconcile_changedPod(t *testing.T) {
+	for title, change := range map[string]func(*corev1.Pod){
+		"another name":         func(pod *corev1.Pod) { pod.Name = "renamed" },
+		"no controller":        func(pod *corev1.Pod) { pod.OwnerReferences = nil },
+		"another container":    func(pod *corev1.Pod) { pod.Spec.Containers[0].Name = "renamed" },
+		"another restart rule": func(pod *corev1.Pod) { pod.Spec.RestartPolicy = corev1.RestartPolicyAlways },
+	} {
+		at0, creates := testutil.MakeAt("a").BackoffLimit(3).Obj(), 0
+		store := newStore(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) > 0 {
+				return nil
+			}
+			creates++
+			pod := obj.(*corev1.Pod)
+			pod.UID = "uid"
+			change(pod)
+			return c.Create(ctx, pod, opts...)
+		}}, at0)
+		r, _ := atOn(store, testutil.AtDue.Add(time.Second))
+		for range 4 {
+			if _, err := r.Reconcile(t.Context(), requestFor(at0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := store.Get(t.Context(), client.ObjectKeyFromObject(at0), at0); err != nil {
+			t.Fatal(err)
+		}
+		if pods := podsOf(t, store); creates != 1 || len(pods) > 0 || at0.Status.Reason != cnatv1alpha1.ReasonPodModified {
+			t.Errorf("%s: %d creates, %d pods are left, reason %q", title, creates, len(pods), at0.Status.Reason)
+		}
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,19 +15,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/clockjump"
 	"github.com/redhat/podset-operator/internal/kube/objectstate"
@@ -62,8 +61,9 @@ type AtReconciler struct {
 	// Defaults are the values from the operator's environment that pods use.
 	Defaults at.Defaults
 
-	states  objectstate.Map[at.State]
-	deleted deletedPods
+	states objectstate.Map[at.State]
+	// checks is how many pods of Ats that wait are being checked.
+	checks atomic.Int32
 }
 
 func (r *AtReconciler) setup(mgr ctrl.Manager) error {
@@ -73,8 +73,7 @@ func (r *AtReconciler) setup(mgr ctrl.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cnatv1alpha1.At{}, builder.WithPredicates(countRuns(), r.states.IgnoreOwnStatusUpdates())).
-		Watches(&corev1.Pod{}, caches.EnqueueController(atKind),
-			builder.WithPredicates(caches.Changed(atKind), predicate.Funcs{DeleteFunc: r.deleted.note})).
+		Watches(&corev1.Pod{}, atPodHandler{caches.EnqueueController(atKind), &r.states}, builder.WithPredicates(caches.Changed(atKind))).
 		WatchesRawSource(jumps.Source()).
 		Named("at").
 		WithOptions(controllerOptions(atConcurrency)).
@@ -96,103 +95,169 @@ func (r *AtReconciler) waiting(ctx context.Context) ([]client.Object, error) {
 	return waiting, nil
 }
 
-// Reconcile moves one At toward completion: observe, plan, act, then write the status now or in a later reconcile.
+// decided is one At, what was observed of it, and the plan that follows.
+type decided struct {
+	entry *objectstate.Entry[at.State]
+	seen  at.Seen
+	o     at.Observation
+	plan  at.Plan
+	// startable is since when the At could have started, if this reconcile starts it.
+	startable *time.Time
+}
+
+// Reconcile moves one At toward completion: observe, start if that is due, act, then write the status now or in a later reconcile.
 func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	entry, o, err := r.observe(ctx, req)
-	if entry == nil || err != nil {
+	d, err := r.observe(ctx, req)
+	if d == nil || err != nil {
 		return result(ctx, atKind, err, time.Time{}, time.Time{}, nil)
 	}
-	plan := at.MakePlan(o)
-	outcome := r.act(ctx, o, plan)
+	outcome := r.check(ctx, d)
+	if d.plan.Start && !outcome.Answer.Holds() {
+		if exists, err := r.start(ctx, d, &outcome); err != nil || !exists {
+			return result(ctx, atKind, err, time.Time{}, time.Time{}, nil)
+		}
+	}
+	r.act(ctx, d, &outcome)
 	err = outcome.DeleteError
-	reportNow := err == nil && !plan.DeleteAt && entry.State.ReportNow(o, outcome)
+	reportNow := err == nil && !d.plan.DeleteAt && d.entry.State.ReportNow(d.o, d.plan, outcome)
 	var report at.Report
+	exists := true
 	if reportNow {
-		report, err = r.report(ctx, entry, o, &outcome)
+		report = at.MakeReport(d.o, d.plan, outcome)
+		exists, err = r.write(ctx, d, report, &outcome)
 	}
 	err = errors.Join(err, outcome.CreateError)
 	now := r.Clock.Now() // The responses of the API server may have taken a while.
-	entry.State.Record(o, outcome, now)
+	d.entry.State.Record(d.o, d.plan, outcome, now)
+	priority := duePriority
 	switch {
-	case err == nil && plan.DeleteAt:
+	case err == nil && (d.plan.DeleteAt || !exists):
 		return ctrl.Result{}, nil
+	case err == nil && !reportNow && outcome.Created == nil: // Too many checks are under way.
+		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(retryPriority)}, nil
 	case err == nil && !reportNow:
 		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(0)}, nil
 	}
-	priority := duePriority
-	if outcome.Rejected != nil {
+	requeueAt, canWait := d.entry.State.RequeueAt(d.o, d.plan, report, outcome)
+	if outcome.Rejected != nil || canWait {
 		priority = retryPriority
 	}
-	return result(ctx, atKind, err, now, entry.State.RequeueAt(o, report, outcome), &priority)
+	return result(ctx, atKind, err, now, requeueAt, &priority)
 }
 
-// observe reads everything that the decision depends on. The entry is nil if the At is gone.
-func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*objectstate.Entry[at.State], at.Observation, error) {
-	var none at.Observation
+// observe reads everything that the plan depends on, and makes it. It returns nil if the At is gone.
+func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*decided, error) {
 	current := &cnatv1alpha1.At{}
 	if err := r.Client.Get(ctx, req.NamespacedName, current); err != nil {
-		return nil, none, r.states.ForgetIfGone(req.NamespacedName, err)
+		return nil, r.states.ForgetIfGone(req.NamespacedName, err)
 	}
-	now := r.Clock.Now()
-	entry := r.states.Of(current)
-	if pod := r.deleted.take(current.UID); pod != nil {
-		entry.State.PodDeleted(pod)
+	d := &decided{entry: r.states.Of(current), seen: at.Seen{At: current}}
+	var err error
+	if d.seen.Pods, d.seen.Older, err = caches.List(ctx, r.Client, atKind, current); err != nil {
+		return nil, err
 	}
-	cached, err := caches.List(ctx, r.Client, current)
-	var stored map[string]*corev1.Pod
-	if err == nil && entry.State.CreateIsUnanswered() {
-		stored, err = podOwners.ListStored(ctx, r.APIReader, current.Namespace, at.SelectorLabels(current))
-	}
-	if err != nil {
-		return nil, none, err
-	}
-	var o at.Observation
-	err = podOwners.ReadMissing(ctx, r.APIReader, current.Namespace, stored, func(read map[string]*corev1.Pod) []string {
-		o = entry.State.Observe(current, cached, read, now, r.Defaults)
-		return o.Lookups
-	})
-	return entry, o, err
+	d.seen.LastState = d.entry.DeletedPod()
+	return d, r.decide(ctx, d)
 }
 
-// act carries out the plan.
-func (r *AtReconciler) act(ctx context.Context, o at.Observation, plan at.Plan) (outcome at.Outcome) {
-	logger := log.FromContext(ctx)
-	if plan.Delete != nil {
-		logger.V(1).Info("Deleting the pod", "pod", plan.Delete.Name, "reason", o.At.Status.Reason)
-		if outcome.Deleted, outcome.DeleteError = write.DeletePods(ctx, r.Client, []*corev1.Pod{plan.Delete}); outcome.DeleteError != nil {
+// decide makes the plan, after it has looked up the pods that this needs.
+func (r *AtReconciler) decide(ctx context.Context, d *decided) error {
+	now := r.Clock.Now()
+	return podOwners.ReadMissing(ctx, r.APIReader, d.seen.At.Namespace, func(read map[string]*corev1.Pod) []string {
+		d.seen.LookedUp = read
+		d.o = d.entry.State.Observe(d.seen, now, r.Defaults)
+		d.plan = at.MakePlan(d.o)
+		return d.plan.LookUp
+	})
+}
+
+// maxChecks bounds how many pods of Ats that wait are checked at the same time. An admission webhook can take 10 s.
+const maxChecks = 4
+
+// check asks the API server whether it accepts the pod of the plan.
+func (r *AtReconciler) check(ctx context.Context, d *decided) (outcome at.Outcome) {
+	if d.plan.Check == nil {
+		return outcome
+	}
+	if !d.plan.Start {
+		defer r.checks.Add(-1)
+		if r.checks.Add(1) > maxChecks {
 			return outcome
 		}
 	}
-	if plan.DeleteAt {
-		logger.V(1).Info("Deleting the At: ttlSecondsAfterFinished exceeded")
-		// An At that was edited in the meantime may have another TTL. The precondition makes the API server reject the delete then.
-		same := client.Preconditions{UID: &o.At.UID, ResourceVersion: &o.At.ResourceVersion}
-		if err := r.Client.Delete(ctx, o.At, same, client.PropagationPolicy(metav1.DeletePropagationBackground)); !apierrors.IsNotFound(err) && err != nil {
-			outcome.DeleteError = fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", o.At.Name, err)
-		}
-	}
-	if plan.Check != nil {
-		r.check(ctx, plan.Check, &outcome)
-	}
-	if plan.Create != nil {
-		logger.V(1).Info("Creating the pod", "pod", plan.Create.Name)
-		r.create(ctx, o, plan.Create, &outcome)
+	pod := d.plan.Check.DeepCopy()
+	err := r.Client.Create(ctx, pod, client.DryRunAll)
+	outcome.Answer = answerOf(d.plan.Check, pod, err)
+	if d.plan.Start && outcome.Answer.Rejection != nil {
+		log.FromContext(ctx).V(1).Info("The API server would reject the pod", "reason", err.Error())
+		outcome.Rejected = fmt.Errorf("creating Pod %s: %w", pod.Name, err)
+		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 	}
 	return outcome
 }
 
-// check asks the API server whether a pod is valid. The answer to a request that fails otherwise says nothing about the template.
-func (r *AtReconciler) check(ctx context.Context, pod *corev1.Pod, outcome *at.Outcome) {
-	err := r.Client.Create(ctx, pod, client.DryRunAll)
-	outcome.Checked = err == nil || write.IsRejected(err)
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		outcome.Invalid = err.Error()
+// answerOf returns what the result of a dry run says about a pod. An error of the API server itself, and its answer that a webhook does not
+// support dry runs, say nothing about it.
+func answerOf(requested, got *corev1.Pod, err error) *at.Answer {
+	switch {
+	case err == nil:
+		return &at.Answer{Changed: atrun.Changed(requested, got)}
+	case apierrors.IsAlreadyExists(err) && write.TakenName(err, requested.Name) != requested.Name:
+		return &at.Answer{Changed: nameChange(requested, write.TakenName(err, requested.Name))}
+	case write.IsRejected(err) && apierrors.ReasonForError(err) != metav1.StatusReasonBadRequest:
+		return &at.Answer{Rejection: expectations.NewRejection(err)}
+	}
+	return &at.Answer{Unknown: err.Error()}
+}
+
+// nameChange describes the change of the name of a pod.
+func nameChange(requested *corev1.Pod, name string) string {
+	return fmt.Sprintf("the name of pod %s to %s", requested.Name, name)
+}
+
+// start records the start of an attempt, and makes the plan that follows from it. An edit, a cancel, or a deletion that came first makes the
+// API server reject the record as a conflict. It returns false if the At is gone.
+func (r *AtReconciler) start(ctx context.Context, d *decided, outcome *at.Outcome) (exists bool, err error) {
+	since, first := at.StartableSince(d.o)
+	written, err := r.write(ctx, d, at.StartedStatus(d.o, d.plan), outcome)
+	d.entry.State.Record(d.o, d.plan, *outcome, r.Clock.Now())
+	if err != nil || !written {
+		return false, err
+	}
+	*outcome = at.Outcome{}
+	if first {
+		d.startable = &since
+	}
+	return true, r.decide(ctx, d)
+}
+
+// act carries out the plan.
+func (r *AtReconciler) act(ctx context.Context, d *decided, outcome *at.Outcome) {
+	logger := log.FromContext(ctx)
+	if d.plan.Delete != nil {
+		logger.V(1).Info("Deleting the pod", "pod", d.plan.Delete.Name, "reason", d.o.At.Status.Reason)
+		if outcome.Deleted, outcome.DeleteError = write.DeletePods(ctx, r.Client, []*corev1.Pod{d.plan.Delete}); outcome.DeleteError != nil {
+			return
+		}
+	}
+	if d.plan.DeleteAt {
+		logger.V(1).Info("Deleting the At: ttlSecondsAfterFinished exceeded")
+		// An At that was edited in the meantime may have another TTL. The precondition makes the API server reject the delete then.
+		same := client.Preconditions{UID: &d.o.At.UID, ResourceVersion: &d.o.At.ResourceVersion}
+		if err := r.Client.Delete(ctx, d.o.At, same, client.PropagationPolicy(metav1.DeletePropagationBackground)); !apierrors.IsNotFound(err) && err != nil {
+			outcome.DeleteError = fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", d.o.At.Name, err)
+		}
+	}
+	if d.plan.Create != nil {
+		logger.V(1).Info("Creating the pod", "pod", d.plan.Create.Name)
+		r.create(ctx, d, outcome)
 	}
 }
 
 // create creates the pod of an attempt. If a pod of the At already has the name, it is the requested pod.
-func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1.Pod, outcome *at.Outcome) {
-	logger := log.FromContext(ctx)
+func (r *AtReconciler) create(ctx context.Context, d *decided, outcome *at.Outcome) {
+	logger, requested := log.FromContext(ctx), d.plan.Create
+	pod := requested.DeepCopy()
 	switch existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod); {
 	case write.IsRejected(err):
 		logger.V(1).Info("The API server rejected the pod", "reason", err.Error())
@@ -200,13 +265,15 @@ func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1
 		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 	case err != nil:
 		outcome.CreateError = err
-	case existing == nil: // Admission may have changed the name or removed the controller reference: the pod is the run all the same.
-		outcome.Created = podOwners.Trim(pod)
-		if since, ok := at.StartableSince(o); ok {
-			atStartDelay.Observe(max(r.Clock.Since(since), 0).Seconds())
+	case existing == nil:
+		outcome.Created, outcome.Changed = podOwners.Trim(pod), atrun.Changed(requested, pod)
+		if d.startable != nil {
+			atStartDelay.Observe(max(r.Clock.Since(*d.startable), 0).Seconds())
 		}
-	case at.IsOwn(o.At, existing):
-		outcome.Created = podOwners.Trim(existing)
+	case existing.Name != requested.Name:
+		outcome.Changed = nameChange(requested, existing.Name)
+	case atrun.IsOwn(d.o.At, existing):
+		outcome.Created, outcome.Changed = podOwners.Trim(existing), atrun.Changed(requested, existing)
 	default:
 		logger.V(1).Info("Another pod has the name", "pod", existing.Name)
 		outcome.Conflicting = podOwners.Trim(existing)
@@ -214,27 +281,26 @@ func (r *AtReconciler) create(ctx context.Context, o at.Observation, pod *corev1
 	}
 }
 
-// report writes the status if it has changed, then sends the events.
-func (r *AtReconciler) report(ctx context.Context, entry *objectstate.Entry[at.State], o at.Observation, outcome *at.Outcome) (at.Report, error) {
-	report := at.MakeReport(o, *outcome)
-	changed := *o.At
+// write writes the status of a report if it has changed, then sends the events. It returns false if the At is gone.
+func (r *AtReconciler) write(ctx context.Context, d *decided, report at.Report, outcome *at.Outcome) (exists bool, err error) {
+	before := d.o.At
+	changed := *before
 	changed.Status = report.Status
-	outcome.Reported = &report.Status
 	logger := log.FromContext(ctx)
-	if !equality.Semantic.DeepEqual(o.At.Status, changed.Status) {
+	if !equality.Semantic.DeepEqual(before.Status, changed.Status) {
 		logger.V(4).Info("Writing the status", "status", changed.Status)
 		written, err := write.Status(ctx, r.Client, &changed, changed.Status)
 		if err != nil || !written { // Nothing remains to be done for an At that is gone.
-			return at.Report{}, err
+			return written, err
 		}
-		entry.StatusWritten(changed.ResourceVersion)
+		d.entry.StatusWritten(changed.ResourceVersion)
 		outcome.Written = &changed
 	}
-	if !at.IsDone(&o.At.Status) && at.IsDone(&report.Status) {
+	if !atrun.IsDone(&before.Status) && atrun.IsDone(&report.Status) {
 		logFinishedRun(logger, &changed)
 	}
-	recordEvents(r.Recorder, o.At, report.Events)
-	return report, nil
+	recordEvents(r.Recorder, before, report.Events)
+	return true, nil
 }
 
 // logFinishedRun writes the line of the history of runs. docs/how-to/history.md documents its keys. The logger adds namespace and name.
@@ -257,34 +323,4 @@ func logTime(t *metav1.Time) any {
 		return nil
 	}
 	return t.ToUnstructured()
-}
-
-// deletedPods are the last states of deleted pods, by the UID of their controller, until it is reconciled.
-type deletedPods struct {
-	mu    sync.Mutex
-	byUID map[types.UID]*corev1.Pod
-}
-
-// note remembers the last state of a pod. It drops no event: it is the predicate of a watch. After a gap in the watch, the last state is not
-// known.
-func (d *deletedPods) note(e event.DeleteEvent) bool {
-	pod, ok := e.Object.(*corev1.Pod)
-	if owner := metav1.GetControllerOfNoCopy(e.Object); ok && owner != nil && owner.Kind == atKind.Kind && !e.DeleteStateUnknown {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.byUID == nil {
-			d.byUID = map[types.UID]*corev1.Pod{}
-		}
-		d.byUID[owner.UID] = pod
-	}
-	return true
-}
-
-// take returns the pod of a controller that was deleted last and forgets it, or returns nil if there is none.
-func (d *deletedPods) take(controller types.UID) *corev1.Pod {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	pod := d.byUID[controller]
-	delete(d.byUID, controller)
-	return pod
 }

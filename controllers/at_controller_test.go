@@ -61,14 +61,15 @@ func podOf(t *testing.T, at *cnatv1alpha1.At, name string) *corev1.Pod {
 func exit(t *testing.T, pod *corev1.Pod, code int32, message string) {
 	t.Helper()
 	changeStatus(t, pod, func(pod *corev1.Pod) {
+		reason := "Completed"
 		pod.Status.Phase = corev1.PodSucceeded
 		if code != 0 {
-			pod.Status.Phase = corev1.PodFailed
+			pod.Status.Phase, reason = corev1.PodFailed, "Error"
 		}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 			Name: pod.Spec.Containers[0].Name, Image: "busybox", ImageID: "busybox",
 			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-				ExitCode: code, Reason: "Completed", Message: message, FinishedAt: metav1.Now(),
+				ExitCode: code, Reason: reason, Message: message, FinishedAt: metav1.Now(), ContainerID: "containerd://1",
 			}},
 		}}
 	})

@@ -18,6 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/kube/caches"
+	"github.com/redhat/podset-operator/internal/kube/objectstate"
 	"github.com/redhat/podset-operator/internal/podset"
 )
 
@@ -88,6 +91,21 @@ func (h podHandler) Update(ctx context.Context, e rtevent.UpdateEvent, q queue) 
 		q = coalesce(q)
 	}
 	h.EventHandler.Update(ctx, e, q)
+}
+
+// atPodHandler enqueues the At of a pod, and keeps the last state of a deleted pod: it may say how the command ended. After a gap in the
+// watch, the last state is not known.
+type atPodHandler struct {
+	handler.EventHandler
+	states *objectstate.Map[at.State]
+}
+
+func (h atPodHandler) Delete(ctx context.Context, e rtevent.DeleteEvent, q queue) {
+	pod, isPod := e.Object.(*corev1.Pod)
+	if _, ofAt := caches.ControllerOfKind(e.Object, atKind); isPod && ofAt && !e.DeleteStateUnknown {
+		h.states.PodDeleted(pod)
+	}
+	h.EventHandler.Delete(ctx, e, q)
 }
 
 // queueWithOptions is a queue that adds every request with the same options. A request that is already queued for an earlier

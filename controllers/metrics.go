@@ -20,7 +20,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atrun"
 )
 
 // The operator's own metrics. No label has a value that users choose, so the number of time series is bounded. The namespaces
@@ -65,7 +65,7 @@ func countRuns() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*cnatv1alpha1.At)
 		now, both := e.ObjectNew.(*cnatv1alpha1.At)
-		if ok && both && !at.IsDone(&before.Status) && at.IsDone(&now.Status) {
+		if ok && both && !atrun.IsDone(&before.Status) && atrun.IsDone(&now.Status) {
 			atRuns.WithLabelValues(string(now.Status.Result), now.Status.Reason).Inc()
 		}
 		return true
@@ -75,8 +75,8 @@ func countRuns() predicate.Predicate {
 // startCounters makes every counter appear with the value 0. Prometheus sees no increase in a counter that appears with the value 1,
 // so an alert would miss the first failure after a start.
 func startCounters() {
-	for _, reason := range at.TerminalReasons {
-		atRuns.WithLabelValues(string(at.ResultOf(reason)), reason)
+	for _, reason := range atrun.TerminalReasons {
+		atRuns.WithLabelValues(string(atrun.ResultOf(reason)), reason)
 	}
 	for _, kind := range []string{podSetKind.Kind, atKind.Kind} {
 		conflicts.WithLabelValues(kind)

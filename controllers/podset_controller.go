@@ -97,12 +97,12 @@ func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*obje
 	}
 	now := r.Clock.Now()
 	entry := r.states.Of(set)
-	cached, err := caches.List(ctx, r.Client, set)
+	cached, _, err := caches.List(ctx, r.Client, podSetKind, set)
 	if err != nil {
 		return nil, none, err
 	}
 	var o podset.Observation
-	err = podOwners.ReadMissing(ctx, r.APIReader, set.Namespace, nil, func(lookedUp map[string]*corev1.Pod) []string {
+	err = podOwners.ReadMissing(ctx, r.APIReader, set.Namespace, func(lookedUp map[string]*corev1.Pod) []string {
 		o = entry.State.Observe(set, cached, lookedUp, now, r.Defaults)
 		return o.Lookups
 	})

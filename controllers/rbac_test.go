@@ -62,6 +62,9 @@ func (v *verbsUsed) record(config *rest.Config) *rest.Config {
 					v.verbs = sets.New[string]()
 				}
 				v.verbs.Insert(verb)
+				if req.URL.Query().Get("dryRun") != "" {
+					verb = "check" + verb[strings.Index(verb, " "):]
+				}
 				v.requests = append(v.requests, request{verb: verb, path: req.URL.Path})
 				v.mu.Unlock()
 			}

@@ -22,7 +22,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/event"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 )
@@ -46,7 +46,7 @@ var (
 	podSetKind = appv1alpha1.GroupVersion.WithKind("PodSet")
 	atKind     = cnatv1alpha1.GroupVersion.WithKind("At")
 	// podOwners are the pods of both kinds.
-	podOwners = caches.PodOwners{Kinds: []schema.GroupVersionKind{podSetKind, atKind}, KeepSpec: at.KeepSpec}
+	podOwners = caches.PodOwners{Kinds: []schema.GroupVersionKind{podSetKind, atKind}, KeepSpec: atrun.KeepSpec}
 )
 
 // controllerOptions returns the options of a controller that reconciles this many objects at the same time.

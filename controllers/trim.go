@@ -8,7 +8,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atrun"
 )
 
 // trim removes from a PodSet or an At what the controllers do not read, before it is cached. Users could fill the memory of the operator
@@ -19,7 +19,7 @@ func trim(obj any) (any, error) {
 		o.ObjectMeta = trimMeta(&o.ObjectMeta, appv1alpha1.AnnotationPaused)
 	case *cnatv1alpha1.At:
 		o.ObjectMeta = trimMeta(&o.ObjectMeta, cnatv1alpha1.AnnotationRequestedBy)
-		if at.IsDone(&o.Status) {
+		if atrun.IsDone(&o.Status) {
 			o.Spec.Command, o.Spec.Template = "", nil
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/yaml"
 
-	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atspec"
 )
 
 func newCatCommand(p *plugin) *cobra.Command {
@@ -60,7 +60,7 @@ func forGit(object *unstructured.Unstructured) (map[string]any, error) {
 		return nil, fmt.Errorf("reading at/%s: %w", object.GetName(), err)
 	}
 	if text, _, _ := unstructured.NestedString(spec, "schedule"); strings.HasPrefix(text, "now") {
-		if due, err := at.ParseSchedule(text, object.GetCreationTimestamp().Time); err == nil {
+		if due, err := atspec.ParseSchedule(text, object.GetCreationTimestamp().Time); err == nil {
 			spec["schedule"] = formatSchedule(due)
 		}
 	}

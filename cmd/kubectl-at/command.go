@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atspec"
 )
 
 // maxCommand is the most that spec.command holds, in characters.
@@ -143,7 +143,7 @@ func commandWarnings(words []string) []string {
 	if len(words) == 1 && shellSyntax.MatchString(first) {
 		return []string{fmt.Sprintf("the program is named %q: no shell splits or runs it; give each word by itself, or use sh -c '...'", first)}
 	}
-	if warning := at.ShellWarning(words); warning != "" {
+	if warning := atspec.ShellWarning(words); warning != "" {
 		return []string{warning}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atspec"
 )
 
 func TestQuoteCommand(t *testing.T) {
@@ -127,7 +127,7 @@ func FuzzTheOperatorSplitsWhatWasQuoted(f *testing.F) {
 		if err != nil || first == "" || strings.Contains(strings.Join(words, ""), "\x00") {
 			return
 		}
-		if got, err := at.SplitCommand(quoted); err != nil || !slices.Equal(got, words) {
+		if got, err := atspec.SplitCommand(quoted); err != nil || !slices.Equal(got, words) {
 			t.Errorf("%q splits into %q, %v\n%s", quoted, got, err, cmp.Diff(words, got))
 		}
 	})

@@ -19,7 +19,7 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -85,7 +85,7 @@ func (p *plugin) printLogs(ctx context.Context, c *cluster, name string, attempt
 		attempt = int(a.Status.Attempts) - 1
 	}
 	pod := &corev1.Pod{}
-	if err := c.Get(ctx, c.key(at.PodName(a, attempt)), pod); err != nil {
+	if err := c.Get(ctx, c.key(atrun.PodName(a, attempt)), pod); err != nil {
 		return err
 	}
 	return p.copyLogs(ctx, c, pod, false)
@@ -124,7 +124,7 @@ func (p *plugin) follow(ctx context.Context, c *cluster, name string, attempt in
 		if int(a.Status.Attempts) <= attempt { // it is over
 			return a, complete, nil
 		}
-		pod := at.PodName(a, attempt)
+		pod := atrun.PodName(a, attempt)
 		err = p.followPod(ctx, c, pod)
 		switch {
 		case errors.Is(err, errPodGone):

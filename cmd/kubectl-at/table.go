@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atspec"
 )
 
 // maxShown is how many characters of a command a table shows, except for -o wide.
@@ -35,7 +35,7 @@ func dueTime(a *cnatv1alpha1.At) time.Time {
 	if a.Status.ScheduledTime != nil {
 		return a.Status.ScheduledTime.Time
 	}
-	due, err := at.ParseSchedule(a.Spec.Schedule, a.CreationTimestamp.Time)
+	due, err := atspec.ParseSchedule(a.Spec.Schedule, a.CreationTimestamp.Time)
 	if err != nil {
 		return time.Time{}
 	}

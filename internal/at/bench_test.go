@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -17,12 +18,14 @@ import (
 // the previous reconcile. A reconcile that creates a pod leaves the report to the next one.
 func BenchmarkReconcile(b *testing.B) {
 	at := testutil.MakeAt("a").Obj()
-	pod := testutil.MakeAtPod(at, PodName(at, 0)).Phase(corev1.PodRunning).Obj()
-	ended := testutil.MakeAtPod(at, pod.Name).Phase(corev1.PodSucceeded).Exited("command", 0, "Completed", "", testutil.AtDue.Add(time.Second)).Obj()
+	pod := testutil.MakeAtPod(at, atrun.PodName(at, 0)).Phase(corev1.PodRunning).Obj()
+	ended := testutil.MakeAtPod(at, pod.Name).Phase(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", testutil.AtDue.Add(time.Second)).Obj()
 	soon, later := testutil.AtDue.Add(-time.Second), testutil.AtDue.Add(2*time.Second)
 
 	waiting := reported(at, Observation{Now: soon})
-	running := reported(waiting, Observation{Pods: []*corev1.Pod{pod}, Now: testutil.AtDue})
+	begun := waiting.DeepCopy()
+	begun.Status.Attempts = 1
+	running := reported(begun, Observation{Pods: []*corev1.Pod{pod}, Now: testutil.AtDue})
 	done := reported(running, Observation{Pods: []*corev1.Pod{ended}, Now: later})
 	for _, bc := range []struct {
 		title string
@@ -42,9 +45,9 @@ func BenchmarkReconcile(b *testing.B) {
 			var report Report
 			var state State
 			for b.Loop() {
-				o := state.Observe(bc.at, bc.pods, nil, bc.now, Defaults{})
-				if MakePlan(o).Create == nil {
-					report = MakeReport(o, Outcome{})
+				o := state.Observe(Seen{At: bc.at, Pods: bc.pods}, bc.now, Defaults{})
+				if plan := MakePlan(o); !plan.Start {
+					report = MakeReport(o, plan, Outcome{Answer: &Answer{}})
 				}
 			}
 			if report.Status.Phase != bc.phase {
@@ -58,6 +61,6 @@ func BenchmarkReconcile(b *testing.B) {
 func reported(at *cnatv1alpha1.At, o Observation) *cnatv1alpha1.At {
 	o.At = at
 	at = at.DeepCopy()
-	at.Status = MakeReport(o, Outcome{}).Status
+	at.Status = MakeReport(o, MakePlan(o), Outcome{Answer: &Answer{}}).Status
 	return at
 }

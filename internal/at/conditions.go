@@ -10,11 +10,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/pods"
 )
@@ -27,6 +27,8 @@ type scheduled struct {
 	temporary bool
 	// running is the reason of the condition Ready while the At runs, or "" for Running.
 	running string
+	// check is what the API server says about the pod of an At that waits.
+	check verdict
 }
 
 // notScheduled returns the condition False.
@@ -35,11 +37,11 @@ func notScheduled(reason, message string) scheduled {
 }
 
 // rejected returns the condition of an At whose pod was rejected.
-func rejected(r *expectations.Rejection) scheduled {
+func (o *Observation) rejected(r *expectations.Rejection) scheduled {
 	switch {
 	case r.NamespaceTerminating:
 		return notScheduled(cnatv1alpha1.ReasonNamespaceTerminating, r.Message)
-	case r.Invalid:
+	case r.Invalid && o.At.Spec.Template != nil:
 		return notScheduled(cnatv1alpha1.ReasonInvalidTemplate, r.Message)
 	}
 	return notScheduled(cnatv1alpha1.ReasonFailedCreate, r.Message)
@@ -50,34 +52,22 @@ func waiting(due time.Time) scheduled {
 	return scheduled{status: metav1.ConditionTrue, reason: cnatv1alpha1.ReasonWaiting, message: "runs at " + formatTime(due)}
 }
 
-// started returns the condition True of an At whose pod was created. An edit that came too late takes precedence over the message.
-func started(o Observation, message string) scheduled {
-	s := scheduled{status: metav1.ConditionTrue, reason: cnatv1alpha1.ReasonStarted, message: message}
-	if stored := o.storedScheduled(); stored != nil && stored.Reason == cnatv1alpha1.ReasonEditedTooLate {
-		s.reason, s.message = stored.Reason, stored.Message
-		return s
-	}
-	// Admission accepts edits until the run is recorded.
-	if o.run.newest == nil || o.run.recorded {
-		return s
-	}
-	if ran := generationOf(o.run.newest); ran > 0 && ran < o.At.Generation {
-		s.reason = cnatv1alpha1.ReasonEditedTooLate
-		s.message = fmt.Sprintf("pod %s was created from generation %d of the At: only a retry uses later changes of command or template",
-			o.run.newest.Name, ran)
-	}
+// started returns the condition True of an At whose pod was created.
+func started(message string) scheduled {
+	return scheduled{status: metav1.ConditionTrue, reason: cnatv1alpha1.ReasonStarted, message: message}
+}
+
+// nameTaken returns the condition of an At that waits until the garbage collector has removed a pod of an older At.
+func nameTaken(pod *corev1.Pod) scheduled {
+	s := notScheduled(cnatv1alpha1.ReasonNameTaken, fmt.Sprintf("pod %s belongs to an older At of this name: the At starts when the pod is gone", pod.Name))
+	s.temporary = true
 	return s
 }
 
-// storedScheduled returns the condition Scheduled in the stored status, or nil if there is none.
-func (o Observation) storedScheduled() *metav1.Condition {
-	return meta.FindStatusCondition(o.At.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-}
-
-// progressOf returns the condition of a live pod, and when it changes although the pod does not, or zero.
-func progressOf(o Observation, pod *corev1.Pod) (scheduled, time.Time) {
-	s := started(o, "pod "+pod.Name+" was created")
-	command := commandState(o.At, pod)
+// progress returns the condition of a live pod, and when it changes although the pod does not, or zero.
+func progress(o *Observation, pod *corev1.Pod) (scheduled, time.Time) {
+	s := started("pod " + pod.Name + " was created")
+	command := atrun.CommandState(o.At, pod)
 	if ended := command.Terminated; ended != nil {
 		until := lingersUntil(pod, ended, o.Now)
 		if explainAt := until.Add(endGrace - lingerGrace); o.Now.Before(explainAt) {
@@ -89,7 +79,7 @@ func progressOf(o Observation, pod *corev1.Pod) (scheduled, time.Time) {
 	}
 	problem := pods.WaitingReason(pod)
 	if problem != "" {
-		problem = joinNonEmpty(": ", problem, pods.WaitingMessage(pod))
+		problem = atrun.JoinNonEmpty(": ", problem, pods.WaitingMessage(pod))
 	} else if command.Running == nil {
 		slow, at := pods.SlowStart(pod, o.Now)
 		if slow == "" {
@@ -122,15 +112,15 @@ func stillRunning(pod *corev1.Pod) string {
 }
 
 // missedCause returns why an At could not start in time, or "" if that is not known.
-func missedCause(o Observation) string {
-	stored := o.storedScheduled()
+func missedCause(o *Observation) string {
+	stored := o.condition(cnatv1alpha1.ConditionScheduled)
 	switch {
 	case o.Rejection != nil:
 		return "the last create was rejected: " + o.Rejection.Message
 	case stored != nil && stored.Status == metav1.ConditionFalse && stored.Reason == cnatv1alpha1.ReasonSuspended:
 		return "spec.suspend was true"
 	case stored != nil && stored.Status == metav1.ConditionFalse:
-		return joinNonEmpty(": ", stored.Reason, stored.Message)
+		return atrun.JoinNonEmpty(": ", stored.Reason, stored.Message)
 	case o.First:
 		return "the operator was not running then, or did not serve this namespace"
 	}
@@ -140,8 +130,6 @@ func missedCause(o Observation) string {
 // needsWarning reports whether the condition Scheduled says something that the user did not ask for.
 func needsWarning(scheduled *metav1.Condition, phase cnatv1alpha1.Phase) bool {
 	switch scheduled.Reason {
-	case cnatv1alpha1.ReasonEditedTooLate:
-		return true
 	case cnatv1alpha1.ReasonSuspended, cnatv1alpha1.ReasonNamespaceTerminating: // The API server rejects events in such a namespace.
 		return false
 	}
@@ -153,15 +141,15 @@ var ownConditions = sets.New(cnatv1alpha1.ConditionScheduled, cnatv1alpha1.Condi
 	cnatv1alpha1.ConditionReady, cnatv1alpha1.ConditionStalled)
 
 // conditions returns the conditions of a status whose other fields are complete.
-func (d decision) conditions(o Observation, s *cnatv1alpha1.AtStatus) []metav1.Condition {
+func (p Plan) conditions(o *Observation, s *cnatv1alpha1.AtStatus) []metav1.Condition {
 	var conditions []metav1.Condition
-	if c := d.scheduled; c.status != "" {
+	if c := p.scheduled; c.status != "" {
 		conditions = append(conditions, metav1.Condition{Type: cnatv1alpha1.ConditionScheduled, Status: c.status, Reason: c.reason, Message: c.message})
 	}
 	if s.Phase == cnatv1alpha1.PhaseDone {
-		conditions = append(conditions, metav1.Condition{Type: endCondition(s), Status: metav1.ConditionTrue, Reason: s.Reason, Message: d.end.message})
+		conditions = append(conditions, metav1.Condition{Type: endCondition(s), Status: metav1.ConditionTrue, Reason: s.Reason, Message: p.end.Message})
 	}
-	conditions = append(conditions, readiness(s.Phase, conditions[len(conditions)-1], d.scheduled)...)
+	conditions = append(conditions, readiness(s.Phase, conditions[len(conditions)-1], p.scheduled)...)
 	return pods.StampConditions(conditions, o.At.Status.Conditions, ownConditions, o.At.Generation, o.Now)
 }
 
@@ -185,8 +173,13 @@ func readiness(phase cnatv1alpha1.Phase, because metav1.Condition, s scheduled) 
 		return []metav1.Condition{ready, stalled}
 	case isTrue && phase == cnatv1alpha1.PhaseRunning:
 		ready.Reason = cmp.Or(s.running, cnatv1alpha1.ReasonRunning)
+	case s.check.bad:
+		ready.Reason, ready.Message = s.check.reason, s.check.message
+		stalled.Reason, stalled.Message = s.check.reason, s.check.message
+		return []metav1.Condition{ready, stalled}
 	case isTrue, because.Reason == cnatv1alpha1.ReasonSuspended:
-		ready.Status = metav1.ConditionTrue
+		ready.Status, ready.Reason = metav1.ConditionTrue, cmp.Or(s.check.reason, ready.Reason)
+		ready.Message = atrun.JoinNonEmpty("; ", ready.Message, s.check.message)
 	case !s.temporary:
 		return []metav1.Condition{ready, stalled}
 	}

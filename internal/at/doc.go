@@ -3,86 +3,84 @@
 
 // Package at decides what an At needs. It is pure: it calls nothing outside, and the same Observation always gives the
 // same Plan. State is what the process knows about an At beyond what its caches show. State.Observe combines both to an
-// Observation and decides once. MakePlan and MakeReport read the decision, and State.Record remembers the outcome.
+// Observation, MakePlan decides, MakeReport computes the status, and State.Record remembers the outcome. internal/atspec knows what a user
+// wrote, and internal/atrun which pod is the run and what its end proves.
 //
-// The code and the tests refer to the rows of this table by their numbers. The first row that applies decides, except that rows 3 and 4
-// can both apply. "Own pod" is the pod of the newest attempt. "Live" means that it has not ended. "Failed" includes a failed pod that is
-// gone, if the status has a retryTime.
+// # The start is a compare-and-swap
 //
-//	 #  done      own pod              condition                              action                        phase
-//	 1  any       any                  the At is being deleted, and is done   none                          unchanged
-//	                                   or has no run
-//	 2  yes       any                  the TTL is not over, or not set        requeue when the TTL is over  DONE
-//	 3  yes       any                  the TTL is over                        delete the At                 DONE
-//	 4  yes       live                 the At stopped the command, or only    delete the pod                DONE
-//	                                   other containers still run
-//	 5  no        recorded, not cached the API server was not asked yet       look the pod up               unchanged
-//	 6  no        recorded, gone       its last state does not say how it     never run it again            DONE, PodLost
-//	                                   ended: otherwise rows 11 to 16
-//	 7  no        live                 its containers can be restarted        record; row 4 deletes the pod DONE, PodModified
-//	 8  no        live                 canceled                               delete the pod once its run   RUNNING
+// An attempt begins with a write of the status that requires the resource version on which the decision was made: attempts is one higher,
+// podName is the name of its pod, podUID and retryTime are absent. Only then the pod is created, and then podUID, startTime, and the phase
+// RUNNING are recorded. So an edit, a cancel, or a deletion comes either before the start, and the write is rejected as a conflict, or after
+// it. Two processes cannot both begin an attempt, and a process that finds attempts without podUID knows that the pod may exist. A start is
+// never taken back: a create that is rejected is repeated, with the same name and the same words, until it succeeds, a deadline ends the
+// At, or the user cancels it. Nothing starts that a dry run has not passed for this generation of the spec, unless the answer said nothing
+// about the pod.
+//
+// # The state table
+//
+// The code and the tests refer to the rows of this table by their numbers. The first row that applies decides. "Started" means that
+// status.attempts is at least 1, "the pod" is that of the newest attempt, and its UID is that of the status or of the pod that this process
+// has seen under its name. "Live" means that it has not ended.
+//
+//	 #  started   the pod              condition                              action                        phase
+//	 1  any       any                  the At is being deleted, and is done,  none                          unchanged
+//	                                   has no pod, or waits for a retry
+//	 2  any       any                  done, the TTL is not over or not set   delete a pod that is live     DONE
+//	 3  any       any                  done, the TTL is over                  the same; delete the At       DONE
+//	 4  yes       any                  admission changed the identity of a    row 2 deletes that pod        DONE, PodModified
+//	                                   pod of the At
+//	 5  yes       any                  retryTime is set, canceled             none                          DONE, Canceled
+//	 6  yes       any                  retryTime is set, activeDeadline over  none                          DONE, DeadlineExceeded
+//	 7  yes       any                  retryTime has not come                 requeue at retryTime          RUNNING
+//	 8  yes       any                  retryTime has come                     start the next attempt        RUNNING
+//	 9  yes       UID not known        a rejection, and its back-off          requeue after the back-off    unchanged
+//	10  yes       UID not known        canceled, or the deadline is over      after a lookup: none          DONE, Canceled or PodLost
+//	11  yes       UID not known                                               after a lookup, unless this   unchanged
+//	                                                                          process has just begun the
+//	                                                                          attempt: create the pod
+//	12  yes       gone                 the watch may still deliver its last   after a lookup: wait 5 s      unchanged
+//	                                   state
+//	13  yes       gone                 no proof of its end                    after a lookup: none          DONE, PodLost, Canceled, or
+//	                                                                                                        DeadlineExceeded
+//	14  yes       live                 canceled, or activeDeadline is over    delete the pod once its UID   RUNNING
 //	                                                                          is recorded
-//	 9  no        live                 before activeDeadline                  requeue at the deadline       RUNNING
-//	10  no        live                 activeDeadline is over                 record, after a lookup of the DONE, DeadlineExceeded
-//	                                                                          next attempt if retries are
-//	                                                                          left; row 4 deletes the pod
-//	11  no        exit code 0          not canceled, or ended before that     record                        DONE, Completed
-//	12  no        ended                canceled, and retries are left or the  record                        DONE, Canceled
+//	15  yes       live                                                        requeue at the deadline       RUNNING
+//	16  yes       ended, succeeded     not stopped by the operator            none                          DONE, Completed
+//	17  yes       ended                canceled, and retries are left or the  none                          DONE, Canceled
 //	                                   pod was stopped
-//	13  no        Failed               retries left, back-off not over        requeue after the back-off    RUNNING
-//	14  no        Failed               retries left, back-off over            create the next attempt       RUNNING
-//	15  no        Failed               activeDeadline is over, and retries    record                        DONE, DeadlineExceeded
-//	                                   are left or the kubelet ended it
-//	16  no        Failed               no retries left                        record                        DONE, Failed
-//	17  no        none                 canceled                               record                        DONE, Canceled
-//	18  no        none                 schedule, command, or template is      wait for an edit              PENDING
+//	18  yes       ended                activeDeadline is over, and retries    none                          DONE, DeadlineExceeded
+//	                                   are left or the pod was stopped
+//	19  yes       ended                a retry is left, and proven to be safe record retryTime              RUNNING
+//	20  yes       ended                                                       none                          DONE, Failed
+//	21  no        any                  canceled                               none                          DONE, Canceled
+//	22  no        any                  schedule, command, or template is      wait for an edit              PENDING
 //	                                   unusable
-//	19  no        none                 suspended                              none                          PENDING
-//	20  no        none                 before the scheduled time              requeue at that time, and     PENDING
-//	                                                                          check a template once
-//	21  no        none                 startingDeadline is over               record                        DONE, MissedDeadline
-//	22  no        none                 due                                    create <name>-pod             RUNNING
+//	23  no        any                  suspended                              check the pod                 PENDING
+//	24  no        any                  before the scheduled time              check the pod, and requeue    PENDING
+//	                                                                          at that time
+//	25  no        any                  startingDeadline is over               none                          DONE, MissedDeadline
+//	26  no        any                  a pod of a deleted At of this name     wait until it is gone         PENDING
+//	                                   exists
+//	27  no        any                  due                                    start the first attempt       PENDING
 //
-// Rows 14 and 22 create a pod, unless one of these rows applies:
+// Rows 16 to 20 also apply to a pod that is gone, if its last state or the status proves how it ended. A start and a create can have these
+// outcomes:
 //
-//	23  a pod of an older At of the same name has the name of the pod       wait until the garbage        unchanged
-//	                                                                        collector has removed it
-//	24  any other pod has the name                                          leave that pod alone          DONE, PodNameConflict
-//	25  the API server rejected the last create                             requeue after the back-off    unchanged
-//	26  the create fails in another way                                     retry with back-off           unchanged
-//
-// Rows 17 and 21 look up the pod of the first attempt before they record anything. Rows 12, 15, and 16 look up the pod of the next
-// attempt if that pod may exist: retries are left, or the status has a retryTime. Row 10 looks up a pod without a controller reference,
-// which the cache does not show. Row 14 also waits for an edit while the command or the template is unusable. Row 4 waits until the cache or
-// a lookup shows the pod.
-// Rows 13 to 15 need a run that is known to have failed, or not to have run, and an exit code that retryExitCodes allows. Otherwise row
-// 16 applies. No retry is made of an At that is being deleted.
+//	28  admission would change, or has changed, the identity of the pod       none                          DONE, PodModified
+//	29  a pod of a deleted At of the same name has the name of the pod       wait until it is gone         unchanged
+//	30  any other pod has the name                                           leave that pod alone          DONE, PodNameConflict
+//	31  the API server rejects the pod                                       requeue after the back-off    unchanged
+//	32  the create fails in another way                                      retry with back-off           unchanged
 //
 // # Which information counts
 //
-//   - A pod belongs to the run if the At controls it by UID, whatever its name is. Admission can change everything in the metadata of a
-//     new pod. A pod without a controller belongs to the run if its UID is recorded in the status, or if it has the UID of the At in an
-//     annotation. Such a pod is read every 10 s, because the cache does not have it. It is deleted only if this process created it so.
-//   - A pod counts more than the status. If the operator crashes after it has created a pod, the pod is the only record of
-//     the run.
-//   - The record in the status (podUID, attempts) counts where no pod contradicts it. A recorded run whose pod is gone ends
-//     as PodLost and is never repeated. A forged record that names no pod ends in the same way. If the record has a
-//     retryTime, the run has failed, and the next attempt follows although the pod is gone.
-//   - The cache may lag, and the response to a create may have been lost. Therefore the absence of a pod ends an At only
-//     after the API server has confirmed the absence. If a create got no response, the caller also lists the pods of the At from the API
-//     server, because the pod may have another name.
-//   - The last state of a deleted pod, which the watch delivers, says how the pod ended, or that it was deleted before it had a node.
-//   - An At is done if its status has a completionTime, a known reason, and the result that belongs to the reason. The
-//     phase is never read. A phase that was set by hand neither repeats nor skips a run, and the next report corrects it.
-//   - The operator creates the pod before it writes the status, so that the command starts on time. This leaves one case in
-//     which a command can run twice: a user deletes the pod before its run is recorded, and at the same time the operator
-//     crashes or loses the response to the create. Nothing is left then that shows the run.
-//   - A user who may write the status can also erase it. The pods decide then. If they are deleted too, the At runs again.
-//     The same is true for a backup of etcd that is older than the run.
-//   - Kubernetes starts a container of such a pod once: templateProblem rejects everything that restarts one, and row 7 stops a pod that
-//     admission changed so. The kubelet still starts it again if it loses the state of the container, or if a user changes the image in
-//     the pod.
-//   - docs/at-most-once.md lists these exceptions for users.
+//   - The record in the status decides whether an attempt has begun. The phase is never read: a phase that was set by hand neither repeats
+//     nor skips a run, and the next report corrects it.
+//   - An exit code that was seen is recorded in the status at once, also while other containers still run. Nothing that the pod shows later
+//     changes it.
+//   - The cache may lag. So the absence of a pod counts only after the API server has confirmed it.
+//   - A user who may write the status can also erase it. Then the At starts again, under the same pod names. docs/at-most-once.md lists the
+//     exceptions for users.
 //
 // # Time
 //
@@ -93,24 +91,27 @@
 //     stays PENDING however late it is, until the user reschedules or resumes it. If it is resumed too late, it ends as
 //     MissedDeadline. A CronJob skips a late run in the same way.
 //   - activeDeadlineSeconds counts from the creation of the first pod and spans all attempts. The kubelet enforces it through
-//     the activeDeadlineSeconds of the pod and keeps the pod for its logs. The operator deletes a pod that never ran at the
-//     deadline. It deletes a pod that ran only if the kubelet has not stopped it within its grace period and 10 s: the pod
-//     was bound late, or its node is gone.
-//   - Between attempts there is a back-off of 10 s, which doubles up to 6 minutes and counts from the end of the failed pod,
-//     as in a Job. No attempt follows DeadlineExceeded. No attempt follows PodLost either, because nobody knows whether the
-//     command did its work.
+//     the activeDeadlineSeconds of the pod and keeps the pod for its logs. The operator deletes a pod that has no node at the deadline, and
+//     any other pod if the kubelet has not ended it within its grace period and 10 s. The At ends after the pod, as a Job does.
+//   - Between attempts there is a back-off of 10 s, which doubles up to 6 minutes and counts from when the failure was recorded. The clock
+//     of a node has no part in it.
+//
+// # Checks
+//
+// The pod of an At that waits is checked by a dry run when the At is created or edited, again half an hour before its time, and after 1
+// minute, doubling to 1 hour, while the answer is not good. A start needs an answer that is not older than an hour.
 //
 // # The condition Ready
 //
 // Tools that wait for resources (Flux, Helm, Argo CD) read the conditions Ready and Stalled, which follow from the others. An At
-// that waits or is suspended is Ready, because nothing remains to be done for it now. An At that runs is not Ready.
-// An At that has failed, is unusable, or whose pod is rejected is also Stalled. Row 26 is reported after 5 s.
+// that waits or is suspended is Ready, unless the API server would reject its pod. An At that runs is not Ready.
+// An At that has failed, is unusable, or whose pod is, or would be, rejected is also Stalled. Row 32 is reported after 5 s.
 //
 // # The end of a pod
 //
 // The exit code of the command is what the user scheduled, so it is the result. A pod ends in the phase Succeeded or Failed. A pod whose
 // command has ended also ends when it is terminating, and otherwise 30 s later: a container that admission added, such as a proxy, may run
-// for ever. Row 4 then deletes the pod, because nothing else would end it, and it would hold its node and its quota. An exit code of 0
-// counts whatever ended the pod afterwards, unless the kubelet stopped the command at its deadline, or the operator because of
-// spec.cancel. The container of the command is found by its name or, if admission changed the name, by what it runs.
+// for ever. Row 2 then deletes the pod, because nothing else would end it, and it would hold its node and its quota. A command that exits
+// with 0 in the second in which the operator stopped it, or later, has not succeeded: times have whole seconds, so the two cannot be told
+// apart.
 package at

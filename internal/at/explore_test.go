@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +17,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -28,20 +32,28 @@ var states = flag.Int("states", 40_000, "how many states the explorer visits of 
 // rules:
 //
 //   - time passes, in hours
+//   - a user edits the command, or cancels the At
 //   - the pods end well or badly, or are deleted
 //   - the caches of Ats and of pods lag behind by any number of events
-//   - an API server that rejects a create, or does what it was asked to and its response is lost
-//   - an operator that crashes before or after any of its writes, and starts with consistent caches, which lag from then on
+//   - an API server that rejects a pod, or does what it was asked to and its response is lost
+//   - an operator that crashes before or after any of its requests, and starts with consistent caches, which lag from then on; a request
+//     that was on its way arrives later, or never
 //
 // These invariants hold in every state:
 //
-//	A1   at most one pod is created for each attempt, after all earlier ones have failed
+//	A1   at most one pod is created for each attempt, unless a process crashed and the pod was deleted before the next one had seen its UID
 //	A2   no pod is created before the time
 //	A3   left alone, the At gets done
 //	A4   the phase moves forward, DONE has a reason, and the conditions Ready and Stalled agree with it
 //	A11  what the status says is true: MissedDeadline means that the deadline has passed and that no pod was ever created,
 //	     DeadlineExceeded that the deadline has passed, PodLost that the pod whose end was not seen was deleted, any other reason that the pod ended so
+//	A16  no attempt begins after a cancel
+//	A17  an attempt begins after the one before it has failed
+//	A18  the words of a pod are those of the spec with which its attempt began
 const dueHour = 1
+
+// crashes is how often the operator crashes.
+const crashes = 2
 
 // explored are the Ats that are explored: all have one retry.
 var explored = map[string]func() *testutil.AtBuilder{
@@ -51,42 +63,55 @@ var explored = map[string]func() *testutil.AtBuilder{
 }
 
 // budget is what may still happen.
-type budget struct{ crashes, losses, kills, ends, rejections int }
+type budget struct{ crashes, losses, kills, ends, rejections, edits int }
 
 // node is one state of the environment and of the operator.
 type node struct {
-	spec *cnatv1alpha1.AtSpec
 	// ats and pods are what the caches show, followed by what they will show; the last is what the store has. The objects
 	// are shared and never modified.
 	ats  []*cnatv1alpha1.At
 	pods [][]*corev1.Pod
+	// late are the requests of a crashed process that are still on their way.
+	late []request
 
 	hour    int // hours since the creation of the At
 	created int // pods that were ever created
 	names   int // the attempts that they were created for, as bits
 	phase   int // the highest phase that was written
 	killed  int // pods that were deleted, as bits by attempt
-	budget  budget
+	// ended are the pods that ended, by phase, as bits by attempt.
+	ended  map[corev1.PodPhase]int
+	words  [2]string
+	budget budget
 
 	state State // of the operator's process; copied by assignment
+}
+
+// request is a write of a status or, if pod is not nil, the create of a pod.
+type request struct {
+	version string
+	status  cnatv1alpha1.AtStatus
+	pod     *corev1.Pod
 }
 
 var phaseOrder = []cnatv1alpha1.Phase{"", cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone}
 
 func (n *node) clone() *node {
 	c := *n
-	c.ats, c.pods = slices.Clone(n.ats), slices.Clone(n.pods)
+	c.ats, c.pods, c.late, c.ended = slices.Clone(n.ats), slices.Clone(n.pods), slices.Clone(n.late), maps.Clone(n.ended)
 	return &c
 }
 
-func (n *node) stored() *cnatv1alpha1.At      { return n.ats[len(n.ats)-1] }
-func (n *node) storedPods() []*corev1.Pod     { return n.pods[len(n.pods)-1] }
-func (n *node) setPods(pods []*corev1.Pod)    { n.pods = append(n.pods, pods) }
-func (n *node) now() time.Time                { return testutil.AtCreated.Add(time.Duration(n.hour) * time.Hour) }
-func (n *node) age(at *cnatv1alpha1.At) int64 { return version(n.stored()) - version(at) }
+func (n *node) stored() *cnatv1alpha1.At   { return n.ats[len(n.ats)-1] }
+func (n *node) storedPods() []*corev1.Pod  { return n.pods[len(n.pods)-1] }
+func (n *node) setPods(pods []*corev1.Pod) { n.pods = append(n.pods, pods) }
+func (n *node) now() time.Time             { return testutil.AtCreated.Add(time.Duration(n.hour) * time.Hour) }
+func (n *node) age(at *cnatv1alpha1.At) int64 {
+	return version(n.stored().ResourceVersion) - version(at.ResourceVersion)
+}
 
-func version(at *cnatv1alpha1.At) int64 {
-	v, _ := strconv.ParseInt(at.ResourceVersion, 10, 64)
+func version(text string) int64 {
+	v, _ := strconv.ParseInt(text, 10, 64)
 	return v
 }
 
@@ -99,22 +124,31 @@ func (n *node) key() string {
 		}
 		k.WriteString(";")
 	}
-	status := func(at *cnatv1alpha1.At) {
-		s := &at.Status
+	status := func(s *cnatv1alpha1.AtStatus) {
 		fmt.Fprintf(&k, "%s%s%s%d%t;", s.Phase, s.Reason, s.PodUID, s.Attempts, s.RetryTime != nil)
 	}
 	for _, at := range n.ats {
-		status(at)
+		fmt.Fprintf(&k, "%d%t", at.Generation, at.Spec.Cancel != nil)
+		status(&at.Status)
 	}
 	for _, p := range n.pods {
 		pods(p)
 	}
-	newest, _ := expectations.Newest(n.ats[0], n.state.status, statusOf)
-	fmt.Fprintf(&k, "|%d %s %v", n.age(newest), n.state.pods, n.state.rejection.Of(1) != nil)
-	if n.state.unrecorded != nil {
-		k.WriteString(string(n.state.unrecorded.UID))
+	for _, r := range n.late {
+		fmt.Fprintf(&k, "late %d", version(n.stored().ResourceVersion)-version(r.version))
+		if r.pod != nil {
+			k.WriteString(r.pod.Name)
+		} else {
+			status(&r.status)
+		}
 	}
-	fmt.Fprintf(&k, "|%d %d %d %d %d %v", n.hour, n.created, n.names, n.phase, n.killed, n.budget)
+	newest, _ := expectations.Newest(n.ats[0], n.state.status, statusOf)
+	fmt.Fprintf(&k, "|%d %s %v %t %d %v", n.age(newest), n.state.pods, n.state.rejection.Of(newest.Generation) != nil,
+		n.state.known.Begun, n.state.attempt, n.state.known.MissingSince)
+	if known := n.state.known.Pod; known != nil {
+		fmt.Fprintf(&k, "%s%s", known.UID, known.Status.Phase)
+	}
+	fmt.Fprintf(&k, "|%d %d %d %d %d %v %v %v", n.hour, n.created, n.names, n.phase, n.killed, n.ended, n.words, n.budget)
 	return k.String()
 }
 
@@ -137,12 +171,12 @@ func TestExplore(t *testing.T) {
 	for name, spec := range explored {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			at := spec().Schedule("now + 1 hour").BackoffLimit(1).Generation(1).Obj()
+			at := spec().Schedule("now + 1 hour").Command("run 1").BackoffLimit(1).Generation(1).Obj()
 			at.ResourceVersion = "1"
 			e := &explorer{t: t, seen: map[string]bool{}}
 			e.push(&node{
-				spec: &at.Spec, ats: []*cnatv1alpha1.At{at}, pods: [][]*corev1.Pod{nil},
-				budget: budget{crashes: 2, losses: 2, kills: 1, ends: 2, rejections: 1},
+				ats: []*cnatv1alpha1.At{at}, pods: [][]*corev1.Pod{nil}, ended: map[corev1.PodPhase]int{},
+				budget: budget{crashes: crashes, losses: 1, kills: 1, ends: 2, rejections: 1, edits: 1},
 			})
 			for len(e.queue) > 0 && len(e.seen) < *states && !t.Failed() {
 				n := e.queue[0]
@@ -169,22 +203,51 @@ func (e *explorer) next(n *node) {
 			e.push(c)
 		}
 	}
+	for i, r := range n.late {
+		c := n.clone()
+		c.late = slices.Delete(c.late, i, i+1)
+		e.push(c.clone()) // It never arrives.
+		e.carryOut(c, r)
+		e.push(c)
+	}
+	if n.budget.edits > 0 && !atrun.IsDone(&n.stored().Status) {
+		e.edit(n)
+	}
 	if n.budget.crashes > 0 {
-		e.crash(n)
+		e.crash(n, nil)
 	}
 	e.reconcile(n)
 	e.settle(n)
 }
 
+// edit pushes what a user can do with the At. The rules of the CRD reject an edit after the start.
+func (e *explorer) edit(n *node) {
+	change := func(edit func(*cnatv1alpha1.AtSpec)) {
+		c, at := n.clone(), n.stored().DeepCopy()
+		edit(&at.Spec)
+		at.Generation++
+		at.ResourceVersion = strconv.FormatInt(version(at.ResourceVersion)+1, 10)
+		c.budget.edits--
+		c.ats = append(c.ats, at)
+		e.push(c)
+	}
+	if n.stored().Status.Attempts == 0 {
+		change(func(s *cnatv1alpha1.AtSpec) { s.Command = "run 2" })
+	}
+	change(func(s *cnatv1alpha1.AtSpec) { s.Cancel = ptr.To(true) })
+}
+
+// attemptOf returns the number of the attempt of a pod.
+func attemptOf(pod string) int { return strings.Count(pod, "-pod-") }
+
 // podChanges pushes what can happen to a pod.
 func (e *explorer) podChanges(n *node, i int, pod *corev1.Pod) {
-	// A pod that is deleted before its UID is recorded, by an operator that crashes or gets no response, leaves nothing that
-	// tells of its run: the one case in which a command runs twice. See the package documentation.
+	// A user who deletes a pod before its UID is recorded, while the operator crashes, leaves nothing that shows its run: an exception of
+	// docs/at-most-once.md.
 	if n.budget.kills > 0 && n.stored().Status.PodUID == pod.UID {
 		c := n.clone()
 		c.budget.kills--
-		attempt := Observation{At: n.stored(), Pods: n.storedPods()}.attemptOf(pod)
-		c.killed |= 1 << attempt
+		c.killed |= 1 << attemptOf(pod.Name)
 		c.setPods(slices.Delete(slices.Clone(n.storedPods()), i, i+1))
 		e.push(c)
 	}
@@ -201,14 +264,15 @@ func (e *explorer) podChanges(n *node, i int, pod *corev1.Pod) {
 
 func (n *node) endPod(i int, phase corev1.PodPhase) {
 	pods := slices.Clone(n.storedPods())
-	code := int32(0)
+	n.ended[phase] |= 1 << attemptOf(pods[i].Name)
+	code, reason := int32(0), "Completed"
 	if phase == corev1.PodFailed {
-		code = 1
+		code, reason = 1, "Error"
 	}
 	pods[i] = pods[i].DeepCopy()
 	pods[i].Status.Phase = phase
 	pods[i].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "busybox", State: corev1.ContainerState{
-		Terminated: &corev1.ContainerStateTerminated{ExitCode: code},
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, ContainerID: "containerd://1"},
 	}}}
 	n.setPods(pods)
 }
@@ -229,25 +293,29 @@ func (n *node) showPods() bool {
 	return true
 }
 
-// crash starts the operator again. The first list of a new process is consistent.
-func (e *explorer) crash(n *node) {
+// crash starts the operator again. The first list of a new process is consistent. sent is a request that is on its way, or nil.
+func (e *explorer) crash(n *node, sent *request) {
 	c := n.clone()
 	c.budget.crashes--
 	c.state = State{}
 	c.ats, c.pods = c.ats[len(c.ats)-1:], c.pods[len(c.pods)-1:]
+	if sent != nil {
+		c.late = append(c.late, *sent)
+	}
 	e.push(c)
 }
 
 // observe is what the reconciler sees, after it has asked the API server for what it must.
-func (n *node) observe() Observation {
-	lookedUp := map[string]*corev1.Pod{}
+func (n *node) observe() (Observation, Plan) {
+	seen := Seen{At: n.ats[0], Pods: n.pods[0], LookedUp: map[string]*corev1.Pod{}}
 	for {
-		o := n.state.Observe(n.ats[0], n.pods[0], lookedUp, n.now(), Defaults{})
-		if len(o.Lookups) == 0 {
-			return o
+		o := n.state.Observe(seen, n.now(), Defaults{})
+		plan := MakePlan(o)
+		if len(plan.LookUp) == 0 {
+			return o, plan
 		}
-		for _, name := range o.Lookups {
-			lookedUp[name] = n.find(name)
+		for _, name := range plan.LookUp {
+			seen.LookedUp[name] = n.find(name)
 		}
 	}
 }
@@ -263,57 +331,91 @@ func (n *node) find(name string) *corev1.Pod {
 
 // reconcile pushes the states that a reconcile can lead to.
 func (e *explorer) reconcile(n *node) {
-	o := n.observe()
-	plan := MakePlan(o)
 	n = n.clone()
-	var outcome Outcome
+	o, plan := n.observe()
+	outcome := Outcome{}
+	if plan.Check != nil {
+		outcome.Answer = &Answer{}
+	}
 	if pod := plan.Delete; pod != nil {
+		n.killed |= 1 << attemptOf(pod.Name)
 		n.setPods(slices.DeleteFunc(slices.Clone(n.storedPods()), func(p *corev1.Pod) bool { return p.UID == pod.UID }))
 		outcome.Deleted = append(outcome.Deleted, pod)
 	}
-	if plan.Create == nil {
-		e.report(n, o, outcome)
-		return
-	}
-	if n.budget.rejections > 0 && n.find(plan.Create.Name) == nil {
+	rejects := n.budget.rejections > 0 && (plan.Start || plan.Create != nil && n.find(plan.Create.Name) == nil)
+	if rejects {
 		c := n.clone()
 		c.budget.rejections--
-		e.report(c, o, Outcome{Rejected: errors.New("quota")})
+		e.report(c, o, plan, Outcome{Rejected: errors.New("quota"), Deleted: outcome.Deleted})
+	}
+	switch {
+	case plan.Start:
+		e.write(n, o, plan, outcome, StartedStatus(o, plan).Status, func(begun *node) { e.reconcileBegun(begun) })
+	case plan.Create != nil:
+		e.create(n, o, plan, outcome)
+	default:
+		e.report(n, o, plan, outcome)
+	}
+}
+
+// reconcileBegun goes on in the reconcile that has recorded a start.
+func (e *explorer) reconcileBegun(n *node) {
+	o, plan := n.observe()
+	if plan.Create == nil {
+		e.report(n, o, plan, Outcome{})
+		return
+	}
+	e.create(n, o, plan, Outcome{})
+}
+
+// create sends the create of the pod of a plan.
+func (e *explorer) create(n *node, o Observation, plan Plan, outcome Outcome) {
+	sent := &request{pod: plan.Create}
+	if n.budget.crashes > 0 {
+		e.crash(n, sent)
 	}
 	created := n.clone()
-	pod := e.create(created, plan.Create)
+	outcome.Created = e.carryOut(created, *sent)
 	if n.budget.losses > 0 {
 		lost := created.clone()
 		lost.budget.losses--
+		lost.state.Record(o, plan, Outcome{CreateError: errors.New("timeout"), Deleted: outcome.Deleted}, n.now())
 		e.push(lost)
-		if lost.budget.crashes > 0 {
-			e.crash(lost)
-		}
 	}
-	created.state.Record(o, Outcome{Created: pod}, n.now())
-	e.push(created) // The run is recorded by another reconcile: see ReportNow.
+	if created.budget.crashes > 0 {
+		e.crash(created, nil)
+	}
+	created.state.Record(o, plan, outcome, n.now())
+	e.push(created) // The UID is recorded by another reconcile: see ReportNow.
 }
 
-// create creates a pod, or returns the one that exists.
-func (e *explorer) create(n *node, planned *corev1.Pod) *corev1.Pod {
+// carryOut does what the API server does with a request. It returns the pod of a create.
+func (e *explorer) carryOut(n *node, r request) *corev1.Pod {
+	if r.pod == nil {
+		if r.version == n.stored().ResourceVersion {
+			e.commit(n, r.status)
+		}
+		return nil
+	}
+	if existing := n.find(r.pod.Name); existing != nil {
+		return existing
+	}
 	if n.hour < dueHour {
 		e.t.Errorf("A2: a pod before the time, in %s", n.key())
 	}
-	if existing := n.find(planned.Name); existing != nil {
-		return existing
-	}
-	bit := 1 << strings.Count(planned.Name, "-pod-")
-	if n.created++; n.names&bit != 0 || n.created > 2 {
-		e.t.Errorf("A1: pod %s is created again, %d pods, in %s", planned.Name, n.created, n.key())
+	attempt := attemptOf(r.pod.Name)
+	bit := 1 << attempt
+	if n.created++; n.names&bit != 0 && !(n.killed&bit != 0 && n.budget.crashes < crashes) {
+		e.t.Errorf("A1: pod %s is created again, %d pods, in %s", r.pod.Name, n.created, n.key())
 	}
 	n.names |= bit
-	if slices.ContainsFunc(n.storedPods(), func(p *corev1.Pod) bool { return p.Status.Phase != corev1.PodFailed }) {
-		e.t.Errorf("A1: pod %s is created while the command of another pod may run or has succeeded, in %s", planned.Name, n.key())
+	if got := strings.Join(r.pod.Spec.Containers[0].Command, " "); got != n.words[attempt] {
+		e.t.Errorf("A18: pod %s runs %q, but attempt %d began with %q, in %s", r.pod.Name, got, attempt, n.words[attempt], n.key())
 	}
 	if n.stored().Status.Reason == cnatv1alpha1.ReasonMissedDeadline {
 		e.t.Errorf("A11: a pod of an At that was not run, in %s", n.key())
 	}
-	pod := planned.DeepCopy()
+	pod := r.pod.DeepCopy()
 	pod.UID = types.UID(fmt.Sprintf("%s#%d", pod.Name, n.created))
 	pod.CreationTimestamp.Time = n.now()
 	pod.Status.Phase = corev1.PodPending
@@ -321,40 +423,64 @@ func (e *explorer) create(n *node, planned *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// report pushes what the write of the status can lead to: it arrives, or a crash comes before or after it, or its response
-// is lost.
-func (e *explorer) report(n *node, o Observation, outcome Outcome) {
-	report := MakeReport(o, outcome)
-	n = n.clone()
+// report pushes what the write of the status of a report can lead to.
+func (e *explorer) report(n *node, o Observation, plan Plan, outcome Outcome) {
+	report := MakeReport(o, plan, outcome)
 	if sameStatus(&o.At.Status, &report.Status) {
-		n.state.Record(o, outcome, n.now())
+		n = n.clone()
+		n.state.Record(o, plan, outcome, n.now())
 		e.push(n)
 		return
 	}
+	e.write(n, o, plan, outcome, report.Status, func(written *node) { e.push(written) })
+}
+
+// write pushes what the write of a status can lead to: it arrives, or a crash comes before or after it, or its response is lost. then goes on
+// after the response.
+func (e *explorer) write(n *node, o Observation, plan Plan, outcome Outcome, status cnatv1alpha1.AtStatus, then func(*node)) {
+	sent := request{version: o.At.ResourceVersion, status: status}
 	if n.budget.crashes > 0 {
-		e.crash(n)
+		e.crash(n, &sent)
 	}
-	outcome.Reported = &report.Status
+	n = n.clone()
 	if o.At.ResourceVersion != n.stored().ResourceVersion {
-		n.state.Record(o, outcome, n.now())
+		n.state.Record(o, plan, outcome, n.now())
 		e.push(n) // The status of an older object is rejected as a conflict.
 		return
 	}
-	written := o.At.DeepCopy()
-	written.Status = report.Status
-	written.ResourceVersion = strconv.FormatInt(version(written)+1, 10)
-	e.checkStatus(n, &written.Status)
-	n.phase = slices.Index(phaseOrder, written.Status.Phase)
-	n.ats = append(n.ats, written)
+	e.carryOut(n, sent)
 	if n.budget.losses > 0 {
 		lost := n.clone()
 		lost.budget.losses--
-		lost.state.Record(o, outcome, n.now())
+		lost.state.Record(o, plan, outcome, n.now())
 		e.push(lost)
 	}
-	outcome.Written = written
-	n.state.Record(o, outcome, n.now())
-	e.push(n)
+	if n.budget.crashes > 0 {
+		e.crash(n, nil)
+	}
+	outcome.Written = n.stored()
+	n.state.Record(o, plan, outcome, n.now())
+	then(n)
+}
+
+// commit stores a status.
+func (e *explorer) commit(n *node, status cnatv1alpha1.AtStatus) {
+	before := n.stored()
+	written := before.DeepCopy()
+	written.Status = status
+	written.ResourceVersion = strconv.FormatInt(version(before.ResourceVersion)+1, 10)
+	if attempt := int(status.Attempts) - 1; status.Attempts > before.Status.Attempts {
+		n.words[attempt] = before.Spec.Command
+		if before.Spec.Cancel != nil {
+			e.t.Errorf("A16: attempt %d begins after a cancel, in %s", attempt, n.key())
+		}
+		if attempt > 0 && n.ended[corev1.PodFailed]&(1<<(attempt-1)) == 0 {
+			e.t.Errorf("A17: attempt %d begins before the one before it has failed, in %s", attempt, n.key())
+		}
+	}
+	e.checkStatus(n, &written.Status)
+	n.phase = slices.Index(phaseOrder, written.Status.Phase)
+	n.ats = append(n.ats, written)
 }
 
 func sameStatus(a, b *cnatv1alpha1.AtStatus) bool {
@@ -374,48 +500,41 @@ func (e *explorer) checkStatus(n *node, s *cnatv1alpha1.AtStatus) {
 	if wantReady := !rejected && (s.Phase == cnatv1alpha1.PhasePending || s.Result == cnatv1alpha1.ResultSucceeded); ready != wantReady {
 		e.t.Errorf("A4: Ready is %t in phase %s with result %q, in %s", ready, s.Phase, s.Result, n.key())
 	}
-	if s.Phase != cnatv1alpha1.PhaseDone {
-		return
-	}
-	deadline := n.spec.ActiveDeadlineSeconds
-	attempt := int(s.Attempts) - 1
-	switch s.Reason {
-	case "":
-		e.t.Errorf("A4: DONE without a reason, in %s", n.key())
-	case cnatv1alpha1.ReasonMissedDeadline:
-		if n.created > 0 || n.spec.StartingDeadlineSeconds == nil || n.hour <= dueHour {
-			e.t.Errorf("A11: MissedDeadline in hour %d, and %d pods were created, in %s", n.hour, n.created, n.key())
-		}
-	case cnatv1alpha1.ReasonDeadlineExceeded:
-		if deadline == nil || n.now().Before(s.StartTime.Add(seconds(*deadline))) || int(s.Attempts) != n.created {
-			e.t.Errorf("A11: DeadlineExceeded of attempt %d after %d pods, in %s", attempt, n.created, n.key())
-		}
-	case cnatv1alpha1.ReasonPodLost:
-		if n.killed&(1<<attempt) == 0 || n.stored().Status.RetryTime != nil {
-			e.t.Errorf("A11: PodLost of attempt %d, in %s", attempt, n.key())
-		}
-	case cnatv1alpha1.ReasonCompleted:
-		if !n.shows(s.PodUID, corev1.PodSucceeded) {
-			e.t.Errorf("A11: Completed, but attempt %d did not, in %s", attempt, n.key())
-		}
-	default:
-		if !n.shows(s.PodUID, corev1.PodFailed) {
-			e.t.Errorf("A11: %s, but attempt %d did not fail, in %s", s.Reason, attempt, n.key())
-		}
+	if s.Phase == cnatv1alpha1.PhaseDone {
+		e.checkEnd(n, s)
 	}
 }
 
-// shows reports whether the store, or a state that the cache may show, has a pod in a phase.
-func (n *node) shows(uid types.UID, phase corev1.PodPhase) bool {
-	return slices.ContainsFunc(n.pods, func(pods []*corev1.Pod) bool {
-		return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == uid && pod.Status.Phase == phase })
-	})
+// checkEnd checks that the reason of an end is true: A11.
+func (e *explorer) checkEnd(n *node, s *cnatv1alpha1.AtStatus) {
+	spec, attempt := &n.stored().Spec, int(s.Attempts)-1
+	deadline := spec.ActiveDeadlineSeconds
+	holds := true
+	switch s.Reason {
+	case "":
+		holds = false
+	case cnatv1alpha1.ReasonMissedDeadline:
+		holds = n.created == 0 && spec.StartingDeadlineSeconds != nil && n.hour > dueHour
+	case cnatv1alpha1.ReasonDeadlineExceeded:
+		holds = deadline != nil && !n.now().Before(s.StartTime.Add(atspec.Seconds(*deadline)))
+	case cnatv1alpha1.ReasonCanceled:
+		holds = spec.Cancel != nil
+	case cnatv1alpha1.ReasonPodLost:
+		holds = n.killed&(1<<attempt) != 0 && s.RetryTime == nil || s.PodUID == "" && n.hour > dueHour
+	case cnatv1alpha1.ReasonCompleted:
+		holds = n.ended[corev1.PodSucceeded]&(1<<attempt) != 0
+	default:
+		holds = n.ended[corev1.PodFailed]&(1<<attempt) != 0
+	}
+	if !holds {
+		e.t.Errorf("A11: %s of attempt %d after %d pods in hour %d, in %s", s.Reason, attempt, n.created, n.hour, n.key())
+	}
 }
 
 // settle checks A3: left alone from here, with time passing and pods ending, the At gets done.
 func (e *explorer) settle(n *node) {
 	c := n.clone()
-	c.budget = budget{}
+	c.budget, c.late = budget{}, nil
 	alone := &explorer{t: e.t}
 	for range 60 {
 		for c.showAt() || c.showPods() {

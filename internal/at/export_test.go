@@ -3,12 +3,10 @@
 
 package at
 
-// Decided returns an observation that a test has made without a State, with the decision that State.Observe would add.
-func Decided(o Observation) Observation {
-	o.run = o.runOf()
-	o.decision = decide(o)
-	return o
-}
+import "time"
 
-// Lookup returns the name of the pod that a decision needs, or "".
-func Lookup(o Observation) string { return o.decision.lookUp }
+// Passed returns a check that the API server has passed at a time.
+func Passed(generation int64, when time.Time) Check { return Check{generation: generation, at: when} }
+
+// Waits reports whether the pod of an At that waits is checked from time to time.
+func Waits(p Plan) bool { return p.waits }

@@ -7,104 +7,121 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // canceled ends an At before its start.
-func canceled(o Observation) (decision, bool) {
-	if !o.isCanceled() {
-		return decision{}, false
-	}
-	if d, asks := lookUp(o, PodName(o.At, 0)); asks {
-		return d, true
-	}
-	return finish(o, canceledEnd(end{})), true
+func canceled(o *Observation) (Plan, bool) {
+	return o.finish(canceledEnd(atrun.End{})), o.isCanceled()
 }
 
 // unusable waits for an edit if no pod can be created from the spec.
-func unusable(o Observation) (decision, bool) {
+func unusable(o *Observation) (Plan, bool) {
 	if _, err := o.dueTime(); err != nil {
-		return wait(o, notScheduled(cnatv1alpha1.ReasonInvalidSchedule, err.Error()), time.Time{}), true
+		return o.wait(notScheduled(cnatv1alpha1.ReasonInvalidSchedule, err.Error()), time.Time{}), true
 	}
-	if problem := commandProblem(&o.At.Spec); problem != "" {
-		return wait(o, notScheduled(cnatv1alpha1.ReasonInvalidCommand, problem), time.Time{}), true
+	if problem := atspec.CommandProblem(&o.At.Spec); problem != "" {
+		return o.wait(notScheduled(cnatv1alpha1.ReasonInvalidCommand, problem), time.Time{}), true
 	}
-	if problem := templateProblem(&o.At.Spec); problem != "" {
-		return wait(o, notScheduled(cnatv1alpha1.ReasonInvalidTemplate, problem), time.Time{}), true
+	if problem := atspec.TemplateProblem(&o.At.Spec); problem != "" {
+		return o.wait(notScheduled(cnatv1alpha1.ReasonInvalidTemplate, problem), time.Time{}), true
 	}
-	return decision{}, false
+	return Plan{}, false
 }
 
 // suspended waits until the user resumes the At.
-func suspended(o Observation) (decision, bool) {
+func suspended(o *Observation) (Plan, bool) {
 	s := notScheduled(cnatv1alpha1.ReasonSuspended, "spec.suspend suspends the At: set it to false to continue")
-	return wait(o, s, time.Time{}), ptr.Deref(o.At.Spec.Suspend, false)
+	return o.checked(o.wait(s, time.Time{})), o.isSuspended()
 }
 
-// beforeDue waits until the At is due. Meanwhile the API server checks its pod once, so that the user learns at once that it is invalid.
-func beforeDue(o Observation) (decision, bool) {
+// beforeDue waits until the At is due.
+func beforeDue(o *Observation) (Plan, bool) {
 	due, _ := o.dueTime()
-	if !o.Now.Before(due) {
-		return decision{}, false
+	return o.checked(o.wait(waiting(due), due)), o.Now.Before(due)
+}
+
+// checked adds to the plan of an At that waits what the API server says about its pod, and asks it if that is due.
+func (o *Observation) checked(p Plan) Plan {
+	p.waits = true
+	p.scheduled.check = o.Check.said
+	if at := o.Check.next(o); !at.IsZero() && !o.Now.Before(at) {
+		p.Check = newPod(o, 0)
 	}
-	s := waiting(due)
-	if o.Invalid != "" {
-		s = notScheduled(cnatv1alpha1.ReasonInvalidTemplate, o.Invalid)
-	}
-	d := wait(o, s, due)
-	d.checks = !o.Checked && o.At.Spec.Template != nil
-	return d, true
+	return p
 }
 
 // missed ends an At that could not start in time.
-func missed(o Observation) (decision, bool) {
-	at, ok := o.missedAt()
-	if !ok || o.Now.Before(at) || o.Rejection != nil && o.Rejection.NamespaceTerminating {
-		return decision{}, false
-	}
-	if d, asks := lookUp(o, PodName(o.At, 0)); asks {
-		return d, true
+func missed(o *Observation) (Plan, bool) {
+	if !o.hasMissed() {
+		return Plan{}, false
 	}
 	due, _ := o.dueTime()
-	return finish(o, end{reason: cnatv1alpha1.ReasonMissedDeadline, message: joinNonEmpty(": ", fmt.Sprintf(
+	return o.finish(atrun.End{Reason: cnatv1alpha1.ReasonMissedDeadline, Message: atrun.JoinNonEmpty(": ", fmt.Sprintf(
 		"startingDeadlineSeconds (%d) exceeded: the command was due at %s and was not run", *o.At.Spec.StartingDeadlineSeconds, formatTime(due)),
 		missedCause(o))}), true
 }
 
-// missedAt returns when an At has missed its deadline. It returns false if there is no deadline. The API counts in whole seconds, and
+// hasMissed reports whether an At has missed its starting deadline. An At in a namespace that is being deleted has not.
+func (o *Observation) hasMissed() bool {
+	at := o.missedAt()
+	return !at.IsZero() && !o.Now.Before(at) && (o.Rejection == nil || !o.Rejection.NamespaceTerminating)
+}
+
+// missedAt returns when an At has missed its starting deadline, or zero if there is none. The API counts in whole seconds, and
 // creating a pod takes time. With a deadline of 0, the At may therefore start until the end of the second in which it is due.
-func (o Observation) missedAt() (time.Time, bool) {
+func (o *Observation) missedAt() time.Time {
 	deadline := o.At.Spec.StartingDeadlineSeconds
 	if deadline == nil {
-		return time.Time{}, false
+		return time.Time{}
 	}
 	due, _ := o.dueTime()
-	return due.Add(seconds(*deadline) + time.Second), true
+	return due.Add(atspec.Seconds(*deadline) + time.Second)
 }
 
-// dueRun creates the first pod.
-func dueRun(o Observation) (decision, bool) {
+// olderRun waits while a pod of a deleted At of this name exists: its command may still run.
+func olderRun(o *Observation) (Plan, bool) {
+	if o.Older == nil {
+		return Plan{}, false
+	}
+	return o.wait(nameTaken(o.Older), pods.Earliest(o.missedAt(), o.Now.Add(nameCollisionRetry))), true
+}
+
+// dueRun starts the first attempt.
+func dueRun(o *Observation) (Plan, bool) {
 	due, _ := o.dueTime()
-	until, _ := o.missedAt()
-	if until.Before(o.Now) { // The namespace is being deleted.
+	return o.start(0, waiting(due)), true
+}
+
+// start returns the plan to record the start of an attempt, or to wait while the API server rejects its pod. Nothing starts that a check
+// has not passed for this generation of the spec, unless the answer said nothing about the pod.
+func (o *Observation) start(attempt int, s scheduled) Plan {
+	p, blocked := o.whileRejected(attempt, s)
+	if blocked {
+		return p
+	}
+	p.Start, p.attempt = true, attempt
+	if attempt > 0 || !o.Check.passed(o.Now) {
+		p.Check = newPod(o, attempt)
+	}
+	return p
+}
+
+// whileRejected returns the plan to wait for the deadline of an attempt, and true if the back-off after a rejection is not over.
+func (o *Observation) whileRejected(attempt int, s scheduled) (Plan, bool) {
+	until := o.deadline()
+	if attempt == 0 && !o.hasMissed() {
+		until = o.missedAt()
+	}
+	if until.Before(o.Now) {
 		until = time.Time{}
 	}
-	return create(o, 0, waiting(due), until), true
-}
-
-// create returns the decision to create the pod of an attempt, or to wait while the last create was rejected. until is when another row
-// applies, or zero.
-func create(o Observation, attempt int, s scheduled, until time.Time) decision {
-	if o.Rejection != nil {
-		s = rejected(o.Rejection)
-		if o.Now.Before(o.Rejection.Until) {
-			return wait(o, s, pods.Earliest(until, o.Rejection.Until))
-		}
+	if o.Rejection == nil {
+		return o.wait(s, until), false
 	}
-	d := wait(o, s, until)
-	d.creates, d.attempt = true, attempt
-	return d
+	p := o.wait(o.rejected(o.Rejection), pods.Earliest(until, o.Rejection.Until))
+	return p, o.Now.Before(o.Rejection.Until)
 }

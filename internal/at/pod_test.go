@@ -20,13 +20,14 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
+// planned returns the pod that the API server checks before an attempt starts. It is the pod that is created.
 func planned(t *testing.T, o at.Observation) *corev1.Pod {
 	t.Helper()
-	pod := at.MakePlan(at.Decided(o)).Create
-	if pod == nil {
-		t.Fatal("no pod is created")
+	plan := at.MakePlan(o)
+	if plan.Check == nil {
+		t.Fatalf("no pod is checked: %+v", plan)
 	}
-	return pod
+	return plan.Check
 }
 
 func TestTheDefaultPod(t *testing.T) {
@@ -35,7 +36,7 @@ func TestTheDefaultPod(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "a-pod", Namespace: "default",
 			Labels:      map[string]string{"app": "a", "app.kubernetes.io/managed-by": "podset-operator", "cnat.d2iq.com/at": "a"},
-			Annotations: map[string]string{"cnat.d2iq.com/at-uid": "a-uid", "cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "busybox", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "busybox"},
+			Annotations: map[string]string{"cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "busybox", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "busybox"},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "cnat.d2iq.com/v1alpha1", Kind: "At", Name: "a", UID: "a-uid", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 			}},
@@ -105,7 +106,7 @@ func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 	}
 	wantMeta := map[string]map[string]string{
 		"labels":      {"app": "shop", "team": "x", "cnat.d2iq.com/at": "a", "app.kubernetes.io/managed-by": "podset-operator"},
-		"annotations": {"note": "y", "cnat.d2iq.com/at-uid": "a-uid", "cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "main", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "side"},
+		"annotations": {"note": "y", "cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "main", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "side"},
 	}
 	if diff := cmp.Diff(wantMeta, map[string]map[string]string{"labels": got.Labels, "annotations": got.Annotations}); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
@@ -150,31 +151,27 @@ func TestTheLabelAppOfALongNameIsValid(t *testing.T) {
 }
 
 func TestThePodHasTheRestOfTheDeadlineOfTheRun(t *testing.T) {
-	failedPods := []*corev1.Pod{failed().Obj()}
+	retry := func(b *testutil.AtBuilder) *testutil.AtBuilder { return b.RetryRecorded(1, pod0, 15*time.Second) }
 	for name, test := range map[string]struct {
 		at       *testutil.AtBuilder
 		template *int64
-		pods     []*corev1.Pod
 		now      time.Duration
 		want     *int64
 	}{
-		"none":                           {at: a()},
-		"the whole at the first attempt": {at: a().ActiveDeadline(60), now: time.Hour, want: ptr.To[int64](60)},
-		"the rest at a retry":            {at: a().ActiveDeadline(60), pods: failedPods, now: 20 * time.Second, want: ptr.To[int64](40)},
-		"the rest at a retry whose failed pod is gone": {
-			at: a().ActiveDeadline(60).RetryRecorded(1, pod0, 15*time.Second), now: 20 * time.Second, want: ptr.To[int64](40),
-		},
-		"the rest is rounded":                            {at: a().ActiveDeadline(60), pods: failedPods, now: 20400 * time.Millisecond, want: ptr.To[int64](40)},
-		"never less than a second":                       {at: a().ActiveDeadline(60), pods: failedPods, now: 59900 * time.Millisecond, want: ptr.To[int64](1)},
+		"none":                                           {at: a()},
+		"the whole at the first attempt":                 {at: a().ActiveDeadline(60), now: time.Hour, want: ptr.To[int64](60)},
+		"the rest at a retry":                            {at: retry(a().ActiveDeadline(60)), now: 20 * time.Second, want: ptr.To[int64](40)},
+		"the rest is rounded":                            {at: retry(a().ActiveDeadline(60)), now: 20400 * time.Millisecond, want: ptr.To[int64](40)},
+		"never less than a second":                       {at: retry(a().ActiveDeadline(60)), now: 59900 * time.Millisecond, want: ptr.To[int64](1)},
 		"the template's when the At has none":            {at: a(), template: ptr.To[int64](5), want: ptr.To[int64](5)},
 		"the template's when it is shorter":              {at: a().ActiveDeadline(60), template: ptr.To[int64](5), want: ptr.To[int64](5)},
 		"the At's when it is shorter":                    {at: a().ActiveDeadline(60), template: ptr.To[int64](500), want: ptr.To[int64](60)},
-		"the template's at a retry when the At has none": {at: a(), template: ptr.To[int64](5), pods: failedPods, now: time.Minute, want: ptr.To[int64](5)},
+		"the template's at a retry when the At has none": {at: retry(a()), template: ptr.To[int64](5), now: time.Minute, want: ptr.To[int64](5)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := at.Observation{At: test.at.BackoffLimit(1).Template(func(t *corev1.PodTemplateSpec) {
 				t.Spec.ActiveDeadlineSeconds = test.template
-			}, "busybox").Obj(), Pods: test.pods, Now: due.Add(test.now)}
+			}, "busybox").Obj(), Now: due.Add(test.now)}
 			if diff := cmp.Diff(test.want, planned(t, o).Spec.ActiveDeadlineSeconds); diff != "" {
 				t.Errorf("activeDeadlineSeconds (-want +got):\n%s", diff)
 			}
@@ -183,7 +180,7 @@ func TestThePodHasTheRestOfTheDeadlineOfTheRun(t *testing.T) {
 }
 
 func TestAPodSaysWhichAttemptItIs(t *testing.T) {
-	pod := planned(t, at.Observation{At: a().BackoffLimit(1).Obj(), Pods: []*corev1.Pod{failed().Obj()}, Now: due.Add(time.Minute)})
+	pod := planned(t, at.Observation{At: a().BackoffLimit(1).RetryRecorded(1, pod0, 0).Obj(), Now: due.Add(time.Minute)})
 	if got := pod.Annotations[cnatv1alpha1.AnnotationAttempt]; pod.Name != pod1 || got != "1" {
 		t.Errorf("pod %s has attempt %q", pod.Name, got)
 	}
@@ -204,6 +201,8 @@ func TestKubernetesDoesNotExpandTheWordsOfACommand(t *testing.T) {
 		t.Errorf("words (-want +got):\n%s", diff)
 	}
 }
+
+func quoteSingle(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // kubernetesExpand is the rule of the API for a container's command, with every variable set to X: $(NAME) is replaced,
 // $$ is $, and any other $ is itself.

@@ -4,279 +4,300 @@
 package at
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/backoff"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// whileDeleted leaves an At alone that is being deleted, unless its run has to be recorded.
-func whileDeleted(o Observation) (decision, bool) {
-	return decision{unchanged: true}, o.isDeleted() && (IsDone(&o.At.Status) || !o.run.hasPod())
+// whileDeleted leaves an At alone that is being deleted, unless the end of a pod has to be recorded.
+func whileDeleted(o *Observation) (Plan, bool) {
+	s := &o.At.Status
+	return Plan{unchanged: true}, o.isDeleted() && (atrun.IsDone(s) || o.run().uid == "" || s.RetryTime != nil)
 }
 
-// afterEnd deletes a pod that must not go on, and an At whose TTL is over.
-func afterEnd(o Observation) (decision, bool) {
-	if !IsDone(&o.At.Status) {
-		return decision{}, false
+// afterEnd deletes a pod that must not go on, and an At whose TTL is over. A cache that lags may show a pod that has ended as running, and a
+// deletion removes its logs. So if the status has the exit code, the cache must show the end of a container.
+func afterEnd(o *Observation) (Plan, bool) {
+	if !atrun.IsDone(&o.At.Status) {
+		return Plan{}, false
 	}
-	d := decision{phase: cnatv1alpha1.PhaseDone}
-	if mustStop(o) {
-		d.delete = deletable(o, o.run.newest)
+	p := Plan{phase: cnatv1alpha1.PhaseDone}
+	if changed := o.Known.Pod; o.Known.Changed != "" && !o.isTerminating(changed) { // Its controller may not be the At.
+		p.Delete = changed
+	}
+	for _, pod := range o.Pods {
+		if p.Delete == nil && (o.At.Status.ExitCode == nil || slices.ContainsFunc(pod.Status.ContainerStatuses, isTerminated)) {
+			p.Delete = o.deletable(pod)
+		}
 	}
 	if ttl := o.At.Spec.TTLSecondsAfterFinished; ttl != nil {
-		d.requeueAt = o.At.Status.CompletionTime.Add(seconds(int64(*ttl)))
-		if !o.Now.Before(d.requeueAt) {
-			d.deleteAt, d.requeueAt = true, time.Time{}
+		p.requeueAt = o.At.Status.CompletionTime.Add(atspec.Seconds(int64(*ttl)))
+		if !o.Now.Before(p.requeueAt) {
+			p.DeleteAt, p.requeueAt = true, time.Time{}
 		}
 	}
-	return d, true
+	return p, true
 }
 
-// mustStop reports whether the pod of an At that is done must not go on: the At stopped its command, or its command has ended and other
-// containers still run.
-func mustStop(o Observation) bool {
-	switch o.At.Status.Reason {
-	case cnatv1alpha1.ReasonDeadlineExceeded, cnatv1alpha1.ReasonCanceled, cnatv1alpha1.ReasonPodModified:
-		return true
-	}
-	return o.run.newest != nil && commandState(o.At, o.run.newest).Terminated != nil
-}
+func isTerminated(s corev1.ContainerStatus) bool { return s.State.Terminated != nil }
 
-// deletable returns a pod, or nil if it is terminating, has ended, or may not be deleted: the cache does not show it, or it has no
-// controller reference. A user may have taken such a pod from the At, unless this process created it so.
-func deletable(o Observation, pod *corev1.Pod) *corev1.Pod {
-	if pod == nil || pods.IsTerminating(pod, o.Deleted) || pods.IsFinished(pod) || o.Unseen.Has(pod.UID) || !o.owns(pod) {
-		return nil
+// changedPod ends the At if admission has changed the identity of a pod. Row 2 deletes the pod after that is recorded: a crash after an
+// earlier deletion would leave no trace of the run.
+func changedPod(o *Observation) (Plan, bool) {
+	if !atrun.HasStarted(&o.At.Status) {
+		return Plan{}, false
 	}
-	return pod
-}
-
-// owns reports whether a pod of the run has a controller reference to the At, or was created by this process.
-func (o Observation) owns(pod *corev1.Pod) bool {
-	return pods.OwnerUID(pod) == o.At.UID || o.created.isUnowned(pod)
-}
-
-// lostRun ends an At whose recorded pod is gone, after the API server has confirmed that. If the watch delivered the last state of the
-// pod, this state decides.
-func lostRun(o Observation) (decision, bool) {
-	if !o.run.lost {
-		return decision{}, false
-	}
-	if d, asks := lookUp(o, o.recordedName()); asks {
-		return d, true
-	}
-	last := o.lastState()
-	if last != nil {
-		if e, over := endOfDeleted(o, last); over {
-			return ended(o, e, backoff.Retry(e.finished, last.CreationTimestamp.Time, o.run.attempt, o.Now)), true
+	changed := o.Known.Changed
+	for _, own := range o.Pods {
+		switch {
+		case changed != "" || pods.IsFinished(own):
+		case !atrun.IsPodName(o.At, own.Name):
+			changed = fmt.Sprintf("the name of a pod of the At to %s", own.Name)
+		case atrun.MayRestart(&own.Spec):
+			changed = fmt.Sprintf("pod %s so that its containers can be restarted", own.Name)
 		}
 	}
-	if o.isCanceled() {
-		return finish(o, canceledEnd(end{})), true
+	return o.finish(modifiedEnd(changed, "the pod is deleted, because the command could run more than once")), changed != ""
+}
+
+// modifiedEnd returns the end of an At whose pod admission has changed. then is what happened to the pod.
+func modifiedEnd(changed, then string) atrun.End {
+	return atrun.End{Reason: cnatv1alpha1.ReasonPodModified, Message: modifiedMessage("admission changed "+changed, then)}
+}
+
+// modifiedMessage says what admission changed, what follows, and what to do.
+func modifiedMessage(changed, then string) string {
+	return fmt.Sprintf("%s; %s. Exclude pods with the label %s: %s from the webhook or policy that does that, and create the At again",
+		changed, then, pods.LabelManagedBy, pods.ManagedBy)
+}
+
+// betweenAttempts continues a run whose newest attempt has failed, as the status records. Its pod does not matter anymore.
+func betweenAttempts(o *Observation) (Plan, bool) {
+	attempt, s := o.run().attempt, &o.At.Status
+	if attempt < 0 || s.RetryTime == nil || attempt >= o.backoffLimit() {
+		return Plan{}, false
 	}
-	e := end{reason: cnatv1alpha1.ReasonPodLost, message: "the pod disappeared before its result was recorded; the command is not run again. " +
-		"To run it, create another At"}
+	e, known := atrun.RecordedEnd(s)
+	if !known {
+		e = atrun.End{Proof: atrun.NotRun, Reason: cnatv1alpha1.ReasonPodFailed, Message: fmt.Sprintf("pod %s did not run the command", s.PodName)}
+	}
+	switch {
+	case o.isCanceled(): // 5
+		return o.finish(canceledEnd(e)), true
+	case o.deadlineOver(): // 6
+		return o.finish(o.deadlineEnd(e)), true
+	}
+	message := fmt.Sprintf("attempt %d of %d failed: %s", attempt+1, o.backoffLimit()+1, e.Message)
+	if stored := o.condition(cnatv1alpha1.ConditionScheduled); stored != nil && stored.Reason == cnatv1alpha1.ReasonStarted {
+		message = stored.Message // It has more details.
+	}
+	var p Plan
+	if retry := s.RetryTime.Time; o.Now.Before(retry) { // 7
+		p = o.wait(started(message), pods.Earliest(retry, o.deadline()))
+	} else { // 8
+		p = o.start(attempt+1, started(message))
+	}
+	p.retry, p.exitCode, p.output = s.RetryTime.Time, s.ExitCode, s.Output
+	p.Delete = o.deletable(o.run().pod) // Its other containers may still run.
+	return p, true
+}
+
+// missingPod creates the pod of an attempt whose start is recorded and whose pod is not known. An earlier request may have created it:
+// its name is accepted once.
+func missingPod(o *Observation) (Plan, bool) {
+	r := o.run()
+	if r.attempt < 0 || r.uid != "" {
+		return Plan{}, false
+	}
+	name := atrun.PodName(o.At, r.attempt)
+	tooLate := o.deadlineOver() || r.attempt == 0 && o.hasMissed()
+	due, _ := o.dueTime()
+	p, blocked := o.whileRejected(r.attempt, waiting(due))
+	if blocked && !tooLate && !o.isCanceled() { // 9
+		return p, true
+	}
+	if p, asks := o.lookUp(name); asks && !o.Known.Begun {
+		return p, true
+	}
+	switch {
+	case o.isCanceled(): // 10
+		return o.finish(canceledEnd(atrun.End{})), true
+	case tooLate: // 10
+		return o.finish(lostEnd(fmt.Sprintf("the start of pod %s is recorded, and the pod does not exist at the deadline", name))), true
+	}
+	p.Create = newPod(o, r.attempt) // 11
+	return p, true
+}
+
+// lastStateGrace is how long the watch may take to deliver the last state of a pod that the cache does not show anymore.
+const lastStateGrace = 5 * time.Second
+
+// lostPod ends an At whose pod is gone, after the API server has confirmed that. What is proven about the end of the pod decides.
+func lostPod(o *Observation) (Plan, bool) {
+	r := o.run()
+	if r.uid == "" || r.pod != nil {
+		return Plan{}, false
+	}
+	name := atrun.PodName(o.At, r.attempt)
+	if p, asks := o.lookUp(name); asks {
+		return p, true
+	}
+	last := o.Known.LastState
 	if last != nil {
-		e.message = joinNonEmpty(": ", e.message, disruption(last))
+		if e, proven := atrun.EndOfDeleted(o.At, last); proven {
+			return o.ended(e), true // 16 to 20
+		}
 	}
-	return finish(o, e), true
+	released := o.LookedUp[name] != nil && o.LookedUp[name].UID == r.uid
+	if e, recorded := atrun.RecordedEnd(&o.At.Status); recorded {
+		return o.ended(e), true // 16 to 20
+	}
+	switch until := o.Known.MissingSince.Add(lastStateGrace); {
+	case released:
+		return o.finish(lostEnd(fmt.Sprintf("the owner reference of pod %s was removed: the operator leaves the pod alone", name))), true
+	case last == nil && o.Known.Pod != nil && o.Now.Before(until): // 12
+		return Plan{unchanged: true, requeueAt: until}, true
+	case o.isCanceled(): // 13
+		return o.finish(canceledEnd(atrun.End{})), true
+	case o.deadlineOver():
+		return o.finish(o.deadlineEnd(atrun.End{Message: "its pod is gone, and how the command ended is not known"})), true
+	}
+	message := fmt.Sprintf("pod %s disappeared before its end was recorded", name)
+	if last != nil {
+		message = atrun.JoinNonEmpty(": ", message, atrun.Disruption(last))
+	}
+	return o.finish(lostEnd(message)), true
 }
 
-// modifiedPod ends an At whose pod could run the command again. Row 4 deletes the pod after that is recorded.
-func modifiedPod(o Observation) (decision, bool) {
-	pod := o.run.newest
-	if pod == nil || pods.IsFinished(pod) || pod.Spec.RestartPolicy == "" || pod.Spec.RestartPolicy == corev1.RestartPolicyNever {
-		return decision{}, false
-	}
-	return finish(o, end{reason: cnatv1alpha1.ReasonPodModified, message: fmt.Sprintf("admission changed pod %s so that its containers "+
-		"can be restarted; the pod is deleted, because the command could run more than once. Exclude the pods of Ats from the webhook "+
-		"or policy that sets restartPolicy, and create another At", pod.Name)}), true
-}
-
-// canceledRun stops the pod of an At that is canceled. Its end is recorded by another row.
-func canceledRun(o Observation) (decision, bool) {
-	pod := o.run.newest
-	if pod == nil || !o.isCanceled() || o.isDeleted() {
-		return decision{}, false
-	}
-	if _, over := endOf(o, pod); over {
-		return decision{}, false
-	}
-	message := "spec.cancel is true: pod " + pod.Name + " is stopped"
-	if !o.owns(pod) && !pods.IsTerminating(pod, o.Deleted) {
-		message = "spec.cancel is true, but pod " + pod.Name + " has no owner reference, so the operator does not delete it: delete it to stop the command"
-	}
-	d := wait(o, started(o, message), pollAt(o, pod))
-	if pod.UID != o.At.Status.PodUID {
-		d.requeueAt = o.Now // The pod is deleted after its run is recorded, because nothing else shows that the command was started.
-		return d, true
-	}
-	d.delete = deletable(o, pod)
-	return d, true
+// lostEnd returns the end of an At whose pod is gone.
+func lostEnd(what string) atrun.End {
+	return atrun.End{Reason: cnatv1alpha1.ReasonPodLost, Message: what + "; the command may have run and is not run again. To run it, create another At"}
 }
 
 const (
 	// stopGrace is how long the operator waits after the grace period of a pod before it deletes the pod at its deadline. The
 	// kubelet should stop the pod first, because a deletion also removes the logs.
 	stopGrace = 10 * time.Second
-	// pollUnowned is the interval at which a pod without a controller reference is read: the cache does not have it.
-	pollUnowned = 10 * time.Second
+	// lingerGrace is how long other containers may run after the command has ended: the default grace period of Kubernetes.
+	lingerGrace = 30 * time.Second
+	// endGrace is how long the kubelet may take to end a pod whose last container has ended.
+	endGrace = 5 * time.Second
 )
 
-// liveRun waits for the end of the pod, and ends the At at its deadline.
-func liveRun(o Observation) (decision, bool) {
-	pod := o.run.newest
+// stopAt returns when the operator stops a pod at the deadline of the run, or zero if it has none. The kubelet enforces the
+// activeDeadlineSeconds of a pod on its node, and keeps the pod for its logs.
+func (o *Observation) stopAt(pod *corev1.Pod) time.Time {
+	deadline := o.deadline()
+	if deadline.IsZero() || pod.Spec.NodeName == "" {
+		return deadline
+	}
+	return deadline.Add(gracePeriod(o.At)).Add(stopGrace)
+}
+
+// isOver reports whether a pod has ended. A pod ends in the phase Succeeded or Failed, after all its containers have ended. A terminating
+// pod ends with the command, because the pod can be gone before its phase changes. Otherwise the pod also ends with the command, after
+// containers that admission added have had some time to end.
+func (o *Observation) isOver(pod *corev1.Pod) bool {
+	command := atrun.CommandState(o.At, pod).Terminated
+	lingers := !o.isTerminating(pod) && !o.isCanceled() && command != nil && o.Now.Before(lingersUntil(pod, command, o.Now))
+	return pods.IsFinished(pod) || command != nil && !lingers
+}
+
+// lingersUntil returns until when the other containers of a pod may run after its command has ended. If the clock of the node is ahead,
+// they may run no longer than the pod has existed.
+func lingersUntil(pod *corev1.Pod, command *corev1.ContainerStateTerminated, now time.Time) time.Time {
+	from := command.FinishedAt.Time
+	if from.After(now) {
+		from = pod.CreationTimestamp.Time
+	}
+	return from.Add(lingerGrace)
+}
+
+// stoppedRun deletes the pod of an At that is canceled or took too long. The end of the pod is recorded by another row.
+func stoppedRun(o *Observation) (Plan, bool) {
+	pod := o.run().pod
+	if pod == nil || o.isDeleted() || o.isOver(pod) {
+		return Plan{}, false
+	}
+	because := "spec.cancel is true"
+	if !o.isCanceled() {
+		if at := o.stopAt(pod); at.IsZero() || o.Now.Before(at) {
+			return Plan{}, false
+		}
+		because = "activeDeadlineSeconds exceeded"
+	}
+	p := o.wait(started(fmt.Sprintf("%s: pod %s is stopped", because, pod.Name)), time.Time{})
+	p.exitCode, p.output = atrun.ExitSeen(o.At, pod)
+	if pod.UID != o.At.Status.PodUID {
+		p.requeueAt = o.Now // The pod is deleted after its UID is recorded, because nothing else shows that it existed.
+		return p, true
+	}
+	p.Delete = o.deletable(pod)
+	return p, true
+}
+
+// liveRun waits for the end of the pod.
+func liveRun(o *Observation) (Plan, bool) {
+	pod := o.run().pod
+	if pod == nil || o.isOver(pod) {
+		return Plan{}, false
+	}
+	s, requeueAt := progress(o, pod)
+	stopAt := o.stopAt(pod)
+	if !o.Now.Before(stopAt) { // The At is being deleted.
+		stopAt = time.Time{}
+	}
+	p := o.wait(s, pods.Earliest(requeueAt, stopAt))
+	p.exitCode, p.output = atrun.ExitSeen(o.At, pod)
+	if recorded, ok := atrun.RecordedEnd(&o.At.Status); ok && o.At.Status.PodUID == pod.UID {
+		p.exitCode, p.output = recorded.ExitCode, recorded.Output // What was seen stays.
+	}
+	return p, true
+}
+
+// endedRun follows from the end of the pod.
+func endedRun(o *Observation) (Plan, bool) {
+	pod := o.run().pod
 	if pod == nil {
-		return decision{}, false
+		return Plan{}, false
 	}
-	if _, over := endOf(o, pod); over {
-		return decision{}, false
-	}
-	s, requeueAt := progressOf(o, pod)
-	requeueAt = pods.Earliest(requeueAt, pollAt(o, pod))
-	deadline := o.run.deadline(o.At)
-	if deadline.IsZero() {
-		return wait(o, s, requeueAt), true
-	}
-	if pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodUnknown {
-		// The kubelet enforces the activeDeadlineSeconds of the pod, and keeps the pod for its logs.
-		deadline = deadline.Add(gracePeriod(o.At)).Add(stopGrace)
-	}
-	if o.Now.Before(deadline) {
-		return wait(o, s, pods.Earliest(requeueAt, deadline)), true
-	}
-	if pods.OwnerUID(pod) != o.At.UID { // The cache does not show how it has ended since it was read.
-		if d, asks := lookUp(o, pod.Name); asks {
-			return d, true
-		}
-	}
-	// The cache can lag so much that this pod has failed in the meantime and has been retried.
-	if o.run.attempt < o.backoffLimit() {
-		if d, asks := lookUp(o, PodName(o.At, o.run.attempt+1)); asks {
-			return d, true
-		}
-	}
-	// Row 4 deletes the pod after this is recorded. A crash after an earlier deletion would leave no trace of the run.
-	return finish(o, end{reason: cnatv1alpha1.ReasonDeadlineExceeded, message: deadlineMessage(o.At)}), true
+	return o.ended(atrun.EndOf(o.At, pod)), true // liveRun has excluded a pod that has not ended.
 }
 
-// pollAt returns when to read a pod again whose changes the cache does not show, or zero if the cache shows them.
-func pollAt(o Observation, pod *corev1.Pod) time.Time {
-	if pods.OwnerUID(pod) == o.At.UID {
-		return time.Time{}
-	}
-	return o.Now.Add(pollUnowned)
-}
-
-// endedRun follows from the end of the newest pod.
-func endedRun(o Observation) (decision, bool) {
-	pod := o.run.newest
-	if pod == nil {
-		return decision{}, false
-	}
-	e, _ := endOf(o, pod) // liveRun has excluded a pod that has not ended.
-	d := ended(o, e, backoff.Retry(finishTime(pod), pod.CreationTimestamp.Time, o.run.attempt, o.Now))
-	if !d.retry.IsZero() && !o.run.retry.IsZero() {
-		d.delete = deletable(o, pod) // Other containers still run. The failure is recorded.
-	}
-	return d, true
-}
-
-// betweenAttempts continues a run whose newest pod has failed, as the status records, and is gone.
-func betweenAttempts(o Observation) (decision, bool) {
-	if o.run.retry.IsZero() {
-		return decision{}, false
-	}
-	message := fmt.Sprintf("pod %s failed and was deleted before the next attempt", o.At.Status.PodName)
-	return ended(o, end{
-		reason: cnatv1alpha1.ReasonPodFailed, retryable: true, message: joinNonEmpty(": ", message, o.recordedFailure()),
-	}, o.run.retry), true
-}
-
-// ended decides what follows from the end of an attempt. next is when the next attempt is due, if there is one.
-func ended(o Observation, e end, next time.Time) decision {
-	if e.succeeded() && (!e.stopped || !o.isCanceled()) {
-		return finish(o, e)
-	}
-	retriesLeft := o.run.attempt < o.backoffLimit() && o.mayRetry(e)
-	final, isFinal := finalEnd(o, e, retriesLeft)
-	if !isFinal {
-		return nextAttempt(o, e, next)
-	}
-	if retriesLeft || !o.run.retry.IsZero() { // The cache can lag so much that the next attempt exists.
-		if d, asks := lookUp(o, PodName(o.At, o.run.attempt+1)); asks {
-			return d
-		}
-	}
-	return finish(o, final)
-}
-
-// finalEnd returns the end of the At that follows from the end of its newest attempt. It returns false if there is another attempt.
-func finalEnd(o Observation, e end, retriesLeft bool) (end, bool) {
-	// The reason DeadlineExceeded of the pod is not sufficient: the template may set a shorter deadline for each pod.
-	deadline := o.run.deadline(o.At)
-	deadlineOver := !deadline.IsZero() && !o.Now.Before(deadline)
+// ended returns what follows from the end of the newest attempt.
+func (o *Observation) ended(e atrun.End) Plan {
+	attempt := o.run().attempt
+	retries := attempt < o.backoffLimit() && o.mayRetry(e) && !o.isDeleted()
 	switch {
-	case o.isCanceled() && (retriesLeft || e.stopped):
-		return canceledEnd(e), true
-	case deadlineOver && (retriesLeft || e.byDeadline):
-		e.message = deadlineMessage(o.At) + "; last attempt: " + e.message
-		e.reason = cnatv1alpha1.ReasonDeadlineExceeded
-		return e, true
-	case !retriesLeft || o.isDeleted():
-		if o.run.attempt < o.backoffLimit() && !e.retryable {
-			e.message += "; it is not retried, because the command may have succeeded, or may still run"
+	case e.Proof == atrun.Succeeded && !(e.Stopped && (o.isCanceled() || o.deadlineOver())): // 16
+		return o.finish(e)
+	case o.isCanceled() && (retries || e.Stopped): // 17
+		return o.finish(canceledEnd(e))
+	case o.deadlineOver() && (retries || e.ByDeadline || e.Stopped): // 18
+		return o.finish(o.deadlineEnd(e))
+	case !retries: // 20
+		if attempt < o.backoffLimit() && e.Proof == atrun.Unknown {
+			e.Message += ", so it is not retried"
 		}
-		return e, true
+		return o.finish(e)
 	}
-	return end{}, false
+	retry := backoff.Retry(attempt, o.Now) // 19
+	p := o.wait(started(fmt.Sprintf("attempt %d of %d failed: %s: %s; the next one is due at %s",
+		attempt+1, o.backoffLimit()+1, e.Reason, e.Message, formatTime(retry))), pods.Earliest(retry, o.deadline()))
+	p.retry, p.exitCode, p.output = retry, e.ExitCode, e.Output
+	return p
 }
 
-// failedAttempt begins the message of the condition Scheduled after an attempt has failed.
-const failedAttempt = "attempt "
-
-// nextAttempt creates the pod of the next attempt at the time next, and waits until then.
-func nextAttempt(o Observation, e end, next time.Time) decision {
-	deadline := o.run.deadline(o.At)
-	message := fmt.Sprintf(failedAttempt+"%d of %d failed: %s: %s; the next one is due at %s",
-		o.run.attempt+1, o.backoffLimit()+1, e.reason, e.message, formatTime(next))
-	if o.run.newest == nil {
-		message = cmp.Or(o.recordedFailure(), message)
-	}
-	s := started(o, message)
-	var d decision
-	if o.Now.Before(next) {
-		d = wait(o, s, pods.Earliest(next, deadline))
-	} else if edit, bad := unusable(o); bad {
-		d = edit
-	} else {
-		d = create(o, o.run.attempt+1, s, deadline)
-	}
-	d.retry = next
-	return d
-}
-
-// recordedFailure returns what the status says about an attempt that has failed, or "". If its pod is gone, nothing else does.
-func (o Observation) recordedFailure() string {
-	if stored := o.storedScheduled(); stored != nil && strings.HasPrefix(stored.Message, failedAttempt) {
-		return stored.Message
-	}
-	return ""
-}
-
-// mayRetry reports whether an attempt that ended so may be repeated, if backoffLimit allows it.
-func (o Observation) mayRetry(e end) bool {
-	if !o.run.retry.IsZero() { // The status has recorded that there is another attempt.
-		return e.retryable
-	}
+// mayRetry reports whether the proof of an end allows another attempt.
+func (o *Observation) mayRetry(e atrun.End) bool {
 	codes := o.At.Spec.RetryExitCodes
-	return e.retryable && (len(codes) == 0 || e.notStarted || e.exitCode != nil && slices.Contains(codes, *e.exitCode))
+	return e.Proof == atrun.NotRun || e.Proof == atrun.Failed && (len(codes) == 0 || slices.Contains(codes, *e.ExitCode))
 }

@@ -5,6 +5,7 @@ package at_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,83 +22,217 @@ import (
 )
 
 // TestExplore covers the sequences of a State. These tests name the properties that it relies on.
-func TestAnAtIsRequeuedUntilTheCacheShowsItsPod(t *testing.T) {
-	pod, confirm := ownPod().Obj(), due.Add(expectations.ConfirmAfter)
-	var s at.State
-	s.Record(s.Observe(a().Obj(), nil, nil, due, at.Defaults{}), at.Outcome{Created: pod}, due)
+
+// process is a State of one process, and what its caches show.
+type process struct {
+	state at.State
+	seen  at.Seen
+	now   time.Time
+}
+
+func starts(at0 *cnatv1alpha1.At, now time.Time) *process {
+	return &process{seen: at.Seen{At: at0}, now: now}
+}
+
+// plan observes and plans.
+func (p *process) plan() (at.Observation, at.Plan) {
+	o := p.state.Observe(p.seen, p.now, at.Defaults{})
+	return o, at.MakePlan(o)
+}
+
+// record records the outcome of what it observes and plans now.
+func (p *process) record(outcome at.Outcome) (at.Observation, at.Plan) {
+	o, plan := p.plan()
+	p.state.Record(o, plan, outcome, p.now)
+	return o, plan
+}
+
+// written returns an At with a status, after a write that gave it a version.
+func written(at0 *cnatv1alpha1.At, status cnatv1alpha1.AtStatus, version string) *cnatv1alpha1.At {
+	next := at0.DeepCopy()
+	next.Status, next.ResourceVersion = status, version
+	return next
+}
+
+// begins records the start of the first attempt.
+func (p *process) begins(t *testing.T) {
+	t.Helper()
+	p.seen.At.ResourceVersion = "1"
+	o, plan := p.plan()
+	if !plan.Start {
+		t.Fatalf("nothing starts: %+v", plan)
+	}
+	p.state.Record(o, plan, at.Outcome{Answer: &at.Answer{}, Written: written(o.At, at.StartedStatus(o, plan).Status, "2")}, p.now)
+}
+
+func TestState_Start(t *testing.T) {
+	t.Run("the process that begins an attempt creates its pod without a lookup", func(t *testing.T) {
+		p := starts(a().Obj(), due)
+		p.begins(t)
+		if _, plan := p.plan(); plan.Create == nil || plan.Create.Name != pod0 {
+			t.Errorf("plan %+v", plan)
+		}
+	})
+	t.Run("after a create that failed, the pod is looked up", func(t *testing.T) {
+		p := starts(a().Obj(), due)
+		p.begins(t)
+		p.record(at.Outcome{CreateError: errors.New("timeout")})
+		if _, plan := p.plan(); plan.Create != nil || len(plan.LookUp) != 1 {
+			t.Errorf("plan %+v", plan)
+		}
+	})
+	t.Run("a pod that was deleted before its UID was recorded is not created again", func(t *testing.T) {
+		p := starts(a().Obj(), due)
+		p.begins(t)
+		p.record(at.Outcome{Created: ownPod().Obj()})
+		p.seen.Pods = []*corev1.Pod{ownPod().Obj()}
+		p.record(at.Outcome{})
+		p.seen.Pods, p.seen.LookedUp, p.now = nil, map[string]*corev1.Pod{pod0: nil}, due.Add(time.Minute)
+		p.record(at.Outcome{})
+		p.now = p.now.Add(time.Minute)
+		o, plan := p.plan()
+		if got := at.MakeReport(o, plan, at.Outcome{}).Status; plan.Create != nil || got.Reason != cnatv1alpha1.ReasonPodLost || got.PodUID == "" {
+			t.Errorf("created %v, status %+v", plan.Create, got)
+		}
+	})
+	t.Run("what is known of an attempt does not count for the next one", func(t *testing.T) {
+		p := starts(a().BackoffLimit(1).Recorded(1, pod0, pod0+"-uid").Obj(), due.Add(time.Minute))
+		p.seen.Pods = []*corev1.Pod{failed().Obj()}
+		p.record(at.Outcome{})
+		p.seen.At = a().BackoffLimit(1).Begun(2).Obj()
+		if _, plan := p.plan(); len(plan.LookUp) != 1 || plan.LookUp[0] != pod1 {
+			t.Errorf("plan %+v", plan)
+		}
+	})
+}
+
+func TestState_LastState(t *testing.T) {
+	p := starts(runs0().Obj(), due.Add(time.Minute))
+	p.seen.Pods = []*corev1.Pod{running().Obj()}
+	p.record(at.Outcome{})
+	p.seen.Pods, p.seen.LookedUp = nil, map[string]*corev1.Pod{pod0: nil}
+	if _, plan := p.record(at.Outcome{}); plan.LookUp != nil {
+		t.Errorf("looked up again: %+v", plan)
+	}
+	if o, plan := p.plan(); at.MakeReport(o, plan, at.Outcome{}).Status.Phase != cnatv1alpha1.PhaseRunning {
+		t.Error("the run is lost although its last state may still come")
+	}
+	p.seen.LastState = succeeded().Obj()
+	if o, plan := p.plan(); at.MakeReport(o, plan, at.Outcome{}).Status.Reason != cnatv1alpha1.ReasonCompleted {
+		t.Error("the last state does not count")
+	}
+	p.seen.LastState = succeeded().UID("of another pod").Obj()
+	if o, plan := p.plan(); at.MakeReport(o, plan, at.Outcome{}).Status.Phase != cnatv1alpha1.PhaseRunning {
+		t.Error("the last state of another pod counts")
+	}
+}
+
+func TestState_RequeueAt(t *testing.T) {
+	early := due.Add(-24 * time.Hour)
 	for title, tc := range map[string]struct {
-		report, want time.Time
+		at      *testutil.AtBuilder
+		now     time.Time
+		outcome at.Outcome
+		want    time.Time
+		canWait bool
 	}{
-		"the report asks for nothing":         {time.Time{}, confirm},
-		"the report asks for an earlier time": {due.Add(time.Second), due.Add(time.Second)},
-		"the report asks for a later time":    {due.Add(time.Hour), confirm},
+		"the time of the At":                  {a(), due.Add(-time.Minute), at.Outcome{Answer: &at.Answer{}}, due, false},
+		"the last check before it":            {a(), early, at.Outcome{Answer: &at.Answer{}}, due.Add(-30 * time.Minute), true},
+		"a check that was not good":           {a(), early, at.Outcome{Answer: &at.Answer{Unknown: "x"}}, early.Add(time.Minute), true},
+		"a suspended At is checked once":      {a().Suspend(), early, at.Outcome{Answer: &at.Answer{}}, time.Time{}, false},
+		"a check that could not be made":      {a(), early, at.Outcome{}, early.Add(time.Second), true},
+		"the back-off of a rejection":         {a(), due, at.Outcome{Rejected: errors.New("quota"), Answer: &at.Answer{Rejection: &expectations.Rejection{}}}, due.Add(time.Second), false},
+		"a pod that the cache does not show":  {a().Begun(1), due, at.Outcome{Created: ownPod().Obj()}, due.Add(expectations.ConfirmAfter), false},
+		"an At that is done needs no requeue": {a().StartingDeadline(0), due.Add(time.Hour), at.Outcome{}, time.Time{}, false},
 	} {
-		if got := s.RequeueAt(at.Observation{}, at.Report{RequeueAt: tc.report}, at.Outcome{}); !got.Equal(tc.want) {
-			t.Errorf("%s: requeue at %s, want %s", title, got, tc.want)
+		p := starts(tc.at.Obj(), tc.now)
+		p.seen.LookedUp = map[string]*corev1.Pod{pod0: nil}
+		o, plan := p.record(tc.outcome)
+		got, canWait := p.state.RequeueAt(o, plan, at.MakeReport(o, plan, tc.outcome), tc.outcome)
+		if !got.Equal(tc.want) || canWait != tc.canWait {
+			t.Errorf("%s: %s, can wait: %t; want %s", title, got, canWait, tc.want)
 		}
 	}
-	s.Record(s.Observe(a().Obj(), []*corev1.Pod{pod}, nil, due, at.Defaults{}), at.Outcome{}, due)
-	if got := s.RequeueAt(at.Observation{}, at.Report{}, at.Outcome{}); !got.IsZero() {
-		t.Errorf("the cache shows the pod, and the At is requeued at %s", got)
+}
+
+func TestState_Check(t *testing.T) {
+	bad := &at.Answer{Rejection: &expectations.Rejection{Message: "no"}}
+	p := starts(a().Obj(), due.Add(-48*time.Hour))
+	var delays []time.Duration
+	for range 8 {
+		o, plan := p.record(at.Outcome{Answer: bad})
+		if plan.Check == nil {
+			t.Fatalf("nothing is checked after %v", delays)
+		}
+		next, _ := p.state.RequeueAt(o, plan, at.Report{}, at.Outcome{Answer: bad})
+		delays = append(delays, next.Sub(p.now)/time.Minute)
+		p.now = next
+	}
+	if diff := cmp.Diff([]time.Duration{1, 2, 4, 8, 16, 32, 60, 60}, delays); diff != "" {
+		t.Errorf("minutes (-want +got): %s", diff)
+	}
+	p.record(at.Outcome{Answer: &at.Answer{}})
+	if _, plan := p.plan(); plan.Check != nil {
+		t.Error("a pod that passed is checked again at once")
+	}
+	p.seen.At.Generation++
+	if _, plan := p.plan(); plan.Check == nil {
+		t.Error("an edited At is not checked")
+	}
+
+	for title, tc := range map[string]struct {
+		ready metav1.Condition
+		check bool
+	}{
+		"it passed":            {metav1.Condition{Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonWaiting}, false},
+		"it would be rejected": {metav1.Condition{Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonWouldBeRejected, Message: "no"}, true},
+		"it was not checked":   {metav1.Condition{Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonNotChecked}, true},
+		"it was edited":        {metav1.Condition{Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonWaiting, ObservedGeneration: -1}, true},
+	} {
+		tc.ready.Type = cnatv1alpha1.ConditionReady
+		tc.ready.ObservedGeneration++
+		at0 := a().Status(cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{tc.ready}}).Obj()
+		o, plan := starts(at0, due.Add(-48*time.Hour)).plan()
+		if (plan.Check != nil) != tc.check {
+			t.Errorf("%s before a restart: checked: %t", title, plan.Check != nil)
+		}
+		got := meta.FindStatusCondition(at.MakeReport(o, plan, at.Outcome{}).Status.Conditions, cnatv1alpha1.ConditionReady)
+		if tc.ready.ObservedGeneration == 1 && (got.Status != tc.ready.Status || got.Reason != tc.ready.Reason) {
+			t.Errorf("%s before a restart: Ready is %+v until the next answer", title, got)
+		}
+	}
+	if _, plan := starts(a().Begun(0).Obj(), due).plan(); plan.Check == nil {
+		t.Error("an At starts although this process has not checked its pod")
 	}
 }
 
-// Admission may remove everything from a pod that tells the attempt. The process that created the pod knows it.
-func TestTheAttemptOfACreatedPodIsKnownUnderAnyName(t *testing.T) {
-	again := a().BackoffLimit(5).RetryRecorded(2, "first", 0).Obj()
-	pod := testutil.MakeAtPod(a().Obj(), "x7k2p").Obj()
-	var s at.State
-	o := s.Observe(again, nil, map[string]*corev1.Pod{"first": nil}, due.Add(time.Minute), at.Defaults{})
-	if created := at.MakePlan(o).Create; created == nil || created.Name != "a-pod-2" {
-		t.Fatalf("created: %v, want a-pod-2", created)
-	}
-	s.Record(o, at.Outcome{Created: pod}, due.Add(time.Minute))
-	o = s.Observe(again, []*corev1.Pod{pod}, nil, due.Add(2*time.Minute), at.Defaults{})
-	if got := at.MakeReport(o, at.Outcome{}).Status.Attempts; got != 3 {
-		t.Errorf("%d attempts are recorded, want 3", got)
-	}
-}
-
-func TestAnAtIsRequeuedUntilTheCacheShowsAPodThatWasLookedUp(t *testing.T) {
-	pod, confirm := ownPod().Obj(), due.Add(expectations.ConfirmAfter)
-	var s at.State
-	s.Record(s.Observe(a().Obj(), nil, map[string]*corev1.Pod{pod.Name: pod}, due, at.Defaults{}), at.Outcome{}, due)
-	if got := s.RequeueAt(at.Observation{}, at.Report{}, at.Outcome{}); !got.Equal(confirm) {
-		t.Errorf("requeue at %s, want %s", got, confirm)
-	}
-	s.Record(s.Observe(a().Obj(), []*corev1.Pod{pod}, nil, due, at.Defaults{}), at.Outcome{}, due)
-	if got := s.RequeueAt(at.Observation{}, at.Report{}, at.Outcome{}); !got.IsZero() {
-		t.Errorf("the cache shows the pod, and the At is requeued at %s", got)
+func TestState_ReportNow(t *testing.T) {
+	created := ownPod().Obj()
+	for title, tc := range map[string]struct {
+		at      *testutil.AtBuilder
+		outcome at.Outcome
+		want    bool
+	}{
+		"nothing was written":              {runs0(), at.Outcome{}, true},
+		"a pod was created":                {a().Begun(1), at.Outcome{Created: created}, false},
+		"a pod was deleted":                {runs0(), at.Outcome{Deleted: []*corev1.Pod{created}}, true},
+		"a check was answered":             {a().Schedule("now + 1 day"), at.Outcome{Answer: &at.Answer{}}, true},
+		"a check could not be made":        {a().Schedule("now + 1 day"), at.Outcome{}, false},
+		"a create failed for the 1st time": {a().Begun(1), at.Outcome{CreateError: errors.New("timeout")}, false},
+	} {
+		p := starts(tc.at.Obj(), due)
+		o, plan := p.plan()
+		if got := p.state.ReportNow(o, plan, tc.outcome); got != tc.want {
+			t.Errorf("%s: the status is written now: %t, want %t", title, got, tc.want)
+		}
 	}
 }
 
-func TestAPodThatTheCacheDoesNotShowIsLookedUpOnceAndStillCounts(t *testing.T) {
-	confirm := due.Add(expectations.ConfirmAfter)
-	var s at.State
-	s.Record(s.Observe(a().Obj(), nil, nil, due, at.Defaults{}), at.Outcome{Created: ownPod().Obj()}, due)
-	if diff := cmp.Diff([]string{pod0}, s.Observe(a().Obj(), nil, nil, confirm, at.Defaults{}).Lookups); diff != "" {
-		t.Errorf("lookups (-want +got): %s", diff)
-	}
-	gone := map[string]*corev1.Pod{pod0: nil}
-	o := s.Observe(a().Obj(), nil, gone, confirm, at.Defaults{})
-	if len(o.Lookups) > 0 {
-		t.Errorf("%v are looked up again", o.Lookups)
-	}
-	if plan := at.MakePlan(o); len(o.Pods) != 1 || plan.Create != nil {
-		t.Errorf("a pod whose run is not recorded was deleted: %d pods, plan %+v", len(o.Pods), plan)
-	}
-}
-
-// A single error says nothing about the next create, but somebody has to know about a webhook that does not work.
-func TestFailingCreatesAreReportedAfterAWhile(t *testing.T) {
+// A single error says nothing about the next create, but a user has to know about a webhook that does not work.
+func TestState_ReportNow_failures(t *testing.T) {
 	failing, waits := errors.New("creating Pod a-pod: no endpoints available for service"), at.Outcome{CreateError: errors.New("timeout")}
-	var s at.State
-	reported := func(after time.Duration, outcome at.Outcome) bool {
-		o := s.Observe(a().Obj(), nil, nil, due.Add(after), at.Defaults{})
-		now := s.ReportNow(o, outcome)
-		s.Record(o, outcome, o.Now)
-		return now
-	}
+	p := starts(a().Begun(1).Obj(), due)
+	p.seen.LookedUp = map[string]*corev1.Pod{pod0: nil}
 	for _, step := range []struct {
 		title   string
 		after   time.Duration
@@ -108,24 +243,26 @@ func TestFailingCreatesAreReportedAfterAWhile(t *testing.T) {
 		{"errors for almost 5 s", 5*time.Second - 1, waits, false},
 		{"errors for 5 s", 5 * time.Second, at.Outcome{CreateError: failing}, true},
 		{"errors for an hour", time.Hour, waits, true},
-		{"a create that was rejected", 2 * time.Hour, *rejected("exceeded quota"), true},
+		{"a create that was rejected", 2 * time.Hour, at.Outcome{Rejected: errors.New("exceeded quota")}, true},
 		{"the first error after that", 3 * time.Hour, waits, false},
 	} {
-		if got := reported(step.after, step.outcome); got != step.want {
+		p.now = due.Add(step.after)
+		o, plan := p.plan()
+		if got := p.state.ReportNow(o, plan, step.outcome); got != step.want {
 			t.Errorf("%s: the status is written: %t, want %t", step.title, got, step.want)
 		}
+		p.state.Record(o, plan, step.outcome, p.now)
 	}
 
-	pending := a().Status(at.MakeReport(at.Decided(at.Observation{At: a().Obj(), Now: due.Add(-time.Minute)}), at.Outcome{}).Status).Obj()
-	report := at.MakeReport(at.Decided(at.Observation{At: pending, Now: due}), at.Outcome{CreateError: failing})
-	conditions := report.Status.Conditions
+	o := at.Observation{At: a().Begun(1).Obj(), Now: due, Known: at.Known{Begun: true}}
+	report := at.MakeReport(o, at.MakePlan(o), at.Outcome{CreateError: failing})
 	for _, kind := range []string{cnatv1alpha1.ConditionScheduled, cnatv1alpha1.ConditionReady} {
-		c := meta.FindStatusCondition(conditions, kind)
+		c := meta.FindStatusCondition(report.Status.Conditions, kind)
 		if c.Status != metav1.ConditionFalse || c.Reason != cnatv1alpha1.ReasonFailedCreate || c.Message != failing.Error() {
 			t.Errorf("condition %+v", c)
 		}
 	}
-	if meta.FindStatusCondition(conditions, cnatv1alpha1.ConditionStalled) != nil {
+	if meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionStalled) != nil {
 		t.Error("the At is Stalled, but the operator retries, and that may succeed")
 	}
 	if diff := cmp.Diff([]event.Event{event.Warning("FailedCreate", "Schedule", failing.Error())}, report.Events); diff != "" {
@@ -133,172 +270,73 @@ func TestFailingCreatesAreReportedAfterAWhile(t *testing.T) {
 	}
 }
 
-// A status can name an attempt that does not exist: only the operator may write it, but it was forged here.
-func TestAForgedRecordIsLookedUpOnce(t *testing.T) {
-	forged := a().Recorded(50, "x", "forged").Obj()
-	for title, tc := range map[string]struct {
-		pod  *corev1.Pod
-		pods int
-	}{
-		"the At controls the pod": {testutil.MakeAtPod(a().Obj(), "x").Obj(), 1},
-		"a foreign pod":           {testutil.MakeAtPod(a().Obj(), "x").Unowned().Obj(), 0},
-		"no pod":                  {nil, 0},
-	} {
-		o := new(at.State).Observe(forged, nil, map[string]*corev1.Pod{"x": tc.pod}, due, at.Defaults{})
-		if len(o.Lookups) > 0 || len(o.Pods) != tc.pods {
-			t.Errorf("%s: %v are looked up again, %d pods", title, o.Lookups, len(o.Pods))
-		}
-	}
-}
-
-func TestAForeignPodWithTheNameOfAnAttemptIsNoPodOfTheAt(t *testing.T) {
-	foreign := map[string]*corev1.Pod{pod0: ownPod().Unowned().Obj()}
-	o := new(at.State).Observe(a().StartingDeadline(10).Obj(), nil, foreign, due.Add(time.Hour), at.Defaults{})
-	if reason := at.MakeReport(o, at.Outcome{}).Status.Reason; len(o.Lookups) > 0 || reason != cnatv1alpha1.ReasonMissedDeadline {
-		t.Errorf("lookups %v, reason %q", o.Lookups, reason)
-	}
-}
-
-func TestTheReportedPodCountsAlthoughTheCacheLosesIt(t *testing.T) {
-	var s at.State
-	at0, now, first, second := a().BackoffLimit(1).Obj(), due.Add(time.Minute), failed().Obj(), secondPod().Obj()
-	o := s.Observe(at0, []*corev1.Pod{second, first}, nil, now, at.Defaults{})
-	s.Record(o, at.Outcome{Reported: &cnatv1alpha1.AtStatus{PodUID: second.UID}}, now)
-	o = s.Observe(at0, []*corev1.Pod{first}, nil, now, at.Defaults{})
-	if plan := at.MakePlan(o); plan.Create != nil {
-		t.Errorf("%s runs again", plan.Create.Name)
-	}
-}
-
-// The status that says so may have been written although its write got no response.
-func TestAnAtThatWasDoneIsStillDoneAfterTheClockMovesBack(t *testing.T) {
-	absent := map[string]*corev1.Pod{pod0: nil}
-	missed, inTime := due.Add(time.Hour), due.Add(time.Minute)
-	for title, tc := range map[string]struct {
-		reported bool
-		edited   bool
-		version  string
-		done     bool
-	}{
-		"it was reported":                        {reported: true, version: "1", done: true},
-		"nothing was reported":                   {version: "1"},
-		"it was reported, and the At was edited": {reported: true, edited: true, version: "2"},
-		"it was reported, and another write preceded that of the status": {reported: true, version: "2"},
-	} {
-		var s at.State
-		at0 := a().StartingDeadline(600).Obj()
-		at0.ResourceVersion = "1"
-		o := s.Observe(at0, nil, absent, missed, at.Defaults{})
-		report := at.MakeReport(o, at.Outcome{})
-		if report.Status.Reason != cnatv1alpha1.ReasonMissedDeadline {
-			t.Fatalf("reason %q", report.Status.Reason)
-		}
-		var outcome at.Outcome
-		if tc.reported {
-			outcome.Reported = &report.Status
-		}
-		s.Record(o, outcome, missed)
-		at0 = at0.DeepCopy()
-		at0.ResourceVersion = tc.version
-		if tc.edited {
-			at0.Generation++
-		}
-		o = s.Observe(at0, nil, absent, inTime, at.Defaults{})
-		phase := at.MakeReport(o, at.Outcome{}).Status.Phase
-		if creates := at.MakePlan(o).Create != nil; creates == tc.done || (phase == cnatv1alpha1.PhaseDone) != tc.done {
-			t.Errorf("%s: phase %s, creates a pod: %t", title, phase, creates)
-		}
-	}
-}
-
-// The clock may have moved back by an hour since the At was reported to be done. Its pods are expected as the clock says.
-func TestAPodOfAnAtThatWasReportedDoneIsLookedUpInTime(t *testing.T) {
-	var s at.State
-	at0, created := a().StartingDeadline(600).Obj(), due.Add(time.Minute)
-	o := s.Observe(at0, nil, nil, due.Add(time.Hour), at.Defaults{})
-	s.Record(o, at.Outcome{Reported: &finished}, due.Add(time.Hour))
-	s.Record(s.Observe(at0, nil, nil, created, at.Defaults{}), at.Outcome{Created: ownPod().Obj()}, created)
-	for after, want := range map[time.Duration][]string{expectations.ConfirmAfter - 1: nil, expectations.ConfirmAfter: {pod0}} {
-		if diff := cmp.Diff(want, s.Observe(at0, nil, nil, created.Add(after), at.Defaults{}).Lookups); diff != "" {
-			t.Errorf("lookups %s after the create (-want +got): %s", after, diff)
-		}
-	}
-}
-
-func TestAStateKnowsWhatItCreatedAndDeleted(t *testing.T) {
-	var s at.State
-	over, pod := a().Status(deadlineExceeded).Obj(), running().Obj()
-	observe := func(cached ...*corev1.Pod) at.Observation {
-		return s.Observe(over, cached, nil, due, at.Defaults{Image: "x"})
-	}
-	if got := observe().Defaults.Image; got != "x" {
-		t.Errorf("image %q", got)
-	}
-	s.Record(observe(), at.Outcome{Created: pod}, due)
-	if at.MakePlan(observe()).Delete != nil {
+func TestState_Deleted(t *testing.T) {
+	p := starts(a().Status(deadlineExceeded).Obj(), due)
+	p.record(at.Outcome{Created: running().Obj()})
+	if _, plan := p.plan(); plan.Delete != nil {
 		t.Error("a pod that the cache does not show is deleted")
 	}
-	o := observe(pod)
-	deleted := at.MakePlan(o).Delete
-	if deleted == nil {
+	p.seen.Pods = []*corev1.Pod{running().Obj()}
+	o, plan := p.plan()
+	if plan.Delete == nil {
 		t.Fatal("the pod is not deleted")
 	}
-	s.Record(o, at.Outcome{Deleted: []*corev1.Pod{deleted}}, due)
-	if at.MakePlan(observe(pod)).Delete != nil {
+	p.state.Record(o, plan, at.Outcome{Deleted: []*corev1.Pod{plan.Delete}}, due)
+	if _, plan := p.plan(); plan.Delete != nil {
 		t.Error("the pod is deleted twice")
 	}
 }
 
-func TestTheBackOffOfRejectionsDoubles(t *testing.T) {
-	var s at.State
-	now := due
-	observe := func(generation int64) at.Observation {
-		return s.Observe(a().Generation(generation).Obj(), nil, nil, now, at.Defaults{})
-	}
+func TestState_Rejection(t *testing.T) {
+	p := starts(a().Obj(), due)
 	for _, delay := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
-		o, answered := observe(1), now.Add(300*time.Millisecond)
-		s.Record(o, at.Outcome{Rejected: errors.New("quota")}, answered)
-		if diff := cmp.Diff(&expectations.Rejection{Message: "quota", Until: answered.Add(delay)}, observe(1).Rejection); diff != "" {
+		o, plan := p.plan()
+		answered := p.now.Add(300 * time.Millisecond)
+		p.state.Record(o, plan, at.Outcome{Rejected: errors.New("quota")}, answered)
+		o, _ = p.plan()
+		if diff := cmp.Diff(&expectations.Rejection{Message: "quota", Until: answered.Add(delay)}, o.Rejection); diff != "" {
 			t.Errorf("(-want +got): %s", diff)
 		}
-		if observe(2).Rejection != nil {
+		edited := starts(a().Generation(2).Obj(), p.now)
+		edited.state = p.state
+		if o, _ := edited.plan(); o.Rejection != nil {
 			t.Error("the rejection of an earlier generation counts")
 		}
-		now = answered.Add(delay)
+		p.now = answered.Add(delay)
 	}
-	s.Record(observe(1), at.Outcome{Created: ownPod().Obj()}, now)
-	if observe(1).Rejection != nil {
+	p.record(at.Outcome{Created: ownPod().Obj()})
+	if o, _ := p.plan(); o.Rejection != nil {
 		t.Error("the rejection is remembered after a create")
 	}
 }
 
-func TestAWrittenStatusCountsBeforeTheCacheShowsIt(t *testing.T) {
-	var s at.State
-	stale, written := a().Obj(), a().Status(finished).Obj()
-	stale.ResourceVersion, written.ResourceVersion = "1", "2"
-	s.Record(s.Observe(stale, nil, nil, due, at.Defaults{}), at.Outcome{Written: written}, due)
-	o := s.Observe(stale, nil, nil, due, at.Defaults{})
-	if diff := cmp.Diff(written, o.At); diff != "" || stale.ResourceVersion != "1" {
+func TestState_Written(t *testing.T) {
+	stale := a().Obj()
+	stale.ResourceVersion = "1"
+	p := starts(stale, due)
+	next := written(stale, finished, "2")
+	p.record(at.Outcome{Written: next})
+	o, _ := p.plan()
+	if diff := cmp.Diff(next, o.At); diff != "" || stale.ResourceVersion != "1" {
 		t.Errorf("the At (-want +got): %s; the cached one has version %s", diff, stale.ResourceVersion)
 	}
-	s.Record(o, at.Outcome{}, due)
-	if o := s.Observe(written, nil, nil, due, at.Defaults{}); o.At != written {
+	p.seen.At = next
+	p.record(at.Outcome{})
+	if o, _ := p.plan(); o.At != next {
 		t.Error("the cache shows the status, and does not count")
 	}
 }
 
-func TestTheStatusWaitsAfterACreate(t *testing.T) {
-	for title, tc := range map[string]struct {
-		outcome at.Outcome
-		want    bool
-	}{
-		"nothing was written":  {at.Outcome{}, true},
-		"a pod was created":    {at.Outcome{Created: ownPod().Obj()}, false},
-		"a pod was deleted":    {at.Outcome{Deleted: []*corev1.Pod{ownPod().Obj()}}, true},
-		"a pod is to be noted": {at.Outcome{Reported: &cnatv1alpha1.AtStatus{PodUID: "uid"}}, true},
-	} {
-		if got := new(at.State).ReportNow(at.Observation{}, tc.outcome); got != tc.want {
-			t.Errorf("%s: the status is written now: %t, want %t", title, got, tc.want)
-		}
+func TestState_Older(t *testing.T) {
+	p := starts(a().Obj(), due)
+	for _, name := range []string{pod1, pod0} {
+		older := testutil.MakeAtPod(a().Obj(), name).Obj()
+		older.OwnerReferences[0].UID = "older"
+		p.seen.Older = append(p.seen.Older, older)
+	}
+	o, plan := p.plan()
+	c := meta.FindStatusCondition(at.MakeReport(o, plan, at.Outcome{}).Status.Conditions, cnatv1alpha1.ConditionScheduled)
+	if plan.Start || c.Reason != cnatv1alpha1.ReasonNameTaken || !strings.Contains(c.Message, "pod a-pod belongs to an older At") {
+		t.Errorf("plan %+v, condition %+v", plan, c)
 	}
 }

@@ -11,25 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/event"
 )
-
-// TerminalReasons are the values of status.reason. Do not modify them.
-var TerminalReasons = []string{
-	cnatv1alpha1.ReasonCompleted,
-	cnatv1alpha1.ReasonNonZeroExitCode,
-	cnatv1alpha1.ReasonOOMKilled,
-	cnatv1alpha1.ReasonStartError,
-	cnatv1alpha1.ReasonEvicted,
-	cnatv1alpha1.ReasonPodFailed,
-	cnatv1alpha1.ReasonPodLost,
-	cnatv1alpha1.ReasonNotStarted,
-	cnatv1alpha1.ReasonPodModified,
-	cnatv1alpha1.ReasonCanceled,
-	cnatv1alpha1.ReasonPodNameConflict,
-	cnatv1alpha1.ReasonMissedDeadline,
-	cnatv1alpha1.ReasonDeadlineExceeded,
-}
 
 // Report is the status and the events after a plan was carried out.
 type Report struct {
@@ -41,87 +26,87 @@ type Report struct {
 	RequeueAt time.Time
 }
 
-// MakeReport computes the status from the observation and the outcome of the plan.
-func MakeReport(o Observation, outcome Outcome) Report {
-	d := o.decision.after(o, outcome)
-	report := Report{Status: d.status(o), RequeueAt: d.requeueAt}
-	report.Events = d.events(o, &report.Status)
-	if d.end != nil { // No event may follow, so the next reconcile is requested now: it deletes what must not go on.
+// MakeReport computes the status from an observation, its plan, and the outcome of the plan.
+func MakeReport(o Observation, p Plan, outcome Outcome) Report {
+	p = p.after(&o, outcome)
+	report := Report{Status: p.status(&o), RequeueAt: p.requeueAt}
+	report.Events = p.events(&o, &report.Status)
+	if p.end != nil { // No event may follow, so the next reconcile is requested now: it deletes what must not go on.
 		next := *o.At
 		next.Status = report.Status
 		o.At = &next
-		after, _ := afterEnd(o)
+		after, _ := afterEnd(&o)
 		report.RequeueAt = after.requeueAt
-		if (after.delete != nil || after.deleteAt) && !o.isDeleted() {
+		if (after.Delete != nil || after.DeleteAt) && !o.isDeleted() {
 			report.RequeueAt = o.Now
 		}
 	}
 	return report
 }
 
-// IsDone reports whether a status says how its At ended. The phase does not count, because it follows from the rest: a phase
-// that was set by hand neither ends an At nor repeats a run.
-func IsDone(s *cnatv1alpha1.AtStatus) bool {
-	return s.CompletionTime != nil && slices.Contains(TerminalReasons, s.Reason) && s.Result == ResultOf(s.Reason)
+// StartedStatus returns the status that records the start of the attempt of a plan, and the events for what has changed. The pod is
+// created after this status was written.
+func StartedStatus(o Observation, p Plan) Report {
+	report := Report{Status: p.status(&o)}
+	s := &report.Status
+	s.Attempts, s.PodName, s.PodUID = int32(p.attempt+1), atrun.PodName(o.At, p.attempt), "" //nolint:gosec // at most 11
+	s.RetryTime, s.ExitCode, s.Output = nil, nil, ""
+	report.Events = p.events(&o, s)
+	return report
 }
 
-// ResultOf returns the result of an At that ended for a reason.
-func ResultOf(reason string) cnatv1alpha1.Result {
-	if reason == cnatv1alpha1.ReasonCompleted {
-		return cnatv1alpha1.ResultSucceeded
-	}
-	return cnatv1alpha1.ResultFailed
-}
-
-func (d decision) status(o Observation) cnatv1alpha1.AtStatus {
+func (p Plan) status(o *Observation) cnatv1alpha1.AtStatus {
 	stored := o.At.Status.DeepCopy()
-	if d.unchanged {
+	if p.unchanged {
 		return *stored
 	}
-	if IsDone(stored) {
-		return d.keepEnd(o, *stored)
+	if atrun.IsDone(stored) {
+		return p.keepEnd(o, *stored)
 	}
-	s := cnatv1alpha1.AtStatus{Phase: d.phase, ObservedGeneration: o.At.Generation}
-	if due, err := ParseSchedule(o.At.Spec.Schedule, o.At.CreationTimestamp.Time); err == nil {
+	s := cnatv1alpha1.AtStatus{
+		Phase: p.phase, ObservedGeneration: o.At.Generation, Attempts: stored.Attempts, StartTime: stored.StartTime,
+		ExitCode: p.exitCode, Output: p.output,
+	}
+	if due, err := atspec.ParseSchedule(o.At.Spec.Schedule, o.At.CreationTimestamp.Time); err == nil {
 		s.ScheduledTime = apiTime(due)
 	}
-	switch r := o.run; {
-	case r.lost || r.newest == nil && r.recorded:
-		s.StartTime, s.PodName, s.PodUID, s.Attempts = stored.StartTime, stored.PodName, stored.PodUID, stored.Attempts
-	case r.newest != nil:
-		s.StartTime, s.PodName, s.PodUID, s.Attempts = apiTime(r.start), r.newest.Name, r.newest.UID, int32(r.attempt+1)
+	if r := o.run(); r.attempt >= 0 {
+		s.PodName, s.PodUID = atrun.PodName(o.At, r.attempt), r.uid
+		if start := o.startTime(); !start.IsZero() {
+			s.StartTime = apiTime(start)
+		}
 	}
-	if !d.retry.IsZero() {
-		s.RetryTime = apiTime(d.retry)
+	if !p.retry.IsZero() {
+		s.RetryTime = apiTime(p.retry)
 	}
-	if e := d.end; e != nil {
-		s.Result, s.Reason, s.CompletionTime = ResultOf(e.reason), e.reason, apiTime(e.finished)
-		s.ExitCode, s.Output = e.exitCode, e.output
+	if e := p.end; e != nil {
+		s.Result, s.Reason, s.CompletionTime = atrun.ResultOf(e.Reason), e.Reason, apiTime(e.Finished)
+		s.ExitCode, s.Output = e.ExitCode, e.Output
 	}
-	s.Conditions = d.conditions(o, &s)
+	s.Conditions = p.conditions(o, &s)
 	return s
 }
 
 // keepEnd returns the status of an At that is done: the stored one, with the derived fields corrected.
-func (d decision) keepEnd(o Observation, s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
+func (p Plan) keepEnd(o *Observation, s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
 	s.Phase, s.ObservedGeneration = cnatv1alpha1.PhaseDone, o.At.Generation
-	if c := o.storedScheduled(); c != nil {
-		d.scheduled = scheduled{status: c.Status, reason: c.Reason, message: c.Message}
+	if c := o.condition(cnatv1alpha1.ConditionScheduled); c != nil {
+		p.scheduled = scheduled{status: c.Status, reason: c.Reason, message: c.Message}
 	}
-	d.end = &end{}
-	if c := meta.FindStatusCondition(s.Conditions, endCondition(&s)); c != nil {
-		d.end.message = c.Message
+	p.end = &atrun.End{}
+	if c := o.condition(endCondition(&s)); c != nil {
+		p.end.Message = c.Message
 	}
-	s.Conditions = d.conditions(o, &s)
+	s.Conditions = p.conditions(o, &s)
 	return s
 }
 
 // events returns the events for the differences between the stored status and s.
-func (d decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event {
+func (p Plan) events(o *Observation, s *cnatv1alpha1.AtStatus) []event.Event {
 	var events []event.Event
 	stored := &o.At.Status
 	if stored.Phase == "" { // The At is new.
-		if warning := shellWarning(o.At.Spec.Command); warning != "" {
+		if warning := atspec.CommandWarning(o.At.Spec.Command); warning != "" {
 			events = append(events, event.Warning("NoShell", "Schedule", warning))
 		}
 	}
@@ -130,14 +115,18 @@ func (d decision) events(o Observation, s *cnatv1alpha1.AtStatus) []event.Event 
 			s.Attempts, o.backoffLimit()+1, s.PodName)))
 	}
 	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil && needsWarning(c, s.Phase) {
-		old := meta.FindStatusCondition(stored.Conditions, cnatv1alpha1.ConditionScheduled)
-		if old == nil || old.Reason != c.Reason || old.Message != c.Message {
+		if old := o.condition(cnatv1alpha1.ConditionScheduled); old == nil || old.Reason != c.Reason || old.Message != c.Message {
+			events = append(events, event.Warning(c.Reason, "Schedule", c.Message))
+		}
+	}
+	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionReady); c != nil && p.scheduled.check.bad {
+		if old := o.condition(cnatv1alpha1.ConditionReady); old == nil || old.Reason != c.Reason {
 			events = append(events, event.Warning(c.Reason, "Schedule", c.Message))
 		}
 	}
 	events = append(events, phaseChanges(stored, s)...)
-	if s.Result == cnatv1alpha1.ResultFailed && !IsDone(stored) {
-		events = append(events, event.Warning(failureEvent(s.Reason), "Run", d.end.message))
+	if s.Result == cnatv1alpha1.ResultFailed && !atrun.IsDone(stored) {
+		events = append(events, event.Warning(failureEvent(s.Reason), "Run", p.end.Message))
 	}
 	return events
 }
@@ -150,19 +139,19 @@ var (
 )
 
 // phaseChanges returns an event for each phase that the At entered since the stored status. One write of the status can cover
-// several phases: an At that is due when it is created has a pod before its first status. An At that never ran, such as one
+// several phases: an At that is due when it is created has a pod before its first status. An At without a pod, such as one
 // that missed its deadline, was never RUNNING.
 func phaseChanges(stored, s *cnatv1alpha1.AtStatus) []event.Event {
 	first, last := slices.Index(phases, stored.Phase)+1, slices.Index(phases, s.Phase)
 	switch {
 	case s.Phase == stored.Phase:
 		return nil
-	case IsDone(stored) || first > last:
+	case atrun.IsDone(stored) || first > last:
 		first = last // The stored phase was set by hand.
 	}
 	var events []event.Event
 	for i := first; i <= last; i++ {
-		if phases[i] != cnatv1alpha1.PhaseRunning || s.Attempts > 0 {
+		if phases[i] != cnatv1alpha1.PhaseRunning || s.PodUID != "" {
 			events = append(events, event.Normal("PhaseChange", phaseActions[i], string(phases[i])))
 		}
 	}

@@ -5,6 +5,7 @@ package at_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/event"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -43,7 +45,8 @@ func stored(t testing.TB, status cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
 	return again
 }
 
-func TestTheStatusOfARun(t *testing.T) {
+// The statuses of a run from its creation to its end, each computed from the one before.
+func TestMakeReport(t *testing.T) {
 	at0 := a().BackoffLimit(1).Obj()
 	at0.Generation = 7
 	condition := func(kind string, status metav1.ConditionStatus, since time.Duration, reason, message string) metav1.Condition {
@@ -51,7 +54,15 @@ func TestTheStatusOfARun(t *testing.T) {
 			Reason: reason, Message: message}
 	}
 	second := func(d time.Duration) *metav1.Time { return ptr.To(metav1.NewTime(due.Add(d))) }
-	retry := func() *testutil.AtPodBuilder { return testutil.MakeAtPod(at0, pod1).Created(due.Add(15 * time.Second)) }
+	retry := func() *testutil.AtPodBuilder { return testutil.MakeAtPod(at0, pod1).Created(due.Add(17 * time.Second)) }
+	waits := []metav1.Condition{
+		condition("Scheduled", "True", -120*time.Second, "Waiting", "runs at 2030-01-30T10:02:00Z"),
+		condition("Ready", "True", -120*time.Second, "Waiting", "runs at 2030-01-30T10:02:00Z"),
+	}
+	runs := func(reason, message string) []metav1.Condition {
+		return []metav1.Condition{condition("Scheduled", "True", -120*time.Second, "Started", message), condition("Ready", "False", 0, reason, message)}
+	}
+	const failure = "attempt 1 of 2 failed: NonZeroExitCode: the command in pod a-pod ended with exit code 3; the next one is due at 2030-01-30T10:02:16Z"
 
 	for _, step := range []struct {
 		name   string
@@ -62,82 +73,65 @@ func TestTheStatusOfARun(t *testing.T) {
 	}{
 		{
 			name: "it waits", now: -119*time.Second - 500*time.Millisecond,
-			want: cnatv1alpha1.AtStatus{
-				Phase: "PENDING", ScheduledTime: second(0), ObservedGeneration: 7,
-				Conditions: []metav1.Condition{
-					condition("Scheduled", "True", -120*time.Second, "Waiting", "runs at 2030-01-30T10:02:00Z"),
-					condition("Ready", "True", -120*time.Second, "Waiting", "runs at 2030-01-30T10:02:00Z"),
-				},
-			},
+			want:   cnatv1alpha1.AtStatus{Phase: "PENDING", ScheduledTime: second(0), ObservedGeneration: 7, Conditions: waits},
 			events: []event.Event{phaseChange("PENDING")},
 		},
 		{
-			name: "it starts", now: 30 * time.Millisecond,
+			name: "its first attempt begins", now: 10 * time.Millisecond,
+			want: cnatv1alpha1.AtStatus{Phase: "PENDING", ScheduledTime: second(0), ObservedGeneration: 7, PodName: "a-pod", Attempts: 1, Conditions: waits},
+		},
+		{
+			name: "it runs", now: 30 * time.Millisecond, pods: []*corev1.Pod{ownPod().Obj()},
 			want: cnatv1alpha1.AtStatus{
-				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
-				StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1,
-				Conditions: []metav1.Condition{
-					condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod was created"),
-					condition("Ready", "False", 0, "Running", "pod a-pod was created"),
-				},
+				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7, StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1,
+				Conditions: runs("Running", "pod a-pod was created"),
 			},
 			events: []event.Event{phaseChange("RUNNING")},
 		},
 		{
-			name: "it fails and waits for its retry", now: 6 * time.Second, pods: []*corev1.Pod{failed().Obj()},
+			name: "its exit code is recorded while another container runs", now: 5 * time.Second, pods: []*corev1.Pod{failed().Phase(corev1.PodRunning).Runs("proxy").Obj()},
 			want: cnatv1alpha1.AtStatus{
-				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
-				StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1, RetryTime: second(15 * time.Second),
-				Conditions: []metav1.Condition{
-					condition("Scheduled", "True", -120*time.Second, "Started", "attempt 1 of 2 failed: NonZeroExitCode: the command in pod a-pod ended with exit code 3; the next one is due at 2030-01-30T10:02:15Z"),
-					condition("Ready", "False", 0, "Running", "attempt 1 of 2 failed: NonZeroExitCode: the command in pod a-pod ended with exit code 3; the next one is due at 2030-01-30T10:02:15Z"),
-				},
+				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7, StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1,
+				ExitCode: ptr.To[int32](3), Conditions: runs("Running", "pod a-pod was created"),
 			},
 		},
 		{
-			name: "it starts again", now: 15 * time.Second, pods: []*corev1.Pod{failed().Obj()},
+			name: "it has failed and waits for its retry", now: 6 * time.Second, pods: []*corev1.Pod{failed().Obj()},
 			want: cnatv1alpha1.AtStatus{
-				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7,
-				StartTime: second(0), PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
-				Conditions: []metav1.Condition{
-					condition("Scheduled", "True", -120*time.Second, "Started", "pod a-pod-1 was created"),
-					condition("Ready", "False", 0, "Running", "pod a-pod-1 was created"),
-				},
+				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7, StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1,
+				RetryTime: second(16 * time.Second), ExitCode: ptr.To[int32](3), Conditions: runs("Running", failure),
+			},
+		},
+		{
+			name: "its pod is deleted in the back-off", now: 7 * time.Second,
+			want: cnatv1alpha1.AtStatus{
+				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7, StartTime: second(0), PodName: "a-pod", PodUID: "a-pod-uid", Attempts: 1,
+				RetryTime: second(16 * time.Second), ExitCode: ptr.To[int32](3), Conditions: runs("Running", failure),
+			},
+		},
+		{
+			name: "its second attempt begins", now: 16 * time.Second,
+			want: cnatv1alpha1.AtStatus{
+				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7, StartTime: second(0), PodName: "a-pod-1", Attempts: 2,
+				Conditions: runs("Running", failure),
 			},
 			events: []event.Event{event.Normal("Retry", "Run", "attempt 2 of 2 runs in pod a-pod-1")},
 		},
 		{
-			name: "it fails again, its first pod is gone by then", now: 22 * time.Second,
-			pods: []*corev1.Pod{retry().Phase(corev1.PodFailed).Exited("busybox", 4, "Error", "oh\n", due.Add(21*time.Second)).Obj()},
+			name: "it runs again", now: 17 * time.Second, pods: []*corev1.Pod{retry().Obj()},
 			want: cnatv1alpha1.AtStatus{
-				Phase: "DONE", Result: "Failed", Reason: "NonZeroExitCode", ExitCode: ptr.To[int32](4), Output: "oh\n",
-				ScheduledTime: second(0), StartTime: second(0), CompletionTime: second(21 * time.Second), ObservedGeneration: 7,
-				PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
-				Conditions: []metav1.Condition{
-					condition("Scheduled", "True", -120*time.Second, "Started", "the pod was created"),
-					condition("Failed", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
-					condition("Ready", "False", 0, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
-					condition("Stalled", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
-				},
+				Phase: "RUNNING", ScheduledTime: second(0), ObservedGeneration: 7, StartTime: second(0), PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
+				Conditions: runs("Running", "pod a-pod-1 was created"),
 			},
-			events: []event.Event{phaseChange("DONE"), event.Warning("Failed", "Run", "the command in pod a-pod-1 ended with exit code 4")},
 		},
 		{
-			name: "it is left alone when its last pod is gone too", now: time.Hour,
-			want: cnatv1alpha1.AtStatus{
-				Phase: "DONE", Result: "Failed", Reason: "NonZeroExitCode", ExitCode: ptr.To[int32](4), Output: "oh\n",
-				ScheduledTime: second(0), StartTime: second(0), CompletionTime: second(21 * time.Second), ObservedGeneration: 7,
-				PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
-				Conditions: []metav1.Condition{
-					condition("Scheduled", "True", -120*time.Second, "Started", "the pod was created"),
-					condition("Failed", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
-					condition("Ready", "False", 0, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
-					condition("Stalled", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
-				},
-			},
+			name: "it fails again", now: 22 * time.Second,
+			pods: []*corev1.Pod{retry().Phase(corev1.PodFailed).Exited("busybox", 4, "Error", "oh\n", due.Add(21*time.Second)).Obj()},
+			want: failedStatus(condition, second), events: []event.Event{phaseChange("DONE"), event.Warning("Failed", "Run", "the command in pod a-pod-1 ended with exit code 4")},
 		},
+		{name: "it is left alone after its last pod is gone", now: time.Hour, want: failedStatus(condition, second)},
 	} {
-		_, report := decide(at.Observation{At: at0, Pods: step.pods, Now: due.Add(step.now)}, nil)
+		_, report := decide(at.Observation{At: at0, Pods: step.pods, Now: due.Add(step.now)}, at.Outcome{Answer: &at.Answer{}})
 		if diff := cmp.Diff(step.want, report.Status); diff != "" {
 			t.Errorf("%s: status (-want +got):\n%s", step.name, diff)
 		}
@@ -148,32 +142,50 @@ func TestTheStatusOfARun(t *testing.T) {
 	}
 }
 
+// failedStatus is the status of the At of TestMakeReport after its end.
+func failedStatus(
+	condition func(kind string, status metav1.ConditionStatus, since time.Duration, reason, message string) metav1.Condition,
+	second func(time.Duration) *metav1.Time,
+) cnatv1alpha1.AtStatus {
+	return cnatv1alpha1.AtStatus{
+		Phase: "DONE", Result: "Failed", Reason: "NonZeroExitCode", ExitCode: ptr.To[int32](4), Output: "oh\n",
+		ScheduledTime: second(0), StartTime: second(0), CompletionTime: second(21 * time.Second), ObservedGeneration: 7,
+		PodName: "a-pod-1", PodUID: "a-pod-1-uid", Attempts: 2,
+		Conditions: []metav1.Condition{
+			condition("Scheduled", "True", -120*time.Second, "Started", "the pod was created"),
+			condition("Failed", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
+			condition("Ready", "False", 0, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
+			condition("Stalled", "True", 22*time.Second, "NonZeroExitCode", "the command in pod a-pod-1 ended with exit code 4"),
+		},
+	}
+}
+
 func TestEvents(t *testing.T) {
 	held := func(reason, message string) cnatv1alpha1.AtStatus {
 		return cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{{
 			Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: reason, Message: message,
 		}}}
 	}
-	invalid := event.Warning("InvalidSchedule", "Schedule", at.ScheduleMessage)
+	invalid := event.Warning("InvalidSchedule", "Schedule", atspec.ScheduleMessage)
 	noShell := func(word string) event.Event {
 		return event.Warning("NoShell", "Schedule", "the command gets the word \""+word+"\" as it is: no shell runs it; for a shell, use sh -c '...'")
 	}
 	for name, test := range map[string]struct {
 		at   *testutil.AtBuilder
 		pods []*corev1.Pod
-		out  *at.Outcome
+		out  at.Outcome
 		want []event.Event
 	}{
 		"an At that is due when it is created enters two phases at once": {
-			at: a(), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), pod0).Obj()},
+			at: a().Status(cnatv1alpha1.AtStatus{Attempts: 1}), pods: []*corev1.Pod{ownPod().Obj()},
 			want: []event.Event{phaseChange("PENDING"), phaseChange("RUNNING")},
 		},
 		"a run that has ended before its first report entered all phases": {
-			at: a(), pods: []*corev1.Pod{succeeded().Obj()},
+			at: a().Status(cnatv1alpha1.AtStatus{Attempts: 1}), pods: []*corev1.Pod{succeeded().Obj()},
 			want: []event.Event{phaseChange("PENDING"), phaseChange("RUNNING"), phaseChange("DONE")},
 		},
 		"a run that has ended before its record has also run": {
-			at: a().Status(cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending}), pods: []*corev1.Pod{succeeded().Obj()},
+			at: a().Begun(1), pods: []*corev1.Pod{succeeded().Obj()},
 			want: []event.Event{phaseChange("RUNNING"), phaseChange("DONE")},
 		},
 		"a deadline that has passed before the first report": {
@@ -182,38 +194,38 @@ func TestEvents(t *testing.T) {
 				"startingDeadlineSeconds (1) exceeded: the command was due at 2030-01-30T10:02:00Z and was not run")},
 		},
 		"a lost pod": {
-			at: a().Recorded(1, pod0, pod0+"-uid"),
+			at: runs0(),
 			want: []event.Event{phaseChange("DONE"), event.Warning("PodLost", "Run",
-				"the pod disappeared before its result was recorded; the command is not run again. To run it, create another At")},
+				"pod a-pod disappeared before its end was recorded; the command may have run and is not run again. To run it, create another At")},
 		},
 		"an exceeded deadline": {
-			at: a().ActiveDeadline(1).Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{ownPod().Obj()},
-			want: []event.Event{phaseChange("DONE"), event.Warning("DeadlineExceeded", "Run", "the run took longer than 1 seconds")},
+			at: runs0().ActiveDeadline(1),
+			want: []event.Event{phaseChange("DONE"), event.Warning("DeadlineExceeded", "Run",
+				"the run took longer than 1 seconds; last attempt: its pod is gone, and how the command ended is not known")},
 		},
 		"a foreign pod": {
-			at: a(), out: &at.Outcome{Conflicting: ownPod().Unowned().Obj()},
-			want: []event.Event{phaseChange("PENDING"), phaseChange("DONE"), event.Warning("PodNameConflict", "Run",
+			at: a().Begun(1), out: at.Outcome{Conflicting: ownPod().Unowned().Obj()},
+			want: []event.Event{phaseChange("DONE"), event.Warning("PodNameConflict", "Run",
 				"pod a-pod exists and does not belong to this At: the operator does not touch it; delete the pod, or choose another name, and create the At again")},
 		},
 		"a phase that was set by hand is corrected": {
 			at: a().Suspend().Status(cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone}), want: []event.Event{phaseChange("PENDING")},
 		},
 		"a success is two changes of phase, this is the second": {
-			at: a().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{succeeded().Obj()},
+			at: runs0(), pods: []*corev1.Pod{succeeded().Obj()},
 			want: []event.Event{phaseChange("DONE")},
 		},
 		"an unusable schedule": {
 			at: a().Schedule("x"), want: []event.Event{invalid, phaseChange("PENDING")},
 		},
 		"an unusable schedule, once only": {
-			at: a().Schedule("x").Status(held("InvalidSchedule", at.ScheduleMessage)),
+			at: a().Schedule("x").Status(held("InvalidSchedule", atspec.ScheduleMessage)),
 		},
 		"an unusable schedule after something else": {
 			at: a().Schedule("x").Status(held("FailedCreate", "quota")), want: []event.Event{invalid},
 		},
 		"an operator of a shell": {
-			at: a().Command("echo a | wc"), want: []event.Event{noShell("|"), phaseChange("PENDING"), phaseChange("RUNNING")},
-			pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), pod0).Obj()},
+			at: a().Command("echo a | wc"), want: []event.Event{noShell("|"), phaseChange("PENDING")},
 		},
 		"an operator of a shell behind a line break, and an empty word": {
 			at: a().Command("backup '' \\\n&& notify\n").Schedule("x"), want: []event.Event{noShell("&&"), invalid, phaseChange("PENDING")},
@@ -231,7 +243,7 @@ func TestEvents(t *testing.T) {
 			at: a().Command("find / -exec rm {} ;").Schedule("x"), want: []event.Event{invalid, phaseChange("PENDING")},
 		},
 		"another rejection": {
-			at: a().Status(held("FailedCreate", "quota")), out: rejected("no"),
+			at: a().Status(held("FailedCreate", "quota")), out: at.Outcome{Rejected: errors.New("no")},
 			want: []event.Event{event.Warning("FailedCreate", "Schedule", "no")},
 		},
 		"a user's own action needs no warning": {
@@ -244,7 +256,7 @@ func TestEvents(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, report := decide(at.Observation{At: test.at.Obj(), Pods: test.pods, LookedUp: sets.New(pod0), Now: due.Add(time.Minute)}, test.out)
+			_, report := decide(at.Observation{At: test.at.Obj(), Pods: test.pods, LookedUp: map[string]*corev1.Pod{pod0: nil}, Now: due.Add(time.Minute)}, test.out)
 			if diff := cmp.Diff(test.want, report.Events); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
@@ -262,7 +274,7 @@ func TestScheduledTimeIsInTheRangeOfTheAPI(t *testing.T) {
 		"tomorrow":                      "",
 	} {
 		at0 := a().Schedule(schedule).Suspend().Obj()
-		_, report := decide(at.Observation{At: at0, Now: due}, nil)
+		_, report := decide(at.Observation{At: at0, Now: due}, at.Outcome{})
 		got := ""
 		if s := stored(t, report.Status); s.ScheduledTime != nil {
 			got = s.ScheduledTime.UTC().Format(time.RFC3339)
@@ -275,7 +287,7 @@ func TestScheduledTimeIsInTheRangeOfTheAPI(t *testing.T) {
 
 func TestAFarScheduleNeitherOverflowsNorRuns(t *testing.T) {
 	for _, schedule := range []string{"9999-12-31T23:59:59-23:59", "now + 999999999 weeks"} {
-		got, report := decide(at.Observation{At: a().Schedule(schedule).Obj(), Now: due}, nil)
+		got, report := decide(at.Observation{At: a().Schedule(schedule).Obj(), Now: due}, at.Outcome{})
 		if got.Create != "" || !report.RequeueAt.After(due.AddDate(1000, 0, 0)) || report.RequeueAt.Sub(due) < 0 {
 			t.Errorf("%s: created %q, requeued at %s", schedule, got.Create, report.RequeueAt)
 		}
@@ -284,14 +296,14 @@ func TestAFarScheduleNeitherOverflowsNorRuns(t *testing.T) {
 
 func TestADoneAtKeepsItsStatus(t *testing.T) {
 	at0 := a().Obj()
-	_, report := decide(at.Observation{At: at0, Pods: []*corev1.Pod{succeeded().Obj()}, Now: due.Add(time.Minute)}, nil)
+	_, report := decide(at.Observation{At: runs0().Obj(), Pods: []*corev1.Pod{succeeded().Obj()}, Now: due.Add(time.Minute)}, at.Outcome{})
 	at0.Status = stored(t, report.Status)
 
 	t.Run("when its spec is edited, but for the generation", func(t *testing.T) {
 		edited := at0.DeepCopy()
 		edited.Generation = 2
 		edited.Spec.Schedule, edited.Spec.Suspend = "tomorrow", ptr.To(true)
-		_, report := decide(at.Observation{At: edited, Now: due.Add(time.Hour)}, nil)
+		_, report := decide(at.Observation{At: edited, Now: due.Add(time.Hour)}, at.Outcome{})
 		want := at0.Status.DeepCopy()
 		want.ObservedGeneration = 2
 		for i := range want.Conditions {
@@ -305,7 +317,7 @@ func TestADoneAtKeepsItsStatus(t *testing.T) {
 		forged := at0.DeepCopy()
 		forged.Status.Phase = cnatv1alpha1.PhasePending
 		forged.Status.Conditions = []metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue, Reason: "X"}, {Type: "Failed", Status: metav1.ConditionTrue, Reason: "X"}}
-		_, report := decide(at.Observation{At: forged, Now: due.Add(time.Hour)}, nil)
+		_, report := decide(at.Observation{At: forged, Now: due.Add(time.Hour)}, at.Outcome{})
 		corrected := metav1.Condition{
 			Type: "Complete", Status: metav1.ConditionTrue, Reason: "Completed", ObservedGeneration: 1,
 			LastTransitionTime: metav1.NewTime(due.Add(time.Hour)),
@@ -324,21 +336,56 @@ func TestADoneAtKeepsItsStatus(t *testing.T) {
 	})
 }
 
-func TestReadyBeforeTheStart(t *testing.T) {
+func TestMakeReport_Ready(t *testing.T) {
 	older := ownPod().Obj()
 	older.OwnerReferences[0].UID = "older"
+	const early = -time.Minute
+	answer := func(answer at.Answer) at.Outcome { return at.Outcome{Answer: &answer} }
 	for name, test := range map[string]struct {
 		at             *testutil.AtBuilder
+		now            time.Duration
+		older          *corev1.Pod
 		out            at.Outcome
 		ready, stalled bool
+		reason         string
+		message        string // the end of that of Ready
 	}{
-		"suspended":         {at: a().Suspend(), ready: true},
-		"the name is taken": {at: a(), out: at.Outcome{Conflicting: older}},
-		"unusable":          {at: a().Schedule("x"), stalled: true},
+		"suspended":         {at: a().Suspend(), out: answer(at.Answer{}), ready: true, reason: "Suspended"},
+		"the name is taken": {at: a(), older: older, reason: "NameTaken"},
+		"unusable":          {at: a().Schedule("x"), stalled: true, reason: "InvalidSchedule"},
+		"its pod passes":    {at: a(), now: early, out: answer(at.Answer{}), ready: true, reason: "Waiting", message: "runs at 2030-01-30T10:02:00Z"},
+		"its pod would be rejected": {
+			at: a(), now: early, out: answer(at.Answer{Rejection: &expectations.Rejection{Message: "violates PodSecurity"}}), stalled: true,
+			reason: "WouldBeRejected", message: "the API server would reject the pod now: violates PodSecurity",
+		},
+		"it is suspended, and its pod would be rejected": {
+			at: a().Suspend(), out: answer(at.Answer{Rejection: &expectations.Rejection{Message: "violates PodSecurity"}}), stalled: true,
+			reason: "WouldBeRejected", message: "the API server would reject the pod now: violates PodSecurity",
+		},
+		"its template is invalid": {
+			at: a().Template(nil, "c"), now: early, out: answer(at.Answer{Rejection: &expectations.Rejection{Message: "spec.containers[0].image", Invalid: true}}), stalled: true,
+			reason: "InvalidTemplate", message: "spec.containers[0].image",
+		},
+		"the default pod is invalid": {
+			at: a(), now: early, out: answer(at.Answer{Rejection: &expectations.Rejection{Message: "no", Invalid: true}}), stalled: true, reason: "WouldBeRejected", message: "now: no",
+		},
+		"admission would change its pod": {
+			at: a(), now: early, out: answer(at.Answer{Changed: "the name of pod a-pod to x"}), stalled: true, reason: "WouldBeRejected",
+			message: "admission would change the name of pod a-pod to x; the At would end as PodModified. Exclude pods with the label " +
+				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that does that, and create the At again",
+		},
+		"a webhook does not answer": {
+			at: a(), now: early, out: answer(at.Answer{Unknown: "timeout"}), ready: true, reason: "NotChecked",
+			message: "runs at 2030-01-30T10:02:00Z; the API server could not check the pod: timeout",
+		},
 	} {
-		c := at.MakeReport(at.Decided(at.Observation{At: test.at.Obj(), Now: due}), test.out).Status.Conditions
+		o := at.Observation{At: test.at.Obj(), Now: due.Add(test.now), Older: test.older}
+		c := at.MakeReport(o, at.MakePlan(o), test.out).Status.Conditions
 		if meta.IsStatusConditionTrue(c, "Ready") != test.ready || meta.IsStatusConditionTrue(c, "Stalled") != test.stalled {
 			t.Errorf("%s: %+v", name, c)
+		}
+		if ready := meta.FindStatusCondition(c, "Ready"); ready.Reason != test.reason || !strings.HasSuffix(ready.Message, test.message) {
+			t.Errorf("%s: reason %s, message %q", name, ready.Reason, ready.Message)
 		}
 	}
 }
@@ -353,49 +400,22 @@ func TestTheRecordOfARunStaysWithoutItsPod(t *testing.T) {
 		pods []*corev1.Pod
 	}{
 		"a failed pod was deleted before its retry": {at: a().BackoffLimit(1).ActiveDeadline(60).RetryRecorded(1, pod0, 15*time.Second)},
-		"the pod is lost":              {at: a().Recorded(1, pod0, pod0+"-uid")},
+		"the pod is lost":              {at: runs0()},
 		"the pod of the retry is lost": {a().BackoffLimit(1).Recorded(2, pod1, pod1+"-uid"), []*corev1.Pod{failed().Obj()}},
 	} {
 		at0 := test.at.Obj()
-		o := at.Observation{At: at0, Pods: test.pods, LookedUp: sets.New(pod0, pod1), Now: due.Add(14 * time.Second)}
-		if diff := cmp.Diff(record(at0.Status), record(at.MakeReport(at.Decided(o), at.Outcome{}).Status)); diff != "" {
+		o := at.Observation{At: at0, Pods: test.pods, LookedUp: map[string]*corev1.Pod{pod0: nil, pod1: nil}, Now: due.Add(14 * time.Second)}
+		if diff := cmp.Diff(record(at0.Status), record(at.MakeReport(o, at.MakePlan(o), at.Outcome{}).Status)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-func TestTheTimeOfARetryIsInUTC(t *testing.T) {
-	pod := ownPod().Phase(corev1.PodFailed).Exited("busybox", 3, "Error", "", due.Add(5*time.Second).In(time.FixedZone("CET", 3600))).Obj()
-	_, report := decide(at.Observation{At: a().BackoffLimit(1).Obj(), Pods: []*corev1.Pod{pod}, Now: due.Add(6 * time.Second)}, nil)
-	want := "attempt 1 of 2 failed: NonZeroExitCode: the command in pod a-pod ended with exit code 3; the next one is due at 2030-01-30T10:02:15Z"
-	if c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled); c.Message != want {
-		t.Errorf("got  %s\nwant %s", c.Message, want)
-	}
-}
-
-// The pod is gone between the attempts, so the condition is the only record of why the first one failed.
-func TestTheFailureOfAnAttemptIsKept(t *testing.T) {
-	failure := "attempt 1 of 2 failed: PodFailed: pod a-pod was preempted; the next one is due at 2030-01-30T10:02:15Z"
-	at0 := a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second)
-	waits, ends := at0.Obj(), at0.Deleting().Obj()
-	for _, each := range []*cnatv1alpha1.At{waits, ends} {
-		each.Status.Conditions = []metav1.Condition{{Type: "Scheduled", Status: metav1.ConditionTrue, Reason: "Started", Message: failure}}
-	}
-	_, report := decide(at.Observation{At: waits, Now: due.Add(6 * time.Second)}, nil)
-	if got := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled).Message; got != failure {
-		t.Errorf("while it waits: %s", got)
-	}
-	_, report = decide(at.Observation{At: ends, LookedUp: sets.New(pod1), Now: due.Add(6 * time.Second)}, nil)
-	if got := report.Status.Conditions; !strings.HasSuffix(meta.FindStatusCondition(got, cnatv1alpha1.ConditionFailed).Message, failure) {
-		t.Errorf("after it was deleted: %v", got)
-	}
-}
-
 func TestARunThatIsNotRetriedSaysWhy(t *testing.T) {
 	pods := []*corev1.Pod{running().Phase(corev1.PodFailed).Obj()}
-	_, report := decide(at.Observation{At: a().BackoffLimit(1).Obj(), Pods: pods, Now: due.Add(time.Minute)}, nil)
+	_, report := decide(at.Observation{At: runs0().BackoffLimit(1).Obj(), Pods: pods, Now: due.Add(time.Minute)}, at.Outcome{})
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionFailed)
-	want := "pod a-pod failed before its command was seen to end; it is not retried, because the command may have succeeded, or may still run"
+	want := "pod a-pod ended before its command was seen to end; the command may have run, so it is not retried"
 	if c == nil || c.Message != want {
 		t.Errorf("got  %+v\nwant %s", c, want)
 	}
@@ -403,14 +423,15 @@ func TestARunThatIsNotRetriedSaysWhy(t *testing.T) {
 
 func TestAnUnchangedStatusIsACopy(t *testing.T) {
 	at0 := a().Deleting().Status(finished).Obj()
-	report := at.MakeReport(at.Decided(at.Observation{At: at0, Now: due}), at.Outcome{})
+	o := at.Observation{At: at0, Now: due}
+	report := at.MakeReport(o, at.MakePlan(o), at.Outcome{})
 	if !equality.Semantic.DeepEqual(at0.Status, report.Status) || report.Status.CompletionTime == at0.Status.CompletionTime {
 		t.Error("the status is not an equal copy")
 	}
 }
 
 func TestALongRejectionIsCut(t *testing.T) {
-	_, report := decide(at.Observation{At: a().Obj(), Now: due}, rejected(strings.Repeat("x", 40000)))
+	_, report := decide(at.Observation{At: a().Obj(), Now: due}, at.Outcome{Rejected: errors.New(strings.Repeat("x", 40000))})
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	if len(c.Message) != 1024 || len(report.Events[0].Note) != 1024 {
 		t.Errorf("got %d and %d bytes", len(c.Message), len(report.Events[0].Note))
@@ -421,7 +442,7 @@ func TestConditionsOfOthersAreKept(t *testing.T) {
 	foreign := metav1.Condition{Type: "example.com/Audited", Status: metav1.ConditionTrue, Reason: "Audited", LastTransitionTime: metav1.NewTime(testutil.AtDue)}
 	owner := testutil.MakeAt("a").Obj()
 	owner.Status.Conditions = []metav1.Condition{foreign}
-	_, report := decide(at.Observation{At: owner, Now: testutil.AtDue.Add(-time.Minute)}, nil)
+	_, report := decide(at.Observation{At: owner, Now: testutil.AtDue.Add(-time.Minute)}, at.Outcome{})
 	if c := meta.FindStatusCondition(report.Status.Conditions, foreign.Type); c == nil || *c != foreign {
 		t.Errorf("the condition of another controller is %v", c)
 	}

@@ -5,13 +5,10 @@ package at_test
 
 import (
 	"errors"
-	"math"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,52 +16,46 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 // decided is what one reconcile decides and says, in short.
 type decided struct {
-	Create, Delete, Lookup string
-	DeleteAt               bool
-	// Phase, Reason and Scheduled are of the status after the pass; Scheduled is the reason of the condition.
+	Create, Delete, LookUp, Check string
+	Start, DeleteAt               bool
+	// Phase and Reason are of the status after the reconcile. Scheduled and Ready are the reasons of the conditions.
 	Phase     cnatv1alpha1.Phase
 	Reason    string
 	Scheduled string
-	// Requeue is when to look again, counted from testutil.AtDue; nil: not needed.
+	Attempts  int32
+	// Requeue is when to decide again, counted from testutil.AtDue, or nil if that is not needed.
 	Requeue *time.Duration
 }
 
-// decide carries a plan out on an API server that takes everything, unless outcome says what it does instead. What is
-// reported about a pod that was made is what the next reconcile reports.
-func decide(o at.Observation, outcome *at.Outcome) (decided, at.Report) {
-	o = at.Decided(o)
+func decide(o at.Observation, outcome at.Outcome) (decided, at.Report) {
+	name := func(pod *corev1.Pod) string {
+		if pod == nil {
+			return ""
+		}
+		return pod.Name
+	}
 	plan := at.MakePlan(o)
-	d := decided{Lookup: at.Lookup(o), DeleteAt: plan.DeleteAt}
-	var done at.Outcome
-	if plan.Create != nil {
-		d.Create = plan.Create.Name
+	d := decided{Create: name(plan.Create), Delete: name(plan.Delete), Check: name(plan.Check), Start: plan.Start, DeleteAt: plan.DeleteAt}
+	if len(plan.LookUp) > 0 {
+		d.LookUp = plan.LookUp[0]
 	}
-	switch {
-	case outcome != nil:
-		done = *outcome
-	case plan.Create != nil:
-		pod := plan.Create.DeepCopy()
-		pod.UID = types.UID(plan.Create.Name + "-uid")
-		pod.CreationTimestamp = metav1.NewTime(o.Now)
-		pod.Status.Phase = corev1.PodPending
-		o.Pods = append(slices.Clone(o.Pods), pod)
-		o = at.Decided(o)
+	report := at.MakeReport(o, plan, outcome)
+	if plan.Start && !outcome.Answer.Holds() && outcome.Rejected == nil {
+		report = at.StartedStatus(o, plan)
 	}
-	if plan.Delete != nil {
-		d.Delete = plan.Delete.Name
-	}
-	report := at.MakeReport(o, done)
-	d.Phase, d.Reason = report.Status.Phase, report.Status.Reason
+	d.Phase, d.Reason, d.Attempts = report.Status.Phase, report.Status.Reason, report.Status.Attempts
 	if c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled); c != nil {
 		d.Scheduled = c.Reason
 	}
@@ -79,6 +70,8 @@ const pod0, pod1 = "a-pod", "a-pod-1"
 var (
 	due       = testutil.AtDue
 	a         = func() *testutil.AtBuilder { return testutil.MakeAt("a") }
+	runs0     = func() *testutil.AtBuilder { return a().Recorded(1, pod0, pod0+"-uid") }
+	runs1     = func() *testutil.AtBuilder { return a().BackoffLimit(1).Recorded(2, pod1, pod1+"-uid") }
 	ownPod    = func() *testutil.AtPodBuilder { return testutil.MakeAtPod(a().Obj(), pod0) }
 	secondPod = func() *testutil.AtPodBuilder {
 		return testutil.MakeAtPod(a().Obj(), pod1).Created(due.Add(time.Minute))
@@ -89,10 +82,10 @@ var (
 	succeeded = func() *testutil.AtPodBuilder {
 		return ownPod().Phase(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", due.Add(5*time.Second))
 	}
-	running  = func() *testutil.AtPodBuilder { return ownPod().Phase(corev1.PodRunning).Runs("busybox") }
+	running  = func() *testutil.AtPodBuilder { return ownPod().OnNode().Phase(corev1.PodRunning).Runs("busybox") }
 	finished = cnatv1alpha1.AtStatus{
 		Phase: cnatv1alpha1.PhaseDone, Result: cnatv1alpha1.ResultSucceeded, Reason: cnatv1alpha1.ReasonCompleted,
-		CompletionTime: ptr.To(metav1.NewTime(due)), PodName: pod0, PodUID: pod0 + "-uid", Attempts: 1,
+		CompletionTime: ptr.To(metav1.NewTime(due)), PodName: pod0, PodUID: pod0 + "-uid", Attempts: 1, ExitCode: ptr.To[int32](0),
 	}
 	deadlineExceeded = cnatv1alpha1.AtStatus{
 		Phase: cnatv1alpha1.PhaseDone, Result: cnatv1alpha1.ResultFailed, Reason: cnatv1alpha1.ReasonDeadlineExceeded,
@@ -103,7 +96,7 @@ var (
 func in(d time.Duration) *time.Duration { return &d }
 
 // The numbers are those of the table in doc.go.
-func TestTheStateTable(t *testing.T) {
+func TestMakePlan(t *testing.T) {
 	const (
 		pending, runs, done = cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone
 		waiting, started    = cnatv1alpha1.ReasonWaiting, cnatv1alpha1.ReasonStarted
@@ -111,14 +104,15 @@ func TestTheStateTable(t *testing.T) {
 	type obs = at.Observation
 	olderPod := testutil.MakeAtPod(a().Obj(), pod0).Obj()
 	olderPod.OwnerReferences[0].UID = "older"
-	otherKind := olderPod.DeepCopy()
-	otherKind.OwnerReferences[0].APIVersion = "batch/v1"
-	otherAt := olderPod.DeepCopy()
-	otherAt.OwnerReferences[0].Name = "b"
 	foreign := testutil.MakeAtPod(a().Obj(), pod0).Unowned().Obj()
-	foreign1 := testutil.MakeAtPod(a().Obj(), pod1).Unowned().Obj()
 	rejection := func(until time.Duration) *expectations.Rejection {
 		return &expectations.Rejection{Message: "exceeded quota", Until: due.Add(until)}
+	}
+	begun := at.Known{Begun: true}
+	passed := at.Passed(1, due.Add(-time.Minute))
+	pods := func(all ...*corev1.Pod) []*corev1.Pod { return all }
+	lingers := func(code int32) *testutil.AtPodBuilder {
+		return ownPod().OnNode().Phase(corev1.PodRunning).Exited("busybox", code, "Error", "", due).Runs("proxy")
 	}
 
 	for name, test := range map[string]struct {
@@ -126,631 +120,429 @@ func TestTheStateTable(t *testing.T) {
 		pods    []*corev1.Pod
 		now     time.Duration // from the time of the At
 		seen    obs
-		outcome *at.Outcome
+		outcome at.Outcome
 		want    decided
 	}{
-		"1 an At that is being deleted is left alone": {
-			at: a().Deleting(), now: time.Second, want: decided{},
+		"1 an At that is being deleted is left alone": {at: a().Deleting(), now: time.Second, want: decided{}},
+		"1 nothing is deleted for it": {
+			at: a().Deleting().Status(deadlineExceeded), pods: pods(running().Obj()), want: decided{Phase: done, Reason: "DeadlineExceeded", Attempts: 1},
 		},
-		"1 nothing is deleted for an At that is being deleted": {
-			at: a().Deleting().Status(deadlineExceeded), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decided{Phase: done, Reason: "DeadlineExceeded"},
+		"1 no pod is created for it": {at: a().Deleting().Begun(1), now: time.Second, want: decided{Phase: pending, Attempts: 1}},
+		"1 no retry is made for it": {
+			at: a().Deleting().BackoffLimit(1).RetryRecorded(1, pod0, 0), now: time.Hour, want: decided{Phase: runs, Attempts: 1},
 		},
-		"2 a finished At is left alone": {
-			at: a().Status(finished), now: time.Hour, want: decided{Phase: done, Reason: "Completed"},
+		"20 the end of its pod is recorded": {
+			at: runs0().Deleting().BackoffLimit(1), pods: pods(failed().Obj()), now: time.Hour,
+			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started, Attempts: 1},
 		},
-		"2 a finished At whose pod was deleted later is left alone": {
-			at: a().Status(finished), pods: nil, now: time.Hour, want: decided{Phase: done, Reason: "Completed"},
+
+		"2 a finished At is left alone": {at: a().Status(finished), now: time.Hour, want: decided{Phase: done, Reason: "Completed", Attempts: 1}},
+		"2 it waits for its ttl": {
+			at: a().Status(finished).TTL(60), now: 59 * time.Second, want: decided{Phase: done, Reason: "Completed", Attempts: 1, Requeue: in(time.Minute)},
 		},
-		"2 a finished At waits for its ttl": {
-			at: a().Status(finished).TTL(60), now: 59 * time.Second, want: decided{Phase: done, Reason: "Completed", Requeue: in(time.Minute)},
-		},
-		"2 a finished At whose phase was set back by hand stays finished": {
+		"2 a phase that was set back by hand is corrected": {
 			at: a().Status(with(finished, func(s *cnatv1alpha1.AtStatus) { s.Phase = pending })), now: time.Hour,
-			want: decided{Phase: done, Reason: "Completed"},
+			want: decided{Phase: done, Reason: "Completed", Attempts: 1},
 		},
-		"2 the pod of an At that ended for another reason is left alone": {
-			at: a().Status(finished), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decided{Phase: done, Reason: "Completed"},
+		"2 a live pod is deleted": {
+			at: a().Status(deadlineExceeded), pods: pods(running().Obj()), want: decided{Delete: pod0, Phase: done, Reason: "DeadlineExceeded", Attempts: 1},
 		},
-		"3 an At whose ttl is over is deleted": {
-			at: a().Status(finished).TTL(60), now: time.Minute, want: decided{DeleteAt: true, Phase: done, Reason: "Completed"},
+		"2 but not twice": {
+			at: a().Status(deadlineExceeded), pods: pods(running().Obj()), seen: obs{Deleted: sets.New(types.UID(pod0 + "-uid"))},
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Attempts: 1},
 		},
-		"3 a ttl of 0 deletes the At in the pass after the one that finishes it": {
-			at: a().TTL(0), pods: []*corev1.Pod{succeeded().Obj()}, now: 9 * time.Second,
-			want: decided{Phase: done, Reason: "Completed", Scheduled: started, Requeue: in(9 * time.Second)},
+		"2 nor before the cache shows it": {
+			at: a().Status(deadlineExceeded), pods: pods(running().Obj()), seen: obs{Unseen: sets.New(types.UID(pod0 + "-uid"))},
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Attempts: 1},
 		},
-		"4 a pod whose time is over and that is still there is deleted after the end too": {
-			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decided{Delete: pod0, Phase: done, Reason: "DeadlineExceeded"},
+		"2 nor if it is terminating": {
+			at: a().Status(deadlineExceeded), pods: pods(running().Terminating().Obj()), want: decided{Phase: done, Reason: "DeadlineExceeded", Attempts: 1},
 		},
-		"4 but not twice": {
-			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			seen: obs{Deleted: sets.New(types.UID(pod0 + "-uid"))}, want: decided{Phase: done, Reason: "DeadlineExceeded"},
+		"2 nor if it has ended": {
+			at: a().Status(deadlineExceeded), pods: pods(failed().Obj()), want: decided{Phase: done, Reason: "DeadlineExceeded", Attempts: 1},
 		},
-		"4 nor before the cache shows it": {
-			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			seen: obs{Unseen: sets.New(types.UID(pod0 + "-uid"))}, want: decided{Phase: done, Reason: "DeadlineExceeded"},
+		"2 a pod whose exit code is recorded is not deleted while the cache shows that it runs": {
+			at: a().Status(finished), pods: pods(running().Obj()), now: time.Hour, want: decided{Phase: done, Reason: "Completed", Attempts: 1},
 		},
-		"4 nor when it is terminating": {
-			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{running().Terminating().Obj()}, now: time.Hour,
-			want: decided{Phase: done, Reason: "DeadlineExceeded"},
+		"2 it is deleted if other containers run on": {
+			at: a().Status(finished), pods: pods(lingers(0).Obj()), now: time.Hour, want: decided{Delete: pod0, Phase: done, Reason: "Completed", Attempts: 1},
 		},
-		"4 nor when it has ended": {
-			at: a().Status(deadlineExceeded), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
-			want: decided{Phase: done, Reason: "DeadlineExceeded"},
+		"3 an At whose ttl is over is deleted, with its pod": {
+			at: a().Status(deadlineExceeded).TTL(60), pods: pods(running().Obj()), now: time.Minute,
+			want: decided{Delete: pod0, DeleteAt: true, Phase: done, Reason: "DeadlineExceeded", Attempts: 1},
 		},
-		"3 and 4 both the At and its pod are deleted": {
-			at: a().Status(deadlineExceeded).TTL(60), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decided{Delete: pod0, DeleteAt: true, Phase: done, Reason: "DeadlineExceeded"},
+		"3 a ttl of 0 deletes the At after the reconcile that finishes it": {
+			at: runs0().TTL(0), pods: pods(succeeded().Obj()), now: 9 * time.Second,
+			want: decided{Phase: done, Reason: "Completed", Scheduled: started, Attempts: 1, Requeue: in(9 * time.Second)},
 		},
-		"5 before a run counts as lost the API server is asked": {
-			at: a().Recorded(1, pod0, pod0+"-uid"), now: time.Second, want: decided{Lookup: pod0, Phase: runs},
+
+		"4 a pod whose containers can be restarted": {
+			at: runs0(), pods: pods(restarting(running().Obj())), now: time.Second,
+			want: decided{Phase: done, Reason: "PodModified", Scheduled: started, Attempts: 1, Requeue: in(time.Second)},
 		},
-		"5 a lost retry too": {
-			at: a().Recorded(2, pod1, pod1+"-uid").BackoffLimit(3), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
-			want: decided{Lookup: pod1, Phase: runs},
+		"4 a pod of the At with another name": {
+			at: a().Begun(1), pods: pods(testutil.MakeAtPod(a().Obj(), "x7k2p").Obj()), now: time.Second,
+			want: decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified", Attempts: 1, Requeue: in(time.Second)},
 		},
-		"5 a forged podUID without attempts": {
-			at: a().Recorded(0, "", "forged"), now: time.Second, want: decided{Lookup: pod0, Phase: runs},
+		"4 a pod that admission changed in the response to its create": {
+			at: a().Begun(1), now: time.Second, seen: obs{Known: at.Known{Pod: ownPod().Unowned().Obj(), Changed: "the controller reference of pod a-pod"}},
+			want: decided{Phase: done, Reason: "PodModified", Scheduled: started, Attempts: 1, Requeue: in(time.Second)},
 		},
-		"6 a run whose pod is gone is not repeated": {
-			at: a().Recorded(1, pod0, pod0+"-uid").BackoffLimit(3), now: time.Second, seen: lookedUp(pod0),
-			want: decided{Phase: done, Reason: "PodLost", Scheduled: started},
-		},
-		"6 a retry whose pod is gone is not repeated": {
-			at: a().Recorded(2, pod1, pod1+"-uid").BackoffLimit(3), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
-			seen: lookedUp(pod1), want: decided{Phase: done, Reason: "PodLost", Scheduled: started},
-		},
-		"6 forged attempts without a pod are a record": {
-			at: a().Recorded(1, "", ""), now: time.Second, seen: lookedUp(pod0),
-			want: decided{Phase: done, Reason: "PodLost", Scheduled: started},
-		},
-		"6 a forged retryTime without attempts repeats nothing": {
-			at:  a().Status(cnatv1alpha1.AtStatus{PodUID: "forged", RetryTime: ptr.To(metav1.NewTime(due))}),
-			now: time.Second, seen: lookedUp(pod0), want: decided{Phase: done, Reason: "PodLost", Scheduled: started},
-		},
-		"9 a run without a deadline takes its time": {
-			at: a(), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decided{Phase: runs, Scheduled: started},
-		},
-		"9 a pod counts more than a forged podUID": {
-			at: a().Recorded(1, "x", "forged"), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decided{Phase: runs, Scheduled: started},
-		},
-		"9 a pod counts more than forged attempts": {
-			at: a().Recorded(7, pod0, pod0+"-uid"), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decided{Phase: runs, Scheduled: started},
-		},
-		"9 a pod counts more than a forged startTime": {
-			at:   a().ActiveDeadline(60).Status(cnatv1alpha1.AtStatus{StartTime: ptr.To(metav1.NewTime(due.Add(-time.Hour)))}),
-			pods: []*corev1.Pod{ownPod().Obj()}, now: 59 * time.Second, want: decided{Phase: runs, Scheduled: started, Requeue: in(time.Minute)},
-		},
-		"9 a pod counts more than a phase that was set back": {
-			at: a().Status(cnatv1alpha1.AtStatus{Phase: pending}), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decided{Phase: runs, Scheduled: started},
-		},
-		"9 a pod counts more than a phase that was set forward": {
-			at: a().Status(cnatv1alpha1.AtStatus{Phase: done}), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decided{Phase: runs, Scheduled: started},
-		},
-		"9 a pod that somebody deletes is live until it is gone": {
-			at: a(), pods: []*corev1.Pod{running().Terminating().Obj()}, now: time.Hour, want: decided{Phase: runs, Scheduled: started},
-		},
-		"9 suspend is ignored once started": {
-			at: a().Suspend(), pods: []*corev1.Pod{running().Obj()}, now: time.Hour, want: decided{Phase: runs, Scheduled: started},
-		},
-		"9 a pod that never ran has until the deadline": {
-			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Obj()}, now: 59 * time.Second,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(time.Minute)},
-		},
-		"9 a pod that runs has its grace period and 10 s more, for the kubelet to stop it": {
-			at: a().ActiveDeadline(60), pods: []*corev1.Pod{running().Obj()}, now: 99 * time.Second,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(100 * time.Second)},
-		},
-		"9 the grace period is the template's": {
-			at: a().ActiveDeadline(60).Template(func(t *corev1.PodTemplateSpec) {
-				t.Spec.TerminationGracePeriodSeconds = ptr.To[int64](5)
-			}, "busybox"), pods: []*corev1.Pod{running().Obj()}, now: time.Minute,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(75 * time.Second)},
-		},
-		"9 a pod on a node that was lost is live": {
-			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Phase(corev1.PodUnknown).Obj()}, now: time.Minute,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(100 * time.Second)},
-		},
-		"9 a deadline of 292 years and more does not overflow": {
-			at: a().ActiveDeadline(1 << 62), pods: []*corev1.Pod{ownPod().Obj()}, now: time.Hour,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(9223372035 * time.Second)},
-		},
-		"9 a grace period of 292 years and more does not overflow": {
-			at: a().ActiveDeadline(60).Template(func(t *corev1.PodTemplateSpec) {
-				t.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1 << 62)
-			}, "busybox"), pods: []*corev1.Pod{running().Obj()}, now: time.Hour,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(math.MaxInt64)},
-		},
-		"22 pods of other Ats and foreign pods are not own pods": {
-			at: a(), pods: []*corev1.Pod{olderPod, foreign}, now: 0,
-			want: decided{Create: pod0, Phase: runs, Scheduled: started, Requeue: in(time.Minute)},
-		},
-		"9 a pod that admission gave another name is the run": {
-			at: a(), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), "x7k2p").Phase(corev1.PodRunning).Runs("busybox").Obj()}, now: time.Hour,
-			want: decided{Phase: runs, Scheduled: started},
-		},
-		"9 a pod without a controller reference is the run that the status names, and is read again and again": {
-			at: a().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{running().Unowned().Obj()}, now: time.Hour,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(time.Hour + 10*time.Second)},
-		},
-		"10 it is read before the At ends at its deadline": {
-			at: a().ActiveDeadline(60).Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{ownPod().Unowned().Obj()}, now: time.Minute,
-			want: decided{Lookup: pod0, Phase: runs},
-		},
-		"9 before the run is recorded, an annotation identifies such a pod": {
-			at: a(), pods: []*corev1.Pod{running().Unowned().Annotation(cnatv1alpha1.AnnotationUID, "a-uid").Obj()}, now: time.Hour,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(time.Hour + 10*time.Second)},
-		},
-		"13 the attempt of a failed pod with another name is that of the record": {
-			at: a().BackoffLimit(2).Recorded(2, "x7k2p", "x7k2p-uid"), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), "x7k2p").
-				Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due).Obj()}, now: time.Second,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(20 * time.Second)},
-		},
-		"14 or else that of its annotation": {
-			at: a().BackoffLimit(2), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), "x7k2p").Annotation(cnatv1alpha1.AnnotationAttempt, "1").
-				Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due).Obj()}, now: time.Minute,
-			want: decided{Create: "a-pod-2", Phase: runs, Scheduled: started, Requeue: in(2 * time.Minute)},
-		},
-		"16 or else the number of older pods": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj(), testutil.MakeAtPod(a().Obj(), "x7k2p").Created(due.Add(time.Second)).
-				Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due).Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
-		},
-		"16 a pod that is newer than that of the record is of the next attempt, also if the latter is gone": {
-			at: a().BackoffLimit(1).Recorded(1, "k2p7x", "k2p7x-uid"), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), "x7k2p").
-				Created(due.Add(20*time.Second)).Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due.Add(21*time.Second)).Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
-		},
-		"7 a pod whose containers can be restarted is stopped, once that is recorded": {
-			at: a().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{restarting(running().Obj())}, now: time.Second,
-			want: decided{Phase: done, Reason: "PodModified", Scheduled: started, Requeue: in(time.Second)},
-		},
-		"4 a pod whose containers can be restarted is deleted": {
+		"2 it is deleted after that is recorded": {
 			at:   a().Status(with(deadlineExceeded, func(s *cnatv1alpha1.AtStatus) { s.Reason = cnatv1alpha1.ReasonPodModified })),
-			pods: []*corev1.Pod{restarting(running().Obj())}, now: time.Hour, want: decided{Delete: pod0, Phase: done, Reason: "PodModified"},
+			seen: obs{Known: at.Known{Pod: ownPod().Unowned().Obj(), Changed: "the controller reference of pod a-pod"}},
+			want: decided{Delete: pod0, Phase: done, Reason: "PodModified", Attempts: 1},
 		},
-		"4 a pod whose command has ended is deleted if other containers still run": {
-			at: a().Status(finished), pods: []*corev1.Pod{ownPod().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due).Runs("proxy").Obj()},
-			now: time.Hour, want: decided{Delete: pod0, Phase: done, Reason: "Completed"},
+		"24 before the start, a pod with another name means nothing": {
+			at: a(), pods: pods(testutil.MakeAtPod(a().Obj(), "x7k2p").Obj()), now: -time.Second, seen: obs{Check: passed},
+			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
 		},
-		"9 other containers have 30 s to end after the command": {
-			at: a(), pods: []*corev1.Pod{ownPod().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due).Runs("proxy").Obj()},
-			now: 29 * time.Second, want: decided{Phase: runs, Scheduled: started, Requeue: in(30 * time.Second)},
+
+		"5 a cancel in a back-off": {
+			at: a().Cancel().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), now: time.Second,
+			want: decided{Phase: done, Reason: "Canceled", Scheduled: started, Attempts: 1},
 		},
-		"11 then the result is the exit code, and the pod is deleted": {
-			at: a(), pods: []*corev1.Pod{ownPod().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due).Runs("proxy").Obj()},
-			now: 30 * time.Second, want: decided{Phase: done, Reason: "Completed", Scheduled: started, Requeue: in(30 * time.Second)},
+		"6 the deadline in a back-off": {
+			at: a().BackoffLimit(1).ActiveDeadline(12).RetryRecorded(1, pod0, 15*time.Second), now: 12 * time.Second,
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Attempts: 1},
 		},
-		"13 a failed command is retried although other containers run, and its pod is deleted once the failure is recorded": {
-			at:   a().BackoffLimit(1).RetryRecorded(1, pod0, 40*time.Second),
-			pods: []*corev1.Pod{ownPod().Phase(corev1.PodRunning).Exited("busybox", 1, "Error", "", due.Add(30*time.Second)).Runs("proxy").Obj()},
-			now:  time.Minute, want: decided{Create: pod1, Delete: pod0, Phase: runs, Scheduled: started, Requeue: in(2 * time.Minute)},
+		"7 the back-off, whatever becomes of the pod": {
+			at: a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), now: 14 * time.Second,
+			want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(15 * time.Second)},
 		},
-		"8 a canceled run is stopped": {
-			at: a().Cancel().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{running().Obj()}, now: time.Second,
-			want: decided{Delete: pod0, Phase: runs, Scheduled: started},
+		"7 other containers are stopped": {
+			at: a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), pods: pods(lingers(3).Obj()), now: 14 * time.Second,
+			want: decided{Delete: pod0, Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(15 * time.Second)},
 		},
-		"8 but not before it is recorded": {
-			at: a().Cancel(), pods: []*corev1.Pod{running().Obj()}, now: time.Second,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(time.Second)},
+		"7 the deadline comes first": {
+			at: a().BackoffLimit(1).ActiveDeadline(12).RetryRecorded(1, pod0, 15*time.Second), now: 6 * time.Second,
+			want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(12 * time.Second)},
 		},
-		"8 nor twice": {
-			at: a().Cancel().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{running().Terminating().Obj()}, now: time.Second,
-			want: decided{Phase: runs, Scheduled: started},
+		"8 the next attempt starts after a check of its pod": {
+			at: a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), now: 15 * time.Second, seen: obs{Check: passed},
+			want: decided{Start: true, Check: pod1, Phase: runs, Scheduled: started, Attempts: 2},
 		},
-		"12 a canceled run ends with its pod": {
-			at: a().Cancel().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{ownPod().Phase(corev1.PodRunning).Terminating().
-				Exited("busybox", 143, "Error", "", due).Obj()}, now: time.Second,
-			want: decided{Phase: done, Reason: "Canceled", Scheduled: started},
+		"8 a rejected retry keeps its time": {
+			at: a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), now: time.Minute,
+			outcome: at.Outcome{Rejected: errors.New("exceeded quota"), Answer: &at.Answer{Rejection: rejection(0)}},
+			want:    decided{Start: true, Check: pod1, Phase: runs, Scheduled: "FailedCreate", Attempts: 1},
 		},
-		"11 a command that exited with 0 before the cancel succeeded": {
-			at: a().Cancel().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{ownPod().Phase(corev1.PodRunning).
-				Exited("busybox", 0, "Completed", "", due).Runs("proxy").Obj()}, now: time.Second,
-			want: decided{Phase: done, Reason: "Completed", Scheduled: started, Requeue: in(time.Second)},
+		"13 a retryTime without retries left repeats nothing": {
+			at: a().RetryRecorded(1, pod0, 0), now: time.Hour, seen: lookedUp(pod0, nil),
+			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started, Attempts: 1},
 		},
-		"12 a command that exits with 0 when it is told to stop was canceled": {
-			at: a().Cancel().Recorded(1, pod0, pod0+"-uid"), pods: []*corev1.Pod{ownPod().Phase(corev1.PodRunning).Terminating().
-				Exited("busybox", 0, "Completed", "", due.Add(time.Second)).Obj()}, now: time.Second,
-			want: decided{Phase: done, Reason: "Canceled", Scheduled: started},
+		"24 a retryTime without attempts repeats nothing": {
+			at: a().Status(cnatv1alpha1.AtStatus{PodUID: "forged", RetryTime: ptr.To(metav1.NewTime(due))}), now: -time.Second, seen: obs{Check: passed},
+			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
 		},
-		"12 no retry is made of a canceled At, after the API server was asked for it": {
-			at: a().Cancel().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute, seen: lookedUp(pod1),
-			want: decided{Phase: done, Reason: "Canceled", Scheduled: started},
+
+		"9 no create before the back-off is over": {
+			at: a().Begun(1), now: time.Second, seen: obs{Rejection: rejection(9 * time.Second)},
+			want: decided{Phase: pending, Scheduled: "FailedCreate", Attempts: 1, Requeue: in(9 * time.Second)},
 		},
-		"12 nor in a back-off whose failed pod is gone": {
-			at: a().Cancel().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), now: time.Second, seen: lookedUp(pod1),
-			want: decided{Phase: done, Reason: "Canceled", Scheduled: started},
+		"9 the starting deadline comes first": {
+			at: a().Begun(1).StartingDeadline(3), now: time.Second, seen: obs{Rejection: rejection(9 * time.Second)},
+			want: decided{Phase: pending, Scheduled: "FailedCreate", Attempts: 1, Requeue: in(4 * time.Second)},
 		},
-		"16 a run that had failed before the cancel has failed": {
-			at: a().Cancel(), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
+		"10 a cancel after the start is decided by the API server": {at: a().Cancel().Begun(1), now: time.Second, want: decided{LookUp: pod0, Phase: pending, Attempts: 1}},
+		"10 a canceled attempt without a pod": {
+			at: a().Cancel().Begun(1), now: time.Second, seen: lookedUp(pod0, nil), want: decided{Phase: done, Reason: "Canceled", Scheduled: "Canceled", Attempts: 1},
 		},
-		"6 a canceled run whose pod is gone was canceled": {
-			at: a().Cancel().Recorded(1, pod0, pod0+"-uid"), now: time.Second, seen: lookedUp(pod0),
-			want: decided{Phase: done, Reason: "Canceled", Scheduled: started},
+		"14 a canceled attempt whose pod exists": {
+			at: a().Cancel().Begun(1), pods: pods(running().Obj()), now: time.Second, want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(time.Second)},
 		},
-		"6 the last state of a deleted pod says how it ended": {
-			at: a().Recorded(1, pod0, pod0+"-uid"), now: time.Minute, seen: deleted(failed().Obj()),
-			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
+		"10 an attempt that began and has no pod at the starting deadline may have run": {
+			at: a().StartingDeadline(10).Begun(1), now: 11 * time.Second, seen: lookedUp(pod0, nil),
+			want: decided{Phase: done, Reason: "PodLost", Scheduled: "PodLost", Attempts: 1},
 		},
-		"6 a pod that was deleted before it had a node did not start the command": {
-			at: a().Recorded(1, pod0, pod0+"-uid"), now: time.Minute, seen: deleted(ownPod().Unschedulable().Obj()),
-			want: decided{Phase: done, Reason: "NotStarted", Scheduled: started},
+		"10 a retry that began and has no pod at the deadline may have run": {
+			at: a().BackoffLimit(1).ActiveDeadline(60).Begun(2), now: time.Minute, seen: lookedUp(pod1, nil),
+			want: decided{Phase: done, Reason: "PodLost", Scheduled: "PodLost", Attempts: 2},
 		},
-		"14 such a run is retried": {
-			at: a().BackoffLimit(1).Recorded(1, pod0, pod0+"-uid"), now: time.Minute, seen: deleted(ownPod().Unschedulable().Obj()),
-			want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(2 * time.Minute)},
+		"11 an attempt that this process has just begun": {
+			at: a().Begun(1), seen: obs{Known: begun}, want: decided{Create: pod0, Phase: pending, Scheduled: waiting, Attempts: 1},
 		},
-		"6 a pod that was deleted on a node may have run": {
-			at: a().BackoffLimit(1).Recorded(1, pod0, pod0+"-uid"), now: time.Minute, seen: deleted(onNode(ownPod().Obj())),
-			want: decided{Phase: done, Reason: "PodLost", Scheduled: started},
+		"11 an attempt that another process has begun is looked up first": {at: a().Begun(1), want: decided{LookUp: pod0, Phase: pending, Attempts: 1}},
+		"11 then its pod is created": {
+			at: a().Begun(1), seen: lookedUp(pod0, nil), want: decided{Create: pod0, Phase: pending, Scheduled: waiting, Attempts: 1},
 		},
-		"16 an exit code that is not in retryExitCodes is not retried": {
-			at: a().BackoffLimit(1).RetryExitCodes(75), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
+		"11 suspend has no effect after the start": {
+			at: a().Suspend().Begun(1), seen: obs{Known: begun}, want: decided{Create: pod0, Phase: pending, Scheduled: waiting, Attempts: 1},
 		},
-		"14 one that is in retryExitCodes is": {
-			at: a().BackoffLimit(1).RetryExitCodes(75, 3), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
-			want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(2 * time.Minute)},
+		"11 an unusable spec has no effect after the start": {
+			at: a().Schedule("now").Begun(1), now: time.Hour, seen: obs{Known: begun}, want: decided{Create: pod0, Phase: pending, Scheduled: waiting, Attempts: 1},
 		},
-		"14 a pod that did not start the command is retried without an exit code": {
-			at: a().BackoffLimit(1).RetryExitCodes(75), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("OutOfcpu", "").Obj()}, now: time.Minute,
-			want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(2 * time.Minute)},
+
+		"12 the API server is asked for a pod that is gone": {at: runs0(), now: time.Second, want: decided{LookUp: pod0, Phase: runs, Attempts: 1}},
+		"12 the last state of a pod that was seen may still come": {
+			at: runs0(), now: time.Second, seen: missing(ownPod().Obj(), time.Second), want: decided{Phase: runs, Attempts: 1, Requeue: in(6 * time.Second)},
 		},
-		"14 one whose retry is recorded is, although its pod is gone": {
-			at: a().BackoffLimit(1).RetryExitCodes(3).RetryRecorded(1, pod0, 15*time.Second), now: time.Minute,
-			want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(2 * time.Minute)},
+		"13 a run whose pod is gone is not repeated": {
+			at: runs0().BackoffLimit(3), now: time.Second, seen: lookedUp(pod0, nil), want: decided{Phase: done, Reason: "PodLost", Scheduled: started, Attempts: 1},
 		},
-		"17 an At that is canceled before its time never runs": {
-			at: a().Cancel(), now: -time.Hour, seen: lookedUp(pod0), want: decided{Phase: done, Reason: "Canceled", Scheduled: "Canceled"},
+		"13 nor one whose last state never came": {
+			at: runs0().BackoffLimit(3), now: 6 * time.Second, seen: missing(ownPod().Obj(), time.Second),
+			want: decided{Phase: done, Reason: "PodLost", Scheduled: started, Attempts: 1},
 		},
-		"17 the API server is asked for its pod first": {
-			at: a().Cancel(), now: time.Second, want: decided{Lookup: pod0},
+		"13 nor one whose owner reference was removed": {
+			at: runs0().BackoffLimit(3), now: time.Second, seen: lookedUp(pod0, ownPod().Unowned().Obj()),
+			want: decided{Phase: done, Reason: "PodLost", Scheduled: started, Attempts: 1},
 		},
-		"17 cancel takes precedence over suspend and over an unusable spec": {
-			at: a().Cancel().Suspend().Command(" "), now: time.Second, seen: lookedUp(pod0), want: decided{Phase: done, Reason: "Canceled", Scheduled: "Canceled"},
+		"13 a canceled run whose pod is gone was canceled": {
+			at: runs0().Cancel(), now: time.Second, seen: lookedUp(pod0, nil), want: decided{Phase: done, Reason: "Canceled", Scheduled: started, Attempts: 1},
 		},
-		"1 the end of a run is recorded while the At is being deleted": {
-			at: a().Deleting().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour, seen: lookedUp(pod1),
-			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
+		"13 a run whose pod is gone at its deadline took too long": {
+			at: runs0().ActiveDeadline(60), now: time.Minute, seen: lookedUp(pod0, nil), want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Attempts: 1},
 		},
-		"21 an At in a namespace that is being deleted does not miss its deadline": {
+		"16 an exit code that was recorded stays": {
+			at: runs0().Status(with(runs0().Obj().Status, func(s *cnatv1alpha1.AtStatus) { s.ExitCode = ptr.To[int32](0) })), now: time.Second, seen: lookedUp(pod0, nil),
+			want: decided{Phase: done, Reason: "Completed", Scheduled: started, Attempts: 1},
+		},
+		"16 also if its pod is evicted afterward": {
+			at: runs0().Status(with(runs0().Obj().Status, func(s *cnatv1alpha1.AtStatus) { s.ExitCode = ptr.To[int32](0) })), now: time.Second,
+			pods: pods(ownPod().Phase(corev1.PodFailed).Because("Evicted", "").Exited("busybox", 137, "ContainerStatusUnknown", "", due).Obj()),
+			want: decided{Phase: done, Reason: "Completed", Scheduled: started, Attempts: 1},
+		},
+		"20 the last state of a deleted pod says how it ended": {
+			at: runs0(), now: time.Minute, seen: last(failed().Obj()), want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started, Attempts: 1},
+		},
+		"20 a pod that was deleted before it had a node did not run": {
+			at: runs0(), now: time.Minute, seen: last(ownPod().Unschedulable().Obj()), want: decided{Phase: done, Reason: "NotStarted", Scheduled: started, Attempts: 1},
+		},
+		"19 it is retried": {
+			at: runs0().BackoffLimit(1).RetryExitCodes(75), now: time.Minute, seen: last(ownPod().Unschedulable().Obj()),
+			want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(70 * time.Second)},
+		},
+		"13 a pod that was deleted on a node may have run": {
+			at: runs0().BackoffLimit(1), now: time.Minute, seen: last(ownPod().OnNode().Obj()), want: decided{Phase: done, Reason: "PodLost", Scheduled: started, Attempts: 1},
+		},
+
+		"14 a canceled run is stopped": {
+			at: runs0().Cancel(), pods: pods(running().Obj()), now: time.Second, want: decided{Delete: pod0, Phase: runs, Scheduled: started, Attempts: 1},
+		},
+		"14 but not twice": {
+			at: runs0().Cancel(), pods: pods(running().Terminating().Obj()), now: time.Second, want: decided{Phase: runs, Scheduled: started, Attempts: 1},
+		},
+		"14 a pod without a node is deleted at the deadline, and the At goes on until it has ended": {
+			at: runs0().ActiveDeadline(60), pods: pods(ownPod().Obj()), now: time.Minute, want: decided{Delete: pod0, Phase: runs, Scheduled: started, Attempts: 1},
+		},
+		"14 a pod on a node that the kubelet has not stopped is deleted, whatever its phase is": {
+			at: runs0().ActiveDeadline(60), pods: pods(ownPod().OnNode().Waiting("busybox", "ImagePullBackOff").Obj()), now: 100 * time.Second,
+			want: decided{Delete: pod0, Phase: runs, Scheduled: started, Attempts: 1},
+		},
+		"14 a pod that terminates after the deadline ends the At later": {
+			at: runs0().ActiveDeadline(60), pods: pods(running().Terminating().Obj()), now: time.Hour, want: decided{Phase: runs, Scheduled: started, Attempts: 1},
+		},
+		"14 the deadline counts from the first pod": {
+			at: runs1().ActiveDeadline(60), pods: pods(secondPod().Obj(), failed().Obj()), now: time.Minute,
+			want: decided{Delete: pod1, Phase: runs, Scheduled: started, Attempts: 2},
+		},
+		"15 a run without a deadline takes its time": {
+			at: runs0(), pods: pods(running().Obj()), now: time.Hour, want: decided{Phase: runs, Scheduled: started, Attempts: 1},
+		},
+		"15 a pod that is found under its name is the run": {
+			at: a().Begun(1), pods: pods(running().Obj()), now: time.Hour, want: decided{Phase: runs, Scheduled: started, Attempts: 1},
+		},
+		"15 a pod that a user deletes is live until it is gone": {
+			at: runs0(), pods: pods(running().Terminating().Obj()), now: time.Hour, want: decided{Phase: runs, Scheduled: started, Attempts: 1},
+		},
+		"15 a pod without a node has until the deadline": {
+			at: runs0().ActiveDeadline(60), pods: pods(ownPod().Obj()), now: 59 * time.Second, want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(time.Minute)},
+		},
+		"15 a pod on a node has its grace period and 10 s more, for the kubelet to stop it": {
+			at: runs0().ActiveDeadline(60), pods: pods(running().Obj()), now: 99 * time.Second,
+			want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(100 * time.Second)},
+		},
+		"15 the grace period is that of the template": {
+			at:   runs0().ActiveDeadline(60).Template(func(t *corev1.PodTemplateSpec) { t.Spec.TerminationGracePeriodSeconds = ptr.To[int64](5) }, "busybox"),
+			pods: pods(running().Obj()), now: time.Minute, want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(75 * time.Second)},
+		},
+		"15 a deadline of 292 years and more does not overflow": {
+			at: runs0().ActiveDeadline(1 << 62), pods: pods(ownPod().Obj()), now: time.Hour,
+			want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(9223372035 * time.Second)},
+		},
+		"15 other containers have 30 s to end after the command": {
+			at: runs0(), pods: pods(lingers(0).Obj()), now: 29 * time.Second, want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(30 * time.Second)},
+		},
+
+		"16 then the result is the exit code, and the pod is deleted": {
+			at: runs0(), pods: pods(lingers(0).Obj()), now: 30 * time.Second,
+			want: decided{Phase: done, Reason: "Completed", Scheduled: started, Attempts: 1, Requeue: in(30 * time.Second)},
+		},
+		"16 a pod that succeeded, however late that is seen": {
+			at: runs0().ActiveDeadline(3), pods: pods(succeeded().Obj()), now: time.Minute, want: decided{Phase: done, Reason: "Completed", Scheduled: started, Attempts: 1},
+		},
+		"16 a command that exited with 0 before the cancel succeeded": {
+			at: runs0().Cancel(), pods: pods(lingers(0).Obj()), now: time.Second,
+			want: decided{Phase: done, Reason: "Completed", Scheduled: started, Attempts: 1, Requeue: in(time.Second)},
+		},
+		"17 a command that exits with 0 in the second in which it is stopped was canceled": {
+			at: runs0().Cancel(), pods: pods(lingers(0).Terminating().Obj()), now: time.Second, want: decided{Phase: done, Reason: "Canceled", Scheduled: started, Attempts: 1},
+		},
+		"17 a canceled run ends with its pod": {
+			at: runs0().Cancel(), pods: pods(running().Terminating().Phase(corev1.PodFailed).Obj()), now: time.Second,
+			want: decided{Phase: done, Reason: "Canceled", Scheduled: started, Attempts: 1},
+		},
+		"17 a canceled At is not retried": {
+			at: runs0().Cancel().BackoffLimit(1), pods: pods(failed().Obj()), now: time.Minute, want: decided{Phase: done, Reason: "Canceled", Scheduled: started, Attempts: 1},
+		},
+		"20 a run that had failed before the cancel has failed": {
+			at: runs0().Cancel(), pods: pods(failed().Obj()), now: time.Minute, want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started, Attempts: 1},
+		},
+		"18 the kubelet enforced the deadline": {
+			at: runs0().ActiveDeadline(60), pods: pods(failed().Because("DeadlineExceeded", "").Obj()), now: 61 * time.Second,
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Attempts: 1},
+		},
+		"18 the operator enforced it, and the command exited with 0": {
+			at: runs0().ActiveDeadline(60), pods: pods(lingers(0).Terminating().Obj()), now: 101 * time.Second,
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Attempts: 1},
+		},
+		"18 no retry after the deadline": {
+			at: runs0().BackoffLimit(1).ActiveDeadline(12), pods: pods(failed().Obj()), now: 12 * time.Second,
+			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Attempts: 1},
+		},
+		"20 a failure before the deadline, however late that is seen": {
+			at: runs0().ActiveDeadline(60), pods: pods(failed().Obj()), now: time.Hour, want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started, Attempts: 1},
+		},
+		"19 a retry is due 10 s after its failure is recorded, whatever the clock of the node says": {
+			at: runs0().BackoffLimit(1), pods: pods(failed().Obj()), now: time.Hour,
+			want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(time.Hour + 10*time.Second)},
+		},
+		"19 the second after 20 s": {
+			at: runs1().BackoffLimit(2), pods: pods(failed().Obj(), secondPod().Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due).Obj()), now: time.Minute,
+			want: decided{Phase: runs, Scheduled: started, Attempts: 2, Requeue: in(80 * time.Second)},
+		},
+		"19 an exit code of retryExitCodes": {
+			at: runs0().BackoffLimit(1).RetryExitCodes(75, 3), pods: pods(failed().Obj()), now: time.Minute,
+			want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(70 * time.Second)},
+		},
+		"20 an exit code that is not one of retryExitCodes": {
+			at: runs0().BackoffLimit(1).RetryExitCodes(75), pods: pods(failed().Obj()), now: time.Minute,
+			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started, Attempts: 1},
+		},
+		"19 a command that did not run because an init container failed": {
+			at: runs0().BackoffLimit(1).RetryExitCodes(75), now: time.Minute,
+			pods: pods(ownPod().OnNode().Phase(corev1.PodFailed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj()),
+			want: decided{Phase: runs, Scheduled: started, Attempts: 1, Requeue: in(70 * time.Second)},
+		},
+		"20 what is not known is not retried": {
+			at: runs0().BackoffLimit(1), pods: pods(ownPod().Phase(corev1.PodFailed).Because("Evicted", "").Waiting("busybox", "ContainerCreating").Obj()), now: time.Minute,
+			want: decided{Phase: done, Reason: "Evicted", Scheduled: started, Attempts: 1},
+		},
+		"20 without backoffLimit a failure is the end": {
+			at: runs0(), pods: pods(failed().Obj()), now: time.Hour, want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started, Attempts: 1},
+		},
+		"20 a limit over 10 is taken for 10": {
+			at: a().BackoffLimit(99).Recorded(11, "a-pod-10", "a-pod-10-uid"), now: time.Hour,
+			pods: pods(testutil.MakeAtPod(a().Obj(), "a-pod-10").Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due).Obj()),
+			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started, Attempts: 11},
+		},
+
+		"21 an At that is canceled before its start never runs": {at: a().Cancel(), now: -time.Hour, want: decided{Phase: done, Reason: "Canceled", Scheduled: "Canceled"}},
+		"21 cancel takes precedence over suspend and over an unusable spec": {
+			at: a().Cancel().Suspend().Command(" "), now: time.Second, want: decided{Phase: done, Reason: "Canceled", Scheduled: "Canceled"},
+		},
+		"22 an invalid schedule waits for an edit": {at: a().Schedule("tomorrow"), now: time.Hour, want: decided{Phase: pending, Scheduled: "InvalidSchedule"}},
+		"22 an invalid command":                    {at: a().Command("echo '"), now: time.Hour, want: decided{Phase: pending, Scheduled: "InvalidCommand"}},
+		"22 an invalid template":                   {at: a().Template(nil), now: time.Hour, want: decided{Phase: pending, Scheduled: "InvalidTemplate"}},
+		"22 unusable takes precedence over suspend and over the time": {
+			at: a().Command(" ").Suspend(), now: -time.Hour, want: decided{Phase: pending, Scheduled: "InvalidCommand"},
+		},
+		"23 a suspended At is checked": {at: a().Suspend(), now: time.Hour, want: decided{Check: pod0, Phase: pending, Scheduled: "Suspended"}},
+		"23 once":                      {at: a().Suspend(), now: 24 * time.Hour, seen: obs{Check: passed}, want: decided{Phase: pending, Scheduled: "Suspended"}},
+		"23 an At that is suspended past its starting deadline can still be rescheduled": {
+			at: a().Suspend().StartingDeadline(10), now: time.Hour, seen: obs{Check: passed}, want: decided{Phase: pending, Scheduled: "Suspended"},
+		},
+		"24 a new At is checked": {at: a(), now: -time.Nanosecond, want: decided{Check: pod0, Phase: pending, Scheduled: waiting, Requeue: in(0)}},
+		"24 it is not checked again within an hour": {
+			at: a(), now: -time.Nanosecond, seen: obs{Check: at.Passed(1, due.Add(-59*time.Minute))}, want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
+		},
+		"24 nor before its last half hour": {
+			at: a(), now: -31 * time.Minute, seen: obs{Check: at.Passed(1, due.Add(-24*time.Hour))}, want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
+		},
+		"24 then it is checked again": {
+			at: a(), now: -30 * time.Minute, seen: obs{Check: at.Passed(1, due.Add(-24*time.Hour))}, want: decided{Check: pod0, Phase: pending, Scheduled: waiting, Requeue: in(0)},
+		},
+		"24 a fraction of a second before": {
+			at: a().Schedule("2030-01-30T10:02:00.5Z"), now: 499 * time.Millisecond, seen: obs{Check: passed},
+			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(500 * time.Millisecond)},
+		},
+		"24 a phase that was set forward by hand starts nothing": {
+			at: a().Status(cnatv1alpha1.AtStatus{Phase: runs}), now: -time.Second, seen: obs{Check: passed},
+			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
+		},
+		"24 an end that was forged without a record ends nothing": {
+			at: a().Status(cnatv1alpha1.AtStatus{Phase: done, Result: "Succeeded", Reason: "Completed"}), now: -time.Second, seen: obs{Check: passed},
+			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
+		},
+		"25 later than its starting deadline": {
+			at: a().StartingDeadline(10).TTL(60), now: 11 * time.Second,
+			want: decided{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline", Requeue: in(71 * time.Second)},
+		},
+		"27 an At in a namespace that is being deleted does not miss its deadline": {
 			at: a().StartingDeadline(10), now: time.Hour, seen: obs{Rejection: &expectations.Rejection{NamespaceTerminating: true, Message: "gone", Until: due.Add(2 * time.Hour)}},
 			want: decided{Phase: pending, Scheduled: "NamespaceTerminating", Requeue: in(2 * time.Hour)},
 		},
-		"10 a pod that never ran is deleted at the deadline, once that is recorded": {
-			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Waiting("busybox", "ImagePullBackOff").Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Requeue: in(time.Minute)},
+		"26 a pod of an older At of this name": {
+			at: a(), now: time.Second, seen: obs{Older: olderPod}, want: decided{Phase: pending, Scheduled: "NameTaken", Requeue: in(11 * time.Second)},
 		},
-		"10 a pod that the kubelet did not stop is deleted, once that is recorded": {
-			at: a().ActiveDeadline(60), pods: []*corev1.Pod{running().Obj()}, now: 100 * time.Second,
-			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Requeue: in(100 * time.Second)},
+		"26 within the starting deadline": {
+			at: a().StartingDeadline(5), now: time.Second, seen: obs{Older: olderPod}, want: decided{Phase: pending, Scheduled: "NameTaken", Requeue: in(6 * time.Second)},
 		},
-		"10 a pod that is terminating at the deadline need not be deleted": {
-			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Terminating().Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
+		"27 at its time": {at: a(), seen: obs{Check: passed}, want: decided{Start: true, Phase: pending, Scheduled: waiting, Attempts: 1}},
+		"27 a check that is an hour old is repeated": {
+			at: a(), seen: obs{Check: at.Passed(1, due.Add(-time.Hour))}, want: decided{Start: true, Check: pod0, Phase: pending, Scheduled: waiting, Attempts: 1},
 		},
-		"10 the deadline counts from the first pod": {
-			at: a().ActiveDeadline(60).BackoffLimit(3), pods: []*corev1.Pod{secondPod().Obj(), failed().Obj()}, now: time.Minute,
-			seen: lookedUp("a-pod-2"), want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Requeue: in(time.Minute)},
+		"27 now is checked first": {at: a().Schedule("now"), now: -2 * time.Minute, want: decided{Start: true, Check: pod0, Phase: pending, Scheduled: waiting, Attempts: 1}},
+		"27 years late":           {at: a(), now: 10 * 365 * 24 * time.Hour, want: decided{Start: true, Check: pod0, Phase: pending, Scheduled: waiting, Attempts: 1}},
+		"27 within its starting deadline": {
+			at: a().StartingDeadline(10), now: 10*time.Second + 999*time.Millisecond, want: decided{Start: true, Check: pod0, Phase: pending, Scheduled: waiting, Attempts: 1},
 		},
-		"10 the status remembers a first pod that was deleted": {
-			at: a().ActiveDeadline(60).Recorded(2, pod1, pod1+"-uid"), pods: []*corev1.Pod{secondPod().Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started, Requeue: in(time.Minute)},
+		"27 a starting deadline of 0 leaves the second of the time": {
+			at: a().StartingDeadline(0), now: 5 * time.Millisecond, want: decided{Start: true, Check: pod0, Phase: pending, Scheduled: waiting, Attempts: 1},
 		},
-		"10 before the deadline ends the At the API server is asked for the retry": {
-			at: a().ActiveDeadline(60).BackoffLimit(1), pods: []*corev1.Pod{ownPod().Obj()}, now: time.Minute, want: decided{Lookup: pod1},
+		"27 an API server that says nothing about the pod does not hold the start": {
+			at: a(), outcome: at.Outcome{Answer: &at.Answer{Unknown: "no endpoints"}}, want: decided{Start: true, Check: pod0, Phase: pending, Scheduled: waiting, Attempts: 1},
 		},
-		"11 a pod that succeeded": {
-			at: a(), pods: []*corev1.Pod{succeeded().Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "Completed", Scheduled: started},
+
+		"28 admission would change the identity of the pod": {
+			at: a(), outcome: at.Outcome{Answer: &at.Answer{Changed: "the name of pod a-pod to x"}},
+			want: decided{Start: true, Check: pod0, Phase: done, Reason: "PodModified", Scheduled: "PodModified"},
 		},
-		"11 a pod that succeeded after the deadline": {
-			at: a().ActiveDeadline(3), pods: []*corev1.Pod{succeeded().Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "Completed", Scheduled: started},
+		"28 the name of the changed pod is taken": {
+			at: a().Begun(1), seen: obs{Known: begun}, outcome: at.Outcome{Changed: "the name of pod a-pod to x"},
+			want: decided{Create: pod0, Phase: done, Reason: "PodModified", Scheduled: "PodModified", Attempts: 1},
 		},
-		"13 a retry waits 10 s from the end of the pod": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: 14 * time.Second,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(15 * time.Second)},
+		"29 a pod of an older At has the name": {
+			at: a().Begun(1), now: time.Second, seen: obs{Known: begun}, outcome: at.Outcome{Conflicting: olderPod},
+			want: decided{Create: pod0, Phase: pending, Scheduled: "NameTaken", Attempts: 1, Requeue: in(11 * time.Second)},
 		},
-		"13 the second waits 20 s": {
-			at: a().BackoffLimit(2), pods: []*corev1.Pod{failed().Obj(), secondPod().Phase(corev1.PodFailed).
-				Exited("busybox", 1, "Error", "", due.Add(time.Minute)).Obj()}, now: time.Minute,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(80 * time.Second)},
+		"30 a foreign pod has the name": {
+			at: a().Begun(1), now: time.Second, seen: obs{Known: begun}, outcome: at.Outcome{Conflicting: foreign},
+			want: decided{Create: pod0, Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict", Attempts: 1},
 		},
-		"13 the second of two failed pods was deleted: its own time counts": {
-			at: a().BackoffLimit(2).RetryRecorded(2, pod1, 80*time.Second), pods: []*corev1.Pod{failed().Obj()}, now: 79 * time.Second,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(80 * time.Second)},
+		"31 a check that is rejected starts nothing": {
+			at: a(), outcome: at.Outcome{Rejected: errors.New("exceeded quota"), Answer: &at.Answer{Rejection: rejection(0)}},
+			want: decided{Start: true, Check: pod0, Phase: pending, Scheduled: "FailedCreate"},
 		},
-		"13 the tenth waits 6 minutes": {
-			at: a().BackoffLimit(10), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), "a-pod-9").Phase(corev1.PodFailed).
-				Exited("busybox", 1, "Error", "", due).Obj()}, now: time.Minute,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(6 * time.Minute)},
+		"31 no start before the back-off is over": {
+			at: a(), now: time.Second, seen: obs{Rejection: rejection(9 * time.Second)}, want: decided{Phase: pending, Scheduled: "FailedCreate", Requeue: in(9 * time.Second)},
 		},
-		"13 a retry counts from the creation when no container's end is known": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("Evicted", "").Obj()}, now: 0,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(10 * time.Second)},
+		"31 a rejected create": {
+			at: a().Begun(1), seen: obs{Known: begun}, outcome: at.Outcome{Rejected: errors.New("exceeded quota")},
+			want: decided{Create: pod0, Phase: pending, Scheduled: "FailedCreate", Attempts: 1},
 		},
-		"13 a retry does not wait for the clock of a node that is ahead": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due.Add(time.Hour)).Obj()},
-			now: time.Second, want: decided{Phase: runs, Scheduled: started, Requeue: in(10 * time.Second)},
+		"31 an invalid pod without a template": {
+			at: a(), outcome: at.Outcome{Rejected: invalidPod, Answer: &at.Answer{Rejection: expectations.NewRejection(invalidPod)}},
+			want: decided{Start: true, Check: pod0, Phase: pending, Scheduled: "FailedCreate"},
 		},
-		"13 the deadline comes before the retry": {
-			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 6 * time.Second,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(12 * time.Second)},
+		"31 an invalid pod of a template": {
+			at: a().Template(nil, "c"), outcome: at.Outcome{Rejected: invalidPod, Answer: &at.Answer{Rejection: expectations.NewRejection(invalidPod)}},
+			want: decided{Start: true, Check: pod0, Phase: pending, Scheduled: "InvalidTemplate"},
 		},
-		"14 a retry has its own name": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: 15 * time.Second,
-			want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(75 * time.Second)},
-		},
-		"14 a command that was killed with its pod is retried": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodRunning).Terminating().
-				Exited("busybox", 143, "Error", "", due).Obj()}, now: 15 * time.Second,
-			want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(75 * time.Second)},
-		},
-		"14 the template's own activeDeadlineSeconds are a failure like others": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Obj()},
-			now: time.Minute, want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(2 * time.Minute)},
-		},
-		"14 no retry is made of a template that became unusable": {
-			at: a().BackoffLimit(1).Template(nil), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute,
-			want: decided{Phase: runs, Scheduled: "InvalidTemplate"},
-		},
-		"14 a pod that its node rejected is retried": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("OutOfcpu", "").Obj()}, now: time.Minute,
-			want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(2 * time.Minute)},
-		},
-		"14 a command that did not run because an init container failed is retried": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj()},
-			now: time.Minute, want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(2 * time.Minute)},
-		},
-		"16 a command that may still run on a lost node is not retried": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{running().Phase(corev1.PodFailed).Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
-		},
-		"16 nor one whose pod failed with the reason of a lost node": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{running().Phase(corev1.PodFailed).Because("NodeLost", "").Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
-		},
-		"16 nor one of whose containers nothing is known": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Obj()}, now: time.Minute,
-			want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
-		},
-		"16 nor one whose init containers ended well": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).InitExited("fetch", 0).Waiting("busybox", "PodInitializing").Obj()},
-			now: time.Minute, want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
-		},
-		"16 nor one that may still run although a sidecar has failed": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{running().Phase(corev1.PodFailed).InitExited("proxy", 1).Obj()},
-			now: time.Minute, want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
-		},
-		"16 a last pod that failed by itself did not exceed the deadline, however late that is seen": {
-			at: a().ActiveDeadline(60), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
-			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
-		},
-		"16 nor one whose end the kubelet does not know": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Exited("busybox", 137, "ContainerStatusUnknown", "", due).Obj()},
-			now: time.Minute, want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
-		},
-		"11 a command that ended with exit code 0 before its pod was evicted": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("Evicted", "").Exited("busybox", 0, "Completed", "", due).Obj()},
-			now: time.Minute, want: decided{Phase: done, Reason: "Completed", Scheduled: started},
-		},
-		"15 no retry after the deadline": {
-			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 12 * time.Second, seen: lookedUp(pod1),
-			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
-		},
-		"15 before the deadline ends the At the API server is asked for the retry whose create may have got no response": {
-			at: a().BackoffLimit(1).ActiveDeadline(12), pods: []*corev1.Pod{failed().Obj()}, now: 12 * time.Second,
-			want: decided{Lookup: pod1},
-		},
-		"14 a pod that ended by the template's own deadline, before that of the At, is retried": {
-			at: a().BackoffLimit(1).ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Obj()},
-			now: 30 * time.Second, want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(time.Minute)},
-		},
-		"16 the end of the last pod by the template's own deadline is not that of the At": {
-			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Obj()},
-			now: 30 * time.Second, want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
-		},
-		"15 the kubelet enforced the deadline": {
-			at: a().ActiveDeadline(60), pods: []*corev1.Pod{ownPod().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Obj()},
-			now: 61 * time.Second, want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
-		},
-		"13 a failed pod that is deleted during the back-off is retried, since its failure was recorded": {
-			at: a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), now: 14 * time.Second,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(15 * time.Second)},
-		},
-		"14 a failed pod that was deleted during the back-off": {
-			at: a().BackoffLimit(1).RetryRecorded(1, pod0, 15*time.Second), now: 15 * time.Second,
-			want: decided{Create: pod1, Phase: runs, Scheduled: started, Requeue: in(75 * time.Second)},
-		},
-		"14 the second of two failed pods was deleted during the back-off": {
-			at: a().BackoffLimit(2).RetryRecorded(2, pod1, 80*time.Second), pods: []*corev1.Pod{failed().Obj()}, now: 80 * time.Second,
-			want: decided{Create: "a-pod-2", Phase: runs, Scheduled: started, Requeue: in(140 * time.Second)},
-		},
-		"15 the deadline ends an At whose failed pod was deleted during the back-off": {
-			at: a().BackoffLimit(1).ActiveDeadline(12).RetryRecorded(1, pod0, 15*time.Second), now: 12 * time.Second, seen: lookedUp(pod1),
-			want: decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: started},
-		},
-		"16 retries were taken away during the back-off, and the next pod may exist": {
-			at: a().RetryRecorded(1, pod0, 15*time.Second), pods: []*corev1.Pod{failed().Obj()}, now: 12 * time.Second,
-			want: decided{Lookup: pod1, Phase: runs},
-		},
-		"9 only the pod of the last possible attempt is left": {
-			at: a().BackoffLimit(10).ActiveDeadline(60), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), "a-pod-10").Obj()}, now: time.Second,
-			want: decided{Phase: runs, Scheduled: started, Requeue: in(60 * time.Second)},
-		},
-		"16 retries were taken away while the failed pod was deleted": {
-			at: a().RetryRecorded(1, pod0, 15*time.Second), now: 12 * time.Second, seen: lookedUp(pod1),
-			want: decided{Phase: done, Reason: "PodFailed", Scheduled: started},
-		},
-		"16 without backoffLimit a failure is the end": {
-			at: a(), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour,
-			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
-		},
-		"16 the last retry failed": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{secondPod().Phase(corev1.PodFailed).Because("Evicted", "").Obj(), failed().Obj()},
-			now: time.Hour, want: decided{Phase: done, Reason: "Evicted", Scheduled: started},
-		},
-		"16 a limit over 10 is taken for 10": {
-			at: a().BackoffLimit(99), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), "a-pod-10").Phase(corev1.PodFailed).
-				Exited("busybox", 1, "Error", "", due).Obj()}, now: time.Hour,
-			want: decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: started},
-		},
-		"18 a schedule that is no time waits for an edit": {
-			at: a().Schedule("tomorrow"), now: time.Hour, want: decided{Phase: pending, Scheduled: "InvalidSchedule"},
-		},
-		"18 so does a command that cannot be split": {
-			at: a().Command("echo '"), now: time.Hour, want: decided{Phase: pending, Scheduled: "InvalidCommand"},
-		},
-		"18 a template without containers": {
-			at: a().Template(nil), now: time.Hour, want: decided{Phase: pending, Scheduled: "InvalidTemplate"},
-		},
-		"18 a template that restarts": {
-			at: a().Template(func(t *corev1.PodTemplateSpec) { t.Spec.RestartPolicy = corev1.RestartPolicyAlways }, "c"), now: time.Hour,
-			want: decided{Phase: pending, Scheduled: "InvalidTemplate"},
-		},
-		"18 a template with a command of its own": {
-			at: a().Template(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"x"} }, "c"), now: time.Hour,
-			want: decided{Phase: pending, Scheduled: "InvalidTemplate"},
-		},
-		"18 unusable takes precedence over suspended and over the time": {
-			at: a().Command(" ").Suspend(), now: -time.Hour, want: decided{Phase: pending, Scheduled: "InvalidCommand"},
-		},
-		"19 suspended": {
-			at: a().Suspend(), now: time.Hour, want: decided{Phase: pending, Scheduled: "Suspended"},
-		},
-		"19 suspended past its starting deadline it can still be rescheduled": {
-			at: a().Suspend().StartingDeadline(10), now: time.Hour, want: decided{Phase: pending, Scheduled: "Suspended"},
-		},
-		"20 before its time": {
-			at: a(), now: -time.Nanosecond, want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
-		},
-		"20 a fraction of a second before": {
-			at: a().Schedule("2030-01-30T10:02:00.5Z"), now: 499 * time.Millisecond,
-			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(500 * time.Millisecond)},
-		},
-		"20 a phase that was set forward by hand starts nothing": {
-			at: a().Status(cnatv1alpha1.AtStatus{Phase: runs}), now: -time.Second,
-			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
-		},
-		"20 an end that was forged without a record ends nothing": {
-			at: a().Status(cnatv1alpha1.AtStatus{Phase: done, Result: "Succeeded", Reason: "Completed"}), now: -time.Second,
-			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
-		},
-		"20 nor does one whose result and reason differ": {
-			at: a().Status(with(finished, func(s *cnatv1alpha1.AtStatus) {
-				s.Result, s.PodUID, s.PodName, s.Attempts = cnatv1alpha1.ResultFailed, "", "", 0
-			})), now: -time.Second, want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
-		},
-		"20 nor does one whose reason is unknown": {
-			at: a().Status(with(finished, func(s *cnatv1alpha1.AtStatus) {
-				s.Result, s.Reason, s.PodUID, s.PodName, s.Attempts = cnatv1alpha1.ResultFailed, "Other", "", "", 0
-			})), now: -time.Second, want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},
-		},
-		"21 later than its starting deadline": {
-			at: a().StartingDeadline(10), now: 11 * time.Second, seen: lookedUp(pod0),
-			want: decided{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"},
-		},
-		"21 released after its starting deadline": {
-			at: a().StartingDeadline(10), now: time.Hour, seen: lookedUp(pod0),
-			want: decided{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"},
-		},
-		"21 its ttl counts from when that was seen": {
-			at: a().StartingDeadline(10).TTL(60), now: 11 * time.Second, seen: lookedUp(pod0),
-			want: decided{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline", Requeue: in(71 * time.Second)},
-		},
-		"21 before an At counts as not run the API server is asked for its pod, whose create may have got no response": {
-			at: a().StartingDeadline(10), now: 11 * time.Second, want: decided{Lookup: pod0},
-		},
-		"9 the pod that the API server has is a run, however late": {
-			at: a().StartingDeadline(10), pods: []*corev1.Pod{ownPod().Obj()}, now: 11 * time.Second, want: decided{Phase: runs, Scheduled: started, Requeue: in(time.Minute)},
-		},
-		"22 at its time": {
-			at: a(), now: 0, want: decided{Create: pod0, Phase: runs, Scheduled: started, Requeue: in(time.Minute)},
-		},
-		"22 years late": {
-			at: a(), now: 10 * 365 * 24 * time.Hour, want: decided{Create: pod0, Phase: runs, Scheduled: started, Requeue: in(10*365*24*time.Hour + time.Minute)},
-		},
-		"22 now": {
-			at: a().Schedule("now"), now: -2 * time.Minute, want: decided{Create: pod0, Phase: runs, Scheduled: started, Requeue: in(-time.Minute)},
-		},
-		"22 within its starting deadline": {
-			at: a().StartingDeadline(10), now: 10*time.Second + 999*time.Millisecond,
-			want: decided{Create: pod0, Phase: runs, Scheduled: started, Requeue: in(70*time.Second + 999*time.Millisecond)},
-		},
-		"22 a starting deadline of 0 leaves the second of the time": {
-			at: a().StartingDeadline(0), now: 5 * time.Millisecond, want: decided{Create: pod0, Phase: runs, Scheduled: started, Requeue: in(time.Minute + 5*time.Millisecond)},
-		},
-		"22 with a deadline it is requeued at the deadline": {
-			at: a().ActiveDeadline(60), now: time.Second, want: decided{Create: pod0, Phase: runs, Scheduled: started, Requeue: in(61 * time.Second)},
-		},
-		"22 a create without an answer is repeated": {
-			at: a(), now: time.Second, outcome: &at.Outcome{}, want: decided{Create: pod0, Phase: pending, Scheduled: waiting},
-		},
-		"23 a create that meets the pod of an older At of this name waits for the garbage collector": {
-			at: a(), now: time.Second, outcome: &at.Outcome{Conflicting: olderPod},
-			want: decided{Create: pod0, Phase: pending, Scheduled: "NameTaken", Requeue: in(11 * time.Second)},
-		},
-		"23 and within the starting deadline": {
-			at: a().StartingDeadline(5), now: time.Second, outcome: &at.Outcome{Conflicting: olderPod},
-			want: decided{Create: pod0, Phase: pending, Scheduled: "NameTaken", Requeue: in(6 * time.Second)},
-		},
-		"24 a create that meets a foreign pod leaves it alone": {
-			at: a(), now: time.Second, outcome: &at.Outcome{Conflicting: foreign},
-			want: decided{Create: pod0, Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
-		},
-		"24 the pod of another At is foreign": {
-			at: a(), now: time.Second, outcome: &at.Outcome{Conflicting: otherAt},
-			want: decided{Create: pod0, Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
-		},
-		"24 the pod of another kind with this name is foreign": {
-			at: a(), now: time.Second, outcome: &at.Outcome{Conflicting: otherKind},
-			want: decided{Create: pod0, Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
-		},
-		"24 a retry that meets a foreign pod is the end": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Hour, outcome: &at.Outcome{Conflicting: foreign1},
-			want: decided{Create: pod1, Phase: done, Reason: "PodNameConflict", Scheduled: started},
-		},
-		"25 a rejection is reported": {
-			at: a(), now: time.Second, outcome: rejected("exceeded quota"),
-			want: decided{Create: pod0, Phase: pending, Scheduled: "FailedCreate"},
-		},
-		"25 no create before the back-off is over": {
-			at: a(), now: time.Second, seen: obs{Rejection: rejection(9 * time.Second)},
-			want: decided{Phase: pending, Scheduled: "FailedCreate", Requeue: in(9 * time.Second)},
-		},
-		"25 nor after the starting deadline": {
-			at: a().StartingDeadline(3), now: time.Second, seen: obs{Rejection: rejection(9 * time.Second)},
-			want: decided{Phase: pending, Scheduled: "FailedCreate", Requeue: in(4 * time.Second)},
-		},
-		"25 then it is tried again": {
-			at: a(), now: 9 * time.Second, seen: obs{Rejection: rejection(9 * time.Second)},
-			want: decided{Create: pod0, Phase: runs, Scheduled: started, Requeue: in(69 * time.Second)},
-		},
-		"25 the rejection is still reported while a create is not answered": {
-			at: a(), now: 9 * time.Second, seen: obs{Rejection: rejection(9 * time.Second)}, outcome: &at.Outcome{},
-			want: decided{Create: pod0, Phase: pending, Scheduled: "FailedCreate"},
-		},
-		"25 a pod that is invalid names the template": {
-			at: a(), now: time.Second, outcome: &at.Outcome{Rejected: apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, pod0, nil)},
-			want: decided{Create: pod0, Phase: pending, Scheduled: "InvalidTemplate"},
-		},
-		"25 a rejected retry keeps running": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute, outcome: rejected("exceeded quota"),
-			want: decided{Create: pod1, Phase: runs, Scheduled: "FailedCreate"},
-		},
-		"26 a create that fails is reported": {
-			at: a(), now: time.Second, outcome: &at.Outcome{CreateError: errors.New("no endpoints")},
-			want: decided{Create: pod0, Phase: pending, Scheduled: "FailedCreate"},
-		},
-		"26 a retry that fails keeps running": {
-			at: a().BackoffLimit(1), pods: []*corev1.Pod{failed().Obj()}, now: time.Minute, outcome: &at.Outcome{CreateError: errors.New("no endpoints")},
-			want: decided{Create: pod1, Phase: runs, Scheduled: "FailedCreate"},
+		"32 a create that fails": {
+			at: a().Begun(1), seen: obs{Known: begun}, outcome: at.Outcome{CreateError: errors.New("no endpoints")},
+			want: decided{Create: pod0, Phase: pending, Scheduled: "FailedCreate", Attempts: 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -760,22 +552,33 @@ func TestTheStateTable(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("decision (-want +got):\n%s", diff)
 			}
-			if s := &report.Status; at.IsDone(s) != (got.Phase == done) || got.Phase == done && s.RetryTime != nil {
-				t.Errorf("phase %s, IsDone %t, retryTime %v", got.Phase, at.IsDone(s), s.RetryTime)
+			if s := &report.Status; atrun.IsDone(s) != (got.Phase == done) || got.Phase == done && s.RetryTime != nil {
+				t.Errorf("phase %s, IsDone %t, retryTime %v", got.Phase, atrun.IsDone(s), s.RetryTime)
 			}
 		})
 	}
 }
 
-// rejected is a create that the API server has just rejected.
-func rejected(message string) *at.Outcome { return &at.Outcome{Rejected: errors.New(message)} }
+// invalidPod is an error of the validation of the API server.
+var invalidPod = apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, pod0, field.ErrorList{field.Required(field.NewPath("spec", "containers"), "")})
 
-// lookedUp is an observation after the API server was asked for a pod and had none of this At.
-func lookedUp(name string) at.Observation { return at.Observation{LookedUp: sets.New(name)} }
+// lookedUp is an observation after the API server was asked for a pod.
+func lookedUp(name string, pod *corev1.Pod) at.Observation {
+	return at.Observation{LookedUp: map[string]*corev1.Pod{name: pod}}
+}
 
-// deleted is an observation after the watch delivered the last state of the first pod.
-func deleted(last *corev1.Pod) at.Observation {
-	return at.Observation{LookedUp: sets.New(pod0), Final: []*corev1.Pod{last}}
+// missing is an observation after a pod that this process had seen was missing since a time, and the API server had none.
+func missing(pod *corev1.Pod, since time.Duration) at.Observation {
+	o := lookedUp(pod.Name, nil)
+	o.Known = at.Known{Pod: pod, MissingSince: due.Add(since)}
+	return o
+}
+
+// last is an observation after the watch delivered the last state of the first pod.
+func last(pod *corev1.Pod) at.Observation {
+	o := missing(pod, 0)
+	o.Known.LastState = pod
+	return o
 }
 
 // restarting returns the pod after admission changed its restartPolicy.
@@ -784,59 +587,7 @@ func restarting(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// onNode returns the pod after it was bound.
-func onNode(pod *corev1.Pod) *corev1.Pod {
-	pod.Spec.NodeName = "node"
-	return pod
-}
-
 func with(s cnatv1alpha1.AtStatus, edit func(*cnatv1alpha1.AtStatus)) cnatv1alpha1.AtStatus {
 	edit(&s)
 	return s
-}
-
-// An edit that admission accepts after the pod was created and before the run is recorded changes nothing, and the status
-// says so for good.
-func TestAnEditThatCameTooLate(t *testing.T) {
-	edited := a().Generation(4).Obj()
-	pod := running().Obj()
-	pod.Annotations = map[string]string{cnatv1alpha1.AnnotationGeneration: "3"}
-	report := at.MakeReport(at.Decided(at.Observation{At: edited, Pods: []*corev1.Pod{pod}, Now: due}), at.Outcome{})
-	check := func(when string) {
-		t.Helper()
-		c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-		want := metav1.Condition{
-			Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonEditedTooLate, ObservedGeneration: edited.Generation,
-			Message: "pod a-pod was created from generation 3 of the At: only a retry uses later changes of command or template",
-		}
-		if diff := cmp.Diff(&want, c, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
-			t.Errorf("%s (-want +got): %s", when, diff)
-		}
-	}
-	check("when the run is recorded")
-	if e := report.Events[0]; !e.Warning || e.Reason != cnatv1alpha1.ReasonEditedTooLate {
-		t.Errorf("no warning, but %v", report.Events)
-	}
-
-	edited.Status = report.Status
-	edited.Generation++ // Such as an edit of the TTL, which counts.
-	report = at.MakeReport(at.Decided(at.Observation{At: edited, Pods: []*corev1.Pod{pod}, Now: due}), at.Outcome{})
-	check("after another edit")
-	if len(report.Events) > 0 {
-		t.Errorf("the warning is repeated: %v", report.Events)
-	}
-	edited.Status = report.Status
-	report = at.MakeReport(at.Decided(at.Observation{At: edited, Pods: []*corev1.Pod{succeeded().Obj()}, Now: due}), at.Outcome{})
-	check("after the end")
-}
-
-func TestAnEditAfterTheRunWasRecordedIsNoLateEdit(t *testing.T) {
-	recorded := a().Recorded(1, pod0, pod0+"-uid").Generation(4).Obj()
-	pod := running().Obj()
-	pod.Annotations = map[string]string{cnatv1alpha1.AnnotationGeneration: "3"}
-	report := at.MakeReport(at.Decided(at.Observation{At: recorded, Pods: []*corev1.Pod{pod}, Now: due}), at.Outcome{})
-	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	if c.Reason != cnatv1alpha1.ReasonStarted || c.ObservedGeneration != 4 || report.Status.ObservedGeneration != 4 {
-		t.Errorf("condition %+v, observed generation %d", c, report.Status.ObservedGeneration)
-	}
 }

@@ -12,19 +12,14 @@ var (
 	RejectedCreate = Range{First: time.Second, Max: time.Minute}
 	// FinishedPods delays the deletion of the finished pods of a PodSet.
 	FinishedPods = Range{First: 10 * time.Second, Max: 5 * time.Minute}
+	// FailedCheck delays the next check of a pod that the API server would reject, or could not check.
+	FailedCheck = Range{First: time.Minute, Max: time.Hour}
 	// attempt delays the next attempt of an At, as a Job does.
 	attempt = Range{First: 10 * time.Second, Max: 6 * time.Minute}
 )
 
-// Retry returns when the attempt of an At after the one with the number n, from 0, is due. It counts from the end of the failed pod, so
-// that a restart of the operator does not change it. If that is not known, or if the clock of the node is ahead, it counts from the
-// creation of the pod.
-func Retry(ended, created time.Time, n int, now time.Time) time.Time {
-	if ended.IsZero() || ended.After(now) {
-		ended = created
-	}
-	return ended.Add(min(attempt.First<<n, attempt.Max))
-}
+// Retry returns when the attempt of an At after the one with the number n, from 0, is due, if the failure of that one is recorded at now.
+func Retry(n int, now time.Time) time.Time { return now.Add(min(attempt.First<<n, attempt.Max)) }
 
 // Range bounds the delays of a Backoff.
 type Range struct {

@@ -4,10 +4,13 @@
 package expectations
 
 import (
+	"errors"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/redhat/podset-operator/internal/backoff"
 )
@@ -17,7 +20,7 @@ import (
 type Rejection struct {
 	// Message is the message of the API server.
 	Message string
-	// Invalid is true if the pod itself is invalid: its template must be edited.
+	// Invalid is true if the validation of the API server found fields of the pod that are invalid: its template must be edited.
 	Invalid bool
 	// NamespaceTerminating is true if the namespace is being deleted.
 	NamespaceTerminating bool
@@ -29,9 +32,20 @@ type Rejection struct {
 func NewRejection(err error) *Rejection {
 	return &Rejection{
 		Message:              err.Error(),
-		Invalid:              apierrors.IsInvalid(err),
+		Invalid:              namesFields(err),
 		NamespaceTerminating: apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause),
 	}
+}
+
+// namesFields reports whether an error is of the validation of the API server: each cause names a field. An admission policy that answers
+// with the same code names none.
+func namesFields(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	causes := status.Status().Details.Causes
+	return len(causes) > 0 && !slices.ContainsFunc(causes, func(c metav1.StatusCause) bool { return c.Field == "" })
 }
 
 // LastRejection is the last rejection of a create for one owner. The zero value has none.

@@ -5,12 +5,14 @@ package expectations
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/testutil"
@@ -49,7 +51,7 @@ func TestTheNewerOfTheCachedAndTheWrittenStatusCounts(t *testing.T) {
 }
 
 func TestARejectionAppliesToOneGeneration(t *testing.T) {
-	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil)
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", field.ErrorList{field.Required(field.NewPath("spec", "containers"), "")})
 	if got := (LastRejection{}).Of(0); got != nil {
 		t.Errorf("there was none, and %v is remembered", got)
 	}
@@ -80,5 +82,24 @@ func TestARejectionAppliesToOneGeneration(t *testing.T) {
 	}
 	if at := last.Of(2).Until; !last.Rejected(errors.New("quota"), 2, at, at).Of(2).Until.Equal(at.Add(time.Minute)) {
 		t.Error("the longest delay is not a minute")
+	}
+}
+
+func TestNewRejection(t *testing.T) {
+	kind := schema.GroupKind{Kind: "Pod"}
+	fields := field.ErrorList{field.Required(field.NewPath("spec", "containers"), "")}
+	for title, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"the validation of the API server":       {apierrors.NewInvalid(kind, "a", fields), true},
+		"a policy that answers with this code":   {apierrors.NewInvalid(kind, "a", nil), false},
+		"a quota":                                {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("quota")), false},
+		"a wrapped answer":                       {fmt.Errorf("creating Pod a: %w", apierrors.NewInvalid(kind, "a", fields)), true},
+		"an error that is not of the API server": {errors.New("invalid"), false},
+	} {
+		if got := NewRejection(tc.err).Invalid; got != tc.want {
+			t.Errorf("%s: invalid: %t", title, got)
+		}
 	}
 }

@@ -110,6 +110,15 @@ func (b *AtBuilder) Recorded(attempts int32, podName string, podUID types.UID) *
 // AtPodBuilder builds a pod of an At.
 type AtPodBuilder struct{ pod corev1.Pod }
 
+// Begun sets a status that records the start of the newest of these attempts, whose pod is not known.
+func (b *AtBuilder) Begun(attempts int32) *AtBuilder {
+	phase, start := cnatv1alpha1.PhasePending, (*metav1.Time)(nil)
+	if attempts > 1 {
+		phase, start = cnatv1alpha1.PhaseRunning, ptr.To(metav1.NewTime(AtDue))
+	}
+	return b.Status(cnatv1alpha1.AtStatus{Phase: phase, StartTime: start, Attempts: attempts})
+}
+
 // Generation sets the generation of the spec.
 func (b *AtBuilder) Generation(generation int64) *AtBuilder {
 	b.at.Generation = generation
@@ -121,7 +130,7 @@ func (b *AtBuilder) Generation(generation int64) *AtBuilder {
 func (b *AtBuilder) RetryRecorded(attempts int32, podName string, next time.Duration) *AtBuilder {
 	b.Recorded(attempts, podName, types.UID(podName+"-uid"))
 	b.at.Status.StartTime = ptr.To(metav1.NewTime(AtDue))
-	b.at.Status.RetryTime = ptr.To(metav1.NewTime(AtDue.Add(next)))
+	b.at.Status.RetryTime, b.at.Status.ExitCode = ptr.To(metav1.NewTime(AtDue.Add(next))), ptr.To[int32](3)
 	return b
 }
 
@@ -133,6 +142,7 @@ func MakeAtPod(at *cnatv1alpha1.At, name string) *AtPodBuilder {
 			CreationTimestamp: metav1.NewTime(AtDue),
 			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(at, cnatv1alpha1.GroupVersion.WithKind("At"))},
 		},
+		Spec:   corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}}
 }
@@ -206,17 +216,22 @@ func (b *AtPodBuilder) Runs(container string) *AtPodBuilder {
 	return b.container(container, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 }
 
+// OnNode binds the pod to a node.
+func (b *AtPodBuilder) OnNode() *AtPodBuilder { b.pod.Spec.NodeName = "node"; return b }
+
 // Exited adds a container that ended.
 func (b *AtPodBuilder) Exited(container string, code int32, reason, message string, finished time.Time) *AtPodBuilder {
 	return b.container(container, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		ExitCode: code, Reason: reason, Message: message, FinishedAt: metav1.NewTime(finished),
+		ExitCode: code, Reason: reason, Message: message, FinishedAt: metav1.NewTime(finished), ContainerID: "containerd://" + container,
 	}})
 }
 
 // InitExited adds an init container that ended.
 func (b *AtPodBuilder) InitExited(container string, code int32) *AtPodBuilder {
 	b.pod.Status.InitContainerStatuses = append(b.pod.Status.InitContainerStatuses, corev1.ContainerStatus{
-		Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}},
+		Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: "Error", ContainerID: "containerd://" + container,
+		}},
 	})
 	return b
 }

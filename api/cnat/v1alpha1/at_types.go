@@ -44,20 +44,19 @@ const (
 	AnnotationContainer = "cnat.d2iq.com/container"
 	// AnnotationGeneration is the generation of the At that the pod was created from.
 	AnnotationGeneration = "cnat.d2iq.com/generation"
-	// AnnotationUID is the UID of the At that the pod was created for. It identifies a pod whose controller reference was removed.
-	AnnotationUID = "cnat.d2iq.com/at-uid"
 	// AnnotationRequestedBy is the name of the user who created the At, if an admission policy records it. The operator only logs it.
 	AnnotationRequestedBy = "cnat.d2iq.com/requested-by"
 )
 
 // AtSpec is the desired state of an At.
+// +kubebuilder:validation:XValidation:rule="!oldSelf.?cancel.orValue(false) || self.?cancel.orValue(false)",fieldPath=".cancel",message="spec.cancel cannot change from true to false, and cannot be removed: create another At to run the command"
 // +kubebuilder:validation:XValidation:rule="has(self.command) || has(self.template)",fieldPath=".command",reason=FieldValueRequired,message="spec.command is required without a template: set spec.command to the program to run, or set spec.template, whose first container then runs its own command or the entrypoint of its image"
 // +kubebuilder:validation:XValidation:rule="!has(self.command) || (!self.?template.?spec.?containers[?0].?command.hasValue() && !self.?template.?spec.?containers[?0].?args.hasValue())",fieldPath=".template",message="spec.template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
 type AtSpec struct {
 	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now",
 	// or "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) counted from
-	// metadata.creationTimestamp. If the time has passed, the At runs at once. At most 64 characters. It can be changed while
-	// the phase is PENDING, to an RFC 3339 time, because "now" counts from the creation of the At.
+	// metadata.creationTimestamp. If the time has passed, the At runs at once. At most 64 characters. It can be changed
+	// until the At has started, to an RFC 3339 time, because "now" counts from the creation of the At.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -69,7 +68,7 @@ type AtSpec struct {
 	// command is the program to run and its arguments, split into words as a POSIX shell does (quotes and backslashes),
 	// without expansion. For pipes and variables, use sh -c '...'. 1 to 32768 characters. If absent, the first container of
 	// the template runs its own command and args or, without these, the entrypoint of its image. It is required if there is no
-	// template. It can be changed while the phase is PENDING.
+	// template. It can be changed until the At has started.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
@@ -81,8 +80,8 @@ type AtSpec struct {
 	// template is the pod template. Its first container runs spec.command and determines the exit code. If spec.command is
 	// given, this container must not set command or args. The restartPolicy of the pod and of its containers is Never or
 	// absent, and no container has restartPolicyRules. Init containers may have any restartPolicy, so sidecars work. If absent,
-	// the pod has one busybox container, which gets the proxy variables of the operator. It can be changed while the phase is
-	// PENDING.
+	// the pod has one busybox container, which gets the proxy variables of the operator. It can be changed until the At has
+	// started.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="size(self.?spec.?containers.orValue([])) > 0",message="spec.template.spec.containers must name at least one container: the first one runs the command"
 	// +kubebuilder:validation:XValidation:rule="self.?spec.?restartPolicy.orValue('Never') == 'Never'",message="spec.template.spec.restartPolicy must be Never, or absent: an At runs its command once"
@@ -109,7 +108,7 @@ type AtSpec struct {
 
 	// activeDeadlineSeconds is the number of seconds that the run may take, 1 or more, including the time to find a node and
 	// to pull images. After that, the run is stopped and the At ends as Failed with reason DeadlineExceeded. If absent,
-	// there is no deadline. It can be changed while the phase is PENDING.
+	// there is no deadline. It can be changed until the At has started.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
@@ -121,15 +120,14 @@ type AtSpec struct {
 	// exited with 0 before is Completed. Cancel takes precedence over suspend, has no effect on an At that is DONE, and cannot be
 	// changed back to false. Default false.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self || !oldSelf",message="spec.cancel cannot change from true to false: create another At to run the command"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Cancel",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Cancel *bool `json:"cancel,omitempty"`
 
 	// backoffLimit is the number of retries after a failure, 0 to 10. Each retry runs in a new pod; the older pods remain for
-	// their logs. Nothing is retried if the command may have succeeded, or may still run: its pod disappeared, its node was lost, or it
-	// exited with 0 before its pod failed. Default 0: the command runs at most once. docs/at-most-once.md of
-	// https://github.com/redhat/podset-operator lists the exceptions. It can be changed while the
-	// phase is PENDING.
+	// their logs. An attempt is retried only if it is proven that the command failed with an exit code, or did not run. If that is not
+	// known, because the pod was evicted, disappeared, or its node was lost, nothing is retried. Default 0: the command runs at most once. docs/at-most-once.md of
+	// https://github.com/redhat/podset-operator lists the exceptions. It can be changed until the
+	// At has started.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
@@ -139,7 +137,7 @@ type AtSpec struct {
 
 	// retryExitCodes are the exit codes of the command after which it is retried, if backoffLimit allows it: 1 to 16 codes, each 1 to
 	// 255. A failure with another or an unknown exit code is not retried. A pod that never started the command is retried in any case.
-	// If absent, every failure is retried. It can be changed while the phase is PENDING.
+	// If absent, every failure is retried. It can be changed until the At has started.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -177,8 +175,7 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Reason",xDescriptors={"urn:alm:descriptor:io.kubernetes.phase:reason"}
 	Reason string `json:"reason,omitempty"`
 
-	// exitCode is the exit code of the command, once it is known. If the command could not be started (reason StartError), it is
-	// what the container runtime reports, such as 127 or 128.
+	// exitCode is the exit code of the command of the newest attempt, once it is proven. It is absent if how the command ended is not known.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Exit code",xDescriptors={"urn:alm:descriptor:text"}
 	ExitCode *int32 `json:"exitCode,omitempty"`
@@ -206,7 +203,7 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Completion time",xDescriptors={"urn:alm:descriptor:text"}
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// podName is the name of the newest pod of the run.
+	// podName is the name of the pod of the newest attempt. The pod exists, or existed, if podUID is set.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -221,9 +218,11 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pod UID",xDescriptors={"urn:alm:descriptor:text"}
 	PodUID types.UID `json:"podUID,omitempty"`
 
-	// attempts is the number of pods created for the run: 1, and one more for each retry.
+	// attempts is the number of attempts that have begun: 1, and one more for each retry. It is written before the pod of the attempt is
+	// created. From then on the spec cannot change what runs.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=11
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Attempts",xDescriptors={"urn:alm:descriptor:text"}
 	Attempts int32 `json:"attempts,omitempty"`
 
@@ -267,12 +266,12 @@ type AtStatus struct {
 // +kubebuilder:printcolumn:name="Started",type=date,JSONPath=`.status.startTime`,priority=1
 // +kubebuilder:printcolumn:name="Finished",type=date,JSONPath=`.status.completionTime`,priority=1
 // +kubebuilder:printcolumn:name="Command",type=string,JSONPath=`.spec.command`,priority=1
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || self.spec.schedule == oldSelf.spec.schedule",fieldPath=".spec.schedule",message="spec.schedule cannot change once the At has started: delete it and create another"
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.command) == has(oldSelf.spec.command) && (!has(self.spec.command) || self.spec.command == oldSelf.spec.command))",fieldPath=".spec.command",message="spec.command cannot change once the At has started: delete it and create another"
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.template) == has(oldSelf.spec.template) && (!has(self.spec.template) || self.spec.template == oldSelf.spec.template))",fieldPath=".spec.template",message="spec.template cannot change once the At has started: delete it and create another"
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || self.?spec.?backoffLimit.orValue(0) == oldSelf.?spec.?backoffLimit.orValue(0)",fieldPath=".spec.backoffLimit",message="spec.backoffLimit cannot change once the At has started: delete it and create another"
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.retryExitCodes) == has(oldSelf.spec.retryExitCodes) && (!has(self.spec.retryExitCodes) || self.spec.retryExitCodes == oldSelf.spec.retryExitCodes))",fieldPath=".spec.retryExitCodes",message="spec.retryExitCodes cannot change once the At has started: delete it and create another"
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?phase.orValue('PENDING') == 'PENDING' || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.activeDeadlineSeconds) == has(oldSelf.spec.activeDeadlineSeconds) && (!has(self.spec.activeDeadlineSeconds) || self.spec.activeDeadlineSeconds == oldSelf.spec.activeDeadlineSeconds))",fieldPath=".spec.activeDeadlineSeconds",message="spec.activeDeadlineSeconds cannot change once the At has started, because its pod has the deadline already: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?attempts.orValue(0) == 0 || !has(oldSelf.status.phase) || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || self.spec.schedule == oldSelf.spec.schedule",fieldPath=".spec.schedule",message="spec.schedule cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?attempts.orValue(0) == 0 || !has(oldSelf.status.phase) || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.command) == has(oldSelf.spec.command) && (!has(self.spec.command) || self.spec.command == oldSelf.spec.command))",fieldPath=".spec.command",message="spec.command cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?attempts.orValue(0) == 0 || !has(oldSelf.status.phase) || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.template) == has(oldSelf.spec.template) && (!has(self.spec.template) || self.spec.template == oldSelf.spec.template))",fieldPath=".spec.template",message="spec.template cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?attempts.orValue(0) == 0 || !has(oldSelf.status.phase) || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || self.?spec.?backoffLimit.orValue(0) == oldSelf.?spec.?backoffLimit.orValue(0)",fieldPath=".spec.backoffLimit",message="spec.backoffLimit cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?attempts.orValue(0) == 0 || !has(oldSelf.status.phase) || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.retryExitCodes) == has(oldSelf.spec.retryExitCodes) && (!has(self.spec.retryExitCodes) || self.spec.retryExitCodes == oldSelf.spec.retryExitCodes))",fieldPath=".spec.retryExitCodes",message="spec.retryExitCodes cannot change once the At has started: delete it and create another"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?attempts.orValue(0) == 0 || !has(oldSelf.status.phase) || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.activeDeadlineSeconds) == has(oldSelf.spec.activeDeadlineSeconds) && (!has(self.spec.activeDeadlineSeconds) || self.spec.activeDeadlineSeconds == oldSelf.spec.activeDeadlineSeconds))",fieldPath=".spec.activeDeadlineSeconds",message="spec.activeDeadlineSeconds cannot change once the At has started, because its pod has the deadline already: delete it and create another"
 // +operator-sdk:csv:customresourcedefinitions:displayName="At",resources={{Pod,v1},{Event,v1}}
 type At struct {
 	metav1.TypeMeta `json:",inline"`

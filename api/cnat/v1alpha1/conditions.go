@@ -17,13 +17,19 @@ const (
 	// False while the At runs, and after it has failed. Tools that wait for resources read it, such as Flux and Helm.
 	ConditionReady = "Ready"
 	// ConditionStalled is True while the At cannot go on without a change by a user or an administrator: it has failed, it is
-	// invalid, or its pod is rejected. It is absent otherwise. The same tools read it to stop waiting.
+	// invalid, or its pod is, or would be, rejected. It is absent otherwise. The same tools read it to stop waiting.
 	ConditionStalled = "Stalled"
 )
 
-// Reasons of the condition Ready while the At runs. Otherwise the condition has the reason of Scheduled or, after the end, of Complete
-// or Failed.
+// Reasons of the condition Ready while the At waits or runs. Otherwise the condition has the reason of Scheduled or, after the end, of
+// Complete or Failed.
 const (
+	// ReasonWouldBeRejected: the At waits, and the API server would reject its pod now, or admission would change the identity of the pod.
+	// The message says why. The operator checks the pod again after 1 minute, doubling to 1 hour.
+	ReasonWouldBeRejected = "WouldBeRejected"
+	// ReasonNotChecked: the At waits, and the API server could not say whether it accepts the pod. The message says why: an admission
+	// webhook does not respond, or does not support dry runs.
+	ReasonNotChecked = "NotChecked"
 	// ReasonRunning: the pod of the At exists.
 	ReasonRunning = "Running"
 	// ReasonPodWaiting: the pod has not started, and the message says what it waits for, such as ImagePullBackOff or Unschedulable.
@@ -38,9 +44,6 @@ const (
 	ReasonWaiting = "Waiting"
 	// ReasonStarted: the At was due and its pod was created.
 	ReasonStarted = "Started"
-	// ReasonEditedTooLate: the spec was edited after the pod was created and before the run was recorded. The pod runs an earlier
-	// generation of the spec, which the message names. A retry runs the current one.
-	ReasonEditedTooLate = "EditedTooLate"
 	// ReasonSuspended: spec.suspend prevents the start.
 	ReasonSuspended = "Suspended"
 	// ReasonInvalidSchedule: spec.schedule is not a valid time. The message shows valid forms.
@@ -48,7 +51,8 @@ const (
 	// ReasonInvalidCommand: spec.command cannot be split into words, or there is neither a command nor a template. The message
 	// says where the error is.
 	ReasonInvalidCommand = "InvalidCommand"
-	// ReasonInvalidTemplate: no pod can be created from spec.template. The message names the field and the remedy.
+	// ReasonInvalidTemplate: no pod can be created from spec.template. The message names the field and the remedy. The condition Ready also
+	// has this reason while the At waits, if the API server's own validation rejects the pod.
 	ReasonInvalidTemplate = "InvalidTemplate"
 	// ReasonFailedCreate: the API server rejected the creation of the pod, or has returned errors for at least 5 s. The operator
 	// retries with back-off. Only a rejection makes the At Stalled.
@@ -67,19 +71,21 @@ const (
 	ReasonNonZeroExitCode = "NonZeroExitCode"
 	// ReasonOOMKilled: the command was killed because it used more memory than its limit.
 	ReasonOOMKilled = "OOMKilled"
-	// ReasonStartError: the command could not be started, because the program does not exist or is not executable.
+	// ReasonStartError: the container runtime reported that the start of the command failed, for example because the program does not exist.
+	// Runtimes also report this if the start fails after the command has begun, so it is not retried.
 	ReasonStartError = "StartError"
 	// ReasonEvicted: the node evicted the pod.
 	ReasonEvicted = "Evicted"
 	// ReasonPodFailed: the pod failed for a reason other than the exit code of the command: the node was lost or shut down, or
 	// it rejected the pod.
 	ReasonPodFailed = "PodFailed"
-	// ReasonPodLost: the pod of the run disappeared before the operator saw its end. The command is not run again.
+	// ReasonPodLost: the pod of the run disappeared before the operator saw its end, or an attempt began and its pod was not seen before its
+	// deadline. The command may have run, and is not run again.
 	ReasonPodLost = "PodLost"
 	// ReasonNotStarted: the pod of the run was deleted before it was bound to a node, so the command did not run.
 	ReasonNotStarted = "NotStarted"
-	// ReasonPodModified: admission changed the pod so that its containers could be restarted. The operator deleted the pod, because the
-	// command could have run more than once.
+	// ReasonPodModified: admission changed the name of the pod, its controller reference, the name of the container that runs the command, or
+	// a restartPolicy. The operator deleted the pod, because the command could have run more than once.
 	ReasonPodModified = "PodModified"
 	// ReasonCanceled: spec.cancel stopped the At.
 	ReasonCanceled = "Canceled"

@@ -60,19 +60,19 @@ func (k PodOwners) Configure(o *cache.Options) {
 // controls reports whether an object of one of the kinds controls a pod.
 func (k PodOwners) controls(pod client.Object) bool {
 	return slices.ContainsFunc(k.Kinds, func(kind schema.GroupVersionKind) bool {
-		_, ok := controllerOfKind(pod, kind)
+		_, ok := ControllerOfKind(pod, kind)
 		return ok
 	})
 }
 
-// ownerUIDIndex is the cache's index of pods by the UID of their controller.
-const ownerUIDIndex = "metadata.controller.uid"
+// ownerIndex is the cache's index of pods by the kind and the name of their controller.
+const ownerIndex = "metadata.controller"
 
-// Index makes a cache find pods by the UID of their controller. List needs it.
+// Index makes a cache find pods by their controller. List needs it.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &corev1.Pod{}, ownerUIDIndex, func(obj client.Object) []string {
+	err := indexer.IndexField(ctx, &corev1.Pod{}, ownerIndex, func(obj client.Object) []string {
 		if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
-			return []string{string(owner.UID)}
+			return []string{owner.Kind + "/" + owner.Name}
 		}
 		return nil
 	})
@@ -82,38 +82,34 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// List returns the pods that owner controls. They belong to the cache: read them only.
-func List(ctx context.Context, reader client.Reader, owner client.Object) ([]*corev1.Pod, error) {
+// List returns the pods that owner, an object of a kind, controls, and the pods that a deleted object of the same kind and name controls.
+// They belong to the cache: read them only.
+func List(ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, owner client.Object) (own, older []*corev1.Pod, err error) {
 	list := &corev1.PodList{}
-	err := reader.List(ctx, list, client.InNamespace(owner.GetNamespace()), client.MatchingFields{ownerUIDIndex: string(owner.GetUID())}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return nil, fmt.Errorf("listing Pods: %w", err)
+	key := client.MatchingFields{ownerIndex: kind.Kind + "/" + owner.GetName()}
+	if err := reader.List(ctx, list, client.InNamespace(owner.GetNamespace()), key, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("listing Pods: %w", err)
 	}
-	pods := make([]*corev1.Pod, len(list.Items))
 	for i := range list.Items {
-		pods[i] = &list.Items[i]
+		pod := &list.Items[i]
+		if _, ok := ControllerOfKind(pod, kind); !ok { // The kind of another API group.
+			continue
+		}
+		if metav1.IsControlledBy(pod, owner) {
+			own = append(own, pod)
+		} else {
+			older = append(older, pod)
+		}
 	}
-	return pods, nil
+	return own, older, nil
 }
 
-// ListStored returns the pods with these labels that the API server has, trimmed, by name. reader must not be a cache.
-func (k PodOwners) ListStored(ctx context.Context, reader client.Reader, namespace string, labels map[string]string) (map[string]*corev1.Pod, error) {
-	list := &corev1.PodList{}
-	if err := reader.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(labels)); err != nil {
-		return nil, fmt.Errorf("listing Pods: %w", err)
-	}
-	stored := map[string]*corev1.Pod{}
-	for i := range list.Items {
-		stored[list.Items[i].Name] = k.Trim(&list.Items[i])
-	}
-	return stored, nil
-}
-
-// ReadMissing reads pods from the API server until missing asks for no more. It passes read, which may be nil, and the pods read so far,
-// trimmed, with nil for a pod that does not exist. reader must not be a cache.
+// ReadMissing reads pods from the API server until missing asks for no more. It passes the pods read so far, trimmed, with nil for a pod
+// that does not exist. reader must not be a cache.
 func (k PodOwners) ReadMissing(
-	ctx context.Context, reader client.Reader, namespace string, read map[string]*corev1.Pod, missing func(read map[string]*corev1.Pod) []string,
+	ctx context.Context, reader client.Reader, namespace string, missing func(read map[string]*corev1.Pod) []string,
 ) error {
+	var read map[string]*corev1.Pod
 	for {
 		names := missing(read)
 		if len(names) == 0 {
@@ -136,8 +132,8 @@ func (k PodOwners) ReadMissing(
 	}
 }
 
-// controllerOfKind returns the name of the object of a kind that controls a pod; ok is false if there is none.
-func controllerOfKind(pod client.Object, kind schema.GroupVersionKind) (owner types.NamespacedName, ok bool) {
+// ControllerOfKind returns the name of the object of a kind that controls a pod; ok is false if there is none.
+func ControllerOfKind(pod client.Object, kind schema.GroupVersionKind) (owner types.NamespacedName, ok bool) {
 	reference := metav1.GetControllerOfNoCopy(pod)
 	if reference == nil || schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind() != kind.GroupKind() {
 		return owner, false
@@ -149,7 +145,7 @@ func controllerOfKind(pod client.Object, kind schema.GroupVersionKind) (owner ty
 // for every event, which is a tenth of all memory that the operator allocates.
 func EnqueueController(kind schema.GroupVersionKind) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, pod client.Object) []reconcile.Request {
-		owner, ok := controllerOfKind(pod, kind)
+		owner, ok := ControllerOfKind(pod, kind)
 		if !ok {
 			return nil
 		}
@@ -166,8 +162,8 @@ func Changed(kind schema.GroupVersionKind) predicate.Predicate {
 		if !ok || !both {
 			return true
 		}
-		_, was := controllerOfKind(before, kind)
-		if _, is := controllerOfKind(after, kind); !was && !is {
+		_, was := ControllerOfKind(before, kind)
+		if _, is := ControllerOfKind(after, kind); !was && !is {
 			return false
 		}
 		compared := *after

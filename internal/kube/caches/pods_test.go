@@ -39,7 +39,7 @@ func TestPodsAreLookedUpUntilNoNameRemains(t *testing.T) {
 		{Namespace: "shop", Name: "secret"}: errors.New("forbidden"),
 	}}
 	lookUp := func(rounds ...[]string) (found []map[string]*corev1.Pod, err error) {
-		err = kinds.ReadMissing(t.Context(), reader, "shop", nil, func(answers map[string]*corev1.Pod) []string {
+		err = kinds.ReadMissing(t.Context(), reader, "shop", func(answers map[string]*corev1.Pod) []string {
 			found = append(found, maps.Clone(answers))
 			if len(found) > len(rounds) {
 				return nil

@@ -121,6 +121,9 @@ func trimContainers(phase corev1.PodPhase, statuses []corev1.ContainerStatus) []
 		if s.State.Running != nil {
 			kept.State.Running = running
 		}
+		if s.State.Waiting != nil { // A container with an ID was created, so it may have run.
+			kept.ContainerID = s.ContainerID
+		}
 		if last := s.LastTerminationState.Terminated; last != nil { // The rest tells whether the container is in a crash loop.
 			kept.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{StartedAt: last.StartedAt, FinishedAt: last.FinishedAt}
 			kept.State.Running = s.State.Running

@@ -8,7 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -21,7 +23,12 @@ type Entry[S any] struct {
 
 	uid               types.UID
 	lastStatusVersion atomic.Pointer[string]
+	deletedPod        atomic.Pointer[corev1.Pod]
 }
+
+// DeletedPod returns the last state of the pod of the object that was deleted last, or nil if the watch delivered none. To be sure that it
+// is not older than a cache, list the cache first.
+func (e *Entry[S]) DeletedPod() *corev1.Pod { return e.deletedPod.Load() }
 
 // StatusWritten records the resource version of a write of the status, so that IgnoreOwnStatusUpdates drops its event. Call it
 // as soon as the write has returned.
@@ -40,13 +47,38 @@ func (m *Map[S]) Of(obj client.Object) *Entry[S] {
 	key := client.ObjectKeyFromObject(obj)
 	entry, ok := m.byKey[key]
 	if !ok || entry.uid != obj.GetUID() {
-		entry = &Entry[S]{uid: obj.GetUID()}
-		if m.byKey == nil {
-			m.byKey = map[types.NamespacedName]*Entry[S]{}
-		}
-		m.byKey[key] = entry
+		entry = m.add(key, obj.GetUID())
 	}
 	return entry
+}
+
+// add adds an empty entry. The caller holds the lock.
+func (m *Map[S]) add(key types.NamespacedName, uid types.UID) *Entry[S] {
+	entry := &Entry[S]{uid: uid}
+	if m.byKey == nil {
+		m.byKey = map[types.NamespacedName]*Entry[S]{}
+	}
+	m.byKey[key] = entry
+	return entry
+}
+
+// PodDeleted stores the last state of a deleted pod for the object that controls it. The caller enqueues the object, so that the entry of an
+// object that is gone is dropped.
+func (m *Map[S]) PodDeleted(pod *corev1.Pod) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: owner.Name}
+	entry, ok := m.byKey[key]
+	if !ok {
+		entry = m.add(key, owner.UID)
+	}
+	if entry.uid == owner.UID {
+		entry.deletedPod.Store(pod)
+	}
 }
 
 // ForgetIfGone drops the entry of an object that was not found, and returns any other error.

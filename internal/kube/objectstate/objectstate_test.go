@@ -38,6 +38,36 @@ func TestAnEntryBelongsToOneUID(t *testing.T) {
 	}
 }
 
+func TestMap_PodDeleted(t *testing.T) {
+	var m Map[int]
+	pod := func(owner types.UID) *corev1.Pod {
+		isController := true
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "p", OwnerReferences: []metav1.OwnerReference{{Name: "a", UID: owner, Controller: &isController}},
+		}}
+	}
+	first := pod("1")
+	m.PodDeleted(first)
+	if m.Of(object("1", "1")).DeletedPod() != first {
+		t.Error("a pod that was deleted before the first reconcile is not known")
+	}
+	m.PodDeleted(pod("2"))
+	m.PodDeleted(&corev1.Pod{})
+	if m.Of(object("1", "2")).DeletedPod() != first {
+		t.Error("the pod of an object of the same name counts")
+	}
+	if m.Of(object("2", "3")).DeletedPod() != nil {
+		t.Error("the pod of the predecessor counts")
+	}
+	for range 2000 { // The object is gone: it is enqueued, and the reconcile drops its entry.
+		m.PodDeleted(first)
+		_ = m.ForgetIfGone(client.ObjectKeyFromObject(object("1", "1")), apierrors.NewNotFound(schema.GroupResource{}, "a"))
+	}
+	if len(m.byKey) > 0 {
+		t.Errorf("%d entries are left", len(m.byKey))
+	}
+}
+
 func TestOnlyOwnStatusUpdatesAreIgnored(t *testing.T) {
 	var m Map[int]
 	changed := m.IgnoreOwnStatusUpdates()

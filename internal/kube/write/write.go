@@ -48,7 +48,7 @@ func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *
 			break
 		}
 		existing = &corev1.Pod{}
-		if err = reader.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: takenName(err, pod.Name)}, existing); err == nil {
+		if err = reader.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: TakenName(err, pod.Name)}, existing); err == nil {
 			return existing, nil
 		}
 		if !apierrors.IsNotFound(err) {
@@ -68,8 +68,8 @@ func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *
 	return nil, nil
 }
 
-// takenName returns the name that another object has, from the error of a create. Admission may have changed the name of the request.
-func takenName(err error, requested string) string {
+// TakenName returns the name that another object has, from the error of a create. Admission may have changed the name of the request.
+func TakenName(err error, requested string) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != "" {
 		return status.Status().Details.Name

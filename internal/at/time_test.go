@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -67,7 +66,6 @@ func TestStartableSince(t *testing.T) {
 	}
 	for title, tc := range map[string]struct {
 		at   *testutil.AtBuilder
-		pods []*corev1.Pod
 		want time.Time
 	}{
 		"an At that waited for its time":     {at: a().Generation(1).Status(condition(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting)), want: due},
@@ -76,11 +74,11 @@ func TestStartableSince(t *testing.T) {
 		"an At that was suspended":           {at: a().Generation(1).Status(condition(metav1.ConditionFalse, cnatv1alpha1.ReasonSuspended)), want: now},
 		"an At that was rescheduled":         {at: a().Generation(2).Status(condition(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting)), want: now},
 		"an At whose pod a quota rejected":   {at: a().Generation(1).Status(condition(metav1.ConditionFalse, cnatv1alpha1.ReasonFailedCreate)), want: due},
-		"a retry":                            {at: a(), pods: []*corev1.Pod{failed().Obj()}},
+		"an At that has started":             {at: a().Begun(1)},
 		"a retry whose failed pod is gone":   {at: a().RetryRecorded(1, pod0, time.Minute)},
 		"an At whose schedule is not a time": {at: a().Schedule("tomorrow")},
 	} {
-		got, ok := at.StartableSince(at.Observation{At: tc.at.Obj(), Pods: tc.pods, Now: now})
+		got, ok := at.StartableSince(at.Observation{At: tc.at.Obj(), Now: now})
 		if !got.Equal(tc.want) || ok == tc.want.IsZero() {
 			t.Errorf("%s: %s, %t; want %s", title, got, ok, tc.want)
 		}

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package at
+package atspec
 
 import (
 	"slices"
@@ -12,9 +12,9 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// commandProblem returns why no program can be run, or "" if one can. Admission rejects the same specs. This function and
-// templateProblem are for an At that was stored before the CRD had these checks.
-func commandProblem(at *cnatv1alpha1.AtSpec) string {
+// CommandProblem returns why no program can be run, or "" if one can. Admission rejects the same specs. This function and
+// TemplateProblem are for an At that was stored before the CRD had these checks.
+func CommandProblem(at *cnatv1alpha1.AtSpec) string {
 	switch {
 	case at.Command == "" && at.Template == nil:
 		return "spec.command is required without a template: set spec.command to the program to run, or set spec.template, " +
@@ -28,9 +28,9 @@ func commandProblem(at *cnatv1alpha1.AtSpec) string {
 	return ""
 }
 
-// templateProblem returns why the template cannot run the command exactly once, or "" if it can. Admission rejects the same
+// TemplateProblem returns why the template cannot run the command exactly once, or "" if it can. Admission rejects the same
 // templates.
-func templateProblem(at *cnatv1alpha1.AtSpec) string {
+func TemplateProblem(at *cnatv1alpha1.AtSpec) string {
 	if at.Template == nil {
 		return ""
 	}
@@ -42,7 +42,7 @@ func templateProblem(at *cnatv1alpha1.AtSpec) string {
 		return "spec.template.spec.restartPolicy must be Never, or absent: an At runs its command once"
 	case at.Command != "" && len(spec.Containers[0].Command)+len(spec.Containers[0].Args) > 0:
 		return "spec.template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
-	case slices.ContainsFunc(spec.Containers, mayRestart):
+	case slices.ContainsFunc(spec.Containers, MayRestart):
 		return "spec.template.spec.containers must not set restartPolicy other than Never, nor restartPolicyRules: an At runs its command once"
 	case slices.ContainsFunc(spec.InitContainers, pods.HasRestartRules):
 		return "spec.template.spec.initContainers must not set restartPolicyRules, which can restart all containers: an At runs its command once"
@@ -50,8 +50,19 @@ func templateProblem(at *cnatv1alpha1.AtSpec) string {
 	return ""
 }
 
-// mayRestart reports whether the kubelet may run a container again in the same pod despite the restartPolicy of the pod.
-func mayRestart(container corev1.Container) bool {
+// MayRestart reports whether the kubelet may run a container again in the same pod despite the restartPolicy of the pod.
+func MayRestart(container corev1.Container) bool {
 	policy := container.RestartPolicy
 	return policy != nil && *policy != corev1.ContainerRestartPolicyNever || pods.HasRestartRules(container)
+}
+
+// DefaultContainer is the name of the container that runs the command of an At without a template.
+const DefaultContainer = "busybox"
+
+// ContainerName returns the name of the container that runs the command.
+func ContainerName(at *cnatv1alpha1.AtSpec) string {
+	if t := at.Template; t != nil && len(t.Spec.Containers) > 0 {
+		return t.Spec.Containers[0].Name
+	}
+	return DefaultContainer
 }

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package at
+package atspec
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func SplitCommand(command string) ([]string, error) {
 	return words, err
 }
 
-// splitCommand is SplitCommand. It also returns the words that have neither quotes nor a backslash, and "" for the others.
+// splitCommand also returns which words were unquoted: plain has those words, and "" for the others.
 func splitCommand(command string) (words, plain []string, err error) {
 	if i := strings.IndexByte(command, 0); i >= 0 {
 		return nil, nil, fmt.Errorf("character %d is NUL, which no argument of a program can hold: remove it", position(command, i))
@@ -98,9 +98,9 @@ func position(s string, i int) int {
 	return utf8.RuneCountInString(s[:i]) + 1
 }
 
-// containerCommand returns the command of a container that runs exactly these words. Kubernetes replaces $(NAME) with the
+// ContainerCommand returns the command of a container that runs exactly these words. Kubernetes replaces $(NAME) with the
 // environment variable of that name, and $$ with $.
-func containerCommand(words []string) []string {
+func ContainerCommand(words []string) []string {
 	command := make([]string, len(words))
 	for i, word := range words {
 		command[i] = strings.ReplaceAll(word, "$", "$$")

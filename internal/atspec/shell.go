@@ -1,14 +1,14 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package at
+package atspec
 
 import (
 	"fmt"
 	"slices"
 )
 
-// shellOperators are words that mean something to a shell alone.
+// shellOperators are words that only a shell interprets.
 var shellOperators = []string{"|", "||", "|&", "&", "&&", ";", ">", ">>", "<", "<<", "<<<", "2>", "2>>", "2>&1", "&>", ">&2"}
 
 // ShellWarning returns a warning about the first of the words that is an operator of a shell, or "" if there is none. find(1) needs the
@@ -23,8 +23,9 @@ func ShellWarning(words []string) string {
 	return ""
 }
 
-// shellWarning is ShellWarning for spec.command. Who puts quotes around an operator means the word.
-func shellWarning(command string) string {
+// CommandWarning returns a warning about the first unquoted word of spec.command that is an operator of a shell, or "" if there is none. A
+// user who quotes an operator means the word.
+func CommandWarning(command string) string {
 	_, plain, _ := splitCommand(command) // An error has a condition.
 	return ShellWarning(plain)
 }

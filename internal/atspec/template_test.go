@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package at_test
+package atspec_test
 
 import (
 	"reflect"
@@ -10,15 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 // Admission rejects these templates first; TestAdmissionOfTemplates in controllers has the same rows.
-func TestATemplateThatRepeatsTheCommandIsNotUsed(t *testing.T) {
+func TestTemplateProblem(t *testing.T) {
 	rules := []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
 	container := func(i int, policy corev1.ContainerRestartPolicy, rules ...corev1.ContainerRestartRule) func(*corev1.PodTemplateSpec) {
 		return func(t *corev1.PodTemplateSpec) {
@@ -49,45 +48,36 @@ func TestATemplateThatRepeatsTheCommandIsNotUsed(t *testing.T) {
 		"an init container with a rule":         {initial(corev1.ContainerRestartPolicyNever, rules...), "spec.template.spec.initContainers"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := at.Observation{At: a().Template(test.edit, "main", "second").Obj(), Now: due}
-			created := at.MakePlan(at.Decided(o)).Create != nil
-			scheduled := meta.FindStatusCondition(at.MakeReport(at.Decided(o), at.Outcome{}).Status.Conditions, cnatv1alpha1.ConditionScheduled)
-			switch {
-			case test.want == "" && !created:
-				t.Errorf("no pod is created: %v", scheduled)
-			case test.want != "" && (created || scheduled.Reason != cnatv1alpha1.ReasonInvalidTemplate || !strings.HasPrefix(scheduled.Message, test.want)):
-				t.Errorf("created: %t, condition: %v", created, scheduled)
+			spec := testutil.MakeAt("a").Template(test.edit, "main", "second").Obj().Spec
+			if got := atspec.TemplateProblem(&spec); (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
 // Admission rejects these specs first; TestAdmissionOfCommands in controllers has the same rows.
-func TestACommandAndATemplateMustFit(t *testing.T) {
+func TestCommandProblem(t *testing.T) {
 	ownCommand := func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Command = []string{"own"} }
 	ownArgs := func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"own"} }
+	a := func() *testutil.AtBuilder { return testutil.MakeAt("a") }
 	for name, test := range map[string]struct {
-		at              *cnatv1alpha1.At
-		reason, message string
+		at                *testutil.AtBuilder
+		command, template string // the beginning of the problem, or "" for none
 	}{
-		"neither command nor template": {a().Command("").Obj(), "InvalidCommand", "spec.command is required without a template: set spec.command "},
-		"two commands":                 {a().Template(ownCommand, "main").Obj(), "InvalidTemplate", "spec.template.spec.containers[0] must not set command or args"},
-		"a command and args":           {a().Template(ownArgs, "main").Obj(), "InvalidTemplate", "spec.template.spec.containers[0] must not set command or args"},
-		"a template without a command": {a().Command("").Template(nil, "main").Obj(), "", ""},
-		"the template's own command":   {a().Command("").Template(ownCommand, "main").Obj(), "", ""},
-		"the template's own args":      {a().Command("").Template(ownArgs, "main").Obj(), "", ""},
+		"neither command nor template": {a().Command(""), "spec.command is required without a template: set spec.command ", ""},
+		"two commands":                 {a().Template(ownCommand, "main"), "", "spec.template.spec.containers[0] must not set command or args"},
+		"a command and args":           {a().Template(ownArgs, "main"), "", "spec.template.spec.containers[0] must not set command or args"},
+		"a template without a command": {a().Command("").Template(nil, "main"), "", ""},
+		"the template's own command":   {a().Command("").Template(ownCommand, "main"), "", ""},
+		"the template's own args":      {a().Command("").Template(ownArgs, "main"), "", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			o := at.Observation{At: test.at, Now: due}
-			created := at.MakePlan(at.Decided(o)).Create != nil
-			scheduled := meta.FindStatusCondition(at.MakeReport(at.Decided(o), at.Outcome{}).Status.Conditions, cnatv1alpha1.ConditionScheduled)
-			switch {
-			case test.reason == "" && !created:
-				t.Errorf("no pod is created: %v", scheduled)
-			case test.reason != "" && (created || scheduled.Reason != test.reason || !strings.HasPrefix(scheduled.Message, test.message)):
-				t.Errorf("created: %t, condition: %v", created, scheduled)
+		spec := test.at.Obj().Spec
+		for _, p := range []struct{ got, want string }{{atspec.CommandProblem(&spec), test.command}, {atspec.TemplateProblem(&spec), test.template}} {
+			if (p.got == "") != (p.want == "") || !strings.HasPrefix(p.got, p.want) {
+				t.Errorf("%s: got %q, want %q", name, p.got, p.want)
 			}
-		})
+		}
 	}
 }
 

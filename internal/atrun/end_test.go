@@ -1,0 +1,262 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package atrun_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+var (
+	due = testutil.AtDue
+	a   = func() *testutil.AtBuilder { return testutil.MakeAt("a") }
+	pod = func(phase corev1.PodPhase) *testutil.AtPodBuilder {
+		return testutil.MakeAtPod(a().Obj(), "a-pod").OnNode().Phase(phase)
+	}
+	exitedAt = due.Add(5 * time.Second)
+)
+
+// recorded returns an At whose status has recorded an exit code of the pod.
+func recorded(code int32) *testutil.AtBuilder {
+	status := a().Recorded(1, "a-pod", "a-pod-uid").Obj().Status
+	status.ExitCode, status.Output = &code, "seen"
+	return a().Status(status)
+}
+
+// lost returns the status of a container that the kubelet evicted and lost while it ran.
+func lost(p *corev1.Pod) *corev1.Pod {
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "busybox", RestartCount: 1, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown"}},
+	}}
+	return p
+}
+
+// sidecar makes an init container a sidecar.
+func sidecar(p *corev1.Pod, name string) *corev1.Pod {
+	p.Spec.InitContainers = []corev1.Container{{Name: name, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+	return p
+}
+
+// withoutID removes the IDs of the containers that have ended.
+func withoutID(p *corev1.Pod) *corev1.Pod {
+	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range statuses {
+			if t := statuses[i].State.Terminated; t != nil {
+				t.ContainerID = ""
+			}
+		}
+	}
+	return p
+}
+
+// created gives a container that waits an ID: the runtime has created it.
+func created(p *corev1.Pod) *corev1.Pod {
+	p.Status.ContainerStatuses[0].ContainerID = "containerd://1"
+	return p
+}
+
+// The numbers are those of the table in doc.go.
+func TestEndOf(t *testing.T) {
+	const failed, succeeded = corev1.PodFailed, corev1.PodSucceeded
+	for name, test := range map[string]struct {
+		at      *testutil.AtBuilder // or nil for one without a template
+		pod     *corev1.Pod
+		proof   atrun.Proof
+		code    *int32
+		reason  string
+		message string
+	}{
+		"1 exit code 3": {
+			pod: pod(failed).Exited("busybox", 3, "Error", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](3),
+			reason: "NonZeroExitCode", message: "the command in pod a-pod ended with exit code 3",
+		},
+		"1 out of memory": {
+			pod: pod(failed).Exited("busybox", 137, "OOMKilled", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](137),
+			reason: "OOMKilled", message: "the command in pod a-pod was killed with exit code 137: it used more memory than its limit",
+		},
+		"1 evicted, with an exit code": {
+			pod: pod(failed).Because("Evicted", "low on memory").Exited("busybox", 143, "Error", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](143),
+			reason: "Evicted", message: "pod a-pod failed: Evicted: low on memory",
+		},
+		"2 exit code 0": {
+			pod: pod(succeeded).Exited("busybox", 0, "Completed", "done\n", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
+			reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
+		},
+		"2 before the pod was evicted": {
+			pod: pod(failed).Because("Evicted", "").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
+			reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
+		},
+		"2 while a child was out of memory": {
+			pod: pod(succeeded).Exited("busybox", 0, "OOMKilled", "", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
+			reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
+		},
+		"2 although another container failed": {
+			at: a().Template(nil, "main"), pod: pod(failed).Exited("proxy", 1, "Error", "", exitedAt).Exited("main", 0, "Completed", "", exitedAt).Obj(),
+			proof: atrun.Succeeded, code: ptr.To[int32](0), reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
+		},
+		"2 recorded before the container was lost": {
+			at: recorded(0), pod: pod(failed).Because("Evicted", "").Exited("busybox", 137, "ContainerStatusUnknown", "", exitedAt).Obj(),
+			proof: atrun.Succeeded, code: ptr.To[int32](0), reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
+		},
+		"1 recorded before another code was shown": {
+			at: recorded(3), pod: pod(failed).Exited("busybox", 137, "Error", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](3),
+			reason: "NonZeroExitCode", message: "the command in pod a-pod ended with exit code 3",
+		},
+		"5 exit code 0 at the deadline of the pod": {
+			pod: pod(failed).Because("DeadlineExceeded", "too long").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), code: ptr.To[int32](0),
+			reason: "PodFailed", message: "pod a-pod failed: DeadlineExceeded: too long; the command may have run",
+		},
+		"3 an init container failed": {
+			pod: pod(failed).InitExited("first", 0).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj(), proof: atrun.NotRun,
+			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container fetch ended with exit code 2 (Error); the command did not run",
+		},
+		"5 an init container ended without an ID": {
+			pod:    withoutID(pod(failed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj()),
+			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container fetch ended with exit code 2 (Error); the command may have run",
+		},
+		"5 a sidecar crashed while the command waited": {
+			pod:    sidecar(pod(failed).InitExited("proxy", 1).Waiting("busybox", "PodInitializing").Obj(), "proxy"),
+			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container proxy ended with exit code 1 (Error); the command may have run",
+		},
+		"5 an init container failed, and the command was created": {
+			pod:    created(pod(failed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj()),
+			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container fetch ended with exit code 2 (Error); the command may have run",
+		},
+		"5 an init container failed, and nothing is known of the command": {
+			pod:    pod(failed).InitExited("fetch", 2).Obj(),
+			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container fetch ended with exit code 2 (Error); the command may have run",
+		},
+		"5 the start failed": {
+			pod:    pod(failed).Exited("busybox", 128, "StartError", `exec: "nosuch": not found`, exitedAt).Obj(),
+			reason: "StartError", message: `the start of the command in pod a-pod failed (code 128): exec: "nosuch": not found; the command may have run`,
+		},
+		"5 a loss of power": {
+			pod:    pod(failed).Exited("busybox", 255, "Unknown", "", exitedAt).Obj(),
+			reason: "PodFailed", message: "how the command in pod a-pod ended is not known: code 255: Unknown; the command may have run",
+		},
+		"5 the kubelet lost the container": {
+			pod:    pod(failed).Exited("busybox", 137, "ContainerStatusUnknown", "not located", exitedAt).Obj(),
+			reason: "PodFailed", message: "how the command in pod a-pod ended is not known: code 137: ContainerStatusUnknown: not located; the command may have run",
+		},
+		"5 a virtual kubelet": {
+			pod:    pod(failed).Because("ProviderFailed", "").Exited("busybox", -137, "NotFound", "", exitedAt).Obj(),
+			reason: "PodFailed", message: "pod a-pod failed: ProviderFailed; the command may have run",
+		},
+		"5 a code that no process has": {
+			pod:    pod(failed).Exited("busybox", 256, "Error", "", exitedAt).Obj(),
+			reason: "PodFailed", message: "how the command in pod a-pod ended is not known: code 256: Error; the command may have run",
+		},
+		"5 a code without a container": {
+			pod:    withoutID(pod(failed).Exited("busybox", 137, "Error", "", exitedAt).Obj()),
+			reason: "PodFailed", message: "how the command in pod a-pod ended is not known: code 137: Error; the command may have run",
+		},
+		"5 evicted, and the container is lost": {
+			pod:    lost(pod(failed).Because("Evicted", "disk").Obj()),
+			reason: "Evicted", message: "pod a-pod failed: Evicted: disk; the command may have run",
+		},
+		"5 rejected by its node": {
+			pod: pod(failed).Because("OutOfcpu", "").Obj(), reason: "PodFailed", message: "pod a-pod failed: OutOfcpu; the command may have run",
+		},
+		"5 succeeded, and no container is known": {
+			pod: pod(succeeded).Obj(), reason: "PodFailed", message: "pod a-pod ended before its command was seen to end; the command may have run",
+		},
+		"5 no container has the name": {
+			at: a().Template(nil, "renamed"), pod: pod(failed).Exited("busybox", 3, "Error", "", exitedAt).Obj(),
+			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container busybox ended with exit code 3 (Error); the command may have run",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.at == nil {
+				test.at = a()
+			}
+			got := atrun.EndOf(test.at.Obj(), test.pod)
+			if got.Proof != test.proof || !cmp.Equal(got.ExitCode, test.code) || got.Reason != test.reason || got.Message != test.message {
+				t.Errorf("got %+v, exit code %v", got, ptr.Deref(got.ExitCode, -1))
+			}
+		})
+	}
+}
+
+func TestEndOfDeleted(t *testing.T) {
+	unbound := testutil.MakeAtPod(a().Obj(), "a-pod").Unschedulable().Obj()
+	for name, test := range map[string]struct {
+		last   *corev1.Pod
+		proven bool
+		proof  atrun.Proof
+		reason string
+	}{
+		"2 it had succeeded":                     {pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", exitedAt).Obj(), true, atrun.Succeeded, "Completed"},
+		"1 its command had ended":                {pod(corev1.PodRunning).Exited("busybox", 143, "Error", "", exitedAt).Obj(), true, atrun.Failed, "NonZeroExitCode"},
+		"4 it had no node":                       {unbound, true, atrun.NotRun, "NotStarted"},
+		"5 it had a node, and its command ran":   {pod(corev1.PodRunning).Runs("busybox").Obj(), false, atrun.Unknown, ""},
+		"5 it had a node, and nothing was known": {pod(corev1.PodPending).Obj(), false, atrun.Unknown, ""},
+	} {
+		got, proven := atrun.EndOfDeleted(a().Obj(), test.last)
+		if proven != test.proven || got.Proof != test.proof || got.Reason != test.reason {
+			t.Errorf("%s: %+v, %t", name, got, proven)
+		}
+	}
+}
+
+func TestExitSeen(t *testing.T) {
+	started := func(p *corev1.Pod, limit int64) *corev1.Pod {
+		p.Status.StartTime, p.Spec.ActiveDeadlineSeconds = &p.CreationTimestamp, &limit
+		return p
+	}
+	ends := func(code int32) *corev1.Pod {
+		return pod(corev1.PodRunning).Exited("busybox", code, "Completed", "bye", exitedAt).Runs("proxy").Obj()
+	}
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		want *int32
+	}{
+		"the command runs":                     {pod(corev1.PodRunning).Runs("busybox").Obj(), nil},
+		"it exited with 0":                     {ends(0), ptr.To[int32](0)},
+		"it exited with 0 before its deadline": {started(ends(0), 6), ptr.To[int32](0)},
+		"it exited with 0 at its deadline":     {started(ends(0), 5), nil},
+		"it exited with 3 at its deadline":     {started(ends(3), 5), ptr.To[int32](3)},
+		"its end is not known":                 {pod(corev1.PodRunning).Exited("busybox", 255, "Unknown", "", exitedAt).Obj(), nil},
+	} {
+		got, output := atrun.ExitSeen(a().Obj(), test.pod)
+		if !cmp.Equal(got, test.want) || (output == "bye") != (got != nil) {
+			t.Errorf("%s: %v, output %q", name, ptr.Deref(got, -1), output)
+		}
+	}
+}
+
+func TestEndOf_Output(t *testing.T) {
+	long := strings.Repeat("é", 1024)
+	for name, test := range map[string]struct{ message, want string }{
+		"2 KiB are kept":                       {long, long},
+		"of more, the end":                     {"a\n" + long, long},
+		"from a whole character on":            {long + "b", strings.Repeat("é", 1023) + "b"},
+		"what is not UTF-8 is made so":         {"a\xffb", "a\uFFFDb"},
+		"a broken character at the start also": {"\xa9" + long, long},
+	} {
+		if got := atrun.EndOf(a().Obj(), pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", test.message, due).Obj()).Output; got != test.want {
+			t.Errorf("%s: got %d bytes %.20q..., want %d bytes", name, len(got), got, len(test.want))
+		}
+	}
+}
+
+func TestRecordedEnd(t *testing.T) {
+	for code, reason := range map[int32]string{0: cnatv1alpha1.ReasonCompleted, 3: cnatv1alpha1.ReasonNonZeroExitCode} {
+		if got, ok := atrun.RecordedEnd(&recorded(code).Obj().Status); !ok || got.Reason != reason || *got.ExitCode != code || got.Output != "seen" {
+			t.Errorf("exit code %d: %+v, %t", code, got, ok)
+		}
+	}
+	if got, ok := atrun.RecordedEnd(&a().Obj().Status); ok {
+		t.Errorf("nothing is recorded: %+v", got)
+	}
+}

@@ -1,0 +1,71 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package atrun_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+func TestChanged(t *testing.T) {
+	requested := testutil.MakeAtPod(a().Obj(), "a-pod").Obj()
+	requested.Spec.Containers = []corev1.Container{{Name: "busybox", Image: "busybox"}}
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   string // the beginning
+	}{
+		"nothing":                {func(*corev1.Pod) {}, ""},
+		"the image":              {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "mirror/busybox" }, ""},
+		"the command":            {func(p *corev1.Pod) { p.Spec.Containers[0].Command = []string{"wrap"} }, ""},
+		"labels and annotations": {func(p *corev1.Pod) { p.Labels, p.Annotations = nil, nil }, ""},
+		"a container that is added": {func(p *corev1.Pod) {
+			p.Spec.Containers = append([]corev1.Container{{Name: "proxy"}}, p.Spec.Containers...)
+		}, ""},
+		"a sidecar that is added":   {func(p *corev1.Pod) { sidecar(p, "proxy") }, ""},
+		"the name":                  {func(p *corev1.Pod) { p.Name = "a-pod-x7k2" }, "the name of pod a-pod to a-pod-x7k2"},
+		"the controller":            {func(p *corev1.Pod) { p.OwnerReferences = nil }, "the controller reference of pod a-pod"},
+		"the name of the container": {func(p *corev1.Pod) { p.Spec.Containers[0].Name = "main" }, "pod a-pod so that it has no container busybox"},
+		"the restartPolicy":         {func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "pod a-pod so that its containers can be restarted"},
+		"that of a container":       {func(p *corev1.Pod) { p.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways) }, "pod a-pod so that its containers can be restarted"},
+		"rules of an init container": {func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{RestartPolicyRules: make([]corev1.ContainerRestartRule, 1)}}
+		}, "pod a-pod so that its containers can be restarted"},
+	} {
+		got := requested.DeepCopy()
+		test.change(got)
+		if text := atrun.Changed(requested, got); (text == "") != (test.want == "") || !strings.HasPrefix(text, test.want) {
+			t.Errorf("%s: got %q, want %q", name, text, test.want)
+		}
+	}
+}
+
+func TestIsOfOlderAt(t *testing.T) {
+	at := a().Obj()
+	older := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := testutil.MakeAtPod(at, "a-pod").Obj()
+		p.OwnerReferences[0].UID = "older"
+		change(p)
+		return p
+	}
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   bool
+	}{
+		"an older At":     {func(*corev1.Pod) {}, true},
+		"this At":         {func(p *corev1.Pod) { p.OwnerReferences[0].UID = at.UID }, false},
+		"another At":      {func(p *corev1.Pod) { p.OwnerReferences[0].Name = "b" }, false},
+		"another group":   {func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "batch/v1" }, false},
+		"no owner at all": {func(p *corev1.Pod) { p.OwnerReferences = nil }, false},
+	} {
+		if got := atrun.IsOfOlderAt(at, older(test.change)); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
