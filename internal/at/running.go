@@ -58,10 +58,10 @@ func changedPod(o *Observation) (Plan, bool) {
 	changed := o.Known.Changed
 	for _, own := range o.Pods {
 		switch {
-		case changed != "" || pods.IsFinished(own):
+		case changed != "":
 		case !atrun.IsPodName(o.At, own.Name):
 			changed = fmt.Sprintf("the name of a pod of the At to %s", own.Name)
-		case atrun.MayRestart(&own.Spec):
+		case !pods.IsFinished(own) && atrun.MayRestart(&own.Spec):
 			changed = fmt.Sprintf("pod %s so that its containers can be restarted", own.Name)
 		}
 	}

@@ -184,6 +184,10 @@ func TestMakePlan(t *testing.T) {
 			at: a().Begun(1), pods: pods(testutil.MakeAtPod(a().Obj(), "x7k2p").Obj()), now: time.Second,
 			want: decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified", Attempts: 1, Requeue: in(time.Second)},
 		},
+		"4 also if it has ended": {
+			at: a().Begun(1), pods: pods(testutil.MakeAtPod(a().Obj(), "x7k2p").Phase(corev1.PodFailed).Obj()), now: time.Second,
+			want: decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified", Attempts: 1},
+		},
 		"4 a pod that admission changed in the response to its create": {
 			at: a().Begun(1), now: time.Second, seen: obs{Known: at.Known{Pod: ownPod().Unowned().Obj(), Changed: "the controller reference of pod a-pod"}},
 			want: decided{Phase: done, Reason: "PodModified", Scheduled: started, Attempts: 1, Requeue: in(time.Second)},
