@@ -4,9 +4,12 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +29,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/event"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/clockjump"
@@ -297,18 +301,30 @@ func (r *AtReconciler) write(ctx context.Context, d *decided, report at.Report, 
 		outcome.Written = &changed
 	}
 	if !atrun.IsDone(&before.Status) && atrun.IsDone(&report.Status) {
-		logFinishedRun(logger, &changed)
+		r.logFinishedRun(logger, d.o, &changed)
 	}
 	recordEvents(r.Recorder, before, report.Events)
 	return true, nil
 }
 
+// maxLoggedCommand bounds the command in the line of the history of runs, in bytes.
+const maxLoggedCommand = 256
+
 // logFinishedRun writes the line of the history of runs. docs/how-to/history.md documents its keys. The logger adds namespace and name.
-func logFinishedRun(logger logr.Logger, finished *cnatv1alpha1.At) {
+func (r *AtReconciler) logFinishedRun(logger logr.Logger, o at.Observation, finished *cnatv1alpha1.At) {
 	s := &finished.Status
+	image, command, node := r.Defaults.Image, finished.Spec.Command, ""
+	if t := finished.Spec.Template; t != nil && len(t.Spec.Containers) > 0 {
+		main := &t.Spec.Containers[0]
+		image, command = main.Image, cmp.Or(command, strings.Join(slices.Concat(main.Command, main.Args), " "))
+	}
+	if pod := o.Known.Pod; pod != nil {
+		node = pod.Spec.NodeName
+	}
 	keys := []any{
 		"uid", finished.UID, "result", s.Result, "reason", s.Reason,
 		"attempts", s.Attempts, "scheduled", logTime(s.ScheduledTime), "started", logTime(s.StartTime), "finished", logTime(s.CompletionTime),
+		"pod", s.PodName, "node", node, "image", image, "command", event.Cut(command, maxLoggedCommand),
 		"requester", finished.Annotations[cnatv1alpha1.AnnotationRequestedBy],
 	}
 	if s.ExitCode != nil {

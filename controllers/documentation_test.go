@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/test/repository"
 )
 
@@ -81,7 +83,11 @@ func TestTheHistoryOfRunsIsAsDocumented(t *testing.T) {
 		Result: cnatv1alpha1.ResultFailed, Reason: cnatv1alpha1.ReasonMissedDeadline, ScheduledTime: &scheduled, CompletionTime: &finished, ExitCode: new(int32),
 	}}
 	var output bytes.Buffer
-	logFinishedRun(zap.New(zap.WriteTo(&output)).WithValues("namespace", "shop", "name", "migrate"), object)
+	object.Spec.Command = strings.Repeat("migrate ", 40)
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "worker"}}
+	r := &AtReconciler{Defaults: at.Defaults{Image: "busybox"}}
+	logger := zap.New(zap.WriteTo(&output)).WithValues("namespace", "shop", "name", "migrate")
+	r.logFinishedRun(logger, at.Observation{Known: at.Known{Pod: pod}}, object)
 	line := map[string]any{}
 	if err := json.Unmarshal(output.Bytes(), &line); err != nil {
 		t.Fatal(err)
@@ -96,9 +102,12 @@ func TestTheHistoryOfRunsIsAsDocumented(t *testing.T) {
 			t.Errorf("the line has %s, which is not documented", key)
 		}
 	}
-	for key, want := range map[string]any{"scheduled": "2030-01-30T10:02:00Z", "started": nil, "finished": "2030-01-30T10:03:00Z"} {
+	for key, want := range map[string]any{"scheduled": "2030-01-30T10:02:00Z", "started": nil, "finished": "2030-01-30T10:03:00Z", "node": "worker", "image": "busybox"} {
 		if line[key] != want {
 			t.Errorf("%s is %v, want %v", key, line[key], want)
 		}
+	}
+	if command, _ := line["command"].(string); len(command) != maxLoggedCommand || !strings.HasPrefix(command, "migrate ") {
+		t.Errorf("the command is %q", command)
 	}
 }

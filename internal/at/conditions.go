@@ -77,6 +77,12 @@ func progress(o *Observation, pod *corev1.Pod) (scheduled, time.Time) {
 		s.message = fmt.Sprintf("the command ended with exit code %d; %s", ended.ExitCode, stillRunning(pod))
 		return s, until
 	}
+	if why, at := terminating(pod, o.Now); why != "" {
+		s.running, s.message = cnatv1alpha1.ReasonPodTerminating, why
+		return s, time.Time{}
+	} else if !at.IsZero() {
+		return s, at
+	}
 	problem := pods.WaitingReason(pod)
 	if problem != "" {
 		problem = atrun.JoinNonEmpty(": ", problem, pods.WaitingMessage(pod))
@@ -92,6 +98,20 @@ func progress(o *Observation, pod *corev1.Pod) (scheduled, time.Time) {
 		s.message = "pod " + pod.Name + " is waiting: " + problem
 	}
 	return s, time.Time{}
+}
+
+// terminating returns why a pod that is being deleted has not ended, or "" and when that is known: at once if Kubernetes disrupts the pod, and
+// otherwise some time after its grace period. The time is zero if the pod is not being deleted.
+func terminating(pod *corev1.Pod, now time.Time) (why string, at time.Time) {
+	if pod.DeletionTimestamp == nil {
+		return "", time.Time{}
+	}
+	at = pod.DeletionTimestamp.Add(stopGrace)
+	disruption := atrun.Disruption(pod)
+	if disruption == "" && now.Before(at) {
+		return "", at
+	}
+	return atrun.JoinNonEmpty("; ", "pod "+pod.Name+" is being deleted, and its node has not confirmed that the command ended: it may still run", disruption), at
 }
 
 // stillRunning names the containers of a pod that have not ended, except that of the command.

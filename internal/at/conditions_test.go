@@ -48,7 +48,16 @@ func TestTheMessageOfALivePod(t *testing.T) {
 			notReady(ownPod().Waiting("busybox", "PodInitializing"), corev1.PodInitialized, "containers with incomplete status: [proxy]"), minute,
 			"pod a-pod is waiting: PodInitializing for more than a minute: containers with incomplete status: [proxy]", "PodWaiting",
 		},
-		"nothing is known": {ownPod(), minute, "pod a-pod is waiting: ContainerCreating for more than a minute: see the events of the pod", "PodWaiting"},
+		"nothing is known":  {ownPod(), minute, "pod a-pod is waiting: ContainerCreating for more than a minute: see the events of the pod", "PodWaiting"},
+		"a user deletes it": {running().Terminating(), 9 * time.Second, "pod a-pod was created", "Running"},
+		"it was deleted, and does not end": {
+			running().Terminating(), 10 * time.Second, "pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still run", "PodTerminating",
+		},
+		"its node does not respond": {
+			running().Terminating().Condition(corev1.DisruptionTarget, corev1.ConditionTrue, "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"), 0,
+			"pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still run; Kubernetes disrupted the pod: " +
+				"DeletionByTaintManager: Taint manager: deleting due to NoExecute taint", "PodTerminating",
+		},
 		"the kubelet is about to end the pod": {
 			ownPod().Phase(corev1.PodRunning).Exited("busybox", 3, "Error", "", due), 5*time.Second - 1, "pod a-pod was created", "Running",
 		},

@@ -60,6 +60,9 @@ func parseCall(req *http.Request) (*Call, error) {
 		Verb: info.Verb, Resource: info.Resource, Subresource: info.Subresource, Namespace: info.Namespace, Name: info.Name,
 		AnyAge: req.URL.Query().Get("resourceVersion") == "0",
 	}
+	if req.URL.Query().Get("dryRun") != "" {
+		call.Verb = "check"
+	}
 	if req.Body == nil {
 		return call, nil
 	}
@@ -69,7 +72,7 @@ func parseCall(req *http.Request) (*Call, error) {
 	_ = req.Body.Close()
 	req.Body = io.NopCloser(bytes.NewReader(call.Body))
 	switch call.Verb {
-	case "create":
+	case "create", "check":
 		var object metav1.PartialObjectMetadata
 		if json.Unmarshal(call.Body, &object) == nil && call.Name == "" {
 			call.Name = object.Name + object.GenerateName

@@ -111,9 +111,10 @@ func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 
 // end ends the command of a pod.
 func (k *Kubelet) end(ctx context.Context, pod *corev1.Pod, code int32) error {
+	reason := "Completed"
 	pod.Status.Phase = corev1.PodSucceeded
 	if code != 0 {
-		pod.Status.Phase = corev1.PodFailed
+		pod.Status.Phase, reason = corev1.PodFailed, "Error"
 	}
 	ended := metav1.Now()
 	if k.Ended != nil {
@@ -123,7 +124,9 @@ func (k *Kubelet) end(ctx context.Context, pod *corev1.Pod, code int32) error {
 	pod.Status.ContainerStatuses = nil
 	for _, c := range pod.Spec.Containers {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
-			Name: c.Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: ended}},
+			Name: c.Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: code, Reason: reason, FinishedAt: ended, ContainerID: "containerd://" + c.Name,
+			}},
 		})
 	}
 	return k.admin.Status().Update(ctx, pod)

@@ -34,6 +34,9 @@ const (
 	ReasonRunning = "Running"
 	// ReasonPodWaiting: the pod has not started, and the message says what it waits for, such as ImagePullBackOff or Unschedulable.
 	ReasonPodWaiting = "PodWaiting"
+	// ReasonPodTerminating: the pod is being deleted, and its node has not confirmed that the command ended, for example because the node does
+	// not respond. The command may still run.
+	ReasonPodTerminating = "PodTerminating"
 	// ReasonContainersRunning: the command has ended, and other containers of the pod still run.
 	ReasonContainersRunning = "ContainersRunning"
 )
