@@ -138,6 +138,9 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 		next.known.Begun = false
 	}
 	next.pods = o.expected.Deleted(outcome.Deleted...)
+	if pod := next.known.Pod; pod != nil && pods.Contains(outcome.Deleted, pod.UID) {
+		next.known.Changed = ""
+	}
 	if o.At.ResourceVersion != versionOf(next.status) {
 		next.status = nil // The cache shows it.
 	}

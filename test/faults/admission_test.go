@@ -240,6 +240,7 @@ func TestMutatedRuns(t *testing.T) {
 		"containers that are restarted": {`[JSONPatch{op: "replace", path: "/spec/restartPolicy", value: "Always"}]`, cnatv1alpha1.ReasonPodModified},
 	} {
 		cases[change] = func(e *faults.Env) {
+			e.ChangesIdentity = tc.reason == cnatv1alpha1.ReasonPodModified
 			mutatePods(e, tc.patch)
 			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 			e.Supervise()
