@@ -1,0 +1,79 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	conditionOrReason = regexp.MustCompile(`(?m)^\t(?:Condition|Reason)\w+ += "(\w+)"`)
+	eventReason       = regexp.MustCompile(`\bevent\.(?:Normal|Warning)\("(\w+)"`)
+	camelCaseWord     = regexp.MustCompile("`([A-Z]\\w+)`")
+)
+
+// matches returns what the first group of a pattern matches in the files of a glob, without tests.
+func matches(t *testing.T, pattern *regexp.Regexp, files string) []string {
+	t.Helper()
+	var found []string
+	for _, file := range glob(t, files) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, match := range pattern.FindAllStringSubmatch(string(read(t, file)), -1) {
+			found = append(found, match[1])
+		}
+	}
+	if len(found) < 3 {
+		t.Fatalf("%s has only %q", files, found)
+	}
+	return found
+}
+
+// listedIn returns the CamelCase words in the first and third column of the rows of a section that begin with a text.
+func listedIn(page, heading, row string) []string {
+	_, section, _ := strings.Cut(page, "\n"+heading+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var words []string
+	for line := range strings.Lines(section) {
+		if columns := strings.Split(line, " | "); strings.HasPrefix(line, row) && len(columns) > 2 {
+			for _, match := range camelCaseWord.FindAllStringSubmatch(columns[0]+columns[2], -1) {
+				words = append(words, match[1])
+			}
+		}
+	}
+	return words
+}
+
+// The tables of docs/reference.md have the conditions, reasons, and events of each kind, and no others.
+func TestReference(t *testing.T) {
+	page := string(read(t, "docs/reference.md"))
+	for _, kind := range []struct{ name, heading, types, rules string }{
+		{"PodSet", "## Conditions of a PodSet", "api/app/v1alpha1/*.go", "internal/podset/*.go"},
+		{"At", "## Conditions of an At", "api/cnat/v1alpha1/*.go", "internal/at/*.go"},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			reasons, events := matches(t, conditionOrReason, kind.types), matches(t, eventReason, kind.rules)
+			inConditions, inEvents := listedIn(page, kind.heading, "| `"), listedIn(page, "## Events", "| "+kind.name+" |")
+			for _, reason := range reasons {
+				if !slices.Contains(inConditions, reason) {
+					t.Errorf("the table %q does not list %s", kind.heading, reason)
+				}
+			}
+			for _, event := range events {
+				if !slices.Contains(inEvents, event) {
+					t.Errorf("the table of events does not list %s", event)
+				}
+			}
+			for _, listed := range slices.Concat(inConditions, inEvents) {
+				if !slices.Contains(reasons, listed) && !slices.Contains(events, listed) {
+					t.Errorf("docs/reference.md lists %s, which does not exist", listed)
+				}
+			}
+		})
+	}
+}
