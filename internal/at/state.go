@@ -22,7 +22,7 @@ import (
 //	o := state.Observe(seen, now, defaults)       // the caller repeats this after it has read the pod of plan.LookUp
 //	plan := MakePlan(o)
 //	...                                           // the caller carries out the plan, which gives an outcome
-//	if state.ReportNow(o, outcome) { ... }        // the caller writes the status of MakeReport(o, plan, outcome)
+//	if state.ReportNow(o, plan, outcome) { ... }  // the caller writes the status of MakeReport(o, plan, outcome)
 //	state.Record(o, plan, outcome, now)
 //
 // A plan that starts an attempt is recorded after the status of StartedStatus was written. The next observation then has the plan to create

@@ -55,8 +55,8 @@ const (
 type AtSpec struct {
 	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now",
 	// or "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) counted from
-	// metadata.creationTimestamp. If the time has passed, the At runs at once. At most 64 characters. It can be changed
-	// until the At has started, to an RFC 3339 time, because "now" counts from the creation of the At.
+	// metadata.creationTimestamp. If the time has passed, the At runs at once. At most 64 characters. It can
+	// only be changed to an RFC 3339 time, because "now" counts from the creation of the At.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -68,7 +68,7 @@ type AtSpec struct {
 	// command is the program to run and its arguments, split into words as a POSIX shell does (quotes and backslashes),
 	// without expansion. For pipes and variables, use sh -c '...'. 1 to 32768 characters. If absent, the first container of
 	// the template runs its own command and args or, without these, the entrypoint of its image. It is required if there is no
-	// template. It can be changed until the At has started.
+	// template.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
@@ -80,8 +80,7 @@ type AtSpec struct {
 	// template is the pod template. Its first container runs spec.command and determines the exit code. If spec.command is
 	// given, this container must not set command or args. The restartPolicy of the pod and of its containers is Never or
 	// absent, and no container has restartPolicyRules. Init containers may have any restartPolicy, so sidecars work. If absent,
-	// the pod has one busybox container, which gets the proxy variables of the operator. It can be changed until the At has
-	// started.
+	// the pod has one busybox container, which gets the proxy variables of the operator.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="size(self.?spec.?containers.orValue([])) > 0",message="spec.template.spec.containers must name at least one container: the first one runs the command"
 	// +kubebuilder:validation:XValidation:rule="self.?spec.?restartPolicy.orValue('Never') == 'Never'",message="spec.template.spec.restartPolicy must be Never, or absent: an At runs its command once"
@@ -108,7 +107,7 @@ type AtSpec struct {
 
 	// activeDeadlineSeconds is the number of seconds that the run may take, 1 or more, including the time to find a node and
 	// to pull images. After that, the run is stopped and the At ends as Failed with reason DeadlineExceeded. If absent,
-	// there is no deadline. It can be changed until the At has started.
+	// there is no deadline.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
@@ -125,9 +124,8 @@ type AtSpec struct {
 
 	// backoffLimit is the number of retries after a failure, 0 to 10. Each retry runs in a new pod; the older pods remain for
 	// their logs. An attempt is retried only if it is proven that the command failed with an exit code, or did not run. If that is not
-	// known, because the pod was evicted, disappeared, or its node was lost, nothing is retried. Default 0: the command runs at most once. docs/at-most-once.md of
-	// https://github.com/redhat/podset-operator lists the exceptions. It can be changed until the
-	// At has started.
+	// known, for example because the pod disappeared or its node was lost, nothing is retried. Default 0: the command runs at most once.
+	// docs/at-most-once.md of https://github.com/redhat/podset-operator lists the exceptions.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
@@ -137,7 +135,7 @@ type AtSpec struct {
 
 	// retryExitCodes are the exit codes of the command after which it is retried, if backoffLimit allows it: 1 to 16 codes, each 1 to
 	// 255. A failure with another or an unknown exit code is not retried. A pod that never started the command is retried in any case.
-	// If absent, every failure is retried. It can be changed until the At has started.
+	// If absent, every failure is retried.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -280,7 +278,8 @@ type At struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the desired state.
+	// spec is the desired state. schedule, command, template, activeDeadlineSeconds, backoffLimit, and retryExitCodes can be changed until
+	// the At has started, which is when status.attempts becomes 1.
 	// +required
 	Spec AtSpec `json:"spec,omitzero"`
 
