@@ -141,7 +141,7 @@ func (p Plan) after(o *Observation, outcome Outcome) Plan {
 	case outcome.Answer != nil && outcome.Answer.Changed != "": // 28
 		return o.finish(modifiedEnd(outcome.Answer.Changed, "no pod was created"))
 	case outcome.Changed != "" && outcome.Created == nil: // 28
-		return o.finish(modifiedEnd(outcome.Changed, "no pod was created"))
+		return o.finish(modifiedEnd(outcome.Changed, "a pod of that name exists, and the operator leaves it alone"))
 	case outcome.Conflicting != nil && atrun.IsOfOlderAt(o.At, outcome.Conflicting): // 29
 		p.scheduled = nameTaken(outcome.Conflicting)
 		p.requeueAt = pods.Earliest(p.requeueAt, o.Now.Add(nameCollisionRetry))

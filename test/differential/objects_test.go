@@ -188,7 +188,7 @@ func (c choices) status(object client.Object) {
 	case *appv1alpha1.PodSet:
 		o.Status = appv1alpha1.PodSetStatus{PodNames: []string{"pod-a"}, Replicas: pick[int32](c, 0, 3, -1), ObservedGeneration: pick[int64](c, 0, 1), Conditions: c.conditions()}
 	case *cnatv1alpha1.At:
-		o.Status = cnatv1alpha1.AtStatus{Phase: pick(c, cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone, "", "OTHER"), ObservedGeneration: 1, Conditions: c.conditions()}
+		o.Status = cnatv1alpha1.AtStatus{Phase: pick(c, cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone, "", "OTHER"), ObservedGeneration: 1, Attempts: pick[int32](c, 0, 1, 12), Conditions: c.conditions()}
 		if c.one(3) {
 			o.Status.Result = pick(c, cnatv1alpha1.ResultFailed, "Other")
 		}

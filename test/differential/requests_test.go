@@ -111,7 +111,7 @@ var patches = map[string][]string{
 	},
 	ats: {
 		`{"spec":{"schedule":"now + 1 minute"}}`, `{"spec":{"schedule":null}}`, `{"spec":{"command":"true"}}`, `{"spec":{"suspend":true}}`,
-		`{"spec":{"suspend":null}}`, `{"spec":{"template":null}}`, `{"spec":null}`,
+		`{"spec":{"suspend":null}}`, `{"spec":{"template":null}}`, `{"spec":null}`, `{"spec":{"cancel":true}}`, `{"spec":{"cancel":null}}`,
 	},
 	pods: {`{"spec":{"activeDeadlineSeconds":5}}`, `{"spec":{"nodeName":"other"}}`, `{"spec":{"containers":[{"name":"main","image":"v2"}]}}`},
 }
@@ -123,7 +123,7 @@ var metadataPatches = []string{
 
 var statusPatches = map[string][]string{
 	podSets: {`{"status":{"replicas":9,"readyReplicas":9}}`, `{"status":{"replicas":-1}}`, `{"status":null}`, `{"status":{"podNames":["kubernetes"]}}`, `{"metadata":{"labels":{"app":"e"}}}`},
-	ats:     {`{"status":{"phase":"RUNNING"}}`, `{"status":{"phase":"PENDING"}}`, `{"status":{"phase":"OTHER"}}`, `{"status":null}`, `{"spec":{"suspend":true}}`},
+	ats:     {`{"status":{"attempts":1}}`, `{"status":{"phase":"RUNNING","attempts":1}}`, `{"status":{"phase":"RUNNING"}}`, `{"status":{"phase":"PENDING"}}`, `{"status":{"phase":"OTHER"}}`, `{"status":null}`, `{"spec":{"suspend":true}}`},
 	pods:    {`{"status":{"phase":"Running"}}`, `{"status":{"phase":"Failed","reason":"Evicted"}}`, `{"metadata":{"labels":{"app":"e"}}}`},
 }
 

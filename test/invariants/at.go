@@ -32,8 +32,10 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 		c.edits[at.UID] = append(c.edits[at.UID], edit{before, c.now.Seen})
 	}
 	if before != nil && (before.Spec.Schedule != at.Spec.Schedule || before.Spec.Command != at.Spec.Command) {
-		started := before.Status.Phase == cnatv1alpha1.PhaseRunning || before.Status.Phase == cnatv1alpha1.PhaseDone
-		c.check("A5", !started, "At "+at.Name, "an edit in phase %s was not rejected", before.Status.Phase)
+		c.check("A5", before.Status.Attempts == 0, "At "+at.Name, "an edit after the start was not rejected")
+	}
+	if before != nil && isTrue(before.Spec.Cancel) {
+		c.check("A16", isTrue(at.Spec.Cancel), "At "+at.Name, "a cancel was taken back")
 	}
 	c.unusable(at)
 	if c.specs[at.UID] == nil {
@@ -46,7 +48,9 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 	}
 	if before != nil {
 		c.foreignConditions(before, at, before.Status.Conditions, at.Status.Conditions)
+		c.attemptBegan(before, at, write)
 	}
+	c.answers(at, write)
 	from, to := c.phases[at.UID], at.Status.Phase
 	c.check("A4", slices.Index(phases, to) >= slices.Index(phases, from), "At "+at.Name, "the phase went from %s to %s", from, to)
 	c.phases[at.UID] = to
@@ -57,6 +61,7 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 	}
 	if reason := at.Status.Reason; reason == "" || before == nil || before.Status.Reason != reason { // Else it was said earlier, perhaps by another clock.
 		c.truth(at)
+		c.exitCodeIsTrue(at)
 		c.neverFailed(at, write)
 		c.disruptionIsNamed(at, write)
 	}
@@ -69,7 +74,7 @@ func (c *Checker) ready(at *cnatv1alpha1.At) {
 		return c.Type == cnatv1alpha1.ConditionScheduled && c.Status == metav1.ConditionFalse &&
 			c.Reason != cnatv1alpha1.ReasonSuspended
 	})
-	want := s.Result == cnatv1alpha1.ResultSucceeded || s.Phase == cnatv1alpha1.PhasePending && !blocked
+	want := s.Result == cnatv1alpha1.ResultSucceeded || s.Phase == cnatv1alpha1.PhasePending && !blocked && !wouldBeRejected(at)
 	got := meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionReady)
 	c.check("A4", got == want, "At "+at.Name, "the condition Ready is %t in phase %s with result %q", got, s.Phase, s.Result)
 	stalled := meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionStalled)
@@ -89,14 +94,15 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 		run := c.state.Pods[at.Status.PodUID]
 		c.check("A13", run != nil && run.Spec.NodeName == "" && c.state.Removed[run.UID], "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or exists", at.Status.PodName)
 	case cnatv1alpha1.ReasonPodModified:
-		run := c.state.Pods[at.Status.PodUID]
-		c.check("A11", run != nil && run.Spec.RestartPolicy != corev1.RestartPolicyNever, "At "+at.Name, "the reason is PodModified, but the containers of pod %s are not restarted", at.Status.PodName)
+		c.check("A11", c.ChangesIdentity, "At "+at.Name, "the reason is PodModified, but admission left the identity of the pod as it was")
 	case cnatv1alpha1.ReasonCanceled:
-		c.check("A16", ptr.Deref(at.Spec.Cancel, false), "At "+at.Name, "the reason is Canceled, but spec.cancel is not true")
+		c.check("A16", isTrue(at.Spec.Cancel), "At "+at.Name, "the reason is Canceled, but spec.cancel is not true")
+		c.hasStopped(at)
 	case cnatv1alpha1.ReasonDeadlineExceeded:
 		took := c.decidedAt(at).Sub(ptr.Deref(at.Status.StartTime, metav1.Time{}).Time)
 		limit := time.Duration(ptr.Deref(at.Spec.ActiveDeadlineSeconds, 0)) * time.Second
 		c.check(c.deadlines(), at.Spec.ActiveDeadlineSeconds != nil && took >= limit, "At "+at.Name, "the reason is DeadlineExceeded for a deadline of %v, but only %v had passed", limit, took)
+		c.hasStopped(at)
 	}
 	for uid := range c.runs[at.UID] {
 		pod := c.state.Pods[uid]
@@ -122,9 +128,10 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	again := false
 	for uid := range c.runs[at.UID] {
 		earlier := c.state.Pods[uid]
-		again = again || earlier.Name == pod.Name
+		same := c.requested(earlier) == c.requested(pod)
+		again = again || same
+		c.check("A17", deleting && same || c.isProven(at, earlier), "At "+at.Name, "pod %s was created, but it is not proven that the command of pod %s failed, or did not run", pod.Name, earlier.Name)
 		c.check("A1", deleting || !c.mayHaveSucceeded(earlier), "At "+at.Name, "pod %s was created, but the command of pod %s may have succeeded, or may still run", pod.Name, earlier.Name)
-		c.check("A13", deleting || !c.Ran[uid] || ptr.Deref(exitCode(earlier), 0) != 0, "At "+at.Name, "pod %s was created, but the node of pod %s had started its command", pod.Name, earlier.Name)
 	}
 	c.runs[at.UID][pod.UID] = true
 	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "pod %s was created after the reason MissedDeadline", pod.Name)
@@ -134,9 +141,10 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	}
 	c.check("A1", deleting || len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were created, %d are allowed", len(c.runs[at.UID]), allowed)
 	c.check("A1", deleting || !again, "At "+at.Name, "pod %s was created twice", pod.Name)
-	canceled := !slices.ContainsFunc(versions, func(known *cnatv1alpha1.At) bool { return !ptr.Deref(known.Spec.Cancel, false) })
+	canceled := !slices.ContainsFunc(versions, func(known *cnatv1alpha1.At) bool { return !isTrue(known.Spec.Cancel) })
 	c.check("A16", !canceled, "At "+at.Name, "pod %s was created although the At was canceled", pod.Name)
 	c.runsLatest(at, pod, write)
+	c.waitsBeforeRetry(at, pod, write)
 	if due, ok := Due(at); ok && len(c.runs[at.UID]) == 1 { // An edit after the first run does not delay a retry.
 		now := false // An At for now runs at once, whatever the clock of the operator says.
 		for _, known := range versions {
@@ -145,7 +153,11 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 				due = earlier
 			}
 		}
-		early := due.Sub(c.serverTime(write))
+		began := write
+		if start, recorded := c.begins[at.UID][1]; recorded { // The clock may have moved back since.
+			began = start
+		}
+		early := due.Sub(c.serverTime(began))
 		c.check("A2", early <= 0 || now, "At "+at.Name, "ran %v too early", early)
 		late := c.late(versions, write)
 		c.check("A2", late <= 0, "At "+at.Name, "ran %v after its starting deadline", late)
@@ -221,11 +233,10 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 }
 
 // AtSettled returns why an At is not settled (A3), or "" if it is. An At is settled when it is DONE, for a reason that A4
-// and A11 check, or PENDING for a reason that lasts. No pod runs on after the deadline of its At.
+// and A11 check, or PENDING for a reason that lasts. No pod of an At that is DONE runs on.
 func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone && (!full || at.Status.Reason != "") { // Without a reason, another client wrote the phase.
-		stopped := at.Status.Reason == cnatv1alpha1.ReasonDeadlineExceeded || at.Status.Reason == cnatv1alpha1.ReasonPodModified
-		if left := s.Active(at.UID); full && stopped && len(left) > 0 {
+		if left := s.Active(at.UID); full && len(left) > 0 {
 			return fmt.Sprintf("pod %s is left although the reason is %s", left[0].Name, at.Status.Reason)
 		}
 		return ""

@@ -39,6 +39,10 @@ type Call struct {
 	Precondition types.UID
 	// Owner is the controller of the pod that a create contains; "" if it is not known.
 	Owner types.UID
+	// Requested is the name in the body of a create, which admission may change; "" if it is not known.
+	Requested string
+	// Generation is that of the spec of the At for which a dry run is; 0 if it is not known.
+	Generation int64
 	// Slot is the slot of a PodSet for which a create is; "" if it is not known.
 	Slot string
 	// Body is the content of a write, as JSON.
@@ -82,6 +86,25 @@ type Write struct {
 	Version string
 	// Fault describes what the operator received instead of the response; "" if it received the response.
 	Fault string
+}
+
+// Verdict is what the API server says about a pod in a dry run.
+type Verdict string
+
+// The verdicts.
+const (
+	Accepted Verdict = "accepted"
+	Rejected Verdict = "rejected"
+	Changed  Verdict = "changed"   // Admission would change the identity of the pod.
+	NoAnswer Verdict = "no answer" // The API server, or a webhook, says nothing about the pod.
+)
+
+// Check is a dry run of the create of the pod of an At, whose answer a process has received.
+type Check struct {
+	Call
+	Process  int
+	Received time.Time
+	Verdict  Verdict
 }
 
 // isStale reports whether the caches of PodSets and Ats were behind when the operator sent the write.

@@ -38,8 +38,12 @@ type Checker struct {
 
 	// Calm is when the last fault ended, and End when the events ended; zero: reports are not checked.
 	Calm, End time.Time
-	// Ran has the pods whose containers were started, whether a status says so or not; nil: it is not known.
-	Ran map[types.UID]bool
+	// Runs are what the nodes know of the commands of pods, whether a status says so or not; nil: it is not known.
+	Runs map[types.UID]*Run
+	// Checks are the dry runs whose answers the operator has received; nil: they are not known.
+	Checks []Check
+	// ChangesIdentity is true if admission changes the names, the controllers, the containers, or the restartPolicy of new pods of Ats.
+	ChangesIdentity bool
 	// Told are the processes to which a watch delivered the last state of a pod that was deleted.
 	Told map[types.UID]int
 	// StripsOwners is true if admission removes the owner references of new pods.
@@ -65,6 +69,8 @@ type Checker struct {
 	runs      map[types.UID]map[types.UID]bool             // the pods of each At
 	owners    map[types.UID]bool                           // every PodSet and At that ever existed
 	edits     map[types.UID][]edit                         // the changes of the spec of each At
+	begins    map[types.UID]map[int32]Write                // the write that recorded the start of each attempt of each At
+	failures  map[types.UID]map[int32]Write                // the write that recorded the failure of each attempt of each At
 	history   map[types.UID][]Event                        // the changes of each PodSet and At
 	writings  map[types.UID]int                            // the writes of the operator to each unusable At since another change
 	specs     map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of each At, by generation
@@ -75,6 +81,8 @@ type Checker struct {
 	spells map[types.UID]spell
 	over   []spell
 	zero   map[types.UID]time.Time
+	// recorded are the pods whose commands ended with exit code 0 according to a status that the operator wrote.
+	recorded map[types.UID]bool
 	// degraded says when Degraded last became True because of a pod that crashes.
 	degraded map[types.UID]time.Time
 	now      Event
@@ -99,9 +107,9 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		deletes: map[types.UID]Write{}, tried: map[types.UID]bool{}, ours: map[string]Write{}, deleted: map[types.UID]time.Time{}, windows: map[types.UID]*window{},
 		revisions: map[types.UID]map[int64]revision{}, setPods: map[types.UID]map[types.UID]*setPod{},
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
-		edits: map[types.UID][]edit{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
+		edits: map[types.UID][]edit{}, begins: map[types.UID]map[int32]Write{}, failures: map[types.UID]map[int32]Write{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
 		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{},
-		spells: map[types.UID]spell{}, zero: map[types.UID]time.Time{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
+		spells: map[types.UID]spell{}, zero: map[types.UID]time.Time{}, recorded: map[types.UID]bool{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if w.Verb == "delete" && w.Precondition != "" {
@@ -175,6 +183,7 @@ func (c *Checker) Replay(events []Event) {
 	c.deletions()
 	c.rejections()
 	c.reports()
+	c.checksAreFew()
 }
 
 // ownerOf returns the UID of the owner for which the operator created a pod if admission removed it, or else that of its controller.

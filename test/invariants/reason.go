@@ -28,53 +28,75 @@ func (c *Checker) ended(at *cnatv1alpha1.At) {
 		c.check("A4", finished, "At "+at.Name, "the phase is DONE without a finished pod and without a reason")
 		return
 	}
+	if s.Reason == cnatv1alpha1.ReasonPodLost && s.PodUID == "" { // The pod of a start that was recorded was never found.
+		c.check("A11", s.Attempts > 0 && len(c.state.Active(at.UID)) == 0, "At "+at.Name, "the reason is PodLost, but the At has not started, or its pod exists")
+		return
+	}
 	ran := c.setPods[at.UID][s.PodUID] != nil
 	c.check("A11", ran && c.endedAs(s.Reason, at, c.state.Pods[s.PodUID]), "At "+at.Name, "the reason is %s, but no run ended so; podUID is %q", s.Reason, s.PodUID)
 }
 
 // endedAs reports whether the end of a pod of an At agrees with a reason.
 func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) bool {
-	exit := exitCode(pod)
+	exit, end := c.codeOf(pod), termination(pod)
 	failed := exit != nil && *exit != 0
 	switch reason {
 	case cnatv1alpha1.ReasonCompleted:
-		return pod.Status.Phase == corev1.PodSucceeded || exit != nil && *exit == 0
-	case cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ReasonOOMKilled, cnatv1alpha1.ReasonStartError:
+		return exit != nil && *exit == 0
+	case cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ReasonOOMKilled:
 		return failed
+	case cnatv1alpha1.ReasonStartError:
+		return end != nil && (end.Reason == cnatv1alpha1.ReasonStartError || end.Reason == "ContainerCannotRun")
 	case cnatv1alpha1.ReasonEvicted:
 		return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted"
-	case cnatv1alpha1.ReasonPodFailed: // A pod that was deleted after its command had failed, or before it was bound, may not be Failed.
-		return pod.Status.Phase == corev1.PodFailed || failed || c.state.Removed[pod.UID] && pod.Spec.NodeName == ""
+	case cnatv1alpha1.ReasonPodFailed: // A terminating pod may not be Failed.
+		return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded && (exitCode(pod) == nil || c.renamed(pod)) || failed || end != nil && exitCode(pod) == nil
 	case cnatv1alpha1.ReasonPodLost:
 		return c.state.Removed[pod.UID] || c.ownerOf(pod) != at.UID
 	}
 	return false
 }
 
-// exitCode returns the exit code of the command of a pod, or nil if it has not ended, or its kubelet does not know how.
-func exitCode(pod *corev1.Pod) *int32 {
+// codeOf returns the exit code of the command of a pod, as its node knows it or else as its status says, or nil if it has not ended, or
+// nobody knows how.
+func (c *Checker) codeOf(pod *corev1.Pod) *int32 {
+	if c.Runs == nil {
+		return exitCode(pod)
+	}
+	if run := c.Runs[pod.UID]; run != nil && !run.Ended.After(c.now.Seen) {
+		return run.Code
+	}
+	return nil
+}
+
+// renamed reports whether admission has changed the name of the container that runs the command. If the answer to the create was lost, nothing
+// tells which container it is.
+func (c *Checker) renamed(pod *corev1.Pod) bool {
+	return c.ChangesIdentity && CommandContainer(pod).Name != pod.Annotations[cnatv1alpha1.AnnotationContainer]
+}
+
+// termination returns how the container of the command of a pod ended, or nil if the status of the pod does not say that it has.
+func termination(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	for _, s := range pod.Status.ContainerStatuses {
-		if s.Name == CommandContainer(pod).Name && s.State.Terminated != nil && s.State.Terminated.Reason != LostContainer {
-			return &s.State.Terminated.ExitCode
+		if s.Name == CommandContainer(pod).Name {
+			return s.State.Terminated
 		}
 	}
 	return nil
 }
 
-// hidesPod reports whether admission has given the pod of an At another name and no owner. After a crash, nothing tells of such a pod: see
-// docs/at-most-once.md.
-func (c *Checker) hidesPod(at *cnatv1alpha1.At) bool {
-	for _, pod := range c.state.Pods {
-		if ControllerOf(pod) == "" && pod.Name == ChangedName+at.Name+"-pod" {
-			return true
-		}
+// exitCode returns the exit code of the command of a pod as its status proves it, or nil.
+func exitCode(pod *corev1.Pod) *int32 {
+	end := termination(pod)
+	if end == nil || end.ContainerID == "" || !slices.Contains([]string{"Error", "Completed", "OOMKilled"}, end.Reason) {
+		return nil
 	}
-	return false
+	return &end.ExitCode
 }
 
 // missedDeadline checks the reason MissedDeadline: A11.
 func (c *Checker) missedDeadline(at *cnatv1alpha1.At) {
-	c.check("A11", len(c.runs[at.UID]) == 0 || c.hidesPod(at), "At "+at.Name, "the reason is MissedDeadline, but %d pods were created", len(c.runs[at.UID]))
+	c.check("A11", len(c.runs[at.UID]) == 0 && at.Status.Attempts == 0, "At "+at.Name, "the reason is MissedDeadline, but %d pods were created", len(c.runs[at.UID]))
 	limit := at.Spec.StartingDeadlineSeconds
 	c.check("A11", limit != nil, "At "+at.Name, "the reason is MissedDeadline, but there is no starting deadline")
 	if due, ok := Due(at); ok && limit != nil {
@@ -106,8 +128,7 @@ func (s *State) hasForeignPod(at *cnatv1alpha1.At) bool {
 	for _, pod := range s.Pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		foreign := owner == nil || owner.Kind != "At"
-		name := strings.TrimPrefix(pod.Name, ChangedName)
-		if foreign && (name == at.Name+"-pod" || strings.HasPrefix(name, at.Name+"-pod-")) {
+		if foreign && (pod.Name == at.Name+"-pod" || strings.HasPrefix(pod.Name, at.Name+"-pod-")) {
 			return true
 		}
 	}

@@ -23,8 +23,12 @@ func run(phase corev1.PodPhase, exitCode *int32) *corev1.Pod {
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}, Status: corev1.PodStatus{Phase: phase},
 	}
 	if exitCode != nil {
+		reason := "Completed"
+		if *exitCode != 0 {
+			reason = "Error"
+		}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: *exitCode},
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: *exitCode, Reason: reason, ContainerID: "containerd://1"},
 		}}}
 	}
 	return pod
@@ -36,21 +40,28 @@ func TestTheReasonOfAnEndIsTrue(t *testing.T) {
 	foreign.OwnerReferences = nil
 	running, taken := run(corev1.PodRunning, nil), run(corev1.PodRunning, nil)
 	taken.OwnerReferences = nil
+	madeUp, notStarted := run(corev1.PodFailed, ptr.To[int32](255)), run(corev1.PodFailed, ptr.To[int32](128))
+	madeUp.Status.ContainerStatuses[0].State.Terminated.Reason = "Unknown"
+	notStarted.Status.ContainerStatuses[0].State.Terminated.Reason = "StartError"
 	for reason, tc := range map[string]struct{ allowed, rejected []client.Object }{
 		cnatv1alpha1.ReasonCompleted: {
-			[]client.Object{run(corev1.PodSucceeded, nil), run(corev1.PodRunning, ptr.To[int32](0))},
-			[]client.Object{running, evicted, foreign, run(corev1.PodFailed, ptr.To[int32](1))},
+			[]client.Object{run(corev1.PodSucceeded, ptr.To[int32](0)), run(corev1.PodRunning, ptr.To[int32](0))},
+			[]client.Object{running, evicted, foreign, run(corev1.PodFailed, ptr.To[int32](1)), run(corev1.PodSucceeded, nil), madeUp},
+		},
+		cnatv1alpha1.ReasonStartError: {
+			[]client.Object{notStarted},
+			[]client.Object{running, run(corev1.PodFailed, ptr.To[int32](1)), madeUp},
 		},
 		cnatv1alpha1.ReasonNonZeroExitCode: {
 			[]client.Object{run(corev1.PodFailed, ptr.To[int32](1))},
-			[]client.Object{running, foreign, run(corev1.PodFailed, nil), run(corev1.PodSucceeded, ptr.To[int32](0))},
+			[]client.Object{running, foreign, run(corev1.PodFailed, nil), run(corev1.PodSucceeded, ptr.To[int32](0)), madeUp, notStarted},
 		},
 		cnatv1alpha1.ReasonEvicted: {
 			[]client.Object{evicted},
 			[]client.Object{running, foreign, run(corev1.PodFailed, ptr.To[int32](1))},
 		},
 		cnatv1alpha1.ReasonPodFailed: {
-			[]client.Object{evicted, run(corev1.PodRunning, ptr.To[int32](1))},
+			[]client.Object{evicted, run(corev1.PodRunning, ptr.To[int32](1)), run(corev1.PodSucceeded, nil), madeUp},
 			[]client.Object{running, foreign, run(corev1.PodSucceeded, ptr.To[int32](0))},
 		},
 		cnatv1alpha1.ReasonPodLost: {

@@ -72,8 +72,8 @@ func load(file string) (*admission, error) {
 		return nil, err
 	}
 	for _, rule := range properties.XValidations {
-		if read := phaseAndName.Replace(rule.Rule); strings.Contains(read, "elf.status") || strings.Contains(read, "elf.metadata") {
-			return nil, fmt.Errorf("the rule %q reads more than the specs, the name, the old phase, and whether the phase changes", rule.Rule)
+		if read := statusAndName.Replace(rule.Rule); strings.Contains(read, "elf.status") || strings.Contains(read, "elf.metadata") {
+			return nil, fmt.Errorf("the rule %q reads more than the specs, the name, the attempts, and the phase", rule.Rule)
 		}
 	}
 	status := properties.Properties["status"]
@@ -84,8 +84,10 @@ func load(file string) (*admission, error) {
 	return a, nil
 }
 
-// phaseAndName removes from a rule what reads the old phase, whether the phase changes, or the name.
-var phaseAndName = strings.NewReplacer("self.?status.?phase.orValue('PENDING') != oldSelf.status.phase", "", "oldSelf.?status.?phase", "", "self.metadata.name", "")
+// statusAndName removes from a rule what reads the attempts, the phases, or the name.
+var statusAndName = strings.NewReplacer(
+	"oldSelf.?status.?attempts", "", "oldSelf.?status.?phase", "", "oldSelf.status.phase", "", "self.?status.?phase", "", "self.metadata.name", "",
+)
 
 // decode drops unknown fields and sets defaults.
 func (a *admission) decode(content map[string]any) {

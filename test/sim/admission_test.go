@@ -35,12 +35,12 @@ func BenchmarkRules(b *testing.B) {
 	}
 }
 
-// TestTheEndOfAnAtComparesNoTemplates limits what the rules allocate when the status is written at the end of an At, to 2.2 times as much as
-// for a new At.
+// TestTheEndOfAnAtComparesNoTemplates limits what the rules allocate when the status is written at the end of an At, to 2.5 times as much as
+// for a new At. To compare a template takes 3.9 times as much.
 func TestTheEndOfAnAtComparesNoTemplates(t *testing.T) {
 	all := validations(t)
 	create, status := testing.AllocsPerRun(10, all[ats+"/create"]), testing.AllocsPerRun(10, all[ats+"/status"])
-	if status > 2.2*create {
+	if status > 2.5*create {
 		t.Errorf("%v allocations for the status, %v for a new At", status, create)
 	}
 }
@@ -55,7 +55,7 @@ func validations(tb testing.TB) map[string]func() {
 		podSets: &appv1alpha1.PodSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appv1alpha1.PodSetSpec{Template: template}},
 		ats: &cnatv1alpha1.At{
 			Spec:   cnatv1alpha1.AtSpec{Schedule: "now", Command: "true", Template: template},
-			Status: cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone},
+			Status: cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Attempts: 1},
 		},
 	} {
 		a := admissions[kind]()
@@ -83,6 +83,7 @@ func validations(tb testing.TB) map[string]func() {
 // TestEditsOfAnAt edits an At that waits and one that has started.
 func TestEditsOfAnAt(t *testing.T) {
 	const started = "once the At has started"
+	const canceled = "create another At to run the command"
 	const relative = "now would count from the creation of the At"
 	containers := func(names ...string) []any {
 		var list []any
@@ -118,19 +119,20 @@ func TestEditsOfAnAt(t *testing.T) {
 		"no active deadline":           {field: "activeDeadlineSeconds", before: int64(600), runs: started},
 		"the time to live":             {field: "ttlSecondsAfterFinished", after: int64(60)},
 		"the number of retries":        {field: "backoffLimit", before: int64(0), after: int64(3), runs: started},
+		"cancel":                       {field: "cancel", after: true},
+		"cancel, taken back":           {field: "cancel", before: true, after: false, waits: canceled, runs: canceled},
+		"cancel, removed":              {field: "cancel", before: true, waits: canceled, runs: canceled},
 		"the exit codes of retries":    {field: "retryExitCodes", before: []any{int64(75)}, after: []any{int64(76)}, runs: started},
 	} {
-		for phase, want := range map[cnatv1alpha1.Phase]string{
-			"": edit.waits, cnatv1alpha1.PhasePending: edit.waits, cnatv1alpha1.PhaseRunning: edit.runs, cnatv1alpha1.PhaseDone: edit.runs,
-		} {
+		for attempts, want := range map[int64]string{-1: edit.waits, 0: edit.waits, 1: edit.runs, 2: edit.runs} { // negative: there is no status
 			at := func(value any) map[string]any {
 				content := map[string]any{
 					"metadata": map[string]any{"name": "a"},
 					"status":   map[string]any{},
 					"spec":     map[string]any{"schedule": "now", "template": map[string]any{"spec": map[string]any{"containers": containers("main", "helper")}}},
 				}
-				if phase != "" {
-					content["status"] = map[string]any{"phase": string(phase)}
+				if attempts >= 0 { // A start is recorded while the phase is PENDING.
+					content["status"] = map[string]any{"phase": string(cnatv1alpha1.PhasePending), "attempts": attempts}
 				}
 				if value != nil {
 					if err := unstructured.SetNestedField(content, value, strings.Split("spec."+edit.field, ".")...); err != nil {
@@ -141,7 +143,7 @@ func TestEditsOfAnAt(t *testing.T) {
 			}
 			errs := admissions[ats]().validateUpdate(at(edit.after), at(edit.before))
 			if err := errs.ToAggregate(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-				t.Errorf("%s in phase %q: got %v, wanted %q", title, phase, err, want)
+				t.Errorf("%s after %d attempts: got %v, wanted %q", title, attempts, err, want)
 			}
 		}
 	}

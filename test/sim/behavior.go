@@ -28,9 +28,14 @@ const (
 	Clocks     Behavior = "clocks"     // F33: the clocks of API server, operator, and nodes differ
 	Conditions Behavior = "conditions" // X2: another controller has conditions of its own in the status
 	Hang       Behavior = "hang"       // F35: a pod hangs before its containers start
+	Doubt      Behavior = "doubt"      // F38: the last status of a pod does not prove how its command ended
+	Race       Behavior = "race"       // F39: users edit, cancel, suspend, and resume Ats while they are started
+	TwoKeys    Behavior = "two-keys"   // F39: a policy suspends an At with each edit of its command
+	Frozen     Behavior = "frozen"     // a process was frozen beyond its lease: its requests arrive while the next one runs
+	Policy     Behavior = "policy"     // F41: policies that reject pods, and webhooks that do not answer dry runs, come and go
 )
 
-var behaviors = []Behavior{Sidecar, Disruption, Admission, Clocks, Conditions, Hang, CrashLoop}
+var behaviors = []Behavior{Sidecar, Disruption, Admission, Clocks, Conditions, Hang, CrashLoop, Doubt, Race, TwoKeys, Policy, Frozen}
 
 // behave selects the behaviors of the scenario of a seed.
 func behave(seed uint64) []Behavior {
@@ -78,6 +83,8 @@ func (e *env) harm(random *rand.Rand, pod *corev1.Pod) bool {
 		return e.disruptPod(random, pod)
 	case n == 5 && e.scenario.has(Sidecar) && pod.Status.Phase == corev1.PodRunning && len(pod.Spec.Containers) > 1:
 		e.endContainer(random, pod)
+	case n >= 6 && e.scenario.has(Doubt) && pod.Spec.NodeName != "" && pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
+		e.doubt(random, pod)
 	default:
 		return false
 	}
@@ -133,7 +140,7 @@ func (e *env) crashAgain(pod *corev1.Pod, f *fate) {
 	if pod.Status.ContainerStatuses == nil {
 		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}})
 	}
-	pod.Status.Phase, e.ran[pod.UID], f.next = corev1.PodRunning, true, e.now()
+	pod.Status.Phase, e.runOf(pod).Started, f.next = corev1.PodRunning, true, e.now()
 	status := &pod.Status.ContainerStatuses[0]
 	switch state := status.State; {
 	case state.Running != nil:
@@ -179,13 +186,14 @@ func (e *env) disruptPod(random *rand.Rand, pod *corev1.Pod) bool {
 	e.note("pod %s is disrupted: %s", pod.Name, by)
 	switch by {
 	case corev1.PodReasonTerminationByKubelet:
-		if e.evict(pod, random.IntN(2) == 0); !e.ran[pod.UID] && random.IntN(2) == 0 {
-			pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}})
+		if e.evict(pod, random.IntN(2) == 0); !e.runOf(pod).Started && random.IntN(2) == 0 {
+			pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("ContainerCreating"))
 		}
 	case "DeletionByPodGC": // The node does not respond, so it may have started the command without a report.
-		e.ran[pod.UID] = e.ran[pod.UID] || random.IntN(2) == 0
+		run := e.runOf(pod)
+		run.Started = run.Started || random.IntN(2) == 0
 		pod.Status.Phase = corev1.PodFailed
-		if e.ran[pod.UID] && pod.Status.ContainerStatuses == nil && random.IntN(2) == 0 {
+		if run.Started && pod.Status.ContainerStatuses == nil && random.IntN(2) == 0 {
 			pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 		}
 	}
@@ -201,6 +209,51 @@ func (e *env) disruptPod(random *rand.Rand, pod *corev1.Pod) bool {
 	return true
 }
 
+// doubt ends a pod with a status that does not prove how its command ended, or that it ran: see docs/testing.md, F38. Whatever the status
+// says, the command may have been started.
+func (e *env) doubt(random *rand.Rand, pod *corev1.Pod) {
+	ways := []string{"Evicted", "Unknown", "ProviderFailed", "NotFound", "StartError", "ContainerCannotRun"}
+	if len(pod.Spec.InitContainers) > 1 {
+		ways = append(ways, "sidecar", "sidecar")
+	}
+	way := pick(random, ways...)
+	e.runOf(pod).Started = true
+	e.note("pod %s fails, and its status does not prove how its command ended: %s", pod.Name, way)
+	made := func(code int32, reason, id string) []corev1.ContainerStatus {
+		return statuses(pod.Spec.Containers, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: reason, ContainerID: id, Message: "made up", FinishedAt: metav1.NewTime(e.nodeNow()),
+		}})
+	}
+	pod.Status.Phase, pod.Status.Conditions = corev1.PodFailed, nil
+	switch way {
+	case "Evicted": // The exit code of a command that has ended is lost, too.
+		pod.Status.Reason = way
+		if random.IntN(2) == 0 {
+			pod.Status.ContainerStatuses = nil
+		}
+		e.loseContainers(pod)
+	case "Unknown": // containerd, after a loss of power
+		pod.Status.ContainerStatuses = made(255, way, "containerd://lost")
+	case "ProviderFailed": // a virtual kubelet, which leaves the containers as they are
+		pod.Status.Reason, pod.Status.Message = way, "the provider failed"
+		if random.IntN(2) == 0 {
+			pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("ContainerCreating"))
+		}
+	case "NotFound": // a virtual kubelet
+		pod.Status.Reason, pod.Status.Message = way, "the pod may have been deleted from the provider"
+		pod.Status.ContainerStatuses = made(pick[int32](random, -137, 137), way, pick(random, "", "provider://lost"))
+	case "StartError", "ContainerCannotRun": // The start failed after the process had begun.
+		pod.Status.ContainerStatuses = made(128, way, "containerd://lost")
+	case "sidecar": // It crashed once while the command waited, and then the node was lost, with a stale status.
+		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("PodInitializing"))
+		pod.Status.InitContainerStatuses = nil
+		for i, c := range pod.Spec.InitContainers {
+			pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: e.ended(pod, c.Name, int32(i))}) //nolint:gosec // small
+		}
+	}
+	_, _ = e.store.Update(pod, true)
+}
+
 // endContainer ends one container of a pod that has several: the command, or the one that was added. The pod ends with its last container.
 func (e *env) endContainer(random *rand.Rand, pod *corev1.Pod) {
 	if len(pod.Status.ContainerStatuses) != len(pod.Spec.Containers) {
@@ -212,7 +265,7 @@ func (e *env) endContainer(random *rand.Rand, pod *corev1.Pod) {
 	}
 	code := pick(random, int32(0), 0, 3)
 	e.note("container %s of pod %s ends with exit code %d", ended.Name, pod.Name, code)
-	ended.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(e.nodeNow())}}
+	ended.State = e.ended(pod, ended.Name, code)
 	e.endPodWithContainers(pod)
 }
 
@@ -246,7 +299,7 @@ func (e *env) endCommandOnly(pod *corev1.Pod) bool {
 	for i := range pod.Status.ContainerStatuses {
 		s := &pod.Status.ContainerStatuses[i]
 		if s.State.Terminated == nil && !invariants.IsInjected(s.Name) {
-			s.State, changed = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(e.nodeNow())}}, true
+			s.State, changed = e.ended(pod, s.Name, 0), true
 		}
 	}
 	if changed {

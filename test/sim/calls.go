@@ -33,6 +33,8 @@ type call struct {
 	answers chan answer
 	// committed is the response once the call was committed; nil: it was not.
 	committed *answer
+	// verdict is that of a dry run that was committed.
+	verdict invariants.Verdict
 	// written is the number of the write of this call in env.writes, from 1; 0: none.
 	written int
 	// abandoned says that nobody waits for the response: the process has crashed.
@@ -106,7 +108,7 @@ func (p *process) reconcileOf(ctx context.Context) began {
 // carryOut commits a call and records a write.
 func (e *env) carryOut(c *call) {
 	object, err := c.commit()
-	c.committed, c.date = &answer{object, err}, e.store.now().Truncate(time.Second)
+	c.committed, c.date, c.verdict = &answer{object, err}, e.store.now().Truncate(time.Second), e.verdict(c, err)
 	if c.Verb == "list" {
 		e.lists = append(e.lists, c.Call)
 	}
@@ -162,6 +164,28 @@ func (e *env) respond(c *call, a answer) {
 	if !c.abandoned {
 		c.answers <- a
 	}
+	if c.Verb == "check" && !c.abandoned {
+		if c.committed == nil || a != *c.committed {
+			c.verdict = invariants.NoAnswer
+		}
+		e.checks = append(e.checks, invariants.Check{Call: c.Call, Process: c.process.number, Received: e.now(), Verdict: c.verdict})
+	}
+}
+
+// verdict returns what the answer to a dry run says about the pod.
+func (e *env) verdict(c *call, err error) invariants.Verdict {
+	var status apierrors.APIStatus
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+		return invariants.Rejected
+	case apierrors.IsAlreadyExists(err) && errors.As(err, &status) && status.Status().Details.Name != c.Name: // Admission gives the pod this name.
+		return invariants.Changed
+	case err != nil:
+		return invariants.NoAnswer
+	case e.webhook.changesIdentity(true):
+		return invariants.Changed
+	}
+	return invariants.Accepted
 }
 
 // fault is an error that a call can get without being carried out.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -25,7 +24,8 @@ func (e *env) check() []invariants.Violation {
 	c := invariants.NewChecker(e.operator.Full, e.writes, e.started)
 	c.InFlight = time.Nanosecond
 	c.LaggingPods = e.lagging
-	c.Calm, c.End, c.Ran, c.Told = e.calm, e.now(), e.ran, e.told
+	c.Calm, c.End, c.Runs, c.Told = e.calm, e.now(), e.runs, e.told
+	c.Checks, c.ChangesIdentity = append([]invariants.Check{}, e.checks...), e.webhook.canChangeIdentity()
 	c.StripsOwners, c.HidesSlots = e.webhook.owners, e.webhook.labels && e.webhook.annotations && e.webhook.generatedName
 	if e.scenario.has(Clocks) {
 		c.ServerAhead = &e.serverAhead
@@ -37,27 +37,54 @@ func (e *env) check() []invariants.Violation {
 	return append(c.Violations, e.violations...)
 }
 
-// checkWords checks A8: the command of a pod has the words of a command that a user gave its At.
+// checkWords checks A8 and A18: the command of a pod of an At has the words of the At as it was when the start of the attempt was recorded.
 func (e *env) checkWords() {
-	given := map[types.UID][][]string{}
+	requested := map[types.UID]string{}
+	for _, w := range e.writes {
+		if w.Verb == "create" && w.Committed() {
+			requested[w.UID] = w.Requested
+		}
+	}
+	owners, given, started := map[types.UID]*cnatv1alpha1.At{}, map[types.UID][][]string{}, map[types.UID]map[int32][]string{}
 	for _, change := range e.store.log {
 		switch o := change.Object.(type) {
 		case *cnatv1alpha1.At:
-			given[o.UID] = append(given[o.UID], commands[o.Spec.Command])
+			before, words := owners[o.UID], commands[o.Spec.Command]
+			given[o.UID] = append(given[o.UID], words)
+			if before == nil {
+				started[o.UID] = map[int32][]string{}
+			} else if o.Status.Attempts > before.Status.Attempts {
+				started[o.UID][o.Status.Attempts] = words
+			}
+			owners[o.UID] = o
 		case *corev1.Pod:
-			owner := metav1.GetControllerOfNoCopy(o)
-			if change.Kind != watch.Added || owner == nil || owner.Kind != "At" {
+			at := owners[e.ownerOf(o)]
+			if change.Kind != watch.Added || at == nil {
 				continue
 			}
 			var ran []string // as the kubelet expands it
 			for _, word := range invariants.CommandContainer(o).Command {
 				ran = append(ran, strings.ReplaceAll(word, "$$", "$"))
 			}
-			if words, ok := given[owner.UID]; ok && !slices.ContainsFunc(words, func(words []string) bool { return slices.Equal(words, ran) }) {
-				e.violate("A8", "pod %s runs %q, which no user gave At %s", o.Name, ran, owner.Name)
+			if !slices.ContainsFunc(given[at.UID], func(words []string) bool { return slices.Equal(words, ran) }) {
+				e.violate("A8", "pod %s runs %q, which no user gave At %s", o.Name, ran, at.Name)
+			}
+			words, ok := started[at.UID][invariants.AttemptOf(at, requested[o.UID])]
+			if e.operator.Full && (!ok || !slices.Equal(words, ran)) {
+				e.violate("A18", "pod %s runs %q, but the start of At %s that was recorded has the words %q", o.Name, ran, at.Name, words)
 			}
 		}
 	}
+}
+
+// ownerOf returns the UID of the owner for which a pod was created, although admission may have removed it.
+func (e *env) ownerOf(pod *corev1.Pod) types.UID {
+	for _, w := range e.writes {
+		if w.UID == pod.UID && w.Verb == "create" {
+			return w.Owner
+		}
+	}
+	return invariants.ControllerOf(pod)
 }
 
 func (e *env) violate(invariant, format string, args ...any) {

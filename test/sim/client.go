@@ -8,11 +8,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -68,19 +68,43 @@ func hash(seed uint64, name string) uint64 {
 
 func (c operatorClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
 	sent := CopyOf(object)
-	if o := (&client.CreateOptions{}).ApplyOptions(options); len(o.DryRun) > 0 { // The Store accepts every pod.
-		_, err := c.process.do(ctx, invariants.Call{Verb: "check", Resource: pods, Namespace: Namespace, Name: object.GetName()}, func() (client.Object, error) {
-			return sent, nil
-		})
-		return err
+	if o := (&client.CreateOptions{}).ApplyOptions(options); len(o.DryRun) > 0 {
+		return c.dryRun(ctx, object)
 	}
 	return c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
 		c.process.env.mutate(sent)
 		if pod, ok := sent.(*corev1.Pod); ok {
-			c.process.env.webhook.admit(pod)
+			if err := c.process.env.webhook.admit(pod, false); err != nil {
+				return nil, err
+			}
 		}
 		return c.process.env.store.Create(sent)
 	})
+}
+
+// dryRun checks a pod as a create would.
+func (c operatorClient) dryRun(ctx context.Context, object client.Object) error {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return fmt.Errorf("a dry run of a %T is not simulated", object)
+	}
+	request := invariants.Call{Verb: "check", Resource: pods, Namespace: Namespace, Name: pod.Name, Owner: invariants.ControllerOf(pod)}
+	request.Generation, _ = strconv.ParseInt(pod.Annotations[cnatv1alpha1.AnnotationGeneration], 10, 64)
+	sent, e := pod.DeepCopy(), c.process.env
+	checked, err := c.process.do(ctx, request, func() (client.Object, error) {
+		if err := e.webhook.admit(sent, true); err != nil {
+			return nil, err
+		}
+		return e.store.Check(sent)
+	})
+	if e.operator.Defect.Accepts {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	checked.(*corev1.Pod).DeepCopyInto(pod)
+	return nil
 }
 
 func (c operatorClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
@@ -138,7 +162,7 @@ func resourceOfKind(object client.Object) string {
 func (p *process) write(ctx context.Context, object client.Object, verb, subresource string, precondition types.UID, commit func() (client.Object, error)) error {
 	request := invariants.Call{
 		Verb: verb, Resource: resourceOfKind(object), Subresource: subresource, Namespace: Namespace,
-		Name: object.GetName() + object.GetGenerateName(), Precondition: precondition,
+		Name: object.GetName() + object.GetGenerateName(), Requested: object.GetName(), Precondition: precondition,
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && verb == "create" {
 		request.Owner, request.Slot = owner.UID, object.GetAnnotations()[appv1alpha1.AnnotationSlot]
@@ -162,7 +186,10 @@ func (p *process) write(ctx context.Context, object client.Object, verb, subreso
 }
 
 // apiReader reads from the Store.
-type apiReader struct{ process *process }
+type apiReader struct {
+	client.Reader // nil: the operator does not use the rest
+	process       *process
+}
 
 func (r apiReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	resource := ResourceOf(object)
@@ -178,23 +205,4 @@ func (r apiReader) Get(ctx context.Context, key client.ObjectKey, object client.
 	}
 	found.(*corev1.Pod).DeepCopyInto(pod)
 	return nil
-}
-
-// List lists the pods with some labels.
-func (r apiReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	found, ok := list.(*corev1.PodList)
-	selected := (&client.ListOptions{}).ApplyOptions(options).LabelSelector
-	if !ok || selected == nil {
-		return fmt.Errorf("listing a %T without labels is not simulated", list)
-	}
-	_, err := r.process.do(ctx, invariants.Call{Verb: "list", Resource: pods, Namespace: Namespace}, func() (client.Object, error) {
-		found.Items = nil
-		for _, pod := range r.process.env.store.pods() {
-			if selected.Matches(labels.Set(pod.Labels)) {
-				found.Items = append(found.Items, *pod.DeepCopy())
-			}
-		}
-		return nil, nil
-	})
-	return err
 }

@@ -29,6 +29,8 @@ type Defect struct {
 	Overwrite bool
 	// Deliver reports whether an event of a watch reaches the operator. It may change the object, which is a copy.
 	Deliver func(watch.EventType, client.Object) bool
+	// Accepts says that the operator takes each answer to a dry run for one that accepts the pod as it is.
+	Accepts bool
 	// Ahead is how far the clock of the operator is ahead.
 	Ahead time.Duration
 }

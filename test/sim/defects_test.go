@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -52,6 +53,40 @@ func onCreate(change func(*corev1.Pod)) sim.Operator {
 }
 
 func onStatus(change func(map[string]any)) sim.Operator { return with(sim.Defect{Status: change}) }
+
+// onPod is this operator if it sees changed pods.
+func onPod(change func(*corev1.Pod)) sim.Operator {
+	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if pod, ok := object.(*corev1.Pod); ok {
+			change(pod)
+		}
+		return true
+	}})
+}
+
+// onAt is this operator if it sees changed Ats.
+func onAt(change func(*cnatv1alpha1.At)) sim.Operator {
+	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if at, ok := object.(*cnatv1alpha1.At); ok {
+			change(at)
+		}
+		return true
+	}})
+}
+
+// neverRan changes a failed pod whose command has not ended so that its command seems to have waited for an init container that failed: this
+// was a rule of At once.
+func neverRan(pod *corev1.Pod) {
+	states := pod.Status.ContainerStatuses
+	if pod.Status.Phase != corev1.PodFailed || slices.ContainsFunc(states, func(s corev1.ContainerStatus) bool {
+		return s.State.Terminated != nil && s.State.Terminated.Reason == "Error"
+	}) {
+		return
+	}
+	failed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", ContainerID: "containerd://1"}}
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "failed", State: failed}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Annotations[cnatv1alpha1.AnnotationContainer], State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}}
+}
 
 // deny sets a condition to False.
 func deny(condition string) func(status map[string]any) {
@@ -118,11 +153,26 @@ func prefersReady() sim.Operator {
 	}})
 }
 
+// missesEdits is this operator if it sees each At with its first spec.
+func missesEdits() sim.Operator {
+	specs := map[types.UID]cnatv1alpha1.AtSpec{}
+	return onAt(func(at *cnatv1alpha1.At) {
+		if _, known := specs[at.UID]; !known || at.Generation == 1 {
+			specs[at.UID] = *at.Spec.DeepCopy()
+		}
+		first := specs[at.UID]
+		at.Spec = *first.DeepCopy()
+	})
+}
+
 // repeatsLive is this operator if it takes the pod of an At that runs for one that has failed.
 func repeatsLive() sim.Operator {
 	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
 		if pod, ok := object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
-			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
+			pod.Status.Phase = corev1.PodFailed
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Annotations[cnatv1alpha1.AnnotationContainer], State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error", ContainerID: "containerd://1"},
+			}}}
 		}
 		return true
 	}})
@@ -190,7 +240,7 @@ var defects = map[string]struct {
 	"panics":                                     {panics(), "P10", ""},
 	"has a part that ends":                       {ends(), "P10", ""},
 	"creates each pod two minutes late":          {isLate(), "P3 A3", ""},
-	"writes the status of an At again and again": {forgetsStatus(), "A7 P3", ""},
+	"writes the status of an At again and again": {forgetsStatus(), "P3", "A7"},
 	"does not see that an owner is being deleted": {with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
 		object.SetDeletionTimestamp(nil)
 		return true
@@ -231,7 +281,7 @@ var defects = map[string]struct {
 	"reports NonZeroExitCode for a command that runs": {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ResultFailed), "A11", ""},
 	"reports PodFailed for a command that runs":       {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ResultFailed), "A11", ""},
 	"reports PodLost for a command that runs":         {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ResultFailed), "A11", ""},
-	"runs a command again while it runs":              {repeatsLive(), "A1", ""},
+	"runs a command again while it runs":              {repeatsLive(), "A1 A17", ""},
 	"suspends an At that was edited":                  {suspendsEdited(), "A3", ""},
 	"counts pods of the old template as updated": {onStatus(func(status map[string]any) {
 		if n, ok := status["replicas"]; ok {
@@ -259,7 +309,8 @@ var defects = map[string]struct {
 	"deletes without a precondition":                      {with(sim.Defect{Delete: func(o *metav1.DeleteOptions) { o.Preconditions = nil }}), "P4", ""},
 	"misses changes": {with(sim.Defect{Deliver: func(kind watch.EventType, object client.Object) bool {
 		return kind != watch.Modified || object.GetGeneration() == 1
-	}}), "P3 A3 A5", ""},
+	}}), "P3 A3", ""},
+	"misses the edits of Ats": {missesEdits(), "A5 A18", ""},
 	"misses deleted pods": {with(sim.Defect{Deliver: func(kind watch.EventType, object client.Object) bool {
 		_, isPod := object.(*corev1.Pod)
 		return !isPod || kind != watch.Deleted && object.GetDeletionTimestamp() == nil
@@ -281,13 +332,62 @@ var defects = map[string]struct {
 			status["reason"], status["result"] = cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ResultFailed
 		}
 	}), "A12", ""},
-	"repeats a command that a lost node may have started": {with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
-		if pod, ok := object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodFailed {
-			pod.Status.Reason, pod.Status.ContainerStatuses = "Evicted", nil
+	"takes a failed pod without an end for one that did not run": {onPod(neverRan), "A17", "A1"},
+	"takes every exit code for a proof": {onPod(func(pod *corev1.Pod) {
+		for i := range pod.Status.ContainerStatuses {
+			if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil && t.Reason != "Completed" {
+				t.Reason, t.ContainerID, t.ExitCode = "Error", "containerd://1", (t.ExitCode+256)%256
+			}
 		}
-		return true
-	}}), "", "A13"},
-	"does not say who disrupted a pod": {silent("disrupted"), "A13", ""},
+	}), "A11", "A17"},
+	"takes the last state of a container for its end": {onPod(func(pod *corev1.Pod) {
+		for i := range pod.Status.ContainerStatuses {
+			if s := &pod.Status.ContainerStatuses[i]; s.State.Waiting != nil && s.LastTerminationState.Terminated != nil {
+				s.State = s.LastTerminationState
+				s.State.Terminated.Reason, s.State.Terminated.ContainerID = "Error", "containerd://1"
+			}
+		}
+	}), "", "A11 A17"},
+	"takes a sidecar for an init container": {onPod(func(pod *corev1.Pod) {
+		for i := range pod.Spec.InitContainers {
+			pod.Spec.InitContainers[i].RestartPolicy = nil
+		}
+	}), "", "A17"},
+	"retries whatever the exit code is": {onAt(func(at *cnatv1alpha1.At) { at.Spec.RetryExitCodes = nil }), "", "A17"},
+	"forgets an exit code that it has recorded": {onAt(func(at *cnatv1alpha1.At) {
+		if at.Status.RetryTime == nil && at.Status.CompletionTime == nil {
+			at.Status.ExitCode = nil
+		}
+	}), "", "A12"},
+	"does not record the start of an attempt": {onStatus(func(status map[string]any) {
+		if status["podUID"] == nil {
+			delete(status, "attempts")
+			delete(status, "podName")
+		}
+	}), "A18", ""},
+	"starts with the status of whatever At there is": {with(sim.Defect{Overwrite: true}), "A18", ""},
+	"does not see that an At is suspended":           {onAt(func(at *cnatv1alpha1.At) { at.Spec.Suspend = nil }), "A18", ""},
+	"starts whatever a dry run says":                 {with(sim.Defect{Accepts: true}), "A19", ""},
+	"says of each At that waits that its pod would be rejected": {onStatus(func(status map[string]any) {
+		conditions, _ := status["conditions"].([]any)
+		for _, c := range conditions {
+			if c := c.(map[string]any); c["type"] == cnatv1alpha1.ConditionReady && c["reason"] == cnatv1alpha1.ReasonWaiting {
+				c["status"], c["reason"] = metav1.ConditionFalse, cnatv1alpha1.ReasonWouldBeRejected
+			}
+		}
+	}), "A19", ""},
+	"retries without a back-off": {onStatus(func(status map[string]any) {
+		if status["retryTime"] != nil {
+			status["retryTime"] = metav1.Time{Time: time.Now().Add(-time.Minute)}
+		}
+	}), "", "A20"},
+	"reports a stopped At before its pod has ended": {onStatus(func(status map[string]any) {
+		if fmt.Sprint(status["conditions"]) != "" && status["phase"] == string(cnatv1alpha1.PhaseRunning) && strings.Contains(fmt.Sprint(status["conditions"]), "is stopped") {
+			status["phase"], status["result"], status["reason"] = cnatv1alpha1.PhaseDone, cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonCanceled
+			status["completionTime"] = metav1.Time{Time: time.Now()}
+		}
+	}), "A11", ""},
+	"does not say who disrupted a pod": {silent("disrupted"), "", "A13"},
 	"does not say why a pod hangs":     {silent("cannot"), "", "A15"},
 	"is silent about crash loops":      {onStatus(deny(appv1alpha1.ConditionDegraded)), "", "P12"},
 	"takes a container that was restarted for a healthy one": {with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
@@ -303,11 +403,6 @@ var defects = map[string]struct {
 		status["conditions"] = slices.DeleteFunc(conditions, func(c any) bool { return c.(map[string]any)["type"] == invariants.ForeignCondition })
 	}), "X2", ""},
 	"relies on its own clock": {ownClock(), "A2", "A14"},
-	"creates pods that nothing identifies": {onCreate(func(pod *corev1.Pod) {
-		if pod.OwnerReferences[0].Kind == "At" {
-			pod.Name, pod.GenerateName, pod.Labels, pod.Annotations, pod.OwnerReferences = "", pod.Name+"-", nil, nil, nil
-		}
-	}), "A1", ""},
 	"does not see that an At is canceled": {with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
 		if at, ok := object.(*cnatv1alpha1.At); ok {
 			at.Spec.Cancel = nil
@@ -366,7 +461,7 @@ func TestDefects(t *testing.T) {
 			}
 		})
 	}
-	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 A12 A13 A14 A15 A16 X2 L1") {
+	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 X2 L1") {
 		if !required[invariant] {
 			t.Errorf("no defect must violate %s", invariant)
 		}

@@ -35,6 +35,7 @@ type env struct {
 	started    map[int]time.Time
 	writes     []invariants.Write
 	lists      []invariants.Call
+	checks     []invariants.Check
 	events     []eventsv1.Event
 	violations []invariants.Violation
 	stats      Stats
@@ -48,16 +49,17 @@ type env struct {
 	collected time.Time
 	// jumped is when the clock last jumped.
 	jumped time.Time
-	// webhook changes new pods, and fates are those of pods. ran has the pods whose containers were started, reported or not.
+	// webhook changes new pods, and fates are those of pods. runs are what the nodes know of the commands of pods, reported or not.
 	webhook webhook
 	fates   map[types.UID]*fate
-	ran     map[types.UID]bool
+	runs    map[types.UID]*invariants.Run
 	// told are the processes to which a watch delivered the end of an object.
 	told map[types.UID]int
 	// serverAhead and nodesAhead are how far the clocks of the API server and of the nodes are ahead of that of the operator.
 	serverAhead, nodesAhead time.Duration
-	// calm is when the last fault ended.
-	calm time.Time
+	// calm is when the last fault ended, and retry how much later the last retry is due.
+	calm  time.Time
+	retry time.Duration
 	// streams says that the Store streams lists, as servers of Kubernetes 1.34 and later do.
 	streams bool
 	// prompt says that the operator knows everything before anything else happens.
@@ -250,9 +252,12 @@ func (e *env) crash(random *rand.Rand) {
 	synctest.Wait()
 }
 
-// restart starts the next process. The requests of the previous one have reached the Store or are lost by then.
+// restart starts the next process. The requests of the previous one have reached the Store or are lost by then, unless it is frozen.
 func (e *env) restart() error {
-	for _, c := range slices.Clone(e.calls) {
+	for i, c := range slices.Clone(e.calls) {
+		if e.scenario.has(Frozen) && e.scenario.Only == ats && hash(e.order, c.String())>>32%2 == uint64(i%2) {
+			continue
+		}
 		e.note("the Store commits %s of process %d, which has crashed", c.String(), c.process.number)
 		e.carryOut(c)
 		e.remove(c)

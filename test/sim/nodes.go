@@ -67,11 +67,17 @@ func (e *env) kubelet(random *rand.Rand) bool {
 // endCommand ends the command of a pod in one of several ways.
 func (e *env) endCommand(pod *corev1.Pod, n int) {
 	switch {
+	case n == 4 && len(pod.Status.ContainerStatuses) == 0: // An exit code never changes.
+		e.terminate(pod, 137)
+		for i := range pod.Status.ContainerStatuses {
+			pod.Status.ContainerStatuses[i].State.Terminated.Reason = "OOMKilled"
+		}
+		e.failPod(pod, "", -1)
 	case n == 5:
 		e.succeed(pod) // The container status is lost.
 	case n == 6 && len(pod.Spec.Containers) > 1 && len(pod.Status.ContainerStatuses) == 0: // An exit code never changes.
 		e.terminate(pod, 0)
-		pod.Status.ContainerStatuses[1].State.Terminated.ExitCode = 1
+		pod.Status.ContainerStatuses[1].State = e.ended(pod, pod.Spec.Containers[1].Name, 1)
 		e.failPod(pod, "", -1)
 	default:
 		e.failPod(pod, "", 3)
@@ -82,8 +88,12 @@ func (e *env) endCommand(pod *corev1.Pod, n int) {
 func (e *env) sync(pod *corev1.Pod) bool {
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	code, ends := int32(0), pod.Spec.RestartPolicy != corev1.RestartPolicyAlways
-	if e.scenario.Alone {
+	random := rand.New(rand.NewPCG(e.scenario.Seed, hash(8, string(pod.UID)))) //nolint:gosec // reproducible
+	switch {
+	case e.scenario.Alone:
 		code, ends = e.endOfPod(pod)
+	case ends && random.IntN(3) == 0:
+		code = 3
 	}
 	if pod.DeletionTimestamp == nil && (finished || isReady(pod) && !ends && e.fates[pod.UID] == nil) {
 		return false
@@ -91,6 +101,8 @@ func (e *env) sync(pod *corev1.Pod) bool {
 	pod = pod.DeepCopy()
 	fate := e.fates[pod.UID]
 	switch {
+	case pod.DeletionTimestamp != nil && ends && pod.Status.Phase == corev1.PodRunning && termination(pod) == nil && random.IntN(2) == 0:
+		e.stop(pod, pick[int32](random, 0, 3, 143))
 	case pod.DeletionTimestamp != nil:
 		e.note("kubelet removes pod %s", pod.Name)
 		_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
@@ -101,10 +113,14 @@ func (e *env) sync(pod *corev1.Pod) bool {
 		_ = e.store.Bind(pod.Name, "node")
 	case e.deadlineIsOver(pod):
 		e.failPod(pod, "DeadlineExceeded", 143)
+	case ends && pod.Status.Phase == corev1.PodRunning && termination(pod) != nil && e.scenario.has(Doubt) && random.IntN(2) == 0:
+		e.doubt(random, pod)
 	case ends && pod.Status.Phase == corev1.PodRunning && e.outlives(pod):
 		return e.endCommandOnly(pod)
 	case pod.Status.Phase == corev1.PodPending || !isReady(pod):
 		e.run(pod)
+	case ends && e.scenario.has(Doubt) && random.IntN(3) == 0:
+		e.doubt(random, pod)
 	case code != 0:
 		e.failPod(pod, "", code)
 	default:
@@ -112,6 +128,23 @@ func (e *env) sync(pod *corev1.Pod) bool {
 		e.succeed(pod)
 	}
 	return true
+}
+
+// stop ends the command of a terminating pod, which has got a SIGTERM.
+func (e *env) stop(pod *corev1.Pod, code int32) {
+	e.note("the command of the terminating pod %s ends with exit code %d", pod.Name, code)
+	e.terminate(pod, code)
+	e.endPodWithContainers(pod)
+}
+
+// termination returns how the command of a pod ended, according to its status, or nil.
+func termination(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.Name == invariants.CommandContainer(pod).Name {
+			return s.State.Terminated
+		}
+	}
+	return nil
 }
 
 // deadlineIsOver reports whether the kubelet must end a pod.
@@ -126,7 +159,7 @@ func (e *env) run(pod *corev1.Pod) {
 		pod.Status.StartTime = ptr.To(metav1.NewTime(e.nodeNow()))
 	}
 	pod.Status.Phase = corev1.PodRunning
-	e.ran[pod.UID] = true
+	e.runOf(pod).Started = true
 	e.setReady(pod, corev1.ConditionTrue)
 }
 
@@ -145,16 +178,44 @@ func (e *env) setReady(pod *corev1.Pod, ready corev1.ConditionStatus) {
 // succeed ends a pod as Succeeded.
 func (e *env) succeed(pod *corev1.Pod) {
 	e.note("the command of pod %s ends", pod.Name)
+	e.ended(pod, invariants.CommandContainer(pod).Name, 0)
 	pod.Status.Phase = corev1.PodSucceeded
 	_, _ = e.store.Update(pod, true)
 }
 
 // failInit ends a pod whose init container has failed.
 func (e *env) failInit(pod *corev1.Pod) {
-	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{
-		Name: pod.Spec.InitContainers[0].Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}},
-	}}
+	first := pod.Spec.InitContainers[0].Name
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: first, State: e.ended(pod, first, 1)}}
+	pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("PodInitializing"))
 	e.failPod(pod, "", -1)
+}
+
+func waitingFor(reason string) corev1.ContainerState {
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
+}
+
+// ended returns the state of a container whose process has ended with an exit code, as a kubelet reports it. If it is the command, the node
+// knows its exit code now.
+func (e *env) ended(pod *corev1.Pod, name string, code int32) corev1.ContainerState {
+	reason := "Completed"
+	if code != 0 {
+		reason = "Error"
+	}
+	if run := e.runOf(pod); name == invariants.CommandContainer(pod).Name && run.Code == nil {
+		run.Code, run.Ended = &code, e.now()
+	}
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: code, Reason: reason, ContainerID: "containerd://" + string(pod.UID) + "-" + name, FinishedAt: metav1.NewTime(e.nodeNow()),
+	}}
+}
+
+// runOf returns what the node of a pod knows of its command.
+func (e *env) runOf(pod *corev1.Pod) *invariants.Run {
+	if e.runs[pod.UID] == nil {
+		e.runs[pod.UID] = &invariants.Run{}
+	}
+	return e.runs[pod.UID]
 }
 
 // failPod ends a pod as Failed. A negative code: its container has none.
@@ -172,15 +233,33 @@ func (e *env) failPod(pod *corev1.Pod, reason string, code int32) {
 func (e *env) evict(pod *corev1.Pod, loses bool) {
 	e.note("kubelet: pod %s is evicted", pod.Name)
 	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
-	if e.ran[pod.UID] {
+	switch {
+	case !e.runOf(pod).Started:
+	case loses:
+		e.loseContainers(pod)
+	default:
 		e.terminate(pod, 137)
 	}
+	pod.Status.Conditions = nil
+}
+
+// loseContainers replaces the states of the containers of a pod that have not ended by what a kubelet reports of containers that it has lost:
+// in the next status they wait, and the exit code of the last termination is made up. See docs/testing.md, F38.
+func (e *env) loseContainers(pod *corev1.Pod) {
+	before := pod.Status.ContainerStatuses
+	pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("ContainerCreating"))
 	for i := range pod.Status.ContainerStatuses {
-		if t := pod.Status.ContainerStatuses[i].State.Terminated; loses && t != nil && t.ExitCode == 137 {
-			t.Reason = invariants.LostContainer
+		s := &pod.Status.ContainerStatuses[i]
+		lost := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: invariants.LostContainer, Message: "The container could not be located when the pod was terminated"}}
+		switch {
+		case len(before) == len(pod.Status.ContainerStatuses) && before[i].State.Terminated != nil:
+			*s = before[i]
+		case hash(e.scenario.Seed, "lost "+string(pod.UID))>>32%2 == 0:
+			s.State = lost
+		default:
+			s.LastTerminationState, s.RestartCount = lost, 1
 		}
 	}
-	pod.Status.Conditions = nil
 }
 
 // loseNode does what the pod garbage collector does with a pod whose node is gone: the states of the containers stay as the node reported
@@ -191,6 +270,7 @@ func (e *env) loseNode(pod *corev1.Pod) {
 	if len(pod.Status.ContainerStatuses) == 0 {
 		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	}
+	e.runOf(pod).Started = true
 	_, _ = e.store.Update(pod, true)
 }
 
@@ -198,13 +278,13 @@ func (e *env) loseNode(pod *corev1.Pod) {
 func (e *env) terminate(pod *corev1.Pod, code int32) {
 	before := pod.Status.ContainerStatuses
 	pod.Status.Conditions = nil
-	pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{
-		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(e.nodeNow())},
-	})
-	for i, s := range before {
-		if s.State.Terminated != nil && len(before) == len(pod.Status.ContainerStatuses) {
-			pod.Status.ContainerStatuses[i] = s
+	pod.Status.ContainerStatuses = nil
+	for i, c := range pod.Spec.Containers {
+		if len(before) == len(pod.Spec.Containers) && before[i].State.Terminated != nil {
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, before[i])
+			continue
 		}
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: e.ended(pod, c.Name, code)})
 	}
 }
 

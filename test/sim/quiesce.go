@@ -9,11 +9,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 const (
@@ -40,7 +42,7 @@ const (
 func (e *env) settleCalmly() (settled bool, err error) {
 	e.note("no more faults")
 	e.prompt, e.calm = true, e.now()
-	e.store.podLimit = -1
+	e.store.podLimit, e.webhook.policy, e.webhook.failure = -1, nil, nil
 	e.order = 0
 	if e.process == nil {
 		if err := e.restart(); err != nil {
@@ -62,9 +64,9 @@ func (e *env) quiesce() error {
 	e.idleFor(quietTime)
 	for _, write := range e.writes[before:] {
 		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner are tried again with back-off. A
-		// crash loop counts as over a while after its last restart.
+		// crash loop counts as over a while after its last restart. Each dry run shows another generated name.
 		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.owners && write.Resource != ats ||
-			e.scenario.has(CrashLoop) && write.Resource == podSets; !expected {
+			e.scenario.has(CrashLoop) && write.Resource == podSets || e.webhook.generatedName && e.webhook.changesIdentity(true) && write.Resource == ats; !expected {
 			e.violate("P3", "a write after everything had settled: %s", write)
 		}
 	}
@@ -153,9 +155,10 @@ func (e *env) unsettled() []problem {
 	}
 	for uid, at := range state.Ats {
 		if what := state.AtSettled(at, e.clock.Now().Add(e.serverAhead), e.operator.Full); what != "" && !state.Removed[uid] && at.DeletionTimestamp == nil {
-			problems = append(problems, problem{"A3", "At " + at.Name + ": " + what, settleTime + e.delayOfRejection(uid) + atDelay(at)})
+			problems = append(problems, problem{"A3", "At " + at.Name + ": " + what, settleTime + e.delayOfRejection(uid) + atDelay(at) + e.delayOfRetry(at)})
 		}
 	}
+	problems = append(append(problems, e.wrongAnswers()...), e.modifiedPods()...)
 	for _, pod := range e.store.pods() {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		if owner == nil || owner.Kind != "PodSet" || pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
@@ -166,6 +169,48 @@ func (e *env) unsettled() []problem {
 		}
 	}
 	return problems
+}
+
+// wrongAnswers returns the Ats that wait and whose status says that their pods would be rejected, or could not be checked, although a dry run
+// would pass now: A19. The delay of the next dry run doubles, so it is not longer than the At has waited.
+func (e *env) wrongAnswers() []problem {
+	var problems []problem
+	for _, object := range e.store.List(ats) {
+		at := object.(*cnatv1alpha1.At)
+		ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)
+		if ready == nil || at.Status.Phase != cnatv1alpha1.PhasePending || at.Status.Attempts > 0 || at.DeletionTimestamp != nil {
+			continue
+		}
+		if ready.Reason == cnatv1alpha1.ReasonWouldBeRejected && !e.webhook.changesIdentity(true) || ready.Reason == cnatv1alpha1.ReasonNotChecked && !e.nameIsTaken(at) {
+			waited := e.calm.Add(e.serverAhead).Sub(at.CreationTimestamp.Time)
+			problems = append(problems, problem{"A19", "At " + at.Name + ": Ready says " + ready.Reason, 2*settleTime + waited})
+		}
+	}
+	return problems
+}
+
+// modifiedPods returns the pods that are left although their Ats have ended because admission changed them. Nothing tells a process of a pod
+// without a controller that an earlier process has created.
+func (e *env) modifiedPods() []problem {
+	var problems []problem
+	for _, w := range e.writes {
+		pod, at := e.state.Pods[w.UID], e.state.Ats[w.Owner]
+		if pod == nil || at == nil || at.Status.Reason != cnatv1alpha1.ReasonPodModified || !e.state.IsActive(pod) ||
+			e.state.Removed[at.UID] || at.DeletionTimestamp != nil {
+			continue
+		}
+		if invariants.ControllerOf(pod) == "" && (w.Fault != "" || w.Process != e.process.number) {
+			continue
+		}
+		problems = append(problems, problem{"A3", "At " + at.Name + ": pod " + pod.Name + " is left, which admission has changed", settleTime})
+	}
+	return problems
+}
+
+// nameIsTaken reports whether a pod exists that has the name of the first pod of an At, so that a dry run does not check anything else.
+func (e *env) nameIsTaken(at *cnatv1alpha1.At) bool {
+	_, taken := e.store.objects[storeKey{pods, at.Name + "-pod"}]
+	return taken
 }
 
 // delayOfRejection returns how long the operator may wait because creates of pods for an owner were rejected.
@@ -188,6 +233,14 @@ func (e *env) delayOfNodes(invariant string) (delay time.Duration) {
 		delay += time.Minute
 	}
 	return delay
+}
+
+// delayOfRetry returns how long the operator may wait for a retry because its clock was ahead when the last attempt failed.
+func (e *env) delayOfRetry(at *cnatv1alpha1.At) time.Duration {
+	if t := at.Status.RetryTime; t != nil {
+		e.retry = max(e.retry, t.Sub(e.calm))
+	}
+	return e.retry
 }
 
 // atDelay returns how long the operator may wait for the time of an At or, if it has failed, for its next attempt.

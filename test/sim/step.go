@@ -5,6 +5,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,10 @@ func (e *env) step(seed uint64) error {
 	e.stats.Steps++
 	e.order = seed
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible
+	if e.scenario.has(Race) && random.IntN(3) == 0 && e.starts() {
+		e.editAt(random, e.nameOf(random, ats))
+		return nil
+	}
 	if e.prompt {
 		if behind := e.behind(); len(behind) > 0 {
 			e.deliver(behind[0])
@@ -55,6 +60,13 @@ func (e *env) step(seed uint64) error {
 		return e.disturb(random)
 	}
 	return nil
+}
+
+// starts reports whether a request is in flight that starts an At, or that begins, checks, or creates its pod.
+func (e *env) starts() bool {
+	return slices.ContainsFunc(e.calls, func(c *call) bool {
+		return c.Resource == ats && c.Subresource == "status" || c.Resource == pods && (c.Verb == "create" || c.Verb == "check") && c.Slot == ""
+	})
 }
 
 // progress answers the oldest call or delivers the oldest event. It returns false if there is none.
@@ -166,6 +178,9 @@ func (e *env) disturb(random *rand.Rand) error {
 		return e.restart()
 	}
 	what := random.IntN(8)
+	if e.scenario.has(Policy) {
+		what = random.IntN(11)
+	}
 	if what == 5 && (e.scenario.Alone || e.scenario.has(Clocks)) {
 		what = 0 // A jump of the clock can end an At.
 	}
@@ -197,6 +212,8 @@ func (e *env) disturb(random *rand.Rand) error {
 	case 6, 7:
 		e.store.podLimit = random.IntN(5) - 1
 		e.note("the quota is %d pods", e.store.podLimit)
+	case 8, 9, 10:
+		e.changePolicy(random)
 	}
 	return nil
 }

@@ -123,6 +123,15 @@ func (s *Store) Changes() []invariants.Event { return slices.Clone(s.log) }
 
 // Create creates an object and returns it.
 func (s *Store) Create(object client.Object) (client.Object, error) {
+	created, err := s.Check(object)
+	if err != nil {
+		return nil, err
+	}
+	return s.add(created), nil
+}
+
+// Check returns the object that a create would store, or the error with which it would answer. It stores nothing.
+func (s *Store) Check(object client.Object) (client.Object, error) {
 	resource := ResourceOf(object)
 	sent, err := received(object)
 	if err != nil {
@@ -145,7 +154,7 @@ func (s *Store) Create(object client.Object) (client.Object, error) {
 	if _, ok := s.objects[storeKey{resource, name}]; ok {
 		return nil, apierrors.NewAlreadyExists(groupResources[resource], name)
 	}
-	return s.add(created), nil
+	return created, nil
 }
 
 // add stores a new object without validation.

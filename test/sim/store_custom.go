@@ -68,11 +68,11 @@ func (a *admission) decodeNew(resource string, sent *unstructured.Unstructured) 
 	return assemble(resource, name, content["metadata"], result, result.object)
 }
 
-// decodeUpdate decodes and validates a custom resource whose status stays. So the rules read the specs, the name, and the phase: load
-// checks this.
+// decodeUpdate decodes and validates a custom resource whose status stays. So the rules read the specs, the name, the attempts, and the phase:
+// load checks this.
 func (a *admission) decodeUpdate(current client.Object, content map[string]any) (client.Object, error) {
 	resource, name := ResourceOf(current), current.GetName()
-	spec, phase := specOf(current)
+	spec, status := specOf(current)
 	result := a.updated.get(func() decoded {
 		old, err := contentOf(current)
 		if err != nil {
@@ -84,7 +84,7 @@ func (a *admission) decodeUpdate(current client.Object, content map[string]any) 
 		errs := a.validateUpdate(content, old)
 		object, err := objectOf(resource, map[string]any{"spec": content["spec"]})
 		return decoded{object, err, errs}
-	}, name, content["spec"], spec, phase)
+	}, name, content["spec"], spec, status)
 	return assemble(resource, name, content["metadata"], result, current)
 }
 
@@ -146,13 +146,13 @@ func assemble(resource, name string, metadata any, spec decoded, status client.O
 	return object, nil
 }
 
-// specOf returns the spec of a custom resource, and the phase in its status.
-func specOf(object client.Object) (spec, phase any) {
+// specOf returns the spec of a custom resource, and the part of its status that rules read.
+func specOf(object client.Object) (spec, status any) {
 	switch o := object.(type) {
 	case *appv1alpha1.PodSet:
 		return o.Spec, nil
 	case *cnatv1alpha1.At:
-		return o.Spec, o.Status.Phase
+		return o.Spec, []any{o.Status.Attempts, o.Status.Phase}
 	}
 	return nil, nil
 }

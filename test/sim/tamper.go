@@ -21,7 +21,7 @@ func (e *env) tamper(random *rand.Rand, resource, name string) {
 	case n < 2:
 		e.patch(ats, name, fmt.Sprintf(`{"status":{"phase":%q}}`, pick(random, "PENDING", "RUNNING", "DONE")), true)
 	default:
-		if n == 3 || e.webhook.changesNames() { // Nothing would tell whose pod it is: see docs/at-most-once.md.
+		if n == 3 || e.webhook.generatedName { // Nothing would tell whose pod it is: see docs/at-most-once.md.
 			all = e.recordedPods()
 		}
 		if len(all) == 0 {

@@ -151,8 +151,11 @@ func command(random *rand.Rand) string {
 func (e *env) createAt(random *rand.Rand, name string) {
 	at := &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	at.Spec = cnatv1alpha1.AtSpec{Schedule: schedule(random, e.now()), Command: command(random)}
-	if random.IntN(3) == 0 {
+	if random.IntN(3) > 0 {
 		at.Spec.BackoffLimit = ptr.To(random.Int32N(3))
+	}
+	if random.IntN(6) == 0 {
+		at.Spec.RetryExitCodes = []int32{3 + random.Int32N(2)}
 	}
 	if random.IntN(4) == 0 {
 		at.Spec.ActiveDeadlineSeconds = ptr.To(1 + random.Int64N(60))
@@ -168,6 +171,10 @@ func (e *env) createAt(random *rand.Rand, name string) {
 		at.Spec.Template = templateOf("busybox")
 		at.Spec.Template.Spec.Containers = append(at.Spec.Template.Spec.Containers, corev1.Container{Name: "second", Image: "busybox"})
 		at.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "first", Image: "busybox"}}
+		if random.IntN(2) == 0 {
+			sidecar := corev1.Container{Name: "side", Image: "busybox", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}
+			at.Spec.Template.Spec.InitContainers = append(at.Spec.Template.Spec.InitContainers, sidecar)
+		}
 		at.Spec.Template.Spec.ActiveDeadlineSeconds = pick(random, nil, ptr.To[int64](30))
 	}
 	if random.IntN(10) == 0 {
@@ -194,14 +201,15 @@ func (e *env) editAt(random *rand.Rand, name string) {
 	case 0:
 		e.patch(ats, name, fmt.Sprintf(`{"spec":{"schedule":%q}}`, laterSchedule(random, e.now())), false)
 	case 1:
-		if e.webhook.renames && e.webhook.injects {
-			return // A renamed container next to another one is found by what it runs.
+		suspends := ""
+		if e.scenario.has(TwoKeys) {
+			suspends = `,"suspend":true`
 		}
-		e.patch(ats, name, fmt.Sprintf(`{"spec":{"command":%q}}`, command(random)), false)
+		e.patch(ats, name, fmt.Sprintf(`{"spec":{"command":%q%s}}`, command(random), suspends), false)
 	case 2:
 		e.patch(ats, name, fmt.Sprintf(`{"spec":{"suspend":%t}}`, random.IntN(2) == 0), false)
 	case 3:
-		e.patch(ats, name, `{"spec":{"cancel":true}}`, false)
+		e.patch(ats, name, fmt.Sprintf(`{"spec":{"cancel":%s}}`, pick(random, "true", "true", "false", "null")), false)
 	case 4:
 		e.patch(ats, name, fmt.Sprintf(`{"spec":{"backoffLimit":%d}}`, random.IntN(3)), false)
 	case 5:

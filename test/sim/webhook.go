@@ -4,21 +4,34 @@
 package sim
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// webhook is what admission changes in every new pod of a scenario.
+// webhook is what admission changes in every new pod of a scenario, and what it answers.
 type webhook struct {
 	injects                                                             bool
 	name, generatedName, labels, annotations, owners, renames, reorders bool
 	// restarts is the restartPolicy of pods of Ats; "": it stays.
 	restarts corev1.RestartPolicy
+	// sparesAts says that the identity of pods of Ats stays as it is for now, always that it always does, and changesMind that it does in dry
+	// runs.
+	sparesAts, always, changesMind bool
+	// policy is the answer to creates and dry runs of pods of Ats, and failure that to dry runs; nil: they are accepted.
+	policy, failure error
 }
+
+// changedName is what admission puts before the name of a pod.
+const changedName = "changed-"
 
 func newWebhook(s Scenario) webhook {
 	w := webhook{injects: s.has(Sidecar)}
@@ -32,34 +45,69 @@ func newWebhook(s Scenario) webhook {
 	if random.IntN(8) == 0 {
 		w.restarts = pick(random, corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure)
 	}
+	w.sparesAts, w.changesMind = random.IntN(2) == 0, random.IntN(3) == 0
+	w.always = w.sparesAts && !s.has(Policy)
 	return w
 }
 
-// hides reports whether the operator cannot find the pod of a create that got no response: see docs/at-most-once.md.
-func (w webhook) hides(c *call) bool {
-	if c.Verb != "create" || c.Resource != pods || c.Slot != "" {
-		return c.Slot != "" && w.generatedName
+// policies are answers of policies, and failures are those of webhooks that cannot answer a dry run.
+var (
+	policies = []error{
+		nil, apierrors.NewForbidden(groupResources[pods], "", errors.New("denied by policy")),
+		apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "create", groupResources[pods], "", "admission webhook denied the request", 0, false),
 	}
-	return w.owners && w.annotations || w.labels && w.changesNames()
+	failures = []error{
+		nil, apierrors.NewInternalError(errors.New("failed calling webhook")),
+		apierrors.NewBadRequest("admission webhook does not support dry run"),
+	}
+)
+
+// changesIdentity reports whether a pod of an At is another one for its operator after admission.
+func (w webhook) changesIdentity(dryRun bool) bool {
+	return !w.sparesAts && !(dryRun && w.changesMind) && w.canChangeIdentity()
 }
 
-// changesNames reports whether the name of a pod may be another one than that of the request.
-func (w webhook) changesNames() bool { return w.name || w.generatedName }
+func (w webhook) canChangeIdentity() bool {
+	return !w.always && (w.name || w.generatedName || w.owners || w.renames || w.restarts != "")
+}
+
+// hides reports whether the operator cannot find the pod of a create that got no response, because its name was generated: see
+// docs/at-most-once.md.
+func (w webhook) hides(c *call) bool {
+	return c.Verb == "create" && c.Resource == pods && w.generatedName && (c.Slot != "" || !w.always)
+}
 
 // hidesFromNext reports whether the next process cannot find the pod of an At that no status has recorded.
-func (w webhook) hidesFromNext() bool {
-	return w.owners && (w.annotations || w.generatedName || w.name && w.labels)
-}
+func (w webhook) hidesFromNext() bool { return w.owners && w.generatedName && !w.always }
 
-// admit changes a new pod of the operator.
-func (w webhook) admit(pod *corev1.Pod) {
-	ofAt := pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+// admit changes a new pod of the operator. It returns the error with which admission rejects it.
+func (w webhook) admit(pod *corev1.Pod, dryRun bool) error {
+	ofAt := isOfAt(pod)
+	switch {
+	case ofAt && w.policy != nil:
+		return w.policy
+	case ofAt && dryRun && w.failure != nil:
+		return w.failure
+	}
 	if w.injects && ofAt {
 		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: invariants.InjectedContainer, Image: "proxy"})
 	}
 	if w.reorders {
 		slices.Reverse(pod.Spec.Containers)
 	}
+	if w.labels {
+		pod.Labels = nil
+	}
+	if w.annotations {
+		pod.Annotations = nil
+	}
+	if !ofAt || w.changesIdentity(dryRun) {
+		w.changeIdentity(pod, ofAt)
+	}
+	return nil
+}
+
+func (w webhook) changeIdentity(pod *corev1.Pod, ofAt bool) {
 	for i := range pod.Spec.Containers {
 		if w.renames {
 			pod.Spec.Containers[i].Name = "renamed-" + pod.Spec.Containers[i].Name
@@ -72,15 +120,27 @@ func (w webhook) admit(pod *corev1.Pod) {
 	case w.generatedName:
 		pod.Name, pod.GenerateName = "", pod.Name+"-"
 	case w.name && ofAt:
-		pod.Name = invariants.ChangedName + pod.Name
-	}
-	if w.labels {
-		pod.Labels = nil
-	}
-	if w.annotations {
-		pod.Annotations = nil
+		pod.Name = changedName + pod.Name
 	}
 	if w.owners {
 		pod.OwnerReferences = nil
 	}
+}
+
+// isOfAt reports whether a pod of the operator, before admission, is that of an At.
+func isOfAt(pod *corev1.Pod) bool { return pod.Spec.RestartPolicy == corev1.RestartPolicyNever }
+
+// changePolicy lets policies and webhooks come or go: those that reject pods, that do not answer dry runs, and that change identities.
+func (e *env) changePolicy(random *rand.Rand) {
+	e.webhook.sparesAts = random.IntN(2) == 0
+	e.webhook.policy, e.webhook.failure = pick(random, policies...), pick(random, failures...)
+	e.note("admission answers creates of pods of Ats with %s, and dry runs with %s, and spares them: %t", textOf(e.webhook.policy), textOf(e.webhook.failure), e.webhook.sparesAts)
+}
+
+func textOf(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return fmt.Sprint(status.Status().Code)
+	}
+	return string(metav1.StatusSuccess)
 }

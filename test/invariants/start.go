@@ -1,0 +1,191 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// Run is what the node of a pod knows of the command of the pod, whether a status says so or not.
+type Run struct {
+	// Started is true if the command was started, or may have been.
+	Started bool
+	// Code is the exit code of the command, and Ended when it ended; nil: it has not ended, or nobody saw how.
+	Code  *int32
+	Ended time.Time
+}
+
+const (
+	// checkedFor is how long before a start its dry run may have been made.
+	checkedFor = time.Hour
+	// maxChecks is how many dry runs for one generation of an At a process may make in a minute: with a back-off that doubles from one second,
+	// there are seven, and one more if an answer that is good is not good any more.
+	maxChecks = 10
+	// firstRetryBackoff and lastRetryBackoff bound the back-off before a retry.
+	firstRetryBackoff, lastRetryBackoff = 10 * time.Second, 6 * time.Minute
+)
+
+func isTrue(b *bool) bool { return ptr.Deref(b, false) }
+
+// wouldBeRejected reports whether a status says that the pod of an At that waits would be rejected.
+func wouldBeRejected(at *cnatv1alpha1.At) bool {
+	ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)
+	scheduled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+	return ready != nil && (ready.Reason == cnatv1alpha1.ReasonWouldBeRejected ||
+		ready.Reason == cnatv1alpha1.ReasonInvalidTemplate && (scheduled == nil || scheduled.Reason != ready.Reason))
+}
+
+// attemptBegan checks a write of the operator that records the start of an attempt, or its failure: A18, A19.
+func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) {
+	was, is := &before.Status, &at.Status
+	if is.RetryTime != nil && was.RetryTime == nil {
+		if c.failures[at.UID] == nil {
+			c.failures[at.UID] = map[int32]Write{}
+		}
+		c.failures[at.UID][is.Attempts] = write
+	}
+	if is.ExitCode != nil && *is.ExitCode == 0 {
+		c.recorded[is.PodUID] = true
+	}
+	if is.Attempts == was.Attempts || !c.full {
+		return
+	}
+	if c.begins[at.UID] == nil {
+		c.begins[at.UID] = map[int32]Write{}
+	}
+	c.begins[at.UID][is.Attempts] = write
+	subject := "At " + at.Name
+	c.check("A18", is.Attempts == was.Attempts+1, subject, "the attempts went from %d to %d", was.Attempts, is.Attempts)
+	c.check("A18", at.DeletionTimestamp == nil && !isTrue(at.Spec.Cancel), subject, "attempt %d began although the At is canceled, or being deleted", is.Attempts)
+	c.check("A18", is.Attempts > 1 || !isTrue(at.Spec.Suspend), subject, "the At has started although it is suspended")
+	if c.Checks != nil {
+		last := c.lastCheck(at, write)
+		passed := last != nil && (last.Verdict == Accepted || last.Verdict == NoAnswer) && c.now.Seen.Sub(last.Received) <= checkedFor+maxDuration
+		c.check("A19", passed, subject, "attempt %d began after the dry run %+v", is.Attempts, last)
+	}
+}
+
+// maxDuration is how long a reconcile may take, and how inaccurate the clocks may be.
+const maxDuration = 2 * time.Minute
+
+// lastCheck returns the last dry run for a generation of an At whose answer the process of a write had received, or nil.
+func (c *Checker) lastCheck(at *cnatv1alpha1.At, write Write) *Check {
+	for _, check := range slices.Backward(c.Checks) {
+		if check.Owner == at.UID && check.Process == write.Process && check.Generation == at.Generation && !check.Received.After(c.now.Seen) {
+			return &check
+		}
+	}
+	return nil
+}
+
+// answers checks that the status of an At that waits says what the last dry run said: A19.
+func (c *Checker) answers(at *cnatv1alpha1.At, write Write) {
+	last := c.lastCheck(at, write)
+	if s := &at.Status; last == nil || s.Phase != cnatv1alpha1.PhasePending || s.Attempts > 0 || s.ObservedGeneration != at.Generation {
+		return
+	}
+	scheduled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+	if scheduled == nil || scheduled.Reason != cnatv1alpha1.ReasonWaiting && scheduled.Reason != cnatv1alpha1.ReasonSuspended {
+		return // The condition says why the At does not start now.
+	}
+	bad := last.Verdict == Rejected || last.Verdict == Changed
+	c.check("A19", bad == wouldBeRejected(at), "At "+at.Name, "the last dry run said %q, and the condition Ready says %+v", last.Verdict, meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady))
+}
+
+// checksAreFew checks that dry runs have a back-off: A19.
+func (c *Checker) checksAreFew() {
+	for i, first := range c.Checks {
+		n := 0
+		for _, check := range c.Checks[i:] {
+			if check.Owner == first.Owner && check.Process == first.Process && check.Generation == first.Generation && check.Received.Sub(first.Received) < time.Minute {
+				n++
+			}
+		}
+		c.check("A19", n <= maxChecks, "owner "+string(first.Owner), "%d dry runs in a minute", n)
+	}
+}
+
+// requested returns the name under which the operator requested a pod.
+func (c *Checker) requested(pod *corev1.Pod) string {
+	if write, ours := c.byUID[pod.UID]; ours && write.Requested != "" {
+		return write.Requested
+	}
+	return pod.Name
+}
+
+// AttemptOf returns the number of the attempt of an At, from 1, whose pod has a name, or 0 if it is none.
+func AttemptOf(at *cnatv1alpha1.At, pod string) int32 {
+	suffix, ok := strings.CutPrefix(pod, at.Name+"-pod")
+	switch {
+	case !ok:
+		return 0
+	case suffix == "":
+		return 1
+	}
+	n, err := strconv.ParseInt(strings.TrimPrefix(suffix, "-"), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n) + 1
+}
+
+// isProven reports whether the node of an earlier pod of an At knows that its command has failed with an exit code that allows a retry, or
+// that it did not run: A17.
+func (c *Checker) isProven(at *cnatv1alpha1.At, earlier *corev1.Pod) bool {
+	if c.Runs == nil {
+		return true
+	}
+	if run := c.Runs[earlier.UID]; run == nil || !run.Started {
+		return earlier.Status.Phase == corev1.PodFailed || c.state.Removed[earlier.UID] && earlier.Spec.NodeName == ""
+	}
+	code, codes := c.codeOf(earlier), at.Spec.RetryExitCodes
+	return code != nil && *code != 0 && (len(codes) == 0 || slices.Contains(codes, *code))
+}
+
+// waitsBeforeRetry checks that a retry waits for a back-off from the record of the failure on: A20.
+func (c *Checker) waitsBeforeRetry(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
+	attempt := AttemptOf(at, c.requested(pod)) - 1
+	if attempt < 1 || !c.full {
+		return
+	}
+	failure, ok := c.failures[at.UID][attempt]
+	c.check("A20", ok, "At "+at.Name, "pod %s was created, but no status has recorded that attempt %d failed", pod.Name, attempt)
+	jumped := write.Clock.Round(0).Sub(failure.Clock.Round(0)) - write.Sent.Sub(failure.Sent)
+	want := min(firstRetryBackoff<<(attempt-1), lastRetryBackoff) - clockError
+	if c.ServerAhead != nil { // The operator learns the time of the API server from its responses.
+		want -= time.Second
+	}
+	if waited := write.Sent.Sub(failure.Sent); ok && jumped.Abs() <= time.Second {
+		c.check("A20", waited >= want, "At "+at.Name, "pod %s was created %v after attempt %d had failed", pod.Name, waited, attempt)
+	}
+}
+
+// exitCodeIsTrue checks that the exit code of a status is that of the command: A11.
+func (c *Checker) exitCodeIsTrue(at *cnatv1alpha1.At) {
+	run := c.Runs[at.Status.PodUID]
+	if at.Status.ExitCode == nil || c.Runs == nil {
+		return
+	}
+	c.check("A11", run != nil && run.Code != nil && *run.Code == *at.Status.ExitCode, "At "+at.Name, "the exit code is %d, but that of pod %s is not", *at.Status.ExitCode, at.Status.PodName)
+}
+
+// hasStopped checks that the command of an At that was stopped does not run on: A11.
+func (c *Checker) hasStopped(at *cnatv1alpha1.At) {
+	pod, run := c.state.Pods[at.Status.PodUID], c.Runs[at.Status.PodUID]
+	if pod == nil || run == nil || c.ownerOf(pod) != at.UID || ControllerOf(pod) != at.UID {
+		return
+	}
+	finished := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || termination(pod) != nil
+	runs := run.Started && c.codeOf(pod) == nil && !c.state.Removed[pod.UID] && !finished
+	c.check("A11", !runs, "At "+at.Name, "the reason is %s, but the command in pod %s runs", at.Status.Reason, pod.Name)
+}

@@ -1,0 +1,194 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// replay replays changes, one in each second, of which the operator wrote those in writes, by version. It reports whether an invariant did
+// not hold.
+func replay(invariant string, c *Checker, events []Event) bool {
+	c.Replay(events)
+	return slices.ContainsFunc(c.Violations, func(v Violation) bool { return v.Invariant == invariant })
+}
+
+// statusWrite is a write of the status of an At, and podWrite the create of a pod.
+func statusWrite(version string, second int64) Write {
+	at := time.Unix(second, 0)
+	return Write{Call: &Call{Verb: "patch", Resource: "ats", Subresource: "status"}, Process: 1, Code: 200, UID: "at", Version: version, Sent: at, Clock: at}
+}
+
+func podWrite(uid types.UID, name string, second int64) Write {
+	at := time.Unix(second, 0)
+	return Write{Call: &Call{Verb: "create", Resource: "pods", Owner: "at", Requested: name}, Process: 1, Code: 200, UID: uid, Sent: at, Clock: at}
+}
+
+func TestARetryNeedsWhatTheNodeKnows(t *testing.T) {
+	unbound := run(corev1.PodPending, nil)
+	for title, tc := range map[string]struct {
+		first *corev1.Pod
+		run   *Run
+		want  bool
+	}{
+		"it failed":                         {run(corev1.PodFailed, nil), &Run{Started: true, Code: ptr.To[int32](3)}, false},
+		"it failed with another code":       {run(corev1.PodFailed, nil), &Run{Started: true, Code: ptr.To[int32](4)}, true},
+		"it succeeded":                      {run(corev1.PodFailed, nil), &Run{Started: true, Code: ptr.To[int32](0)}, true},
+		"it fails later":                    {run(corev1.PodFailed, nil), &Run{Started: true, Code: ptr.To[int32](3), Ended: time.Unix(9, 0)}, true},
+		"nobody saw its end":                {run(corev1.PodFailed, ptr.To[int32](3)), &Run{Started: true}, true},
+		"it was not started, and has ended": {run(corev1.PodFailed, nil), &Run{}, false},
+		"it was not started, and may be":    {unbound, &Run{}, true},
+	} {
+		retried, second := at("at", cnatv1alpha1.AtStatus{}), run(corev1.PodPending, nil)
+		retried.Spec.BackoffLimit, retried.Spec.RetryExitCodes = ptr.To[int32](1), []int32{3}
+		second.Name, second.UID = "a-pod-1", "pod-1"
+		c := NewChecker(true, []Write{podWrite("pod", "a-pod", 2), podWrite("pod-1", "a-pod-1", 3)}, nil)
+		c.Runs = map[types.UID]*Run{"pod": tc.run}
+		if got := replay("A17", c, changes(retried, tc.first, second)); got != tc.want {
+			t.Errorf("%s: A17 is violated: %t", title, got)
+		}
+	}
+}
+
+func TestAnAttemptBeginsFromTheLatestAt(t *testing.T) {
+	for title, tc := range map[string]struct {
+		change   func(*cnatv1alpha1.At)
+		attempts int32
+		want     bool
+	}{
+		"it waits":               {func(*cnatv1alpha1.At) {}, 1, false},
+		"two attempts at once":   {func(*cnatv1alpha1.At) {}, 2, true},
+		"it is suspended":        {func(a *cnatv1alpha1.At) { a.Spec.Suspend = ptr.To(true) }, 1, true},
+		"it is canceled":         {func(a *cnatv1alpha1.At) { a.Spec.Cancel = ptr.To(true) }, 1, true},
+		"it is being deleted":    {func(a *cnatv1alpha1.At) { a.DeletionTimestamp = &metav1.Time{} }, 1, true},
+		"cancel is false":        {func(a *cnatv1alpha1.At) { a.Spec.Cancel = ptr.To(false) }, 1, false},
+		"nothing begins with it": {func(a *cnatv1alpha1.At) { a.Spec.Suspend = ptr.To(true) }, 0, false},
+	} {
+		waits, started := at("at", cnatv1alpha1.AtStatus{}), at("at", cnatv1alpha1.AtStatus{Attempts: tc.attempts})
+		tc.change(waits)
+		tc.change(started)
+		if got := replay("A18", NewChecker(true, []Write{statusWrite("2", 2)}, nil), changes(waits, started)); got != tc.want {
+			t.Errorf("%s: A18 is violated: %t", title, got)
+		}
+	}
+}
+
+func TestAStartFollowsADryRun(t *testing.T) {
+	check := func(change func(*Check)) Check {
+		c := Check{Call: Call{Verb: "check", Owner: "at", Generation: 1}, Process: 1, Received: time.Unix(1, 0), Verdict: Accepted}
+		change(&c)
+		return c
+	}
+	for title, tc := range map[string]struct {
+		checks []Check
+		want   bool
+	}{
+		"it passed":                {[]Check{check(func(*Check) {})}, false},
+		"nobody answered":          {[]Check{check(func(c *Check) { c.Verdict = NoAnswer })}, false},
+		"it was rejected":          {[]Check{check(func(c *Check) { c.Verdict = Rejected })}, true},
+		"it changes the identity":  {[]Check{check(func(*Check) {}), check(func(c *Check) { c.Verdict = Changed })}, true},
+		"there was none":           {[]Check{}, true},
+		"it came later":            {[]Check{check(func(c *Check) { c.Received = time.Unix(3, 0) })}, true},
+		"of an older generation":   {[]Check{check(func(c *Check) { c.Generation = 0 })}, true},
+		"of an earlier process":    {[]Check{check(func(c *Check) { c.Process = 0 })}, true},
+		"more than an hour before": {[]Check{check(func(c *Check) { c.Received = time.Unix(-7200, 0) })}, true},
+	} {
+		waits, started := at("at", cnatv1alpha1.AtStatus{}), at("at", cnatv1alpha1.AtStatus{Attempts: 1})
+		waits.Generation, started.Generation = 1, 1
+		c := NewChecker(true, []Write{statusWrite("2", 2)}, nil)
+		c.Checks = tc.checks
+		if got := replay("A19", c, changes(waits, started)); got != tc.want {
+			t.Errorf("%s: A19 is violated: %t", title, got)
+		}
+	}
+}
+
+func TestTheStatusSaysWhatTheLastDryRunSaid(t *testing.T) {
+	for _, tc := range []struct {
+		verdict           Verdict
+		scheduled, reason string
+		want              bool
+	}{
+		{Accepted, cnatv1alpha1.ReasonWaiting, cnatv1alpha1.ReasonWaiting, false},
+		{Accepted, cnatv1alpha1.ReasonWaiting, cnatv1alpha1.ReasonWouldBeRejected, true},
+		{NoAnswer, cnatv1alpha1.ReasonWaiting, cnatv1alpha1.ReasonNotChecked, false},
+		{Rejected, cnatv1alpha1.ReasonWaiting, cnatv1alpha1.ReasonWaiting, true},
+		{Rejected, cnatv1alpha1.ReasonSuspended, cnatv1alpha1.ReasonInvalidTemplate, false},
+		{Changed, cnatv1alpha1.ReasonSuspended, cnatv1alpha1.ReasonSuspended, true},
+		{Accepted, cnatv1alpha1.ReasonInvalidTemplate, cnatv1alpha1.ReasonInvalidTemplate, false},
+	} {
+		waits := at("at", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{
+			{Type: cnatv1alpha1.ConditionScheduled, Reason: tc.scheduled}, {Type: cnatv1alpha1.ConditionReady, Reason: tc.reason},
+		}})
+		c := NewChecker(true, []Write{statusWrite("2", 2)}, nil)
+		c.Checks = []Check{{Call: Call{Owner: "at"}, Process: 1, Verdict: tc.verdict}}
+		if got := replay("A19", c, changes(at("at", cnatv1alpha1.AtStatus{}), waits)); got != tc.want {
+			t.Errorf("%+v: A19 is violated: %t", tc, got)
+		}
+	}
+}
+
+func TestDryRunsHaveABackOff(t *testing.T) {
+	for n, want := range map[int]bool{maxChecks: false, maxChecks + 1: true} {
+		c := NewChecker(true, nil, nil)
+		for i := range n {
+			c.Checks = append(c.Checks, Check{Call: Call{Owner: "at"}, Received: time.Unix(int64(i), 0)})
+		}
+		if got := replay("A19", c, nil); got != want {
+			t.Errorf("%d dry runs: A19 is violated: %t", n, got)
+		}
+	}
+}
+
+func TestARetryWaits(t *testing.T) {
+	for title, tc := range map[string]struct {
+		second int64
+		clock  time.Duration
+		want   bool
+	}{
+		"10 s after the failure":    {12, 0, false},
+		"at once":                   {4, 0, true},
+		"after a jump of the clock": {4, time.Hour, false},
+	} {
+		failed := at("at", cnatv1alpha1.AtStatus{Attempts: 1, RetryTime: &metav1.Time{Time: time.Unix(12, 0)}})
+		second := run(corev1.PodPending, nil)
+		second.Name, second.UID = "a-pod-1", "pod-1"
+		create := podWrite("pod-1", "a-pod-1", tc.second)
+		create.Clock = create.Clock.Add(tc.clock)
+		c := NewChecker(true, []Write{statusWrite("2", 2), create}, nil)
+		if got := replay("A20", c, changes(at("at", cnatv1alpha1.AtStatus{Attempts: 1}), failed, second)); got != tc.want {
+			t.Errorf("%s: A20 is violated: %t", title, got)
+		}
+	}
+}
+
+func TestAStoppedCommandDoesNotRunOn(t *testing.T) {
+	for title, tc := range map[string]struct {
+		pod  *corev1.Pod
+		run  Run
+		want bool
+	}{
+		"it runs":         {run(corev1.PodRunning, nil), Run{Started: true}, true},
+		"it was not run":  {run(corev1.PodPending, nil), Run{}, false},
+		"it has ended":    {run(corev1.PodRunning, ptr.To[int32](1)), Run{Started: true, Code: ptr.To[int32](1)}, false},
+		"its node failed": {run(corev1.PodFailed, nil), Run{Started: true}, false},
+	} {
+		canceled := at("at", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Result: cnatv1alpha1.ResultFailed, Reason: cnatv1alpha1.ReasonCanceled, PodUID: "pod"})
+		canceled.Spec.Cancel = ptr.To(true)
+		c := NewChecker(true, []Write{statusWrite("2", 2)}, nil)
+		c.Runs = map[types.UID]*Run{"pod": &tc.run}
+		if got := replay("A11", c, changes(tc.pod, canceled)); got != tc.want {
+			t.Errorf("%s: A11 is violated: %t", title, got)
+		}
+	}
+}
