@@ -132,7 +132,7 @@ func TestAtRunsTheEntrypointOfItsTemplate(t *testing.T) {
 	at.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app:v1", Args: []string{"migrate"}}}}}
 	create(t, at)
 	pod := podOf(t, at, "bare-pod")
-	if c := pod.Spec.Containers[0]; len(c.Command) != 0 || len(c.Args) != 1 || pod.Labels["app"] != "bare" {
+	if c := pod.Spec.Containers[0]; len(c.Command) != 0 || len(c.Args) != 1 || pod.Labels["cnat.d2iq.com/at"] != "bare" {
 		t.Errorf("labels %v, container %+v", pod.Labels, c)
 	}
 	expectPhase(t, at, cnatv1alpha1.PhaseRunning)

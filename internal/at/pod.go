@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
@@ -23,7 +24,8 @@ import (
 const (
 	// annotationDefaultContainer names the container that kubectl logs shows if webhooks have added others.
 	annotationDefaultContainer = "kubectl.kubernetes.io/default-container"
-	// labelApp is a label that Services and people commonly select by. It has the name of the At unless the template sets it.
+	// labelApp is the label of the tutorial, with the name of the At. Services and PodDisruptionBudgets commonly select by it, so only a pod
+	// without a template has it.
 	labelApp = "app"
 )
 
@@ -41,13 +43,10 @@ func atKind() schema.GroupVersionKind { return cnatv1alpha1.GroupVersion.WithKin
 func newPod(o *Observation, attempt int) *corev1.Pod {
 	template := o.At.Spec.Template
 	if template == nil {
-		template = defaultTemplate(o.Defaults)
+		template = defaultTemplate(o.At, o.Defaults)
 	}
 	pod := pods.FromTemplate(template, atrun.PodName(o.At, attempt), o.At, atKind())
 	maps.Copy(pod.Labels, atrun.SelectorLabels(o.At))
-	if _, ok := pod.Labels[labelApp]; !ok {
-		pod.Labels[labelApp] = atrun.LabelValue(o.At)
-	}
 	if _, ok := pod.Annotations[annotationDefaultContainer]; !ok {
 		pod.Annotations[annotationDefaultContainer] = atspec.ContainerName(&o.At.Spec)
 	}
@@ -71,7 +70,7 @@ func newPod(o *Observation, attempt int) *corev1.Pod {
 
 // defaultTemplate returns the template of an At without one. It passes Pod Security "restricted" and OpenShift's
 // "restricted-v2".
-func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
+func defaultTemplate(at *cnatv1alpha1.At, d Defaults) *corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{
 		Name:      atspec.DefaultContainer,
 		Image:     d.Image,
@@ -80,7 +79,7 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 	}}}
 	pods.OnLinux(&spec)
 	pods.Restrict(&spec, d.FixedUser)
-	return &corev1.PodTemplateSpec{Spec: spec}
+	return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{labelApp: atrun.LabelValue(at)}}, Spec: spec}
 }
 
 // podDeadline returns the activeDeadlineSeconds of a pod that is created now: the rest of the deadline of the run, or the

@@ -121,6 +121,14 @@ func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 	}
 }
 
+// A Service or a PodDisruptionBudget of an application selects only what its user has labeled.
+func TestAPodOfATemplateHasNoLabelAppOfItsOwn(t *testing.T) {
+	got := planned(t, at.Observation{At: a().Template(func(*corev1.PodTemplateSpec) {}, "main").Obj(), Now: due})
+	if diff := cmp.Diff(map[string]string{"cnat.d2iq.com/at": "a", "app.kubernetes.io/managed-by": "podset-operator"}, got.Labels); diff != "" {
+		t.Errorf("labels (-want +got): %s", diff)
+	}
+}
+
 func TestWithoutACommandTheTemplateRunsAsItIs(t *testing.T) {
 	for name, edit := range map[string]func(*corev1.Container){
 		"by the entrypoint of its image": func(*corev1.Container) {},
