@@ -13,9 +13,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
 )
 
@@ -64,6 +68,9 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 		"maxUnavailable 101%":           {podSetYAML, "a", "{updateStrategy: {rollingUpdate: {maxUnavailable: 101%}}}", "a percentage from 1% to 100%"},
 		"an unknown strategy":           {podSetYAML, "a", "{updateStrategy: {type: Recreate}}", `supported values: "RollingUpdate", "OnDelete"`},
 		"rollingUpdate with OnDelete":   {podSetYAML, "a", "{updateStrategy: {type: OnDelete, rollingUpdate: {}}}", "spec.updateStrategy.rollingUpdate goes with type RollingUpdate only"},
+		"a progress deadline of 0":      {podSetYAML, "a", "{progressDeadlineSeconds: 0}", "spec.progressDeadlineSeconds in body should be greater than or equal to 1"},
+		"a deadline that is too early":  {podSetYAML, "a", "{progressDeadlineSeconds: 10, minReadySeconds: 10}", "spec.progressDeadlineSeconds, or its default 600, must be greater than spec.minReadySeconds"},
+		"the default is too early":      {podSetYAML, "a", "{minReadySeconds: 600}", "spec.progressDeadlineSeconds, or its default 600, must be greater than spec.minReadySeconds"},
 		"an At without a schedule":      {atYAML, "a", "{command: echo}", "spec.schedule: Required value"},
 		"schedule tomorrow":             {atYAML, "a", "{schedule: tomorrow, command: echo}", "2030-01-30T10:02:00Z"},
 		"the 30th of February":          {atYAML, "a", `{schedule: "2030-02-30T00:00:00Z", command: echo}`, "schedule"},
@@ -78,6 +85,34 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 	} {
 		_, err := try(t, tc.format, tc.name, tc.spec)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, wanted %q", title, err, tc.want)
+		}
+	}
+}
+
+// A rule on an optional field does not see that the field is removed. So each rule that needs more than one field is on their parent.
+func TestAdmissionOfEditedPodSets(t *testing.T) {
+	set := podSet(newNamespace(t), "a", 1)
+	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
+	set.Spec.MinReadySeconds, set.Spec.ProgressDeadlineSeconds = 700, ptr.To[int32](800)
+	set.Spec.UpdateStrategy.RollingUpdate = &appv1alpha1.RollingUpdateStrategy{MaxUnavailable: ptr.To(intstr.FromInt32(2))}
+	create(t, set)
+	for title, tc := range map[string]struct{ patch, want string }{
+		"the deadline is removed, and its default is too early":    {`{"progressDeadlineSeconds":null}`, "must be greater than spec.minReadySeconds"},
+		"the deadline and minReadySeconds are removed":             {`{"progressDeadlineSeconds":null,"minReadySeconds":null}`, ""},
+		"minReadySeconds is removed":                               {`{"minReadySeconds":null}`, ""},
+		"minReadySeconds is more than the deadline":                {`{"minReadySeconds":800}`, "must be greater than spec.minReadySeconds"},
+		"the deadline is the longest":                              {`{"progressDeadlineSeconds":2147483647,"minReadySeconds":86400}`, ""},
+		"the type is removed, which is RollingUpdate by default":   {`{"updateStrategy":{"type":null}}`, ""},
+		"the type is OnDelete, and the limit stays":                {`{"updateStrategy":{"type":"OnDelete"}}`, "goes with type RollingUpdate only"},
+		"the type is OnDelete, and the limit is removed":           {`{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}`, ""},
+		"the update strategy is removed":                           {`{"updateStrategy":null}`, ""},
+		"the whole spec is removed":                                {`null`, ""},
+		"the number of pods is removed":                            {`{"replicas":null}`, ""},
+		"the replacement policy is set and the template is absent": {`{"podReplacementPolicy":"TerminationComplete","template":null}`, ""},
+	} {
+		err := admin.Patch(t.Context(), set.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":`+tc.patch+`}`)), client.DryRunAll)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, wanted %q", title, err, tc.want)
 		}
 	}

@@ -496,13 +496,16 @@ func podsOf(t *testing.T, store client.Client) []corev1.Pod {
 	return list.Items
 }
 
+// Admission may change everything but the name and the controller of a pod.
 func TestAPodSetWhosePodsAdmissionChanges(t *testing.T) {
-	rename := func(pod *corev1.Pod) { pod.Name = "renamed-" + string(pod.UID) }
 	for title, change := range map[string]func(*corev1.Pod){
-		"it renames them": rename,
-		"it renames them and removes their annotations": func(pod *corev1.Pod) { rename(pod); pod.Annotations = nil },
-		"it renames them and removes all metadata":      func(pod *corev1.Pod) { rename(pod); pod.Annotations, pod.Labels = nil, nil },
-		"it removes all metadata":                       func(pod *corev1.Pod) { pod.Annotations, pod.Labels = nil, nil },
+		"it removes all metadata": func(pod *corev1.Pod) { pod.Annotations, pod.Labels = nil, nil },
+		"it adds a container": func(pod *corev1.Pod) {
+			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "proxy"})
+		},
+		"it adds an owner": func(pod *corev1.Pod) {
+			pod.OwnerReferences = append(pod.OwnerReferences, metav1.OwnerReference{Kind: "Node", Name: "n", UID: "n"})
+		},
 	} {
 		set, now := testutil.MakePodSet("a").Replicas(3).Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
 		var creates atomic.Int64
@@ -520,28 +523,40 @@ func TestAPodSetWhosePodsAdmissionChanges(t *testing.T) {
 	}
 }
 
-// A pod without a reference to its PodSet would neither count nor be deleted with it.
-func TestAPodThatAdmissionTakesFromItsPodSetIsDeleted(t *testing.T) {
+// A pod without a reference to its PodSet would neither count nor be deleted with it. A pod with another name would be created again after a
+// lost response. The last row is a webhook that gives all pods one name, which another pod has.
+func TestAPodWhoseIdentityAdmissionChangesIsDeleted(t *testing.T) {
 	another := []metav1.OwnerReference{*metav1.NewControllerRef(testutil.MakePodSet("other").Obj(), podSetKind)}
+	disown := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
+	call := func(name string) func(*corev1.Pod) { return func(pod *corev1.Pod) { pod.Name = name } }
 	for title, tc := range map[string]struct {
-		references []metav1.OwnerReference
-		failures   int // of the deletion
-		want       string
+		change   func(*corev1.Pod)
+		failures int // of the deletion
+		taken    string
+		want     string
 	}{
-		"it has no owner":                {want: "admission removed the owner reference to PodSet a"},
-		"it has another owner":           {references: another, want: "admission replaced the owner reference to PodSet a by one to PodSet other"},
-		"its deletion fails a few times": {failures: 3, want: "admission removed the owner reference to PodSet a"},
+		"it has no owner":                                 {change: disown, want: "admission removed the owner reference to PodSet a"},
+		"it has another owner":                            {change: func(pod *corev1.Pod) { pod.OwnerReferences = another }, want: "admission replaced the owner reference to PodSet a by one to PodSet other"},
+		"its deletion fails a few times":                  {change: disown, failures: 3, want: "admission removed the owner reference to PodSet a"},
+		"it has another name":                             {change: call("x"), want: "admission changed the name of pod a-podxvb87 to x"},
+		"it has a generated name":                         {change: func(pod *corev1.Pod) { pod.Name += "-" + string(pod.UID) }, want: "admission changed the name of pod a-podxvb87 to a-podxvb87-uid-"},
+		"the deletion of a renamed pod fails a few times": {change: call("x"), failures: 3, want: "admission changed the name of pod a-podxvb87 to x"},
+		"its name is that of another pod":                 {change: call("taken"), taken: "taken", want: "admission changed the name of pod a-podxvb87 to taken"},
 	} {
 		set, now := testutil.MakePodSet("a").Replicas(3).Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
 		var creates atomic.Int64
-		calls := mutateCreates(func(pod *corev1.Pod) { pod.OwnerReferences = tc.references }, &creates)
+		calls := mutateCreates(tc.change, &creates)
 		calls.Delete = func(ctx context.Context, store client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			if tc.failures--; tc.failures >= 0 {
 				return apierrors.NewInternalError(errors.New("etcd"))
 			}
 			return store.Delete(ctx, obj, opts...)
 		}
-		store := newStore(t, calls, set)
+		objects, rest := []client.Object{set}, 0
+		if tc.taken != "" {
+			objects, rest = append(objects, testutil.MakePod(tc.taken).Obj()), 1
+		}
+		store := newStore(t, calls, objects...)
 		r := &PodSetReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(100), Clock: now}
 		most := 0
 		for start := now.Now(); now.Since(start) < 5*time.Minute; {
@@ -553,14 +568,14 @@ func TestAPodThatAdmissionTakesFromItsPodSetIsDeleted(t *testing.T) {
 			now.Step(max(result.RequeueAfter, 100*time.Millisecond))
 		}
 		// The delay doubles from a second to a minute.
-		if pods := podsOf(t, store); len(pods) > 0 || most > 1 || creates.Load() > 12 {
+		if pods := podsOf(t, store); len(pods) > rest || most > rest+1 || creates.Load() > 12 {
 			t.Errorf("%s: %d creates, at most %d pods at a time, %d pods are left", title, creates.Load(), most, len(pods))
 		}
 		if err := store.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			t.Fatal(err)
 		}
 		c := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionDegraded)
-		if c.Reason != appv1alpha1.ReasonFailedCreate || !strings.Contains(c.Message, tc.want) || !strings.Contains(c.Message, "exempt pods with the label app.example.com/podset") {
+		if c.Reason != appv1alpha1.ReasonFailedCreate || !strings.Contains(c.Message, tc.want) || !strings.Contains(c.Message, "exclude pods with the label app.kubernetes.io/managed-by: podset-operator") {
 			t.Errorf("%s: %s: %s", title, c.Reason, c.Message)
 		}
 	}

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -74,6 +74,9 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	}
 	if ctx.Err() == nil { // Otherwise the process ends, and its requests were interrupted.
 		recordEvents(r.Recorder, o.Set, report.Events)
+		if outcome.Reported {
+			recordEvents(r.Recorder, o.Set, report.StatusEvents)
+		}
 	}
 	now := r.Clock.Now() // The responses of the API server may have taken a while.
 	entry.State.Record(o, outcome, now)
@@ -120,13 +123,13 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 	outcome.Deleted, deleteErr = write.DeletePods(ctx, r.Client, plan.Delete)
 	outcome.CleanedUp, cleanupErr = write.DeletePods(ctx, r.Client, plan.Cleanup)
 	outcome.DeleteError = errors.Join(deleteErr, cleanupErr)
-	var unowned podList
+	var modified podList
 	outcome.Created, createErr = write.InBatches(plan.Create, func(pod *corev1.Pod) (*corev1.Pod, error) {
-		return r.create(ctx, o, pod, &unowned)
+		return r.create(ctx, o, pod, &modified)
 	})
 	r.classify(ctx, createErr, &outcome)
-	if len(unowned.pods) > 0 {
-		r.deleteUnowned(ctx, unowned.pods, &outcome)
+	if len(modified.pods) > 0 {
+		r.deleteModified(ctx, modified.pods, &outcome)
 	}
 	return outcome
 }
@@ -143,11 +146,11 @@ func (l *podList) add(pod *corev1.Pod) {
 	l.pods = append(l.pods, pod)
 }
 
-// deleteUnowned deletes the pods that admission has taken from the PodSet when they were created.
-func (r *PodSetReconciler) deleteUnowned(ctx context.Context, pods []*corev1.Pod, outcome *podset.Outcome) {
+// deleteModified deletes the pods that admission has renamed or taken from the PodSet when they were created.
+func (r *PodSetReconciler) deleteModified(ctx context.Context, pods []*corev1.Pod, outcome *podset.Outcome) {
 	deleted, err := write.DeletePods(ctx, r.Client, pods)
 	outcome.Deleted = append(outcome.Deleted, deleted...)
-	outcome.Unowned = pods
+	outcome.Modified = pods
 	outcome.DeleteError = errors.Join(outcome.DeleteError, err)
 }
 
@@ -169,22 +172,25 @@ func (r *PodSetReconciler) classify(ctx context.Context, err error, outcome *pod
 	}
 }
 
-// create creates one pod. If an active pod of the PodSet already has the name, it is the requested pod. A pod of the PodSet to which
-// admission has given another name is one, too. A pod that admission has taken from the PodSet is added to unowned.
-func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod *corev1.Pod, unowned *podList) (*corev1.Pod, error) {
+// create creates one pod. If an active pod of the PodSet already has the name, it is the requested pod. A pod that admission has renamed
+// or taken from the PodSet is rejected and added to created. If another pod already has the name that admission gives, nothing is created.
+func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod *corev1.Pod, created *podList) (*corev1.Pod, error) {
+	name := pod.Name
 	existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case existing == nil && !metav1.IsControlledBy(pod, o.Set):
-		unowned.add(podOwners.Trim(pod))
-		return nil, apierrors.NewForbidden(corev1.Resource("pods"), pod.Name, podset.UnownedError(o.Set, pod))
-	case existing == nil:
-		return podOwners.Trim(pod), nil
-	case o.IsActive(existing):
-		return podOwners.Trim(existing), nil
 	}
-	return nil, &nameCollisionError{podOwners.Trim(existing)}
+	stored := cmp.Or(existing, pod)
+	modified := podset.ModifiedError(o.Set, name, stored)
+	switch {
+	case existing != nil && existing.Name == name && !o.IsActive(existing):
+		return nil, &nameCollisionError{podOwners.Trim(existing)}
+	case modified == nil:
+		return podOwners.Trim(stored), nil
+	case existing == nil:
+		created.add(podOwners.Trim(pod))
+	}
+	return nil, apierrors.NewForbidden(corev1.Resource("pods"), name, modified)
 }
 
 // nameCollisionError carries the pod that has the name of a pod that was to be created.

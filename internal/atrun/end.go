@@ -169,7 +169,7 @@ func initFailed(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 		return false
 	}
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {
-		sidecar := slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == s.Name && isSidecar(c) })
+		sidecar := slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == s.Name && pods.IsSidecar(&c) })
 		return !sidecar && hasEnded(s.State.Terminated) && s.State.Terminated.ExitCode != 0
 	})
 }

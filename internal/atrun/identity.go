@@ -68,14 +68,9 @@ func KeepSpec(pod *corev1.Pod) corev1.PodSpec {
 		kept.RestartPolicy = corev1.RestartPolicyAlways
 	}
 	for _, c := range pod.Spec.InitContainers {
-		if isSidecar(c) {
+		if pods.IsSidecar(&c) {
 			kept.InitContainers = append(kept.InitContainers, corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy})
 		}
 	}
 	return kept
-}
-
-// isSidecar reports whether an init container is a sidecar, which runs as long as the pod.
-func isSidecar(c corev1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }

@@ -67,6 +67,11 @@ func IsPaused(object metav1.Object, annotation string) bool {
 // container of the pod.
 func HasRestartRules(container corev1.Container) bool { return len(container.RestartPolicyRules) > 0 }
 
+// IsSidecar reports whether an init container runs as long as its pod.
+func IsSidecar(container *corev1.Container) bool {
+	return container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
 // IsReady reports whether pod has the condition Ready.
 func IsReady(pod *corev1.Pod) bool {
 	c := readyCondition(pod)

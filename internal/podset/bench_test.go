@@ -65,7 +65,7 @@ func TestAllocations(t *testing.T) {
 // BenchmarkHashTemplate measures what every generation of a PodSet costs once.
 func BenchmarkHashTemplate(b *testing.B) {
 	user := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
-		template.Spec = defaultTemplate(Defaults{Image: "busybox", FixedUser: true}).Spec
+		template.Spec = defaultTemplate(testutil.MakePodSet("a").Obj(), Defaults{Image: "busybox", FixedUser: true}).Spec
 	}).Obj()
 	b.ReportAllocs()
 	for b.Loop() {

@@ -7,8 +7,8 @@
 //
 // The code and the tests refer to these rules by their numbers:
 //
-//  1. The pods of a PodSet are those whose controller reference has its UID. Labels are only for users and selectors: the
-//     operator never counts, changes, deletes, or adopts a pod that merely has the labels.
+//  1. The pods of a PodSet are those whose controller reference has its UID. Labels are for users and selectors: the operator
+//     never counts, changes, deletes, or adopts a pod that merely has the labels.
 //  2. A pod of the PodSet is active unless it is terminating, has succeeded, or has failed. A pod in phase Unknown is
 //     active.
 //  3. The operator creates and deletes nothing for a PodSet that has a deletion timestamp or is paused.
@@ -17,11 +17,11 @@
 //  5. The name of a pod follows from the UID of the PodSet, a slot, and an attempt. A create that is repeated after a
 //     crash or from a stale cache therefore finds its own pod instead of creating a second one. The operator fills the
 //     lowest free slot first. The attempt grows while a terminating or conflicting pod has the name. A create that was not
-//     answered is retried under the same name, since only that name tells whether the pod exists. A pod that admission has
-//     renamed counts, because rule 1 applies.
+//     answered is retried under the same name, since only that name tells whether the pod exists. The slot of a pod is in its
+//     annotation or, if that was removed, in its label. A pod without both counts and fills no slot.
 //  6. A pod that the operator has deleted counts as terminating although the cache shows it as running. A pod that is known
 //     to be gone does not count at all.
-//  7. Surplus pods are deleted in a total order: see byDeletionPriority. A pod that neither the cache
+//  7. Surplus pods are deleted in a total order, that of a ReplicaSet: see byDeletionPriority. A pod that neither the cache
 //     nor a lookup shows is not deleted: somebody may have taken it from the PodSet since its create. Until it is shown, no
 //     other pod is deleted, so that the order is kept.
 //  8. A finished pod is replaced at once. It is deleted after a delay, which grows while pods keep finishing and is not
@@ -37,8 +37,14 @@
 //     ready, or cannot start, and a rejected create.
 //  12. The operator does not use a template whose pods would finish by themselves: it creates no pod from it, and deletes
 //     none because of it.
-//  13. A pod that admission has taken from the PodSet, by removing or replacing its controller reference, is deleted by its UID.
-//     Until it is, no other pod is created. This counts as a rejection.
+//  13. The pod in the response to a create must have the requested name and the PodSet as its controller. If admission has changed
+//     one of them, the pod is deleted by its UID, and until it is, no other pod is created. If another pod already has the changed
+//     name, nothing is deleted. Both count as a rejection. Everything else is left as admission has made it.
 //  14. With the policy TerminationComplete, a pod is created only after the earlier pod of its slot is gone. If that pod has the name
 //     and the cache does not show it, the same name is tried again.
+//  15. A PodSet that does not match its spec must make progress within progressDeadlineSeconds: a pod is created, deleted, Ready, or
+//     available. Otherwise the status says that it is stuck, until there is progress. The operator continues in any case.
+//  16. The labels app and version are only on pods without a template, so that no Service and no budget of a user selects a pod by a
+//     label that the user did not write.
+//  17. A pod with a subdomain has its name as hostname, so that the DNS knows it, unless the template sets the hostname.
 package podset

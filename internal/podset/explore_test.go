@@ -427,7 +427,7 @@ func (e *explorer) create(w *writes, o Observation, pod *corev1.Pod) {
 		if !metav1.IsControlledBy(existing, o.Set) {
 			e.t.Errorf("P1: pod %s has another owner", existing.Name)
 		}
-		if predecessor := n.inSlotOf(o.Set, pod); predecessor != nil && n.policy == appv1alpha1.TerminationComplete {
+		if predecessor := n.inSlotOf(pod); predecessor != nil && n.policy == appv1alpha1.TerminationComplete {
 			e.t.Errorf("P10: pod %s gets the slot of %s, which is there still, in %s", pod.Name, predecessor.Name, n.key())
 		}
 		n.emit(change{pod: existing})
@@ -446,10 +446,10 @@ func (e *explorer) create(w *writes, o Observation, pod *corev1.Pod) {
 }
 
 // inSlotOf returns a pod of the store in the slot of another one, or nil if there is none.
-func (n *node) inSlotOf(set *appv1alpha1.PodSet, other *corev1.Pod) *corev1.Pod {
-	slot, _ := slotOf(set, other)
+func (n *node) inSlotOf(other *corev1.Pod) *corev1.Pod {
+	slot, _ := slotOf(other)
 	for _, pod := range n.store.sorted() {
-		if fills(set, pod, slot) {
+		if fills(pod, slot) {
 			return pod
 		}
 	}

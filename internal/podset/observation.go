@@ -39,9 +39,9 @@ type Observation struct {
 	// pods have: pods of another owner, or terminating ones of this PodSet that the cache does not show yet. They also keep
 	// the attempt of a create that was not answered.
 	Attempts map[int]MinAttempt
-	// Unowned are the pods that this process has created for the PodSet, and that admission has taken from it. They must be deleted
-	// before another pod is created.
-	Unowned []*corev1.Pod
+	// Modified are the pods that this process has created for the PodSet, and that admission has renamed or taken from it. They must be
+	// deleted before another pod is created.
+	Modified []*corev1.Pod
 	// Lookups are the names of the pods that the caller must get from the API server before it plans. State.Observe sets them.
 	Lookups []string
 	// Now is the instant of the observation.

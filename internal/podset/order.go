@@ -5,10 +5,13 @@ package podset
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/redhat/podset-operator/internal/pods"
 )
@@ -22,12 +25,16 @@ import (
 //  5. else when it is of an older template and the other is not,
 //  6. else when its annotation controller.kubernetes.io/pod-deletion-cost is lower,
 //  7. else when more pods of the set share its node,
-//  8. else when it is younger,
-//  9. else when its containers have restarted more often,
-//  10. else by its name, so that the order is total.
+//  8. else when both are Ready, and it has been so for a shorter time,
+//  9. else when one of its containers has restarted more often than all of the other pod,
+//  10. else when one of its sidecars has,
+//  11. else when it is younger,
+//  12. else by its UID, which is random, and then by its name, so that the order is total.
 //
-// These are the ranks of the ReplicaSet controller (ActivePodsWithRanks in kubernetes/pkg/controller), with rules 4 and 5
-// added. Apart from rule 4, it does not matter for how long a pod has been Ready.
+// These are the ranks of the ReplicaSet controller of Kubernetes 1.37 (ActivePodsWithRanks in kubernetes/pkg/controller), with rules 4
+// and 5 added. Times are compared as there, by the logarithm of how long ago they are, so that pods of about the same age are equal. Two
+// pods that have been Ready for about as long, but not exactly, are there compared by their UID alone. That is no order for three pods,
+// so here rules 9 to 11 come first.
 func byDeletionPriority(o Observation, active []*corev1.Pod, hash string) []*corev1.Pod {
 	onNode := map[string]int{}
 	for _, pod := range active {
@@ -43,8 +50,11 @@ func byDeletionPriority(o Observation, active []*corev1.Pod, hash string) []*cor
 			trueFirst(isOutdated(a, hash), isOutdated(b, hash)),
 			cmp.Compare(deletionCost(a), deletionCost(b)),
 			cmp.Compare(onNode[b.Spec.NodeName], onNode[a.Spec.NodeName]),
-			b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
+			cmp.Compare(o.ageRank(readySince(a)), o.ageRank(readySince(b))),
 			cmp.Compare(restarts(b), restarts(a)),
+			cmp.Compare(sidecarRestarts(b), sidecarRestarts(a)),
+			cmp.Compare(o.ageRank(a.CreationTimestamp.Time), o.ageRank(b.CreationTimestamp.Time)),
+			cmp.Compare(a.UID, b.UID),
 			cmp.Compare(a.Name, b.Name),
 		)
 	})
@@ -83,10 +93,48 @@ func deletionCost(pod *corev1.Pod) int {
 	return int(cost)
 }
 
-func restarts(pod *corev1.Pod) int32 {
-	var n int32
-	for i := range pod.Status.ContainerStatuses {
-		n += pod.Status.ContainerStatuses[i].RestartCount
+// readySince returns since when a pod is Ready. It is zero for all pods that are not, so that they are equal.
+func readySince(pod *corev1.Pod) time.Time {
+	if !pods.IsReady(pod) {
+		return time.Time{}
 	}
-	return n
+	return pods.ReadySince(pod)
+}
+
+// ageRank ranks a time by how long ago it is: the logarithm to the base 2 of the nanoseconds. A time that is not known comes first, then
+// one that has not passed.
+func (o Observation) ageRank(t time.Time) int {
+	switch age := o.Now.Sub(t); {
+	case t.IsZero():
+		return -2
+	case age <= 0:
+		return -1
+	default:
+		return int(math.Log2(float64(age)))
+	}
+}
+
+// restarts returns how often the container of a pod that has restarted most often has.
+func restarts(pod *corev1.Pod) int32 {
+	most := int32(0)
+	for i := range pod.Status.ContainerStatuses {
+		most = max(most, pod.Status.ContainerStatuses[i].RestartCount)
+	}
+	return most
+}
+
+// sidecarRestarts returns how often the sidecar of a pod that has restarted most often has.
+func sidecarRestarts(pod *corev1.Pod) int32 {
+	sidecars, most := sets.New[string](), int32(0)
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; pods.IsSidecar(c) {
+			sidecars.Insert(c.Name)
+		}
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		if s := &pod.Status.InitContainerStatuses[i]; sidecars.Has(s.Name) {
+			most = max(most, s.RestartCount)
+		}
+	}
+	return most
 }

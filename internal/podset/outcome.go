@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // Outcome is the result of carrying out a plan.
@@ -23,8 +24,9 @@ type Outcome struct {
 	Deleted []*corev1.Pod
 	// CleanedUp are the finished pods that were deleted.
 	CleanedUp []*corev1.Pod
-	// Unowned are the pods that were created and that admission has taken from the PodSet. Those that are not in Deleted still exist.
-	Unowned []*corev1.Pod
+	// Modified are the pods that were created and that admission has renamed or taken from the PodSet. Those that are not in Deleted
+	// still exist.
+	Modified []*corev1.Pod
 	// Rejected is the answer of an API server that rejected a create, so that an immediate retry would be useless, or nil if there is none.
 	Rejected error
 	// Conflicting is a pod that has the name of a pod that was not created, or nil if there is none. The next reconcile uses the
@@ -50,12 +52,20 @@ func (o Outcome) Succeeded() bool {
 // createProblem returns why a pod was not created, or nil if there was no problem.
 func (o Outcome) createProblem() error { return cmp.Or(o.Rejected, o.CreateError) }
 
-// UnownedError returns why a pod that was created for set does not belong to it.
-func UnownedError(set *appv1alpha1.PodSet, pod *corev1.Pod) error {
-	change := "removed the owner reference to PodSet " + set.Name
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+// ModifiedError returns how admission has changed the identity of a pod that was to be created with a name for set, or nil if it has not
+// (rule 13). pod is the one that was created, or the one that already has the changed name.
+func ModifiedError(set *appv1alpha1.PodSet, name string, pod *corev1.Pod) error {
+	var change string
+	switch owner := metav1.GetControllerOfNoCopy(pod); {
+	case pod.Name != name:
+		change = fmt.Sprintf("changed the name of pod %s to %s", name, pod.Name)
+	case owner == nil:
+		change = "removed the owner reference to PodSet " + set.Name
+	case owner.UID != set.UID:
 		change = fmt.Sprintf("replaced the owner reference to PodSet %s by one to %s %s", set.Name, owner.Kind, owner.Name)
+	default:
+		return nil
 	}
-	return fmt.Errorf("admission %s, so the pod is deleted again: exempt pods with the label %s from the webhook or policy that does so",
-		change, appv1alpha1.LabelPodSet)
+	return fmt.Errorf("admission %s, so the pod is not used: exclude pods with the label %s: %s from the webhook or policy that does so",
+		change, pods.LabelManagedBy, pods.ManagedBy)
 }

@@ -31,8 +31,8 @@ func (p Plan) IsEmpty() bool { return len(p.Create)+len(p.Delete)+len(p.Cleanup)
 // MakePlan decides what a PodSet needs.
 func MakePlan(o Observation) Plan {
 	switch {
-	case len(o.Unowned) > 0: // rule 13
-		return Plan{Delete: o.Unowned}
+	case len(o.Modified) > 0: // rule 13
+		return Plan{Delete: o.Modified}
 	case o.readOnly(): // rule 3
 		return Plan{}
 	}
@@ -99,7 +99,7 @@ func (p *Plan) planCreates(o Observation, c classes, hash string) {
 		return
 	}
 	for _, slot := range freeSlots(o, c.active, missing) {
-		if o.waitsForTermination() && slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool { return fills(o.Set, pod, slot.slot) }) {
+		if o.waitsForTermination() && slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool { return fills(pod, slot.slot) }) {
 			continue // The pod is terminating or has finished. The cache will show that it is gone.
 		}
 		p.Create = append(p.Create, newPod(o, slot, hash))

@@ -28,11 +28,11 @@ func ready(set *testutil.PodSetBuilder, n int) []*corev1.Pod {
 	return pods
 }
 
-// pod starts a pod of a set's present template in a slot. Lower slots are younger, so they are given up first.
+// pod starts a pod of a set's present template in a slot. Lower slots are much younger, so they are given up first.
 func pod(set *testutil.PodSetBuilder, slot int) *testutil.PodBuilder {
 	owner := set.Obj()
 	return testutil.MakePod(podName(owner, slotAttempt{slot: slot})).OwnedBy(owner).Slot(slot).
-		Hash(HashTemplate(owner.Spec.Template)).Created(testutil.Created.Add(-time.Duration(slot) * time.Minute))
+		Hash(HashTemplate(owner.Spec.Template)).Created(now.Add(-time.Hour << (2 * slot)))
 }
 
 func TestMakePlan(t *testing.T) {
@@ -110,20 +110,15 @@ func TestMakePlan(t *testing.T) {
 			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod("stray").OwnedBy(one.Obj()).Running().Obj()},
 			create: []string{name(0, 0)},
 		},
-		"a pod whose annotations are gone fills the slot of its name": {
-			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod(name(0, 3)).OwnedBy(one.Obj()).Running().Obj()},
-			create: []string{name(1, 0)},
+		"a pod without an annotation fills the slot of its label": {
+			set:  testutil.MakePodSet("a").Replicas(2),
+			pods: []*corev1.Pod{testutil.MakePod(name(0, 3)).OwnedBy(one.Obj()).Label(appv1alpha1.LabelSlot, "0").Running().Obj()}, create: []string{name(1, 0)},
 		},
-		"a pod whose slot was overwritten fills the slot of its name": {
-			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{pod(one, 0).Slot(7).Running().Obj()}, create: []string{name(1, 0)},
+		"a pod that tells no slot is counted, and its name is not used again": {
+			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod(name(0, 0)).OwnedBy(one.Obj()).Running().Obj()}, create: []string{name(0, 1)},
 		},
 		"a pod that admission has renamed fills the slot of its annotation": {
 			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod("renamed").OwnedBy(one.Obj()).Slot(0).Running().Obj()},
-			create: []string{name(1, 0)},
-		},
-		"a renamed pod without annotations fills the slot of its label": {
-			set:    testutil.MakePodSet("a").Replicas(2),
-			pods:   []*corev1.Pod{testutil.MakePod("renamed").OwnedBy(one.Obj()).Label(appv1alpha1.LabelSlot, "0").Running().Obj()},
 			create: []string{name(1, 0)},
 		},
 		"surplus pods die, worst first": {
@@ -356,7 +351,7 @@ func withoutReplicas() *testutil.PodSetBuilder {
 
 func TestDeletionPriority(t *testing.T) {
 	// Each row names two pods, of which the first is worse by the rank in the title and better by the one after it.
-	day := 24 * time.Hour
+	day, long := 24*time.Hour, now.Add(-time.Hour)
 	mk := testutil.MakePod
 	for title, tc := range map[string]struct{ worse, better *corev1.Pod }{
 		"1 without a node": {
@@ -391,17 +386,41 @@ func TestDeletionPriority(t *testing.T) {
 			mk("b").Running().Annotation(corev1.PodDeletionCost, "2147483648").Obj(),
 			mk("a").Running().Annotation(corev1.PodDeletionCost, "1").Obj(),
 		},
-		"8 younger": {
-			mk("b").Running().Created(testutil.Created.Add(day)).Obj(),
-			mk("a").Running().Restarts(5).Obj(),
+		"8 Ready for a shorter time": {
+			mk("b").ReadySince(now.Add(-2 * time.Minute)).Created(testutil.Created.Add(-day)).Obj(),
+			mk("a").ReadySince(now.Add(-time.Hour)).Restarts(50).Obj(),
 		},
-		"9 more restarts": {
-			mk("b").Running().Restarts(1).Restarts(2).Obj(),
-			mk("a").Running().Restarts(2).Obj(),
-		},
-		"10 name": {
-			mk("a").Running().Obj(),
+		"8 it is not known since when it is Ready": {
 			mk("b").Running().Obj(),
+			mk("a").ReadySince(now.Add(time.Hour)).Restarts(50).Obj(),
+		},
+		"9 more restarts of one container": {
+			mk("b").Running().Restarts(3).Restarts(0).Created(testutil.Created.Add(-day)).Obj(),
+			mk("a").Running().Restarts(2).Restarts(2).Obj(),
+		},
+		"9 about as long Ready": {
+			mk("b").ReadySince(now.Add(-61 * time.Minute)).Restarts(1).Created(testutil.Created.Add(-day)).Obj(),
+			mk("a").ReadySince(now.Add(-60 * time.Minute)).Obj(),
+		},
+		"9 neither is Ready": {
+			mk("b").ReadySince(long).Unready().Restarts(1).Obj(),
+			mk("a").ReadySince(now).Unready().Obj(),
+		},
+		"10 more restarts of a sidecar": {
+			mk("b").Running().Init("proxy", corev1.ContainerRestartPolicyAlways, 1).Created(testutil.Created.Add(-day)).Obj(),
+			mk("a").Running().Init("init", "", 9).Obj(),
+		},
+		"11 younger": {
+			mk("b").Running().Created(now.Add(-time.Minute)).UID("2").Obj(),
+			mk("a").Running().Created(now.Add(-day)).UID("1").Obj(),
+		},
+		"12 the UID": {
+			mk("b").Running().Created(now.Add(-61 * time.Minute)).UID("1").Obj(),
+			mk("a").Running().Created(now.Add(-60 * time.Minute)).UID("2").Obj(),
+		},
+		"12 name": {
+			mk("a").Running().UID("1").Obj(),
+			mk("b").Running().UID("1").Obj(),
 		},
 	} {
 		want := []string{tc.worse.Name, tc.better.Name}
@@ -410,6 +429,17 @@ func TestDeletionPriority(t *testing.T) {
 				t.Errorf("%s (-want +got): %s", title, diff)
 			}
 		}
+	}
+}
+
+// The older pod has become Ready just now, after many restarts. The newer one is stable.
+func TestDeletionPriorityKeepsTheStablePod(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(1)
+	unstable := pod(set, 1).ReadySince(now).Restarts(50).Created(now.Add(-48 * time.Hour)).Obj()
+	stable := pod(set, 0).ReadySince(now.Add(-time.Hour)).Restarts(0).Created(now.Add(-2 * time.Hour)).Obj()
+	plan := MakePlan(Observation{Set: set.Obj(), Pods: []*corev1.Pod{stable, unstable}, Now: now})
+	if diff := cmp.Diff([]string{unstable.Name}, names(plan.Delete)); diff != "" {
+		t.Errorf("deletes (-want +got): %s", diff)
 	}
 }
 

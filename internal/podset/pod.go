@@ -5,6 +5,7 @@ package podset
 
 import (
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -29,21 +30,25 @@ func selectorLabels(set *appv1alpha1.PodSet) labels.Set {
 func newPod(o Observation, p slotAttempt, hash string) *corev1.Pod {
 	template := o.Set.Spec.Template
 	if template == nil {
-		template = defaultTemplate(o.Defaults)
+		template = defaultTemplate(o.Set, o.Defaults)
 	}
 	pod := pods.FromTemplate(template, podName(o.Set, p), o.Set, appv1alpha1.GroupVersion.WithKind("PodSet"))
-	pod.Labels = labels.Merge(labels.Merge(labels.Set{"app": o.Set.Name}, pod.Labels), selectorLabels(o.Set))
+	pod.Labels = labels.Merge(pod.Labels, selectorLabels(o.Set))
 	pod.Labels[appv1alpha1.LabelSlot] = strconv.Itoa(p.slot)
 	pod.Annotations[appv1alpha1.AnnotationSlot] = strconv.Itoa(p.slot)
 	pod.Annotations[appv1alpha1.AnnotationAttempt] = strconv.Itoa(p.attempt)
 	pod.Labels[appv1alpha1.LabelTemplateHash] = hash
 	pod.Annotations[appv1alpha1.AnnotationTemplateHash] = hash
+	if pod.Spec.Subdomain != "" && pod.Spec.Hostname == "" { // rule 17
+		pod.Spec.Hostname = strings.ReplaceAll(pod.Name, ".", "-")
+	}
 	return pod
 }
 
 // defaultTemplate returns the template of a PodSet without one. It passes Pod Security "restricted" and OpenShift's
-// "restricted-v2", and the usual minimums and ratios of a LimitRange.
-func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
+// "restricted-v2". A process that sleeps needs little, so that many such pods fit on a small node. The labels are those of the tutorial
+// (rule 16).
+func defaultTemplate(set *appv1alpha1.PodSet, d Defaults) *corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{
 		Containers: []corev1.Container{{
 			Name:    "busybox",
@@ -51,7 +56,7 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 			Command: []string{"sleep", "3600"},
 			Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{
-					corev1.ResourceCPU:    resource.MustParse("50m"),
+					corev1.ResourceCPU:    resource.MustParse("10m"),
 					corev1.ResourceMemory: resource.MustParse("32Mi"),
 				},
 				Limits: corev1.ResourceList{
@@ -65,5 +70,5 @@ func defaultTemplate(d Defaults) *corev1.PodTemplateSpec {
 	}
 	pods.OnLinux(&spec)
 	pods.Restrict(&spec, d.FixedUser)
-	return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels.Set{"version": "v0.1"}}, Spec: spec}
+	return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels.Set{"app": set.Name, "version": "v0.1"}}, Spec: spec}
 }

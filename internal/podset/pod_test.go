@@ -39,7 +39,7 @@ func TestNewPodWithoutATemplate(t *testing.T) {
 		t.Errorf("container: %+v", container)
 	}
 	wantResources := corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{"cpu": resource.MustParse("50m"), "memory": resource.MustParse("32Mi")},
+		Requests: corev1.ResourceList{"cpu": resource.MustParse("10m"), "memory": resource.MustParse("32Mi")},
 		Limits:   corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("32Mi")},
 	}
 	if diff := cmp.Diff(wantResources, container.Resources); diff != "" {
@@ -137,14 +137,38 @@ func TestSlotOf(t *testing.T) {
 		slot int
 		ok   bool
 	}{"0": {0, true}, "12": {12, true}, "-1": {0, false}, "": {0, false}, "one": {0, false}, "99999999999999999999": {0, false}} {
-		set := testutil.MakePodSet("a").Obj()
 		for where, pod := range map[string]*corev1.Pod{
 			"annotation": testutil.MakePod("x").Annotation(appv1alpha1.AnnotationSlot, value).Obj(),
 			"label":      testutil.MakePod("x").Label(appv1alpha1.LabelSlot, value).Obj(),
 		} {
-			if slot, ok := slotOf(set, pod); slot != want.slot || ok != want.ok {
+			if slot, ok := slotOf(pod); slot != want.slot || ok != want.ok {
 				t.Errorf("%s %q: got %d, %t", where, value, slot, ok)
 			}
+		}
+	}
+}
+
+func TestNewPod(t *testing.T) {
+	for title, tc := range map[string]struct {
+		name string
+		edit func(*corev1.PodTemplateSpec)
+		want string
+	}{
+		"with a subdomain, it has its name as hostname":             {"shop", func(t *corev1.PodTemplateSpec) { t.Spec.Subdomain = "s" }, "shop-podNNNNN"},
+		"the hostname of the template stays":                        {"shop", func(t *corev1.PodTemplateSpec) { t.Spec.Subdomain, t.Spec.Hostname = "s", "h" }, "h"},
+		"without a subdomain, it has no hostname":                   {"shop", func(*corev1.PodTemplateSpec) {}, ""},
+		"a name with dots gives a hostname of one label":            {"a.b", func(t *corev1.PodTemplateSpec) { t.Spec.Subdomain = "s" }, "a-b-podNNNNN"},
+		"the label app of the template stays":                       {"shop", func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"app": "web"} }, ""},
+		"a hostname of the template without a subdomain stays, too": {"shop", func(t *corev1.PodTemplateSpec) { t.Spec.Hostname = "h" }, "h"},
+	} {
+		set := testutil.MakePodSet(tc.name).Image("v1").Template(tc.edit).Obj()
+		pod := newPod(Observation{Set: set}, slotAttempt{}, "hash")
+		suffix := pod.Name[len(pod.Name)-suffixLength:]
+		if got := strings.Replace(pod.Spec.Hostname, suffix, "NNNNN", 1); got != tc.want || len(validation.IsDNS1123Label(pod.Spec.Hostname)) > 0 && got != "" {
+			t.Errorf("%s: the hostname is %q, want %q", title, got, tc.want)
+		}
+		if got, want := pod.Labels["app"], set.Spec.Template.Labels["app"]; got != want || pod.Labels["version"] != "" {
+			t.Errorf("%s: the labels are %v: the user has written app=%q", title, pod.Labels, want)
 		}
 	}
 }
@@ -166,7 +190,7 @@ func FuzzNewPod(f *testing.F) {
 				t.Errorf("label %s is %q", key, pod.Labels[key])
 			}
 		}
-		if slot, ok := slotOf(set, pod); slot != 3 || !ok {
+		if slot, ok := slotOf(pod); slot != 3 || !ok {
 			t.Errorf("slot %d, %t", slot, ok)
 		}
 		if isOutdated(pod, HashTemplate(set.Spec.Template)) {

@@ -25,7 +25,7 @@ func readiness(o Observation, s appv1alpha1.PodSetStatus, available int, outcome
 		return []metav1.Condition{ready}
 	}
 	ready.Reason, ready.Message = degraded.Reason, degraded.Message
-	if !isStalled(s, outcome, degraded) {
+	if !isStalled(s, outcome, progressing, degraded) {
 		return []metav1.Condition{ready}
 	}
 	stalled := ready
@@ -40,14 +40,14 @@ func isComplete(o Observation, s appv1alpha1.PodSetStatus, available int) bool {
 	return o.Set.DeletionTimestamp == nil && int(s.Replicas) == o.desired() && available == o.desired() && updated
 }
 
-// isStalled reports whether only a change by a user or an administrator can help: the template is invalid, or the API server
-// rejects the pods. While pods are terminating, a rejection may be temporary, because a terminating pod still counts against a
-// quota. An error other than a rejection is retried at once.
-func isStalled(s appv1alpha1.PodSetStatus, outcome Outcome, degraded metav1.Condition) bool {
-	switch degraded.Reason {
-	case appv1alpha1.ReasonInvalidTemplate:
+// isStalled reports whether probably only a change by a user or an administrator can help: the template is invalid, the API server
+// rejects the pods, or there was no progress until the deadline. While pods are terminating, a rejection may be temporary, because a
+// terminating pod still counts against a quota. An error other than a rejection is retried at once.
+func isStalled(s appv1alpha1.PodSetStatus, outcome Outcome, progressing, degraded metav1.Condition) bool {
+	switch {
+	case progressing.Reason == appv1alpha1.ReasonProgressDeadlineExceeded, degraded.Reason == appv1alpha1.ReasonInvalidTemplate:
 		return true
-	case appv1alpha1.ReasonFailedCreate:
+	case degraded.Reason == appv1alpha1.ReasonFailedCreate:
 		return s.TerminatingReplicas == 0 && outcome.CreateError == nil
 	}
 	return false

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/event"
@@ -20,6 +22,8 @@ type Report struct {
 	Status appv1alpha1.PodSetStatus
 	// Events are about the outcome.
 	Events []event.Event
+	// StatusEvents are about what is new in the status. They are sent once it is written.
+	StatusEvents []event.Event
 	// RequeueAt is when to reconcile again, or zero if that is not needed. It may have passed.
 	RequeueAt time.Time
 }
@@ -30,7 +34,11 @@ const retryPredecessor = time.Second
 // MakeReport reports an observation and the outcome of its plan.
 func MakeReport(o Observation, outcome Outcome) Report {
 	report := Report{Status: newStatus(o, outcome), Events: events(outcome)}
-	report.RequeueAt = pods.Earliest(outcome.Plan.RequeueAt, nextChange(o.after(outcome)))
+	progress := meta.FindStatusCondition(report.Status.Conditions, appv1alpha1.ConditionProgressing)
+	report.RequeueAt = pods.Earliest(outcome.Plan.RequeueAt, nextChange(o.after(outcome), progress.Status == metav1.ConditionTrue))
+	if progress.Reason == appv1alpha1.ReasonProgressDeadlineExceeded && !wasStuck(o.Set) {
+		report.StatusEvents = []event.Event{event.Warning(progress.Reason, "Progress", progress.Message)}
+	}
 	switch {
 	case o.isPredecessor(outcome.Conflicting): // The cache will show it.
 		report.RequeueAt = pods.Earliest(report.RequeueAt, o.Now.Add(retryPredecessor))
@@ -40,10 +48,15 @@ func MakeReport(o Observation, outcome Outcome) Report {
 	return report
 }
 
-// nextChange returns when the status will change although nothing else has, or zero if it will not.
-func nextChange(o Observation) time.Time {
+// nextChange returns when the status will change although nothing else has, or zero if it will not. If the PodSet progresses, it has a
+// deadline.
+func nextChange(o Observation, progresses bool) time.Time {
+	c := classify(o)
 	var next time.Time
-	for _, pod := range classify(o).active {
+	if progresses {
+		next = o.stuckAt(c)
+	}
+	for _, pod := range c.active {
 		if at := o.availableAt(pod); pods.IsReady(pod) && at.After(o.Now) {
 			next = pods.Earliest(next, at)
 		}

@@ -59,33 +59,9 @@ func podName(set *appv1alpha1.PodSet, p slotAttempt) string {
 	return base + infix + string(suffix)
 }
 
-// searchLimit bounds the slots and the attempts whose names are compared with that of a pod without annotations.
-const searchLimit = 32
-
-// slotAttemptOf returns the slot and the attempt that give a pod its name. ok is false if there are none, because admission has renamed
-// the pod.
-func slotAttemptOf(set *appv1alpha1.PodSet, pod *corev1.Pod) (of slotAttempt, ok bool) {
-	slot, _ := number(pod.Annotations[appv1alpha1.AnnotationSlot])
-	attempt, _ := number(pod.Annotations[appv1alpha1.AnnotationAttempt])
-	if of = (slotAttempt{slot, attempt}); podName(set, of) == pod.Name {
-		return of, true
-	}
-	for attempt := range searchLimit {
-		for slot := range searchLimit {
-			if of = (slotAttempt{slot, attempt}); podName(set, of) == pod.Name {
-				return of, true
-			}
-		}
-	}
-	return slotAttempt{}, false
-}
-
-// slotOf returns the slot of a pod: that of its name, else that of its annotation, else that of its label. An admission webhook can change
-// each of them. ok is false if none of them has a slot.
-func slotOf(set *appv1alpha1.PodSet, pod *corev1.Pod) (slot int, ok bool) {
-	if of, ok := slotAttemptOf(set, pod); ok {
-		return of.slot, true
-	}
+// slotOf returns the slot of a pod: that of its annotation, or else that of its label. ok is false if an admission webhook or a user has
+// removed both.
+func slotOf(pod *corev1.Pod) (slot int, ok bool) {
 	if slot, ok := number(pod.Annotations[appv1alpha1.AnnotationSlot]); ok {
 		return slot, true
 	}
@@ -106,7 +82,7 @@ func number(value string) (n int, ok bool) {
 func freeSlots(o Observation, active []*corev1.Pod, n int) []slotAttempt {
 	filled, used := sets.New[int](), sets.New[string]()
 	for _, pod := range active {
-		if slot, ok := slotOf(o.Set, pod); ok {
+		if slot, ok := slotOf(pod); ok {
 			filled.Insert(slot)
 		}
 	}
@@ -133,16 +109,16 @@ func freeSlots(o Observation, active []*corev1.Pod, n int) []slotAttempt {
 // starts over. A slot whose name a conflicting pod has uses the next attempt, unless it waits for that pod (rule 14). Every other create may
 // have succeeded although its response was lost. It is retried under the same name, because another name could give the slot two pods.
 func attemptsAfter(o Observation, attempts map[int]MinAttempt, outcome Outcome) map[int]MinAttempt {
-	set, planned := o.Set, outcome.Plan.Create
+	planned := outcome.Plan.Create
 	if len(planned) == 0 || len(attempts) == 0 && len(outcome.Created) == len(planned) {
 		return attempts
 	}
 	next := map[int]MinAttempt{}
 	maps.Copy(next, attempts)
 	for _, pod := range planned {
-		of, _ := slotAttemptOf(set, pod)
+		of := plannedFor(pod)
 		switch {
-		case slices.ContainsFunc(outcome.Created, func(created *corev1.Pod) bool { return fills(set, created, of.slot) }):
+		case slices.ContainsFunc(outcome.Created, func(created *corev1.Pod) bool { return created.Name == pod.Name }):
 			delete(next, of.slot)
 		case outcome.Conflicting != nil && outcome.Conflicting.Name == pod.Name && !o.isPredecessor(outcome.Conflicting):
 			next[of.slot] = MinAttempt{Attempt: of.attempt + 1}
@@ -153,8 +129,15 @@ func attemptsAfter(o Observation, attempts map[int]MinAttempt, outcome Outcome) 
 	return next
 }
 
+// plannedFor returns the slot and the attempt that a pod of a plan is for. newPod has set both.
+func plannedFor(pod *corev1.Pod) slotAttempt {
+	slot, _ := number(pod.Annotations[appv1alpha1.AnnotationSlot])
+	attempt, _ := number(pod.Annotations[appv1alpha1.AnnotationAttempt])
+	return slotAttempt{slot, attempt}
+}
+
 // fills reports whether a pod fills a slot.
-func fills(set *appv1alpha1.PodSet, pod *corev1.Pod, slot int) bool {
-	of, ok := slotOf(set, pod)
+func fills(pod *corev1.Pod, slot int) bool {
+	of, ok := slotOf(pod)
 	return ok && of == slot
 }

@@ -46,8 +46,8 @@ type State struct {
 	rejection expectations.LastRejection
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
 	attempts map[int]MinAttempt
-	// unowned are the pods of Observation.Unowned.
-	unowned []*corev1.Pod
+	// modified are the pods of Observation.Modified.
+	modified []*corev1.Pod
 	// cleanupAt is when the finished pods may be deleted; zero: there are none. cleanupBackoff gives the delay.
 	cleanupAt      time.Time
 	cleanupBackoff backoff.Backoff
@@ -76,7 +76,7 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 		Unseen:       view.Unseen,
 		Deleted:      view.Deleted,
 		Attempts:     s.attempts,
-		Unowned:      s.unowned,
+		Modified:     s.modified,
 		Lookups:      expectations.NotLookedUp(s.pods.Unconfirmed(cached, now), lookedUp),
 		Now:          now,
 		Rejection:    s.rejection.Of(set.Generation),
@@ -130,8 +130,13 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 	next := *o.next
 	next.recorded = true
 	next.attempts = attemptsAfter(o, next.attempts, outcome)
+	for _, pod := range outcome.Modified {
+		if metav1.IsControlledBy(pod, o.Set) { // The cache will show it.
+			next.pods = next.pods.Created(now, pod)
+		}
+	}
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
-	next.unowned = slices.DeleteFunc(slices.Concat(next.unowned, outcome.Unowned), func(pod *corev1.Pod) bool {
+	next.modified = slices.DeleteFunc(slices.Concat(next.modified, outcome.Modified), func(pod *corev1.Pod) bool {
 		return pods.Contains(outcome.Deleted, pod.UID)
 	})
 	switch {
@@ -163,7 +168,7 @@ func (s *State) RequeueAt(o Observation, report Report, outcome Outcome) time.Ti
 	if outcome.Rejected != nil {
 		requeueAt = pods.Earliest(requeueAt, s.rejection.Of(o.Set.Generation).Until)
 	}
-	if len(o.Unowned) > 0 { // The plan did nothing else, and no event follows from their deletion.
+	if len(o.Modified) > 0 { // The plan did nothing else, and no event follows from their deletion.
 		requeueAt = o.Now
 	}
 	return requeueAt

@@ -309,12 +309,12 @@ func TestAnUnansweredCreateKeepsItsNameWhenTheCacheShowsAnOlderPod(t *testing.T)
 	}
 }
 
-func TestAPodThatAdmissionHasTakenIsDeletedBeforeAnotherIsCreated(t *testing.T) {
+func TestAPodThatAdmissionHasModifiedIsDeletedBeforeAnotherIsCreated(t *testing.T) {
 	set, taken := testutil.MakePodSet("a").Replicas(2), testutil.MakePod("taken").Obj()
 	paused := testutil.FromPodSet(set.Obj()).Annotation(appv1alpha1.AnnotationPaused, "true")
 	var s State
 	step(&s, set, nil, now, func(Plan) Outcome {
-		return Outcome{Unowned: []*corev1.Pod{taken, pod(set, 1).Obj()}, Deleted: []*corev1.Pod{pod(set, 1).Obj()}, Rejected: errors.New("no"), Reported: true}
+		return Outcome{Modified: []*corev1.Pod{taken, pod(set, 1).Obj()}, Deleted: []*corev1.Pod{pod(set, 1).Obj()}, Rejected: errors.New("no"), Reported: true}
 	})
 	fail := func(Plan) Outcome { return Outcome{DeleteError: errors.New("no answer"), Reported: true} }
 	for _, tc := range []struct {
@@ -425,7 +425,7 @@ func TestRequeueAt(t *testing.T) {
 		outcome Outcome
 		want    time.Time
 	}{
-		"nothing is to come":           {Outcome{}, time.Time{}},
+		"the progress deadline comes":  {Outcome{}, now.Add(10 * time.Minute)},
 		"the plan waits":               {Outcome{Plan: waits}, now.Add(time.Minute)},
 		"a conflicting pod was found":  {Outcome{Plan: waits, Conflicting: pod(set, 0).Obj()}, now},
 		"a create was rejected":        {Outcome{Plan: waits, Rejected: errors.New("no")}, now.Add(time.Second)},

@@ -55,7 +55,8 @@ func newStatus(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 	}
 	slices.Sort(s.PodNames)
 	n := count(c.active, o.isAvailable)
-	progress, problem := progressing(o, s, c, n), degraded(o, c, outcome)
+	progress := progressing(o, s, c, n)
+	problem := degraded(o, c, outcome, progress)
 	conditions := append([]metav1.Condition{available(o, n), progress, problem}, readiness(o, s, n, outcome, progress, problem)...)
 	s.Conditions = pods.StampConditions(conditions, o.Set.Status.Conditions, ownConditions, o.Set.Generation, o.Now)
 	return s
@@ -83,36 +84,8 @@ func availability(o Observation, n int) string {
 	return fmt.Sprintf("%d of %d pods are ready", n, o.desired())
 }
 
-func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes, available int) metav1.Condition {
-	c := metav1.Condition{Type: appv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
-	unknown := count(of.active, func(pod *corev1.Pod) bool { return hashOfPod(pod) == "" })
-	outdated := len(of.active) - unknown - int(s.UpdatedReplicas)
-	switch wanted := o.desired(); {
-	case o.Set.DeletionTimestamp != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, appv1alpha1.ReasonTerminating, "the PodSet is being deleted"
-	case o.paused():
-		c.Status, c.Reason = metav1.ConditionFalse, appv1alpha1.ReasonPaused
-		c.Message = "the annotation " + appv1alpha1.AnnotationPaused + " pauses the PodSet: remove it to continue"
-	case int(s.Replicas) != wanted:
-		c.Reason, c.Message = appv1alpha1.ReasonScaling, fmt.Sprintf("%d of %d pods exist", s.Replicas, wanted)
-	case outdated > 0 && o.Set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete:
-		c.Reason, c.Message = appv1alpha1.ReasonUpdating, fmt.Sprintf("%d of %d pods are of the current template", s.UpdatedReplicas, wanted)
-	case available < wanted:
-		c.Reason, c.Message = appv1alpha1.ReasonAwaitingReady, availability(o, available)
-	case unknown > 0:
-		c.Status, c.Reason = metav1.ConditionUnknown, appv1alpha1.ReasonTemplateUnknown
-		c.Message = fmt.Sprintf("%d of %d pods may not match the template: an admission webhook or a user removed their label and annotation %s. "+
-			"Exempt the pods from the webhook, then delete them", unknown, wanted, appv1alpha1.LabelTemplateHash)
-	case outdated > 0:
-		c.Status, c.Reason = metav1.ConditionFalse, appv1alpha1.ReasonStable
-		c.Message = fmt.Sprintf("%d of %d pods are of an older template and stay until a user deletes them", outdated, wanted)
-	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, appv1alpha1.ReasonStable, "the pods match the spec"
-	}
-	return c
-}
-
-func degraded(o Observation, of classes, outcome Outcome) metav1.Condition {
+// degraded returns the condition Degraded.
+func degraded(o Observation, of classes, outcome Outcome, progress metav1.Condition) metav1.Condition {
 	c := metav1.Condition{Type: appv1alpha1.ConditionDegraded, Status: metav1.ConditionTrue}
 	waiting := countReasons(of.active, func(pod *corev1.Pod) string { reason, _ := o.problemOf(pod); return reason })
 	finished := countReasons(of.finished, finishReason)
@@ -126,6 +99,8 @@ func degraded(o Observation, of classes, outcome Outcome) metav1.Condition {
 		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, o.Rejection.Message
 	case outcome.DeleteError != nil:
 		c.Reason, c.Message = appv1alpha1.ReasonFailedDelete, outcome.DeleteError.Error()
+	case progress.Reason == appv1alpha1.ReasonProgressDeadlineExceeded: // Its message names the reasons of the pods.
+		c.Reason, c.Message = progress.Reason, progress.Message
 	case waiting != "":
 		c.Reason, c.Message = appv1alpha1.ReasonPodsWaiting, waiting
 	case finished != "":

@@ -275,16 +275,19 @@ func TestAReportRequestsTheReconcileInWhichAPodBecomesAvailable(t *testing.T) {
 }
 
 func TestAReportRequestsTheReconcileInWhichTheProblemsOfAPodChange(t *testing.T) {
-	set := testutil.MakePodSet("a")
+	set := testutil.MakePodSet("a").Status(appv1alpha1.PodSetStatus{Conditions: []metav1.Condition{
+		{Type: appv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-5 * time.Minute))},
+	}})
 	for title, tc := range map[string]struct {
 		pod  *testutil.PodBuilder
 		want time.Time
 	}{
+		"a pod that is Ready":   {pod(set, 0).Running(), time.Time{}},
 		"a pod in a crash loop": {pod(set, 0).CrashLooping(now.Add(-20 * time.Second)), now.Add(40 * time.Second)},
 		"a pod that is starting": {
 			pod(set, 0).On("node").Waiting("ContainerCreating").Created(now.Add(-50 * time.Second)), now.Add(10 * time.Second),
 		},
-		"a pod that waits for a node": {pod(set, 0).Created(now), time.Time{}},
+		"a pod that waits for a node": {pod(set, 0).Created(now.Add(-time.Minute)), now.Add(9 * time.Minute)},
 	} {
 		o := Observation{Set: set.Obj(), Pods: []*corev1.Pod{tc.pod.Obj()}, Now: now}
 		if got := MakeReport(o, Outcome{}).RequeueAt; !got.Equal(tc.want) {

@@ -67,6 +67,12 @@ func (b *PodSetBuilder) MinReadySeconds(n int32) *PodSetBuilder {
 	return b
 }
 
+// ProgressDeadlineSeconds sets spec.progressDeadlineSeconds.
+func (b *PodSetBuilder) ProgressDeadlineSeconds(n int32) *PodSetBuilder {
+	b.set.Spec.ProgressDeadlineSeconds = &n
+	return b
+}
+
 // ReplacementPolicy sets spec.podReplacementPolicy.
 func (b *PodSetBuilder) ReplacementPolicy(policy appv1alpha1.PodReplacementPolicy) *PodSetBuilder {
 	b.set.Spec.PodReplacementPolicy = policy
@@ -208,9 +214,27 @@ func (b *PodBuilder) Terminating() *PodBuilder {
 	return b
 }
 
+// TerminatingSince marks the pod as being deleted since a time, with a grace period of 30 s and with finalizers.
+func (b *PodBuilder) TerminatingSince(t time.Time, finalizers ...string) *PodBuilder {
+	b.pod.DeletionTimestamp, b.pod.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(t.Add(30*time.Second))), ptr.To[int64](30)
+	b.pod.Finalizers = finalizers
+	return b
+}
+
 // Restarts gives the pod a container that was restarted n times.
 func (b *PodBuilder) Restarts(n int32) *PodBuilder {
 	b.pod.Status.ContainerStatuses = append(b.pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: "main", RestartCount: n})
+	return b
+}
+
+// Init gives the pod an init container with a restart policy, or none if it is "", that was restarted n times.
+func (b *PodBuilder) Init(name string, policy corev1.ContainerRestartPolicy, n int32) *PodBuilder {
+	c := corev1.Container{Name: name}
+	if policy != "" {
+		c.RestartPolicy = &policy
+	}
+	b.pod.Spec.InitContainers = append(b.pod.Spec.InitContainers, c)
+	b.pod.Status.InitContainerStatuses = append(b.pod.Status.InitContainerStatuses, corev1.ContainerStatus{Name: name, RestartCount: n})
 	return b
 }
 

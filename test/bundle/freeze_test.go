@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/crdify/pkg/config"
@@ -85,6 +86,44 @@ func concise(message string) string {
 		return strings.HasPrefix(line, " ") || strings.TrimSpace(line) == ""
 	})
 	return strings.Join(lines, "\n")
+}
+
+// The API server does not evaluate a transition rule on a field that an update adds or removes, so a user could remove the field and set it
+// again. A release freezes where a rule is.
+func TestTransitionRulesAreOnNodesThatCannotBeRemoved(t *testing.T) {
+	crd := readCRDs(t, "config/crd/bases")["app.example.com_podsets.yaml"]
+	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+	if found := removableRules("", *root); len(found) > 0 {
+		t.Errorf("an update can remove the nodes of these rules: %v", found)
+	}
+	frozen := apiextensionsv1.ValidationRules{{Rule: "self == oldSelf"}}
+	spec, replicas := root.Properties["spec"], root.Properties["spec"].Properties["replicas"]
+	replicas.XValidations = frozen
+	spec.XValidations, spec.Properties["replicas"] = frozen, replicas
+	root.XValidations, root.Properties["spec"] = frozen, spec
+	if diff := cmp.Diff([]string{".spec.replicas: self == oldSelf"}, removableRules("", *root)); diff != "" {
+		t.Errorf("rules on the root, on spec, and on spec.replicas (-want +got): %s", diff)
+	}
+}
+
+// removableRules returns the rules that read the old object and are neither on the root nor on spec, which no update removes.
+func removableRules(path string, s apiextensionsv1.JSONSchemaProps) []string {
+	var found []string
+	for _, rule := range s.XValidations {
+		if path != "" && path != ".spec" && strings.Contains(rule.Rule, "oldSelf") && !ptr.Deref(rule.OptionalOldSelf, false) {
+			found = append(found, path+": "+rule.Rule)
+		}
+	}
+	for property, below := range s.Properties {
+		found = append(found, removableRules(path+"."+property, below)...)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		found = append(found, removableRules(path+"[]", *s.Items.Schema)...)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		found = append(found, removableRules(path+"[]", *s.AdditionalProperties.Schema)...)
+	}
+	return found
 }
 
 // The table of docs/compatibility.md.

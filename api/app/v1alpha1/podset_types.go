@@ -14,7 +14,8 @@ import (
 const (
 	// ConditionAvailable is True while at least spec.replicas pods are available: Ready for spec.minReadySeconds.
 	ConditionAvailable = "Available"
-	// ConditionProgressing is True while pods are being created, deleted, or replaced, or are not Ready yet.
+	// ConditionProgressing is True while pods are being created, deleted, or replaced, or are not Ready yet. It becomes False if that makes
+	// no progress for spec.progressDeadlineSeconds.
 	ConditionProgressing = "Progressing"
 	// ConditionDegraded is True while something keeps the PodSet from reaching its spec. The reason and the message explain it.
 	ConditionDegraded = "Degraded"
@@ -22,8 +23,9 @@ const (
 	// Its reason and message are those of Degraded if that keeps the PodSet from being Ready, and otherwise those of Progressing.
 	// Tools that wait for resources read it, such as Flux and Helm.
 	ConditionReady = "Ready"
-	// ConditionStalled is True while the PodSet cannot reach its spec without a change by a user or an administrator: the
-	// template is invalid, or the API server rejects the pods. It is absent otherwise. The same tools read it to stop waiting.
+	// ConditionStalled is True while the PodSet probably cannot reach its spec without a change by a user or an administrator: the
+	// template is invalid, the API server rejects the pods, or nothing has changed for spec.progressDeadlineSeconds. It is absent
+	// otherwise. The same tools read it to stop waiting.
 	ConditionStalled = "Stalled"
 )
 
@@ -52,6 +54,9 @@ const (
 	ReasonTerminating = "Terminating"
 	// ReasonPaused: the pause annotation pauses the PodSet.
 	ReasonPaused = "Paused"
+	// ReasonProgressDeadlineExceeded: no pod was created, was deleted, or became available for spec.progressDeadlineSeconds, although the
+	// pods do not match the spec. It is also a reason of the condition Degraded. The message names what the PodSet waits for.
+	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 )
 
 // Reasons of the condition Degraded.
@@ -142,6 +147,7 @@ const (
 )
 
 // PodSetSpec is the desired state of a PodSet.
+// +kubebuilder:validation:XValidation:rule="self.?progressDeadlineSeconds.orValue(600) > self.?minReadySeconds.orValue(0)",message="spec.progressDeadlineSeconds, or its default 600, must be greater than spec.minReadySeconds"
 type PodSetSpec struct {
 	// replicas is the number of pods to keep running, 1 to 10. Default 1.
 	// +optional
@@ -158,6 +164,14 @@ type PodSetSpec struct {
 	// +kubebuilder:validation:Maximum=86400
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum ready seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
+
+	// progressDeadlineSeconds is for how many seconds the PodSet may make no progress until the condition Progressing is False and the
+	// conditions Degraded and Stalled are True: more than minReadySeconds. A pod that is created, is deleted, becomes Ready, or becomes
+	// available is progress. The operator continues in any case. 2147483647 means no deadline. Default 600, also if it is absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Progress deadline seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 
 	// podReplacementPolicy is TerminationStarted or TerminationComplete. TerminationStarted replaces a pod as soon as it is being deleted
 	// or has finished. TerminationComplete replaces it once it is gone, so that a slot never has two pods. Default TerminationStarted.

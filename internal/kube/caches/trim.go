@@ -40,6 +40,9 @@ func (k PodOwners) Trim(pod *corev1.Pod) *corev1.Pod {
 		},
 	}
 	trimmed.Spec.NodeName = pod.Spec.NodeName
+	if pod.DeletionTimestamp != nil { // They tell what a terminating pod waits for.
+		trimmed.Finalizers = pod.Finalizers
+	}
 	for _, c := range pod.Status.Conditions {
 		if kept, ok := trimCondition(&c); ok {
 			trimmed.Status.Conditions = append(trimmed.Status.Conditions, kept)
