@@ -41,15 +41,16 @@ func fullPod() *corev1.Pod {
 func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 	full := fullPod()
 	untouched := full.DeepCopy()
-	set := testutil.MakePodSet("a").Replicas(2).MinReadySeconds(10).Obj()
+	set := testutil.MakePodSet("a").Replicas(2).MinReadySeconds(10).ReplacementPolicy(appv1alpha1.TerminationComplete).Obj()
 	observe := func(pod *corev1.Pod) podset.Observation {
 		return podset.Observation{Set: set, Pods: []*corev1.Pod{pod}, Now: time.Now().Truncate(time.Second)}
 	}
 	unschedulable := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable).Obj()
 	stripped := fullPod() // by an admission webhook
 	stripped.Name, stripped.Annotations = "renamed", nil
+	held := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).Running().TerminatingSince(time.Now().Truncate(time.Second), "example.com/hold").Obj()
 	looping := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).CrashLooping(time.Now().Truncate(time.Second).Add(-30 * time.Second)).Obj()
-	for _, pod := range []*corev1.Pod{full, unschedulable, stripped, looping} {
+	for _, pod := range []*corev1.Pod{full, unschedulable, stripped, looping, held} {
 		trimmed := podOwners.Trim(pod)
 		if diff := cmp.Diff(podset.MakeReport(observe(pod), podset.Outcome{}), podset.MakeReport(observe(trimmed), podset.Outcome{})); diff != "" {
 			t.Errorf("the status of a PodSet depends on what was trimmed: %s", diff)
@@ -64,6 +65,21 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 	}
 	if diff := cmp.Diff(untouched, full); diff != "" {
 		t.Errorf("the pod itself was changed: %s", diff)
+	}
+}
+
+// The surplus pod is the one whose sidecar has restarted more often.
+func TestTrimKeepsTheOrderOfDeletion(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(1).Obj()
+	observe := func(trim func(*corev1.Pod) *corev1.Pod) podset.Observation {
+		calm := testutil.MakePod("a-1").OwnedBy(set).Running().Init("proxy", corev1.ContainerRestartPolicyAlways, 1).Init("init", "", 9).Obj()
+		restarted := testutil.MakePod("a-2").OwnedBy(set).Running().Init("proxy", corev1.ContainerRestartPolicyAlways, 2).Created(testutil.Created.Add(-time.Hour)).Obj()
+		return podset.Observation{Set: set, Pods: []*corev1.Pod{trim(calm), trim(restarted)}, Now: testutil.Created.Add(time.Hour)}
+	}
+	for title, trim := range map[string]func(*corev1.Pod) *corev1.Pod{"whole": func(pod *corev1.Pod) *corev1.Pod { return pod }, "trimmed": podOwners.Trim} {
+		if plan := podset.MakePlan(observe(trim)); len(plan.Delete) != 1 || plan.Delete[0].Name != "a-2" {
+			t.Errorf("%s pods: %+v", title, plan.Delete)
+		}
 	}
 }
 

@@ -232,6 +232,54 @@ func TestMinReadySeconds(t *testing.T) {
 	}
 }
 
+func TestProgressDeadline(t *testing.T) {
+	set := podSet(newNamespace(t), "shop", 2)
+	set.Spec.ProgressDeadlineSeconds, set.Spec.PodReplacementPolicy = ptr.To[int32](3), appv1alpha1.TerminationComplete
+	create(t, set)
+	pods := expectPods(t, set, 2)
+	setPhase(t, &pods[0], corev1.PodRunning)
+	changeStatus(t, &pods[1], func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning })
+	g := NewWithT(t)
+	// stuck waits until all conditions say that there is no progress, and why.
+	stuck := func(want string) {
+		t.Helper()
+		g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+			conditions := refresh(g, ctx, set).Status.Conditions
+			g.Expect(meta.IsStatusConditionTrue(conditions, appv1alpha1.ConditionDegraded)).To(BeTrue())
+			g.Expect(meta.IsStatusConditionTrue(conditions, appv1alpha1.ConditionStalled)).To(BeTrue())
+			progress := meta.FindStatusCondition(conditions, appv1alpha1.ConditionProgressing)
+			g.Expect(progress.Reason).To(Equal(appv1alpha1.ReasonProgressDeadlineExceeded))
+			g.Expect(progress.Message).To(ContainSubstring(want))
+		}).WithTimeout(patience).Should(Succeed())
+	}
+	stable := func() {
+		t.Helper()
+		g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+			conditions := refresh(g, ctx, set).Status.Conditions
+			g.Expect(meta.IsStatusConditionTrue(conditions, appv1alpha1.ConditionReady)).To(BeTrue())
+			g.Expect(meta.IsStatusConditionTrue(conditions, appv1alpha1.ConditionDegraded)).To(BeFalse())
+			g.Expect(meta.FindStatusCondition(conditions, appv1alpha1.ConditionStalled)).To(BeNil())
+		}).WithTimeout(patience).Should(Succeed())
+	}
+	stuck("no progress for 3 seconds: 1 of 2 pods are ready; pod " + pods[1].Name)
+	setPhase(t, &pods[1], corev1.PodRunning)
+	stable()
+
+	change(t, &pods[0], func(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/wait"} })
+	if err := admin.Delete(t.Context(), &pods[0]); err != nil {
+		t.Fatal(err)
+	}
+	stuck("1 of 2 pods exist; slot " + pods[0].Labels[appv1alpha1.LabelSlot] + " waits until pod " + pods[0].Name + " is gone, which has the finalizers example.com/wait")
+	change(t, &pods[0], func(pod *corev1.Pod) { pod.Finalizers = nil })
+	for _, pod := range expectPods(t, set, 2) {
+		setPhase(t, &pod, corev1.PodRunning)
+	}
+	stable()
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(eventReasons(ctx, g, set)).To(ContainElement("ProgressDeadlineExceeded"))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
 func TestTerminationComplete(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 2)
 	set.Spec.PodReplacementPolicy = appv1alpha1.TerminationComplete
