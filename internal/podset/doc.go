@@ -18,7 +18,8 @@
 //     crash or from a stale cache therefore finds its own pod instead of creating a second one. The operator fills the
 //     lowest free slot first. The attempt grows while a terminating or conflicting pod has the name. A create that was not
 //     answered is retried under the same name, since only that name tells whether the pod exists. The slot of a pod is in its
-//     annotation or, if that was removed, in its label. A pod without both counts and fills no slot.
+//     annotation or, if that was removed, in its label. A pod without both counts, and fills a slot only if the next name of the
+//     slot is its own.
 //  6. A pod that the operator has deleted counts as terminating although the cache shows it as running. A pod that is known
 //     to be gone does not count at all.
 //  7. Surplus pods are deleted in a total order, that of a ReplicaSet: see byDeletionPriority. A pod that neither the cache

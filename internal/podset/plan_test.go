@@ -114,8 +114,21 @@ func TestMakePlan(t *testing.T) {
 			set:  testutil.MakePodSet("a").Replicas(2),
 			pods: []*corev1.Pod{testutil.MakePod(name(0, 3)).OwnedBy(one.Obj()).Label(appv1alpha1.LabelSlot, "0").Running().Obj()}, create: []string{name(1, 0)},
 		},
-		"a pod that tells no slot is counted, and its name is not used again": {
-			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod(name(0, 0)).OwnedBy(one.Obj()).Running().Obj()}, create: []string{name(0, 1)},
+		"a pod that tells no slot fills the slot whose next name it has": {
+			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod(name(0, 0)).OwnedBy(one.Obj()).Running().Obj()}, create: []string{name(1, 0)},
+		},
+		"a create that was not answered comes before lower slots": {
+			set:      testutil.MakePodSet("a").Replicas(2),
+			pods:     []*corev1.Pod{testutil.MakePod(name(0, 3)).OwnedBy(one.Obj()).Running().Obj()},
+			attempts: map[int]MinAttempt{1: {Unanswered: true}}, create: []string{name(1, 0)},
+		},
+		"a create that was not answered and has a pod that tells no slot is over": {
+			set:      testutil.MakePodSet("a").Replicas(2),
+			pods:     []*corev1.Pod{testutil.MakePod(name(1, 0)).OwnedBy(one.Obj()).Running().Obj()},
+			attempts: map[int]MinAttempt{1: {Unanswered: true}}, create: []string{name(0, 0)},
+		},
+		"a create of a surplus slot that was not answered comes last": {
+			set: one, attempts: map[int]MinAttempt{4: {Unanswered: true}}, create: []string{name(0, 0)},
 		},
 		"a pod that admission has renamed fills the slot of its annotation": {
 			set: testutil.MakePodSet("a").Replicas(2), pods: []*corev1.Pod{testutil.MakePod("renamed").OwnedBy(one.Obj()).Slot(0).Running().Obj()},

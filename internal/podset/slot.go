@@ -77,32 +77,53 @@ func number(value string) (n int, ok bool) {
 	return n, true
 }
 
-// freeSlots returns the n lowest slots that no active pod fills, each with the first attempt that is possible and whose name is
-// not in use, as far as the cache shows.
+// freeSlots returns n slots that no active pod fills, sorted, each with the first attempt that is possible and whose name is not in use,
+// as far as the cache shows. Slots whose creates were not answered come first, because their pods may exist, and then the lowest ones.
 func freeSlots(o Observation, active []*corev1.Pod, n int) []slotAttempt {
-	filled, used := sets.New[int](), sets.New[string]()
+	filled, used := sets.New[int](), map[string]bool{} // by name: whether an active pod has it
+	for _, pod := range o.Pods {
+		used[pod.Name] = false
+	}
 	for _, pod := range active {
+		used[pod.Name] = true
 		if slot, ok := slotOf(pod); ok {
 			filled.Insert(slot)
 		}
 	}
-	for _, pod := range o.Pods {
-		used.Insert(pod.Name)
-	}
 	var free []slotAttempt
-	for slot := 0; len(free) < n; slot++ {
-		if filled.Has(slot) {
-			continue
+	add := func(slot int) {
+		p, ok := freeAttempt(o, slot, used)
+		if !ok || filled.Has(slot) || len(free) == n {
+			return
 		}
-		first := o.Attempts[slot]
-		p := slotAttempt{slot: slot, attempt: first.Attempt}
-		for !first.Unanswered && used.Has(podName(o.Set, p)) {
-			p.attempt++
-		}
-		used.Insert(podName(o.Set, p))
+		filled.Insert(slot)
 		free = append(free, p)
 	}
+	for slot := range o.desired() {
+		if o.Attempts[slot].Unanswered {
+			add(slot)
+		}
+	}
+	for slot := 0; len(free) < n; slot++ {
+		add(slot)
+	}
+	slices.SortFunc(free, func(a, b slotAttempt) int { return a.slot - b.slot })
 	return free
+}
+
+// freeAttempt returns the first attempt of a slot that is possible and whose name is not in use. ok is false if an active pod has the name
+// of an attempt before: that pod fills the slot.
+func freeAttempt(o Observation, slot int, used map[string]bool) (p slotAttempt, ok bool) {
+	first := o.Attempts[slot]
+	for p = (slotAttempt{slot: slot, attempt: first.Attempt}); ; p.attempt++ {
+		active, inUse := used[podName(o.Set, p)]
+		switch {
+		case active:
+			return p, false
+		case !inUse || first.Unanswered:
+			return p, true
+		}
+	}
 }
 
 // attemptsAfter returns the lowest possible attempt of each slot after a plan was carried out. A slot whose pod was created

@@ -81,6 +81,8 @@ type Write struct {
 	Code int
 	// Stripped is true if admission removed the controller of the pod that was created.
 	Stripped bool
+	// Renamed is true if admission changed the name of the pod that was created, or that was not because another pod has the changed name.
+	Renamed bool
 	// UID and Version are those of the object in the response.
 	UID     types.UID
 	Version string

@@ -83,6 +83,9 @@ type Checker struct {
 	zero   map[types.UID]time.Time
 	// recorded are the pods whose commands ended with exit code 0 according to a status that the operator wrote.
 	recorded map[types.UID]bool
+	// stuck are the PodSets that do not match their spec, since they last made progress.
+	stuck    map[types.UID]spell
+	progress map[types.UID]*progress
 	// degraded says when Degraded last became True because of a pod that crashes.
 	degraded map[types.UID]time.Time
 	now      Event
@@ -109,7 +112,7 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID][]edit{}, begins: map[types.UID]map[int32]Write{}, failures: map[types.UID]map[int32]Write{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
 		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{},
-		spells: map[types.UID]spell{}, zero: map[types.UID]time.Time{}, recorded: map[types.UID]bool{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
+		spells: map[types.UID]spell{}, stuck: map[types.UID]spell{}, progress: map[types.UID]*progress{}, zero: map[types.UID]time.Time{}, recorded: map[types.UID]bool{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if w.Verb == "delete" && w.Precondition != "" {
@@ -177,11 +180,13 @@ func (c *Checker) Replay(events []Event) {
 			}
 			if set, ok := c.state.Sets[ControllerOf(object)]; ok {
 				c.podOfSet(set, before, object, wasActive)
+				c.noteProgress(set, before, object)
 			}
 		}
 	}
 	c.deletions()
 	c.rejections()
+	c.identities()
 	c.reports()
 	c.checksAreFew()
 }

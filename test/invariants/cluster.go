@@ -4,6 +4,7 @@
 package invariants
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +62,8 @@ type spell struct {
 	pod      string
 	cause    string
 	from, to time.Time
+	// after is how long the state may last before it must be reported.
+	after time.Duration
 }
 
 // crashes returns the reason of a container of a pod that crashes again and again and does not serve, or "".
@@ -113,15 +116,15 @@ func (c *Checker) noteSpell(pod *corev1.Pod) {
 	}
 }
 
-// reports checks that crash loops and hangs that lasted without faults were reported in time: P12, A15.
+// reports checks that crash loops, hangs, and PodSets without progress that lasted without faults were reported in time: P12, P14, A15.
 func (c *Checker) reports() {
 	all := c.over
-	for _, s := range c.spells {
+	for _, s := range slices.AppendSeq(slices.Collect(maps.Values(c.spells)), maps.Values(c.stuck)) {
 		s.to = c.End
 		all = append(all, s)
 	}
 	for _, s := range all {
-		due := s.from
+		due := s.from.Add(s.after)
 		if c.Calm.After(due) {
 			due = c.Calm
 		}
@@ -140,11 +143,15 @@ func (c *Checker) reports() {
 	}
 }
 
-// isReported checks that the status of the owner of a pod reports the state of the pod: P12, A15.
+// isReported checks that the status of the owner of a pod reports the state of the pod: P12, A15, or that it makes no progress: P14.
 func (c *Checker) isReported(owner Event, s spell) {
 	since := owner.Seen.Sub(s.from)
 	switch o := owner.Object.(type) {
 	case *appv1alpha1.PodSet:
+		if s.after > 0 {
+			c.saysStuck(o, s)
+			return
+		}
 		silent := o.DeletionTimestamp != nil || o.Annotations[appv1alpha1.AnnotationPaused] == "true"
 		c.check("P12", silent || meta.IsStatusConditionTrue(o.Status.Conditions, appv1alpha1.ConditionDegraded), "PodSet "+o.Name,
 			"pod %s crashes since %v, and Degraded is not True", s.pod, since)
@@ -191,7 +198,7 @@ func (c *Checker) slots(set types.UID, pod *corev1.Pod, write Write) {
 		return
 	}
 	for _, other := range c.state.Active(set) {
-		hidden := other.GenerateName != "" && other.Labels[appv1alpha1.LabelSlot] == "" && other.Annotations[appv1alpha1.AnnotationSlot] == ""
+		hidden := other.Labels[appv1alpha1.LabelSlot] == "" && other.Annotations[appv1alpha1.AnnotationSlot] == ""
 		if other.UID != pod.UID && c.byUID[other.UID].Slot == write.Slot && !hidden {
 			c.check("P13", false, "PodSet "+c.state.Sets[set].Name, "pods %s and %s are both for slot %s", other.Name, pod.Name, write.Slot)
 		}

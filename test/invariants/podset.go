@@ -47,6 +47,7 @@ func (c *Checker) podSet(before, set *appv1alpha1.PodSet) {
 	c.noteRevision(set)
 	w := c.window(set)
 	w.most = max(w.most, replicas(set))
+	c.noteProgress(set, nil, nil)
 	if before != nil && replicas(set) != replicas(before) {
 		w.deletedReady = ""
 		clear(w.unready)
@@ -65,6 +66,7 @@ func (c *Checker) podSet(before, set *appv1alpha1.PodSet) {
 	if write, ours := c.ours[set.ResourceVersion]; ours {
 		c.updatedReplicas(set, write)
 		c.flips(before, set)
+		c.tooEarly(before, set, write)
 		if before != nil {
 			c.foreignConditions(before, set, before.Status.Conditions, set.Status.Conditions)
 		}

@@ -37,7 +37,7 @@ func (c *Checker) rejections() {
 		switch {
 		case !w.createsPod() || w.Owner == "":
 			continue
-		case w.Fault != "" || w.Code != http.StatusForbidden && w.Code != http.StatusUnprocessableEntity && (!w.Stripped || c.state.Sets[w.Owner] == nil):
+		case w.Fault != "" || w.Code != http.StatusForbidden && w.Code != http.StatusUnprocessableEntity && !c.modified(w):
 			if w.Committed() {
 				delete(steps, k)
 			}

@@ -32,10 +32,11 @@ const (
 	Race       Behavior = "race"       // F39: users edit, cancel, suspend, and resume Ats while they are started
 	TwoKeys    Behavior = "two-keys"   // F39: a policy suspends an At with each edit of its command
 	Frozen     Behavior = "frozen"     // a process was frozen beyond its lease: its requests arrive while the next one runs
+	Stuck      Behavior = "stuck"      // F42: a pod of a PodSet is not Ready, or terminates, for longer than the progress deadline
 	Policy     Behavior = "policy"     // F41: policies that reject pods, and webhooks that do not answer dry runs, come and go
 )
 
-var behaviors = []Behavior{Sidecar, Disruption, Admission, Clocks, Conditions, Hang, CrashLoop, Doubt, Race, TwoKeys, Policy, Frozen}
+var behaviors = []Behavior{Sidecar, Disruption, Admission, Clocks, Conditions, Hang, CrashLoop, Doubt, Race, TwoKeys, Policy, Frozen, Stuck}
 
 // behave selects the behaviors of the scenario of a seed.
 func behave(seed uint64) []Behavior {
@@ -79,6 +80,9 @@ func (e *env) harm(random *rand.Rand, pod *corev1.Pod) bool {
 		e.hang(random, pod)
 	case n == 3 && e.mayCrash(pod):
 		e.fates[pod.UID] = &fate{crashes: true}
+	case n == 6 && e.scenario.has(Stuck) && pod.Spec.NodeName != "" && invariants.OwnerKind(pod) == "PodSet":
+		e.fates[pod.UID], pod.Status.Phase = &fate{next: e.now().Add(hangTime)}, corev1.PodRunning
+		e.setReady(pod, corev1.ConditionFalse)
 	case n == 4 && e.scenario.has(Disruption):
 		return e.disruptPod(random, pod)
 	case n == 5 && e.scenario.has(Sidecar) && pod.Status.Phase == corev1.PodRunning && len(pod.Spec.Containers) > 1:
@@ -167,6 +171,14 @@ func (e *env) crashAgain(pod *corev1.Pod, f *fate) {
 		}
 	}
 	e.setReady(pod, ready)
+}
+
+// holds reports whether something delays the end of a pod that is being deleted.
+func (e *env) holds(pod *corev1.Pod) bool {
+	if !e.scenario.has(Stuck) || pod.DeletionTimestamp == nil || invariants.OwnerKind(pod) != "PodSet" || hash(e.scenario.Seed, string(pod.UID))>>32%4 != 0 {
+		return false
+	}
+	return e.store.now().Before(pod.DeletionTimestamp.Add(hangTime))
 }
 
 // awaitsFate reports whether a node will do something later.

@@ -107,6 +107,7 @@ func (p *process) reconcileOf(ctx context.Context) began {
 
 // carryOut commits a call and records a write.
 func (e *env) carryOut(c *call) {
+	requested := c.Name
 	object, err := c.commit()
 	c.committed, c.date, c.verdict = &answer{object, err}, e.store.now().Truncate(time.Second), e.verdict(c, err)
 	if c.Verb == "list" {
@@ -116,6 +117,7 @@ func (e *env) carryOut(c *call) {
 		for _, pod := range e.store.pods() {
 			c.process.shown[pod.UID] = c.process.shown[pod.UID] || c.Verb == "list" || c.Verb == "get" && c.Name == pod.Name
 		}
+		e.noteRenamed(c, err)
 	}
 	if c.isRead() {
 		return
@@ -133,12 +135,26 @@ func (e *env) carryOut(c *call) {
 	case object != nil:
 		write.UID, write.Version, write.Name = object.GetUID(), object.GetResourceVersion(), object.GetName()
 		write.Stripped = c.Verb == "create" && metav1.GetControllerOfNoCopy(object) == nil
+		write.Renamed = c.Verb == "create" && object.GetName() != requested
 	case status != nil && status.Status().Details != nil:
 		write.UID = status.Status().Details.UID
 	}
 	e.writes = append(e.writes, write)
 	c.written = len(e.writes)
 	e.countWrite(c, write)
+}
+
+// noteRenamed records that a process knows of its last create that another pod has the name which admission has given its pod.
+func (e *env) noteRenamed(read *call, err error) {
+	if !e.webhook.oneName || read.Verb != "get" || read.Name != oneName || err != nil {
+		return
+	}
+	for i := len(e.writes) - 1; i >= 0; i-- {
+		if w := &e.writes[i]; w.Process == read.process.number && w.Verb == "create" {
+			w.Renamed = w.Code == http.StatusConflict
+			return
+		}
+	}
 }
 
 // write returns what is known about a write before the Store answers it.

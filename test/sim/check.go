@@ -26,7 +26,7 @@ func (e *env) check() []invariants.Violation {
 	c.LaggingPods = e.lagging
 	c.Calm, c.End, c.Runs, c.Told = e.calm, e.now(), e.runs, e.told
 	c.Checks, c.ChangesIdentity = append([]invariants.Check{}, e.checks...), e.webhook.canChangeIdentity()
-	c.StripsOwners, c.HidesSlots = e.webhook.owners, e.webhook.labels && e.webhook.annotations && e.webhook.generatedName
+	c.StripsOwners, c.HidesSlots = e.webhook.owners, e.webhook.labels && e.webhook.annotations
 	if e.scenario.has(Clocks) {
 		c.ServerAhead = &e.serverAhead
 	}

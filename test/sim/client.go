@@ -167,6 +167,7 @@ func (p *process) write(ctx context.Context, object client.Object, verb, subreso
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && verb == "create" {
 		request.Owner, request.Slot = owner.UID, object.GetAnnotations()[appv1alpha1.AnnotationSlot]
 	}
+	requested := object.GetName()
 	result, err := p.do(ctx, request, commit)
 	if err != nil {
 		return err
@@ -177,6 +178,9 @@ func (p *process) write(ctx context.Context, object client.Object, verb, subreso
 		o.SetUID(result.GetUID())
 	case *corev1.Pod:
 		result.(*corev1.Pod).DeepCopyInto(o)
+		if p.env.operator.Defect.Blind {
+			o.Name = requested
+		}
 	case *appv1alpha1.PodSet:
 		result.(*appv1alpha1.PodSet).DeepCopyInto(o)
 	case *cnatv1alpha1.At:

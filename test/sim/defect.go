@@ -31,6 +31,8 @@ type Defect struct {
 	Deliver func(watch.EventType, client.Object) bool
 	// Accepts says that the operator takes each answer to a dry run for one that accepts the pod as it is.
 	Accepts bool
+	// Blind says that the operator does not see that a pod has got another name than it asked for.
+	Blind bool
 	// Ahead is how far the clock of the operator is ahead.
 	Ahead time.Duration
 }

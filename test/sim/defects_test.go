@@ -100,6 +100,18 @@ func deny(condition string) func(status map[string]any) {
 	}
 }
 
+// replaceReason replaces a reason of the condition Progressing.
+func replaceReason(from string, status metav1.ConditionStatus, to string) func(map[string]any) {
+	return func(all map[string]any) {
+		conditions, _ := all["conditions"].([]any)
+		for _, c := range conditions {
+			if c := c.(map[string]any); c["type"] == appv1alpha1.ConditionProgressing && c["reason"] == from {
+				c["status"], c["reason"] = status, to
+			}
+		}
+	}
+}
+
 // endsAs is this operator if it reports that an At has ended although the At is in another phase.
 func endsAs(phase cnatv1alpha1.Phase, reason string, result cnatv1alpha1.Result) sim.Operator {
 	return onStatus(func(status map[string]any) {
@@ -253,11 +265,16 @@ var defects = map[string]struct {
 			pod.Spec.Containers[0].Command = c[:len(c)-1]
 		}
 	}), "A8", ""},
-	"creates a pod under another name after a lost response": {onCreate(func(pod *corev1.Pod) {
-		if pod.OwnerReferences[0].Kind == "PodSet" {
+	"creates a pod under another name after a lost response": {with(sim.Defect{Blind: true, Create: func(object client.Object) {
+		if pod, ok := object.(*corev1.Pod); ok && pod.OwnerReferences[0].Kind == "PodSet" {
 			pod.Name, pod.GenerateName = "", pod.Name+"-"
 		}
-	}), "P2", "P8 P13"},
+	}}), "P2", "P8 P13"},
+	"uses a pod that admission has renamed": {with(sim.Defect{Blind: true}), "P15", ""},
+	"never says that there is no progress":  {onStatus(replaceReason(appv1alpha1.ReasonProgressDeadlineExceeded, metav1.ConditionTrue, appv1alpha1.ReasonAwaitingReady)), "P14", ""},
+	"says too early that there is no progress": {
+		onStatus(replaceReason(appv1alpha1.ReasonAwaitingReady, metav1.ConditionFalse, appv1alpha1.ReasonProgressDeadlineExceeded)), "P14", "",
+	},
 	"overwrites a newer status": {with(sim.Defect{Overwrite: true}), "P11", "A3 A4 P3 P7"},
 	"resets the phase": {onStatus(func(status map[string]any) {
 		if status["phase"] == string(cnatv1alpha1.PhaseDone) {
@@ -461,7 +478,7 @@ func TestDefects(t *testing.T) {
 			}
 		})
 	}
-	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 X2 L1") {
+	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 X2 L1") {
 		if !required[invariant] {
 			t.Errorf("no defect must violate %s", invariant)
 		}

@@ -101,6 +101,8 @@ func (e *env) sync(pod *corev1.Pod) bool {
 	pod = pod.DeepCopy()
 	fate := e.fates[pod.UID]
 	switch {
+	case e.holds(pod):
+		return false
 	case pod.DeletionTimestamp != nil && ends && pod.Status.Phase == corev1.PodRunning && termination(pod) == nil && random.IntN(2) == 0:
 		e.stop(pod, pick[int32](random, 0, 3, 143))
 	case pod.DeletionTimestamp != nil:
@@ -171,7 +173,7 @@ func isReady(pod *corev1.Pod) bool {
 
 func (e *env) setReady(pod *corev1.Pod, ready corev1.ConditionStatus) {
 	e.note("kubelet: pod %s is ready: %s", pod.Name, ready)
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(e.nodeNow()).Rfc3339Copy()}}
 	_, _ = e.store.Update(pod, true)
 }
 

@@ -63,9 +63,9 @@ func (e *env) quiesce() error {
 	before := len(e.writes)
 	e.idleFor(quietTime)
 	for _, write := range e.writes[before:] {
-		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner are tried again with back-off. A
+		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner or their name are tried again with back-off. A
 		// crash loop counts as over a while after its last restart. Each dry run shows another generated name.
-		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.owners && write.Resource != ats ||
+		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.modifiesSets() && write.Resource != ats ||
 			e.scenario.has(CrashLoop) && write.Resource == podSets || e.webhook.generatedName && e.webhook.changesIdentity(true) && write.Resource == ats; !expected {
 			e.violate("P3", "a write after everything had settled: %s", write)
 		}
@@ -148,8 +148,8 @@ func (e *env) unsettled() []problem {
 	}
 	var problems []problem
 	for _, set := range state.NotDeleting() {
-		// A PodSet whose pods lose their owner at admission cannot settle: P2 bounds its pods.
-		if what := state.Settled(set, e.operator.Full); what != "" && set.Annotations[pausedSet] != "true" && !e.webhook.owners {
+		// A PodSet whose pods lose their owner or their name at admission cannot settle: P2 bounds its pods.
+		if what := state.Settled(set, e.operator.Full); what != "" && set.Annotations[pausedSet] != "true" && !e.webhook.modifiesSets() {
 			problems = append(problems, problem{"P3", "PodSet " + set.Name + ": " + what, settleTime + e.delayOfRejection(set.UID)})
 		}
 	}
@@ -226,7 +226,7 @@ func (e *env) delayOfRejection(owner types.UID) time.Duration {
 // delayOfNodes returns how long nodes may do what they do to some pods. Only pods of PodSets crash again and again, and other containers
 // outlive only the commands of Ats.
 func (e *env) delayOfNodes(invariant string) (delay time.Duration) {
-	if e.scenario.has(Hang) || e.scenario.has(CrashLoop) && invariant == "P3" {
+	if e.scenario.has(Hang) || (e.scenario.has(CrashLoop) || e.scenario.has(Stuck)) && invariant == "P3" {
 		delay += fateTime
 	}
 	if e.webhook.injects && invariant == "A3" {

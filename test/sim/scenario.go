@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/redhat/podset-operator/test/invariants"
@@ -160,6 +162,9 @@ func (e *env) live() error {
 		first, second = first[:half], first[half:]
 	}
 	random := rand.New(rand.NewPCG(e.scenario.Seed, 2)) //nolint:gosec // reproducible
+	if e.webhook.oneName && e.scenario.Seed%2 == 0 {
+		e.create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: oneName}, Spec: templateOf("foreign").Spec}, ", which has no owner")
+	}
 	e.createFirst(random)
 	if err := e.take(first); err != nil {
 		return err

@@ -96,6 +96,10 @@ func (e *env) createSet(random *rand.Rand, name string) {
 	if random.IntN(8) == 0 {
 		set.Spec.UpdateStrategy.Type = appv1alpha1.OnDelete
 	}
+	if e.scenario.has(Stuck) {
+		set.Spec.ProgressDeadlineSeconds = pick(random, nil, ptr.To[int32](20), ptr.To[int32](60))
+		set.Spec.PodReplacementPolicy = pick(random, "", appv1alpha1.TerminationComplete)
+	}
 	e.create(set, fmt.Sprintf(" with %d replicas", *set.Spec.Replicas))
 }
 

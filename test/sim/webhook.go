@@ -17,10 +17,15 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
+// oneName is the name that a webhook gives the pods of all PodSets.
+const oneName = "taken"
+
 // webhook is what admission changes in every new pod of a scenario, and what it answers.
 type webhook struct {
 	injects                                                             bool
 	name, generatedName, labels, annotations, owners, renames, reorders bool
+	// oneName says that the pods of all PodSets get the same name.
+	oneName bool
 	// restarts is the restartPolicy of pods of Ats; "": it stays.
 	restarts corev1.RestartPolicy
 	// sparesAts says that the identity of pods of Ats stays as it is for now, always that it always does, and changesMind that it does in dry
@@ -47,6 +52,7 @@ func newWebhook(s Scenario) webhook {
 	}
 	w.sparesAts, w.changesMind = random.IntN(2) == 0, random.IntN(3) == 0
 	w.always = w.sparesAts && !s.has(Policy)
+	w.oneName = random.IntN(8) == 0
 	return w
 }
 
@@ -66,6 +72,9 @@ var (
 func (w webhook) changesIdentity(dryRun bool) bool {
 	return !w.sparesAts && !(dryRun && w.changesMind) && w.canChangeIdentity()
 }
+
+// modifiesSets reports whether admission changes the identity of the pods of PodSets, so that the operator does not use them.
+func (w webhook) modifiesSets() bool { return w.owners || w.generatedName || w.oneName }
 
 func (w webhook) canChangeIdentity() bool {
 	return !w.always && (w.name || w.generatedName || w.owners || w.renames || w.restarts != "")
@@ -117,6 +126,8 @@ func (w webhook) changeIdentity(pod *corev1.Pod, ofAt bool) {
 		pod.Spec.RestartPolicy = w.restarts
 	}
 	switch {
+	case w.oneName && !ofAt:
+		pod.Name = oneName
 	case w.generatedName:
 		pod.Name, pod.GenerateName = "", pod.Name+"-"
 	case w.name && ofAt:

@@ -1,0 +1,160 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+)
+
+// progressDeadline returns spec.progressDeadlineSeconds with its default.
+func progressDeadline(set *appv1alpha1.PodSet) time.Duration {
+	return time.Duration(ptr.Deref(set.Spec.ProgressDeadlineSeconds, 600)) * time.Second
+}
+
+// progress is what the checker knows about the progress of a PodSet.
+type progress struct {
+	// last is when a pod last was created, was deleted, or became Ready. since is when the PodSet last began not to match its spec; zero:
+	// it matches.
+	last, since time.Time
+}
+
+// noteProgress records a change of a PodSet, or of a pod that it controls; before is the pod before.
+func (c *Checker) noteProgress(set *appv1alpha1.PodSet, before, pod *corev1.Pod) {
+	p := c.progress[set.UID]
+	if p == nil {
+		p = &progress{}
+		c.progress[set.UID] = p
+	}
+	if pod != nil && (before == nil || isReady(pod) && !isReady(before) || pod.DeletionTimestamp != nil && before.DeletionTimestamp == nil || c.state.Removed[pod.UID]) {
+		p.last = c.now.Seen
+	}
+	switch {
+	case c.matches(set):
+		p.since = time.Time{}
+	case p.since.IsZero():
+		p.since = c.now.Seen
+	}
+	c.noteStuck(set, p)
+}
+
+// matches reports whether a PodSet has what its spec asks for, or is not to get it.
+func (c *Checker) matches(set *appv1alpha1.PodSet) bool {
+	if c.state.Removed[set.UID] || set.DeletionTimestamp != nil || set.Annotations[appv1alpha1.AnnotationPaused] == "true" {
+		return true
+	}
+	active, current := c.state.Active(set.UID), c.revisions[set.UID][set.Generation]
+	ready := count(active, func(pod *corev1.Pod) bool {
+		return isReady(pod) && (!current.replaces || CommandContainer(pod).Image == current.image)
+	})
+	return len(active) == replicas(set) && ready == replicas(set)
+}
+
+// noteStuck begins or ends the spell of a PodSet that makes no progress.
+func (c *Checker) noteStuck(set *appv1alpha1.PodSet, p *progress) {
+	from := p.since
+	if p.last.After(from) {
+		from = p.last
+	}
+	old, open := c.stuck[set.UID]
+	if open && !p.since.IsZero() && old.from.Equal(from) {
+		return
+	}
+	if open {
+		old.to = c.now.Seen
+		c.over = append(c.over, old)
+		delete(c.stuck, set.UID)
+	}
+	if !p.since.IsZero() {
+		c.stuck[set.UID] = spell{owner: set.UID, cause: appv1alpha1.ReasonProgressDeadlineExceeded, from: from, after: progressDeadline(set)}
+	}
+}
+
+// tooEarly checks a status that begins to say that a PodSet makes no progress: P14. The times in it are those of the clock of the operator.
+func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
+	said := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
+	if before == nil || said == nil || said.Reason != appv1alpha1.ReasonProgressDeadlineExceeded || c.clocksDiffer() || c.LaggingPods || write.StalePods || write.isStale() {
+		return
+	}
+	if old := meta.FindStatusCondition(before.Status.Conditions, said.Type); old != nil && old.Reason == said.Reason {
+		return
+	}
+	last := c.progress[set.UID].since
+	for _, pod := range c.state.owned[set.UID] {
+		if c.state.Removed[pod.UID] {
+			continue
+		}
+		times := []time.Time{pod.CreationTimestamp.Time}
+		if pod.DeletionTimestamp != nil {
+			times = append(times, deletionRequested(pod))
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+				times = append(times, condition.LastTransitionTime.Time)
+			}
+		}
+		last = slices.MaxFunc(append(times, last), time.Time.Compare)
+	}
+	c.check("P14", write.Sent.Sub(last) >= progressDeadline(set)-clockError, "PodSet "+set.Name, "the status says that there is no progress %v after a change, but the deadline is %v",
+		write.Sent.Sub(last), progressDeadline(set))
+}
+
+// clocksDiffer reports whether the clock of the operator differs from that of the API server, or has jumped.
+func (c *Checker) clocksDiffer() bool {
+	if c.ServerAhead != nil {
+		return true
+	}
+	for _, w := range c.writes {
+		if w.Clock.Round(0).Sub(w.Sent.Round(0)).Abs() > clockError {
+			return true
+		}
+	}
+	return false
+}
+
+// saysStuck checks that the status of a PodSet says that it makes no progress: P14.
+func (c *Checker) saysStuck(set *appv1alpha1.PodSet, s spell) {
+	said := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
+	unknown := said != nil && said.Status == metav1.ConditionUnknown
+	says := said != nil && said.Status == metav1.ConditionFalse && said.Reason == s.cause &&
+		meta.IsStatusConditionTrue(set.Status.Conditions, appv1alpha1.ConditionDegraded) && meta.IsStatusConditionTrue(set.Status.Conditions, appv1alpha1.ConditionStalled)
+	c.check("P14", says || unknown || c.clocksDiffer(), "PodSet "+set.Name, "nothing has changed since %v, the deadline is %v, and Progressing is %+v", s.from, s.after, said)
+}
+
+// modified reports whether admission changed the name or the controller of a pod of a PodSet, so that the operator must not use it.
+func (c *Checker) modified(w Write) bool {
+	return (w.Stripped || w.Renamed) && c.state.Sets[w.Owner] != nil
+}
+
+// identities checks that no pod stays whose name or controller admission changed: P15. A process that crashes, or does not get the
+// response, does not know of the pod.
+func (c *Checker) identities() {
+	if c.Calm.IsZero() {
+		return
+	}
+	newest := 0
+	for process := range c.started {
+		newest = max(newest, process)
+	}
+	stays := func(uid types.UID, w Write) bool {
+		since := w.Sent
+		if c.Calm.After(since) {
+			since = c.Calm
+		}
+		return w.Process == newest && w.Fault == "" && c.End.Sub(since) > reportTime && c.state.IsActive(c.state.Pods[uid])
+	}
+	for uid, w := range c.byUID {
+		if set := c.state.Sets[w.Owner]; c.modified(w) && !c.state.Deleting[set.UID] {
+			c.check("P15", !stays(uid, w), "PodSet "+set.Name, "pod %s stays, although admission changed its name or its controller", c.state.Pods[uid].Name)
+		}
+	}
+}
