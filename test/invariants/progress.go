@@ -130,6 +130,9 @@ func (c *Checker) saysStuck(set *appv1alpha1.PodSet, s spell) {
 	c.check("P14", says || unknown || c.clocksDiffer(), "PodSet "+set.Name, "nothing has changed since %v, the deadline is %v, and Progressing is %+v", s.from, s.after, said)
 }
 
+// deleteTime is how long the operator may take to delete a pod that it must not use.
+const deleteTime = 30 * time.Second
+
 // modified reports whether admission changed the name or the controller of a pod of a PodSet, so that the operator must not use it.
 func (c *Checker) modified(w Write) bool {
 	return (w.Stripped || w.Renamed) && c.state.Sets[w.Owner] != nil
@@ -150,7 +153,7 @@ func (c *Checker) identities() {
 		if c.Calm.After(since) {
 			since = c.Calm
 		}
-		return w.Process == newest && w.Fault == "" && c.End.Sub(since) > reportTime && c.state.IsActive(c.state.Pods[uid])
+		return w.Process == newest && w.Fault == "" && c.End.Sub(since) > deleteTime && c.state.IsActive(c.state.Pods[uid])
 	}
 	for uid, w := range c.byUID {
 		if set := c.state.Sets[w.Owner]; c.modified(w) && !c.state.Deleting[set.UID] {

@@ -426,7 +426,7 @@ var defects = map[string]struct {
 		}
 		return true
 	}}), "A16", ""},
-	"accepts lists of any age": {acceptsOldLists(), "L1", "P2 P5"},
+	"accepts lists of any age": {acceptsOldLists(), "L1", "P5"},
 }
 
 // silent is this operator if it replaces the messages of conditions that have a word.
