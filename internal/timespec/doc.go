@@ -41,7 +41,7 @@
 //   - Without a time, the time of day is the current one. Without a date, the day is today, or tomorrow when that time has
 //     passed today. A step of days or more makes the day today in any case: 4pm + 3 days is three days from now.
 //   - A day of the week is the next one that is not today. A date without a year is in this year, or in the next one when
-//     its day has passed.
+//     its day has passed. With a step, the day that the step leads to counts.
 //   - Seconds, minutes, and hours of a step are elapsed time. Days, weeks, months, and years keep the time of day. A month
 //     that is too short counts on into the next one, and a note says so: 31 January + 1 month is 3 March.
 //   - With utc or an offset, everything is read in that zone, "today" included. A name of the local zone tells apart the two times

@@ -6,8 +6,10 @@ package gitops
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -23,6 +25,12 @@ func podSets() map[string]situation {
 	edited := func() *testutil.PodSetBuilder { return testutil.MakePodSet("a").Replicas(3).Image("v2") }
 	invalid := func(b *testutil.PodSetBuilder) *testutil.PodSetBuilder {
 		return b.Template(func(template *corev1.PodTemplateSpec) { template.Spec.RestartPolicy = corev1.RestartPolicyNever })
+	}
+	hourAgo := testutil.Created.Add(-time.Hour)
+	stuck := func(b *testutil.PodSetBuilder) *testutil.PodSetBuilder {
+		return b.ProgressDeadlineSeconds(60).Status(appv1alpha1.PodSetStatus{Conditions: []metav1.Condition{
+			{Type: appv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(hourAgo)},
+		}})
 	}
 	old := podset.HashTemplate(mk().Obj().Spec.Template)
 	pod := func(n int) *testutil.PodBuilder {
@@ -66,6 +74,7 @@ func podSets() map[string]situation {
 		"a delete failed":                          {set: mk(), pods: ready(4), outcome: podset.Outcome{DeleteError: errors.New("forbidden")}, kstatus: inProgress, argo: "Progressing", message: "forbidden"},
 		"the template is invalid":                  {set: invalid(mk()), kstatus: failed, argo: "Degraded", message: "spec.template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"},
 		"an invalid template keeps the older pods": {set: invalid(mk().OnDelete()), pods: ready(3), kstatus: failed, argo: "Degraded", message: "spec.template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"},
+		"nothing has changed until the deadline":   {set: stuck(mk().Replicas(1)), pods: []*corev1.Pod{pod(0).Running().Unready().Created(hourAgo).Obj()}, kstatus: failed, argo: "Degraded", message: "no progress for 60 seconds: 0 of 1 pods are ready; pod a-pod0: Running, not Ready"},
 		"it is paused with all pods":               {set: mk().Annotation(appv1alpha1.AnnotationPaused, "true"), pods: ready(3), kstatus: current, argo: "Suspended", message: paused},
 		"it is paused without all pods":            {set: mk().Annotation(appv1alpha1.AnnotationPaused, "true"), pods: ready(2), kstatus: inProgress, argo: "Suspended", message: paused},
 		"it is being deleted":                      {set: mk().Deleting(), pods: ready(3), kstatus: status.TerminatingStatus},
