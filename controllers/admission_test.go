@@ -94,7 +94,7 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 func TestAdmissionOfEditedPodSets(t *testing.T) {
 	set := podSet(newNamespace(t), "a", 1)
 	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
-	set.Spec.MinReadySeconds, set.Spec.ProgressDeadlineSeconds = 700, ptr.To[int32](800)
+	set.Spec.MinReadySeconds, set.Spec.ProgressDeadlineSeconds = 700, 800
 	set.Spec.UpdateStrategy.RollingUpdate = &appv1alpha1.RollingUpdateStrategy{MaxUnavailable: ptr.To(intstr.FromInt32(2))}
 	create(t, set)
 	for title, tc := range map[string]struct{ patch, want string }{

@@ -234,7 +234,7 @@ func TestMinReadySeconds(t *testing.T) {
 
 func TestProgressDeadline(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 2)
-	set.Spec.ProgressDeadlineSeconds, set.Spec.PodReplacementPolicy = ptr.To[int32](3), appv1alpha1.TerminationComplete
+	set.Spec.ProgressDeadlineSeconds, set.Spec.PodReplacementPolicy = 3, appv1alpha1.TerminationComplete
 	create(t, set)
 	pods := expectPods(t, set, 2)
 	setPhase(t, &pods[0], corev1.PodRunning)

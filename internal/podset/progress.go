@@ -4,6 +4,7 @@
 package podset
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -59,7 +60,7 @@ func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes, availabl
 
 // progressDeadline returns spec.progressDeadlineSeconds with its default.
 func (o Observation) progressDeadline() int32 {
-	return ptr.Deref(o.Set.Spec.ProgressDeadlineSeconds, defaultProgressDeadline)
+	return cmp.Or(o.Set.Spec.ProgressDeadlineSeconds, defaultProgressDeadline)
 }
 
 // isStuck reports whether a PodSet that does not match its spec has made no progress for spec.progressDeadlineSeconds (rule 15).

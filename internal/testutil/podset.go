@@ -69,7 +69,7 @@ func (b *PodSetBuilder) MinReadySeconds(n int32) *PodSetBuilder {
 
 // ProgressDeadlineSeconds sets spec.progressDeadlineSeconds.
 func (b *PodSetBuilder) ProgressDeadlineSeconds(n int32) *PodSetBuilder {
-	b.set.Spec.ProgressDeadlineSeconds = &n
+	b.set.Spec.ProgressDeadlineSeconds = n
 	return b
 }
 

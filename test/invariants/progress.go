@@ -4,6 +4,7 @@
 package invariants
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -11,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 )
 
 // progressDeadline returns spec.progressDeadlineSeconds with its default.
 func progressDeadline(set *appv1alpha1.PodSet) time.Duration {
-	return time.Duration(ptr.Deref(set.Spec.ProgressDeadlineSeconds, 600)) * time.Second
+	return time.Duration(cmp.Or(set.Spec.ProgressDeadlineSeconds, 600)) * time.Second
 }
 
 // progress is what the checker knows about the progress of a PodSet.
@@ -89,6 +89,11 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 		return
 	}
 	last := c.progress[set.UID].since
+	for _, pod := range c.state.owned[set.UID] {
+		if c.byUID[pod.UID].Fault != "" { // The operator may not know of the pod.
+			return
+		}
+	}
 	for _, pod := range c.state.owned[set.UID] {
 		if c.state.Removed[pod.UID] {
 			continue

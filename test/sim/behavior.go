@@ -80,7 +80,7 @@ func (e *env) harm(random *rand.Rand, pod *corev1.Pod) bool {
 		e.hang(random, pod)
 	case n == 3 && e.mayCrash(pod):
 		e.fates[pod.UID] = &fate{crashes: true}
-	case n == 6 && e.scenario.has(Stuck) && pod.Spec.NodeName != "" && invariants.OwnerKind(pod) == "PodSet":
+	case n == 6 && e.mayStick(pod):
 		e.fates[pod.UID], pod.Status.Phase = &fate{next: e.now().Add(hangTime)}, corev1.PodRunning
 		e.setReady(pod, corev1.ConditionFalse)
 	case n == 4 && e.scenario.has(Disruption):
@@ -171,14 +171,6 @@ func (e *env) crashAgain(pod *corev1.Pod, f *fate) {
 		}
 	}
 	e.setReady(pod, ready)
-}
-
-// holds reports whether something delays the end of a pod that is being deleted.
-func (e *env) holds(pod *corev1.Pod) bool {
-	if !e.scenario.has(Stuck) || pod.DeletionTimestamp == nil || invariants.OwnerKind(pod) != "PodSet" || hash(e.scenario.Seed, string(pod.UID))>>32%4 != 0 {
-		return false
-	}
-	return e.store.now().Before(pod.DeletionTimestamp.Add(hangTime))
 }
 
 // awaitsFate reports whether a node will do something later.

@@ -226,8 +226,11 @@ func (e *env) delayOfRejection(owner types.UID) time.Duration {
 // delayOfNodes returns how long nodes may do what they do to some pods. Only pods of PodSets crash again and again, and other containers
 // outlive only the commands of Ats.
 func (e *env) delayOfNodes(invariant string) (delay time.Duration) {
-	if e.scenario.has(Hang) || (e.scenario.has(CrashLoop) || e.scenario.has(Stuck)) && invariant == "P3" {
+	if e.scenario.has(Hang) || e.scenario.has(CrashLoop) && invariant == "P3" {
 		delay += fateTime
+	}
+	if e.scenario.has(Stuck) && invariant == "P3" { // A rolling update may wait for each pod.
+		delay += 3 * fateTime
 	}
 	if e.webhook.injects && invariant == "A3" {
 		delay += time.Minute

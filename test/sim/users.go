@@ -97,7 +97,7 @@ func (e *env) createSet(random *rand.Rand, name string) {
 		set.Spec.UpdateStrategy.Type = appv1alpha1.OnDelete
 	}
 	if e.scenario.has(Stuck) {
-		set.Spec.ProgressDeadlineSeconds = pick(random, nil, ptr.To[int32](20), ptr.To[int32](60))
+		set.Spec.ProgressDeadlineSeconds = pick(random, int32(0), 20, 60)
 		set.Spec.PodReplacementPolicy = pick(random, "", appv1alpha1.TerminationComplete)
 	}
 	e.create(set, fmt.Sprintf(" with %d replicas", *set.Spec.Replicas))

@@ -81,11 +81,6 @@ func (in *PodSetSpec) DeepCopyInto(out *PodSetSpec) {
 		*out = new(int32)
 		**out = **in
 	}
-	if in.ProgressDeadlineSeconds != nil {
-		in, out := &in.ProgressDeadlineSeconds, &out.ProgressDeadlineSeconds
-		*out = new(int32)
-		**out = **in
-	}
 	if in.Template != nil {
 		in, out := &in.Template, &out.Template
 		*out = new(v1.PodTemplateSpec)
