@@ -338,6 +338,34 @@ func TestAPodThatAdmissionHasModifiedIsDeletedBeforeAnotherIsCreated(t *testing.
 	}
 }
 
+// The PodSet controls a pod that admission has renamed, so the cache shows it, and may do so late.
+func TestARenamedPodDoesNotCountAfterItsDeletion(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	renamed := testutil.MakePod("renamed").OwnedBy(set.Obj()).Slot(0).Obj()
+	modify := func(deleted ...*corev1.Pod) func(Plan) Outcome {
+		return func(Plan) Outcome {
+			return Outcome{Modified: []*corev1.Pod{renamed}, Deleted: deleted, Rejected: errors.New("no"), Reported: true}
+		}
+	}
+	for title, tc := range map[string]struct {
+		act            func(Plan) Outcome
+		cached         []*corev1.Pod
+		create, delete int
+	}{
+		"deleted, and not shown yet":              {modify(renamed), nil, 1, 0},
+		"deleted, and shown as it was":            {modify(renamed), []*corev1.Pod{renamed}, 1, 0},
+		"its deletion failed":                     {modify(), nil, 0, 1},
+		"its deletion failed, and it is in cache": {modify(), []*corev1.Pod{renamed}, 0, 1},
+	} {
+		var s State
+		step(&s, set, nil, now, tc.act)
+		o := s.Observe(set.Obj(), tc.cached, nil, now.Add(time.Second), Defaults{})
+		if plan := MakePlan(o); len(plan.Create) != tc.create || len(plan.Delete) != tc.delete {
+			t.Errorf("%s: plan %+v", title, plan)
+		}
+	}
+}
+
 func TestTheStatusWaitsForFurtherChanges(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	done := Outcome{Deleted: []*corev1.Pod{pod(set, 0).Obj()}}
