@@ -91,37 +91,44 @@ func concise(message string) string {
 // The API server does not evaluate a transition rule on a field that an update adds or removes, so a user could remove the field and set it
 // again. A release freezes where a rule is.
 func TestTransitionRulesAreOnNodesThatCannotBeRemoved(t *testing.T) {
-	crd := readCRDs(t, "config/crd/bases")["app.example.com_podsets.yaml"]
-	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-	if found := removableRules("", *root); len(found) > 0 {
-		t.Errorf("an update can remove the nodes of these rules: %v", found)
+	crds := readCRDs(t, "config/crd/bases")
+	for name, crd := range crds {
+		if found := removableRules("", *crd.Spec.Versions[0].Schema.OpenAPIV3Schema, false); len(found) > 0 {
+			t.Errorf("%s: an update can remove the nodes of these rules: %v", name, found)
+		}
 	}
+	root := crds["app.example.com_podsets.yaml"].Spec.Versions[0].Schema.OpenAPIV3Schema
 	frozen := apiextensionsv1.ValidationRules{{Rule: "self == oldSelf"}}
-	spec, replicas := root.Properties["spec"], root.Properties["spec"].Properties["replicas"]
-	replicas.XValidations = frozen
-	spec.XValidations, spec.Properties["replicas"] = frozen, replicas
-	root.XValidations, root.Properties["spec"] = frozen, spec
-	if diff := cmp.Diff([]string{".spec.replicas: self == oldSelf"}, removableRules("", *root)); diff != "" {
-		t.Errorf("rules on the root, on spec, and on spec.replicas (-want +got): %s", diff)
+	spec := root.Properties["spec"]
+	root.XValidations, spec.XValidations = frozen, frozen
+	for _, field := range []string{"replicas", "minReadySeconds"} { // Only the first has a default.
+		node := spec.Properties[field]
+		node.XValidations = frozen
+		spec.Properties[field] = node
+	}
+	root.Properties["spec"] = spec
+	if diff := cmp.Diff([]string{".spec.minReadySeconds: self == oldSelf"}, removableRules("", *root, false)); diff != "" {
+		t.Errorf("rules on the root, on spec, and on two fields (-want +got): %s", diff)
 	}
 }
 
-// removableRules returns the rules that read the old object and are neither on the root nor on spec, which no update removes.
-func removableRules(path string, s apiextensionsv1.JSONSchemaProps) []string {
+// removableRules returns the rules that read the old object and are on or below a node that an update can remove: a field that is neither
+// required nor has a default, or an item of a list or a map.
+func removableRules(path string, s apiextensionsv1.JSONSchemaProps, removable bool) []string {
 	var found []string
 	for _, rule := range s.XValidations {
-		if path != "" && path != ".spec" && strings.Contains(rule.Rule, "oldSelf") && !ptr.Deref(rule.OptionalOldSelf, false) {
+		if removable && strings.Contains(rule.Rule, "oldSelf") && !ptr.Deref(rule.OptionalOldSelf, false) {
 			found = append(found, path+": "+rule.Rule)
 		}
 	}
-	for property, below := range s.Properties {
-		found = append(found, removableRules(path+"."+property, below)...)
+	for field, below := range s.Properties {
+		found = append(found, removableRules(path+"."+field, below, removable || below.Default == nil && !slices.Contains(s.Required, field))...)
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		found = append(found, removableRules(path+"[]", *s.Items.Schema)...)
+		found = append(found, removableRules(path+"[]", *s.Items.Schema, true)...)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		found = append(found, removableRules(path+"[]", *s.AdditionalProperties.Schema)...)
+		found = append(found, removableRules(path+"[]", *s.AdditionalProperties.Schema, true)...)
 	}
 	return found
 }
