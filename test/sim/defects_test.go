@@ -271,7 +271,7 @@ var defects = map[string]struct {
 		}
 	}}), "P2", "P8 P13"},
 	"uses a pod that admission has renamed": {with(sim.Defect{Blind: true}), "P15", ""},
-	"never says that there is no progress":  {onStatus(replaceReason(appv1alpha1.ReasonProgressDeadlineExceeded, metav1.ConditionTrue, appv1alpha1.ReasonAwaitingReady)), "P14", ""},
+	"never says that there is no progress":  {onStatus(replaceReason(appv1alpha1.ReasonProgressDeadlineExceeded, metav1.ConditionTrue, appv1alpha1.ReasonAwaitingReady)), "", "P14"},
 	"says too early that there is no progress": {
 		onStatus(replaceReason(appv1alpha1.ReasonAwaitingReady, metav1.ConditionFalse, appv1alpha1.ReasonProgressDeadlineExceeded)), "P14", "",
 	},
