@@ -47,6 +47,8 @@ type Env struct {
 	Quiet time.Duration
 	// Options change the options of the manager, from the next process on.
 	Options []func(*ctrl.Options)
+	// StripsOwners is true if admission removes the owner references of new pods.
+	StripsOwners bool
 	// ChangesIdentity is true if admission changes the names, the controllers, the containers, or the restartPolicy of new pods of Ats.
 	ChangesIdentity bool
 

@@ -47,7 +47,7 @@ func (e *Env) evaluate() []Violation {
 		started[p.Number] = p.Started
 	}
 	c := invariants.NewChecker(e.controllers.Full, e.Log.All(), started)
-	c.ChangesIdentity = e.ChangesIdentity
+	c.StripsOwners, c.ChangesIdentity = e.StripsOwners, e.ChangesIdentity
 	c.Replay(events)
 	c.Lists(e.Log.Calls(AnyCall))
 	if err != nil {
