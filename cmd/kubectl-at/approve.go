@@ -6,22 +6,18 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
-	"k8s.io/kubectl/pkg/util/templates"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
@@ -29,19 +25,19 @@ import (
 // annotationApprovedBy is the name of the user who has released an At.
 const annotationApprovedBy = "cnat.d2iq.com/approved-by"
 
-func newApproveCommand(p *plugin) *cobra.Command {
+func approveVerb() verb {
 	version := ""
-	cmd := newChangeCommand(p, &cobra.Command{
-		Use:        "approve NAME",
-		Short:      "Show a suspended At, and release exactly what was shown",
-		SuggestFor: []string{"accept", "review"},
-		Long: templates.LongDesc(`
+	return verb{
+		use: "approve NAME", args: oneName, operation: "approved",
+		short:      "Show a suspended At, and release exactly what was shown",
+		suggestFor: []string{"accept", "review"},
+		long: `
 			Show what a suspended At will run, ask, and release exactly this version. If the At has changed meanwhile, it stays
 			suspended. The annotation cnat.d2iq.com/approved-by names the user.
 
 			In a namespace with two keys, this needs a user other than the requester, with the verb approve on ats. In a script,
-			--resource-version takes the place of the question.`),
-		Example: templates.Examples(`
+			--resource-version takes the place of the question.`,
+		example: `
 			# Show what an At will run, and release it after a question
 			kubectl at approve at-7gk2p
 
@@ -49,55 +45,51 @@ func newApproveCommand(p *plugin) *cobra.Command {
 			kubectl at approve at-7gk2p --dry-run
 
 			# Release the version that was shown
-			kubectl at approve at-7gk2p --resource-version 4711`),
-	}, "approved", func(o *changeOptions, cmd *cobra.Command, args []string) error {
-		at, err := o.approve(cmd.Context(), args[0], version)
-		if err != nil {
-			return err
-		}
-		return o.reportDue(at, "approved: ", nil)
-	})
-	cmd.Flags().StringVar(&version, "resource-version", "", "Version to release without a question: the one that was shown.")
-	completeValues(cmd, "resource-version")
-	return cmd
+			kubectl at approve at-7gk2p --resource-version 4711`,
+		flags: func(cmd *cobra.Command) {
+			cmd.Flags().StringVar(&version, "resource-version", "", "Version to release without a question: the one that was shown.")
+		},
+		run: func(r *request) error {
+			at, err := r.approve(version)
+			if err != nil {
+				return err
+			}
+			return r.reportDue(at, "approved: ", nil)
+		},
+	}
 }
 
 // approve shows an At and releases this version of it.
-func (o *changeOptions) approve(ctx context.Context, argument, version string) (*cnatv1alpha1.At, error) {
-	c, name, err := o.connectTo(argument)
-	if err != nil {
-		return nil, err
-	}
-	object := &unstructured.Unstructured{} // also has fields that this version of the plugin does not know
-	object.SetGroupVersionKind(atKind)
-	if err := c.Get(ctx, c.key(name), object); err != nil {
+func (r *request) approve(version string) (*cnatv1alpha1.At, error) {
+	object := newAtObject()
+	if err := r.get(object); err != nil {
 		return nil, err
 	}
 	at := &cnatv1alpha1.At{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, at); err != nil {
-		return nil, fmt.Errorf("reading at/%s: %w", name, err)
+		return nil, fmt.Errorf("reading at/%s: %w", object.GetName(), err)
 	}
 	if err := canBeApproved(at, version); err != nil {
 		return nil, err
 	}
-	user, err := c.userName(ctx)
+	user, err := r.userName(r.ctx())
 	if err != nil {
 		return nil, err
 	}
-	if err := o.show(at, object); err != nil {
+	if err := r.show(at, object); err != nil {
 		return nil, err
 	}
-	if version == "" && o.dryRun == dryRunNone {
-		if err := o.confirm(at); err != nil {
+	if version == "" && r.dryRun == dryRunNone {
+		if err := r.confirm(at); err != nil {
 			return nil, err
 		}
 	}
 	base := at.DeepCopy()
 	at.Spec.Suspend = ptr.To(false)
 	metav1.SetMetaDataAnnotation(&at.ObjectMeta, annotationApprovedBy, user)
-	err = o.patch(ctx, c, at, base)
+	err = r.patch(at, base)
 	if apierrors.IsConflict(err) {
-		return nil, fmt.Errorf("at/%s has changed since it was shown, and is not approved", name)
+		return nil, fmt.Errorf("at/%s has changed since it was shown, and is not approved", at.Name)
 	}
 	return at, err
 }
@@ -113,14 +105,14 @@ func canBeApproved(at *cnatv1alpha1.At, version string) error {
 	case !ptr.Deref(at.Spec.Suspend, false):
 		return fmt.Errorf("at/%s is not suspended: it needs no approval", at.Name)
 	case version != "" && version != at.ResourceVersion:
-		return fmt.Errorf("at/%s has the version %s, not %s: it has changed, and is not approved", at.Name, at.ResourceVersion, version)
+		return fmt.Errorf("invalid --resource-version %s: at/%s has changed to version %s, and is not approved", version, at.Name, at.ResourceVersion)
 	}
 	return nil
 }
 
 // show prints what an At will run: in short, and its whole spec.
-func (o *changeOptions) show(at *cnatv1alpha1.At, object *unstructured.Unstructured) error {
-	location, err := o.location()
+func (r *request) show(at *cnatv1alpha1.At, object *unstructured.Unstructured) error {
+	location, err := r.location()
 	if err != nil {
 		return err
 	}
@@ -128,13 +120,13 @@ func (o *changeOptions) show(at *cnatv1alpha1.At, object *unstructured.Unstructu
 	if err != nil {
 		return err
 	}
-	spec, err := yaml.Marshal(source["spec"])
+	spec, err := toYAML(source["spec"])
 	if err != nil {
 		return fmt.Errorf("writing YAML: %w", err)
 	}
 	due, image, account := "<unknown>", "chosen by the operator", "default"
 	if t := dueTime(at); !t.IsZero() {
-		due = fmt.Sprintf("%s (%s)", formatTime(t.In(location)), relativeTime(t, o.clock.Now()))
+		due = fmt.Sprintf("%s (%s)", formatTime(t.In(location)), relativeTime(t, r.clock.Now()))
 	}
 	if at.Spec.Template != nil {
 		image = images(&at.Spec.Template.Spec)
@@ -155,10 +147,10 @@ func (o *changeOptions) show(at *cnatv1alpha1.At, object *unstructured.Unstructu
 		_, _ = fmt.Fprintf(tab, "%s:\t%s\n", row[0], printable(row[1])) // A strings.Builder returns no error.
 	}
 	_ = tab.Flush()
-	text.WriteString("Spec:\n  " + strings.ReplaceAll(strings.TrimSpace(printableLines(string(spec))), "\n", "\n  ") + "\n")
-	out := o.Out
-	if o.printer != nil {
-		out = o.ErrOut // Standard output is for -o.
+	text.WriteString("Spec:\n  " + strings.ReplaceAll(strings.TrimSpace(string(spec)), "\n", "\n  ") + "\n")
+	out := r.Out
+	if r.printer != nil {
+		out = r.ErrOut // Standard output is for -o.
 	}
 	_, err = io.WriteString(out, text.String())
 	return err
@@ -177,11 +169,11 @@ func images(pod *corev1.PodSpec) string {
 }
 
 // confirm asks for the approval of an At that was shown.
-func (o *changeOptions) confirm(at *cnatv1alpha1.At) error {
-	_, _ = fmt.Fprintf(o.ErrOut, "Release at/%s? [y/N] ", at.Name)
+func (r *request) confirm(at *cnatv1alpha1.At) error {
+	_, _ = fmt.Fprintf(r.ErrOut, "Release at/%s? [y/N] ", at.Name)
 	answer, hasAnswer := "", false
-	if o.In != nil {
-		line, err := bufio.NewReader(o.In).ReadString('\n')
+	if r.In != nil {
+		line, err := bufio.NewReader(r.In).ReadString('\n')
 		answer, hasAnswer = strings.ToLower(strings.TrimSpace(line)), err == nil || line != ""
 	}
 	switch {
@@ -191,13 +183,4 @@ func (o *changeOptions) confirm(at *cnatv1alpha1.At) error {
 		return fmt.Errorf("at/%s is not approved: standard input has no answer; in a script, use --resource-version %s", at.Name, at.ResourceVersion)
 	}
 	return fmt.Errorf("at/%s is not approved", at.Name)
-}
-
-// userName returns the name of the user as the API server knows it.
-func (c *cluster) userName(ctx context.Context) (string, error) {
-	review := &authenticationv1.SelfSubjectReview{}
-	if err := c.Create(ctx, review); err != nil {
-		return "", err
-	}
-	return review.Status.UserInfo.Username, nil
 }

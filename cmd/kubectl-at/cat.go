@@ -4,53 +4,61 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/yaml"
 
 	"github.com/redhat/podset-operator/internal/atspec"
 )
 
-func newCatCommand(p *plugin) *cobra.Command {
-	return &cobra.Command{
-		Use:        "cat NAME",
-		Short:      "Print an At as YAML for Git",
-		SuggestFor: []string{"describe", "show"},
-		Long: templates.LongDesc(`
+func catVerb() verb {
+	return verb{
+		use: "cat NAME", args: oneName,
+		short:      "Print an At as YAML for Git",
+		suggestFor: []string{"describe", "show"},
+		long: `
 			Print an At as YAML, without its status and what the API server adds, and with an absolute time, so that it can be
-			kept in Git and applied elsewhere.`),
-		Example: templates.Examples(`
+			kept in Git and applied elsewhere.`,
+		example: `
 			# Keep an At in Git
-			kubectl at cat at-7gk2p > migrate.yaml`),
-		Args:              exactlyOneName,
-		ValidArgsFunction: p.completeName,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, name, err := p.connectTo(args[0])
-			if err != nil {
-				return err
-			}
-			object := &unstructured.Unstructured{}
-			object.SetGroupVersionKind(atKind)
-			if err := c.Get(cmd.Context(), c.key(name), object); err != nil {
+			kubectl at cat at-7gk2p > migrate.yaml`,
+		run: func(r *request) error {
+			object := newAtObject()
+			if err := r.get(object); err != nil {
 				return err
 			}
 			source, err := forGit(object)
 			if err != nil {
 				return err
 			}
-			data, err := yaml.Marshal(source)
+			data, err := toYAML(source)
 			if err != nil {
 				return fmt.Errorf("writing YAML: %w", err)
 			}
-			_, err = p.Out.Write(data)
+			_, err = r.data().Write(data)
 			return err
 		},
 	}
+}
+
+// newAtObject returns an At that also holds fields that this version of the plugin does not know.
+func newAtObject() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(atKind)
+	return object
+}
+
+// toYAML returns a value as YAML. The library takes control characters only if they are escaped in JSON.
+func toYAML(value any) ([]byte, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.JSONToYAML([]byte(strings.ReplaceAll(escape(string(data), "\x7f"), "\x7f", `\u007f`)))
 }
 
 // forGit returns what a person would write for an At.

@@ -30,7 +30,7 @@ func quoteCommand(words []string) (string, error) {
 	for i, word := range words {
 		switch {
 		case !utf8.ValidString(word) || strings.Contains(word, "\x00"):
-			return "", fmt.Errorf("word %d of the command is not text in UTF-8, which is all that an At holds", i+1)
+			return "", fmt.Errorf("invalid word %d of the command: expected text in UTF-8", i+1)
 		case plainWord.MatchString(word):
 			quoted[i] = word
 		default:
@@ -45,18 +45,51 @@ func quoteCommand(words []string) (string, error) {
 }
 
 // tooLong is the error about a command that spec.command does not hold.
-var tooLong = fmt.Sprintf("the command has more than %d characters, with its quotes, and an At does not hold more; put a script into the image or into a ConfigMap", maxCommand)
+var tooLong = fmt.Sprintf("the command is too long: must be at most %d characters, with its quotes; put a script into the image or into a ConfigMap", maxCommand)
+
+// command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of --from or
+// the image of --image has a program to run.
+func (o *createOptions) command(in io.Reader, words []string) (string, []string, error) {
+	if len(words) > 0 {
+		if o.file != "" {
+			return "", nil, errors.New("--file cannot be combined with a command after --")
+		}
+		if words[0] == "" {
+			return "", nil, errors.New("invalid command: its first word is empty")
+		}
+		command, err := quoteCommand(words)
+		return command, commandWarnings(words), err
+	}
+	if o.repeats { // An At is repeated with its command.
+		return "", nil, nil
+	}
+	script, given, err := o.readScript(in)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case strings.TrimSpace(script) != "":
+		command, err := quoteCommand([]string{"sh", "-c", script})
+		return command, scriptWarnings(script), err
+	case o.file != "":
+		return "", nil, fmt.Errorf("invalid --file %q: the script is empty", o.file)
+	case o.pod.isSet() && given:
+		return "", nil, errors.New("the script on standard input is empty; for the program of the container, use </dev/null")
+	case o.pod.isSet():
+		return "", nil, nil
+	}
+	return "", nil, errors.New("missing COMMAND: put it after --, pipe a script into standard input, or name a file with --file")
+}
 
 // readScript returns the script of --file or of standard input, and whether there is one.
-func (o *createOptions) readScript() (script string, given bool, err error) {
+func (o *createOptions) readScript(in io.Reader) (script string, given bool, err error) {
 	switch o.file {
 	case "":
-		if !isPiped(o.In) {
+		if !isPiped(in) {
 			return "", false, nil
 		}
-		script, err = readText(o.In, "standard input")
+		script, err = readText(in, "standard input")
 	case "-":
-		script, err = readText(o.In, "standard input")
+		script, err = readText(in, "standard input")
 	default:
 		var file *os.File
 		if file, err = os.Open(o.file); err != nil {
@@ -85,7 +118,7 @@ func readText(from io.Reader, name string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("reading the script from %s: %w", name, err)
 	case bytes.IndexByte(data, 0) >= 0 || !isCut && !utf8.Valid(data): // What is cut can end inside a character.
-		return "", fmt.Errorf("the script in %s is not text in UTF-8, which is all that an At holds", name)
+		return "", fmt.Errorf("invalid script in %s: expected text in UTF-8", name)
 	case isCut || utf8.RuneCount(data) > maxCommand:
 		return "", errors.New(tooLong)
 	}
@@ -102,7 +135,7 @@ func scriptWarnings(script string) []string {
 	first, _, _ := strings.Cut(script, "\n")
 	if line, ok := strings.CutPrefix(strings.TrimSpace(first), "#!"); ok {
 		if program, arguments := interpreter(line); program != "sh" || len(arguments) > 0 {
-			warnings = append(warnings, fmt.Sprintf("sh runs the script, not %s as its first line says", printable(strings.TrimSpace(line))))
+			warnings = append(warnings, fmt.Sprintf("sh runs the script, not %s as its first line says", strings.TrimSpace(line)))
 		}
 	}
 	if strings.Contains(script, "\r\n") || strings.HasSuffix(script, "\r") {

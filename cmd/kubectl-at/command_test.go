@@ -26,7 +26,7 @@ func TestQuoteCommand(t *testing.T) {
 			t.Errorf("quoteCommand(%q): got %s, %v, want %s", words, got, err, want)
 		}
 	}
-	if _, err := quoteCommand([]string{"echo", "\xff"}); err == nil || !strings.Contains(err.Error(), "word 2 of the command is not text in UTF-8") {
+	if _, err := quoteCommand([]string{"echo", "\xff"}); err == nil || !strings.Contains(err.Error(), "invalid word 2 of the command: expected text in UTF-8") {
 		t.Errorf("got %v for a word that is not UTF-8", err)
 	}
 }
@@ -34,9 +34,9 @@ func TestQuoteCommand(t *testing.T) {
 func TestReadText(t *testing.T) {
 	for name, test := range map[string]struct{ script, want string }{
 		"text":          {"echo 'grüße'\n", ""},
-		"binary":        {"\x7fELF\x00\x01", "the script in x is not text in UTF-8, which is all that an At holds"},
-		"Latin-1":       {"echo gr\xfc\xdfe", "the script in x is not text in UTF-8, which is all that an At holds"},
-		"NUL":           {"echo \x00", "the script in x is not text in UTF-8, which is all that an At holds"},
+		"binary":        {"\x7fELF\x00\x01", "invalid script in x: expected text in UTF-8"},
+		"Latin-1":       {"echo gr\xfc\xdfe", "invalid script in x: expected text in UTF-8"},
+		"NUL":           {"echo \x00", "invalid script in x: expected text in UTF-8"},
 		"the longest":   {strings.Repeat("世", 32768), ""},
 		"too long":      {strings.Repeat("a", 32769), tooLong},
 		"much too long": {strings.Repeat("世", 100000), tooLong},

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,42 +50,44 @@ func newCompletionCommand(p *plugin) *cobra.Command {
 }
 
 // completeTime offers how a time begins, and the words that follow.
-func completeTime(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func completeTime(args []string) []string {
 	if len(args) == 0 {
-		return []string{"now", "today", "tomorrow", "noon", "midnight", "teatime", "next"}, cobra.ShellCompDirectiveNoFileComp
+		return strings.Fields("now today tomorrow noon midnight teatime next")
 	}
 	if slices.Contains(args, "+") {
-		return []string{"seconds", "minutes", "hours", "days", "weeks", "months", "years"}, cobra.ShellCompDirectiveNoFileComp
+		return strings.Fields("seconds minutes hours days weeks months years")
 	}
-	return strings.Fields("today tomorrow next monday tuesday wednesday thursday friday saturday sunday"), cobra.ShellCompDirectiveNoFileComp
+	return strings.Fields("today tomorrow next monday tuesday wednesday thursday friday saturday sunday")
 }
 
-// completeName offers the Ats of the namespace for the first argument, and for the others what TIME can be, if the command takes one.
-func (p *plugin) completeName(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	switch {
-	case len(args) == 0:
-		return p.completeNames(cmd, args, prefix)
-	case strings.Contains(cmd.Use, "TIME"):
-		return completeTime(cmd, args[1:], prefix)
+// completeArguments completes the arguments of a verb.
+func (p *plugin) completeArguments(kinds arguments) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		switch {
+		case kinds == timeWords:
+			return completeTime(args), cobra.ShellCompDirectiveNoFileComp
+		case kinds == nameAndTime && len(args) > 0:
+			return completeTime(args[1:]), cobra.ShellCompDirectiveNoFileComp
+		case kinds == anyNames || kinds != noArguments && len(args) == 0:
+			return p.completeNames(cmd, args, prefix)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeNames offers the Ats of the namespace that are not among the arguments, in the form that the prefix has.
+// completeNames offers the Ats of the namespace that are not in args.
 func (p *plugin) completeNames(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	kind, _, qualified := strings.Cut(prefix, "/")
 	form := ""
 	if qualified && findKind(kind) == atKind {
 		form = kind + "/"
 	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(atKind.GroupVersion().WithKind("AtList"))
-	names, directive := p.completeObjects(cmd, list, form, prefix)
+	names, directive := p.completeObjects(cmd, atKind, form, prefix)
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), directive
 }
 
-// completeObjects offers the names of the objects that an API server lists, each behind form.
-func (p *plugin) completeObjects(cmd *cobra.Command, list *metav1.PartialObjectMetadataList, form, prefix string) ([]string, cobra.ShellCompDirective) {
+// completeObjects offers the names of the objects of a kind that an API server lists, each behind form.
+func (p *plugin) completeObjects(cmd *cobra.Command, kind schema.GroupVersionKind, form, prefix string) ([]string, cobra.ShellCompDirective) {
 	c, err := p.connect()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
@@ -93,9 +95,11 @@ func (p *plugin) completeObjects(cmd *cobra.Command, list *metav1.PartialObjectM
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 	defer cancel()
 	var in []client.ListOption
-	if list.Kind != "NamespaceList" {
+	if kind.Kind != "Namespace" {
 		in = append(in, client.InNamespace(c.namespace))
 	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err := c.List(ctx, list, in...); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -122,35 +126,31 @@ func (p *plugin) completeFrom(cmd *cobra.Command, _ []string, prefix string) ([]
 	if found.Empty() {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(found.GroupVersion().WithKind(found.Kind + "List"))
-	return p.completeObjects(cmd, list, kind+"/", prefix)
+	return p.completeObjects(cmd, found, kind+"/", prefix)
 }
 
-// completePodFlags completes the flags that describe the command and its pod.
-func (o *createOptions) completePodFlags(cmd *cobra.Command) {
-	complete(cmd, "from", o.completeFrom)
-	complete(cmd, "serviceaccount", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return o.completeObjects(cmd, partialList("ServiceAccount"), "", prefix)
-	})
-	for _, flag := range []string{"image", "env", "label", "annotation"} {
-		completeValues(cmd, flag)
+// completeFlags completes the flags of a verb. A flag whose values nobody can offer completes to nothing, instead of to files.
+func (p *plugin) completeFlags(cmd *cobra.Command) {
+	for _, flag := range []string{"image", "env", "with", "label", "annotation", "selector", "attempt", "timeout", "resource-version", "older-than"} {
+		if cmd.Flags().Lookup(flag) != nil {
+			completeValues(cmd, flag)
+		}
+	}
+	if cmd.Flags().Lookup("from") != nil {
+		complete(cmd, "from", p.completeFrom)
+		complete(cmd, "serviceaccount", p.completeKind("ServiceAccount"))
 	}
 }
 
-// partialList returns an empty list of a kind of the core group.
-func partialList(kind string) *metav1.PartialObjectMetadataList {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
-	return list
-}
-
-// completeGlobalFlags completes the flags of kubectl.
+// completeGlobalFlags completes the flags of all commands.
 func (p *plugin) completeGlobalFlags(root *cobra.Command) {
-	complete(root, "namespace", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return p.completeObjects(cmd, partialList("Namespace"), "", prefix)
-	})
-	completeConfig := func(flag string, names func(clientcmdapi.Config) []string) {
+	complete(root, "namespace", p.completeKind("Namespace"))
+	completeValues(root, "tz", "Local", "UTC")
+	for flag, names := range map[string]func(clientcmdapi.Config) []string{
+		"context": func(c clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) },
+		"cluster": func(c clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) },
+		"user":    func(c clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) },
+	} {
 		complete(root, flag, func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			config, err := p.config.ToRawKubeConfigLoader().RawConfig()
 			if err != nil {
@@ -159,18 +159,16 @@ func (p *plugin) completeGlobalFlags(root *cobra.Command) {
 			return slices.DeleteFunc(names(config), func(name string) bool { return !strings.HasPrefix(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
-	completeConfig("context", func(c clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) })
-	completeConfig("cluster", func(c clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) })
-	completeConfig("user", func(c clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) })
-	completeValues(root, "tz", "Local", "UTC")
 }
 
-// completeOutput completes -o.
-func completeOutput(cmd *cobra.Command, flags *genericclioptions.PrintFlags) {
-	completeValues(cmd, "output", flags.AllowedFormats()...)
+// completeKind offers the objects of a kind of the core group.
+func (p *plugin) completeKind(kind string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return p.completeObjects(cmd, corev1.SchemeGroupVersion.WithKind(kind), "", prefix)
+	}
 }
 
-// completeValues completes a flag with values, or with nothing, instead of files.
+// completeValues completes a flag with values.
 func completeValues(cmd *cobra.Command, flag string, values ...string) {
 	complete(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }

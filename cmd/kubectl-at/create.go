@@ -6,17 +6,17 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/timespec"
 )
 
 // leastTTLOfWait leaves --wait the time to read the outcome, also when its watch is interrupted.
@@ -24,103 +24,203 @@ const leastTTLOfWait = time.Minute
 
 // createOptions are the flags of "kubectl at TIME..." and of "kubectl at rerun".
 type createOptions struct {
-	*plugin
-	print *genericclioptions.PrintFlags
-
+	repeats        bool // it is "kubectl at rerun"
 	file, stamp    string
 	name           string
 	pod            podOptions
 	limits         limitOptions
 	suspend        bool
 	quiet, andWait bool
-	dryRun         dryRun
+}
+
+// createVerb is "kubectl at" itself.
+func createVerb() verb {
+	o := &createOptions{}
+	return verb{
+		// Completion scripts are for this name.
+		use: "kubectl-at TIME... [flags] -- COMMAND [ARG...]", args: timeWords, operation: "created",
+		short: "Run a command once, at one time, in the cluster",
+		long: `
+			Run a command once, at one time, in the cluster: at(1) for Kubernetes.
+
+			TIME is in the language of at(1): an optional time of day, an optional date, and an optional step, in the time zone
+			of this machine or of --tz. What follows -- is the command, and is passed unchanged and without a shell. Without --,
+			a script on standard input or in a file runs with sh -c.`,
+		example: `
+			# Migrate the database tonight, with the image and the environment of a Deployment
+			kubectl at tomorrow 02:00 --from deploy/web -- bin/rails db:migrate
+
+			# Run a script on standard input, as at(1) does
+			echo 'backup.sh && notify' | kubectl at 23:30 --image registry.example.com/tools
+
+			# Run now, follow the logs, and exit with the exit code of the command
+			kubectl at now --wait -- sh -c 'date; exit 3'
+
+			# Other times
+			kubectl at now + 2 hours -- true
+			kubectl at 4pm next monday -- true
+			kubectl at noon Nov 28 --tz America/New_York -- true
+			kubectl at -t 202611280200 -- true`,
+		flags: func(cmd *cobra.Command) {
+			o.addFlags(cmd)
+			cmd.Flags().StringVarP(&o.file, "file", "f", "", "File with a script to run with sh -c; - is standard input.")
+			o.pod.addFlags(cmd.Flags())
+		},
+		run: func(r *request) error {
+			words, command := r.words, []string(nil)
+			if dash := r.cmd.ArgsLenAtDash(); dash >= 0 {
+				words, command = r.words[:dash], r.words[dash:]
+			}
+			if err := o.pod.validate(); err != nil { // --from deploy web leaves web to TIME
+				return err
+			}
+			due, notes, err := r.parseTime(words, o.stamp)
+			if err != nil {
+				return explain(r.cmd, words, command, o.stamp, err)
+			}
+			return o.run(r, due, notes, command)
+		},
+	}
+}
+
+func rerunVerb() verb {
+	o := &createOptions{repeats: true}
+	return verb{
+		use: "rerun NAME [TIME...]", args: nameAndTime, operation: "created",
+		short:      "Create an At that does the same again, now or at another time",
+		suggestFor: []string{"repeat", "restart", "retry"},
+		long: `
+			Create an At with the command, the pod, the retries, and the deadlines of another, at TIME or now. It has a name and a
+			record of its own, and names the At that it repeats in the annotation cnat.d2iq.com/rerun-of.
+
+			To change the command, use kubectl at TIME... --from at/NAME.`,
+		example: `
+			# Run a command again, and wait for it
+			kubectl at rerun at-7gk2p --wait
+
+			# Run it again tonight
+			kubectl at rerun at-7gk2p 23:30`,
+		flags: o.addFlags,
+		run: func(r *request) error {
+			if r.cmd.ArgsLenAtDash() >= 0 {
+				return errors.New("unexpected command after --: rerun repeats the command of the At; to run another one, use kubectl at TIME... --from at/NAME -- COMMAND")
+			}
+			if len(r.words) == 0 && o.stamp == "" {
+				r.words = []string{"now"}
+			}
+			due, notes, err := r.parseTime(r.words, o.stamp)
+			if err != nil {
+				return err
+			}
+			o.pod.from = "at/" + r.names[0]
+			return o.run(r, due, notes, nil)
+		},
+	}
 }
 
 // addFlags adds the flags that do not describe the command and its pod.
 func (o *createOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&o.stamp, "time", "t", "", "Time as [[CC]YY]MMDDhhmm[.SS], in place of TIME.")
+	addTimeFlag(cmd, &o.stamp)
 	flags.StringVar(&o.name, "name", "", "Name of the At; the default is at- and five random letters.")
 	o.limits.addFlags(flags)
 	flags.BoolVar(&o.suspend, "suspend", false, "Hold the At until kubectl at resume or, in a namespace with two keys, kubectl at approve.")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Print nothing when the At is created.")
 	flags.BoolVar(&o.andWait, "wait", false, "Wait for the run, print its logs, and exit with the exit code of the command.")
-	o.dryRun.addFlag(cmd)
-	o.print.AddFlags(cmd)
-	completeOutput(cmd, o.print)
 }
 
-// addPodFlags adds the flags that describe the command and its pod.
-func (o *createOptions) addPodFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "File with a script to run with sh -c; - is standard input.")
-	o.pod.addFlags(cmd.Flags())
-	o.completePodFlags(cmd)
+// explain adds to an error about TIME where the parser stopped: at a mistyped verb, or at a command without -- before it.
+func explain(cmd *cobra.Command, words, command []string, stamp string, err error) error {
+	syntax, isSyntax := errors.AsType[*timespec.SyntaxError](err)
+	n, before := 0, "" // how many words are a time, and those
+	switch {
+	case stamp != "" && len(words) > 0:
+		before = "-t " + stamp
+	case !isSyntax || syntax.Remedy != "":
+		return err
+	case syntax.Offset == 0:
+		if similar := cmd.SuggestionsFor(words[0]); len(words[0]) > 2 && len(similar) > 0 {
+			return fmt.Errorf("%q is neither a time nor a command; did you mean \"kubectl at %s\"?", words[0], similar[0])
+		}
+		return err
+	default:
+		for length := 0; n < len(words) && length+len(words[n]) <= syntax.Offset; n++ {
+			length += len(words[n]) + 1
+		}
+		before = strings.Join(words[:n], " ")
+	}
+	rest := words[n:]
+	if len(command) > 0 {
+		rest = slices.Concat(rest, []string{"--"}, command)
+	}
+	quoted, quoteErr := quoteCommand(rest)
+	if quoteErr != nil || quoted == "" || before == "" {
+		return err
+	}
+	return fmt.Errorf("%w; a command goes after --: kubectl at %s -- %s", err, before, quoted)
 }
 
 // run creates an At that is due at a time, with the command of words, of a script, or of --from and --image.
-func (o *createOptions) run(cmd *cobra.Command, due time.Time, notes, words []string) error {
-	if err := o.validate(cmd.Flags()); err != nil {
+func (o *createOptions) run(r *request, due time.Time, notes, words []string) error {
+	if err := o.validate(r.cmd.Flags(), r.dryRun); err != nil {
 		return err
 	}
-	// A mistake in -o must be found before the At exists, because a user who corrects it repeats the command.
-	printer, err := o.dryRun.printer(cmd, o.print)
+	at, warnings, err := o.newAt(r, due, words)
 	if err != nil {
 		return err
 	}
-	c, err := o.connect()
-	if err != nil {
+	r.warn(warnings...)
+	if o.quiet || r.printer != nil { // Otherwise they are in the line that is printed.
+		r.warn(notes...)
+	}
+	if err := r.dryRun.send(func() error { return r.Create(r.ctx(), at) }, func() error { return r.Create(r.ctx(), at, client.DryRunAll) }); err != nil {
 		return err
 	}
-	at, warnings, err := o.newAt(cmd, c, due, words)
-	if err != nil {
-		return err
+	r.warnOfClock(at)
+	r.toErrOut = o.andWait // Standard output is that of the command.
+	if !o.quiet {
+		if err := r.report(at, runsAt(at, due, r.clock.Now(), notes)); err != nil {
+			return err
+		}
 	}
-	if o.quiet || printer != nil { // Otherwise they are in the line that is printed.
-		warnings = append(warnings, notes...)
+	if !o.andWait {
+		return nil
 	}
-	for _, warning := range warnings {
-		_, _ = fmt.Fprintln(o.ErrOut, "Warning:", warning)
-	}
-	if err := o.create(cmd, c, at); err != nil {
-		return err
-	}
-	o.warnOfClock(at)
-	if err := o.report(printer, at, due, notes); err != nil || !o.andWait {
-		return err
-	}
-	return o.followToEnd(cmd.Context(), c, at.Name)
+	return r.untilInterrupted(at.Name, func() error { return r.followToEnd(at.Name) })
 }
 
 // validate returns an error about flags that do not go together or have no value.
-func (o *createOptions) validate(flags *pflag.FlagSet) error {
+func (o *createOptions) validate(flags *pflag.FlagSet, dryRun dryRun) error {
 	for _, name := range []string{"file", "from", "image", "name", "serviceaccount", "time"} {
 		if flag := flags.Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
-			return fmt.Errorf("--%s has no value: is a variable empty?", name)
+			return fmt.Errorf("invalid --%s \"\": is a variable empty?", name)
 		}
 	}
-	if o.andWait && (o.dryRun != dryRunNone || o.suspend) {
-		return errors.New("--wait goes without --dry-run and --suspend: nothing would run")
-	}
-	if ttl := time.Duration(o.limits.ttl); o.andWait && flags.Changed("ttl") && ttl < leastTTLOfWait {
-		return fmt.Errorf("--wait goes with a --ttl of 1m or more, not %s: the At might be deleted before its outcome is read", ttl)
+	switch ttl := time.Duration(o.limits.ttl); {
+	case o.andWait && dryRun != dryRunNone:
+		return errors.New("--wait cannot be combined with --dry-run")
+	case o.andWait && o.suspend:
+		return errors.New("--wait cannot be combined with --suspend")
+	case o.andWait && flags.Changed("ttl") && ttl < leastTTLOfWait:
+		return fmt.Errorf("invalid --ttl %s: must be 1m or more with --wait, because the At might be deleted before its outcome is read", ttl)
 	}
 	return nil
 }
 
 // newAt returns the At that the flags and the command describe, and warnings about it.
-func (o *createOptions) newAt(cmd *cobra.Command, c *cluster, due time.Time, words []string) (*cnatv1alpha1.At, []string, error) {
+func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv1alpha1.At, []string, error) {
 	at := &cnatv1alpha1.At{
 		TypeMeta:   metav1.TypeMeta{APIVersion: cnatv1alpha1.GroupVersion.String(), Kind: "At"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: o.name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: o.name},
 	}
 	if o.name == "" {
 		at.GenerateName = "at-"
 	}
-	command, warnings, err := o.command(cmd, words)
+	command, warnings, err := o.command(r.In, words)
 	if err != nil {
 		return nil, nil, err
 	}
-	base, omitted, err := o.pod.source(cmd.Context(), c)
+	base, omitted, err := o.pod.source(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,110 +237,25 @@ func (o *createOptions) newAt(cmd *cobra.Command, c *cluster, due time.Time, wor
 	}
 	if o.suspend {
 		at.Spec.Suspend = &o.suspend
-		if user, err := c.userName(cmd.Context()); err == nil { // Only two keys need it, and they say so.
+		if user, err := r.userName(r.ctx()); err == nil { // Only two keys need it, and they say so.
 			metav1.SetMetaDataAnnotation(&at.ObjectMeta, cnatv1alpha1.AnnotationRequestedBy, user)
 		}
 	}
-	return at, append(warnings, omitted...), o.limits.set(cmd.Flags(), &at.Spec)
-}
-
-// command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of --from or
-// the image of --image has a program to run.
-func (o *createOptions) command(cmd *cobra.Command, words []string) (string, []string, error) {
-	if len(words) > 0 {
-		if o.file != "" {
-			return "", nil, errors.New("the command is given twice: by --file, and after --")
-		}
-		if words[0] == "" {
-			return "", nil, errors.New("the command begins with an empty word, which is no program")
-		}
-		command, err := quoteCommand(words)
-		return command, commandWarnings(words), err
-	}
-	if cmd.Flags().Lookup("file") == nil { // rerun
-		return "", nil, nil
-	}
-	script, given, err := o.readScript()
-	switch {
-	case err != nil:
-		return "", nil, err
-	case strings.TrimSpace(script) != "":
-		command, err := quoteCommand([]string{"sh", "-c", script})
-		return command, scriptWarnings(script), err
-	case o.file != "":
-		return "", nil, fmt.Errorf("the script in %s is empty", o.file)
-	case o.pod.isSet() && given:
-		return "", nil, errors.New("the script on standard input is empty; to run the program of the container, read from nothing: </dev/null")
-	case o.pod.isSet():
-		return "", nil, nil
-	}
-	return "", nil, errors.New("the command is missing: put it after --, pipe a script into standard input, or name a file with --file")
-}
-
-func (o *createOptions) create(cmd *cobra.Command, c *cluster, at *cnatv1alpha1.At) error {
-	switch o.dryRun {
-	case dryRunClient:
-		return nil
-	case dryRunServer:
-		return c.Create(cmd.Context(), at, client.DryRunAll)
-	default:
-		return c.Create(cmd.Context(), at)
-	}
+	return at, append(warnings, omitted...), o.limits.set(r.cmd.Flags(), &at.Spec)
 }
 
 // mostSkew is how far the clocks of this machine and of the API server may differ before a warning.
 const mostSkew = 5 * time.Second
 
 // warnOfClock warns if this machine, which has read the time, has another time than the API server.
-func (o *createOptions) warnOfClock(at *cnatv1alpha1.At) {
-	if o.dryRun != dryRunNone {
+func (r *request) warnOfClock(at *cnatv1alpha1.At) {
+	skew := time.Since(at.CreationTimestamp.Time)
+	if r.dryRun != dryRunNone || skew.Abs() <= mostSkew {
 		return
 	}
-	if skew := time.Since(at.CreationTimestamp.Time); skew.Abs() > mostSkew {
-		how := "ahead of"
-		if skew < 0 {
-			how = "behind"
-		}
-		_, _ = fmt.Fprintf(o.ErrOut, "Warning: the clock of this machine, which has read the time, is %s %s that of the cluster\n", humanDuration(int64(skew.Abs()/time.Second)), how)
+	how := "ahead of"
+	if skew < 0 {
+		how = "behind"
 	}
-}
-
-// report prints the At as -o says, or one line.
-func (o *createOptions) report(printer printers.ResourcePrinter, at *cnatv1alpha1.At, due time.Time, notes []string) error {
-	if o.quiet {
-		return nil
-	}
-	out := o.Out
-	if o.andWait {
-		out = o.ErrOut // Standard output is that of the command.
-	}
-	if printer != nil {
-		return printer.PrintObj(at, out)
-	}
-	_, err := fmt.Fprintln(out, runsAt(at, due, o.clock.Now(), notes)+o.dryRun.suffix())
-	return err
-}
-
-// runsAt returns "at/NAME runs at TIME (DISTANCE)" and the notes.
-func runsAt(at *cnatv1alpha1.At, due, now time.Time, notes []string) string {
-	name := at.Name
-	if name == "" {
-		name = at.GenerateName + "?????"
-	}
-	late, suspended := now.Sub(due), at.Spec.Suspend != nil && *at.Spec.Suspend
-	deadline := at.Spec.StartingDeadlineSeconds
-	line := fmt.Sprintf("at/%s runs at %s (%s)", name, formatTime(due), relativeTime(due, now))
-	switch {
-	case deadline != nil && int64(late/time.Second) > *deadline:
-		line = fmt.Sprintf("at/%s does not run: it was due at %s (%s), and its starting deadline is over", name, formatTime(due), relativeTime(due, now))
-	case late >= time.Second:
-		line = fmt.Sprintf("at/%s runs now, it was due at %s (%s)", name, formatTime(due), relativeTime(due, now))
-	}
-	if len(notes) > 0 {
-		line += ": " + strings.TrimSuffix(strings.Join(notes, " "), ".")
-	}
-	if suspended {
-		line += ", suspended"
-	}
-	return line
+	r.warn(fmt.Sprintf("the clock of this machine, which has read the time, is %s %s that of the cluster", humanDuration(int64(skew.Abs()/time.Second)), how))
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -47,14 +48,14 @@ func (o *limitOptions) set(flags *pflag.FlagSet, spec *cnatv1alpha1.AtSpec) erro
 		switch {
 		case !flags.Changed(limit.flag):
 		case seconds < limit.least || seconds > limit.most || value%time.Second != 0:
-			return fmt.Errorf("--%s %s: it is a number of whole seconds from %ds to %s", limit.flag, value, limit.least, humanDuration(limit.most))
+			return fmt.Errorf("invalid --%s %s: must be a whole number of seconds from %ds to %s", limit.flag, value, limit.least, humanDuration(limit.most))
 		default:
 			limit.set(seconds)
 		}
 	}
 	if flags.Changed("retries") {
 		if o.retries < 0 || o.retries > 10 {
-			return fmt.Errorf("--retries %d: it is a number from 0 to 10", o.retries)
+			return fmt.Errorf("invalid --retries %d: must be between 0 and 10", o.retries)
 		}
 		spec.BackoffLimit = &o.retries
 	}
@@ -68,10 +69,10 @@ func (o *limitOptions) setExitCodes(spec *cnatv1alpha1.AtSpec) error {
 	slices.Sort(o.retryExitCodes)
 	codes := slices.Compact(o.retryExitCodes)
 	if len(codes) < 1 || len(codes) > 16 || codes[0] < 1 || codes[len(codes)-1] > 255 {
-		return fmt.Errorf("--retry-exit-codes %v: it is 1 to 16 numbers from 1 to 255", codes)
+		return fmt.Errorf("invalid --retry-exit-codes %v: expected 1 to 16 numbers from 1 to 255", codes)
 	}
 	if spec.BackoffLimit == nil || *spec.BackoffLimit == 0 {
-		return fmt.Errorf("--retry-exit-codes needs --retries: without it, nothing is tried again")
+		return errors.New("--retry-exit-codes requires --retries: without it, nothing is tried again")
 	}
 	spec.RetryExitCodes = codes
 	return nil

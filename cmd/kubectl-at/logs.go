@@ -8,183 +8,258 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/kubectl/pkg/util/templates"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // newest stands for the newest attempt.
 const newest = -1
 
-func newLogsCommand(p *plugin) *cobra.Command {
+func logsVerb() verb {
 	follow, attempt := false, newest
-	cmd := &cobra.Command{
-		Use:        "logs NAME",
-		SuggestFor: []string{"tail"},
-		Short:      "Print the logs of the run",
-		Long: templates.LongDesc(`
+	return verb{
+		use: "logs NAME", args: oneName,
+		suggestFor: []string{"tail"},
+		short:      "Print the logs of the run",
+		long: `
 			Print the logs of the run of an At.
 
-			With -f it waits for the start, prints the logs as they come, those of retries included, and ends with the run.`),
-		Example: templates.Examples(`
+			With -f it waits for the start, prints the logs as they come, those of retries included, and ends with the run.`,
+		example: `
 			# Wait for the start, and follow the logs
 			kubectl at logs at-7gk2p -f
 
 			# Print the logs of the first attempt
-			kubectl at logs at-7gk2p --attempt 0`),
-		Args:              exactlyOneName,
-		ValidArgsFunction: p.completeName,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, name, err := p.connectTo(args[0])
-			if err != nil {
-				return err
-			}
-			if attempt < 0 && cmd.Flags().Changed("attempt") {
-				return fmt.Errorf("--attempt %d: it is a number from 0", attempt)
+			kubectl at logs at-7gk2p --attempt 0`,
+		flags: func(cmd *cobra.Command) {
+			cmd.Flags().BoolVarP(&follow, "follow", "f", false, "Wait for the start, and follow the logs until the end.")
+			cmd.Flags().IntVar(&attempt, "attempt", newest, "Which attempt: 0 is the first, 1 the first retry; the default is the newest.")
+			hideDefaults(cmd.Flags(), "attempt")
+		},
+		run: func(r *request) error {
+			if attempt < 0 && r.cmd.Flags().Changed("attempt") {
+				return fmt.Errorf("invalid --attempt %d: must be 0 or more", attempt)
 			}
 			if !follow {
-				return p.printLogs(cmd.Context(), c, name, attempt)
+				return r.printLogs(attempt)
 			}
-			a, complete, err := p.follow(cmd.Context(), c, name, attempt)
+			at, complete, err := r.follow(r.names[0], attempt)
 			if err == nil {
-				err = hasAttempt(a, attempt)
+				err = hasAttempt(at, attempt)
 			}
 			if err == nil && !complete {
-				err = fmt.Errorf("the log of at/%s is not complete", name)
+				err = fmt.Errorf("the log of at/%s is not complete", at.Name)
 			}
 			return err
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "Wait for the start, and follow the logs until the end.")
-	cmd.Flags().IntVar(&attempt, "attempt", newest, "Which attempt: 0 is the first, 1 the first retry; the default is the newest.")
-	hideDefaults(cmd.Flags(), "attempt")
-	completeValues(cmd, "attempt")
-	return cmd
 }
 
 // printLogs prints what an attempt has logged so far.
-func (p *plugin) printLogs(ctx context.Context, c *cluster, name string, attempt int) error {
-	a := &cnatv1alpha1.At{}
-	if err := c.Get(ctx, c.key(name), a); err != nil {
+func (r *request) printLogs(attempt int) error {
+	at := &cnatv1alpha1.At{}
+	if err := r.get(at); err != nil {
 		return err
 	}
-	if err := hasAttempt(a, attempt); err != nil {
+	if err := hasAttempt(at, attempt); err != nil {
 		return err
 	}
 	if attempt == newest {
-		attempt = int(a.Status.Attempts) - 1
+		attempt = int(at.Status.Attempts) - 1
 	}
-	pod := &corev1.Pod{}
-	if err := c.Get(ctx, c.key(atrun.PodName(a, attempt)), pod); err != nil {
+	pod, err := r.podOf(r.ctx(), at, attempt)
+	if errors.Is(err, errPodGone) {
+		return fmt.Errorf("the pod of attempt %d of at/%s is gone, and its log with it (the newest pod is pod/%s)", attempt, at.Name, at.Status.PodName)
+	}
+	if err != nil {
 		return err
 	}
-	return p.copyLogs(ctx, c, pod, false)
+	log := &podLog{reader: r.cluster, pod: pod, container: mainContainer(pod), out: r.raw}
+	defer r.warnOfBeginning(log)
+	return log.read(r.ctx(), false)
+}
+
+// hasStartedAttempt reports whether the pod of an attempt was created. The name and the number of an attempt are recorded before.
+func hasStartedAttempt(at *cnatv1alpha1.At, attempt int) bool {
+	attempts := int(at.Status.Attempts)
+	return attempts > attempt+1 || attempts == attempt+1 && at.Status.PodUID != ""
 }
 
 // hasAttempt returns an error if an At has not had an attempt.
-func hasAttempt(a *cnatv1alpha1.At, attempt int) error {
-	attempts := int(a.Status.Attempts)
+func hasAttempt(at *cnatv1alpha1.At, attempt int) error {
+	attempts := int(at.Status.Attempts)
 	switch {
-	case attempts == 0 && isDone(a):
-		return fmt.Errorf("at/%s was not run: %s%s", a.Name, a.Status.Reason, failure(a))
-	case attempts == 0 && isOver(a):
-		return outcome(a)
-	case attempts == 0:
-		return fmt.Errorf("at/%s has not started; with -f, the logs are followed from its start", a.Name)
-	case attempt >= attempts:
-		return fmt.Errorf("at/%s has the attempts 0 to %d, and no attempt %d", a.Name, attempts-1, attempt)
+	case attempts > 0 && attempt >= attempts:
+		return fmt.Errorf("invalid --attempt %d: at/%s has the attempts 0 to %d", attempt, at.Name, attempts-1)
+	case attempts > 1 || hasStartedAttempt(at, 0):
+		return nil
+	case isDone(at) && attempts == 0:
+		return fmt.Errorf("at/%s was not run: %s%s", at.Name, at.Status.Reason, failure(at))
+	case isDone(at):
+		return fmt.Errorf("at/%s has no known pod: %s%s", at.Name, at.Status.Reason, failure(at))
+	case isOver(at):
+		return outcome(at)
 	}
-	return nil
-}
-
-// follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
-// the one attempt that is asked for. It returns the At as it is in the end, and whether the logs are complete. Logs that cannot be read
-// are an error only for one attempt that is asked for.
-func (p *plugin) follow(ctx context.Context, c *cluster, name string, attempt int) (a *cnatv1alpha1.At, complete bool, err error) {
-	only := attempt != newest
-	complete = true
-	for {
-		a, err = p.awaitAt(ctx, c, name, func(a *cnatv1alpha1.At) bool { return int(a.Status.Attempts) > max(attempt, 0) || isOver(a) })
-		if err != nil {
-			return nil, false, err
-		}
-		if attempt == newest {
-			attempt = max(int(a.Status.Attempts)-1, 0)
-		}
-		if int(a.Status.Attempts) <= attempt { // it is over
-			return a, complete, nil
-		}
-		pod := atrun.PodName(a, attempt)
-		err = p.followPod(ctx, c, pod)
-		switch {
-		case errors.Is(err, errPodGone):
-			complete = false
-			_, _ = fmt.Fprintf(p.ErrOut, "pod/%s is gone, and its logs with it\n", pod)
-		case err != nil && !only && ctx.Err() == nil: // The command still runs, and its exit code counts.
-			complete = false
-			_, _ = fmt.Fprintf(p.ErrOut, "Warning: the logs of pod/%s end here: %v; \"kubectl at logs -f %s\" starts them again\n", pod, err, name)
-		case err != nil:
-			return a, complete, err
-		}
-		if only {
-			return a, complete, nil
-		}
-		attempt++
-	}
+	return fmt.Errorf("at/%s has not started; with -f, the logs are followed from its start", at.Name)
 }
 
 // errPodGone is the error about the logs of a pod that is deleted. How the run ended is in the status of the At.
 var errPodGone = errors.New("the pod is gone")
 
-// followPod waits for a pod's container to start and prints its logs until it ends.
-func (p *plugin) followPod(ctx context.Context, c *cluster, name string) error {
-	reported := ""
-	pod, err := await(ctx, c, name, &corev1.PodList{}, &corev1.Pod{}, func(pod *corev1.Pod) bool {
-		started, reason := hasStarted(pod)
-		if reason != "" && reason != reported {
-			reported = reason
-			_, _ = fmt.Fprintf(p.ErrOut, "pod/%s waits: %s\n", name, reason)
+// podOf returns the pod of an attempt: the status names that of the newest, and the others carry their number.
+func (c *cluster) podOf(ctx context.Context, at *cnatv1alpha1.At, attempt int) (*corev1.Pod, error) {
+	if attempt == int(at.Status.Attempts)-1 {
+		pod := &corev1.Pod{}
+		err := c.Get(ctx, c.key(at.Status.PodName), pod)
+		if apierrors.IsNotFound(err) || err == nil && pod.UID != at.Status.PodUID {
+			return nil, errPodGone
 		}
-		return started
-	})
-	if apierrors.IsNotFound(err) {
-		return errPodGone
+		return pod, err
 	}
+	list := &corev1.PodList{}
+	if err := c.List(ctx, list, client.InNamespace(c.namespace), client.HasLabels{cnatv1alpha1.LabelAt}); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if pods.OwnerUID(pod) == at.UID && pod.Annotations[cnatv1alpha1.AnnotationAttempt] == strconv.Itoa(attempt) {
+			return pod, nil
+		}
+	}
+	return nil, errPodGone
+}
+
+// follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
+// the one attempt that is asked for. It returns the At as it is in the end, and whether the logs are complete. Logs that cannot be read
+// are an error only for one attempt that is asked for.
+func (r *request) follow(name string, attempt int) (at *cnatv1alpha1.At, complete bool, err error) {
+	ctx, only := r.ctx(), attempt != newest
+	complete = true
+	for {
+		at, err = r.awaitAt(ctx, name, func(at *cnatv1alpha1.At) bool { return hasStartedAttempt(at, max(attempt, 0)) || isOver(at) })
+		if err != nil {
+			return nil, false, err
+		}
+		if attempt == newest {
+			attempt = max(int(at.Status.Attempts)-1, 0)
+		}
+		if !hasStartedAttempt(at, attempt) { // It is over, or an older attempt than the newest has ended.
+			if isOver(at) {
+				return at, complete, nil
+			}
+			continue
+		}
+		err = r.followAttempt(at, attempt)
+		switch {
+		case err != nil && !only && ctx.Err() == nil: // The exit code counts, and the command may still run.
+			complete = false
+			r.warn(fmt.Sprintf("the log of attempt %d of at/%s is not complete: %v", attempt, name, err))
+		case err != nil:
+			return at, complete, err
+		}
+		if only {
+			return at, complete, nil
+		}
+		attempt++
+	}
+}
+
+// followAttempt waits for the command of an attempt to start and prints its log until it ends.
+func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
+	ctx := r.ctx()
+	pod, err := r.podOf(ctx, at, attempt)
 	if err != nil {
 		return err
 	}
-	if err := p.copyLogs(ctx, c, pod, true); err != nil {
+	reported, waited := "", false
+	pod, err = r.awaitPod(ctx, pod, func(pod *corev1.Pod) bool {
+		started, reason := hasStarted(pod)
+		if reason != "" && reason != reported {
+			reported = reason
+			_, _ = fmt.Fprintf(r.ErrOut, "pod/%s waits: %s\n", pod.Name, reason)
+		}
+		waited = waited || !started
+		return started
+	})
+	if err != nil {
 		return err
 	}
-	return c.checkEnded(ctx, name)
+	log := &podLog{reader: r.cluster, pod: pod, container: mainContainer(pod), out: r.raw}
+	if err := r.followLog(ctx, log); err != nil {
+		return fmt.Errorf("%w; %q prints what the node has", err, r.hint("logs", at.Name))
+	}
+	if !waited {
+		r.warnOfBeginning(log)
+	}
+	return nil
 }
 
 // statusPatience is how long a node may take to report the end of a container after the end of its log.
 const statusPatience = 10 * time.Second
 
-// checkEnded returns an error if a pod has not ended although its log has. The API server ends a log without an error if its connection
-// to the node breaks.
-func (c *cluster) checkEnded(ctx context.Context, name string) error {
-	short, cancel := context.WithTimeout(ctx, statusPatience)
-	defer cancel()
-	_, err := await(short, c, name, &corev1.PodList{}, &corev1.Pod{}, hasEnded)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case short.Err() != nil && ctx.Err() == nil:
-		return errors.New("the connection to the node ended")
+// followLog prints a log until its container ends. The API server ends a log without an error if its connection to the node breaks, and
+// the node does if it rotates the log, so after the end of the container the log is read again.
+func (r *request) followLog(ctx context.Context, log *podLog) error {
+	for {
+		before := log.printed
+		err := log.read(ctx, true)
+		if err != nil && !isInterruption(err) {
+			return err
+		}
+		short, stop := context.WithTimeout(ctx, statusPatience)
+		_, awaitErr := r.awaitPod(short, log.pod, hasEnded)
+		stop()
+		switch {
+		case awaitErr == nil:
+			return log.read(ctx, false)
+		case ctx.Err() != nil || short.Err() == nil:
+			return awaitErr
+		case log.printed == before: // The next connection would not bring more either.
+			return cmp.Or(err, errors.New("the connection to the node ended"))
+		}
 	}
-	return err
+}
+
+// awaitPod watches a pod until done says so.
+func (r *request) awaitPod(ctx context.Context, pod *corev1.Pod, done func(*corev1.Pod) bool) (*corev1.Pod, error) {
+	found, err := await(ctx, r.cluster, pod.Name, &corev1.PodList{}, &corev1.Pod{}, func(p *corev1.Pod) bool { return p.UID != pod.UID || done(p) })
+	if apierrors.IsNotFound(err) || err == nil && found.UID != pod.UID {
+		return nil, errPodGone
+	}
+	return found, err
+}
+
+// silence is how long a command may have printed nothing before its log is suspected to have lost its beginning. A node looks every 10 s
+// whether it is time to rotate logs.
+const silence = 10 * time.Second
+
+// warnOfBeginning warns if a log begins so late that the node may have removed its beginning. Only the node knows.
+func (r *request) warnOfBeginning(log *podLog) {
+	i := slices.IndexFunc(log.pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == log.container })
+	if i < 0 || log.first.IsZero() {
+		return
+	}
+	var started metav1.Time
+	switch state := log.pod.Status.ContainerStatuses[i].State; {
+	case state.Running != nil:
+		started = state.Running.StartedAt
+	case state.Terminated != nil:
+		started = state.Terminated.StartedAt
+	}
+	if late := log.first.Sub(started.Time); !started.IsZero() && late > silence {
+		r.warn(fmt.Sprintf("the log of pod/%s begins %s after its container started: either the command printed nothing before, or the node has removed the beginning (by default, it keeps the last 10 MiB)",
+			log.pod.Name, humanDuration(int64(late/time.Second))))
+	}
 }
 
 // hasEnded reports whether the container of the command has ended.
@@ -214,21 +289,4 @@ func hasStarted(pod *corev1.Pod) (started bool, reason string) {
 // mainContainer returns the name of the container that runs the command: the operator says so in an annotation.
 func mainContainer(pod *corev1.Pod) string {
 	return cmp.Or(pod.Annotations[cnatv1alpha1.AnnotationContainer], pod.Spec.Containers[0].Name)
-}
-
-// copyLogs prints the logs of a pod.
-func (p *plugin) copyLogs(ctx context.Context, c *cluster, pod *corev1.Pod, follow bool) error {
-	reader, err := typedcorev1.NewForConfig(c.config)
-	if err != nil {
-		return fmt.Errorf("connecting to the cluster: %w", err)
-	}
-	logs, err := reader.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: mainContainer(pod), Follow: follow}).Stream(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = logs.Close() }()
-	if _, err := io.Copy(p.Out, logs); err != nil {
-		return fmt.Errorf("reading the logs of pod/%s: %w", pod.Name, err)
-	}
-	return nil
 }

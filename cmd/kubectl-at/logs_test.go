@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -27,15 +28,27 @@ import (
 func (s *shell) start(name, pod string, attempts int32, logs string) *corev1.Pod {
 	s.Helper()
 	created := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: pod, Annotations: map[string]string{cnatv1alpha1.AnnotationContainer: "busybox"}},
-		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "webhooks", Image: "a"}, {Name: "busybox", Image: "b"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.namespace, Name: pod, Labels: map[string]string{cnatv1alpha1.LabelAt: name},
+			Annotations:     map[string]string{cnatv1alpha1.AnnotationContainer: "busybox", cnatv1alpha1.AnnotationAttempt: fmt.Sprint(attempts - 1)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s.at(name), atKind)},
+		},
+		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "webhooks", Image: "a"}, {Name: "busybox", Image: "b"}}},
 	}
 	if err := admin.Create(s.Context(), created); err != nil {
 		s.Fatal(err)
 	}
 	kubelet.set(s.namespace+"/"+pod+"/busybox", logs)
-	s.setStatus(name, cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: attempts, PodName: pod})
+	s.setStatus(name, cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: attempts, PodName: pod, PodUID: created.UID})
 	return created
+}
+
+// end does what the operator does when a run has ended.
+func (s *shell) end(name string, result cnatv1alpha1.Result, reason string, exit *int32) {
+	s.Helper()
+	status := s.at(name).Status
+	status.Phase, status.Result, status.Reason, status.ExitCode = cnatv1alpha1.PhaseDone, result, reason, exit
+	s.setStatus(name, status)
 }
 
 // setState does what the kubelet does.
@@ -124,9 +137,7 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 	retry := s.start("a", "a-pod-1", 2, "again\n")
 	s.setState(retry, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}})
 	output.expect("again")
-	status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3))
-	status.Attempts = 2
-	s.setStatus("a", status)
+	s.end("a", cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3))
 	if err := endOf(ended); err == nil || err.Error() != "error: at/a failed: NonZeroExitCode, exit code 3" {
 		t.Errorf("got %v", err)
 	}
@@ -135,13 +146,13 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 	s.expect(result{out: "again\n"}, "", "logs", "-f", "a")
 	s.expect(result{out: "first line\nsecond line\n"}, "", "logs", "a", "--attempt", "0")
 	s.expect(result{out: "first line\nsecond line\n"}, "", "logs", "a", "--attempt", "0", "-f")
-	s.expect(result{errOut: "at/a has the attempts 0 to 1, and no attempt 2\n", code: 1}, "", "logs", "a", "--attempt", "2")
-	s.expect(result{errOut: "at/a has the attempts 0 to 1, and no attempt 2\n", code: 1}, "", "logs", "-f", "a", "--attempt", "2")
-	s.expect(result{errOut: "--attempt -1: it is a number from 0\n", code: 1}, "", "logs", "-f", "a", "--attempt", "-1")
+	s.expect(result{errOut: "invalid --attempt 2: at/a has the attempts 0 to 1\n", code: 1}, "", "logs", "a", "--attempt", "2")
+	s.expect(result{errOut: "invalid --attempt 2: at/a has the attempts 0 to 1\n", code: 1}, "", "logs", "-f", "a", "--attempt", "2")
+	s.expect(result{errOut: "invalid --attempt -1: must be 0 or more\n", code: 1}, "", "logs", "-f", "a", "--attempt", "-1")
 	if err := admin.Delete(t.Context(), retry, &deleteNow); err != nil {
 		t.Fatal(err)
 	}
-	s.expect(result{errOut: "pod/a-pod-1 is gone, and its logs with it\nthe log of at/a is not complete\n", code: 1}, "", "logs", "-f", "a")
+	s.expect(result{errOut: "Warning: the log of attempt 1 of at/a is not complete: the pod is gone\nthe log of at/a is not complete\n", code: 1}, "", "logs", "-f", "a")
 }
 
 func TestWhatAPodWaitsFor(t *testing.T) {
@@ -179,9 +190,7 @@ func TestStandardOutputOfWaitIsThatOfTheCommand(t *testing.T) {
 	output, ended := s.backgroundTo(t.Context(), &out, "now", "--name", "a", "--wait", "--", "dump")
 	output.expect("at/a runs at Sat 21 Nov 2026 16:48 CET (now)")
 	s.setState(s.start("a", "a-pod", 1, "create table a;\n"), corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
-	status := done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
-	status.Attempts = 1
-	s.setStatus("a", status)
+	s.end("a", cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
 	if err := endOf(ended); err != nil || out.String() != "create table a;\n" {
 		t.Errorf("got %q and %v", out.String(), err)
 	}
@@ -194,10 +203,8 @@ func TestLogsThatCannotBeReadDoNotEndTheWait(t *testing.T) {
 	pod := s.start("a", "a-pod", 1, "")
 	kubelet.remove(s.namespace + "/a-pod/busybox")
 	s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
-	output.expect(`Warning: the logs of pod/a-pod end here: the server could not find the requested resource ( pods/log a-pod); "kubectl at logs -f a" starts them again`)
-	status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3))
-	status.Attempts = 1
-	s.setStatus("a", status)
+	output.expect(`Warning: the log of attempt 0 of at/a is not complete: the server could not find the requested resource ( pods/log a-pod); "kubectl at logs a -n ` + s.namespace + `" prints what the node has`)
+	s.end("a", cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3))
 	if err := endOf(ended); err == nil || err.Error() != "error: at/a failed: NonZeroExitCode, exit code 3" {
 		t.Errorf("got %v", err)
 	}
@@ -214,10 +221,8 @@ func TestALogThatEndsBeforeItsContainerIsReported(t *testing.T) {
 	output.expect("at/a runs at Sat 21 Nov 2026 16:48 CET (now)")
 	s.setState(s.start("a", "a-pod", 1, "row 1\n"), corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	output.expect("row 1")
-	output.expect(`Warning: the logs of pod/a-pod end here: the connection to the node ended; "kubectl at logs -f a" starts them again`)
-	status := done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
-	status.Attempts = 1
-	s.setStatus("a", status)
+	output.expect(`Warning: the log of attempt 0 of at/a is not complete: the connection to the node ended; "kubectl at logs a -n ` + s.namespace + `" prints what the node has`)
+	s.end("a", cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
 	if err := endOf(ended); err == nil || err.Error() != "at/a succeeded, but its log is not complete" {
 		t.Errorf("got %v", err)
 	}
@@ -230,7 +235,7 @@ func TestAnOperatorThatDoesNotServeTheNamespaceIsReported(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		output, ended := s.background(ctx, command...)
 		for range 2 {
-			output.expect("at/a waits: the operator has not seen it; is podset-operator running, and does it serve the namespace " + s.namespace + "?")
+			output.expect("at/a waits: the operator has not seen it; is podset-operator running, and does it serve the namespace " + s.namespace + `? "kubectl at check -n ` + s.namespace + `" finds out`)
 		}
 		cancel()
 		if err := endOf(ended); err == nil {
@@ -283,10 +288,10 @@ func TestAWatchedListPrintsALineForEachChange(t *testing.T) {
 	s.run("", "18:00", "--name", "a", "--", "true")
 	ctx, cancel := context.WithCancel(t.Context())
 	output, ended := s.background(ctx, "list", "-w")
-	output.expect("NAME   DUE                         IN       PHASE    RESULT   COMMAND")
-	output.expect("a      Sat 21 Nov 2026 18:00 CET   1h 12m   <none>   <none>   true")
+	output.expect("NAME   DUE                         IN       PHASE    RESULT   REASON   COMMAND")
+	output.expect("a      Sat 21 Nov 2026 18:00 CET   1h 12m   <none>   <none>   <none>   true")
 	s.setStatus("a", done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)))
-	output.expect("a     Sat 21 Nov 2026 18:00 CET   1h 12m   DONE   Succeeded   true")
+	output.expect("a     Sat 21 Nov 2026 18:00 CET   1h 12m   DONE   Succeeded   <none>   true")
 	cancel()
 	if err := endOf(ended); err != nil {
 		t.Error(err)
@@ -294,3 +299,140 @@ func TestAWatchedListPrintsALineForEachChange(t *testing.T) {
 }
 
 var deleteNow = client.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+
+// logged returns a run that has ended, with what of its log arrives with follow, and what the node has afterwards.
+func (s *shell) logged(name, followed, log string) *corev1.Pod {
+	s.Helper()
+	s.run("", "now", "--name", name, "--", "true")
+	pod := s.start(name, name+"-pod", 1, log)
+	kubelet.setFollowed(s.namespace+"/"+pod.Name+"/busybox", followed)
+	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(s.now)}})
+	s.end(name, cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
+	return pod
+}
+
+func TestLogs_whole(t *testing.T) {
+	s := newShell(t)
+	long := strings.Repeat("x", 1<<17)
+	for name, test := range map[string]struct {
+		followed, log string
+		want          result // %s is the namespace
+	}{
+		"all of it arrives":               {"1\n2\n", "1\n2\n", result{out: "1\n2\n"}},
+		"a long line":                     {long + "\n2\n", long + "\n2\n", result{out: long + "\n2\n"}},
+		"a last line without an end":      {"1\n2", "1\n2", result{out: "1\n2"}},
+		"nothing is printed":              {"", "", result{}},
+		"the connection breaks":           {"1\n", "1\n2\n3", result{out: "1\n2\n3"}},
+		"it breaks in a line":             {"1\nab", "1\nabc\n", result{out: "1\nabc\n"}},
+		"it breaks in a long line":        {long, long + long, result{out: long + long}},
+		"it breaks before the first line": {"", "1\n", result{out: "1\n"}},
+		"the node has rotated the log": {"1\n2\n", "3\n4\n", result{out: "1\n2\n", code: 1,
+			errOut: "Warning: the log of attempt 0 of at/%[1]s is not complete: the node has rotated the log while it was read, so that lines can be missing; " +
+				"for large output, use a volume or an upload; \"kubectl at logs %[1]s -n %[2]s\" prints what the node has\nthe log of at/%[1]s is not complete\n"}},
+		"it is rotated, and its lines are equal": {"y\ny\ny\n", "y\ny\n", result{out: "y\ny\ny\n", code: 1, errOut: "Warning: "}},
+		"the node cannot read it": {kubeletError + "unable to retrieve container logs for containerd://4f\x1b", "", result{code: 1,
+			errOut: "Warning: the log of attempt 0 of at/%[1]s is not complete: the node cannot read the log: unable to retrieve container logs for containerd://4f\\x1b; "}},
+		"the node cannot read it afterwards": {"1\n", kubeletError + "failed to open log file \"/var/log/pods/x\": no such file", result{out: "1\n", code: 1, errOut: "Warning: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := strings.ReplaceAll(name, " ", "-")
+			at = strings.ReplaceAll(at, ",", "")
+			s.logged(at, test.followed, test.log)
+			got := s.run("", "logs", "-f", at)
+			if strings.Contains(test.want.errOut, "%") {
+				test.want.errOut = fmt.Sprintf(test.want.errOut, at, s.namespace)
+			}
+			if got.out != test.want.out || got.code != test.want.code || !strings.HasPrefix(got.errOut, test.want.errOut) || (got.errOut == "") != (test.want.errOut == "") {
+				t.Errorf("got %.3000v\nwant %.3000v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestLogs_unreadable(t *testing.T) {
+	s := newShell(t)
+	s.logged("a", "", kubeletError+`failed to try resolving symlinks in path "/var/log/pods/x/0.log": no such file or directory`)
+	s.expect(result{errOut: "the node cannot read the log: failed to try resolving symlinks in path \"/var/log/pods/x/0.log\": no such file or directory\n", code: 1}, "", "logs", "a")
+}
+
+func TestLogs_beginning(t *testing.T) {
+	s := newShell(t)
+	pod := s.logged("a", "1\n", "1\n")
+	s.expect(result{out: "1\n"}, "", "logs", "a")
+	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(s.now.Add(-time.Minute))}})
+	want := result{out: "1\n", errOut: "Warning: the log of pod/a-pod begins 1m after its container started: either the command printed nothing before, or the node has removed the beginning (by default, it keeps the last 10 MiB)\n"}
+	s.expect(want, "", "logs", "a")
+	s.expect(want, "", "logs", "-f", "a")
+}
+
+// The status names the pod: it is neither computed nor any pod of that name.
+func TestLogs_pod(t *testing.T) {
+	s := newShell(t)
+	s.logged("a", "1\n", "1\n")
+	status := s.at("a").Status
+	status.PodUID = "another"
+	s.setStatus("a", status)
+	s.expect(result{errOut: "the pod of attempt 0 of at/a is gone, and its log with it (the newest pod is pod/a-pod)\n", code: 1}, "", "logs", "a")
+	s.run("", "now", "--name", "b", "--", "true")
+	s.start("b", "renamed-x7k2", 1, "renamed\n")
+	s.expect(result{out: "renamed\n"}, "", "logs", "b")
+}
+
+// The start of an attempt is recorded before its pod exists.
+func TestLogs_recorded(t *testing.T) {
+	s := newShell(t)
+	s.run("", "now", "--name", "a", "--", "true")
+	s.setStatus("a", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Attempts: 1, PodName: "a-pod"})
+	s.expect(result{errOut: "at/a has not started; with -f, the logs are followed from its start\n", code: 1}, "", "logs", "a")
+	output, ended := s.background(t.Context(), "logs", "-f", "a")
+	pod := s.start("a", "a-pod", 1, "started\n")
+	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
+	output.expect("started")
+	s.end("a", cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
+	if err := endOf(ended); err != nil {
+		t.Error(err)
+	}
+	s.run("", "now", "--name", "b", "--", "true")
+	lost := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonPodLost, nil)
+	lost.Attempts, lost.PodName = 1, "b-pod"
+	s.setStatus("b", lost)
+	s.expect(result{errOut: "at/b has no known pod: PodLost\n", code: 1}, "", "logs", "b")
+}
+
+func TestWait_interrupted(t *testing.T) {
+	s := newShell(t)
+	for name, command := range map[string]string{"a": "now --name a --wait -q -- sleep 30", "b": "wait b"} {
+		if name == "b" {
+			s.run("", "now", "--name", "b", "--", "true")
+		}
+		ctx, interrupt := context.WithCancel(t.Context())
+		output, ended := s.background(ctx, strings.Fields(command)...)
+		s.await(func() bool { return s.run("", "cat", name).code == 0 })
+		s.setStatus(name, cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{{
+			Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonFailedCreate, Message: command,
+			LastTransitionTime: metav1.NewTime(s.now),
+		}}})
+		output.expect("at/" + name + " waits: FailedCreate: " + command)
+		interrupt()
+		err := endOf(ended)
+		want := fmt.Sprintf(`at/%[1]s goes on: "kubectl at logs -f %[1]s -n %[2]s" follows it, "kubectl at cancel %[1]s -n %[2]s" stops it`, name, s.namespace)
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", command, err, want)
+		}
+		if _, code := describe(err); code != 130 {
+			t.Errorf("%s: got the exit code %d", command, code)
+		}
+	}
+}
+
+// await waits until a condition is true.
+func (s *shell) await(condition func() bool) {
+	s.Helper()
+	for range 300 {
+		if condition() {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	s.Fatal("it does not become true")
+}

@@ -24,7 +24,7 @@ import (
 )
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "list", "rm", "cat", "logs", "wait", "suspend", "resume", "approve", "reschedule", "cancel", "rerun", "completion"} {
+	for _, command := range []string{"", "list", "rm", "cat", "logs", "wait", "check", "suspend", "resume", "approve", "reschedule", "cancel", "rerun", "completion"} {
 		t.Run(command, func(t *testing.T) {
 			got := execute(t.Context(), saturday(), "", append(strings.Fields(command), "--help")...)
 			golden(t, "help/"+strings.TrimSuffix("kubectl-at-"+command, "-")+".txt", got.out+got.errOut)
@@ -70,40 +70,40 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 func TestAMistakeIsNamed(t *testing.T) {
 	s := newShell(t)
 	for args, want := range map[string]string{
-		"-- true":                                         "the time is missing; examples: ",
-		"tomorow -- true":                                 `the time is not understood at "tomorow"; examples: `,
+		"-- true":                                         "missing TIME; examples: ",
+		"tomorow -- true":                                 `invalid time "tomorow": expected a time of day, a date, or a step such as + 2 hours at "tomorow"; examples: `,
 		"10:00 today -- true":                             `Sat 21 Nov 2026 10:00 CET is in the past; use "now" to run at once`,
-		"now -t 202611280200 -- true":                     `the time is given twice: "now", and -t 202611280200`,
-		"now --tz Mars/Phobos -- true":                    "--tz: unknown time zone Mars/Phobos; it takes a name such as Europe/Berlin, America/New_York, or UTC, or an offset such as +05:30",
-		"now":                                             "the command is missing: put it after --, pipe a script into standard input, or name a file with --file",
-		"now -f script.sh -- true":                        "the command is given twice: by --file, and after --",
+		"now -t 202611280200 -- true":                     `--time cannot be combined with TIME "now"`,
+		"now --tz Mars/Phobos -- true":                    `invalid --tz "Mars/Phobos": expected a name such as Europe/Berlin, America/New_York, or UTC, or an offset such as +05:30`,
+		"now":                                             "missing COMMAND: put it after --, pipe a script into standard input, or name a file with --file",
+		"now -f script.sh -- true":                        "--file cannot be combined with a command after --",
 		"now -f no-such-file":                             "reading the script: open no-such-file: no such file or directory",
-		"now --env A=b -- true":                           "--env, --label, --annotation, and --serviceaccount need the pod of --from or --image: without these, the operator decides about the pod",
-		"now --label a=b -- true":                         "--env, --label, --annotation, and --serviceaccount need the pod of --from or --image: ",
-		"now --deadline 1ms -- true":                      "--deadline 1ms: it is a number of whole seconds from 1s to 24855d",
-		"now --ttl -1s -- true":                           "--ttl -1s: it is a number of whole seconds from 0s to 24855d",
-		"now --ttl 70000d -- true":                        "--ttl 1680000h0m0s: it is a number of whole seconds from 0s to 24855d",
-		"now --ttl 7 -- true":                             `"7" is not a duration: it is a number with a unit, such as 90s, 30m, 12h, 7d, or 2w`,
-		"now --wait --suspend -- true":                    "--wait goes without --dry-run and --suspend: nothing would run",
-		"now --wait --ttl 30s -- true":                    "--wait goes with a --ttl of 1m or more, not 30s: the At might be deleted before its outcome is read",
+		"now --env A=b -- true":                           "--env, --label, --annotation, and --serviceaccount require --from or --image: without these, the operator decides about the pod",
+		"now --label a=b -- true":                         "--env, --label, --annotation, and --serviceaccount require --from or --image: ",
+		"now --deadline 1ms -- true":                      "invalid --deadline 1ms: must be a whole number of seconds from 1s to 24855d",
+		"now --ttl -1s -- true":                           "invalid --ttl -1s: must be a whole number of seconds from 0s to 24855d",
+		"now --ttl 70000d -- true":                        "invalid --ttl 1680000h0m0s: must be a whole number of seconds from 0s to 24855d",
+		"now --ttl 7 -- true":                             `invalid duration "7": expected a number with a unit, such as 90s, 30m, 12h, 7d, or 2w`,
+		"now --wait --suspend -- true":                    "--wait cannot be combined with --suspend",
+		"now --wait --ttl 30s -- true":                    "invalid --ttl 30s: must be 1m or more with --wait, because the At might be deleted before its outcome is read",
 		"now -v 6 -- true":                                "unknown shorthand flag: 'v' in -v",
 		"now --from deploy/web -- true":                   `deployments.apps "web" not found`,
 		"now --from at/no-such-at":                        `ats.cnat.d2iq.com "no-such-at" not found`,
-		"now --retries 11 -- true":                        "--retries 11: it is a number from 0 to 10",
-		"now --retries -1 -- true":                        "--retries -1: it is a number from 0 to 10",
-		"now --retries 1 --retry-exit-codes 0,75 -- true": "--retry-exit-codes [0 75]: it is 1 to 16 numbers from 1 to 255",
-		"now --retries 1 --retry-exit-codes 256 -- true":  "--retry-exit-codes [256]: it is 1 to 16 numbers from 1 to 255",
-		"now --retry-exit-codes 75 -- true":               "--retry-exit-codes needs --retries: without it, nothing is tried again",
-		"now --from deploy web -- true":                   "--from deploy: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
-		"now --image= -- true":                            "--image has no value: is a variable empty?",
-		"now --from= -- true":                             "--from has no value: is a variable empty?",
-		"now --image alpine --label team -- true":         "--label team: it is KEY=VALUE",
-		"now --image alpine --label team=a/b -- true":     "--label team=a/b: a valid label must be",
-		"now --image alpine --annotation /x=y -- true":    "--annotation /x=y: prefix part must be non-empty",
-		"list -l a==b=c":                                  "--selector a==b=c: ",
-		"list -o custom-columns=NAME":                     "-o custom-columns=NAME: each column is HEADER:PATH, such as NAME:.metadata.name",
+		"now --retries 11 -- true":                        "invalid --retries 11: must be between 0 and 10",
+		"now --retries -1 -- true":                        "invalid --retries -1: must be between 0 and 10",
+		"now --retries 1 --retry-exit-codes 0,75 -- true": "invalid --retry-exit-codes [0 75]: expected 1 to 16 numbers from 1 to 255",
+		"now --retries 1 --retry-exit-codes 256 -- true":  "invalid --retry-exit-codes [256]: expected 1 to 16 numbers from 1 to 255",
+		"now --retry-exit-codes 75 -- true":               "--retry-exit-codes requires --retries: without it, nothing is tried again",
+		"now --from deploy web -- true":                   `invalid --from "deploy": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"now --image= -- true":                            `invalid --image "": is a variable empty?`,
+		"now --from= -- true":                             `invalid --from "": is a variable empty?`,
+		"now --image alpine --label team -- true":         `invalid --label "team": expected KEY=VALUE`,
+		"now --image alpine --label team=a/b -- true":     `invalid --label "team=a/b": a valid label must be`,
+		"now --image alpine --annotation /x=y -- true":    `invalid --annotation "/x=y": prefix part must be non-empty`,
+		"list -l a==b=c":                                  `invalid --selector "a==b=c": `,
+		"list -o custom-columns=NAME":                     `unable to match a printer suitable for the output format "custom-columns=NAME"`,
 		"rm no-such-at":                                   `ats.cnat.d2iq.com "no-such-at" not found`,
-		"rm pod/web":                                      `"pod/web" is not the name of an At: it is NAME or at/NAME`,
+		"rm pod/web":                                      `invalid NAME "pod/web": expected NAME or at/NAME`,
 		"wait no-such-at":                                 `ats.cnat.d2iq.com "no-such-at" not found`,
 		"wait no-such-at --timeout 0":                     `ats.cnat.d2iq.com "no-such-at" not found`,
 		"logs no-such-at":                                 `ats.cnat.d2iq.com "no-such-at" not found`,
@@ -111,31 +111,31 @@ func TestAMistakeIsNamed(t *testing.T) {
 		"now -o wide -- true":                             `unable to match a printer suitable for the output format "wide"`,
 		"suspend no-such-at -o wide":                      `unable to match a printer suitable for the output format "wide"`,
 		"now -o jsonpath={.bad -- true":                   "error parsing jsonpath {.bad",
-		"now --no-such-flag":                              "unknown flag: --no-such-flag; a command and its flags stand behind --\nSee 'kubectl at --help' for usage.",
-		"now ls -la":                                      "unknown shorthand flag: 'l' in -la; a command and its flags stand behind --",
-		"02:00 bin/rails db:migrate":                      `the time is not understood at "bin/rails"; a command stands behind --: kubectl at 02:00 -- bin/rails db:migrate`,
-		"10:00 today echo a":                              "; a command stands behind --: kubectl at 10:00 today -- echo a",
-		"now npm run x -- --all":                          "; a command stands behind --: kubectl at now -- npm run x -- --all",
-		"-t 202611280200 echo a":                          `the time is given twice: "echo a", and -t 202611280200; a command stands behind --`,
-		"lst":                                             `"lst" is no time and no command; did you mean "kubectl at list"?`,
-		"get":                                             `"get" is no time and no command; did you mean "kubectl at list"?`,
-		"cancle a":                                        `"cancle" is no time and no command; did you mean "kubectl at cancel"?`,
-		"12:00 Europe/Berlin -- true":                     `the time is not understood at "Europe/Berlin"; use --tz Europe/Berlin`,
-		"tomorrow at 2am -- true":                         `the time is not understood at "at"; use tomorrow 2am`,
-		"noon on friday":                                  `the time is not understood at "on"; use noon friday`,
-		"on friday at 9:00 -- true":                       `the time is not understood at "on"; use friday 9:00`,
-		"tomorrow at command -- true":                     "; a command stands behind --: kubectl at tomorrow -- at command -- true",
-		"202711282030 -- true":                            `the time is not understood at "202711282030"; use -t 202711282030`,
-		"11282030.15 -- true":                             `the time is not understood at "11282030.15"; use -t 11282030.15`,
-		"list a":                                          `"a" is too much: kubectl at list [flags]`,
-		"may 32 -- true":                                  `"may 32" is not a date`,
-		"rerun a -- true":                                 "rerun repeats the command of the At; to run another one, use kubectl at TIME... --from at/NAME -- COMMAND",
-		"cat":                                             `the name of an At is missing: kubectl at cat NAME [flags]; "kubectl at list" shows the names`,
-		"cat a b":                                         `"b" is too much: kubectl at cat NAME`,
-		"logs":                                            "the name of an At is missing: kubectl at logs NAME",
-		"rm":                                              "the name of an At is missing: kubectl at rm NAME...",
-		"reschedule":                                      "the name of an At is missing: kubectl at reschedule NAME TIME...",
-		"rerun":                                           "the name of an At is missing: kubectl at rerun NAME [TIME...]",
+		"now --no-such-flag":                              "unknown flag: --no-such-flag; a command and its flags go after --\nSee 'kubectl at --help' for usage.",
+		"now ls -la":                                      "unknown shorthand flag: 'l' in -la; a command and its flags go after --",
+		"02:00 bin/rails db:migrate":                      `invalid time "02:00 bin/rails db:migrate": expected a date or a step such as + 2 hours at "bin/rails"; a command goes after --: kubectl at 02:00 -- bin/rails db:migrate`,
+		"10:00 today echo a":                              "; a command goes after --: kubectl at 10:00 today -- echo a",
+		"now npm run x -- --all":                          "; a command goes after --: kubectl at now -- npm run x -- --all",
+		"-t 202611280200 echo a":                          `--time cannot be combined with TIME "echo a"; a command goes after --: kubectl at -t 202611280200 -- echo a`,
+		"lst":                                             `"lst" is neither a time nor a command; did you mean "kubectl at list"?`,
+		"get":                                             `"get" is neither a time nor a command; did you mean "kubectl at list"?`,
+		"cancle a":                                        `"cancle" is neither a time nor a command; did you mean "kubectl at cancel"?`,
+		"12:00 Europe/Berlin -- true":                     `expected a date or a step such as + 2 hours at "Europe/Berlin"; use --tz Europe/Berlin`,
+		"tomorrow at 2am -- true":                         `at "at"; leave out "at"`,
+		"noon on friday":                                  `at "on"; leave out "on"`,
+		"on friday at 9:00 -- true":                       `at "on"; leave out "on"`,
+		"tomorrow at command -- true":                     `at "at"; leave out "at"`,
+		"202711282030 -- true":                            `at "202711282030"; use -t 202711282030`,
+		"11282030.15 -- true":                             `at ".15"; use -t 11282030.15`,
+		"list a":                                          `unexpected argument "a"; usage: kubectl at list [flags]`,
+		"may 32 -- true":                                  `invalid date "may 32": months go from 1 to 12, days from 1 to 31`,
+		"rerun a -- true":                                 "unexpected command after --: rerun repeats the command of the At; to run another one, use kubectl at TIME... --from at/NAME -- COMMAND",
+		"cat":                                             `missing NAME; usage: kubectl at cat NAME [flags]; "kubectl at list" shows the names`,
+		"cat a b":                                         `unexpected argument "b"; usage: kubectl at cat NAME`,
+		"logs":                                            "missing NAME; usage: kubectl at logs NAME",
+		"rm":                                              "missing NAME; usage: kubectl at rm (NAME... | --finished)",
+		"reschedule":                                      "missing NAME; usage: kubectl at reschedule NAME TIME...",
+		"rerun":                                           "missing NAME; usage: kubectl at rerun NAME [TIME...]",
 		"completion tcsh":                                 `invalid argument "tcsh" for "kubectl at completion"`,
 	} {
 		if got := s.run("", strings.Fields(args)...); got.code != 1 || !strings.Contains(got.errOut, want) || got.out != "" {
@@ -155,7 +155,7 @@ func TestNothingIsCreatedIfItCannotBePrinted(t *testing.T) {
 
 func TestAScriptThatIsEmptyIsNotTheProgramOfTheContainer(t *testing.T) {
 	s := newShell(t)
-	want := "the script on standard input is empty; to run the program of the container, read from nothing: </dev/null\n"
+	want := "the script on standard input is empty; for the program of the container, use </dev/null\n"
 	s.expect(result{errOut: want, code: 1}, " \n", "now", "--image", "web")
 	if got := s.run("", "now", "--image", "web"); got.code != 0 {
 		t.Errorf("without standard input: got %+v", got)
@@ -230,14 +230,15 @@ func TestTheCommandRunsWithAnApplicationsImageAndEnvironment(t *testing.T) {
 	if err := admin.Create(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
-	const omitted = "Warning: not copied from the Deployment web: the init container init, the container sidecar\n"
+	const claim = "Warning: the volume data is the claim web (access modes unknown) of the application: while the application runs, the pod may wait for it, or both write to it\n"
+	const omitted = claim + "Warning: not copied from the Deployment web: the init container init (--with init copies it), the container sidecar (--with sidecar copies it)\n"
 	s.expect(result{out: "at/migrate runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m)\n", errOut: omitted}, "",
 		"tomorrow", "02:00", "--from", "deploy/web", "--name", "migrate", "--label", "team=db", "--annotation", "example.com/x=a=b,c", "--", "bin/rails", "db:migrate")
 	got := s.run("", "cat", "migrate")
 	golden(t, "cat.yaml", strings.ReplaceAll(got.out, s.namespace, "NAMESPACE")+got.errOut)
 	s.expect(result{
 		out:    "at/dump runs at Sat 21 Nov 2026 16:48 CET (now)\n",
-		errOut: "Warning: not copied from the StatefulSet db: the volume data, of which each pod has its own, the init container init, the container sidecar\n",
+		errOut: "Warning: not copied from the StatefulSet db: the volume data, of which each pod has its own, the init container init (--with init copies it), the container sidecar (--with sidecar copies it)\n",
 	}, "", "now", "--from", "sts/db:web", "--name", "dump", "--", "true")
 
 	for args, want := range map[string]string{
@@ -311,7 +312,7 @@ func TestAnAtThatHasNotStartedCanBeChanged(t *testing.T) {
 	s.expect(result{out: "at/a runs at Sat 21 Nov 2026 20:00 CET (in 3h 12m), suspended\n"}, "", "reschedule", "a", "8pm")
 	s.expect(result{out: "resumed: at/a runs at Sat 21 Nov 2026 20:00 CET (in 3h 12m)\n"}, "", "resume", "a")
 	s.expect(result{out: "at/a runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m)\n"}, "", "reschedule", "a", "-t", "202611220200")
-	s.expect(result{errOut: "the time is missing; examples: " + timespec.Examples + "\n", code: 1}, "", "reschedule", "a")
+	s.expect(result{errOut: "missing TIME; examples: " + timespec.Examples + "\n", code: 1}, "", "reschedule", "a")
 	s.setStatus("a", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning})
 	s.expect(result{errOut: "at/a has started and cannot be changed\n", code: 1}, "", "suspend", "a")
 	s.setStatus("a", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone})
@@ -395,6 +396,7 @@ func TestTheTableOfExitCodes(t *testing.T) {
 		"of the command, 1 to 255": {"wait bad": 3, "wait killed": 137, "wait bad --timeout 0": 3},
 		"1":                        {"wait missed": 1, "wait crashed": 1, "wait no-such-at": 1, "wait bad --no-such-flag": 1, "lst": 1, "logs waiting": 1, "wait": 1},
 		"124":                      {"wait waiting --timeout 0": 124, "wait waiting --timeout 10ms": 124},
+		"130":                      {}, // TestWait_interrupted
 	}
 	page, err := os.ReadFile("../../docs/kubectl-at.md")
 	if err != nil {
@@ -441,7 +443,7 @@ func TestAnAtIsCanceled(t *testing.T) {
 	if cancel := s.at("a").Spec.Cancel; cancel == nil || !*cancel {
 		t.Errorf("spec.cancel is %v", cancel)
 	}
-	if got := s.run("", "list"); !strings.Contains(got.out, "canceled") {
+	if got := s.run("", "list"); !strings.Contains(got.out, "Canceled") {
 		t.Errorf("got %+v", got)
 	}
 	s.run("", "now", "--name", "b", "--", "true")
@@ -488,15 +490,13 @@ func TestTheListForScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.setStatus("b", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Conditions: []metav1.Condition{{
-		Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionTrue, Reason: cnatv1alpha1.ReasonStarted,
+		Type: cnatv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonPodWaiting,
 		Message: "pod b-pod is waiting: ImagePullBackOff: no such image", LastTransitionTime: metav1.NewTime(s.now),
 	}}})
 	for args, want := range map[string]string{
-		"--no-headers -l team=db":                                                 "b     Sat 21 Nov 2026 16:48 CET   ImagePullBackOff   RUNNING   <none>   echo b\n",
-		"-l team=db -o name":                                                      "at.cnat.d2iq.com/b\n",
-		"-l team!=db -o jsonpath={.items[*].metadata.name}":                       "a",
-		"-o custom-columns=NAME:.metadata.name,X:{.spec.template},Y:spec.command": "NAME   X        Y\nb      <none>   echo b\na      <none>   echo a\n",
-		"--no-headers -o custom-columns=NAME:.metadata.name":                      "b\na\n",
+		"--no-headers -l team=db":                           "b     Sat 21 Nov 2026 16:48 CET   now   RUNNING   <none>   PodWaiting   echo b\n",
+		"-l team=db -o name":                                "at.cnat.d2iq.com/b\n",
+		"-l team!=db -o jsonpath={.items[*].metadata.name}": "a",
 	} {
 		s.expect(result{out: want}, "", append([]string{"list"}, strings.Fields(args)...)...)
 	}
@@ -529,4 +529,59 @@ func TestCompletion(t *testing.T) {
 
 func done(result cnatv1alpha1.Result, reason string, exit *int32) cnatv1alpha1.AtStatus {
 	return cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Result: result, Reason: reason, ExitCode: exit}
+}
+
+func TestReason(t *testing.T) {
+	condition := func(kind string, status metav1.ConditionStatus, reason string) []metav1.Condition {
+		return []metav1.Condition{{Type: kind, Status: status, Reason: reason}}
+	}
+	ready := func(status metav1.ConditionStatus, reason string) cnatv1alpha1.AtStatus {
+		return cnatv1alpha1.AtStatus{Conditions: condition(cnatv1alpha1.ConditionReady, status, reason)}
+	}
+	for name, test := range map[string]struct {
+		spec   cnatv1alpha1.AtSpec
+		status cnatv1alpha1.AtStatus
+		want   string
+	}{
+		"it is new":                {want: ""},
+		"it waits for its time":    {status: ready(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting), want: ""},
+		"its pod would be refused": {status: ready(metav1.ConditionFalse, "WouldBeRejected"), want: "WouldBeRejected"},
+		"it runs":                  {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonRunning), want: ""},
+		"its pod waits":            {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonPodWaiting), want: "PodWaiting"},
+		"it is suspended":          {spec: cnatv1alpha1.AtSpec{Suspend: ptr.To(true)}, want: "Suspended"},
+		"it is suspended too late": {spec: cnatv1alpha1.AtSpec{Suspend: ptr.To(true)}, status: cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning}, want: ""},
+		"it is canceled":           {spec: cnatv1alpha1.AtSpec{Cancel: ptr.To(true)}, want: "Canceled"},
+		"it succeeded":             {status: done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, nil), want: ""},
+		"it failed":                {status: done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonEvicted, nil), want: "Evicted"},
+	} {
+		if got := reason(&cnatv1alpha1.At{Spec: test.spec, Status: test.status}); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestRemove_finished(t *testing.T) {
+	s := newShell(t)
+	s.expect(result{errOut: "No finished Ats to delete in " + s.namespace + " namespace.\n"}, "", "rm", "--finished")
+	for name, age := range map[string]time.Duration{"old": 8 * 24 * time.Hour, "new": time.Hour, "runs": 0, "waits": 0} {
+		s.run("", "tomorrow", "--name", name, "--", "true")
+		status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonEvicted, nil)
+		status.CompletionTime = ptr.To(metav1.NewTime(s.now.Add(-age)))
+		switch name {
+		case "runs":
+			status = cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning}
+		case "waits":
+			status = cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending}
+		}
+		s.setStatus(name, status)
+	}
+	s.expect(result{out: "at/new deleted (dry run)\nat/old deleted (dry run)\n"}, "", "rm", "--finished", "--dry-run")
+	s.expect(result{out: "at/old deleted (server dry run)\n"}, "", "rm", "--finished", "--older-than", "7d", "--dry-run=server")
+	s.expect(result{out: "at/old deleted\n"}, "", "rm", "--finished", "--older-than", "7d")
+	s.expect(result{out: "at/new deleted\n"}, "", "rm", "--finished")
+	s.expect(result{out: "at.cnat.d2iq.com/runs\nat.cnat.d2iq.com/waits\n"}, "", "list", "-o", "name")
+	s.expect(result{out: "at/waits deleted (dry run)\n"}, "", "rm", "waits", "--dry-run")
+	s.expect(result{errOut: "--finished cannot be combined with NAME or --force\n", code: 1}, "", "rm", "--finished", "runs")
+	s.expect(result{errOut: "--older-than requires --finished\n", code: 1}, "", "rm", "runs", "--older-than", "7d")
+	s.expect(result{errOut: "invalid --dry-run \"perhaps\": must be \"none\", \"server\", or \"client\"\n", code: 1}, "", "rm", "runs", "--dry-run=perhaps")
 }

@@ -4,14 +4,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -23,18 +24,19 @@ const annotationRerunOf = "cnat.d2iq.com/rerun-of"
 // podOptions are the flags that describe the pod.
 type podOptions struct {
 	from, image         string
-	env                 []string
+	with, env           []string
 	labels, annotations []string
 	serviceAccount      string
 }
 
 func (o *podOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.from, "from", "", "Workload whose image, environment, and volumes the command gets: KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web. With at/NAME, the At to repeat.")
+	flags.StringArrayVar(&o.with, "with", nil, "Init container or sidecar of --from that the command needs, such as a database proxy; may be repeated. An ordinary container becomes a native sidecar: it starts before the command and ends after it.")
 	flags.StringVar(&o.image, "image", "", "Image to run the command in.")
-	flags.StringArrayVar(&o.env, "env", nil, "Environment variable NAME=VALUE; may be repeated. Needs --from or --image.")
-	flags.StringVar(&o.serviceAccount, "serviceaccount", "", "Service account of the pod. Needs --from or --image.")
-	flags.StringArrayVar(&o.labels, "label", nil, "Label KEY=VALUE of the pod; may be repeated. Needs --from or --image.")
-	flags.StringArrayVar(&o.annotations, "annotation", nil, "Annotation KEY=VALUE of the pod; may be repeated. Needs --from or --image.")
+	flags.StringArrayVar(&o.env, "env", nil, "Environment variable NAME=VALUE; may be repeated. Requires --from or --image.")
+	flags.StringVar(&o.serviceAccount, "serviceaccount", "", "Service account of the pod. Requires --from or --image.")
+	flags.StringArrayVar(&o.labels, "label", nil, "Label KEY=VALUE of the pod; may be repeated. Requires --from or --image.")
+	flags.StringArrayVar(&o.annotations, "annotation", nil, "Annotation KEY=VALUE of the pod; may be repeated. Requires --from or --image.")
 }
 
 // isSet reports whether the flags say what the pod is made from. Otherwise the operator decides.
@@ -42,10 +44,16 @@ func (o *podOptions) isSet() bool { return o.from != "" || o.image != "" }
 
 // validate returns an error about the flags that the API server is not asked about.
 func (o *podOptions) validate() error {
+	if o.from == "" && len(o.with) > 0 {
+		return errors.New("--with requires --from")
+	}
 	if o.from == "" {
 		return nil
 	}
-	_, err := parseReference(o.from)
+	from, err := parseReference(o.from)
+	if err == nil && from.kind == atKind && len(o.with) > 0 {
+		return fmt.Errorf("--with cannot be combined with --from %s: an At is repeated as it is", o.from)
+	}
 	return err
 }
 
@@ -56,7 +64,7 @@ type base struct {
 }
 
 // source returns what --from names, and warnings about what is not copied from it.
-func (o *podOptions) source(ctx context.Context, c *cluster) (base, []string, error) {
+func (o *podOptions) source(r *request) (base, []string, error) {
 	if o.from == "" {
 		return base{}, nil, nil
 	}
@@ -66,29 +74,50 @@ func (o *podOptions) source(ctx context.Context, c *cluster) (base, []string, er
 	}
 	if from.kind == atKind {
 		at := &cnatv1alpha1.At{}
-		if err := c.Get(ctx, c.key(from.name), at); err != nil {
+		if err := r.Get(r.ctx(), r.key(from.name), at); err != nil {
 			return base{}, nil, err
 		}
 		at.Spec.Suspend, at.Spec.Cancel = nil, nil
 		return base{spec: at.Spec, repeats: at.Name}, nil, nil
 	}
-	w, err := c.workload(ctx, from)
+	w, err := r.workload(r.ctx(), r.cluster, from)
 	if err != nil {
 		return base{}, nil, err
 	}
-	template, omitted, err := copyTemplate(w, from.container)
+	template, omitted, err := copyTemplate(w, from.container, o.with)
 	if err != nil {
 		return base{}, nil, err
 	}
-	var warnings []string
+	warnings := r.claimWarnings(template)
 	if len(omitted) > 0 {
-		warnings = append(warnings, fmt.Sprintf("not copied from the %s %s: %s", from.kind.Kind, from.name, strings.Join(omitted, ", ")))
+		warnings = append(warnings, fmt.Sprintf("not copied from the %s %s: %s", w.kind, w.name, strings.Join(omitted, ", ")))
 	}
 	if keys := omittedKeys(&w.template.ObjectMeta, o.labels, o.annotations); len(keys) > 0 {
 		warnings = append(warnings, fmt.Sprintf("not copied from the %s %s: %s; --label and --annotation set those that the run needs",
-			from.kind.Kind, from.name, strings.Join(keys, ", ")))
+			w.kind, w.name, strings.Join(keys, ", ")))
 	}
 	return base{spec: cnatv1alpha1.AtSpec{Template: template}}, warnings, nil
+}
+
+// claimWarnings returns warnings about the persistent volume claims of a template that are not known to be for several nodes at a time: the
+// run waits, or writes to what the application has open.
+func (r *request) claimWarnings(template *corev1.PodTemplateSpec) []string {
+	var warnings []string
+	for _, volume := range template.Spec.Volumes {
+		if volume.PersistentVolumeClaim == nil {
+			continue
+		}
+		claim, modes := &corev1.PersistentVolumeClaim{}, "access modes unknown"
+		if err := r.Get(r.ctx(), r.key(volume.PersistentVolumeClaim.ClaimName), claim); err == nil {
+			modes = strings.TrimSpace(fmt.Sprint(claim.Spec.AccessModes))
+			if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteMany) || slices.Contains(claim.Spec.AccessModes, corev1.ReadOnlyMany) {
+				continue
+			}
+		}
+		warnings = append(warnings, fmt.Sprintf("the volume %s is the claim %s (%s) of the application: while the application runs, the pod may wait for it, or both write to it",
+			volume.Name, volume.PersistentVolumeClaim.ClaimName, strings.Trim(modes, "[]")))
+	}
+	return warnings
 }
 
 // complete returns the pod template with what the flags say, or nil for that of the operator. hasCommand reports whether spec.command
@@ -99,7 +128,7 @@ func (o *podOptions) complete(template *corev1.PodTemplateSpec, hasCommand bool)
 	}
 	if template == nil {
 		if len(o.env) > 0 || len(o.labels) > 0 || len(o.annotations) > 0 || o.serviceAccount != "" {
-			return nil, errors.New("--env, --label, --annotation, and --serviceaccount need the pod of --from or --image: without these, the operator decides about the pod")
+			return nil, errors.New("--env, --label, --annotation, and --serviceaccount require --from or --image: without these, the operator decides about the pod")
 		}
 		return nil, nil
 	}
@@ -122,7 +151,12 @@ func (o *podOptions) complete(template *corev1.PodTemplateSpec, hasCommand bool)
 	if err != nil {
 		return nil, err
 	}
-	template.Labels, template.Annotations = merge(template.Labels, labels), merge(template.Annotations, annotations)
+	for key, value := range labels {
+		metav1.SetMetaDataLabel(&template.ObjectMeta, key, value)
+	}
+	for key, value := range annotations {
+		metav1.SetMetaDataAnnotation(&template.ObjectMeta, key, value)
+	}
 	return template, setEnv(main, o.env)
 }
 
@@ -132,23 +166,59 @@ func parsePairs(flag string, pairs []string, problems func(value string) []strin
 	for _, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok {
-			return nil, fmt.Errorf("%s %s: it is KEY=VALUE", flag, pair)
+			return nil, fmt.Errorf("invalid %s %q: expected KEY=VALUE", flag, pair)
 		}
 		if problems := append(validation.IsQualifiedName(strings.ToLower(key)), problems(value)...); len(problems) > 0 {
-			return nil, fmt.Errorf("%s %s: %s", flag, pair, strings.Join(problems, "; "))
+			return nil, fmt.Errorf("invalid %s %q: %s", flag, pair, strings.Join(problems, "; "))
 		}
 		values[key] = value
 	}
 	return values, nil
 }
 
-// merge returns the entries of both maps, or nil if there are none. Those of the second replace those of the first.
-func merge(first, second map[string]string) map[string]string {
-	if len(first)+len(second) == 0 {
-		return nil
+// setEnv sets variables of the form NAME=VALUE in a container.
+func setEnv(container *corev1.Container, variables []string) error {
+	for _, variable := range variables {
+		name, value, ok := strings.Cut(variable, "=")
+		if !ok || name == "" {
+			return fmt.Errorf("invalid --env %q: expected NAME=VALUE", variable)
+		}
+		replaced := false
+		for i := range container.Env {
+			if container.Env[i].Name == name { // In its place: a variable can refer to those before it.
+				container.Env[i], replaced = corev1.EnvVar{Name: name, Value: value}, true
+			}
+		}
+		if !replaced {
+			container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+		}
 	}
-	all := map[string]string{}
-	maps.Copy(all, first)
-	maps.Copy(all, second)
-	return all
+	return nil
+}
+
+// descriptive are the domains of keys that describe a workload or are set by its controller. No command needs them.
+var descriptive = []string{
+	"app.kubernetes.io", "apps.kubernetes.io", "argocd.argoproj.io", "batch.kubernetes.io", "checksum", "cni.projectcalico.org",
+	"deployment.kubernetes.io", "helm.sh", "kubectl.kubernetes.io", "kubernetes.io", "meta.helm.sh", "prometheus.io",
+	"statefulset.kubernetes.io", "topology.kubernetes.io",
+}
+
+// omittedKeys names the labels and annotations of a pod template that webhooks and controllers may act on, such as injectors and
+// service meshes, and that the flags do not set.
+func omittedKeys(from *metav1.ObjectMeta, labels, annotations []string) []string {
+	var omitted []string
+	for _, keys := range []struct {
+		name   string
+		values map[string]string
+		flags  []string
+	}{{"the label", from.Labels, labels}, {"the annotation", from.Annotations, annotations}} {
+		for _, key := range slices.Sorted(maps.Keys(keys.values)) {
+			domain, _, hasDomain := strings.Cut(key, "/")
+			isSet := func(pair string) bool { return strings.HasPrefix(pair, key+"=") }
+			if hasDomain && !slices.Contains(descriptive, domain) && !slices.ContainsFunc(keys.flags, isSet) {
+				omitted = append(omitted, keys.name+" "+key)
+			}
+		}
+	}
+	return omitted
 }

@@ -51,11 +51,11 @@ func TestLinesFitTheTerminal(t *testing.T) {
 	at := cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "世界"}, Spec: cnatv1alpha1.AtSpec{Schedule: "2026-11-22T02:00:00Z", Command: "echo 世界世界世界"}}
 	columns := columns{location: time.UTC}
 	for width, want := range map[int]string{
-		0:  "世界    Sun 22 Nov 2026 02:00 UTC   10h 12m   <none>   <none>   echo 世界世界世界",
+		0:  "世界    Sun 22 Nov 2026 02:00 UTC   10h 12m   <none>   <none>   <none>   echo 世界世界世界",
 		10: "世界    Su",
 		3:  "世",
 		1:  "",
-		77: "世界    Sun 22 Nov 2026 02:00 UTC   10h 12m   <none>   <none>   echo 世界世界",
+		86: "世界    Sun 22 Nov 2026 02:00 UTC   10h 12m   <none>   <none>   <none>   echo 世界世界",
 	} {
 		if got := columns.lines([]cnatv1alpha1.At{at}, saturday(), false, width)[0]; got != want {
 			t.Errorf("width %d: got %q, want %q", width, got, want)

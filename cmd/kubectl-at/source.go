@@ -13,20 +13,19 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// source is a kind that --from takes.
+// source is a kind that --from takes without asking the API server for it.
 type source struct {
 	kind  schema.GroupVersionKind
 	names []string // in lower case, the longest form first
 }
-
-var atKind = cnatv1alpha1.GroupVersion.WithKind("At")
 
 var sources = []source{
 	{appsv1.SchemeGroupVersion.WithKind("Deployment"), []string{"deployments", "deployment", "deploy"}},
@@ -41,8 +40,9 @@ var sources = []source{
 	{atKind, []string{"ats", "at"}},
 }
 
-// reference is KIND/NAME[:CONTAINER].
+// reference is KIND/NAME[:CONTAINER]. The kind is empty if only the API server knows it.
 type reference struct {
+	resource        string
 	kind            schema.GroupVersionKind
 	name, container string
 }
@@ -54,24 +54,17 @@ var referencePattern = regexp.MustCompile(`^\s*([^/:\s]+)(?:/|\s+)([^/:\s]+)(?::
 func parseReference(text string) (reference, error) {
 	match := referencePattern.FindStringSubmatch(text)
 	if match == nil {
-		return reference{}, fmt.Errorf("--from %s: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web", text)
+		return reference{}, fmt.Errorf("invalid --from %q: expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web", text)
 	}
-	from := reference{kind: findKind(match[1]), name: match[2], container: match[3]}
-	if from.kind.Empty() {
-		var known []string
-		for _, s := range sources {
-			known = append(known, s.names[len(s.names)-1])
-		}
-		return reference{}, fmt.Errorf("--from %s: the kind %q has no pod template; it can be %s", text, match[1], strings.Join(known, ", "))
-	}
+	from := reference{resource: match[1], kind: findKind(match[1]), name: match[2], container: match[3]}
 	if from.kind == atKind && from.container != "" {
-		return reference{}, fmt.Errorf("--from %s: an At is repeated as it is, without a container: at/%s", text, from.name)
+		return reference{}, fmt.Errorf("invalid --from %q: expected at/%s, because an At is repeated as it is", text, from.name)
 	}
 	return from, nil
 }
 
 // findKind returns the kind of a resource as kubectl names it: deploy, deployment.apps, or deployments.v1.apps, in any case. It is empty
-// if --from does not take the kind.
+// if it is not one of the sources.
 func findKind(resource string) schema.GroupVersionKind {
 	name, group, qualified := strings.Cut(strings.ToLower(resource), ".")
 	for _, s := range sources {
@@ -82,64 +75,59 @@ func findKind(resource string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// nameOf returns the name of an At that is given as NAME, or as kubectl prints it: at/NAME or at.cnat.d2iq.com/NAME.
-func nameOf(argument string) (string, error) {
-	kind, name, qualified := strings.Cut(argument, "/")
-	switch {
-	case !qualified:
-		return argument, nil
-	case findKind(kind) == atKind && name != "" && !strings.Contains(name, "/"):
-		return name, nil
-	}
-	return "", fmt.Errorf("%q is not the name of an At: it is NAME or at/NAME", argument)
-}
-
 // workload is what --from names, as far as it describes pods.
 type workload struct {
-	template corev1.PodTemplateSpec
-	claims   []string // names of the volumes that each pod has for itself
-	deadline *int64   // of a Job, in seconds, or nil if there is none
+	kind, name string
+	template   corev1.PodTemplateSpec
+	claims     []string // names of the volumes that each pod has for itself
+	deadline   *int64   // of a Job, in seconds, or nil if there is none
 }
 
-// workload reads what --from names.
-func (c *cluster) workload(ctx context.Context, from reference) (*workload, error) {
-	obj, err := scheme.New(from.kind)
-	if err != nil {
-		return nil, err
+// workload reads what --from names. The pod template of most kinds, also of other projects, is in spec.template.
+func (p *plugin) workload(ctx context.Context, c *cluster, from reference) (*workload, error) {
+	if from.kind.Empty() {
+		kind, err := p.find(c, from.resource)
+		if meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("invalid --from \"%s/%s\": the cluster has no kind %q", from.resource, from.name, from.resource)
+		}
+		if err != nil {
+			return nil, err
+		}
+		from.kind = kind
 	}
-	object := obj.(client.Object)
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(from.kind)
 	if err := c.Get(ctx, c.key(from.name), object); err != nil {
 		return nil, err
 	}
-	w := &workload{}
-	var template *corev1.PodTemplateSpec
-	switch o := object.(type) {
-	case *appsv1.Deployment:
-		template = &o.Spec.Template
-	case *appsv1.StatefulSet:
-		template = &o.Spec.Template
-		for _, claim := range o.Spec.VolumeClaimTemplates {
-			w.claims = append(w.claims, claim.Name)
+	return workloadOf(object)
+}
+
+// workloadOf returns the pod template of an object, and what belongs to it.
+func workloadOf(object *unstructured.Unstructured) (*workload, error) {
+	w := &workload{kind: object.GetKind(), name: object.GetName()}
+	spec := []string{"spec"} // of what has the template
+	if w.kind == "CronJob" {
+		spec = []string{"spec", "jobTemplate", "spec"}
+	}
+	var template any = object.Object
+	if w.kind != "Pod" {
+		template, _, _ = unstructured.NestedFieldNoCopy(object.Object, append(slices.Clone(spec), "template")...)
+	}
+	fields, _ := template.(map[string]any)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &w.template); err != nil || len(w.template.Spec.Containers) == 0 {
+		return nil, fmt.Errorf("the %s %s has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME", w.kind, w.name)
+	}
+	w.template.Name = w.name
+	if seconds, found, _ := unstructured.NestedInt64(object.Object, append(slices.Clone(spec), "activeDeadlineSeconds")...); found {
+		w.deadline = &seconds
+	}
+	claims, _, _ := unstructured.NestedSlice(object.Object, "spec", "volumeClaimTemplates")
+	for _, claim := range claims {
+		if fields, ok := claim.(map[string]any); ok {
+			name, _, _ := unstructured.NestedString(fields, "metadata", "name")
+			w.claims = append(w.claims, name)
 		}
-	case *appsv1.DaemonSet:
-		template = &o.Spec.Template
-	case *appsv1.ReplicaSet:
-		template = &o.Spec.Template
-	case *corev1.ReplicationController:
-		template = o.Spec.Template
-	case *batchv1.Job:
-		template, w.deadline = &o.Spec.Template, o.Spec.ActiveDeadlineSeconds
-	case *batchv1.CronJob:
-		template, w.deadline = &o.Spec.JobTemplate.Spec.Template, o.Spec.JobTemplate.Spec.ActiveDeadlineSeconds
-	case *appv1alpha1.PodSet:
-		template = o.Spec.Template
-	case *corev1.Pod:
-		template = &corev1.PodTemplateSpec{ObjectMeta: o.ObjectMeta, Spec: o.Spec}
 	}
-	if template == nil {
-		return nil, fmt.Errorf("--from: the %s %s has no pod template", from.kind.Kind, from.name)
-	}
-	w.template = *template
-	w.template.Name = from.name
 	return w, nil
 }

@@ -38,12 +38,13 @@ import (
 
 // The tests share one API server. Each has a namespace of its own, and is the operator and the kubelet itself.
 var (
-	update     = flag.Bool("update", false, "write the golden files")
-	admin      client.Client // of a cluster administrator
-	kubeconfig string        // of a user with the permissions that the documentation names
+	update          = flag.Bool("update", false, "write the golden files")
+	admin           client.Client // of a cluster administrator
+	kubeconfig      string        // of a user with the permissions that the documentation names
+	adminKubeconfig string        // of the cluster administrator
 	// addUser returns the kubeconfig of a new user.
 	addUser func(name string) (string, error)
-	kubelet = &logServer{logs: map[string]string{}}
+	kubelet = &logServer{logs: map[string]string{}, followed: map[string]string{}}
 )
 
 func TestMain(m *testing.M) {
@@ -84,6 +85,10 @@ func runSuite(m *testing.M) (int, error) {
 		file := filepath.Join(directory, name)
 		return file, os.WriteFile(file, data, 0o600)
 	}
+	adminKubeconfig = filepath.Join(directory, "admin")
+	if err := os.WriteFile(adminKubeconfig, environment.KubeConfig, 0o600); err != nil {
+		return 1, err
+	}
 	if kubeconfig, err = addUser("person"); err != nil {
 		return 1, err
 	}
@@ -108,27 +113,52 @@ func grantPermissions(user string) error {
 		}))
 }
 
-// logServer is a kubelet that has logs and nothing else, by namespace/pod/container.
+// logServer is a kubelet that has logs and nothing else, by namespace/pod/container. Each line is a second after the one before.
 type logServer struct {
-	mutex sync.Mutex
-	logs  map[string]string
+	mutex    sync.Mutex
+	logs     map[string]string
+	followed map[string]string // what of it arrives with follow, if that differs
 }
 
 func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	logs, ok := s.logs[strings.TrimPrefix(r.URL.Path, "/containerLogs/")]
+	container := strings.TrimPrefix(r.URL.Path, "/containerLogs/")
+	logs, ok := s.logs[container]
+	if part, isPart := s.followed[container]; isPart && r.URL.Query().Get("follow") == "true" {
+		logs = part
+	}
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
-	_, _ = io.WriteString(w, logs)
+	text, isError := strings.CutPrefix(logs, kubeletError) // A kubelet sends it as if it were the log.
+	if r.URL.Query().Get("timestamps") != "true" || isError {
+		_, _ = io.WriteString(w, text)
+		return
+	}
+	at := saturday()
+	for line := range strings.SplitAfterSeq(logs, "\n") {
+		if line != "" {
+			_, _ = io.WriteString(w, at.Format(time.RFC3339Nano)+" "+line)
+			at = at.Add(time.Second)
+		}
+	}
 }
+
+// kubeletError begins what a kubelet sends in place of a log.
+const kubeletError = "error:"
 
 func (s *logServer) set(pod, logs string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.logs[pod] = logs
+}
+
+func (s *logServer) setFollowed(pod, logs string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.followed[pod] = logs
 }
 
 func (s *logServer) remove(pod string) {

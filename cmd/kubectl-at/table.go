@@ -4,20 +4,18 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"golang.org/x/text/width"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atspec"
 )
 
 // maxShown is how many characters of a command a table shows, except for -o wide.
@@ -27,19 +25,6 @@ const maxShown = 40
 type columns struct {
 	namespace, wide bool
 	location        *time.Location
-	custom          []customColumn // in place of all others
-}
-
-// dueTime returns when an At runs: what the operator says, or what its schedule means. It is zero when there is none.
-func dueTime(a *cnatv1alpha1.At) time.Time {
-	if a.Status.ScheduledTime != nil {
-		return a.Status.ScheduledTime.Time
-	}
-	due, err := atspec.ParseSchedule(a.Spec.Schedule, a.CreationTimestamp.Time)
-	if err != nil {
-		return time.Time{}
-	}
-	return due
 }
 
 // sortByTime puts the Ats in the order in which they run.
@@ -52,63 +37,51 @@ func sortByTime(ats []cnatv1alpha1.At) {
 	})
 }
 
-func (c columns) header() []string {
-	if c.custom != nil {
-		return customHeader(c.custom)
-	}
-	names := []string{"NAME", "DUE", "IN", "PHASE", "RESULT", "COMMAND"}
-	if c.wide {
-		names = []string{"NAME", "DUE", "IN", "PHASE", "RESULT", "REASON", "EXIT", "POD", "COMMAND"}
-	}
-	if c.namespace {
-		names = append([]string{"NAMESPACE"}, names...)
-	}
-	return names
-}
+// cell is a column of an At.
+type cell struct{ name, value string }
 
-// row returns the cells of an At.
-func (c columns) row(a *cnatv1alpha1.At, now time.Time) []string {
-	if c.custom != nil {
-		return customRow(c.custom, a)
-	}
-	due, command := dueTime(a), commandLine(a)
-	dueText := "<unknown>"
-	if !due.IsZero() {
-		dueText = formatTime(due.In(c.location))
+// cells returns the columns that are shown.
+func (c columns) cells(a *cnatv1alpha1.At, now time.Time) []cell {
+	due, in, command := "<unknown>", "<unknown>", commandLine(a)
+	if t := dueTime(a); !t.IsZero() {
+		due, in = formatTime(t.In(c.location)), strings.TrimPrefix(relativeTime(t, now), "in ")
 	}
 	if runes := []rune(command); !c.wide && len(runes) > maxShown {
 		command = string(runes[:maxShown-3]) + "..."
 	}
-	cells := []string{a.Name, dueText, countdown(a, due, now), orNone(string(a.Status.Phase)), orNone(string(a.Status.Result))}
+	cells := []cell{
+		{"NAME", a.Name}, {"DUE", due}, {"IN", in}, {"PHASE", orNone(string(a.Status.Phase))},
+		{"RESULT", orNone(string(a.Status.Result))}, {"REASON", orNone(reason(a))},
+	}
 	if c.wide {
-		exit := "<none>"
+		exit := ""
 		if a.Status.ExitCode != nil {
 			exit = fmt.Sprint(*a.Status.ExitCode)
 		}
-		cells = append(cells, orNone(cmp.Or(a.Status.Reason, hangsFor(a))), exit, orNone(a.Status.PodName))
+		cells = append(cells, cell{"EXIT", orNone(exit)}, cell{"POD", orNone(a.Status.PodName)})
 	}
 	if c.namespace {
-		cells = append([]string{a.Namespace}, cells...)
+		cells = append([]cell{{"NAMESPACE", a.Namespace}}, cells...)
 	}
-	return append(cells, command)
+	return append(cells, cell{"COMMAND", command})
 }
 
-// countdown returns what the column IN shows: how long until the At runs, how long ago it was due, or what keeps it from running.
-func countdown(a *cnatv1alpha1.At, due, now time.Time) string {
-	isPending := a.Status.Phase == cnatv1alpha1.PhasePending || a.Status.Phase == ""
-	reason := hangsFor(a)
+// reason returns why an At does not run, or has failed, in one word, or "" if there is nothing to say.
+func reason(a *cnatv1alpha1.At) string {
+	ready := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionReady)
 	switch {
-	case isPending && ptr.Deref(a.Spec.Cancel, false):
-		return "canceled"
-	case isPending && ptr.Deref(a.Spec.Suspend, false):
-		return "suspended"
-	case reason != "":
-		return reason
-	case due.IsZero():
-		return "<unknown>"
-	default:
-		return strings.TrimPrefix(relativeTime(due, now), "in ")
+	case a.Status.Result == cnatv1alpha1.ResultSucceeded:
+		return ""
+	case isDone(a):
+		return a.Status.Reason
+	case ptr.Deref(a.Spec.Cancel, false):
+		return cnatv1alpha1.ReasonCanceled
+	case ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason != cnatv1alpha1.ReasonRunning:
+		return ready.Reason
+	case ptr.Deref(a.Spec.Suspend, false) && a.Status.Phase != cnatv1alpha1.PhaseRunning:
+		return cnatv1alpha1.ReasonSuspended
 	}
+	return ""
 }
 
 // commandLine returns the command of an At on one line.
@@ -125,44 +98,22 @@ func commandLine(a *cnatv1alpha1.At) string {
 	return printable(strings.TrimSpace(command))
 }
 
-// printable escapes what is not printable. Otherwise everybody who may create an At could control the terminals of those who list them.
-func printable(text string) string {
-	var escaped strings.Builder
-	for _, r := range text {
-		if unicode.IsPrint(r) {
-			escaped.WriteRune(r)
-			continue
-		}
-		escaped.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-	}
-	return escaped.String()
-}
-
-// printableLines is printable for a text of several lines.
-func printableLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = printable(lines[i])
-	}
-	return strings.Join(lines, "\n")
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "<none>"
-	}
-	return s
-}
-
 // lines returns a table of the Ats as kubectl prints it, with or without its header. On a terminal of a width, no line is longer.
 func (c columns) lines(ats []cnatv1alpha1.At, now time.Time, header bool, width int) []string {
 	var text strings.Builder
 	tab := printers.GetNewTabWriter(&text)
+	write := func(a *cnatv1alpha1.At, part func(cell) string) {
+		var parts []string
+		for _, cell := range c.cells(a, now) {
+			parts = append(parts, printable(part(cell)))
+		}
+		_, _ = fmt.Fprintln(tab, strings.Join(parts, "\t")) // A strings.Builder returns no error.
+	}
 	if header {
-		_, _ = fmt.Fprintln(tab, strings.Join(c.header(), "\t")) // A strings.Builder returns no error.
+		write(&cnatv1alpha1.At{}, func(c cell) string { return c.name })
 	}
 	for i := range ats {
-		_, _ = fmt.Fprintln(tab, strings.Join(c.row(&ats[i], now), "\t"))
+		write(&ats[i], func(c cell) string { return c.value })
 	}
 	_ = tab.Flush()
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")

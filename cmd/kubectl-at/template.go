@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubectl/pkg/cmd/util/podcmd"
+	"k8s.io/utils/ptr"
 )
 
 // defaultContainerName is the name of the container of --image.
@@ -21,17 +22,21 @@ const serviceAccountVolume = "kube-api-access-"
 
 // copyTemplate returns a pod template with one container of a pod: its image, command, environment, volumes, resources, and
 // security context, and of the pod what determines who it is, what it may do, what it sees of the network, and where it may run. It
-// has no probes, ports, or labels, so no Service of the application sends traffic to its pods. It also returns what is left out and
-// the command may need.
-func copyTemplate(from *workload, containerName string) (*corev1.PodTemplateSpec, []string, error) {
+// has no probes, ports, or labels, so no Service of the application sends traffic to its pods. The containers of with run beside it. It
+// also returns what is left out and the command may need.
+func copyTemplate(from *workload, containerName string, with []string) (*corev1.PodTemplateSpec, []string, error) {
 	pod := &from.template.Spec
 	container, err := podcmd.FindOrDefaultContainerByName(&corev1.Pod{ObjectMeta: from.template.ObjectMeta, Spec: *pod}, containerName, true, nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--from: %w", err)
+		return nil, nil, fmt.Errorf("invalid --from: %w", err)
 	}
 	c := &copier{from: from, container: container}
+	if err := c.chooseHelpers(with); err != nil {
+		return nil, nil, err
+	}
 	spec := corev1.PodSpec{
-		Containers:                   []corev1.Container{c.copyContainer()},
+		Containers:                   []corev1.Container{c.copyContainer(container)},
+		InitContainers:               c.copyHelpers(),
 		ServiceAccountName:           pod.ServiceAccountName,
 		AutomountServiceAccountToken: pod.AutomountServiceAccountToken,
 		ImagePullSecrets:             pod.ImagePullSecrets,
@@ -59,62 +64,104 @@ func copyTemplate(from *workload, containerName string) (*corev1.PodTemplateSpec
 		spec.SchedulerName = pod.SchedulerName
 	}
 	for _, claim := range pod.ResourceClaims {
-		if slices.ContainsFunc(container.Resources.Claims, func(c corev1.ResourceClaim) bool { return c.Name == claim.Name }) {
+		if slices.Contains(c.claimed, claim.Name) {
 			spec.ResourceClaims = append(spec.ResourceClaims, claim)
 		}
 	}
-	c.omitContainers()
-	c.omitLimits()
+	c.omitOthers()
 	return &corev1.PodTemplateSpec{Spec: *spec.DeepCopy()}, c.omitted, nil
 }
 
 // copier copies what one container of a workload needs, and collects what it leaves out.
 type copier struct {
 	from      *workload
-	container *corev1.Container
-	mounted   []string // the volumes of the copy
-	unset     []string // the variables that are left out, as $(NAME)
-	omitted   []string // all that is left out, for a message
+	container *corev1.Container  // of the command
+	helpers   []corev1.Container // of --with, as init containers
+	mounted   []string           // the volumes of the copy
+	claimed   []string           // the resource claims of the copy
+	unset     []string           // the variables that are left out, as $(NAME)
+	omitted   []string           // all that is left out, for a message
 }
 
 func (c *copier) omit(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(c.omitted, text) {
+	if text := printable(fmt.Sprintf(format, args...)); !slices.Contains(c.omitted, text) {
 		c.omitted = append(c.omitted, text)
 	}
 }
 
-// omitContainers names the other containers of the pod.
-func (c *copier) omitContainers() {
-	for i := range c.from.template.Spec.InitContainers {
-		if name := c.from.template.Spec.InitContainers[i].Name; name != c.container.Name {
-			c.omit("the init container %s", name)
+// chooseHelpers finds the containers of --with. An ordinary container becomes a native sidecar, which starts before the command and ends
+// after it.
+func (c *copier) chooseHelpers(with []string) error {
+	pod := &c.from.template.Spec
+	var names []string
+	for i, container := range slices.Concat(pod.InitContainers, pod.Containers) {
+		if container.Name == c.container.Name {
+			continue
+		}
+		names = append(names, container.Name)
+		if slices.Contains(with, container.Name) {
+			if i >= len(pod.InitContainers) {
+				container.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+			}
+			c.helpers = append(c.helpers, container)
 		}
 	}
-	for i := range c.from.template.Spec.Containers {
-		if name := c.from.template.Spec.Containers[i].Name; name != c.container.Name {
-			c.omit("the container %s", name)
+	for _, name := range with {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("invalid --with %q: the other containers of the %s %s are: %s", name, c.from.kind, c.from.name, orNone(strings.Join(names, ", ")))
 		}
 	}
-	if c.from.template.Spec.Resources != nil {
-		c.omit("the resources of the whole pod")
-	}
+	return nil
 }
 
-// omitLimits names the host name, which is that of one pod, and the deadline, which --deadline sets.
-func (c *copier) omitLimits() {
-	if name := c.from.template.Spec.Hostname; name != "" {
-		c.omit("the host name %s", name)
+// isCopied reports whether the copy has a container.
+func (c *copier) isCopied(name string) bool {
+	return name == c.container.Name || slices.ContainsFunc(c.helpers, func(h corev1.Container) bool { return h.Name == name })
+}
+
+// omitOthers names the other containers of the pod, the host name, which is that of one pod, and the deadline, which --deadline sets.
+func (c *copier) omitOthers() {
+	pod := &c.from.template.Spec
+	for i, container := range slices.Concat(pod.InitContainers, pod.Containers) {
+		kind := "container"
+		if i < len(pod.InitContainers) {
+			kind = "init container"
+		}
+		if name := container.Name; !c.isCopied(name) {
+			c.omit("the %s %s (--with %s copies it)", kind, name, name)
+		}
 	}
-	for _, deadline := range []*int64{c.from.deadline, c.from.template.Spec.ActiveDeadlineSeconds} {
+	if pod.Resources != nil {
+		c.omit("the resources of the whole pod")
+	}
+	if pod.Hostname != "" {
+		c.omit("the host name %s", pod.Hostname)
+	}
+	for _, deadline := range []*int64{c.from.deadline, pod.ActiveDeadlineSeconds} {
 		if deadline != nil {
 			c.omit("the deadline of %ds", *deadline)
 		}
 	}
 }
 
-// copyContainer copies what the command needs to run as the container does. Probes, ports, and hooks belong to a server.
-func (c *copier) copyContainer() corev1.Container {
-	from := c.container
+// copyHelpers copies the containers of --with. What says that they have started, and their hooks, stay: the command waits for them. Only
+// one pod of a node can have a port of the host.
+func (c *copier) copyHelpers() []corev1.Container {
+	var copied []corev1.Container
+	for i := range c.helpers {
+		from := c.helpers[i].DeepCopy()
+		helper := c.copyContainer(from)
+		helper.RestartPolicy, helper.StartupProbe, helper.Lifecycle, helper.Ports = from.RestartPolicy, from.StartupProbe, from.Lifecycle, from.Ports
+		for j := range helper.Ports {
+			helper.Ports[j].HostPort = 0
+		}
+		copied = append(copied, helper)
+	}
+	return copied
+}
+
+// copyContainer copies what a command needs to run as a container does. Probes, ports, and hooks belong to a server.
+func (c *copier) copyContainer(from *corev1.Container) corev1.Container {
 	result := corev1.Container{
 		Name:            from.Name,
 		Image:           from.Image,
@@ -122,10 +169,13 @@ func (c *copier) copyContainer() corev1.Container {
 		WorkingDir:      from.WorkingDir,
 		Command:         from.Command,
 		Args:            from.Args,
-		Env:             c.copyEnv(),
+		Env:             c.copyEnv(from),
 		EnvFrom:         from.EnvFrom,
 		Resources:       from.Resources,
 		SecurityContext: from.SecurityContext,
+	}
+	for _, claim := range from.Resources.Claims {
+		c.claimed = append(c.claimed, claim.Name)
 	}
 	for _, mount := range from.VolumeMounts {
 		switch {
@@ -158,18 +208,25 @@ func (c *copier) copies(volume string) bool {
 
 // isOfOther reports whether a reference to resources is to those of a container that is not copied.
 func (c *copier) isOfOther(resources *corev1.ResourceFieldSelector) bool {
-	return resources != nil && resources.ContainerName != "" && resources.ContainerName != c.container.Name
+	return resources != nil && resources.ContainerName != "" && !c.isCopied(resources.ContainerName)
+}
+
+// isWritten reports whether an init container of the copy can write the files of a volume.
+func (c *copier) isWritten(volume string) bool {
+	return slices.ContainsFunc(c.helpers, func(h corev1.Container) bool {
+		return slices.ContainsFunc(h.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume })
+	})
 }
 
 // copyEnv leaves out variables that the kubelet could not set, since it would then never start the container.
-func (c *copier) copyEnv() []corev1.EnvVar {
+func (c *copier) copyEnv(container *corev1.Container) []corev1.EnvVar {
 	var copied []corev1.EnvVar
-	for _, variable := range c.container.Env {
+	for _, variable := range container.Env {
 		switch from := variable.ValueFrom; {
 		case from != nil && c.isOfOther(from.ResourceFieldRef):
 			c.omit("the variable %s of the container %s", variable.Name, from.ResourceFieldRef.ContainerName)
 			c.unset = append(c.unset, "$("+variable.Name+")")
-		case from != nil && from.FileKeyRef != nil: // An init container writes the file.
+		case from != nil && from.FileKeyRef != nil && !c.isWritten(from.FileKeyRef.VolumeName): // An init container writes the file.
 			c.omit("the variable %s of the volume %s", variable.Name, from.FileKeyRef.VolumeName)
 			c.unset = append(c.unset, "$("+variable.Name+")")
 		default:
@@ -247,24 +304,4 @@ func (c *copier) copyAffinity() *corev1.Affinity {
 		return nil
 	}
 	return &corev1.Affinity{NodeAffinity: from.NodeAffinity}
-}
-
-// setEnv sets variables of the form NAME=VALUE in a container.
-func setEnv(container *corev1.Container, variables []string) error {
-	for _, variable := range variables {
-		name, value, ok := strings.Cut(variable, "=")
-		if !ok || name == "" {
-			return fmt.Errorf("--env %s: it is NAME=VALUE", variable)
-		}
-		replaced := false
-		for i := range container.Env {
-			if container.Env[i].Name == name { // In its place: a variable can refer to those before it.
-				container.Env[i], replaced = corev1.EnvVar{Name: name, Value: value}, true
-			}
-		}
-		if !replaced {
-			container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
-		}
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
@@ -59,8 +60,8 @@ func web() *corev1.PodSpec {
 	}
 }
 
-func workloadOf(spec *corev1.PodSpec) *workload {
-	return &workload{template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: *spec}}
+func fromSpec(spec *corev1.PodSpec) *workload {
+	return &workload{kind: "Deployment", name: "web", template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: *spec}}
 }
 
 const copiedWeb = `metadata: {}
@@ -124,8 +125,8 @@ spec:
 `
 
 func TestFromCopiesWhatTheCommandNeedsAndNothingThatDrawsTraffic(t *testing.T) {
-	template, omitted, err := copyTemplate(workloadOf(web()), "")
-	if want := []string{"the init container init", "the container sidecar"}; err != nil || !cmp.Equal(omitted, want) {
+	template, omitted, err := copyTemplate(fromSpec(web()), "", nil)
+	if want := []string{"the init container init (--with init copies it)", "the container sidecar (--with sidecar copies it)"}; err != nil || !cmp.Equal(omitted, want) {
 		t.Fatal(omitted, err)
 	}
 	got, err := yaml.Marshal(template)
@@ -138,30 +139,30 @@ func TestFromCopiesWhatTheCommandNeedsAndNothingThatDrawsTraffic(t *testing.T) {
 }
 
 func TestFromTakesTheContainerThatIsNamed(t *testing.T) {
-	template, _, err := copyTemplate(workloadOf(web()), "sidecar")
+	template, _, err := copyTemplate(fromSpec(web()), "sidecar", nil)
 	if err != nil || template.Spec.Containers[0].Image != "sidecar" || template.Spec.Volumes != nil {
 		t.Errorf("got %+v, %v", template, err)
 	}
-	_, _, err = copyTemplate(workloadOf(web()), "db")
-	if err == nil || err.Error() != `--from: container db is not valid for pod web out of: web, sidecar, init (init)` {
+	_, _, err = copyTemplate(fromSpec(web()), "db", nil)
+	if err == nil || err.Error() != `invalid --from: container db is not valid for pod web out of: web, sidecar, init (init)` {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestFromLeavesOutTheVolumesThatEachPodOfAStatefulSetHas(t *testing.T) {
-	set := workloadOf(web())
+	set := fromSpec(web())
 	set.claims = []string{"data"}
-	template, omitted, err := copyTemplate(set, "web")
+	template, omitted, err := copyTemplate(set, "web", nil)
 	if err != nil || omitted[0] != "the volume data, of which each pod has its own" || len(template.Spec.Volumes) != 1 || len(template.Spec.Containers[0].VolumeMounts) != 1 {
 		t.Errorf("got %+v, omitted %q, %v", template, omitted, err)
 	}
 }
 
 func TestFromTakesTheDefaultContainer(t *testing.T) {
-	w := workloadOf(web())
+	w := fromSpec(web())
 	w.template.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": "sidecar"}
 	for container, want := range map[string]string{"": "sidecar", "web": "web", "init": "init"} {
-		if template, _, err := copyTemplate(w, container); err != nil || template.Spec.Containers[0].Name != want {
+		if template, _, err := copyTemplate(w, container, nil); err != nil || template.Spec.Containers[0].Name != want {
 			t.Errorf("%q: got %+v, %v, want %s", container, template, err, want)
 		}
 	}
@@ -175,7 +176,7 @@ func TestFromCopiesNothingThatRefersToAnotherContainer(t *testing.T) {
 	files := func() []corev1.DownwardAPIVolumeFile {
 		return []corev1.DownwardAPIVolumeFile{{Path: "own", ResourceFieldRef: resources("web")}, {Path: "other", ResourceFieldRef: resources("sidecar")}}
 	}
-	w := workloadOf(web())
+	w := fromSpec(web())
 	main := &w.template.Spec.Containers[0]
 	main.Env = []corev1.EnvVar{
 		{Name: "OWN", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: resources("web")}},
@@ -188,7 +189,7 @@ func TestFromCopiesNothingThatRefersToAnotherContainer(t *testing.T) {
 		{Name: "info", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: files()}}},
 		{Name: "all", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{DownwardAPI: &corev1.DownwardAPIProjection{Items: files()}}}}}},
 	}
-	template, omitted, err := copyTemplate(w, "")
+	template, omitted, err := copyTemplate(w, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestFromCopiesNothingThatRefersToAnotherContainer(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"the variable OTHER of the container sidecar", "the variable FILE of the volume cache", "the volume at /cache",
 		"the file other of the container sidecar in the volume info", "the file other of the container sidecar in the volume all",
-		"the init container init", "the container sidecar",
+		"the init container init (--with init copies it)", "the container sidecar (--with sidecar copies it)",
 	}, omitted); diff != "" {
 		t.Error(diff)
 	}
@@ -212,7 +213,7 @@ func TestFromCopiesNothingThatRefersToAnotherContainer(t *testing.T) {
 }
 
 func TestFromNamesWhatIsForOnePod(t *testing.T) {
-	w := workloadOf(web())
+	w := fromSpec(web())
 	w.deadline = ptr.To[int64](600)
 	spec := &w.template.Spec
 	spec.Hostname, spec.TerminationGracePeriodSeconds = "web-0", ptr.To[int64](300)
@@ -224,20 +225,20 @@ func TestFromNamesWhatIsForOnePod(t *testing.T) {
 	spec.Volumes[0].VolumeSource = corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
 		Items: []corev1.DownwardAPIVolumeFile{{Path: "owner", FieldRef: field("metadata.annotations['example.com/owner']")}},
 	}}
-	template, omitted, err := copyTemplate(w, "")
+	template, omitted, err := copyTemplate(w, "", nil)
 	if err != nil || *template.Spec.TerminationGracePeriodSeconds != 300 || len(template.Spec.Containers[0].Env) != 2 {
 		t.Errorf("got %+v, %v", template, err)
 	}
 	if diff := cmp.Diff([]string{
 		"the label tier that the variable TIER reads", "the annotation example.com/owner that the file owner reads",
-		"the init container init", "the container sidecar", "the host name web-0", "the deadline of 600s",
+		"the init container init (--with init copies it)", "the container sidecar (--with sidecar copies it)", "the host name web-0", "the deadline of 600s",
 	}, omitted); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestFromCopiesWhereThePodMayRun(t *testing.T) {
-	w := workloadOf(web())
+	w := fromSpec(web())
 	spec := &w.template.Spec
 	spec.PriorityClassName, spec.SchedulerName, spec.HostNetwork = "high", "volcano", true
 	arm := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "kubernetes.io/arch", Operator: corev1.NodeSelectorOpIn, Values: []string{"arm64"}}}}
@@ -248,7 +249,7 @@ func TestFromCopiesWhereThePodMayRun(t *testing.T) {
 	terms := []corev1.PodAffinityTerm{{TopologyKey: "kubernetes.io/hostname"}}
 	spec.Affinity = &corev1.Affinity{NodeAffinity: required(arm),
 		PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}, PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
-	template, omitted, err := copyTemplate(w, "")
+	template, omitted, err := copyTemplate(w, "", nil)
 	got := template.Spec
 	if err != nil || got.PriorityClassName != "high" || got.SchedulerName != "volcano" || !got.HostNetwork || !cmp.Equal(got.Affinity, &corev1.Affinity{NodeAffinity: required(arm)}) {
 		t.Errorf("got %+v, %v", got, err)
@@ -257,7 +258,7 @@ func TestFromCopiesWhereThePodMayRun(t *testing.T) {
 		t.Errorf("omitted %q", omitted)
 	}
 	spec.Affinity = &corev1.Affinity{NodeAffinity: required(node)} // that of a pod of a DaemonSet
-	template, omitted, err = copyTemplate(w, "")
+	template, omitted, err = copyTemplate(w, "", nil)
 	if err != nil || template.Spec.Affinity != nil || omitted[0] != "the affinity to a node by its name" {
 		t.Errorf("got %+v, omitted %q, %v", template.Spec.Affinity, omitted, err)
 	}
@@ -313,7 +314,7 @@ func TestEnvReplacesAVariable(t *testing.T) {
 			t.Errorf("%s\n%s", name, diff)
 		}
 	}
-	if err := setEnv(&corev1.Container{}, []string{"=x"}); err == nil || err.Error() != "--env =x: it is NAME=VALUE" {
+	if err := setEnv(&corev1.Container{}, []string{"=x"}); err == nil || err.Error() != `invalid --env "=x": expected NAME=VALUE` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -343,13 +344,13 @@ func TestReferences(t *testing.T) {
 		"pods.v1./a":                         "Pod a ",
 		"at/a":                               "At a ",
 		"at.cnat.d2iq.com/a":                 "At a ",
-		"web":                                "--from web: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
-		"deploy/web:":                        "--from deploy/web:: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
-		"deploy/":                            "--from deploy/: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
-		"deploy/a/b":                         "--from deploy/a/b: it is KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web",
-		"at/a:main":                          "--from at/a:main: an At is repeated as it is, without a container: at/a",
-		"svc/web":                            `--from svc/web: the kind "svc" has no pod template; it can be deploy, sts, ds, rs, rc, job, cj, pset, po, at`,
-		"deployments.extensions/web":         `--from deployments.extensions/web: the kind "deployments.extensions" has no pod template; it can be deploy, sts, ds, rs, rc, job, cj, pset, po, at`,
+		"web":                                `invalid --from "web": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"deploy/web:":                        `invalid --from "deploy/web:": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"deploy/":                            `invalid --from "deploy/": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"deploy/a/b":                         `invalid --from "deploy/a/b": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"at/a:main":                          `invalid --from "at/a:main": expected at/a, because an At is repeated as it is`,
+		"svc/web":                            " web ", // only the API server knows it
+		"deployments.extensions/web":         " web ",
 	} {
 		r, err := parseReference(text)
 		got := r.kind.Kind + " " + r.name + " " + r.container
@@ -358,6 +359,75 @@ func TestReferences(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestCopyTemplate_with(t *testing.T) {
+	w := fromSpec(web())
+	spec := &w.template.Spec
+	spec.InitContainers = []corev1.Container{
+		{Name: "init", VolumeMounts: []corev1.VolumeMount{{Name: "cache"}}},
+		{Name: "vault", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways), StartupProbe: &corev1.Probe{PeriodSeconds: 1}, LivenessProbe: &corev1.Probe{}},
+	}
+	spec.Containers[0].Env = []corev1.EnvVar{
+		{Name: "CPU", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: "proxy", Resource: "limits.cpu"}}},
+		{Name: "FILE", ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "cache"}}},
+	}
+	spec.Containers[1] = corev1.Container{
+		Name: "proxy", Image: "proxy", Ports: []corev1.ContainerPort{{Name: "db", ContainerPort: 5432, HostPort: 5432}}, ReadinessProbe: &corev1.Probe{},
+		Lifecycle: &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}},
+		Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "other"}}},
+	}
+	template, omitted, err := copyTemplate(w, "web", []string{"proxy", "vault", "init"})
+	if err != nil || len(omitted) > 0 {
+		t.Fatal(omitted, err)
+	}
+	got := template.Spec
+	always := ptr.To(corev1.ContainerRestartPolicyAlways)
+	if diff := cmp.Diff([]corev1.Container{
+		{Name: "init", VolumeMounts: []corev1.VolumeMount{{Name: "cache"}}},
+		{Name: "vault", RestartPolicy: always, StartupProbe: &corev1.Probe{PeriodSeconds: 1}},
+		{Name: "proxy", Image: "proxy", RestartPolicy: always, Ports: []corev1.ContainerPort{{Name: "db", ContainerPort: 5432}},
+			Lifecycle: spec.Containers[1].Lifecycle, Resources: spec.Containers[1].Resources},
+	}, got.InitContainers); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Containers) != 1 || len(got.Containers[0].Env) != 2 || len(got.ResourceClaims) != 2 || len(got.Volumes) != 3 {
+		t.Errorf("got %+v", got)
+	}
+	for name, want := range map[string]string{
+		"web": `invalid --with "web": the other containers of the Deployment web are: init, vault, proxy`,
+		"db":  `invalid --with "db": the other containers of the Deployment web are: init, vault, proxy`,
+	} {
+		if _, _, err := copyTemplate(w, "web", []string{name}); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestWorkloadOf(t *testing.T) {
+	template := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web:1"}}}}
+	spec := map[string]any{"template": template, "activeDeadlineSeconds": int64(600)}
+	for kind, fields := range map[string]map[string]any{
+		"DeploymentConfig": spec,
+		"Rollout":          spec,
+		"CronJob":          {"jobTemplate": map[string]any{"spec": spec}},
+		"Pod":              template["spec"].(map[string]any),
+	} {
+		w, err := workloadOf(&unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": "web"}, "spec": fields}})
+		if err != nil || w.template.Spec.Containers[0].Image != "web:1" || (kind != "Pod") != (w.deadline != nil) {
+			t.Errorf("%s: got %+v, %v", kind, w, err)
+		}
+	}
+	for name, fields := range map[string]map[string]any{
+		"another object's template": {"workloadRef": map[string]any{"kind": "Deployment", "name": "web"}},
+		"a template of its own":     {"template": map[string]any{"spec": map[string]any{"containers": "two"}}},
+		"no template":               {"template": "x"},
+	} {
+		_, err := workloadOf(&unstructured.Unstructured{Object: map[string]any{"kind": "Rollout", "metadata": map[string]any{"name": "web"}, "spec": fields}})
+		if want := "the Rollout web has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME"; err == nil || err.Error() != want {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

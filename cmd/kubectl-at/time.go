@@ -8,14 +8,18 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
+
+// zoneForm is what --tz and TZ can be.
+const zoneForm = "a name such as Europe/Berlin, America/New_York, or UTC"
 
 // location returns the time zone of --tz, or that of this machine.
 func (p *plugin) location() (*time.Location, error) {
@@ -31,7 +35,7 @@ func (p *plugin) location() (*time.Location, error) {
 		location, err = time.LoadLocation(strings.ToUpper(p.zone)) // utc, cet
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--tz: unknown time zone %s; it takes a name such as Europe/Berlin, America/New_York, or UTC, or an offset such as +05:30", p.zone)
+		return nil, fmt.Errorf("invalid --tz %q: expected %s, or an offset such as +05:30", p.zone, zoneForm)
 	}
 	return location, nil
 }
@@ -51,93 +55,67 @@ func checkZone(tz string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("the time zone of the environment, TZ=%s, is not known; set TZ or --tz to a name such as Europe/Berlin, America/New_York, or UTC", tz)
+		return fmt.Errorf("invalid environment variable TZ %q: expected %s, in TZ or --tz", tz, zoneForm)
 	}
 	return nil
 }
 
+// addTimeFlag adds -t.
+func addTimeFlag(cmd *cobra.Command, stamp *string) {
+	cmd.Flags().StringVarP(stamp, "time", "t", "", "Time as [[CC]YY]MMDDhhmm[.SS], in place of TIME.")
+}
+
 // parseTime returns the time that the words, or else the stamp of -t, mean, and what is to be said about it.
-func (p *plugin) parseTime(words []string, stamp string, now time.Time) (time.Time, []string, error) {
+func (p *plugin) parseTime(words []string, stamp string) (time.Time, []string, error) {
 	location, err := p.location()
 	if err != nil {
 		return time.Time{}, nil, err
 	}
-	switch {
+	switch now := p.clock.Now(); {
 	case stamp != "" && len(words) > 0:
-		return time.Time{}, nil, fmt.Errorf("the time is given twice: %q, and -t %s", strings.Join(words, " "), stamp)
+		return time.Time{}, nil, fmt.Errorf("--time cannot be combined with TIME %q", strings.Join(words, " "))
 	case stamp != "":
 		return timespec.ParseStamp(stamp, now, location)
 	case len(words) == 0:
-		return time.Time{}, nil, errors.New("the time is missing; examples: " + timespec.Examples)
+		return time.Time{}, nil, errors.New("missing TIME; examples: " + timespec.Examples)
+	default:
+		return timespec.Parse(words, now, location)
 	}
-	due, notes, err := timespec.Parse(words, now, location)
+}
+
+// dueTime returns when an At runs: what the operator says, or what its schedule means. It is zero when there is none.
+func dueTime(a *cnatv1alpha1.At) time.Time {
+	if a.Status.ScheduledTime != nil {
+		return a.Status.ScheduledTime.Time
+	}
+	due, err := atspec.ParseSchedule(a.Spec.Schedule, a.CreationTimestamp.Time)
 	if err != nil {
-		if unknown, right := correct(words); right != "" {
-			err = fmt.Errorf("the time is not understood at %q; use %s", unknown, right)
-		}
+		return time.Time{}
 	}
-	return due, notes, err
+	return due
 }
 
-// misunderstood returns what is not understood in words, or nil if they are a time, also one that cannot be meant.
-func misunderstood(words []string) *timespec.MisunderstoodError {
-	// Neither the current time nor the time zone matter for this.
-	_, _, err := timespec.Parse(words, time.Unix(0, 0), time.UTC)
-	unknown, _ := errors.AsType[*timespec.MisunderstoodError](err)
-	return unknown
-}
-
-// explainTimeError returns an error about TIME with its likely cause: a mistyped command, or a command without -- before it.
-func explainTimeError(cmd *cobra.Command, words, command []string, err error) error {
-	if len(words) == 0 || misunderstood(words) == nil {
-		return err
+// runsAt returns "at/NAME runs at TIME (DISTANCE)" and the notes.
+func runsAt(at *cnatv1alpha1.At, due, now time.Time, notes []string) string {
+	name := at.Name
+	if name == "" {
+		name = at.GenerateName + "?????"
 	}
-	if similar := cmd.SuggestionsFor(words[0]); misunderstood(words[:1]) != nil && len(words[0]) > 2 && len(similar) > 0 {
-		return fmt.Errorf("%q is no time and no command; did you mean \"kubectl at %s\"?", words[0], similar[0])
+	late, deadline := now.Sub(due), at.Spec.StartingDeadlineSeconds
+	line := fmt.Sprintf("at/%s runs at %s (%s)", name, formatTime(due), relativeTime(due, now))
+	switch {
+	case deadline != nil && int64(late/time.Second) > *deadline:
+		line = fmt.Sprintf("at/%s does not run: it was due at %s (%s), and its starting deadline is over", name, formatTime(due), relativeTime(due, now))
+	case late >= time.Second:
+		line = fmt.Sprintf("at/%s runs now, it was due at %s (%s)", name, formatTime(due), relativeTime(due, now))
 	}
-	if _, right := correct(words); right != "" {
-		return err
+	if len(notes) > 0 {
+		line += ": " + strings.TrimSuffix(strings.Join(notes, " "), ".")
 	}
-	n := len(words) - 1
-	for n > 0 && misunderstood(words[:n]) != nil {
-		n--
+	if at.Spec.Suspend != nil && *at.Spec.Suspend {
+		line += ", suspended"
 	}
-	if n == 0 && !cmd.Flags().Changed("time") {
-		return err
-	}
-	rest := words[n:]
-	if len(command) > 0 {
-		rest = slices.Concat(rest, []string{"--"}, command)
-	}
-	quoted, quoteErr := quoteCommand(rest)
-	if quoteErr != nil {
-		return err
-	}
-	if unknown := new(timespec.MisunderstoodError); errors.As(err, &unknown) {
-		err = fmt.Errorf("the time is not understood at %q", unknown.Text)
-	}
-	return fmt.Errorf("%w; a command stands behind --: kubectl at %s", err, strings.Join(append(slices.Clone(words[:n]), "--", quoted), " "))
-}
-
-// correct returns what is not understood in words, and how to write it: with -t for a time in the form of POSIX, with --tz for a time zone
-// at the end, or without "at" and "on". It returns "" for both if it does not know.
-func correct(words []string) (unknown, right string) {
-	err := misunderstood(words)
-	if err == nil {
-		return "", ""
-	}
-	last := words[len(words)-1]
-	if _, _, e := timespec.ParseStamp(last, time.Unix(0, 0), time.UTC); e == nil && len(words) == 1 {
-		return last, "-t " + last
-	}
-	if _, e := time.LoadLocation(last); e == nil && err.Text == last && len(words) > 1 {
-		return last, "--tz " + last
-	}
-	plain := slices.DeleteFunc(strings.Fields(strings.Join(words, " ")), func(word string) bool { return word == "at" || word == "on" })
-	if len(plain) > 0 && misunderstood(plain) == nil {
-		return err.Text, strings.Join(plain, " ")
-	}
-	return "", ""
+	return line
 }
 
 // formatSchedule returns t as spec.schedule.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -49,7 +50,7 @@ func TestATimeZoneOfTheEnvironmentThatIsNotKnownIsNamed(t *testing.T) {
 		return execute(t.Context(), s.now, "", append([]string{"--kubeconfig", kubeconfig, "--namespace", s.namespace}, args...)...)
 	}
 	for _, zone := range []string{"CET-1CEST", "Europe/Berln", ":Europe/Berln", "/no/such/file"} {
-		want := result{errOut: "the time zone of the environment, TZ=" + zone + ", is not known; set TZ or --tz to a name such as Europe/Berlin, America/New_York, or UTC\n", code: 1}
+		want := result{errOut: fmt.Sprintf("invalid environment variable TZ %q: expected a name such as Europe/Berlin, America/New_York, or UTC, in TZ or --tz\n", zone), code: 1}
 		for _, args := range [][]string{{"now", "--", "true"}, {"list"}} {
 			if got := run(zone, args...); got != want {
 				t.Errorf("TZ=%s kubectl at %s: got %+v", zone, args[0], got)

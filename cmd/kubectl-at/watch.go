@@ -17,8 +17,6 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
 // maxRejections is how many requests the API server may reject between two watches before a wait ends. A few are possible while the API
@@ -93,5 +91,3 @@ func (c *cluster) listWatch(list client.ObjectList, only []client.ListOption, st
 		},
 	}
 }
-
-func isDone(at *cnatv1alpha1.At) bool { return at.Status.Phase == cnatv1alpha1.PhaseDone }

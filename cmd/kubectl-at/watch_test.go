@@ -139,9 +139,9 @@ func TestAWatchedListOutlastsAnAPIServerThatFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &shell{T: t, namespace: "default", now: saturday()}
 	output, ended := s.background(ctx, "list", "-w", "--kubeconfig", os.DevNull, "--server", server.URL)
-	output.expect("NAME   DUE         IN          PHASE     RESULT      COMMAND")
-	output.expect("x      <unknown>   <unknown>   PENDING   Succeeded   ")
-	output.expect("x     <unknown>   <unknown>   DONE   Succeeded   ")
+	output.expect("NAME   DUE         IN          PHASE     RESULT      REASON   COMMAND")
+	output.expect("x      <unknown>   <unknown>   PENDING   Succeeded   <none>   ")
+	output.expect("x     <unknown>   <unknown>   DONE   Succeeded   <none>   ")
 	cancel()
 	if err := endOf(ended); err != nil {
 		t.Error(err)

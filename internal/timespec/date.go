@@ -92,7 +92,7 @@ func (p *parser) weekday() {
 func (p *parser) monthDay() error {
 	name, dayNumber := p.peek(0), p.peek(1)
 	if dayNumber.kind != number || len(dayNumber.text) > 2 {
-		return fmt.Errorf("%q must have a day behind it, such as %s 21", name.text, name.text)
+		return p.expected(1, fmt.Sprintf("a day, such as %s 21,", name.text))
 	}
 	p.tokens = p.tokens[2:]
 	if p.peek(0).text == "," && isYear(p.peek(1)) {
@@ -126,7 +126,7 @@ func (p *parser) slashes() error {
 		months, dayNumber, years = dayNumber, years, months
 	}
 	if dayNumber.kind != number || slash.text != "/" || !isYear(years) || months.kind != number {
-		return fmt.Errorf("%q is not understood: a date with slashes is month/day/year, such as 11/21/2026", p.peek(0).text+"/")
+		return p.expected(0, "month/day/year, such as 11/21/2026,")
 	}
 	text := p.peek(0).text + "/" + p.peek(2).text + "/" + p.peek(4).text
 	p.tokens = p.tokens[5:]
@@ -145,7 +145,7 @@ func (p *parser) setDate(text, years, months, days string) error {
 		d.year += 1900
 	}
 	if d.month < 1 || d.month > 12 || d.day < 1 || d.day > 31 || len(years) == 4 && d.year == 0 {
-		return fmt.Errorf("%q is not a date: months go from 1 to 12, days from 1 to 31", text)
+		return fmt.Errorf("invalid date %q: months go from 1 to 12, days from 1 to 31", text)
 	}
 	p.spec.date = d
 	return nil

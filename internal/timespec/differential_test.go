@@ -138,9 +138,9 @@ var differences = []struct {
 			return c.onlyOurs() && c.has(`(day|tomorrow|today|\d|[a-z]{3}|week|month|year|hour|minute) (\d{1,2}[:h.,']\d\d|\d{4}|\d{1,2} ?[ap]m|noon|midnight|teatime)`)
 		}},
 	{"no such time of day", "POSIX: hours to 23, minutes to 59; at(1) counts 24 and 60 on",
-		func(c trial) bool { return c.because("is not a time of day") }},
+		func(c trial) bool { return c.because("invalid time of day") }},
 	{"no such day", "POSIX: a day in the range of its month; at(1) makes 3 March of 31 February",
-		func(c trial) bool { return c.because("has no day") || c.because("is not a date") }},
+		func(c trial) bool { return c.because("has no day") || c.because("invalid date") }},
 	{"old year", "at(1) reads a year up to 1900 as one counted from 1900: 1030 is 2930",
 		func(c trial) bool {
 			return c.because("in the past") && c.has(`(0\d{3}|1[0-8]\d\d|1900)\b`) || c.both() && c.theirs.Year() == c.ours.Year()+1900

@@ -24,7 +24,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	if d, err := time.ParseDuration(text); err == nil {
 		return d, nil
 	}
-	invalid := fmt.Errorf("%q is not a duration: it is a number with a unit, such as 90s, 30m, 12h, 7d, or 2w", text)
+	invalid := fmt.Errorf("invalid duration %q: expected a number with a unit, such as 90s, 30m, 12h, 7d, or 2w", text)
 	if !durationPattern.MatchString(text) {
 		return 0, invalid
 	}
@@ -41,7 +41,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		seconds = -seconds
 	}
 	if math.Abs(seconds) >= math.MaxInt64/1e9 {
-		return 0, fmt.Errorf("%q is too long: a duration has up to 292 years", text)
+		return 0, fmt.Errorf("invalid duration %q: it can have up to 292 years", text)
 	}
 	return time.Duration(math.Round(seconds * 1e9)), nil
 }

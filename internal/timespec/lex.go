@@ -4,7 +4,6 @@
 package timespec
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 )
@@ -23,10 +22,11 @@ const (
 	unknown                // anything else, up to the next blank
 )
 
-// token is a piece of the text: text as written, in lower case unless it is unknown, and its parts.
+// token is a piece of the text: text as written, in lower case unless it is unknown, where it begins, and its parts.
 type token struct {
 	kind  kind
 	text  string
+	at    int      // its offset in the text, in bytes
 	parts []string // the numbers of clockTime, hyphenDate, and dottedDate
 	word  keyword  // of a word
 }
@@ -102,12 +102,18 @@ var (
 // scan returns the tokens of a text.
 func scan(text string) []token {
 	var tokens []token
-	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimLeft(rest, " \t\r\n") {
+	trim := func(s string) string { return strings.TrimLeft(s, " \t\r\n") }
+	for rest := trim(text); rest != ""; rest = trim(rest) {
 		next, length := scanNext(rest)
+		at := len(text) - len(rest)
+		for i := range next {
+			next[i].at = at
+			at += len(next[i].text)
+		}
 		tokens, rest = append(tokens, next...), rest[length:]
 		if last := next[len(next)-1]; last.kind == hyphenDate || last.kind == number && len(last.text) == 8 {
 			if match := isoTime.FindStringSubmatch(rest); match != nil {
-				tokens = append(tokens, token{kind: clockTime, text: match[1], parts: match[2:]})
+				tokens = append(tokens, token{kind: clockTime, text: match[1], at: at + 1, parts: match[2:]})
 				rest = rest[1+len(match[1]):]
 			}
 		}
@@ -166,14 +172,4 @@ func splitWords(run string) ([]token, bool) {
 // firstWord returns s up to its first blank.
 func firstWord(s string) string {
 	return strings.Fields(s)[0]
-}
-
-// Examples are time specifications that show the language, for messages and help.
-const Examples = `"23:30", "tomorrow 02:00", "now + 2 hours", "4pm next monday", "noon Nov 28", "2026-11-22T02:00:00+01:00"`
-
-// MisunderstoodError is about words that are no time: what is not understood, and is not a mistake in a part that is.
-type MisunderstoodError struct{ Text string }
-
-func (e *MisunderstoodError) Error() string {
-	return fmt.Sprintf("the time is not understood at %q; examples: %s", e.Text, Examples)
 }

@@ -51,17 +51,19 @@ type spec struct {
 
 // parser reads tokens from the left.
 type parser struct {
-	tokens    []token
-	zoneNames []string // of the local zone
-	spec      spec
+	text       string
+	tokens     []token
+	zoneNames  []string // of the local zone
+	isRelative bool     // it begins with now, in, or a step
+	spec       spec
 }
 
 // Parse returns the instant that words mean at the time now in location, which the returned time is in. The notes tell
 // what is not obvious about it, each as a sentence: a change of the clocks, a month that is too short, or digits that look like
-// another form. The error names
-// what was not understood or why the time cannot be meant. The package comment specifies the language.
+// another form. The error is a SyntaxError, or says why the time cannot be meant. The package comment specifies the language.
 func Parse(words []string, now time.Time, location *time.Location) (time.Time, []string, error) {
-	p := &parser{tokens: scan(strings.Join(words, " ")), zoneNames: zoneNames(now.In(location))}
+	text := strings.TrimSpace(strings.Join(words, " "))
+	p := &parser{text: text, tokens: scan(text), zoneNames: zoneNames(now.In(location))}
 	if len(p.tokens) == 0 {
 		return time.Time{}, nil, errors.New("the time is missing; examples: " + Examples)
 	}
@@ -74,13 +76,14 @@ func Parse(words []string, now time.Time, location *time.Location) (time.Time, [
 // parse reads a timespec.
 func (p *parser) parse() error {
 	first := p.peek(0)
-	switch {
+	switch p.isRelative = true; {
 	case p.takeWord("in"):
 		if err := p.amounts(1, first.text); err != nil {
 			return err
 		}
 	case p.takeWord("now"), first.text == "+", first.text == "-":
 	default:
+		p.isRelative = false
 		if err := p.timeAndDate(); err != nil {
 			return err
 		}
@@ -89,7 +92,7 @@ func (p *parser) parse() error {
 		return err
 	}
 	if p.peek(0).kind != end {
-		return p.misunderstood()
+		return p.unexpected()
 	}
 	return nil
 }
@@ -101,8 +104,8 @@ func (p *parser) timeAndDate() error {
 			return err
 		}
 	}
-	if !p.spec.hasTime && p.spec.date == nil && len(p.spec.steps) == 0 {
-		return p.misunderstood()
+	if !p.spec.hasTime && p.spec.date == nil && len(p.spec.steps) == 0 && p.peek(0).text != "next" {
+		return p.unexpected()
 	}
 	if d, t := p.spec.date, p.peek(0); p.spec.needsYear() && p.spec.hasTime && t.kind == number && len(t.text) == 4 && atoi(t.text) > 0 {
 		d.year = atoi(t.text)
@@ -141,7 +144,7 @@ func (p *parser) time() error {
 		return err
 	}
 	if s.hour > 23 || s.minute > 59 || s.second > 59 {
-		return fmt.Errorf("%q is not a time of day: hours go from 0 to 23, minutes and seconds from 0 to 59", t.text)
+		return fmt.Errorf("invalid time of day %q: hours go from 0 to 23, minutes and seconds from 0 to 59", t.text)
 	}
 	return p.zone(t)
 }
@@ -154,7 +157,7 @@ func (p *parser) halfOfDay() error {
 		return nil
 	}
 	if p.spec.hour > 12 {
-		return fmt.Errorf("hour %d goes without am and pm: with them, hours go from 1 to 12", p.spec.hour)
+		return fmt.Errorf("invalid hour %d: with am or pm, hours go from 1 to 12", p.spec.hour)
 	}
 	p.spec.hour %= 12
 	if pm {
@@ -203,14 +206,17 @@ func (p *parser) amounts(sign int, behind string) error {
 			}
 		case count.kind == number && name.word.class == unitName:
 			if len(count.text) > 9 {
-				return fmt.Errorf("the number %s is too large: it can have up to 9 digits", count.text)
+				return fmt.Errorf("invalid number %s: it can have up to 9 digits", count.text)
 			}
 			p.spec.steps = append(p.spec.steps, step{sign * atoi(count.text), unit(name.word.value)})
 			p.tokens = p.tokens[2:]
 		case len(p.spec.steps) > first:
 			return nil
 		default:
-			return fmt.Errorf("%q must have a number and a unit behind it, such as %s 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years", behind, behind)
+			if count.kind == number {
+				return p.expected(1, "a unit (seconds, minutes, hours, days, weeks, months, or years)")
+			}
+			return p.expected(0, fmt.Sprintf("a number and a unit, such as %s 2 hours,", behind))
 		}
 	}
 }
@@ -219,7 +225,10 @@ func (p *parser) amounts(sign int, behind string) error {
 func (p *parser) nextUnit() error {
 	name := p.peek(1)
 	if name.kind != word || name.word.class != unitName {
-		return p.misunderstood()
+		if !p.isRelative && p.spec.date == nil && len(p.spec.steps) == 0 {
+			return p.expected(1, "a weekday or a unit such as week")
+		}
+		return p.expected(1, "a unit such as week")
 	}
 	p.spec.steps = append(p.spec.steps, step{1, unit(name.word.value)})
 	p.tokens = p.tokens[2:]
@@ -241,11 +250,6 @@ func (p *parser) takeWord(name string) bool {
 	}
 	p.tokens = p.tokens[1:]
 	return true
-}
-
-// misunderstood names the next token.
-func (p *parser) misunderstood() error {
-	return &MisunderstoodError{Text: p.peek(0).text}
 }
 
 // atoi returns the value of up to 9 digits.

@@ -17,7 +17,7 @@ var stampPattern = regexp.MustCompile(`^(?:([0-9]{2})?([0-9]{2}))?([0-9]{2})([0-
 func ParseStamp(stamp string, now time.Time, location *time.Location) (time.Time, []string, error) {
 	match := stampPattern.FindStringSubmatch(stamp)
 	if match == nil {
-		return time.Time{}, nil, fmt.Errorf("%q is not a time of the form [[CC]YY]MMDDhhmm[.SS], such as 202611220200", stamp)
+		return time.Time{}, nil, fmt.Errorf("invalid time %q: expected [[CC]YY]MMDDhhmm[.SS], such as 202611220200", stamp)
 	}
 	now = now.In(location).Truncate(time.Second)
 	years := now.Year()
@@ -33,7 +33,7 @@ func ParseStamp(stamp string, now time.Time, location *time.Location) (time.Time
 	fields := [...]int{years, atoi(match[3]), atoi(match[4]), atoi(match[5]), atoi(match[6]), atoi(match[7])}
 	local := time.Date(fields[0], time.Month(fields[1]), fields[2], fields[3], fields[4], fields[5], 0, time.UTC)
 	if fields != [...]int{local.Year(), int(local.Month()), local.Day(), local.Hour(), local.Minute(), local.Second()} {
-		return time.Time{}, nil, fmt.Errorf("%q is not a time: it has a month, day, hour, minute, or second that does not exist", stamp)
+		return time.Time{}, nil, fmt.Errorf("invalid time %q: it has a month, day, hour, minute, or second that does not exist", stamp)
 	}
 	t, note := onClock(local, now, false, "")
 	var notes []string

@@ -4,6 +4,7 @@
 package timespec_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -192,38 +193,44 @@ func TestTheLanguage(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTimeIsRejectedByName(t *testing.T) {
+func TestParse_invalid(t *testing.T) {
 	const examples = "; examples: " + timespec.Examples
 	for spec, want := range map[string]string{
 		"":                          "the time is missing" + examples,
-		"tomorow 02:00":             `the time is not understood at "tomorow"` + examples,
-		"now tomorrow":              `the time is not understood at "tomorrow"` + examples,
-		"10:00 #5":                  `the time is not understood at "#5"` + examples,
-		"10:00 10":                  `the time is not understood at "10"` + examples,
-		"123":                       `the time is not understood at "123"` + examples,
-		"2026-11-2111":              `"-" must have a number and a unit behind it, such as - 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
-		"10:00 next":                `the time is not understood at "next"` + examples,
-		"next":                      `the time is not understood at "next"` + examples,
-		"monday tuesday":            `the time is not understood at "tuesday"` + examples,
-		"24:00":                     `"24:00" is not a time of day: hours go from 0 to 23, minutes and seconds from 0 to 59`,
-		"1260":                      `"1260" is not a time of day: hours go from 0 to 23, minutes and seconds from 0 to 59`,
-		"tomorrow 24:00":            `"24:00" is not a time of day: hours go from 0 to 23, minutes and seconds from 0 to 59`,
-		"10 am pm":                  `the time is not understood at "pm"` + examples,
-		"13pm":                      `hour 13 goes without am and pm: with them, hours go from 1 to 12`,
-		"now +":                     `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
-		"now + 2":                   `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
-		"now + hours":               `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
-		"now + 1000000000 days":     `the number 1000000000 is too large: it can have up to 9 digits`,
+		"next blue moon":            `invalid time "next blue moon": expected a weekday or a unit such as week at "blue"`,
+		"tomorrow at 2am":           `invalid time "tomorrow at 2am": expected a time of day or a step such as + 2 hours at "at"; leave out "at"`,
+		"noon on friday":            `invalid time "noon on friday": expected a date or a step such as + 2 hours at "on"; leave out "on"`,
+		"12:00 Europe/Berlin":       `invalid time "12:00 Europe/Berlin": expected a date or a step such as + 2 hours at "Europe/Berlin"; use --tz Europe/Berlin`,
+		"202711282030":              `invalid time "202711282030": expected a time of day, a date, or a step such as + 2 hours at "202711282030"; use -t 202711282030`,
+		"11282030.15":               `invalid time "11282030.15": expected a time of day or a step such as + 2 hours at ".15"; use -t 11282030.15`,
+		"tomorow 02:00":             `invalid time "tomorow 02:00": expected a time of day, a date, or a step such as + 2 hours at "tomorow"` + examples,
+		"now tomorrow":              `invalid time "now tomorrow": expected a step such as + 2 hours at "tomorrow"`,
+		"10:00 #5":                  `invalid time "10:00 #5": expected a date or a step such as + 2 hours at "#5"`,
+		"10:00 10":                  `invalid time "10:00 10": expected a date or a step such as + 2 hours at "10"`,
+		"123":                       `invalid time "123": expected a time of day, a date, or a step such as + 2 hours at "123"` + examples,
+		"2026-11-2111":              `invalid time "2026-11-2111": expected a unit (seconds, minutes, hours, days, weeks, months, or years) at "-2111"`,
+		"10:00 next":                `invalid time "10:00 next": expected a weekday or a unit such as week at its end`,
+		"next":                      `invalid time "next": expected a weekday or a unit such as week at its end`,
+		"monday tuesday":            `invalid time "monday tuesday": expected a time of day or a step such as + 2 hours at "tuesday"`,
+		"24:00":                     `invalid time of day "24:00": hours go from 0 to 23, minutes and seconds from 0 to 59`,
+		"1260":                      `invalid time of day "1260": hours go from 0 to 23, minutes and seconds from 0 to 59`,
+		"tomorrow 24:00":            `invalid time of day "24:00": hours go from 0 to 23, minutes and seconds from 0 to 59`,
+		"10 am pm":                  `invalid time "10 am pm": expected a date or a step such as + 2 hours at "pm"`,
+		"13pm":                      `invalid hour 13: with am or pm, hours go from 1 to 12`,
+		"now +":                     `invalid time "now +": expected a number and a unit, such as + 2 hours, at its end`,
+		"now + 2":                   `invalid time "now + 2": expected a unit (seconds, minutes, hours, days, weeks, months, or years) at its end`,
+		"now + hours":               `invalid time "now + hours": expected a number and a unit, such as + 2 hours, at "hours"`,
+		"now + 1000000000 days":     `invalid number 1000000000: it can have up to 9 digits`,
 		"now + 999999999 weeks":     `the time is after the year 9999`,
 		"now + 999999999 years":     `the time is after the year 9999`,
 		"now + 999999999 hours":     `the time is after the year 9999`,
-		"nov":                       `"nov" must have a day behind it, such as nov 21`,
-		"nov 123":                   `"nov" must have a day behind it, such as nov 21`,
-		"12/24":                     `"12/" is not understood: a date with slashes is month/day/year, such as 11/21/2026`,
-		"13/24/26":                  `"13/24/26" is not a date: months go from 1 to 12, days from 1 to 31`,
-		"32 nov":                    `"32 nov" is not a date: months go from 1 to 12, days from 1 to 31`,
-		"nov 0 2027":                `"nov 0 2027" is not a date: months go from 1 to 12, days from 1 to 31`,
-		"0000-11-21":                `"0000-11-21" is not a date: months go from 1 to 12, days from 1 to 31`,
+		"nov":                       `invalid time "nov": expected a day, such as nov 21, at its end`,
+		"nov 123":                   `invalid time "nov 123": expected a day, such as nov 21, at "123"`,
+		"12/24":                     `invalid time "12/24": expected month/day/year, such as 11/21/2026, at "12/24"` + examples,
+		"13/24/26":                  `invalid date "13/24/26": months go from 1 to 12, days from 1 to 31`,
+		"32 nov":                    `invalid date "32 nov": months go from 1 to 12, days from 1 to 31`,
+		"nov 0 2027":                `invalid date "nov 0 2027": months go from 1 to 12, days from 1 to 31`,
+		"0000-11-21":                `invalid date "0000-11-21": months go from 1 to 12, days from 1 to 31`,
 		"feb 29":                    "February 2027 has no day 29",
 		"31.6.2027":                 "June 2027 has no day 31",
 		"10:00 today":               `Sat 21 Nov 2026 10:00 CET is in the past; use "now" to run at once`,
@@ -235,32 +242,32 @@ func TestWhatIsNoTimeIsRejectedByName(t *testing.T) {
 		"10:00 + 0 days":            `Sat 21 Nov 2026 10:00 CET is in the past; use "now" to run at once`,
 		"0:30 - 1 hour":             `Fri 20 Nov 2026 23:30 CET is in the past; use "now" to run at once`,
 		"70-11-21":                  `Sat 21 Nov 1970 12:00 CET is in the past; use "now" to run at once`,
-		"nov 28, 10:00":             `the time is not understood at ","` + examples,
-		"12/24-26":                  `"12/" is not understood: a date with slashes is month/day/year, such as 11/21/2026`,
-		"12/24/268":                 `"12/" is not understood: a date with slashes is month/day/year, such as 11/21/2026`,
-		"0/24/26":                   `"0/24/26" is not a date: months go from 1 to 12, days from 1 to 31`,
-		"10:00 1030":                `the time is not understood at "1030"` + examples,
-		"122420260":                 `the time is not understood at "122420260"` + examples,
-		"now + next week":           `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
-		"now + 2 monday":            `"+" must have a number and a unit behind it, such as + 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
-		"now next monday":           `the time is not understood at "next"` + examples,
+		"nov 28, 10:00":             `invalid time "nov 28, 10:00": expected a time of day or a step such as + 2 hours at ","`,
+		"12/24-26":                  `invalid time "12/24-26": expected month/day/year, such as 11/21/2026, at "12/24-26"` + examples,
+		"12/24/268":                 `invalid time "12/24/268": expected month/day/year, such as 11/21/2026, at "12/24/268"` + examples,
+		"0/24/26":                   `invalid date "0/24/26": months go from 1 to 12, days from 1 to 31`,
+		"10:00 1030":                `invalid time "10:00 1030": expected a date or a step such as + 2 hours at "1030"`,
+		"122420260":                 `invalid time "122420260": expected a time of day, a date, or a step such as + 2 hours at "122420260"` + examples,
+		"now + next week":           `invalid time "now + next week": expected a number and a unit, such as + 2 hours, at "next"`,
+		"now + 2 monday":            `invalid time "now + 2 monday": expected a unit (seconds, minutes, hours, days, weeks, months, or years) at "monday"`,
+		"now next monday":           `invalid time "now next monday": expected a unit such as week at "monday"`,
 		"9999-12-31T23:30:00Z":      "the time is after the year 9999",
-		"2026-11-22T02:00:60Z":      `"02:00:60" is not a time of day: hours go from 0 to 23, minutes and seconds from 0 to 59`,
-		"2026-11-22T":               `the time is not understood at "T"` + examples,
-		"2026-11-22T2":              `the time is not understood at "T2"` + examples,
+		"2026-11-22T02:00:60Z":      `invalid time of day "02:00:60": hours go from 0 to 23, minutes and seconds from 0 to 59`,
+		"2026-11-22T":               `invalid time "2026-11-22T": expected a time of day or a step such as + 2 hours at "T"`,
+		"2026-11-22T2":              `invalid time "2026-11-22T2": expected a time of day or a step such as + 2 hours at "T2"`,
 		"2026-02-30T10:00:00Z":      "February 2026 has no day 30",
-		"2026-11-22T02:00:00+24:00": `"+24:00" is not an offset from UTC: hours go from 0 to 23, minutes from 0 to 59`,
-		"10:00 EST":                 `"EST" is not the time zone here (CET, CEST): write an offset such as +05:30, or utc`,
+		"2026-11-22T02:00:00+24:00": `invalid offset "+24:00": hours go from 0 to 23, minutes from 0 to 59`,
+		"10:00 EST":                 `invalid time zone "EST": expected CET, CEST, an offset such as +05:30, or utc`,
 		"10:00 CEST":                "10:00 on Sun 22 Nov 2026 is CET, not CEST",
 		"mon 22 nov 2026":           "22 November 2026 is a Sunday, not a Monday",
 		"tuesday 2026-11-22 02:00":  "22 November 2026 is a Sunday, not a Tuesday",
-		"monday, + 2 days":          `the time is not understood at ","` + examples,
-		"10:00-12:00":               `"-" must have a number and a unit behind it, such as - 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
-		"2026-11":                   `"-" must have a number and a unit behind it, such as - 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
-		"in":                        `"in" must have a number and a unit behind it, such as in 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
-		"in 2":                      `"in" must have a number and a unit behind it, such as in 2 hours; the units are seconds, minutes, hours, days, weeks, months, and years`,
-		"2611282030":                `the time is not understood at "2611282030"` + examples,
-		"20261328":                  `"20261328" is not a date: months go from 1 to 12, days from 1 to 31`,
+		"monday, + 2 days":          `invalid time "monday, + 2 days": expected a time of day or a step such as + 2 hours at ","`,
+		"10:00-12:00":               `invalid time "10:00-12:00": expected a number and a unit, such as - 2 hours, at "12:00"`,
+		"2026-11":                   `invalid time "2026-11": expected a unit (seconds, minutes, hours, days, weeks, months, or years) at its end`,
+		"in":                        `invalid time "in": expected a number and a unit, such as in 2 hours, at its end`,
+		"in 2":                      `invalid time "in 2": expected a unit (seconds, minutes, hours, days, weeks, months, or years) at its end`,
+		"2611282030":                `invalid time "2611282030": expected a time of day, a date, or a step such as + 2 hours at "2611282030"; use -t 2611282030`,
+		"20261328":                  `invalid date "20261328": months go from 1 to 12, days from 1 to 31`,
 		"9999-12-31T23:59:59-01:00": "the time is after the year 9999",
 	} {
 		t.Run(spec, func(t *testing.T) {
@@ -404,11 +411,11 @@ func TestStamps(t *testing.T) {
 		"203603300230":    "2036-03-30T03:30:00+02:00 02:30 does not exist on Sun 30 Mar 2036: the clocks go from 02:00 CET to 03:00 CEST. It runs at 03:30 CEST.",
 		"6911220200":      `Sat 22 Nov 1969 02:00 CET is in the past; use "now" to run at once`,
 		"01220200":        `Thu 22 Jan 2026 02:00 CET is in the past; use "now" to run at once`,
-		"202602300200":    `"202602300200" is not a time: it has a month, day, hour, minute, or second that does not exist`,
-		"202611222400":    `"202611222400" is not a time: it has a month, day, hour, minute, or second that does not exist`,
-		"tomorrow":        `"tomorrow" is not a time of the form [[CC]YY]MMDDhhmm[.SS], such as 202611220200`,
-		"20261122020000":  `"20261122020000" is not a time of the form [[CC]YY]MMDDhhmm[.SS], such as 202611220200`,
-		"2611220":         `"2611220" is not a time of the form [[CC]YY]MMDDhhmm[.SS], such as 202611220200`,
+		"202602300200":    `invalid time "202602300200": it has a month, day, hour, minute, or second that does not exist`,
+		"202611222400":    `invalid time "202611222400": it has a month, day, hour, minute, or second that does not exist`,
+		"tomorrow":        `invalid time "tomorrow": expected [[CC]YY]MMDDhhmm[.SS], such as 202611220200`,
+		"20261122020000":  `invalid time "20261122020000": expected [[CC]YY]MMDDhhmm[.SS], such as 202611220200`,
+		"2611220":         `invalid time "2611220": expected [[CC]YY]MMDDhhmm[.SS], such as 202611220200`,
 	} {
 		t.Run(stamp, func(t *testing.T) {
 			at, notes, err := timespec.ParseStamp(stamp, instant(t, saturday), zone(t, "Europe/Berlin"))
@@ -443,4 +450,24 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q at %s is %s, which reads as %s: %v", spec, now, text, again, err)
 		}
 	})
+}
+
+// What is before the offset can be the beginning of a time, so that a command behind it can be told from a mistake.
+func TestSyntaxError(t *testing.T) {
+	for spec, want := range map[string]string{
+		"02:00 bin/rails db:migrate": "bin/rails db:migrate",
+		"now ls":                     "ls",
+		"lst":                        "lst",
+		"next blue moon":             "blue moon",
+		" 10:00  today echo ":        "echo",
+		"2026-11-22T02:00 x":         "x",
+		"10amtomorrow friday":        "friday",
+		"now +":                      "",
+	} {
+		_, _, err := timespec.Parse([]string{spec}, instant(t, saturday), zone(t, "Europe/Berlin"))
+		syntax, ok := errors.AsType[*timespec.SyntaxError](err)
+		if !ok || syntax.Text[syntax.Offset:] != want {
+			t.Errorf("%q: got %+v, %v, want it to stop at %q", spec, syntax, err, want)
+		}
+	}
 }

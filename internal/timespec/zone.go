@@ -39,7 +39,7 @@ func (p *parser) zone(clock token) error {
 		p.spec.zoneName = t.text
 		p.tokens = p.tokens[1:]
 	case t.kind == unknown && isZoneName.MatchString(t.text):
-		return fmt.Errorf("%q is not the time zone here (%s): write an offset such as +05:30, or utc", t.text, strings.Join(p.zoneNames, ", "))
+		return fmt.Errorf("invalid time zone %q: expected %s, an offset such as +05:30, or utc", t.text, strings.Join(p.zoneNames, ", "))
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func (p *parser) offset() error {
 		return nil
 	}
 	if atoi(hours) > 23 || atoi(minutes) > 59 {
-		return fmt.Errorf("%q is not an offset from UTC: hours go from 0 to 23, minutes from 0 to 59", sign.text+t.text)
+		return fmt.Errorf("invalid offset %q: hours go from 0 to 23, minutes from 0 to 59", sign.text+t.text)
 	}
 	seconds := 3600*atoi(hours) + 60*atoi(minutes)
 	if sign.text == "-" {

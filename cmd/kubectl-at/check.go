@@ -1,0 +1,264 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// checkPatience is how long the cluster may take to answer a question about the operator.
+const checkPatience = 10 * time.Second
+
+// twoKeysLabel is the label of a namespace with two keys, and twoKeysRequired its value.
+const twoKeysLabel, twoKeysRequired = "cnat.d2iq.com/two-keys", "required"
+
+func checkVerb() verb {
+	return verb{
+		use: "check", args: noArguments,
+		suggestFor: []string{"doctor", "diagnose", "status"},
+		short:      "Find out why nothing happens",
+		long: `
+			Check whether the cluster has the kinds and the operator, whether you may create Ats in the namespace, whether it needs two
+			keys, and which Ats do not run, and why.
+
+			The exit code is 1 if something keeps Ats from running. What you have no permission to look at is unknown.`,
+		example: `
+			# Find out why nothing happens in a namespace
+			kubectl at check -n team`,
+		run: func(r *request) error {
+			ctx, cancel := context.WithTimeout(r.ctx(), checkPatience)
+			defer cancel()
+			c := &checker{request: r, table: printers.GetNewTabWriter(r.Out)}
+			c.line("plugin", "ok", version)
+			if c.server() {
+				c.operator(ctx)
+				c.permission(ctx)
+				c.ats(ctx)
+			}
+			if err := c.table.Flush(); err != nil {
+				return err
+			}
+			if c.failed {
+				return errors.New("something keeps Ats from running")
+			}
+			return nil
+		},
+	}
+}
+
+// checker prints a line for each question.
+type checker struct {
+	*request
+
+	table interface {
+		Write([]byte) (int, error)
+		Flush() error
+	}
+	failed bool
+}
+
+func (c *checker) line(question, answer, detail string) {
+	c.failed = c.failed || answer == "FAILED"
+	_, _ = fmt.Fprintf(c.table, "%s\t%s\t%s\n", question, answer, printable(detail))
+}
+
+// server checks the API server and the kinds, and reports whether there are Ats.
+func (c *checker) server() bool {
+	client, err := discovery.NewDiscoveryClientForConfig(c.rest)
+	if err != nil {
+		c.line("API server", "FAILED", err.Error())
+		return false
+	}
+	server, err := client.ServerVersion()
+	if err != nil {
+		message, _ := describe(err)
+		c.line("API server", "FAILED", message)
+		return false
+	}
+	c.line("API server", "ok", c.rest.Host+", Kubernetes "+server.GitVersion)
+	hasAts := false
+	for _, kind := range []schema.GroupVersionKind{atKind, appv1alpha1.GroupVersion.WithKind("PodSet")} {
+		_, err := client.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+		switch {
+		case apierrors.IsNotFound(err) && kind != atKind:
+			c.line("kind "+kind.Kind, "none", "its CustomResourceDefinition is not installed")
+		case apierrors.IsNotFound(err):
+			c.line("kind "+kind.Kind, "FAILED", "its CustomResourceDefinition is not installed: docs/install.md")
+		case err != nil:
+			c.line("kind "+kind.Kind, "FAILED", err.Error())
+		default:
+			c.line("kind "+kind.Kind, "ok", kind.GroupVersion().String())
+			hasAts = hasAts || kind == atKind
+		}
+	}
+	return hasAts
+}
+
+// operator checks the Deployments of the operator.
+func (c *checker) operator(ctx context.Context) {
+	installations, err := c.installations(ctx)
+	switch {
+	case err != nil:
+		message, _ := describe(err)
+		c.line("operator", "unknown", message)
+	case len(installations) == 0:
+		c.line("operator", "FAILED", "there is no Deployment with the label "+operatorLabel)
+	}
+	for _, i := range installations {
+		answer := "ok"
+		if i.ready == 0 {
+			answer = "FAILED"
+		}
+		c.line("operator", answer, fmt.Sprintf("%s, %d of its pods are ready", i, i.ready))
+		if i.namespaces != "" {
+			answer = "ok"
+			if len(installations) == 1 && !strings.Contains(","+strings.ReplaceAll(i.namespaces, " ", "")+",", ","+c.namespace+",") {
+				answer = "FAILED"
+			}
+			c.line("served namespaces", answer, i.namespaces)
+		}
+	}
+}
+
+// operatorLabel is that of the Deployments of the operator.
+const operatorLabel = "app.kubernetes.io/name=podset-operator"
+
+// installation is a Deployment of the operator.
+type installation struct {
+	namespace, name, image string
+	namespaces             string // that it serves, or "" for all
+	ready                  int64
+}
+
+func (i installation) String() string {
+	return fmt.Sprintf("%s (Deployment %s in the namespace %s)", i.image, i.name, i.namespace)
+}
+
+// installations returns the Deployments of the operator.
+func (c *cluster) installations(ctx context.Context) ([]installation, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("DeploymentList"))
+	name, value, _ := strings.Cut(operatorLabel, "=")
+	if err := c.List(ctx, list, client.MatchingLabels{name: value}); err != nil {
+		return nil, err
+	}
+	var found []installation
+	for i := range list.Items {
+		w, err := workloadOf(&list.Items[i])
+		if err != nil {
+			continue
+		}
+		main := w.template.Spec.Containers[0]
+		it := installation{namespace: list.Items[i].GetNamespace(), name: w.name, image: main.Image}
+		it.ready, _, _ = unstructured.NestedInt64(list.Items[i].Object, "status", "readyReplicas")
+		for _, variable := range main.Env {
+			if variable.Name == "WATCH_NAMESPACE" {
+				it.namespaces = variable.Value
+			}
+		}
+		found = append(found, it)
+	}
+	return found, nil
+}
+
+// permission creates an At as a dry run, which asks RBAC and every admission policy, and names two keys.
+func (c *checker) permission(ctx context.Context) {
+	at := &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, GenerateName: "check-"}, Spec: cnatv1alpha1.AtSpec{Schedule: "now", Command: "true"}}
+	namespace := &corev1.Namespace{}
+	err := c.Get(ctx, client.ObjectKey{Name: c.namespace}, namespace)
+	hasTwoKeys := err == nil && namespace.Labels[twoKeysLabel] == twoKeysRequired
+	switch {
+	case hasTwoKeys:
+		c.line("two keys", "yes", "create Ats with --suspend; another user releases them with kubectl at approve")
+		at.Spec.Suspend = ptr.To(true)
+		if user, err := c.userName(ctx); err == nil {
+			metav1.SetMetaDataAnnotation(&at.ObjectMeta, cnatv1alpha1.AnnotationRequestedBy, user)
+		}
+	case err == nil:
+		c.line("two keys", "no", "the namespace "+c.namespace+" has no label "+twoKeysLabel+"="+twoKeysRequired)
+	case apierrors.IsNotFound(err):
+		c.line("namespace", "FAILED", "there is no namespace "+c.namespace)
+		return
+	default:
+		c.line("two keys", "unknown", err.Error())
+	}
+	if err := c.Create(ctx, at, client.DryRunAll); err != nil {
+		message, _ := describe(err)
+		c.line("create Ats", "FAILED", message)
+		return
+	}
+	c.line("create Ats", "ok", "in the namespace "+c.namespace)
+}
+
+// ats names the Ats that do not run. An operator that serves the namespace sees a new At at once.
+func (c *checker) ats(ctx context.Context) {
+	list := &cnatv1alpha1.AtList{}
+	if err := c.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
+		message, _ := describe(err)
+		c.line("Ats", "unknown", message)
+		return
+	}
+	sortByTime(list.Items)
+	held := 0
+	for i := range list.Items {
+		at := &list.Items[i]
+		age := c.clock.Now().Sub(at.CreationTimestamp.Time)
+		switch {
+		case at.Status.ObservedGeneration < 0 && age > operatorPatience:
+			c.line("at/"+at.Name, "FAILED", fmt.Sprintf("no operator has seen it for %s: none runs, or none serves the namespace %s", humanDuration(int64(age/time.Second)), c.namespace))
+		case heldBy(at) != "" && meta.IsStatusConditionTrue(at.Status.Conditions, cnatv1alpha1.ConditionStalled):
+			c.line("at/"+at.Name, "FAILED", heldBy(at))
+		case heldBy(at) != "":
+			c.line("at/"+at.Name, "waits", heldBy(at))
+		default:
+			continue
+		}
+		held++
+	}
+	c.line("Ats", "ok", fmt.Sprintf("%d in the namespace %s, of which %d do not run or wait for something", len(list.Items), c.namespace, held))
+}
+
+// printVersions prints the version of the plugin, and that of the operator if the cluster tells it.
+func (p *plugin) printVersions(ctx context.Context) error {
+	if _, err := fmt.Fprintf(p.Out, "kubectl at version %s\n", version); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	defer cancel()
+	c, err := p.connect()
+	var installations []installation
+	if err == nil {
+		installations, err = c.installations(ctx)
+	}
+	switch {
+	case err != nil:
+		message, _ := describe(err)
+		_, err = fmt.Fprintf(p.Out, "podset-operator: unknown: %s\n", message)
+	case len(installations) == 0:
+		_, err = fmt.Fprintf(p.Out, "podset-operator: there is no Deployment with the label %s\n", operatorLabel)
+	}
+	for _, i := range installations {
+		_, err = fmt.Fprintf(p.Out, "podset-operator: %s\n", i)
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+var atKind = cnatv1alpha1.GroupVersion.WithKind("At")
+
+// scheme has the kinds that the plugin works on: Ats, their pods, and who the user is.
+var scheme = newScheme()
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authenticationv1.AddToScheme, cnatv1alpha1.AddToScheme} {
+		utilruntime.Must(add(s))
+	}
+	return s
+}
+
+// cluster is a connection to the API server, and the namespace to work in.
+type cluster struct {
+	client.WithWatch
+
+	rest      *rest.Config
+	mapper    *meta.DefaultRESTMapper
+	namespace string
+}
+
+// connect returns the cluster that the flags and the kubeconfig name. It sends nothing yet.
+func (p *plugin) connect() (*cluster, error) {
+	config, err := p.config.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := p.config.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent = "kubectl-at/" + version
+	config.WarningHandler = rest.NewWarningWriter(p.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	// The kinds are known, so the API server is not asked for them: the first answer is the one that counts.
+	mapper := newMapper()
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return &cluster{WithWatch: c, rest: config, mapper: mapper, namespace: namespace}, nil
+}
+
+// newMapper returns the resources of the kinds that the plugin asks for.
+func newMapper() *meta.DefaultRESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), meta.RESTScopeRoot)
+	for _, kind := range []string{"PersistentVolumeClaim", "ServiceAccount"} {
+		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
+	for _, source := range sources {
+		mapper.Add(source.kind, meta.RESTScopeNamespace)
+	}
+	return mapper
+}
+
+// find returns the kind of a resource that only the API server knows, by any name that kubectl takes.
+func (p *plugin) find(c *cluster, resource string) (schema.GroupVersionKind, error) {
+	known, err := p.config.ToRESTMapper()
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	full, group := schema.ParseResourceArg(resource)
+	if full == nil {
+		full = &schema.GroupVersionResource{Group: group.Group, Resource: group.Resource}
+	}
+	kind, err := known.KindFor(*full)
+	if err != nil {
+		return kind, err
+	}
+	mapping, err := known.RESTMapping(kind.GroupKind(), kind.Version)
+	if err == nil {
+		c.mapper.AddSpecific(kind, mapping.Resource, mapping.Resource, mapping.Scope)
+	}
+	return kind, err
+}
+
+// key names an object in the namespace.
+func (c *cluster) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: c.namespace, Name: name}
+}
+
+// userName returns the name of the user as the API server knows it.
+func (c *cluster) userName(ctx context.Context) (string, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Create(ctx, review); err != nil {
+		return "", err
+	}
+	return review.Status.UserInfo.Username, nil
+}

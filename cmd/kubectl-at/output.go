@@ -1,0 +1,144 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/kubectl/pkg/util/term"
+	"k8s.io/utils/clock"
+)
+
+// plugin is what all verbs share.
+type plugin struct {
+	genericiooptions.IOStreams // Its outputs are texts.
+
+	raw    io.Writer // standard output as it is, for the logs of a run and for a screen
+	clock  clock.WithTicker
+	config *genericclioptions.ConfigFlags
+	zone   string // of --tz
+}
+
+func newPlugin(streams genericiooptions.IOStreams, clock clock.WithTicker) *plugin {
+	p := &plugin{IOStreams: streams, raw: streams.Out, clock: clock, config: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag()}
+	p.Out, p.ErrOut = text{streams.Out}, text{streams.ErrOut}
+	return p
+}
+
+// text is an output that escapes what is not printable. Otherwise everybody who may create an object could control the terminals of those
+// who look at it.
+type text struct{ to io.Writer }
+
+func (t text) Write(data []byte) (int, error) {
+	if _, err := io.WriteString(t.to, escape(string(data), "\n\t")); err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}
+
+// printable returns a value of an object as a part of a line.
+func printable(value string) string { return escape(value, "") }
+
+// escape escapes what is neither printable nor in except.
+func escape(value, except string) string {
+	var escaped strings.Builder
+	for _, r := range value {
+		if unicode.IsPrint(r) || strings.ContainsRune(except, r) {
+			escaped.WriteRune(r)
+			continue
+		}
+		escaped.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+	}
+	return escaped.String()
+}
+
+// data returns where an object is printed for programs: unchanged, unless a terminal shows it.
+func (p *plugin) data() io.Writer {
+	if (term.TTY{Out: p.raw}).IsTerminalOut() {
+		return p.Out
+	}
+	return p.raw
+}
+
+// warn prints warnings.
+func (p *plugin) warn(warnings ...string) {
+	for _, warning := range warnings {
+		_, _ = fmt.Fprintln(p.ErrOut, "Warning:", printable(warning))
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "<none>"
+	}
+	return s
+}
+
+// newPrintFlags returns kubectl's -o for an operation such as "created".
+func newPrintFlags(operation string) *genericclioptions.PrintFlags {
+	return genericclioptions.NewPrintFlags(operation).WithTypeSetter(scheme)
+}
+
+// isOutputSet reports whether the flags of the command say how to print an object.
+func isOutputSet(cmd *cobra.Command) bool {
+	return cmd.Flags().Changed("output") || cmd.Flags().Changed("template")
+}
+
+// dryRun is the value of --dry-run, which is that of kubectl.
+type dryRun string
+
+const (
+	dryRunNone   dryRun = "none"
+	dryRunClient dryRun = "client"
+	dryRunServer dryRun = "server"
+)
+
+func (d *dryRun) addFlag(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar((*string)(d), "dry-run", string(dryRunNone), `Must be "none", "server", or "client". If client strategy, only print the object that would be sent, without sending it. If server strategy, submit server-side request without persisting the resource.`)
+	flags.Lookup("dry-run").NoOptDefVal = string(dryRunClient)
+	completeValues(cmd, "dry-run", string(dryRunNone), string(dryRunServer), string(dryRunClient))
+}
+
+// suffix returns what the line about an At ends with.
+func (d dryRun) suffix() string {
+	return map[dryRun]string{dryRunClient: " (dry run)", dryRunServer: " (server dry run)"}[d]
+}
+
+// send calls one of the functions, or none of them, as --dry-run says.
+func (d dryRun) send(send, sendDry func() error) error {
+	switch d {
+	case dryRunClient:
+		return nil
+	case dryRunServer:
+		return sendDry()
+	default:
+		return send()
+	}
+}
+
+// printer returns what prints an object as -o says, or nil without -o. With -o name, it prints the suffix, too.
+func (d dryRun) printer(cmd *cobra.Command, flags *genericclioptions.PrintFlags) (printers.ResourcePrinter, error) {
+	if !slices.Contains([]dryRun{dryRunNone, dryRunClient, dryRunServer}, d) {
+		return nil, fmt.Errorf(`invalid --dry-run %q: must be "none", "server", or "client"`, d)
+	}
+	if !isOutputSet(cmd) {
+		return nil, nil
+	}
+	if d != dryRunNone {
+		if err := flags.Complete("%s" + d.suffix()); err != nil {
+			return nil, err
+		}
+	}
+	return flags.ToPrinter()
+}

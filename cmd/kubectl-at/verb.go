@@ -1,0 +1,145 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/kubectl/pkg/util/templates"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+// verb is a command of "kubectl at": its names, its arguments and flags, and what it does.
+type verb struct {
+	use, short, long, example string
+	aliases, suggestFor       []string
+
+	args  arguments
+	flags func(*cobra.Command) // adds flags, or nil
+	// operation is what the verb does to an At, such as "canceled". It then has -o and --dry-run.
+	operation string
+	run       func(*request) error
+}
+
+// arguments are those that a verb takes.
+type arguments int
+
+const (
+	noArguments arguments = iota
+	oneName
+	anyNames // none, too
+	nameAndTime
+	timeWords
+)
+
+// request is one call of a verb.
+type request struct {
+	*plugin
+	*cluster
+
+	cmd     *cobra.Command
+	names   []string                 // of Ats
+	words   []string                 // the others
+	printer printers.ResourcePrinter // of -o, or nil if there is none
+	dryRun  dryRun
+	// toErrOut is true if standard output is for something else.
+	toErrOut bool
+}
+
+// command returns the verb for the command line.
+func (v verb) command(p *plugin) *cobra.Command {
+	flags, dryRun := newPrintFlags(v.operation), dryRunNone
+	cmd := &cobra.Command{
+		Use: v.use, Aliases: v.aliases, SuggestFor: v.suggestFor,
+		Short: v.short, Long: templates.LongDesc(v.long), Example: templates.Examples(v.example),
+		Args: v.args.check, ValidArgsFunction: p.completeArguments(v.args),
+	}
+	if v.flags != nil {
+		v.flags(cmd)
+		p.completeFlags(cmd)
+	}
+	if v.operation != "" {
+		dryRun.addFlag(cmd)
+		flags.AddFlags(cmd)
+		completeValues(cmd, "output", flags.AllowedFormats()...)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		r := &request{plugin: p, cmd: cmd, dryRun: dryRun}
+		if r.names, r.words, err = v.args.split(args); err != nil {
+			return err
+		}
+		if v.operation != "" { // A mistake is found before anything changes.
+			if r.printer, err = dryRun.printer(cmd, flags); err != nil {
+				return err
+			}
+		}
+		if r.cluster, err = p.connect(); err != nil {
+			return err
+		}
+		return v.run(r)
+	}
+	return cmd
+}
+
+// check returns an error about arguments that are missing or too many.
+func (a arguments) check(cmd *cobra.Command, args []string) error {
+	most := map[arguments]int{noArguments: 0, oneName: 1}
+	limit, isLimited := most[a]
+	switch {
+	case (a == oneName || a == nameAndTime) && len(args) == 0:
+		return fmt.Errorf("missing NAME; usage: %s; \"kubectl at list\" shows the names", cmd.UseLine())
+	case isLimited && len(args) > limit:
+		return fmt.Errorf("unexpected argument %q; usage: %s", args[limit], cmd.UseLine())
+	}
+	return nil
+}
+
+// split returns the names of Ats, and the other words.
+func (a arguments) split(args []string) (names, words []string, err error) {
+	n := map[arguments]int{oneName: 1, anyNames: len(args), nameAndTime: 1}[a]
+	for _, argument := range args[:min(n, len(args))] {
+		name, err := nameOf(argument)
+		if err != nil {
+			return nil, nil, err
+		}
+		names = append(names, name)
+	}
+	return names, args[len(names):], nil
+}
+
+// nameOf returns the name of an At that is given as NAME, or as kubectl prints it: at/NAME or at.cnat.d2iq.com/NAME.
+func nameOf(argument string) (string, error) {
+	kind, name, qualified := strings.Cut(argument, "/")
+	switch {
+	case !qualified:
+		return argument, nil
+	case findKind(kind) == atKind && name != "" && !strings.Contains(name, "/"):
+		return name, nil
+	}
+	return "", fmt.Errorf("invalid NAME %q: expected NAME or at/NAME", argument)
+}
+
+func (r *request) ctx() context.Context { return r.cmd.Context() }
+
+// get reads the At that is named.
+func (r *request) get(object client.Object) error { return r.Get(r.ctx(), r.key(r.names[0]), object) }
+
+// report prints an At as -o says, or else a line.
+func (r *request) report(at *cnatv1alpha1.At, line string) error {
+	data, out := r.data(), r.Out
+	if r.toErrOut {
+		data, out = r.ErrOut, r.ErrOut
+	}
+	if r.printer != nil {
+		return r.printer.PrintObj(at, data)
+	}
+	_, err := fmt.Fprintln(out, line+r.dryRun.suffix())
+	return err
+}
