@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/timespec"
 )
 
 // annotationApprovedBy is the name of the user who has released an At.
@@ -126,7 +127,7 @@ func (r *request) show(at *cnatv1alpha1.At, object *unstructured.Unstructured) e
 	}
 	due, image, account := "<unknown>", "chosen by the operator", "default"
 	if t := dueTime(at); !t.IsZero() {
-		due = fmt.Sprintf("%s (%s)", formatTime(t.In(location)), relativeTime(t, r.clock.Now()))
+		due = fmt.Sprintf("%s (%s)", timespec.Format(t.In(location)), timespec.Distance(t, r.clock.Now()))
 	}
 	if at.Spec.Template != nil {
 		image = images(&at.Spec.Template.Spec)

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/ptr"
@@ -24,7 +27,12 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/timespec"
+	"github.com/redhat/podset-operator/internal/workload"
 )
+
+// failed is the answer to a question that keeps Ats from running.
+const failed = "FAILED"
 
 // checkPatience is how long the cluster may take to answer a question about the operator.
 const checkPatience = 10 * time.Second
@@ -71,41 +79,44 @@ type checker struct {
 	*request
 
 	table interface {
-		Write([]byte) (int, error)
+		io.Writer
 		Flush() error
 	}
 	failed bool
 }
 
 func (c *checker) line(question, answer, detail string) {
-	c.failed = c.failed || answer == "FAILED"
+	c.failed = c.failed || answer == failed
 	_, _ = fmt.Fprintf(c.table, "%s\t%s\t%s\n", question, answer, printable(detail))
 }
 
+// error prints a line about a question that the cluster does not answer.
+func (c *checker) error(question, answer string, err error) {
+	message, _ := describe(err)
+	c.line(question, answer, message)
+}
+
 // server checks the API server and the kinds, and reports whether there are Ats.
-func (c *checker) server() bool {
+func (c *checker) server() (hasAts bool) {
 	client, err := discovery.NewDiscoveryClientForConfig(c.rest)
-	if err != nil {
-		c.line("API server", "FAILED", err.Error())
-		return false
+	var server *apimachineryversion.Info
+	if err == nil {
+		server, err = client.ServerVersion()
 	}
-	server, err := client.ServerVersion()
 	if err != nil {
-		message, _ := describe(err)
-		c.line("API server", "FAILED", message)
+		c.error("API server", failed, err)
 		return false
 	}
 	c.line("API server", "ok", c.rest.Host+", Kubernetes "+server.GitVersion)
-	hasAts := false
 	for _, kind := range []schema.GroupVersionKind{atKind, appv1alpha1.GroupVersion.WithKind("PodSet")} {
 		_, err := client.ServerResourcesForGroupVersion(kind.GroupVersion().String())
 		switch {
 		case apierrors.IsNotFound(err) && kind != atKind:
 			c.line("kind "+kind.Kind, "none", "its CustomResourceDefinition is not installed")
 		case apierrors.IsNotFound(err):
-			c.line("kind "+kind.Kind, "FAILED", "its CustomResourceDefinition is not installed: docs/install.md")
+			c.line("kind "+kind.Kind, failed, "its CustomResourceDefinition is not installed: podset-operator must be installed first")
 		case err != nil:
-			c.line("kind "+kind.Kind, "FAILED", err.Error())
+			c.error("kind "+kind.Kind, failed, err)
 		default:
 			c.line("kind "+kind.Kind, "ok", kind.GroupVersion().String())
 			hasAts = hasAts || kind == atKind
@@ -119,23 +130,16 @@ func (c *checker) operator(ctx context.Context) {
 	installations, err := c.installations(ctx)
 	switch {
 	case err != nil:
-		message, _ := describe(err)
-		c.line("operator", "unknown", message)
+		c.error("operator", "unknown", err)
 	case len(installations) == 0:
-		c.line("operator", "FAILED", "there is no Deployment with the label "+operatorLabel)
+		c.line("operator", failed, "there is no Deployment with the label "+operatorLabel)
 	}
 	for _, i := range installations {
-		answer := "ok"
-		if i.ready == 0 {
-			answer = "FAILED"
-		}
-		c.line("operator", answer, fmt.Sprintf("%s, %d of its pods are ready", i, i.ready))
+		answer := map[bool]string{true: "ok", false: failed}
+		c.line("operator", answer[i.ready > 0], fmt.Sprintf("%s, %d of its pods are ready", i, i.ready))
 		if i.namespaces != "" {
-			answer = "ok"
-			if len(installations) == 1 && !strings.Contains(","+strings.ReplaceAll(i.namespaces, " ", "")+",", ","+c.namespace+",") {
-				answer = "FAILED"
-			}
-			c.line("served namespaces", answer, i.namespaces)
+			serves := slices.Contains(strings.Split(strings.ReplaceAll(i.namespaces, " ", ""), ","), c.namespace)
+			c.line("served namespaces", answer[serves || len(installations) > 1], i.namespaces)
 		}
 	}
 }
@@ -164,12 +168,12 @@ func (c *cluster) installations(ctx context.Context) ([]installation, error) {
 	}
 	var found []installation
 	for i := range list.Items {
-		w, err := workloadOf(&list.Items[i])
+		w, err := workload.Of(&list.Items[i])
 		if err != nil {
 			continue
 		}
-		main := w.template.Spec.Containers[0]
-		it := installation{namespace: list.Items[i].GetNamespace(), name: w.name, image: main.Image}
+		main := w.Template.Spec.Containers[0]
+		it := installation{namespace: list.Items[i].GetNamespace(), name: w.Name, image: main.Image}
 		it.ready, _, _ = unstructured.NestedInt64(list.Items[i].Object, "status", "readyReplicas")
 		for _, variable := range main.Env {
 			if variable.Name == "WATCH_NAMESPACE" {
@@ -197,14 +201,13 @@ func (c *checker) permission(ctx context.Context) {
 	case err == nil:
 		c.line("two keys", "no", "the namespace "+c.namespace+" has no label "+twoKeysLabel+"="+twoKeysRequired)
 	case apierrors.IsNotFound(err):
-		c.line("namespace", "FAILED", "there is no namespace "+c.namespace)
+		c.line("namespace", failed, "there is no namespace "+c.namespace)
 		return
 	default:
-		c.line("two keys", "unknown", err.Error())
+		c.error("two keys", "unknown", err)
 	}
 	if err := c.Create(ctx, at, client.DryRunAll); err != nil {
-		message, _ := describe(err)
-		c.line("create Ats", "FAILED", message)
+		c.error("create Ats", failed, err)
 		return
 	}
 	c.line("create Ats", "ok", "in the namespace "+c.namespace)
@@ -214,8 +217,7 @@ func (c *checker) permission(ctx context.Context) {
 func (c *checker) ats(ctx context.Context) {
 	list := &cnatv1alpha1.AtList{}
 	if err := c.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
-		message, _ := describe(err)
-		c.line("Ats", "unknown", message)
+		c.error("Ats", "unknown", err)
 		return
 	}
 	sortByTime(list.Items)
@@ -225,9 +227,9 @@ func (c *checker) ats(ctx context.Context) {
 		age := c.clock.Now().Sub(at.CreationTimestamp.Time)
 		switch {
 		case at.Status.ObservedGeneration < 0 && age > operatorPatience:
-			c.line("at/"+at.Name, "FAILED", fmt.Sprintf("no operator has seen it for %s: none runs, or none serves the namespace %s", humanDuration(int64(age/time.Second)), c.namespace))
+			c.line("at/"+at.Name, failed, fmt.Sprintf("no operator has seen it for %s: none runs, or none serves the namespace %s", timespec.FormatSeconds(int64(age/time.Second)), c.namespace))
 		case heldBy(at) != "" && meta.IsStatusConditionTrue(at.Status.Conditions, cnatv1alpha1.ConditionStalled):
-			c.line("at/"+at.Name, "FAILED", heldBy(at))
+			c.line("at/"+at.Name, failed, heldBy(at))
 		case heldBy(at) != "":
 			c.line("at/"+at.Name, "waits", heldBy(at))
 		default:

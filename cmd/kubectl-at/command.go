@@ -18,35 +18,6 @@ import (
 	"github.com/redhat/podset-operator/internal/atspec"
 )
 
-// maxCommand is the most that spec.command holds, in characters.
-const maxCommand = 32768
-
-// plainWord is a word that needs no quotes in spec.command.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./^~{}\[\]-]+$`)
-
-// quoteCommand returns the command that splits into exactly these words.
-func quoteCommand(words []string) (string, error) {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		switch {
-		case !utf8.ValidString(word) || strings.Contains(word, "\x00"):
-			return "", fmt.Errorf("invalid word %d of the command: expected text in UTF-8", i+1)
-		case plainWord.MatchString(word):
-			quoted[i] = word
-		default:
-			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	command := strings.Join(quoted, " ")
-	if utf8.RuneCountInString(command) > maxCommand {
-		return "", errors.New(tooLong)
-	}
-	return command, nil
-}
-
-// tooLong is the error about a command that spec.command does not hold.
-var tooLong = fmt.Sprintf("the command is too long: must be at most %d characters, with its quotes; put a script into the image or into a ConfigMap", maxCommand)
-
 // command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of --from or
 // the image of --image has a program to run.
 func (o *createOptions) command(in io.Reader, words []string) (string, []string, error) {
@@ -57,7 +28,7 @@ func (o *createOptions) command(in io.Reader, words []string) (string, []string,
 		if words[0] == "" {
 			return "", nil, errors.New("invalid command: its first word is empty")
 		}
-		command, err := quoteCommand(words)
+		command, err := atspec.QuoteCommand(words)
 		return command, commandWarnings(words), err
 	}
 	if o.repeats { // An At is repeated with its command.
@@ -68,8 +39,8 @@ func (o *createOptions) command(in io.Reader, words []string) (string, []string,
 	case err != nil:
 		return "", nil, err
 	case strings.TrimSpace(script) != "":
-		command, err := quoteCommand([]string{"sh", "-c", script})
-		return command, scriptWarnings(script), err
+		command, err := atspec.QuoteCommand([]string{"sh", "-c", script})
+		return command, atspec.ScriptWarnings(script), err
 	case o.file != "":
 		return "", nil, fmt.Errorf("invalid --file %q: the script is empty", o.file)
 	case o.pod.isSet() && given:
@@ -112,51 +83,17 @@ func isPiped(in io.Reader) bool {
 
 // readText reads a script. It reads no more than an At can hold.
 func readText(from io.Reader, name string) (string, error) {
-	const most = utf8.UTFMax * maxCommand
+	const most = utf8.UTFMax * atspec.MaxCommand
 	data, err := io.ReadAll(io.LimitReader(from, most+1))
 	switch isCut := len(data) > most; {
 	case err != nil:
 		return "", fmt.Errorf("reading the script from %s: %w", name, err)
 	case bytes.IndexByte(data, 0) >= 0 || !isCut && !utf8.Valid(data): // What is cut can end inside a character.
 		return "", fmt.Errorf("invalid script in %s: expected text in UTF-8", name)
-	case isCut || utf8.RuneCount(data) > maxCommand:
-		return "", errors.New(tooLong)
+	case isCut || utf8.RuneCount(data) > atspec.MaxCommand:
+		return "", atspec.ErrTooLong
 	}
 	return string(data), nil
-}
-
-// scriptWarnings returns what is to be said about a script that sh runs.
-func scriptWarnings(script string) []string {
-	var warnings []string
-	if text, ok := strings.CutPrefix(script, "\ufeff"); ok {
-		warnings = append(warnings, "the script begins with a byte order mark, which sh takes for a part of the first command")
-		script = text
-	}
-	first, _, _ := strings.Cut(script, "\n")
-	if line, ok := strings.CutPrefix(strings.TrimSpace(first), "#!"); ok {
-		if program, arguments := interpreter(line); program != "sh" || len(arguments) > 0 {
-			warnings = append(warnings, fmt.Sprintf("sh runs the script, not %s as its first line says", strings.TrimSpace(line)))
-		}
-	}
-	if strings.Contains(script, "\r\n") || strings.HasSuffix(script, "\r") {
-		warnings = append(warnings, "lines of the script end in CRLF, and sh takes the CR for a part of the command")
-	}
-	return warnings
-}
-
-// interpreter returns the program that a line behind #! names, and its arguments. env runs the program that it is given.
-func interpreter(line string) (program string, arguments []string) {
-	words := strings.Fields(line)
-	if len(words) > 0 && path.Base(words[0]) == "env" {
-		words = words[1:]
-		for len(words) > 0 && (words[0] == "-S" || strings.Contains(words[0], "=")) {
-			words = words[1:]
-		}
-	}
-	if len(words) == 0 {
-		return "", nil
-	}
-	return path.Base(words[0]), words[1:]
 }
 
 var (

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -14,23 +15,6 @@ import (
 	"github.com/redhat/podset-operator/internal/atspec"
 )
 
-func TestQuoteCommand(t *testing.T) {
-	for want, words := range map[string][]string{
-		`bin/rails db:migrate --env=prod`: {"bin/rails", "db:migrate", "--env=prod"},
-		`sh -c 'echo "$HOME"; exit 3'`:    {"sh", "-c", `echo "$HOME"; exit 3`},
-		`echo 'it'\''s' '' 'a b' '#'`:     {"echo", "it's", "", "a b", "#"},
-		"printf 'a\nb\\'":                 {"printf", "a\nb\\"},
-	} {
-		got, err := quoteCommand(words)
-		if err != nil || got != want {
-			t.Errorf("quoteCommand(%q): got %s, %v, want %s", words, got, err, want)
-		}
-	}
-	if _, err := quoteCommand([]string{"echo", "\xff"}); err == nil || !strings.Contains(err.Error(), "invalid word 2 of the command: expected text in UTF-8") {
-		t.Errorf("got %v for a word that is not UTF-8", err)
-	}
-}
-
 func TestReadText(t *testing.T) {
 	for name, test := range map[string]struct{ script, want string }{
 		"text":          {"echo 'grüße'\n", ""},
@@ -38,8 +22,8 @@ func TestReadText(t *testing.T) {
 		"Latin-1":       {"echo gr\xfc\xdfe", "invalid script in x: expected text in UTF-8"},
 		"NUL":           {"echo \x00", "invalid script in x: expected text in UTF-8"},
 		"the longest":   {strings.Repeat("世", 32768), ""},
-		"too long":      {strings.Repeat("a", 32769), tooLong},
-		"much too long": {strings.Repeat("世", 100000), tooLong},
+		"too long":      {strings.Repeat("a", 32769), atspec.ErrTooLong.Error()},
+		"much too long": {strings.Repeat("世", 100000), atspec.ErrTooLong.Error()},
 	} {
 		reader := &countingReader{from: strings.NewReader(test.script)}
 		script, err := readText(reader, "x")
@@ -50,7 +34,7 @@ func TestReadText(t *testing.T) {
 			t.Errorf("%s: %d bytes were read", name, reader.read)
 		}
 	}
-	if _, err := quoteCommand([]string{"sh", "-c", strings.Repeat("'", 20000)}); err == nil || err.Error() != tooLong {
+	if _, err := atspec.QuoteCommand([]string{"sh", "-c", strings.Repeat("'", 20000)}); err == nil || !errors.Is(err, atspec.ErrTooLong) {
 		t.Errorf("with its quotes: got %v", err)
 	}
 }
@@ -64,27 +48,6 @@ func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	r.read += n
 	return n, err
-}
-
-func TestScriptWarnings(t *testing.T) {
-	for script, want := range map[string]string{
-		"echo a\n":                           "",
-		"#!/bin/sh\necho a\n":                "",
-		"#! /usr/bin/env sh\n":               "",
-		"\n#!/usr/bin/python3\n":             "",
-		"printf 'a\rb'\n":                    "",
-		"#!/usr/bin/env python3\nprint(1)\n": "sh runs the script, not /usr/bin/env python3 as its first line says",
-		"#!/bin/bash":                        "sh runs the script, not /bin/bash as its first line says",
-		"#!/bin/sh -e\n":                     "sh runs the script, not /bin/sh -e as its first line says",
-		"#!/usr/bin/env -S A=b node --x\n":   "sh runs the script, not /usr/bin/env -S A=b node --x as its first line says",
-		"if true; then\r\necho a\r\nfi\r\n":  "lines of the script end in CRLF, and sh takes the CR for a part of the command",
-		"echo a\r":                           "lines of the script end in CRLF, and sh takes the CR for a part of the command",
-		"\ufeffecho a\n":                     "the script begins with a byte order mark, which sh takes for a part of the first command",
-	} {
-		if got := strings.Join(scriptWarnings(script), "; "); got != want {
-			t.Errorf("%q: got %q, want %q", script, got, want)
-		}
-	}
 }
 
 func TestCommandWarnings(t *testing.T) {
@@ -123,7 +86,7 @@ func FuzzTheOperatorSplitsWhatWasQuoted(f *testing.F) {
 	f.Add("a", "", "'")
 	f.Fuzz(func(t *testing.T, first, second, third string) {
 		words := []string{first, second, third}
-		quoted, err := quoteCommand(words)
+		quoted, err := atspec.QuoteCommand(words)
 		if err != nil || first == "" || strings.Contains(strings.Join(words, ""), "\x00") {
 			return
 		}

@@ -15,65 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // completionPatience is how long an API server may take to answer when a user has pressed Tab.
 const completionPatience = 5 * time.Second
-
-func newCompletionCommand(p *plugin) *cobra.Command {
-	return &cobra.Command{
-		Use:   "completion (bash|zsh|fish)",
-		Short: "Print the completion script of a shell",
-		Long: templates.LongDesc(`
-			Print the script that completes the command kubectl-at in a shell.
-
-			To complete "kubectl at", put the program kubectl_complete-at, which comes with the plugin, into your PATH.`),
-		Example: templates.Examples(`
-			# Complete kubectl-at in this bash
-			source <(kubectl at completion bash)`),
-		Args:                  cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		ValidArgs:             []string{"bash", "zsh", "fish"},
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch args[0] {
-			case "bash":
-				return cmd.Root().GenBashCompletionV2(p.Out, true)
-			case "zsh":
-				return cmd.Root().GenZshCompletion(p.Out)
-			default:
-				return cmd.Root().GenFishCompletion(p.Out, true)
-			}
-		},
-	}
-}
-
-// completeTime offers how a time begins, and the words that follow.
-func completeTime(args []string) []string {
-	if len(args) == 0 {
-		return strings.Fields("now today tomorrow noon midnight teatime next")
-	}
-	if slices.Contains(args, "+") {
-		return strings.Fields("seconds minutes hours days weeks months years")
-	}
-	return strings.Fields("today tomorrow next monday tuesday wednesday thursday friday saturday sunday")
-}
-
-// completeArguments completes the arguments of a verb.
-func (p *plugin) completeArguments(kinds arguments) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		switch {
-		case kinds == timeWords:
-			return completeTime(args), cobra.ShellCompDirectiveNoFileComp
-		case kinds == nameAndTime && len(args) > 0:
-			return completeTime(args[1:]), cobra.ShellCompDirectiveNoFileComp
-		case kinds == anyNames || kinds != noArguments && len(args) == 0:
-			return p.completeNames(cmd, args, prefix)
-		}
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-}
 
 // completeNames offers the Ats of the namespace that are not in args.
 func (p *plugin) completeNames(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
 
@@ -153,7 +154,7 @@ func explain(cmd *cobra.Command, words, command []string, stamp string, err erro
 	if len(command) > 0 {
 		rest = slices.Concat(rest, []string{"--"}, command)
 	}
-	quoted, quoteErr := quoteCommand(rest)
+	quoted, quoteErr := atspec.QuoteCommand(rest)
 	if quoteErr != nil || quoted == "" || before == "" {
 		return err
 	}
@@ -257,5 +258,5 @@ func (r *request) warnOfClock(at *cnatv1alpha1.At) {
 	if skew < 0 {
 		how = "behind"
 	}
-	r.warn(fmt.Sprintf("the clock of this machine, which has read the time, is %s %s that of the cluster", humanDuration(int64(skew.Abs()/time.Second)), how))
+	r.warn(fmt.Sprintf("the clock of this machine, which has read the time, is %s %s that of the cluster", timespec.FormatSeconds(int64(skew.Abs()/time.Second)), how))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/timespec"
 )
 
 // limitOptions are the flags for retries, deadlines, and the time to live.
@@ -48,7 +49,7 @@ func (o *limitOptions) set(flags *pflag.FlagSet, spec *cnatv1alpha1.AtSpec) erro
 		switch {
 		case !flags.Changed(limit.flag):
 		case seconds < limit.least || seconds > limit.most || value%time.Second != 0:
-			return fmt.Errorf("invalid --%s %s: must be a whole number of seconds from %ds to %s", limit.flag, value, limit.least, humanDuration(limit.most))
+			return fmt.Errorf("invalid --%s %s: must be a whole number of seconds from %ds to %s", limit.flag, value, limit.least, timespec.FormatSeconds(limit.most))
 		default:
 			limit.set(seconds)
 		}

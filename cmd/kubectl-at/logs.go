@@ -20,6 +20,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/pods"
+	"github.com/redhat/podset-operator/internal/timespec"
 )
 
 // newest stands for the newest attempt.
@@ -258,7 +259,7 @@ func (r *request) warnOfBeginning(log *podLog) {
 	}
 	if late := log.first.Sub(started.Time); !started.IsZero() && late > silence {
 		r.warn(fmt.Sprintf("the log of pod/%s begins %s after its container started: either the command printed nothing before, or the node has removed the beginning (by default, it keeps the last 10 MiB)",
-			log.pod.Name, humanDuration(int64(late/time.Second))))
+			log.pod.Name, timespec.FormatSeconds(int64(late/time.Second))))
 	}
 }
 

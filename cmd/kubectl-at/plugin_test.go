@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/testutil"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
 
@@ -136,7 +137,6 @@ func TestAMistakeIsNamed(t *testing.T) {
 		"rm":                                              "missing NAME; usage: kubectl at rm (NAME... | --finished)",
 		"reschedule":                                      "missing NAME; usage: kubectl at reschedule NAME TIME...",
 		"rerun":                                           "missing NAME; usage: kubectl at rerun NAME [TIME...]",
-		"completion tcsh":                                 `invalid argument "tcsh" for "kubectl at completion"`,
 	} {
 		if got := s.run("", strings.Fields(args)...); got.code != 1 || !strings.Contains(got.errOut, want) || got.out != "" {
 			t.Errorf("kubectl at %s: got %+v\nwant %s", args, got, want)
@@ -208,7 +208,7 @@ func TestADryRunCreatesNothing(t *testing.T) {
 func TestTheCommandRunsWithAnApplicationsImageAndEnvironment(t *testing.T) {
 	s := newShell(t)
 	labels := map[string]string{"app": "web"}
-	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: *web()}
+	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: *testutil.Web()}
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web"},
 		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: pod},

@@ -4,19 +4,27 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/workload"
 )
+
+// defaultContainerName is the name of the container of --image.
+const defaultContainerName = "main"
 
 // annotationRerunOf is the name of the At that an At repeats.
 const annotationRerunOf = "cnat.d2iq.com/rerun-of"
@@ -84,17 +92,17 @@ func (o *podOptions) source(r *request) (base, []string, error) {
 	if err != nil {
 		return base{}, nil, err
 	}
-	template, omitted, err := copyTemplate(w, from.container, o.with)
+	template, omitted, err := w.Copy(from.container, o.with)
 	if err != nil {
 		return base{}, nil, err
 	}
 	warnings := r.claimWarnings(template)
 	if len(omitted) > 0 {
-		warnings = append(warnings, fmt.Sprintf("not copied from the %s %s: %s", w.kind, w.name, strings.Join(omitted, ", ")))
+		warnings = append(warnings, fmt.Sprintf("not copied from the %s %s: %s", w.Kind, w.Name, strings.Join(omitted, ", ")))
 	}
-	if keys := omittedKeys(&w.template.ObjectMeta, o.labels, o.annotations); len(keys) > 0 {
+	if keys := w.OmittedKeys(o.labels, o.annotations); len(keys) > 0 {
 		warnings = append(warnings, fmt.Sprintf("not copied from the %s %s: %s; --label and --annotation set those that the run needs",
-			w.kind, w.name, strings.Join(keys, ", ")))
+			w.Kind, w.Name, strings.Join(keys, ", ")))
 	}
 	return base{spec: cnatv1alpha1.AtSpec{Template: template}}, warnings, nil
 }
@@ -196,29 +204,45 @@ func setEnv(container *corev1.Container, variables []string) error {
 	return nil
 }
 
-// descriptive are the domains of keys that describe a workload or are set by its controller. No command needs them.
-var descriptive = []string{
-	"app.kubernetes.io", "apps.kubernetes.io", "argocd.argoproj.io", "batch.kubernetes.io", "checksum", "cni.projectcalico.org",
-	"deployment.kubernetes.io", "helm.sh", "kubectl.kubernetes.io", "kubernetes.io", "meta.helm.sh", "prometheus.io",
-	"statefulset.kubernetes.io", "topology.kubernetes.io",
+// reference is KIND/NAME[:CONTAINER]. The kind is empty if only the API server knows it.
+type reference struct {
+	resource        string
+	kind            schema.GroupVersionKind
+	name, container string
 }
 
-// omittedKeys names the labels and annotations of a pod template that webhooks and controllers may act on, such as injectors and
-// service meshes, and that the flags do not set.
-func omittedKeys(from *metav1.ObjectMeta, labels, annotations []string) []string {
-	var omitted []string
-	for _, keys := range []struct {
-		name   string
-		values map[string]string
-		flags  []string
-	}{{"the label", from.Labels, labels}, {"the annotation", from.Annotations, annotations}} {
-		for _, key := range slices.Sorted(maps.Keys(keys.values)) {
-			domain, _, hasDomain := strings.Cut(key, "/")
-			isSet := func(pair string) bool { return strings.HasPrefix(pair, key+"=") }
-			if hasDomain && !slices.Contains(descriptive, domain) && !slices.ContainsFunc(keys.flags, isSet) {
-				omitted = append(omitted, keys.name+" "+key)
-			}
-		}
+// referencePattern has the kind, the name, and the container. kubectl takes and prints KIND/NAME, and takes KIND NAME.
+var referencePattern = regexp.MustCompile(`^\s*([^/:\s]+)(?:/|\s+)([^/:\s]+)(?::([^/:\s]+))?\s*$`)
+
+// parseReference reads the value of --from.
+func parseReference(text string) (reference, error) {
+	match := referencePattern.FindStringSubmatch(text)
+	if match == nil {
+		return reference{}, fmt.Errorf("invalid --from %q: expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web", text)
 	}
-	return omitted
+	from := reference{resource: match[1], kind: findKind(match[1]), name: match[2], container: match[3]}
+	if from.kind == atKind && from.container != "" {
+		return reference{}, fmt.Errorf("invalid --from %q: expected at/%s, because an At is repeated as it is", text, from.name)
+	}
+	return from, nil
+}
+
+// workload reads what --from names. The pod template of most kinds, also of other projects, is in spec.template.
+func (p *plugin) workload(ctx context.Context, c *cluster, from reference) (*workload.Workload, error) {
+	if from.kind.Empty() {
+		kind, err := p.find(c, from.resource)
+		if meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("invalid --from \"%s/%s\": the cluster has no kind %q", from.resource, from.name, from.resource)
+		}
+		if err != nil {
+			return nil, err
+		}
+		from.kind = kind
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(from.kind)
+	if err := c.Get(ctx, c.key(from.name), object); err != nil {
+		return nil, err
+	}
+	return workload.Of(object)
 }

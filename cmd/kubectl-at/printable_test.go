@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/workload"
 )
 
 // evil retitles a terminal, clears it, begins another line, and turns the direction of text.
@@ -88,17 +89,17 @@ func TestPrintable(t *testing.T) {
 		r.warn(runsAt(at, saturday(), saturday(), []string{evil}))
 		_ = r.report(at, heldBy(at))
 	}
-	w := &workload{}
-	poison(reflect.ValueOf(&w.template).Elem(), 9)
-	w.kind, w.name, w.claims = evil, evil, []string{evil}
-	main := &w.template.Spec.Containers[0]
+	w := &workload.Workload{}
+	poison(reflect.ValueOf(&w.Template).Elem(), 9)
+	w.Kind, w.Name, w.Claims = evil, evil, []string{evil}
+	main := &w.Template.Spec.Containers[0]
 	main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: "own", MountPath: evil, SubPathExpr: "$(" + evil + ")"})
 	for _, with := range [][]string{nil, {evil}} {
-		_, omitted, err := copyTemplate(w, "", with)
+		_, omitted, err := w.Copy("", with)
 		if err != nil {
 			omitted = append(omitted, err.Error())
 		}
-		r.warn(append(omitted, omittedKeys(&w.template.ObjectMeta, nil, nil)...)...)
+		r.warn(append(omitted, w.OmittedKeys(nil, nil)...)...)
 	}
 	pod := &corev1.Pod{}
 	poison(reflect.ValueOf(pod).Elem(), 8)

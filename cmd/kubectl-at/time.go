@@ -102,12 +102,12 @@ func runsAt(at *cnatv1alpha1.At, due, now time.Time, notes []string) string {
 		name = at.GenerateName + "?????"
 	}
 	late, deadline := now.Sub(due), at.Spec.StartingDeadlineSeconds
-	line := fmt.Sprintf("at/%s runs at %s (%s)", name, formatTime(due), relativeTime(due, now))
+	line := fmt.Sprintf("at/%s runs at %s (%s)", name, timespec.Format(due), timespec.Distance(due, now))
 	switch {
 	case deadline != nil && int64(late/time.Second) > *deadline:
-		line = fmt.Sprintf("at/%s does not run: it was due at %s (%s), and its starting deadline is over", name, formatTime(due), relativeTime(due, now))
+		line = fmt.Sprintf("at/%s does not run: it was due at %s (%s), and its starting deadline is over", name, timespec.Format(due), timespec.Distance(due, now))
 	case late >= time.Second:
-		line = fmt.Sprintf("at/%s runs now, it was due at %s (%s)", name, formatTime(due), relativeTime(due, now))
+		line = fmt.Sprintf("at/%s runs now, it was due at %s (%s)", name, timespec.Format(due), timespec.Distance(due, now))
 	}
 	if len(notes) > 0 {
 		line += ": " + strings.TrimSuffix(strings.Join(notes, " "), ".")
@@ -120,50 +120,6 @@ func runsAt(at *cnatv1alpha1.At, due, now time.Time, notes []string) string {
 
 // formatSchedule returns t as spec.schedule.
 func formatSchedule(t time.Time) string { return t.Format(time.RFC3339Nano) }
-
-// formatTime returns t as people read it, with seconds where there are some.
-func formatTime(t time.Time) string {
-	if t.Second() != 0 {
-		return t.Format("Mon 2 Jan 2006 15:04:05 MST")
-	}
-	return t.Format(timespec.Layout)
-}
-
-// relativeTime returns how far t is from now, in its two largest units: "in 9h 12m", "now", "3d 4h ago".
-func relativeTime(t, now time.Time) string {
-	seconds := t.Unix() - now.Unix() // A time.Duration ends at 292 years.
-	if t.Nanosecond() > now.Nanosecond() {
-		seconds++ // rounded up: a started second counts
-	}
-	switch {
-	case seconds > 0:
-		return "in " + humanDuration(seconds)
-	case seconds == 0:
-		return "now"
-	default:
-		return humanDuration(-seconds) + " ago"
-	}
-}
-
-// humanDuration returns a number of seconds in its two largest units.
-func humanDuration(seconds int64) string {
-	units := []struct {
-		name    string
-		seconds int64
-	}{{"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}}
-	for i, unit := range units {
-		n := seconds / unit.seconds
-		if n == 0 && unit.seconds > 1 {
-			continue
-		}
-		text := fmt.Sprintf("%d%s", n, unit.name)
-		if i+1 < len(units) && seconds%unit.seconds/units[i+1].seconds > 0 {
-			text += fmt.Sprintf(" %d%s", seconds%unit.seconds/units[i+1].seconds, units[i+1].name)
-		}
-		return text
-	}
-	return "0s" // not reached: seconds always match
-}
 
 // durationValue is the value of a flag that also takes days and weeks.
 type durationValue time.Duration

@@ -14,35 +14,6 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-func TestRelativeTime(t *testing.T) {
-	now := time.Date(2026, 11, 21, 16, 48, 0, 0, time.UTC)
-	for want, d := range map[string]time.Duration{
-		"in 9h 12m": 9*time.Hour + 12*time.Minute + 30*time.Second,
-		"in 3d":     72 * time.Hour,
-		"in 1d 2h":  26 * time.Hour,
-		"in 1h":     time.Hour + 30*time.Second,
-		"in 1m 1s":  61 * time.Second,
-		"in 1s":     time.Millisecond,
-		"now":       0,
-		"1s ago":    -time.Second,
-		"2m 5s ago": -125 * time.Second,
-		"400d ago":  -400 * 24 * time.Hour,
-	} {
-		if got := relativeTime(now.Add(d), now); got != want {
-			t.Errorf("%s: got %q, want %q", d, got, want)
-		}
-	}
-	if got := relativeTime(now.AddDate(300, 0, 0), now); got != "in 109572d" {
-		t.Errorf("in 300 years: got %q", got)
-	}
-	if got := relativeTime(now.AddDate(-300, 0, 0), now); got != "109573d ago" {
-		t.Errorf("300 years ago: got %q", got)
-	}
-	if got := relativeTime(now.Add(-time.Millisecond), now); got != "now" {
-		t.Errorf("a millisecond ago: got %q", got)
-	}
-}
-
 func TestATimeZoneOfTheEnvironmentThatIsNotKnownIsNamed(t *testing.T) {
 	s := newShell(t)
 	run := func(zone string, args ...string) result {

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -27,17 +26,6 @@ type verb struct {
 	operation string
 	run       func(*request) error
 }
-
-// arguments are those that a verb takes.
-type arguments int
-
-const (
-	noArguments arguments = iota
-	oneName
-	anyNames // none, too
-	nameAndTime
-	timeWords
-)
 
 // request is one call of a verb.
 type request struct {
@@ -86,44 +74,6 @@ func (v verb) command(p *plugin) *cobra.Command {
 		return v.run(r)
 	}
 	return cmd
-}
-
-// check returns an error about arguments that are missing or too many.
-func (a arguments) check(cmd *cobra.Command, args []string) error {
-	most := map[arguments]int{noArguments: 0, oneName: 1}
-	limit, isLimited := most[a]
-	switch {
-	case (a == oneName || a == nameAndTime) && len(args) == 0:
-		return fmt.Errorf("missing NAME; usage: %s; \"kubectl at list\" shows the names", cmd.UseLine())
-	case isLimited && len(args) > limit:
-		return fmt.Errorf("unexpected argument %q; usage: %s", args[limit], cmd.UseLine())
-	}
-	return nil
-}
-
-// split returns the names of Ats, and the other words.
-func (a arguments) split(args []string) (names, words []string, err error) {
-	n := map[arguments]int{oneName: 1, anyNames: len(args), nameAndTime: 1}[a]
-	for _, argument := range args[:min(n, len(args))] {
-		name, err := nameOf(argument)
-		if err != nil {
-			return nil, nil, err
-		}
-		names = append(names, name)
-	}
-	return names, args[len(names):], nil
-}
-
-// nameOf returns the name of an At that is given as NAME, or as kubectl prints it: at/NAME or at.cnat.d2iq.com/NAME.
-func nameOf(argument string) (string, error) {
-	kind, name, qualified := strings.Cut(argument, "/")
-	switch {
-	case !qualified:
-		return argument, nil
-	case findKind(kind) == atKind && name != "" && !strings.Contains(name, "/"):
-		return name, nil
-	}
-	return "", fmt.Errorf("invalid NAME %q: expected NAME or at/NAME", argument)
 }
 
 func (r *request) ctx() context.Context { return r.cmd.Context() }

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package workload
 
 import (
 	"fmt"
@@ -14,23 +14,20 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// defaultContainerName is the name of the container of --image.
-const defaultContainerName = "main"
-
 // serviceAccountVolume is how the volume of the service account's token begins, which the API server adds to each pod.
 const serviceAccountVolume = "kube-api-access-"
 
-// copyTemplate returns a pod template with one container of a pod: its image, command, environment, volumes, resources, and
+// Copy returns a pod template with one container of a pod, the default one if its name is "": its image, command, environment, volumes, resources, and
 // security context, and of the pod what determines who it is, what it may do, what it sees of the network, and where it may run. It
 // has no probes, ports, or labels, so no Service of the application sends traffic to its pods. The containers of with run beside it. It
 // also returns what is left out and the command may need.
-func copyTemplate(from *workload, containerName string, with []string) (*corev1.PodTemplateSpec, []string, error) {
-	pod := &from.template.Spec
-	container, err := podcmd.FindOrDefaultContainerByName(&corev1.Pod{ObjectMeta: from.template.ObjectMeta, Spec: *pod}, containerName, true, nil)
+func (w *Workload) Copy(containerName string, with []string) (*corev1.PodTemplateSpec, []string, error) {
+	pod := &w.Template.Spec
+	container, err := podcmd.FindOrDefaultContainerByName(&corev1.Pod{ObjectMeta: w.Template.ObjectMeta, Spec: *pod}, containerName, true, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("invalid --from: %w", err)
 	}
-	c := &copier{from: from, container: container}
+	c := &copier{from: w, container: container}
 	if err := c.chooseHelpers(with); err != nil {
 		return nil, nil, err
 	}
@@ -74,7 +71,7 @@ func copyTemplate(from *workload, containerName string, with []string) (*corev1.
 
 // copier copies what one container of a workload needs, and collects what it leaves out.
 type copier struct {
-	from      *workload
+	from      *Workload
 	container *corev1.Container  // of the command
 	helpers   []corev1.Container // of --with, as init containers
 	mounted   []string           // the volumes of the copy
@@ -84,7 +81,7 @@ type copier struct {
 }
 
 func (c *copier) omit(format string, args ...any) {
-	if text := printable(fmt.Sprintf(format, args...)); !slices.Contains(c.omitted, text) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(c.omitted, text) {
 		c.omitted = append(c.omitted, text)
 	}
 }
@@ -92,7 +89,7 @@ func (c *copier) omit(format string, args ...any) {
 // chooseHelpers finds the containers of --with. An ordinary container becomes a native sidecar, which starts before the command and ends
 // after it.
 func (c *copier) chooseHelpers(with []string) error {
-	pod := &c.from.template.Spec
+	pod := &c.from.Template.Spec
 	var names []string
 	for i, container := range slices.Concat(pod.InitContainers, pod.Containers) {
 		if container.Name == c.container.Name {
@@ -108,7 +105,7 @@ func (c *copier) chooseHelpers(with []string) error {
 	}
 	for _, name := range with {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("invalid --with %q: the other containers of the %s %s are: %s", name, c.from.kind, c.from.name, orNone(strings.Join(names, ", ")))
+			return fmt.Errorf("invalid --with %q: the other containers of the %s %s are: %s", name, c.from.Kind, c.from.Name, strings.Join(names, ", "))
 		}
 	}
 	return nil
@@ -121,7 +118,7 @@ func (c *copier) isCopied(name string) bool {
 
 // omitOthers names the other containers of the pod, the host name, which is that of one pod, and the deadline, which --deadline sets.
 func (c *copier) omitOthers() {
-	pod := &c.from.template.Spec
+	pod := &c.from.Template.Spec
 	for i, container := range slices.Concat(pod.InitContainers, pod.Containers) {
 		kind := "container"
 		if i < len(pod.InitContainers) {
@@ -137,7 +134,7 @@ func (c *copier) omitOthers() {
 	if pod.Hostname != "" {
 		c.omit("the host name %s", pod.Hostname)
 	}
-	for _, deadline := range []*int64{c.from.deadline, pod.ActiveDeadlineSeconds} {
+	for _, deadline := range []*int64{c.from.Deadline, pod.ActiveDeadlineSeconds} {
 		if deadline != nil {
 			c.omit("the deadline of %ds", *deadline)
 		}
@@ -196,7 +193,7 @@ func (c *copier) copyContainer(from *corev1.Container) corev1.Container {
 // copies reports whether a volume that the container uses is copied.
 func (c *copier) copies(volume string) bool {
 	switch {
-	case slices.Contains(c.from.claims, volume):
+	case slices.Contains(c.from.Claims, volume):
 		c.omit("the volume %s, of which each pod has its own", volume)
 		return false
 	case strings.HasPrefix(volume, serviceAccountVolume):
@@ -252,7 +249,7 @@ func (c *copier) omitMetadata(field *corev1.ObjectFieldSelector, reader string) 
 // copyVolumes returns the volumes that the copy mounts, without files about other containers.
 func (c *copier) copyVolumes() []corev1.Volume {
 	var copied []corev1.Volume
-	for _, volume := range c.from.template.Spec.Volumes {
+	for _, volume := range c.from.Template.Spec.Volumes {
 		if !slices.Contains(c.mounted, volume.Name) {
 			continue
 		}
@@ -285,7 +282,7 @@ func (c *copier) copyVolumes() []corev1.Volume {
 // copyAffinity returns the node affinity, unless it names the one node of a pod. The affinity to other pods depends on labels, which are
 // not copied.
 func (c *copier) copyAffinity() *corev1.Affinity {
-	from := c.from.template.Spec.Affinity
+	from := c.from.Template.Spec.Affinity
 	if from == nil {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package workload
 
 import (
 	"strings"
@@ -11,57 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// web is a pod of an application, with all that --from copies and much that it does not.
-func web() *corev1.PodSpec {
-	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(80)}}}
-	return &corev1.PodSpec{
-		ServiceAccountName: "web",
-		ImagePullSecrets:   []corev1.LocalObjectReference{{Name: "registry"}},
-		SecurityContext:    &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)},
-		NodeSelector:       map[string]string{"disk": "ssd"},
-		EnableServiceLinks: ptr.To(false),
-		RuntimeClassName:   ptr.To("gvisor"),
-		HostUsers:          ptr.To(false),
-		DNSPolicy:          corev1.DNSNone,
-		DNSConfig:          &corev1.PodDNSConfig{Nameservers: []string{"10.0.0.10"}},
-		HostAliases:        []corev1.HostAlias{{IP: "10.0.0.7", Hostnames: []string{"database"}}},
-		ResourceClaims:     []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("gpu-1")}, {Name: "other", ResourceClaimName: ptr.To("gpu-2")}},
-		Tolerations:        []corev1.Toleration{{Key: "batch", Operator: corev1.TolerationOpExists}},
-		InitContainers:     []corev1.Container{{Name: "init", Image: "init"}},
-		RestartPolicy:      corev1.RestartPolicyAlways,
-		NodeName:           "node-1",
-		Containers: []corev1.Container{{
-			Name: "web", Image: "registry.example.com/web:1", Command: []string{"serve"}, Args: []string{"-p", "80"}, WorkingDir: "/app",
-			Env:             []corev1.EnvVar{{Name: "MODE", Value: "prod"}},
-			EnvFrom:         []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "database"}}}},
-			Resources:       corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}},
-			Ports:           []corev1.ContainerPort{{ContainerPort: 80}},
-			LivenessProbe:   probe,
-			ReadinessProbe:  probe,
-			StartupProbe:    probe,
-			Lifecycle:       &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}},
-			SecurityContext: &corev1.SecurityContext{ReadOnlyRootFilesystem: ptr.To(true)},
-			VolumeMounts: []corev1.VolumeMount{
-				{Name: "config", MountPath: "/config"}, {Name: "data", MountPath: "/data"},
-				{Name: "kube-api-access-x7k2p", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"},
-			},
-		}, {Name: "sidecar", Image: "sidecar"}},
-		Volumes: []corev1.Volume{
-			{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "web"}}}},
-			{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "web"}}},
-			{Name: "cache", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-			{Name: "kube-api-access-x7k2p", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}},
-		},
-	}
-}
-
-func fromSpec(spec *corev1.PodSpec) *workload {
-	return &workload{kind: "Deployment", name: "web", template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: *spec}}
+func fromSpec(spec *corev1.PodSpec) *Workload {
+	return &Workload{Kind: "Deployment", Name: "web", Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: *spec}}
 }
 
 const copiedWeb = `metadata: {}
@@ -124,8 +81,8 @@ spec:
       claimName: web
 `
 
-func TestFromCopiesWhatTheCommandNeedsAndNothingThatDrawsTraffic(t *testing.T) {
-	template, omitted, err := copyTemplate(fromSpec(web()), "", nil)
+func TestCopy(t *testing.T) {
+	template, omitted, err := fromSpec(testutil.Web()).Copy("", nil)
 	if want := []string{"the init container init (--with init copies it)", "the container sidecar (--with sidecar copies it)"}; err != nil || !cmp.Equal(omitted, want) {
 		t.Fatal(omitted, err)
 	}
@@ -138,46 +95,46 @@ func TestFromCopiesWhatTheCommandNeedsAndNothingThatDrawsTraffic(t *testing.T) {
 	}
 }
 
-func TestFromTakesTheContainerThatIsNamed(t *testing.T) {
-	template, _, err := copyTemplate(fromSpec(web()), "sidecar", nil)
+func TestCopy_container(t *testing.T) {
+	template, _, err := fromSpec(testutil.Web()).Copy("sidecar", nil)
 	if err != nil || template.Spec.Containers[0].Image != "sidecar" || template.Spec.Volumes != nil {
 		t.Errorf("got %+v, %v", template, err)
 	}
-	_, _, err = copyTemplate(fromSpec(web()), "db", nil)
+	_, _, err = fromSpec(testutil.Web()).Copy("db", nil)
 	if err == nil || err.Error() != `invalid --from: container db is not valid for pod web out of: web, sidecar, init (init)` {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestFromLeavesOutTheVolumesThatEachPodOfAStatefulSetHas(t *testing.T) {
-	set := fromSpec(web())
-	set.claims = []string{"data"}
-	template, omitted, err := copyTemplate(set, "web", nil)
+func TestCopy_claims(t *testing.T) {
+	set := fromSpec(testutil.Web())
+	set.Claims = []string{"data"}
+	template, omitted, err := set.Copy("web", nil)
 	if err != nil || omitted[0] != "the volume data, of which each pod has its own" || len(template.Spec.Volumes) != 1 || len(template.Spec.Containers[0].VolumeMounts) != 1 {
 		t.Errorf("got %+v, omitted %q, %v", template, omitted, err)
 	}
 }
 
-func TestFromTakesTheDefaultContainer(t *testing.T) {
-	w := fromSpec(web())
-	w.template.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": "sidecar"}
+func TestCopy_defaultContainer(t *testing.T) {
+	w := fromSpec(testutil.Web())
+	w.Template.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": "sidecar"}
 	for container, want := range map[string]string{"": "sidecar", "web": "web", "init": "init"} {
-		if template, _, err := copyTemplate(w, container, nil); err != nil || template.Spec.Containers[0].Name != want {
+		if template, _, err := w.Copy(container, nil); err != nil || template.Spec.Containers[0].Name != want {
 			t.Errorf("%q: got %+v, %v, want %s", container, template, err, want)
 		}
 	}
 }
 
 // What refers to another container could never be resolved, and the pod would never start.
-func TestFromCopiesNothingThatRefersToAnotherContainer(t *testing.T) {
+func TestCopy_otherContainers(t *testing.T) {
 	resources := func(container string) *corev1.ResourceFieldSelector {
 		return &corev1.ResourceFieldSelector{ContainerName: container, Resource: "limits.cpu"}
 	}
 	files := func() []corev1.DownwardAPIVolumeFile {
 		return []corev1.DownwardAPIVolumeFile{{Path: "own", ResourceFieldRef: resources("web")}, {Path: "other", ResourceFieldRef: resources("sidecar")}}
 	}
-	w := fromSpec(web())
-	main := &w.template.Spec.Containers[0]
+	w := fromSpec(testutil.Web())
+	main := &w.Template.Spec.Containers[0]
 	main.Env = []corev1.EnvVar{
 		{Name: "OWN", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: resources("web")}},
 		{Name: "NAMELESS", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: resources("")}},
@@ -185,11 +142,11 @@ func TestFromCopiesNothingThatRefersToAnotherContainer(t *testing.T) {
 		{Name: "FILE", ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "cache"}}},
 	}
 	main.VolumeMounts = []corev1.VolumeMount{{Name: "info", MountPath: "/info"}, {Name: "all", MountPath: "/all"}, {Name: "cache", MountPath: "/cache", SubPathExpr: "$(OTHER)"}}
-	w.template.Spec.Volumes = []corev1.Volume{
+	w.Template.Spec.Volumes = []corev1.Volume{
 		{Name: "info", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: files()}}},
 		{Name: "all", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{DownwardAPI: &corev1.DownwardAPIProjection{Items: files()}}}}}},
 	}
-	template, omitted, err := copyTemplate(w, "", nil)
+	template, omitted, err := w.Copy("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,15 +164,31 @@ func TestFromCopiesNothingThatRefersToAnotherContainer(t *testing.T) {
 	}, omitted); diff != "" {
 		t.Error(diff)
 	}
-	if len(w.template.Spec.Volumes[0].DownwardAPI.Items) != 2 {
+	if len(w.Template.Spec.Volumes[0].DownwardAPI.Items) != 2 {
 		t.Error("the workload itself was changed")
 	}
 }
 
-func TestFromNamesWhatIsForOnePod(t *testing.T) {
-	w := fromSpec(web())
-	w.deadline = ptr.To[int64](600)
-	spec := &w.template.Spec
+func TestCopy_devices(t *testing.T) {
+	w := fromSpec(testutil.Web())
+	spec := &w.Template.Spec
+	spec.Resources = &corev1.ResourceRequirements{}
+	spec.Containers[0].VolumeDevices = []corev1.VolumeDevice{{Name: "data", DevicePath: "/dev/data"}, {Name: "disk", DevicePath: "/dev/disk"}}
+	spec.Affinity = &corev1.Affinity{}
+	w.Claims = []string{"disk"}
+	template, omitted, err := w.Copy("", []string{"init", "sidecar"})
+	if want := []string{"the volume disk, of which each pod has its own", "the resources of the whole pod"}; err != nil || !cmp.Equal(omitted, want) {
+		t.Errorf("omitted %q, %v", omitted, err)
+	}
+	if got := template.Spec; len(got.Containers[0].VolumeDevices) != 1 || got.Affinity != nil || len(got.Volumes) != 2 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestCopy_onePod(t *testing.T) {
+	w := fromSpec(testutil.Web())
+	w.Deadline = ptr.To[int64](600)
+	spec := &w.Template.Spec
 	spec.Hostname, spec.TerminationGracePeriodSeconds = "web-0", ptr.To[int64](300)
 	field := func(path string) *corev1.ObjectFieldSelector { return &corev1.ObjectFieldSelector{FieldPath: path} }
 	spec.Containers[0].Env = []corev1.EnvVar{
@@ -225,7 +198,7 @@ func TestFromNamesWhatIsForOnePod(t *testing.T) {
 	spec.Volumes[0].VolumeSource = corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
 		Items: []corev1.DownwardAPIVolumeFile{{Path: "owner", FieldRef: field("metadata.annotations['example.com/owner']")}},
 	}}
-	template, omitted, err := copyTemplate(w, "", nil)
+	template, omitted, err := w.Copy("", nil)
 	if err != nil || *template.Spec.TerminationGracePeriodSeconds != 300 || len(template.Spec.Containers[0].Env) != 2 {
 		t.Errorf("got %+v, %v", template, err)
 	}
@@ -237,9 +210,9 @@ func TestFromNamesWhatIsForOnePod(t *testing.T) {
 	}
 }
 
-func TestFromCopiesWhereThePodMayRun(t *testing.T) {
-	w := fromSpec(web())
-	spec := &w.template.Spec
+func TestCopy_nodes(t *testing.T) {
+	w := fromSpec(testutil.Web())
+	spec := &w.Template.Spec
 	spec.PriorityClassName, spec.SchedulerName, spec.HostNetwork = "high", "volcano", true
 	arm := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "kubernetes.io/arch", Operator: corev1.NodeSelectorOpIn, Values: []string{"arm64"}}}}
 	node := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"node-1"}}}}
@@ -249,7 +222,7 @@ func TestFromCopiesWhereThePodMayRun(t *testing.T) {
 	terms := []corev1.PodAffinityTerm{{TopologyKey: "kubernetes.io/hostname"}}
 	spec.Affinity = &corev1.Affinity{NodeAffinity: required(arm),
 		PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}, PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
-	template, omitted, err := copyTemplate(w, "", nil)
+	template, omitted, err := w.Copy("", nil)
 	got := template.Spec
 	if err != nil || got.PriorityClassName != "high" || got.SchedulerName != "volcano" || !got.HostNetwork || !cmp.Equal(got.Affinity, &corev1.Affinity{NodeAffinity: required(arm)}) {
 		t.Errorf("got %+v, %v", got, err)
@@ -258,114 +231,27 @@ func TestFromCopiesWhereThePodMayRun(t *testing.T) {
 		t.Errorf("omitted %q", omitted)
 	}
 	spec.Affinity = &corev1.Affinity{NodeAffinity: required(node)} // that of a pod of a DaemonSet
-	template, omitted, err = copyTemplate(w, "", nil)
+	template, omitted, err = w.Copy("", nil)
 	if err != nil || template.Spec.Affinity != nil || omitted[0] != "the affinity to a node by its name" {
 		t.Errorf("got %+v, omitted %q, %v", template.Spec.Affinity, omitted, err)
 	}
 }
 
-func TestLabelsAndAnnotationsThatAreLeftOutAreNamed(t *testing.T) {
-	from := &metav1.ObjectMeta{
+func TestOmittedKeys(t *testing.T) {
+	w := &Workload{}
+	w.Template.ObjectMeta = metav1.ObjectMeta{
 		Labels:      map[string]string{"app": "web", "app.kubernetes.io/name": "web", "azure.workload.identity/use": "true", "sidecar.istio.io/inject": "false"},
 		Annotations: map[string]string{"vault.hashicorp.com/agent-inject": "true", "prometheus.io/scrape": "true", "linkerd.io/inject": "disabled"},
 	}
 	want := []string{"the label azure.workload.identity/use", "the annotation vault.hashicorp.com/agent-inject"}
-	if diff := cmp.Diff(want, omittedKeys(from, []string{"sidecar.istio.io/inject=false"}, []string{"linkerd.io/inject=enabled"})); diff != "" {
+	if diff := cmp.Diff(want, w.OmittedKeys([]string{"sidecar.istio.io/inject=false"}, []string{"linkerd.io/inject=enabled"})); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestAnotherImageHasItsOwnPullPolicy(t *testing.T) {
-	o := podOptions{from: "deploy/web", image: "web:2"}
-	template, err := o.complete(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "web:1", ImagePullPolicy: corev1.PullNever, Args: []string{"serve"}}}}}, false)
-	if main := template.Spec.Containers[0]; err != nil || main.ImagePullPolicy != "" || main.Args != nil || main.Image != "web:2" {
-		t.Errorf("got %+v, %v", template, err)
-	}
-}
-
-func TestEnvReplacesAVariable(t *testing.T) {
-	fromSecret := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "host"}}
-	for name, test := range map[string]struct {
-		existing []corev1.EnvVar
-		flags    []string
-		want     []corev1.EnvVar
-	}{
-		"one of three": {
-			existing: []corev1.EnvVar{{Name: "MODE", Value: "prod"}},
-			flags:    []string{"MODE=test", "URL=a=b", "EMPTY="},
-			want:     []corev1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "URL", Value: "a=b"}, {Name: "EMPTY"}},
-		},
-		"one that a later one refers to": {
-			existing: []corev1.EnvVar{{Name: "HOST", ValueFrom: fromSecret}, {Name: "URL", Value: "http://$(HOST)"}},
-			flags:    []string{"HOST=test"},
-			want:     []corev1.EnvVar{{Name: "HOST", Value: "test"}, {Name: "URL", Value: "http://$(HOST)"}},
-		},
-		"one that is there twice": {
-			existing: []corev1.EnvVar{{Name: "MODE", Value: "a"}, {Name: "MODE", Value: "b"}},
-			flags:    []string{"MODE=test"},
-			want:     []corev1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "MODE", Value: "test"}},
-		},
-	} {
-		container := corev1.Container{Env: test.existing}
-		if err := setEnv(&container, test.flags); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(test.want, container.Env); diff != "" {
-			t.Errorf("%s\n%s", name, diff)
-		}
-	}
-	if err := setEnv(&corev1.Container{}, []string{"=x"}); err == nil || err.Error() != `invalid --env "=x": expected NAME=VALUE` {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestReferences(t *testing.T) {
-	for text, want := range map[string]string{
-		"deploy/web":                         "Deployment web ",
-		"deployments/web":                    "Deployment web ",
-		"deployment.apps/web":                "Deployment web ",
-		"deployments.v1.apps/web":            "Deployment web ",
-		"deploy web":                         "Deployment web ",
-		"sts/db:postgres":                    "StatefulSet db postgres",
-		"statefulset.apps/db":                "StatefulSet db ",
-		"ds/agent":                           "DaemonSet agent ",
-		"daemonset.apps/agent":               "DaemonSet agent ",
-		"job/a":                              "Job a ",
-		"job.batch/a":                        "Job a ",
-		"CronJob/a":                          "CronJob a ",
-		"cronjob.batch/a":                    "CronJob a ",
-		"cj a":                               "CronJob a ",
-		"rs/a":                               "ReplicaSet a ",
-		"rc/a":                               "ReplicationController a ",
-		"podset/a":                           "PodSet a ",
-		"podset.app.example.com/a":           "PodSet a ",
-		"podsets.v1alpha1.app.example.com/a": "PodSet a ",
-		"po/a":                               "Pod a ",
-		"pods.v1./a":                         "Pod a ",
-		"at/a":                               "At a ",
-		"at.cnat.d2iq.com/a":                 "At a ",
-		"web":                                `invalid --from "web": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
-		"deploy/web:":                        `invalid --from "deploy/web:": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
-		"deploy/":                            `invalid --from "deploy/": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
-		"deploy/a/b":                         `invalid --from "deploy/a/b": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
-		"at/a:main":                          `invalid --from "at/a:main": expected at/a, because an At is repeated as it is`,
-		"svc/web":                            " web ", // only the API server knows it
-		"deployments.extensions/web":         " web ",
-	} {
-		r, err := parseReference(text)
-		got := r.kind.Kind + " " + r.name + " " + r.container
-		if err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
-	}
-}
-
-func TestCopyTemplate_with(t *testing.T) {
-	w := fromSpec(web())
-	spec := &w.template.Spec
+func TestCopy_with(t *testing.T) {
+	w := fromSpec(testutil.Web())
+	spec := &w.Template.Spec
 	spec.InitContainers = []corev1.Container{
 		{Name: "init", VolumeMounts: []corev1.VolumeMount{{Name: "cache"}}},
 		{Name: "vault", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways), StartupProbe: &corev1.Probe{PeriodSeconds: 1}, LivenessProbe: &corev1.Probe{}},
@@ -379,7 +265,7 @@ func TestCopyTemplate_with(t *testing.T) {
 		Lifecycle: &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}},
 		Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "other"}}},
 	}
-	template, omitted, err := copyTemplate(w, "web", []string{"proxy", "vault", "init"})
+	template, omitted, err := w.Copy("web", []string{"proxy", "vault", "init"})
 	if err != nil || len(omitted) > 0 {
 		t.Fatal(omitted, err)
 	}
@@ -400,13 +286,13 @@ func TestCopyTemplate_with(t *testing.T) {
 		"web": `invalid --with "web": the other containers of the Deployment web are: init, vault, proxy`,
 		"db":  `invalid --with "db": the other containers of the Deployment web are: init, vault, proxy`,
 	} {
-		if _, _, err := copyTemplate(w, "web", []string{name}); err == nil || err.Error() != want {
+		if _, _, err := w.Copy("web", []string{name}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }
 
-func TestWorkloadOf(t *testing.T) {
+func TestOf(t *testing.T) {
 	template := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web:1"}}}}
 	spec := map[string]any{"template": template, "activeDeadlineSeconds": int64(600)}
 	for kind, fields := range map[string]map[string]any{
@@ -415,8 +301,9 @@ func TestWorkloadOf(t *testing.T) {
 		"CronJob":          {"jobTemplate": map[string]any{"spec": spec}},
 		"Pod":              template["spec"].(map[string]any),
 	} {
-		w, err := workloadOf(&unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": "web"}, "spec": fields}})
-		if err != nil || w.template.Spec.Containers[0].Image != "web:1" || (kind != "Pod") != (w.deadline != nil) {
+		fields["volumeClaimTemplates"] = []any{map[string]any{"metadata": map[string]any{"name": "data"}}}
+		w, err := Of(&unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": "web"}, "spec": fields}})
+		if err != nil || w.Template.Spec.Containers[0].Image != "web:1" || (kind != "Pod") != (w.Deadline != nil) || !cmp.Equal(w.Claims, []string{"data"}) {
 			t.Errorf("%s: got %+v, %v", kind, w, err)
 		}
 	}
@@ -425,7 +312,7 @@ func TestWorkloadOf(t *testing.T) {
 		"a template of its own":     {"template": map[string]any{"spec": map[string]any{"containers": "two"}}},
 		"no template":               {"template": "x"},
 	} {
-		_, err := workloadOf(&unstructured.Unstructured{Object: map[string]any{"kind": "Rollout", "metadata": map[string]any{"name": "web"}, "spec": fields}})
+		_, err := Of(&unstructured.Unstructured{Object: map[string]any{"kind": "Rollout", "metadata": map[string]any{"name": "web"}, "spec": fields}})
 		if want := "the Rollout web has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME"; err == nil || err.Error() != want {
 			t.Errorf("%s: got %v", name, err)
 		}

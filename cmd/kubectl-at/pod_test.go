@@ -1,0 +1,99 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestAnotherImageHasItsOwnPullPolicy(t *testing.T) {
+	o := podOptions{from: "deploy/web", image: "web:2"}
+	template, err := o.complete(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "web:1", ImagePullPolicy: corev1.PullNever, Args: []string{"serve"}}}}}, false)
+	if main := template.Spec.Containers[0]; err != nil || main.ImagePullPolicy != "" || main.Args != nil || main.Image != "web:2" {
+		t.Errorf("got %+v, %v", template, err)
+	}
+}
+
+func TestEnvReplacesAVariable(t *testing.T) {
+	fromSecret := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "host"}}
+	for name, test := range map[string]struct {
+		existing []corev1.EnvVar
+		flags    []string
+		want     []corev1.EnvVar
+	}{
+		"one of three": {
+			existing: []corev1.EnvVar{{Name: "MODE", Value: "prod"}},
+			flags:    []string{"MODE=test", "URL=a=b", "EMPTY="},
+			want:     []corev1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "URL", Value: "a=b"}, {Name: "EMPTY"}},
+		},
+		"one that a later one refers to": {
+			existing: []corev1.EnvVar{{Name: "HOST", ValueFrom: fromSecret}, {Name: "URL", Value: "http://$(HOST)"}},
+			flags:    []string{"HOST=test"},
+			want:     []corev1.EnvVar{{Name: "HOST", Value: "test"}, {Name: "URL", Value: "http://$(HOST)"}},
+		},
+		"one that is there twice": {
+			existing: []corev1.EnvVar{{Name: "MODE", Value: "a"}, {Name: "MODE", Value: "b"}},
+			flags:    []string{"MODE=test"},
+			want:     []corev1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "MODE", Value: "test"}},
+		},
+	} {
+		container := corev1.Container{Env: test.existing}
+		if err := setEnv(&container, test.flags); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, container.Env); diff != "" {
+			t.Errorf("%s\n%s", name, diff)
+		}
+	}
+	if err := setEnv(&corev1.Container{}, []string{"=x"}); err == nil || err.Error() != `invalid --env "=x": expected NAME=VALUE` {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReferences(t *testing.T) {
+	for text, want := range map[string]string{
+		"deploy/web":                         "Deployment web ",
+		"deployments/web":                    "Deployment web ",
+		"deployment.apps/web":                "Deployment web ",
+		"deployments.v1.apps/web":            "Deployment web ",
+		"deploy web":                         "Deployment web ",
+		"sts/db:postgres":                    "StatefulSet db postgres",
+		"statefulset.apps/db":                "StatefulSet db ",
+		"ds/agent":                           "DaemonSet agent ",
+		"daemonset.apps/agent":               "DaemonSet agent ",
+		"job/a":                              "Job a ",
+		"job.batch/a":                        "Job a ",
+		"CronJob/a":                          "CronJob a ",
+		"cronjob.batch/a":                    "CronJob a ",
+		"cj a":                               "CronJob a ",
+		"rs/a":                               "ReplicaSet a ",
+		"rc/a":                               "ReplicationController a ",
+		"podset/a":                           "PodSet a ",
+		"podset.app.example.com/a":           "PodSet a ",
+		"podsets.v1alpha1.app.example.com/a": "PodSet a ",
+		"po/a":                               "Pod a ",
+		"pods.v1./a":                         "Pod a ",
+		"at/a":                               "At a ",
+		"at.cnat.d2iq.com/a":                 "At a ",
+		"web":                                `invalid --from "web": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"deploy/web:":                        `invalid --from "deploy/web:": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"deploy/":                            `invalid --from "deploy/": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"deploy/a/b":                         `invalid --from "deploy/a/b": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"at/a:main":                          `invalid --from "at/a:main": expected at/a, because an At is repeated as it is`,
+		"svc/web":                            " web ", // only the API server knows it
+		"deployments.extensions/web":         " web ",
+	} {
+		r, err := parseReference(text)
+		got := r.kind.Kind + " " + r.name + " " + r.container
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package atspec
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxCommand is the most that spec.command holds, in characters.
+const MaxCommand = 32768
+
+// plainWord is a word that needs no quotes in spec.command.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./^~{}\[\]-]+$`)
+
+// QuoteCommand returns the command that splits into exactly these words.
+func QuoteCommand(words []string) (string, error) {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		switch {
+		case !utf8.ValidString(word) || strings.Contains(word, "\x00"):
+			return "", fmt.Errorf("invalid word %d of the command: expected text in UTF-8", i+1)
+		case plainWord.MatchString(word):
+			quoted[i] = word
+		default:
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	command := strings.Join(quoted, " ")
+	if utf8.RuneCountInString(command) > MaxCommand {
+		return "", ErrTooLong
+	}
+	return command, nil
+}
+
+// ErrTooLong is the error about a command that spec.command does not hold.
+var ErrTooLong = fmt.Errorf("the command is too long: must be at most %d characters, with its quotes; put a script into the image or into a ConfigMap", MaxCommand)
+
+// ScriptWarnings returns what is to be said about a script that sh runs.
+func ScriptWarnings(script string) []string {
+	var warnings []string
+	if text, ok := strings.CutPrefix(script, "\ufeff"); ok {
+		warnings = append(warnings, "the script begins with a byte order mark, which sh takes for a part of the first command")
+		script = text
+	}
+	first, _, _ := strings.Cut(script, "\n")
+	if line, ok := strings.CutPrefix(strings.TrimSpace(first), "#!"); ok {
+		if program, arguments := interpreter(line); program != "sh" || len(arguments) > 0 {
+			warnings = append(warnings, fmt.Sprintf("sh runs the script, not %s as its first line says", strings.TrimSpace(line)))
+		}
+	}
+	if strings.Contains(script, "\r\n") || strings.HasSuffix(script, "\r") {
+		warnings = append(warnings, "lines of the script end in CRLF, and sh takes the CR for a part of the command")
+	}
+	return warnings
+}
+
+// interpreter returns the program that a line behind #! names, and its arguments. env runs the program that it is given.
+func interpreter(line string) (program string, arguments []string) {
+	words := strings.Fields(line)
+	if len(words) > 0 && path.Base(words[0]) == "env" {
+		words = words[1:]
+		for len(words) > 0 && (words[0] == "-S" || strings.Contains(words[0], "=")) {
+			words = words[1:]
+		}
+	}
+	if len(words) == 0 {
+		return "", nil
+	}
+	return path.Base(words[0]), words[1:]
+}

@@ -1,0 +1,80 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workload reads what runs an application, such as a Deployment, and copies what a command needs that runs beside it, once.
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Workload is an object that describes pods.
+type Workload struct {
+	Kind, Name string
+	Template   corev1.PodTemplateSpec
+	Claims     []string // names of the volumes that each pod has for itself
+	Deadline   *int64   // of a Job, in seconds, or nil if there is none
+}
+
+// Of returns the pod template of an object, which is in spec.template of most kinds, also of other projects, and what belongs to it.
+func Of(object *unstructured.Unstructured) (*Workload, error) {
+	w := &Workload{Kind: object.GetKind(), Name: object.GetName()}
+	spec := []string{"spec"} // of what has the template
+	if w.Kind == "CronJob" {
+		spec = []string{"spec", "jobTemplate", "spec"}
+	}
+	var template any = object.Object
+	if w.Kind != "Pod" {
+		template, _, _ = unstructured.NestedFieldNoCopy(object.Object, append(slices.Clone(spec), "template")...)
+	}
+	fields, _ := template.(map[string]any)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &w.Template); err != nil || len(w.Template.Spec.Containers) == 0 {
+		return nil, fmt.Errorf("the %s %s has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME", w.Kind, w.Name)
+	}
+	w.Template.Name = w.Name
+	if seconds, found, _ := unstructured.NestedInt64(object.Object, append(slices.Clone(spec), "activeDeadlineSeconds")...); found {
+		w.Deadline = &seconds
+	}
+	claims, _, _ := unstructured.NestedSlice(object.Object, "spec", "volumeClaimTemplates")
+	for _, claim := range claims {
+		if fields, ok := claim.(map[string]any); ok {
+			name, _, _ := unstructured.NestedString(fields, "metadata", "name")
+			w.Claims = append(w.Claims, name)
+		}
+	}
+	return w, nil
+}
+
+// descriptive are the domains of keys that describe a workload or are set by its controller. No command needs them.
+var descriptive = []string{
+	"app.kubernetes.io", "apps.kubernetes.io", "argocd.argoproj.io", "batch.kubernetes.io", "checksum", "cni.projectcalico.org",
+	"deployment.kubernetes.io", "helm.sh", "kubectl.kubernetes.io", "kubernetes.io", "meta.helm.sh", "prometheus.io",
+	"statefulset.kubernetes.io", "topology.kubernetes.io",
+}
+
+// OmittedKeys names the labels and annotations of a pod template that webhooks and controllers may act on, such as injectors and
+// service meshes, and that the flags do not set.
+func (w *Workload) OmittedKeys(labels, annotations []string) []string {
+	var omitted []string
+	for _, keys := range []struct {
+		name   string
+		values map[string]string
+		flags  []string
+	}{{"the label", w.Template.Labels, labels}, {"the annotation", w.Template.Annotations, annotations}} {
+		for _, key := range slices.Sorted(maps.Keys(keys.values)) {
+			domain, _, hasDomain := strings.Cut(key, "/")
+			isSet := func(pair string) bool { return strings.HasPrefix(pair, key+"=") }
+			if hasDomain && !slices.Contains(descriptive, domain) && !slices.ContainsFunc(keys.flags, isSet) {
+				omitted = append(omitted, keys.name+" "+key)
+			}
+		}
+	}
+	return omitted
+}
