@@ -4,6 +4,7 @@
 package atspec_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -27,6 +28,15 @@ func TestQuoteCommand(t *testing.T) {
 	}
 }
 
+func TestQuoteCommand_length(t *testing.T) {
+	if _, err := atspec.QuoteCommand([]string{strings.Repeat("世", atspec.MaxCommand)}); !errors.Is(err, atspec.ErrTooLong) { // with its quotes
+		t.Errorf("got %v", err)
+	}
+	if _, err := atspec.QuoteCommand([]string{strings.Repeat("世", atspec.MaxCommand-2)}); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestScriptWarnings(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo a\n":                           "",
@@ -35,6 +45,7 @@ func TestScriptWarnings(t *testing.T) {
 		"\n#!/usr/bin/python3\n":             "",
 		"printf 'a\rb'\n":                    "",
 		"#!/usr/bin/env python3\nprint(1)\n": "sh runs the script, not /usr/bin/env python3 as its first line says",
+		"#!/usr/bin/env":                     "sh runs the script, not /usr/bin/env as its first line says",
 		"#!/bin/bash":                        "sh runs the script, not /bin/bash as its first line says",
 		"#!/bin/sh -e\n":                     "sh runs the script, not /bin/sh -e as its first line says",
 		"#!/usr/bin/env -S A=b node --x\n":   "sh runs the script, not /usr/bin/env -S A=b node --x as its first line says",

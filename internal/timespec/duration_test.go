@@ -78,3 +78,12 @@ func TestDistance(t *testing.T) {
 		t.Errorf("a millisecond ago: got %q", got)
 	}
 }
+
+func TestFormat(t *testing.T) {
+	at := time.Date(2026, 11, 21, 16, 48, 0, 0, time.UTC)
+	for want, at := range map[string]time.Time{"Sat 21 Nov 2026 16:48 UTC": at, "Sat 21 Nov 2026 16:48:05 UTC": at.Add(5 * time.Second)} {
+		if got := timespec.Format(at); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

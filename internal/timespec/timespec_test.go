@@ -197,6 +197,9 @@ func TestParse_invalid(t *testing.T) {
 	const examples = "; examples: " + timespec.Examples
 	for spec, want := range map[string]string{
 		"":                          "the time is missing" + examples,
+		"monday 13/24/26":           `invalid date "13/24/26": months go from 1 to 12, days from 1 to 31`,
+		"139926":                    `invalid date "139926": months go from 1 to 12, days from 1 to 31`,
+		"10:00 + 123":               `invalid time "10:00 + 123": expected a unit (seconds, minutes, hours, days, weeks, months, or years) at its end`,
 		"next blue moon":            `invalid time "next blue moon": expected a weekday or a unit such as week at "blue"`,
 		"tomorrow at 2am":           `invalid time "tomorrow at 2am": expected a time of day or a step such as + 2 hours at "at"; leave out "at"`,
 		"noon on friday":            `invalid time "noon on friday": expected a date or a step such as + 2 hours at "on"; leave out "on"`,
