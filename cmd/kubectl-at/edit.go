@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
 )
 
 func rescheduleVerb() verb {
@@ -95,7 +96,7 @@ func cancelVerb() verb {
 				return err
 			}
 			line := fmt.Sprintf("at/%s canceled", at.Name)
-			if at.Status.Phase == cnatv1alpha1.PhaseRunning {
+			if atrun.HasStarted(&at.Status) {
 				line = fmt.Sprintf("at/%s is being canceled: its command is stopped", at.Name)
 			}
 			return r.report(at, line)
@@ -129,15 +130,18 @@ func (r *request) patch(at, base *cnatv1alpha1.At) error {
 
 // hasNotStarted returns an error about an At that has started.
 func hasNotStarted(at *cnatv1alpha1.At) error {
-	if at.Status.Phase == cnatv1alpha1.PhaseRunning {
+	if err := isNotDone(at); err != nil {
+		return err
+	}
+	if atrun.HasStarted(&at.Status) {
 		return fmt.Errorf("at/%s has started and cannot be changed", at.Name)
 	}
-	return isNotDone(at)
+	return nil
 }
 
 // isNotDone returns an error about an At that is done.
 func isNotDone(at *cnatv1alpha1.At) error {
-	if isDone(at) {
+	if atrun.IsDone(&at.Status) {
 		return fmt.Errorf("at/%s is done and cannot be changed", at.Name)
 	}
 	return nil

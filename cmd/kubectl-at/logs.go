@@ -8,17 +8,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/pods"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
@@ -79,14 +78,11 @@ func (r *request) printLogs(attempt int) error {
 		attempt = int(at.Status.Attempts) - 1
 	}
 	pod, err := r.podOf(r.ctx(), at, attempt)
-	if errors.Is(err, errPodGone) {
-		return fmt.Errorf("the pod of attempt %d of at/%s is gone, and its log with it (the newest pod is pod/%s)", attempt, at.Name, at.Status.PodName)
-	}
 	if err != nil {
 		return err
 	}
-	log := &podLog{reader: r.cluster, pod: pod, container: mainContainer(pod), out: r.raw}
-	defer r.warnOfBeginning(log)
+	log := &podLog{reader: r.cluster, pod: pod, container: atspec.ContainerName(&at.Spec), out: r.raw}
+	defer r.warnOfBeginning(at, log)
 	return log.read(r.ctx(), false)
 }
 
@@ -104,9 +100,9 @@ func hasAttempt(at *cnatv1alpha1.At, attempt int) error {
 		return fmt.Errorf("invalid --attempt %d: at/%s has the attempts 0 to %d", attempt, at.Name, attempts-1)
 	case attempts > 1 || hasStartedAttempt(at, 0):
 		return nil
-	case isDone(at) && attempts == 0:
+	case atrun.IsDone(&at.Status) && attempts == 0:
 		return fmt.Errorf("at/%s was not run: %s%s", at.Name, at.Status.Reason, failure(at))
-	case isDone(at):
+	case atrun.IsDone(&at.Status):
 		return fmt.Errorf("at/%s has no known pod: %s%s", at.Name, at.Status.Reason, failure(at))
 	case isOver(at):
 		return outcome(at)
@@ -115,29 +111,20 @@ func hasAttempt(at *cnatv1alpha1.At, attempt int) error {
 }
 
 // errPodGone is the error about the logs of a pod that is deleted. How the run ended is in the status of the At.
-var errPodGone = errors.New("the pod is gone")
+var errPodGone = errors.New("the pod is gone, and its log with it")
 
-// podOf returns the pod of an attempt: the status names that of the newest, and the others carry their number.
+// podOf returns the pod of an attempt. The status names that of the newest.
 func (c *cluster) podOf(ctx context.Context, at *cnatv1alpha1.At, attempt int) (*corev1.Pod, error) {
-	if attempt == int(at.Status.Attempts)-1 {
-		pod := &corev1.Pod{}
-		err := c.Get(ctx, c.key(at.Status.PodName), pod)
-		if apierrors.IsNotFound(err) || err == nil && pod.UID != at.Status.PodUID {
-			return nil, errPodGone
-		}
-		return pod, err
+	name, isNewest := at.Status.PodName, attempt == int(at.Status.Attempts)-1
+	if !isNewest {
+		name = atrun.PodName(at, attempt)
 	}
-	list := &corev1.PodList{}
-	if err := c.List(ctx, list, client.InNamespace(c.namespace), client.HasLabels{cnatv1alpha1.LabelAt}); err != nil {
-		return nil, err
+	pod := &corev1.Pod{}
+	err := c.Get(ctx, c.key(name), pod)
+	if apierrors.IsNotFound(err) || err == nil && (!atrun.IsOwn(at, pod) || isNewest && pod.UID != at.Status.PodUID) {
+		return nil, fmt.Errorf("%w: pod/%s", errPodGone, name)
 	}
-	for i := range list.Items {
-		pod := &list.Items[i]
-		if pods.OwnerUID(pod) == at.UID && pod.Annotations[cnatv1alpha1.AnnotationAttempt] == strconv.Itoa(attempt) {
-			return pod, nil
-		}
-	}
-	return nil, errPodGone
+	return pod, err
 }
 
 // follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
@@ -184,7 +171,7 @@ func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 	}
 	reported, waited := "", false
 	pod, err = r.awaitPod(ctx, pod, func(pod *corev1.Pod) bool {
-		started, reason := hasStarted(pod)
+		started, reason := hasStarted(at, pod)
 		if reason != "" && reason != reported {
 			reported = reason
 			_, _ = fmt.Fprintf(r.ErrOut, "pod/%s waits: %s\n", pod.Name, reason)
@@ -195,12 +182,12 @@ func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 	if err != nil {
 		return err
 	}
-	log := &podLog{reader: r.cluster, pod: pod, container: mainContainer(pod), out: r.raw}
-	if err := r.followLog(ctx, log); err != nil {
+	log := &podLog{reader: r.cluster, pod: pod, container: atspec.ContainerName(&at.Spec), out: r.raw}
+	if err := r.followLog(ctx, at, log); err != nil {
 		return fmt.Errorf("%w; %q prints what the node has", err, r.hint("logs", at.Name))
 	}
 	if !waited {
-		r.warnOfBeginning(log)
+		r.warnOfBeginning(at, log)
 	}
 	return nil
 }
@@ -210,7 +197,7 @@ const statusPatience = 10 * time.Second
 
 // followLog prints a log until its container ends. The API server ends a log without an error if its connection to the node breaks, and
 // the node does if it rotates the log, so after the end of the container the log is read again.
-func (r *request) followLog(ctx context.Context, log *podLog) error {
+func (r *request) followLog(ctx context.Context, at *cnatv1alpha1.At, log *podLog) error {
 	for {
 		before := log.printed
 		err := log.read(ctx, true)
@@ -218,7 +205,7 @@ func (r *request) followLog(ctx context.Context, log *podLog) error {
 			return err
 		}
 		short, stop := context.WithTimeout(ctx, statusPatience)
-		_, awaitErr := r.awaitPod(short, log.pod, hasEnded)
+		_, awaitErr := r.awaitPod(short, log.pod, func(pod *corev1.Pod) bool { return hasEnded(at, pod) })
 		stop()
 		switch {
 		case awaitErr == nil:
@@ -245,37 +232,28 @@ func (r *request) awaitPod(ctx context.Context, pod *corev1.Pod, done func(*core
 const silence = 10 * time.Second
 
 // warnOfBeginning warns if a log begins so late that the node may have removed its beginning. Only the node knows.
-func (r *request) warnOfBeginning(log *podLog) {
-	i := slices.IndexFunc(log.pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == log.container })
-	if i < 0 || log.first.IsZero() {
-		return
-	}
+func (r *request) warnOfBeginning(at *cnatv1alpha1.At, log *podLog) {
 	var started metav1.Time
-	switch state := log.pod.Status.ContainerStatuses[i].State; {
+	switch state := atrun.CommandState(at, log.pod); {
 	case state.Running != nil:
 		started = state.Running.StartedAt
 	case state.Terminated != nil:
 		started = state.Terminated.StartedAt
 	}
-	if late := log.first.Sub(started.Time); !started.IsZero() && late > silence {
+	if late := log.first.Sub(started.Time); !started.IsZero() && !log.first.IsZero() && late > silence {
 		r.warn(fmt.Sprintf("the log of pod/%s begins %s after its container started: either the command printed nothing before, or the node has removed the beginning (by default, it keeps the last 10 MiB)",
 			log.pod.Name, timespec.FormatSeconds(int64(late/time.Second))))
 	}
 }
 
-// hasEnded reports whether the container of the command has ended.
-func hasEnded(pod *corev1.Pod) bool {
-	return pods.IsFinished(pod) ||
-		slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
-			return s.Name == mainContainer(pod) && s.State.Terminated != nil
-		})
+// hasEnded reports whether the container of the command has ended, or never will start.
+func hasEnded(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	return pods.IsFinished(pod) || atrun.CommandEnded(at, pod)
 }
 
 // hasStarted reports whether the container of the command has started, or never will, and what keeps it from starting.
-func hasStarted(pod *corev1.Pod) (started bool, reason string) {
-	if pods.IsFinished(pod) || slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
-		return s.Name == mainContainer(pod) && (s.State.Running != nil || s.State.Terminated != nil)
-	}) {
+func hasStarted(at *cnatv1alpha1.At, pod *corev1.Pod) (started bool, reason string) {
+	if hasEnded(at, pod) || atrun.CommandState(at, pod).Running != nil {
 		return true, ""
 	}
 	reason = printable(pods.WaitingReason(pod))
@@ -285,9 +263,4 @@ func hasStarted(pod *corev1.Pod) (started bool, reason string) {
 		}
 	}
 	return false, reason
-}
-
-// mainContainer returns the name of the container that runs the command: the operator says so in an annotation.
-func mainContainer(pod *corev1.Pod) string {
-	return cmp.Or(pod.Annotations[cnatv1alpha1.AnnotationContainer], pod.Spec.Containers[0].Name)
 }

@@ -48,6 +48,7 @@ func (s *shell) end(name string, result cnatv1alpha1.Result, reason string, exit
 	s.Helper()
 	status := s.at(name).Status
 	status.Phase, status.Result, status.Reason, status.ExitCode = cnatv1alpha1.PhaseDone, result, reason, exit
+	status.CompletionTime = ptr.To(metav1.NewTime(s.now))
 	s.setStatus(name, status)
 }
 
@@ -152,14 +153,14 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 	if err := admin.Delete(t.Context(), retry, &deleteNow); err != nil {
 		t.Fatal(err)
 	}
-	s.expect(result{errOut: "Warning: the log of attempt 1 of at/a is not complete: the pod is gone\nthe log of at/a is not complete\n", code: 1}, "", "logs", "-f", "a")
+	s.expect(result{errOut: "Warning: the log of attempt 1 of at/a is not complete: the pod is gone, and its log with it: pod/a-pod-1\nthe log of at/a is not complete\n", code: 1}, "", "logs", "-f", "a")
 }
 
 func TestWhatAPodWaitsFor(t *testing.T) {
 	waiting := func(name, reason string) corev1.ContainerStatus {
 		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}
 	}
-	runs := corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	runs := corev1.ContainerStatus{Name: "busybox", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	unschedulable := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no node"}
 	for title, tc := range map[string]struct {
 		status  corev1.PodStatus
@@ -167,18 +168,18 @@ func TestWhatAPodWaitsFor(t *testing.T) {
 		reason  string
 	}{
 		"a new pod":               {},
-		"a container is created":  {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("main", "ContainerCreating")}}},
-		"an image is missing":     {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("main", "ErrImagePull")}}, reason: "ImagePullBackOff"},
+		"a container is created":  {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("busybox", "ContainerCreating")}}},
+		"an image is missing":     {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("busybox", "ErrImagePull")}}, reason: "ImagePullBackOff"},
 		"no node has space":       {status: corev1.PodStatus{Conditions: []corev1.PodCondition{unschedulable}}, reason: "Unschedulable: no node"},
 		"the command runs":        {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{runs, waiting("proxy", "ErrImagePull")}}, started: true},
 		"the pod never got there": {status: corev1.PodStatus{Phase: corev1.PodFailed}, started: true},
 		"the image of an init container is missing": {status: corev1.PodStatus{
 			InitContainerStatuses: []corev1.ContainerStatus{waiting("init", "ImagePullBackOff")},
-			ContainerStatuses:     []corev1.ContainerStatus{waiting("main", "PodInitializing")},
+			ContainerStatuses:     []corev1.ContainerStatus{waiting("busybox", "PodInitializing")},
 		}, reason: "ImagePullBackOff"},
 	} {
-		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}, Status: tc.status}
-		if started, reason := hasStarted(pod); started != tc.started || reason != tc.reason {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "busybox"}}}, Status: tc.status}
+		if started, reason := hasStarted(&cnatv1alpha1.At{}, pod); started != tc.started || reason != tc.reason {
 			t.Errorf("%s: %t, %q", title, started, reason)
 		}
 	}
@@ -372,7 +373,7 @@ func TestLogs_pod(t *testing.T) {
 	status := s.at("a").Status
 	status.PodUID = "another"
 	s.setStatus("a", status)
-	s.expect(result{errOut: "the pod of attempt 0 of at/a is gone, and its log with it (the newest pod is pod/a-pod)\n", code: 1}, "", "logs", "a")
+	s.expect(result{errOut: "the pod is gone, and its log with it: pod/a-pod\n", code: 1}, "", "logs", "a")
 	s.run("", "now", "--name", "b", "--", "true")
 	s.start("b", "renamed-x7k2", 1, "renamed\n")
 	s.expect(result{out: "renamed\n"}, "", "logs", "b")

@@ -265,9 +265,9 @@ func TestTheListIsSortedByTimeAndCountsDown(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	s.setStatus("done", cnatv1alpha1.AtStatus{
-		Phase: cnatv1alpha1.PhaseDone, Result: cnatv1alpha1.ResultFailed, Reason: cnatv1alpha1.ReasonNonZeroExitCode, ExitCode: ptr.To[int32](3), PodName: "done-pod",
-	})
+	status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3))
+	status.PodName = "done-pod"
+	s.setStatus("done", status)
 	s.setStatus("soon", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending})
 	golden(t, "list.txt", s.run("", "list").out)
 	golden(t, "list-wide.txt", s.run("", "list", "-o", "wide").out)
@@ -300,7 +300,7 @@ func TestARunningAtIsDeletedWithForceOnly(t *testing.T) {
 	for _, name := range []string{"waits", "runs"} {
 		s.run("", "tomorrow", "--name", name, "--", "true")
 	}
-	s.setStatus("runs", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning})
+	s.setStatus("runs", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: 1})
 	s.expect(result{out: "at/waits deleted\n", errOut: "at/runs is running; --force deletes it and stops its command\n", code: 1}, "", "rm", "runs", "waits")
 	s.expect(result{out: "at/runs deleted\n"}, "", "atrm", "--force", "runs")
 }
@@ -313,9 +313,9 @@ func TestAnAtThatHasNotStartedCanBeChanged(t *testing.T) {
 	s.expect(result{out: "resumed: at/a runs at Sat 21 Nov 2026 20:00 CET (in 3h 12m)\n"}, "", "resume", "a")
 	s.expect(result{out: "at/a runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m)\n"}, "", "reschedule", "a", "-t", "202611220200")
 	s.expect(result{errOut: "missing TIME; examples: " + timespec.Examples + "\n", code: 1}, "", "reschedule", "a")
-	s.setStatus("a", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning})
+	s.setStatus("a", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: 1})
 	s.expect(result{errOut: "at/a has started and cannot be changed\n", code: 1}, "", "suspend", "a")
-	s.setStatus("a", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone})
+	s.setStatus("a", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonEvicted, nil))
 	s.expect(result{errOut: "at/a is done and cannot be changed\n", code: 1}, "", "resume", "a")
 }
 
@@ -447,7 +447,7 @@ func TestAnAtIsCanceled(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	s.run("", "now", "--name", "b", "--", "true")
-	s.setStatus("b", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning})
+	s.setStatus("b", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: 1})
 	s.expect(result{out: "at/b is being canceled: its command is stopped\n"}, "", "cancel", "b")
 	s.expect(result{out: "at.cnat.d2iq.com/b\n"}, "", "cancel", "b", "-o", "name")
 	s.setStatus("b", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonCanceled, nil))
@@ -528,7 +528,7 @@ func TestCompletion(t *testing.T) {
 }
 
 func done(result cnatv1alpha1.Result, reason string, exit *int32) cnatv1alpha1.AtStatus {
-	return cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Result: result, Reason: reason, ExitCode: exit}
+	return cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Result: result, Reason: reason, ExitCode: exit, CompletionTime: ptr.To(metav1.NewTime(saturday()))}
 }
 
 func TestReason(t *testing.T) {
@@ -549,7 +549,7 @@ func TestReason(t *testing.T) {
 		"it runs":                  {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonRunning), want: ""},
 		"its pod waits":            {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonPodWaiting), want: "PodWaiting"},
 		"it is suspended":          {spec: cnatv1alpha1.AtSpec{Suspend: ptr.To(true)}, want: "Suspended"},
-		"it is suspended too late": {spec: cnatv1alpha1.AtSpec{Suspend: ptr.To(true)}, status: cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning}, want: ""},
+		"it is suspended too late": {spec: cnatv1alpha1.AtSpec{Suspend: ptr.To(true)}, status: cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: 1}, want: ""},
 		"it is canceled":           {spec: cnatv1alpha1.AtSpec{Cancel: ptr.To(true)}, want: "Canceled"},
 		"it succeeded":             {status: done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, nil), want: ""},
 		"it failed":                {status: done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonEvicted, nil), want: "Evicted"},
@@ -569,7 +569,7 @@ func TestRemove_finished(t *testing.T) {
 		status.CompletionTime = ptr.To(metav1.NewTime(s.now.Add(-age)))
 		switch name {
 		case "runs":
-			status = cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning}
+			status = cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: 1}
 		case "waits":
 			status = cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending}
 		}

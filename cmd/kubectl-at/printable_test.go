@@ -81,7 +81,8 @@ func TestPrintable(t *testing.T) {
 			t.Fatal(err)
 		}
 		done := at.DeepCopy()
-		done.Status.Phase = cnatv1alpha1.PhaseDone
+		done.Status.Reason, done.Status.Result = cnatv1alpha1.ReasonEvicted, cnatv1alpha1.ResultFailed
+		done.Status.CompletionTime = &done.CreationTimestamp
 		for _, err := range []error{outcome(at), outcome(done), hasAttempt(at, 5), canBeApproved(at, "7")} {
 			message, _ := describe(err)
 			_, _ = io.WriteString(p.ErrOut, message+"\n")
@@ -104,7 +105,7 @@ func TestPrintable(t *testing.T) {
 	pod := &corev1.Pod{}
 	poison(reflect.ValueOf(pod).Elem(), 8)
 	pod.Status.Conditions[0].Type, pod.Status.Conditions[0].Status = corev1.PodScheduled, corev1.ConditionFalse
-	_, reason := hasStarted(pod)
+	_, reason := hasStarted(&cnatv1alpha1.At{}, pod)
 	r.warn(reason, unreadableError{evil}.Error(), r.hint("logs", evil))
 
 	for line := range strings.Lines(out.String()) {

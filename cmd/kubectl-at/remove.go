@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
 )
 
 // removeOptions are the flags of "kubectl at rm".
@@ -73,7 +74,7 @@ func (o *removeOptions) run(r *request) error {
 		sortByTime(list.Items)
 		for i := range list.Items {
 			at := &list.Items[i]
-			if end := at.Status.CompletionTime; isDone(at) && end != nil && !end.After(r.clock.Now().Add(-time.Duration(o.olderThan))) {
+			if atrun.IsDone(&at.Status) && !at.Status.CompletionTime.After(r.clock.Now().Add(-time.Duration(o.olderThan))) {
 				names, finished[at.Name] = append(names, at.Name), at
 			}
 		}
@@ -120,7 +121,7 @@ func (o *removeOptions) remove(r *request, name string, seen *cnatv1alpha1.At) e
 		if err := r.Get(r.ctx(), r.key(name), at); err != nil {
 			return err
 		}
-		if at.Status.Phase == cnatv1alpha1.PhaseRunning {
+		if atrun.HasStarted(&at.Status) && !atrun.IsDone(&at.Status) {
 			return errors.New("at/" + name + " is running; --force deletes it and stops its command")
 		}
 		if err := remove(at, exactly(at)); !apierrors.IsConflict(err) {

@@ -19,7 +19,7 @@ func TestFit(t *testing.T) {
 	for i := range ats {
 		ats[i].Name = fmt.Sprint(i)
 		if i < 20 {
-			ats[i].Status.Phase = cnatv1alpha1.PhaseDone
+			ats[i].Status = done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonEvicted, nil)
 		}
 	}
 	for _, test := range []struct {

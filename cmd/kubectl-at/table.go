@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
 
@@ -77,13 +78,13 @@ func reason(a *cnatv1alpha1.At) string {
 	switch {
 	case a.Status.Result == cnatv1alpha1.ResultSucceeded:
 		return ""
-	case isDone(a):
+	case atrun.IsDone(&a.Status):
 		return a.Status.Reason
 	case ptr.Deref(a.Spec.Cancel, false):
 		return cnatv1alpha1.ReasonCanceled
 	case ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason != cnatv1alpha1.ReasonRunning:
 		return ready.Reason
-	case ptr.Deref(a.Spec.Suspend, false) && a.Status.Phase != cnatv1alpha1.PhaseRunning:
+	case ptr.Deref(a.Spec.Suspend, false) && !atrun.HasStarted(&a.Status):
 		return cnatv1alpha1.ReasonSuspended
 	}
 	return ""
@@ -193,7 +194,7 @@ func fit(ats []cnatv1alpha1.At, height int, wantsHeader bool) (shown []cnatv1alp
 		lines--
 	}
 	lines = max(lines, 1)
-	next := slices.IndexFunc(ats, func(a cnatv1alpha1.At) bool { return !isDone(&a) })
+	next := slices.IndexFunc(ats, func(a cnatv1alpha1.At) bool { return !atrun.IsDone(&a.Status) })
 	if next < 0 {
 		next = len(ats)
 	}

@@ -19,6 +19,7 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
 )
 
 const (
@@ -158,14 +159,12 @@ func heldBy(at *cnatv1alpha1.At) string {
 	for _, condition := range at.Status.Conditions {
 		isHeld := condition.Status == metav1.ConditionFalse &&
 			(condition.Type == cnatv1alpha1.ConditionScheduled || condition.Type == cnatv1alpha1.ConditionReady && condition.Reason != cnatv1alpha1.ReasonRunning)
-		if isHeld && !isDone(at) {
+		if isHeld && !atrun.IsDone(&at.Status) {
 			return condition.Reason + ": " + printable(condition.Message)
 		}
 	}
 	return ""
 }
-
-func isDone(at *cnatv1alpha1.At) bool { return at.Status.Phase == cnatv1alpha1.PhaseDone }
 
 // isOver reports whether nothing more happens to an At by itself: it is done, or the operator says that it is stalled by its current
 // spec and not scheduled. The operator creates a rejected pod again, so that an At which waits for a quota goes on by itself.
@@ -173,7 +172,7 @@ func isOver(at *cnatv1alpha1.At) bool {
 	isOutdated := at.Status.ObservedGeneration > 0 && at.Status.ObservedGeneration < at.Generation
 	scheduled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	stalled := meta.IsStatusConditionTrue(at.Status.Conditions, cnatv1alpha1.ConditionStalled)
-	return isDone(at) || !isOutdated && stalled && scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Reason != cnatv1alpha1.ReasonFailedCreate
+	return atrun.IsDone(&at.Status) || !isOutdated && stalled && scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Reason != cnatv1alpha1.ReasonFailedCreate
 }
 
 // followToEnd prints the logs of a run until it is done, and returns its outcome.
@@ -196,7 +195,7 @@ func outcome(at *cnatv1alpha1.At) error {
 	if at.Status.Result == cnatv1alpha1.ResultSucceeded {
 		return nil
 	}
-	if !isDone(at) {
+	if !atrun.IsDone(&at.Status) {
 		return fmt.Errorf("at/%s does not run: %s", at.Name, heldBy(at))
 	}
 	text, code := fmt.Sprintf("error: at/%s failed: %s", at.Name, at.Status.Reason), 1

@@ -58,9 +58,13 @@ func (s *scriptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if answer == cnatv1alpha1.PhaseDone {
 			version = "8"
 		}
+		status := done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, nil)
+		if status.Phase = answer; answer != cnatv1alpha1.PhaseDone {
+			status.CompletionTime = nil
+		}
 		list := &cnatv1alpha1.AtList{ListMeta: metav1.ListMeta{ResourceVersion: version}, Items: []cnatv1alpha1.At{{
 			ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default", ResourceVersion: version},
-			Status:     cnatv1alpha1.AtStatus{Phase: answer, Result: cnatv1alpha1.ResultSucceeded},
+			Status:     status,
 		}}}
 		list.SetGroupVersionKind(cnatv1alpha1.GroupVersion.WithKind("AtList"))
 		w.Header().Set("Content-Type", "application/json")
