@@ -4,11 +4,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // arguments are those that a verb takes.
@@ -83,5 +91,112 @@ func (p *plugin) completeArguments(kinds arguments) cobra.CompletionFunc {
 			return p.completeNames(cmd, args, prefix)
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completionPatience is how long an API server may take to answer when a user has pressed Tab.
+const completionPatience = 5 * time.Second
+
+// completeNames offers the Ats of the namespace that are not in args.
+func (p *plugin) completeNames(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	kind, _, qualified := strings.Cut(prefix, "/")
+	form := ""
+	if qualified && findKind(kind) == atKind {
+		form = kind + "/"
+	}
+	names, directive := p.completeObjects(cmd, atKind, form, prefix)
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), directive
+}
+
+// completeObjects offers the names of the objects of a kind that an API server lists, each behind form.
+func (p *plugin) completeObjects(cmd *cobra.Command, kind schema.GroupVersionKind, form, prefix string) ([]string, cobra.ShellCompDirective) {
+	c, err := p.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+	defer cancel()
+	var in []client.ListOption
+	if kind.Kind != "Namespace" {
+		in = append(in, client.InNamespace(c.namespace))
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := c.List(ctx, list, in...); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for i := range list.Items {
+		if name := form + list.Items[i].Name; strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFrom offers kinds and, behind a kind, the objects of the namespace.
+func (p *plugin) completeFrom(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	kind, _, qualified := strings.Cut(prefix, "/")
+	if !qualified {
+		var kinds []string
+		for _, s := range sources {
+			kinds = append(kinds, s.names[len(s.names)-1]+"/")
+		}
+		return kinds, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	found := findKind(kind)
+	if found.Empty() {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return p.completeObjects(cmd, found, kind+"/", prefix)
+}
+
+// completeFlags completes the flags of a verb. A flag whose values nobody can offer completes to nothing, instead of to files.
+func (p *plugin) completeFlags(cmd *cobra.Command) {
+	for _, flag := range []string{"image", "env", "with", "label", "annotation", "selector", "attempt", "timeout", "resource-version", "older-than"} {
+		if cmd.Flags().Lookup(flag) != nil {
+			completeValues(cmd, flag)
+		}
+	}
+	if cmd.Flags().Lookup("from") != nil {
+		complete(cmd, "from", p.completeFrom)
+		complete(cmd, "serviceaccount", p.completeKind("ServiceAccount"))
+	}
+}
+
+// completeGlobalFlags completes the flags of all commands.
+func (p *plugin) completeGlobalFlags(root *cobra.Command) {
+	complete(root, "namespace", p.completeKind("Namespace"))
+	completeValues(root, "tz", "Local", "UTC")
+	for flag, names := range map[string]func(clientcmdapi.Config) []string{
+		"context": func(c clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) },
+		"cluster": func(c clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) },
+		"user":    func(c clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) },
+	} {
+		complete(root, flag, func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			config, err := p.config.ToRawKubeConfigLoader().RawConfig()
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			return slices.DeleteFunc(names(config), func(name string) bool { return !strings.HasPrefix(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// completeKind offers the objects of a kind of the core group.
+func (p *plugin) completeKind(kind string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return p.completeObjects(cmd, corev1.SchemeGroupVersion.WithKind(kind), "", prefix)
+	}
+}
+
+// completeValues completes a flag with values.
+func completeValues(cmd *cobra.Command, flag string, values ...string) {
+	complete(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func complete(cmd *cobra.Command, flag string, function cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, function); err != nil {
+		panic(err) // not reached: every flag is there, and is completed once
 	}
 }

@@ -9,23 +9,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -158,77 +151,4 @@ func (c *cluster) userName(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return review.Status.UserInfo.Username, nil
-}
-
-// maxRejections is how many requests the API server may reject between two watches before a wait ends. A few are possible while the API
-// server starts and does not know all permissions yet, or until a credential plugin has a new token.
-const maxRejections = 5
-
-// await watches the object of a name until done says so, and returns it as it is then. If the object does not
-// exist or is deleted, the error is a NotFound. An API server that fails later is asked again.
-func await[T client.Object](ctx context.Context, c *cluster, name string, list client.ObjectList, object T, done func(T) bool) (T, error) {
-	only := []client.ListOption{client.InNamespace(c.namespace), client.MatchingFields{"metadata.name": name}}
-	// The reflector below retries after every error, so the first request is made without it.
-	if err := c.List(ctx, list.DeepCopyObject().(client.ObjectList), only...); err != nil {
-		return object, err
-	}
-	ctx, cancel := context.WithCancelCause(klog.NewContext(ctx, logr.Discard())) // The reflector logs the errors that it retries.
-	defer cancel(nil)
-	gone := func() error {
-		kind, _ := c.GroupVersionKindFor(object) // for a message
-		return apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind) + "s"}, name)
-	}
-	exists := func(store cache.Store) (bool, error) {
-		if len(store.List()) == 0 {
-			return false, gone()
-		}
-		return false, nil
-	}
-	event, err := watchtools.UntilWithSync(ctx, c.listWatch(list, only, cancel), object, exists, func(event watch.Event) (bool, error) {
-		current, ok := event.Object.(T)
-		switch event.Type {
-		case watch.Error:
-			return false, apierrors.FromObject(event.Object)
-		case watch.Deleted:
-			return false, gone()
-		default:
-			return ok && done(current), nil
-		}
-	})
-	switch {
-	case ctx.Err() != nil:
-		return object, context.Cause(ctx)
-	case err != nil:
-		return object, err // not wrapped: kubectl's way to print it goes by its type
-	}
-	return event.Object.(T), nil
-}
-
-// listWatch returns how a reflector lists and watches objects. When the API server rejects too many of its requests, it calls stop.
-func (c *cluster) listWatch(list client.ObjectList, only []client.ListOption, stop func(error)) *cache.ListWatch {
-	rejections := 0
-	check := func(err error) error {
-		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			if rejections++; rejections == maxRejections {
-				stop(err)
-			}
-		}
-		return err
-	}
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			if o.ResourceVersion == "0" {
-				o.ResourceVersion = "" // The cache of the API server may not have an At that was created a moment ago.
-			}
-			found := list.DeepCopyObject().(client.ObjectList)
-			return found, check(c.List(ctx, found, append(only, &client.ListOptions{Raw: &o})...))
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			events, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), append(only, &client.ListOptions{Raw: &o})...)
-			if err == nil {
-				rejections = 0
-			}
-			return events, check(err)
-		},
-	}
 }

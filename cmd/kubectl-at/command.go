@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
-	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,7 +26,7 @@ func (o *createOptions) command(in io.Reader, words []string) (string, []string,
 			return "", nil, errors.New("invalid command: its first word is empty")
 		}
 		command, err := atspec.QuoteCommand(words)
-		return command, commandWarnings(words), err
+		return command, atspec.WordWarnings(words), err
 	}
 	if o.repeats { // An At is repeated with its command.
 		return "", nil, nil
@@ -94,27 +91,4 @@ func readText(from io.Reader, name string) (string, error) {
 		return "", atspec.ErrTooLong
 	}
 	return string(data), nil
-}
-
-var (
-	assignment  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	shellSyntax = regexp.MustCompile(`[|&;<>$]|\s`)
-)
-
-// commandWarnings returns what is to be said about the words of a command that look as if a shell ran it.
-func commandWarnings(words []string) []string {
-	first := words[0]
-	if slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(first)) && len(words) > 1 {
-		return nil
-	}
-	if assignment.MatchString(first) {
-		return []string{fmt.Sprintf("the program is named %q: no shell sets this variable; use --env, or sh -c '...'", first)}
-	}
-	if len(words) == 1 && shellSyntax.MatchString(first) {
-		return []string{fmt.Sprintf("the program is named %q: no shell splits or runs it; give each word by itself, or use sh -c '...'", first)}
-	}
-	if warning := atspec.ShellWarning(words); warning != "" {
-		return []string{warning}
-	}
-	return nil
 }

@@ -6,11 +6,8 @@ package main
 import (
 	"errors"
 	"io"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/redhat/podset-operator/internal/atspec"
 )
@@ -48,50 +45,4 @@ func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	r.read += n
 	return n, err
-}
-
-func TestCommandWarnings(t *testing.T) {
-	operator := func(word string) string {
-		return "the command gets the word \"" + word + "\" as it is: no shell runs it; for a shell, use sh -c '...'"
-	}
-	for command, want := range map[string]string{
-		"bin/rails db:migrate":     "",
-		"echo a | wc":              operator("|"),
-		"a && b":                   operator("&&"),
-		"a ; b":                    operator(";"),
-		"a > file":                 operator(">"),
-		"a 2>&1":                   operator("2>&1"),
-		"find . -exec rm {} ;":     "",
-		"find . -exec rm {} ; ; b": "",
-		"find . ; b":               operator(";"),
-		"sh -c a ; b":              "",
-		"/bin/bash script >":       "",
-		"A=b bin/rails":            `the program is named "A=b": no shell sets this variable; use --env, or sh -c '...'`,
-		"echo a|wc":                "",
-		"a|b":                      `the program is named "a|b": no shell splits or runs it; give each word by itself, or use sh -c '...'`,
-	} {
-		if got := strings.Join(commandWarnings(strings.Fields(command)), "; "); got != want {
-			t.Errorf("%q: got %q, want %q", command, got, want)
-		}
-	}
-	want := `the program is named "echo a | wc": no shell splits or runs it; give each word by itself, or use sh -c '...'`
-	if got := commandWarnings([]string{"echo a | wc"}); len(got) != 1 || got[0] != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// The operator splits a command into exactly the words that it was quoted from.
-func FuzzTheOperatorSplitsWhatWasQuoted(f *testing.F) {
-	f.Add("sh", "-c", "echo 'a' \"b\" \\ $x `y`\n")
-	f.Add("a", "", "'")
-	f.Fuzz(func(t *testing.T, first, second, third string) {
-		words := []string{first, second, third}
-		quoted, err := atspec.QuoteCommand(words)
-		if err != nil || first == "" || strings.Contains(strings.Join(words, ""), "\x00") {
-			return
-		}
-		if got, err := atspec.SplitCommand(quoted); err != nil || !slices.Equal(got, words) {
-			t.Errorf("%q splits into %q, %v\n%s", quoted, got, err, cmp.Diff(words, got))
-		}
-	})
 }

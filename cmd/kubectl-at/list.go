@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/kube/await"
 )
 
 // listOptions are the flags of "kubectl at list".
@@ -180,7 +181,7 @@ func (l *lister) watch(list *cnatv1alpha1.AtList, in []client.ListOption) error 
 	watching, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// An informer outlasts all interruptions of its watch. It begins with all Ats.
-	_, _, changes, _ := watchtools.NewIndexerInformerWatcherWithLogger(logr.Discard(), l.listWatch(&cnatv1alpha1.AtList{}, in, cancel), &cnatv1alpha1.At{})
+	_, _, changes, _ := watchtools.NewIndexerInformerWatcherWithLogger(logr.Discard(), await.ListWatch(l.WithWatch, &cnatv1alpha1.AtList{}, in, cancel), &cnatv1alpha1.At{})
 	defer changes.Stop()
 	ticker := l.clock.NewTicker(time.Second)
 	defer ticker.Stop()

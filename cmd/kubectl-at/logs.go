@@ -18,6 +18,8 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/kube/await"
+	"github.com/redhat/podset-operator/internal/kube/podlog"
 	"github.com/redhat/podset-operator/internal/pods"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
@@ -81,9 +83,9 @@ func (r *request) printLogs(attempt int) error {
 	if err != nil {
 		return err
 	}
-	log := &podLog{reader: r.cluster, pod: pod, container: atspec.ContainerName(&at.Spec), out: r.raw}
+	log := &podlog.Log{Config: r.rest, Pod: pod, Container: atspec.ContainerName(&at.Spec), Out: r.raw}
 	defer r.warnOfBeginning(at, log)
-	return log.read(r.ctx(), false)
+	return log.Read(r.ctx(), false)
 }
 
 // hasStartedAttempt reports whether the pod of an attempt was created. The name and the number of an attempt are recorded before.
@@ -182,7 +184,7 @@ func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 	if err != nil {
 		return err
 	}
-	log := &podLog{reader: r.cluster, pod: pod, container: atspec.ContainerName(&at.Spec), out: r.raw}
+	log := &podlog.Log{Config: r.rest, Pod: pod, Container: atspec.ContainerName(&at.Spec), Out: r.raw}
 	if err := r.followLog(ctx, at, log); err != nil {
 		return fmt.Errorf("%w; %q prints what the node has", err, r.hint("logs", at.Name))
 	}
@@ -197,22 +199,22 @@ const statusPatience = 10 * time.Second
 
 // followLog prints a log until its container ends. The API server ends a log without an error if its connection to the node breaks, and
 // the node does if it rotates the log, so after the end of the container the log is read again.
-func (r *request) followLog(ctx context.Context, at *cnatv1alpha1.At, log *podLog) error {
+func (r *request) followLog(ctx context.Context, at *cnatv1alpha1.At, log *podlog.Log) error {
 	for {
-		before := log.printed
-		err := log.read(ctx, true)
-		if err != nil && !isInterruption(err) {
+		before := log.Printed
+		err := log.Read(ctx, true)
+		if err != nil && !podlog.IsInterruption(err) {
 			return err
 		}
 		short, stop := context.WithTimeout(ctx, statusPatience)
-		_, awaitErr := r.awaitPod(short, log.pod, func(pod *corev1.Pod) bool { return hasEnded(at, pod) })
+		_, awaitErr := r.awaitPod(short, log.Pod, func(pod *corev1.Pod) bool { return hasEnded(at, pod) })
 		stop()
 		switch {
 		case awaitErr == nil:
-			return log.read(ctx, false)
+			return log.Read(ctx, false)
 		case ctx.Err() != nil || short.Err() == nil:
 			return awaitErr
-		case log.printed == before: // The next connection would not bring more either.
+		case log.Printed == before: // The next connection would not bring more either.
 			return cmp.Or(err, errors.New("the connection to the node ended"))
 		}
 	}
@@ -220,7 +222,7 @@ func (r *request) followLog(ctx context.Context, at *cnatv1alpha1.At, log *podLo
 
 // awaitPod watches a pod until done says so.
 func (r *request) awaitPod(ctx context.Context, pod *corev1.Pod, done func(*corev1.Pod) bool) (*corev1.Pod, error) {
-	found, err := await(ctx, r.cluster, pod.Name, &corev1.PodList{}, &corev1.Pod{}, func(p *corev1.Pod) bool { return p.UID != pod.UID || done(p) })
+	found, err := await.Object(ctx, r.WithWatch, r.key(pod.Name), &corev1.PodList{}, &corev1.Pod{}, func(p *corev1.Pod) bool { return p.UID != pod.UID || done(p) })
 	if apierrors.IsNotFound(err) || err == nil && found.UID != pod.UID {
 		return nil, errPodGone
 	}
@@ -232,17 +234,17 @@ func (r *request) awaitPod(ctx context.Context, pod *corev1.Pod, done func(*core
 const silence = 10 * time.Second
 
 // warnOfBeginning warns if a log begins so late that the node may have removed its beginning. Only the node knows.
-func (r *request) warnOfBeginning(at *cnatv1alpha1.At, log *podLog) {
+func (r *request) warnOfBeginning(at *cnatv1alpha1.At, log *podlog.Log) {
 	var started metav1.Time
-	switch state := atrun.CommandState(at, log.pod); {
+	switch state := atrun.CommandState(at, log.Pod); {
 	case state.Running != nil:
 		started = state.Running.StartedAt
 	case state.Terminated != nil:
 		started = state.Terminated.StartedAt
 	}
-	if late := log.first.Sub(started.Time); !started.IsZero() && !log.first.IsZero() && late > silence {
+	if late := log.First.Sub(started.Time); !started.IsZero() && !log.First.IsZero() && late > silence {
 		r.warn(fmt.Sprintf("the log of pod/%s begins %s after its container started: either the command printed nothing before, or the node has removed the beginning (by default, it keeps the last 10 MiB)",
-			log.pod.Name, timespec.FormatSeconds(int64(late/time.Second))))
+			log.Pod.Name, timespec.FormatSeconds(int64(late/time.Second))))
 	}
 }
 

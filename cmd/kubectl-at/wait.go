@@ -20,6 +20,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/kube/await"
 )
 
 const (
@@ -134,7 +135,7 @@ func (r *request) awaitAt(ctx context.Context, name string, done func(*cnatv1alp
 	})
 	mutex.Unlock()
 	defer timer.Stop()
-	found, err := await(ctx, r.cluster, name, &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, func(a *cnatv1alpha1.At) bool {
+	found, err := await.Object(ctx, r.WithWatch, r.key(name), &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, func(a *cnatv1alpha1.At) bool {
 		mutex.Lock()
 		defer mutex.Unlock()
 		unseen = a.Status.ObservedGeneration < 0 // the default of a new At

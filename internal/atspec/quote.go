@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -72,4 +73,27 @@ func interpreter(line string) (program string, arguments []string) {
 		return "", nil
 	}
 	return path.Base(words[0]), words[1:]
+}
+
+var (
+	assignment  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	shellSyntax = regexp.MustCompile(`[|&;<>$]|\s`)
+)
+
+// WordWarnings returns what is to be said about the words of a command that look as if a shell ran it.
+func WordWarnings(words []string) []string {
+	first := words[0]
+	if slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(first)) && len(words) > 1 {
+		return nil
+	}
+	if assignment.MatchString(first) {
+		return []string{fmt.Sprintf("the program is named %q: no shell sets this variable; use --env, or sh -c '...'", first)}
+	}
+	if len(words) == 1 && shellSyntax.MatchString(first) {
+		return []string{fmt.Sprintf("the program is named %q: no shell splits or runs it; give each word by itself, or use sh -c '...'", first)}
+	}
+	if warning := ShellWarning(words); warning != "" {
+		return []string{warning}
+	}
+	return nil
 }

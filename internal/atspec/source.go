@@ -1,75 +1,27 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package atspec
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
-
-	"github.com/redhat/podset-operator/internal/atspec"
 )
 
-func catVerb() verb {
-	return verb{
-		use: "cat NAME", args: oneName,
-		short:      "Print an At as YAML for Git",
-		suggestFor: []string{"describe", "show"},
-		long: `
-			Print an At as YAML, without its status and what the API server adds, and with an absolute time, so that it can be
-			kept in Git and applied elsewhere.`,
-		example: `
-			# Keep an At in Git
-			kubectl at cat at-7gk2p > migrate.yaml`,
-		run: func(r *request) error {
-			object := newAtObject()
-			if err := r.get(object); err != nil {
-				return err
-			}
-			source, err := forGit(object)
-			if err != nil {
-				return err
-			}
-			data, err := toYAML(source)
-			if err != nil {
-				return fmt.Errorf("writing YAML: %w", err)
-			}
-			_, err = r.data().Write(data)
-			return err
-		},
-	}
-}
-
-// newAtObject returns an At that also holds fields that this version of the plugin does not know.
-func newAtObject() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(atKind)
-	return object
-}
-
-// toYAML returns a value as YAML. The library takes control characters only if they are escaped in JSON.
-func toYAML(value any) ([]byte, error) {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	return yaml.JSONToYAML([]byte(strings.ReplaceAll(escape(string(data), "\x7f"), "\x7f", `\u007f`)))
-}
-
-// forGit returns what a person would write for an At.
-func forGit(object *unstructured.Unstructured) (map[string]any, error) {
+// Source returns what a person would write for an At, to keep it in Git: without its status and what the API server adds, and with an
+// absolute time.
+func Source(object *unstructured.Unstructured) (map[string]any, error) {
 	spec, _, err := unstructured.NestedMap(object.Object, "spec")
 	if err != nil {
 		return nil, fmt.Errorf("reading at/%s: %w", object.GetName(), err)
 	}
 	if text, _, _ := unstructured.NestedString(spec, "schedule"); strings.HasPrefix(text, "now") {
-		if due, err := atspec.ParseSchedule(text, object.GetCreationTimestamp().Time); err == nil {
-			spec["schedule"] = formatSchedule(due)
+		if due, err := ParseSchedule(text, object.GetCreationTimestamp().Time); err == nil {
+			spec["schedule"] = due.Format(time.RFC3339Nano)
 		}
 	}
 	leaveOutDefaults(spec)

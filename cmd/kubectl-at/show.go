@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -18,10 +19,58 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
+
+func catVerb() verb {
+	return verb{
+		use: "cat NAME", args: oneName,
+		short:      "Print an At as YAML for Git",
+		suggestFor: []string{"describe", "show"},
+		long: `
+			Print an At as YAML, without its status and what the API server adds, and with an absolute time, so that it can be
+			kept in Git and applied elsewhere.`,
+		example: `
+			# Keep an At in Git
+			kubectl at cat at-7gk2p > migrate.yaml`,
+		run: func(r *request) error {
+			object := newAtObject()
+			if err := r.get(object); err != nil {
+				return err
+			}
+			source, err := atspec.Source(object)
+			if err != nil {
+				return err
+			}
+			data, err := toYAML(source)
+			if err != nil {
+				return fmt.Errorf("writing YAML: %w", err)
+			}
+			_, err = r.data().Write(data)
+			return err
+		},
+	}
+}
+
+// newAtObject returns an At that also holds fields that this version of the plugin does not know.
+func newAtObject() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(atKind)
+	return object
+}
+
+// toYAML returns a value as YAML. The library takes control characters only if they are escaped in JSON.
+func toYAML(value any) ([]byte, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.JSONToYAML([]byte(strings.ReplaceAll(escape(string(data), "\x7f"), "\x7f", `\u007f`)))
+}
 
 // annotationApprovedBy is the name of the user who has released an At.
 const annotationApprovedBy = "cnat.d2iq.com/approved-by"
@@ -117,7 +166,7 @@ func (r *request) show(at *cnatv1alpha1.At, object *unstructured.Unstructured) e
 	if err != nil {
 		return err
 	}
-	source, err := forGit(object)
+	source, err := atspec.Source(object)
 	if err != nil {
 		return err
 	}
