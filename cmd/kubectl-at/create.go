@@ -132,30 +132,24 @@ func (o *createOptions) addFlags(cmd *cobra.Command) {
 
 // explain adds to an error about TIME where the parser stopped: at a mistyped verb, or at a command without -- before it.
 func explain(cmd *cobra.Command, words, command []string, stamp string, err error) error {
-	syntax, isSyntax := errors.AsType[*timespec.SyntaxError](err)
-	n, before := 0, "" // how many words are a time, and those
-	switch {
-	case stamp != "" && len(words) > 0:
-		before = "-t " + stamp
-	case !isSyntax || syntax.Remedy != "":
-		return err
-	case syntax.Offset == 0:
-		if similar := cmd.SuggestionsFor(words[0]); len(words[0]) > 2 && len(similar) > 0 {
+	before, rest := "-t "+stamp, words // what is the time, and what is not
+	if syntax, ok := errors.AsType[*timespec.SyntaxError](err); ok {
+		if similar := cmd.SuggestionsFor(words[0]); syntax.Offset == 0 && syntax.Remedy == "" && len(words[0]) > 2 && len(similar) > 0 {
 			return fmt.Errorf("%q is neither a time nor a command; did you mean \"kubectl at %s\"?", words[0], similar[0])
 		}
-		return err
-	default:
-		for length := 0; n < len(words) && length+len(words[n]) <= syntax.Offset; n++ {
-			length += len(words[n]) + 1
+		n := len(strings.Fields(syntax.Text[:syntax.Offset]))
+		if !syntax.Complete || n >= len(words) || syntax.Text[syntax.Offset-1] != ' ' || syntax.Remedy != "" {
+			return err
 		}
-		before = strings.Join(words[:n], " ")
+		before, rest = strings.Join(words[:n], " "), words[n:]
+	} else if stamp == "" || len(words) == 0 {
+		return err
 	}
-	rest := words[n:]
 	if len(command) > 0 {
 		rest = slices.Concat(rest, []string{"--"}, command)
 	}
 	quoted, quoteErr := atspec.QuoteCommand(rest)
-	if quoteErr != nil || quoted == "" || before == "" {
+	if quoteErr != nil {
 		return err
 	}
 	return fmt.Errorf("%w; a command goes after --: kubectl at %s -- %s", err, before, quoted)

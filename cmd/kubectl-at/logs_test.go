@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -408,7 +409,11 @@ func TestWait_interrupted(t *testing.T) {
 		}
 		ctx, interrupt := context.WithCancel(t.Context())
 		output, ended := s.background(ctx, strings.Fields(command)...)
-		s.await(func() bool { return s.run("", "cat", name).code == 0 })
+		if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			return s.run("", "cat", name).code == 0, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
 		s.setStatus(name, cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{{
 			Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonFailedCreate, Message: command,
 			LastTransitionTime: metav1.NewTime(s.now),
@@ -424,16 +429,4 @@ func TestWait_interrupted(t *testing.T) {
 			t.Errorf("%s: got the exit code %d", command, code)
 		}
 	}
-}
-
-// await waits until a condition is true.
-func (s *shell) await(condition func() bool) {
-	s.Helper()
-	for range 300 {
-		if condition() {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	s.Fatal("it does not become true")
 }

@@ -116,6 +116,8 @@ func TestAMistakeIsNamed(t *testing.T) {
 		"now ls -la":                                      "unknown shorthand flag: 'l' in -la; a command and its flags go after --",
 		"02:00 bin/rails db:migrate":                      `invalid time "02:00 bin/rails db:migrate": expected a date or a step such as + 2 hours at "bin/rails"; a command goes after --: kubectl at 02:00 -- bin/rails db:migrate`,
 		"10:00 today echo a":                              "; a command goes after --: kubectl at 10:00 today -- echo a",
+		"10amx echo a":                                    `invalid time "10amx echo a": expected a date or a step such as + 2 hours at "amx"` + "\n",
+		"next blue moon":                                  `invalid time "next blue moon": expected a weekday or a unit such as week at "blue"` + "\n",
 		"now npm run x -- --all":                          "; a command goes after --: kubectl at now -- npm run x -- --all",
 		"-t 202611280200 echo a":                          `--time cannot be combined with TIME "echo a"; a command goes after --: kubectl at -t 202611280200 -- echo a`,
 		"lst":                                             `"lst" is neither a time nor a command; did you mean "kubectl at list"?`,

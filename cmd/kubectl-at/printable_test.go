@@ -52,6 +52,7 @@ func poison(v reflect.Value, depth int) {
 				poison(field, depth)
 			}
 		}
+	default: // no string
 	}
 }
 

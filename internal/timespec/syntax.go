@@ -16,8 +16,10 @@ const Examples = `"23:30", "tomorrow 02:00", "now + 2 hours", "4pm next monday",
 type SyntaxError struct {
 	// Text is the words, joined by blanks.
 	Text string
-	// Offset is where the parser stopped, in bytes of Text. What is before it can be the beginning of a time.
+	// Offset is where the parser stopped, in bytes of Text.
 	Offset int
+	// Complete is true if what is before Offset is a time, and not the beginning of one.
+	Complete bool
 	// Expected is what could follow there, such as "a date or a step such as + 2 hours".
 	Expected string
 	// Remedy is how to write what stands there, or "" if that is not known.
@@ -41,7 +43,7 @@ func (e *SyntaxError) Error() string {
 }
 
 // expected returns an error about the token i places ahead.
-func (p *parser) expected(i int, what string) error {
+func (p *parser) expected(i int, what string) *SyntaxError {
 	t := p.peek(i)
 	offset := len(p.text)
 	if t.kind != end {
@@ -80,5 +82,7 @@ func (p *parser) unexpected() error {
 	case isOpen && s.date == nil:
 		what = "a date or " + what
 	}
-	return p.expected(0, what)
+	err := p.expected(0, what)
+	err.Complete = err.Offset > 0
+	return err
 }

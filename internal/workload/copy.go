@@ -5,7 +5,6 @@ package workload
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -234,16 +233,6 @@ func (c *copier) copyEnv(container *corev1.Container) []corev1.EnvVar {
 		}
 	}
 	return copied
-}
-
-// metadataField has the kind and the key of a label or an annotation in a fieldPath.
-var metadataField = regexp.MustCompile(`^metadata\.(label|annotation)s\['(.*)'\]$`)
-
-// omitMetadata names a label or an annotation that something in the copy reads, and that is not copied.
-func (c *copier) omitMetadata(field *corev1.ObjectFieldSelector, reader string) {
-	if match := metadataField.FindStringSubmatch(field.FieldPath); match != nil {
-		c.omit("the %s %s that %s reads", match[1], match[2], reader)
-	}
 }
 
 // copyVolumes returns the volumes that the copy mounts, without files about other containers.

@@ -7,6 +7,7 @@ package workload
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -77,4 +78,14 @@ func (w *Workload) OmittedKeys(labels, annotations []string) []string {
 		}
 	}
 	return omitted
+}
+
+// metadataField has the kind and the key of a label or an annotation in a fieldPath.
+var metadataField = regexp.MustCompile(`^metadata\.(label|annotation)s\['(.*)'\]$`)
+
+// omitMetadata names a label or an annotation that something in the copy reads, and that is not copied.
+func (c *copier) omitMetadata(field *corev1.ObjectFieldSelector, reader string) {
+	if match := metadataField.FindStringSubmatch(field.FieldPath); match != nil {
+		c.omit("the %s %s that %s reads", match[1], match[2], reader)
+	}
 }
