@@ -124,13 +124,15 @@ func (p *plugin) find(c *cluster, resource string) (schema.GroupVersionKind, err
 	if err != nil {
 		return schema.GroupVersionKind{}, err
 	}
-	full, group := schema.ParseResourceArg(resource)
-	if full == nil {
-		full = &schema.GroupVersionResource{Group: group.Group, Resource: group.Resource}
+	full, short := schema.ParseResourceArg(resource)
+	var kind schema.GroupVersionKind
+	if full != nil {
+		kind, _ = known.KindFor(*full) // as kubectl does: it can also be a group of two words
 	}
-	kind, err := known.KindFor(*full)
-	if err != nil {
-		return kind, err
+	if kind.Empty() {
+		if kind, err = known.KindFor(short.WithVersion("")); err != nil {
+			return kind, err
+		}
 	}
 	mapping, err := known.RESTMapping(kind.GroupKind(), kind.Version)
 	if err == nil {
