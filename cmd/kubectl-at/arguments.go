@@ -189,14 +189,3 @@ func (p *plugin) completeKind(kind string) cobra.CompletionFunc {
 		return p.completeObjects(cmd, corev1.SchemeGroupVersion.WithKind(kind), "", prefix)
 	}
 }
-
-// completeValues completes a flag with values.
-func completeValues(cmd *cobra.Command, flag string, values ...string) {
-	complete(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func complete(cmd *cobra.Command, flag string, function cobra.CompletionFunc) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, function); err != nil {
-		panic(err) // not reached: every flag is there, and is completed once
-	}
-}

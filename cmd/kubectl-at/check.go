@@ -31,8 +31,8 @@ import (
 	"github.com/redhat/podset-operator/internal/workload"
 )
 
-// failed is the answer to a question that keeps Ats from running.
-const failed = "FAILED"
+// answerFailed is the answer to a question that keeps Ats from running.
+const answerFailed = "FAILED"
 
 // checkPatience is how long the cluster may take to answer a question about the operator.
 const checkPatience = 10 * time.Second
@@ -86,7 +86,7 @@ type checker struct {
 }
 
 func (c *checker) line(question, answer, detail string) {
-	c.failed = c.failed || answer == failed
+	c.failed = c.failed || answer == answerFailed
 	_, _ = fmt.Fprintf(c.table, "%s\t%s\t%s\n", question, answer, printable(detail))
 }
 
@@ -104,7 +104,7 @@ func (c *checker) server() (hasAts bool) {
 		server, err = client.ServerVersion()
 	}
 	if err != nil {
-		c.error("API server", failed, err)
+		c.error("API server", answerFailed, err)
 		return false
 	}
 	c.line("API server", "ok", c.rest.Host+", Kubernetes "+server.GitVersion)
@@ -114,9 +114,9 @@ func (c *checker) server() (hasAts bool) {
 		case apierrors.IsNotFound(err) && kind != atKind:
 			c.line("kind "+kind.Kind, "none", "its CustomResourceDefinition is not installed")
 		case apierrors.IsNotFound(err):
-			c.line("kind "+kind.Kind, failed, "its CustomResourceDefinition is not installed: podset-operator must be installed first")
+			c.line("kind "+kind.Kind, answerFailed, "its CustomResourceDefinition is not installed: podset-operator must be installed first")
 		case err != nil:
-			c.error("kind "+kind.Kind, failed, err)
+			c.error("kind "+kind.Kind, answerFailed, err)
 		default:
 			c.line("kind "+kind.Kind, "ok", kind.GroupVersion().String())
 			hasAts = hasAts || kind == atKind
@@ -132,10 +132,10 @@ func (c *checker) operator(ctx context.Context) {
 	case err != nil:
 		c.error("operator", "unknown", err)
 	case len(installations) == 0:
-		c.line("operator", failed, "there is no Deployment with the label "+operatorLabel)
+		c.line("operator", answerFailed, "there is no Deployment with the label "+operatorLabel)
 	}
 	for _, i := range installations {
-		answer := map[bool]string{true: "ok", false: failed}
+		answer := map[bool]string{true: "ok", false: answerFailed}
 		c.line("operator", answer[i.ready > 0], fmt.Sprintf("%s, %d of its pods are ready", i, i.ready))
 		if i.namespaces != "" {
 			serves := slices.Contains(strings.Split(strings.ReplaceAll(i.namespaces, " ", ""), ","), c.namespace)
@@ -172,10 +172,10 @@ func (c *cluster) installations(ctx context.Context) ([]installation, error) {
 		if err != nil {
 			continue
 		}
-		main := w.Template.Spec.Containers[0]
-		it := installation{namespace: list.Items[i].GetNamespace(), name: w.Name, image: main.Image}
+		first := w.Template.Spec.Containers[0]
+		it := installation{namespace: list.Items[i].GetNamespace(), name: w.Name, image: first.Image}
 		it.ready, _, _ = unstructured.NestedInt64(list.Items[i].Object, "status", "readyReplicas")
-		for _, variable := range main.Env {
+		for _, variable := range first.Env {
 			if variable.Name == "WATCH_NAMESPACE" {
 				it.namespaces = variable.Value
 			}
@@ -201,13 +201,13 @@ func (c *checker) permission(ctx context.Context) {
 	case err == nil:
 		c.line("two keys", "no", "the namespace "+c.namespace+" has no label "+twoKeysLabel+"="+twoKeysRequired)
 	case apierrors.IsNotFound(err):
-		c.line("namespace", failed, "there is no namespace "+c.namespace)
+		c.line("namespace", answerFailed, "there is no namespace "+c.namespace)
 		return
 	default:
 		c.error("two keys", "unknown", err)
 	}
 	if err := c.Create(ctx, at, client.DryRunAll); err != nil {
-		c.error("create Ats", failed, err)
+		c.error("create Ats", answerFailed, err)
 		return
 	}
 	c.line("create Ats", "ok", "in the namespace "+c.namespace)
@@ -227,9 +227,9 @@ func (c *checker) ats(ctx context.Context) {
 		age := c.clock.Now().Sub(at.CreationTimestamp.Time)
 		switch {
 		case at.Status.ObservedGeneration < 0 && age > operatorPatience:
-			c.line("at/"+at.Name, failed, fmt.Sprintf("no operator has seen it for %s: none runs, or none serves the namespace %s", timespec.FormatSeconds(int64(age/time.Second)), c.namespace))
+			c.line("at/"+at.Name, answerFailed, fmt.Sprintf("no operator has seen it for %s: none runs, or none serves the namespace %s", timespec.FormatSeconds(int64(age/time.Second)), c.namespace))
 		case heldBy(at) != "" && meta.IsStatusConditionTrue(at.Status.Conditions, cnatv1alpha1.ConditionStalled):
-			c.line("at/"+at.Name, failed, heldBy(at))
+			c.line("at/"+at.Name, answerFailed, heldBy(at))
 		case heldBy(at) != "":
 			c.line("at/"+at.Name, "waits", heldBy(at))
 		default:

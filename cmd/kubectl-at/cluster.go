@@ -25,13 +25,13 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// source is a kind that --from takes without asking the API server for it.
-type source struct {
+// sourceKind is a kind that --from takes without asking the API server for it.
+type sourceKind struct {
 	kind  schema.GroupVersionKind
 	names []string // in lower case, the longest form first
 }
 
-var sources = []source{
+var sources = []sourceKind{
 	{appsv1.SchemeGroupVersion.WithKind("Deployment"), []string{"deployments", "deployment", "deploy"}},
 	{appsv1.SchemeGroupVersion.WithKind("StatefulSet"), []string{"statefulsets", "statefulset", "sts"}},
 	{appsv1.SchemeGroupVersion.WithKind("DaemonSet"), []string{"daemonsets", "daemonset", "ds"}},
@@ -112,8 +112,8 @@ func newMapper() *meta.DefaultRESTMapper {
 	for _, kind := range []string{"PersistentVolumeClaim", "ServiceAccount"} {
 		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
-	for _, source := range sources {
-		mapper.Add(source.kind, meta.RESTScopeNamespace)
+	for _, s := range sources {
+		mapper.Add(s.kind, meta.RESTScopeNamespace)
 	}
 	return mapper
 }

@@ -5,52 +5,17 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/redhat/podset-operator/internal/atspec"
 )
 
-// command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of --from or
-// the image of --image has a program to run.
-func (o *createOptions) command(in io.Reader, words []string) (string, []string, error) {
-	if len(words) > 0 {
-		if o.file != "" {
-			return "", nil, errors.New("--file cannot be combined with a command after --")
-		}
-		if words[0] == "" {
-			return "", nil, errors.New("invalid command: its first word is empty")
-		}
-		command, err := atspec.QuoteCommand(words)
-		return command, atspec.WordWarnings(words), err
-	}
-	if o.repeats { // An At is repeated with its command.
-		return "", nil, nil
-	}
-	script, given, err := o.readScript(in)
-	switch {
-	case err != nil:
-		return "", nil, err
-	case strings.TrimSpace(script) != "":
-		command, err := atspec.QuoteCommand([]string{"sh", "-c", script})
-		return command, atspec.ScriptWarnings(script), err
-	case o.file != "":
-		return "", nil, fmt.Errorf("invalid --file %q: the script is empty", o.file)
-	case o.pod.isSet() && given:
-		return "", nil, errors.New("the script on standard input is empty; for the program of the container, use </dev/null")
-	case o.pod.isSet():
-		return "", nil, nil
-	}
-	return "", nil, errors.New("missing COMMAND: put it after --, pipe a script into standard input, or name a file with --file")
-}
-
-// readScript returns the script of --file or of standard input, and whether there is one.
-func (o *createOptions) readScript(in io.Reader) (script string, given bool, err error) {
-	switch o.file {
+// readScript returns the script of a file or, with the path "" or -, of standard input, and whether there is one.
+func readScript(path string, in io.Reader) (script string, given bool, err error) {
+	switch path {
 	case "":
 		if !isPiped(in) {
 			return "", false, nil
@@ -60,11 +25,11 @@ func (o *createOptions) readScript(in io.Reader) (script string, given bool, err
 		script, err = readText(in, "standard input")
 	default:
 		var file *os.File
-		if file, err = os.Open(o.file); err != nil {
+		if file, err = os.Open(path); err != nil {
 			return "", false, fmt.Errorf("reading the script: %w", err)
 		}
 		defer func() { _ = file.Close() }()
-		script, err = readText(file, o.file)
+		script, err = readText(file, path)
 	}
 	return script, true, err
 }

@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -215,14 +216,14 @@ func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv
 	if err != nil {
 		return nil, nil, err
 	}
-	base, omitted, err := o.pod.source(r)
+	from, omitted, err := o.pod.source(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	if base.repeats != "" && command == "" {
-		at.Annotations = map[string]string{annotationRerunOf: base.repeats}
+	if from.repeats != "" && command == "" {
+		at.Annotations = map[string]string{annotationRerunOf: from.repeats}
 	}
-	at.Spec = base.spec
+	at.Spec = from.spec
 	at.Spec.Schedule = formatSchedule(due)
 	if command != "" {
 		at.Spec.Command = command
@@ -237,6 +238,39 @@ func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv
 		}
 	}
 	return at, append(warnings, omitted...), o.limits.set(r.cmd.Flags(), &at.Spec)
+}
+
+// command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of --from or
+// the image of --image has a program to run.
+func (o *createOptions) command(in io.Reader, words []string) (string, []string, error) {
+	if len(words) > 0 {
+		if o.file != "" {
+			return "", nil, errors.New("--file cannot be combined with a command after --")
+		}
+		if words[0] == "" {
+			return "", nil, errors.New("invalid command: its first word is empty")
+		}
+		command, err := atspec.QuoteCommand(words)
+		return command, atspec.WordWarnings(words), err
+	}
+	if o.repeats { // An At is repeated with its command.
+		return "", nil, nil
+	}
+	script, given, err := readScript(o.file, in)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case strings.TrimSpace(script) != "":
+		command, err := atspec.QuoteCommand([]string{"sh", "-c", script})
+		return command, atspec.ScriptWarnings(script), err
+	case o.file != "":
+		return "", nil, fmt.Errorf("invalid --file %q: the script is empty", o.file)
+	case o.pod.isSet() && given:
+		return "", nil, errors.New("the script on standard input is empty; for the program of the container, use </dev/null")
+	case o.pod.isSet():
+		return "", nil, nil
+	}
+	return "", nil, errors.New("missing COMMAND: put it after --, pipe a script into standard input, or name a file with --file")
 }
 
 // mostSkew is how far the clocks of this machine and of the API server may differ before a warning.

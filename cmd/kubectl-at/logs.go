@@ -164,6 +164,21 @@ func (r *request) follow(name string, attempt int) (at *cnatv1alpha1.At, complet
 	}
 }
 
+// followToEnd prints the logs of a run until it is done, and returns its outcome.
+func (r *request) followToEnd(name string) error {
+	at, complete, err := r.follow(name, newest)
+	if err != nil {
+		return err
+	}
+	if err := outcome(at); err != nil {
+		return err
+	}
+	if !complete {
+		return fmt.Errorf("at/%s succeeded, but its log is not complete", name)
+	}
+	return nil
+}
+
 // followAttempt waits for the command of an attempt to start and prints its log until it ends.
 func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 	ctx := r.ctx()

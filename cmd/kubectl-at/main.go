@@ -23,7 +23,7 @@ func main() {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	if err := newCommand(streams, clock.RealClock{}).Execute(); err != nil {
 		message, code := describe(err)
-		_, _ = fmt.Fprintln(text{streams.ErrOut}, message)
+		_, _ = fmt.Fprintln(textWriter{streams.ErrOut}, message)
 		os.Exit(code)
 	}
 }

@@ -41,15 +41,15 @@ type plugin struct {
 
 func newPlugin(streams genericiooptions.IOStreams, clock clock.WithTicker) *plugin {
 	p := &plugin{IOStreams: streams, raw: streams.Out, clock: clock, config: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag()}
-	p.Out, p.ErrOut = text{streams.Out}, text{streams.ErrOut}
+	p.Out, p.ErrOut = textWriter{streams.Out}, textWriter{streams.ErrOut}
 	return p
 }
 
-// text is an output that escapes what is not printable. Otherwise everybody who may create an object could control the terminals of those
+// textWriter is an output that escapes what is not printable. Otherwise everybody who may create an object could control the terminals of those
 // who look at it.
-type text struct{ to io.Writer }
+type textWriter struct{ to io.Writer }
 
-func (t text) Write(data []byte) (int, error) {
+func (t textWriter) Write(data []byte) (int, error) {
 	if _, err := io.WriteString(t.to, escape(string(data), "\n\t")); err != nil {
 		return 0, err
 	}
@@ -98,6 +98,17 @@ func orNone(s string) string {
 func hideDefaults(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		flags.Lookup(name).DefValue = ""
+	}
+}
+
+// completeValues completes a flag with values.
+func completeValues(cmd *cobra.Command, flag string, values ...string) {
+	complete(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func complete(cmd *cobra.Command, flag string, function cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, function); err != nil {
+		panic(err) // not reached: every flag is there, and is completed once
 	}
 }
 

@@ -533,7 +533,7 @@ func done(result cnatv1alpha1.Result, reason string, exit *int32) cnatv1alpha1.A
 	return cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Result: result, Reason: reason, ExitCode: exit, CompletionTime: ptr.To(metav1.NewTime(saturday()))}
 }
 
-func TestReason(t *testing.T) {
+func TestReasonOf(t *testing.T) {
 	condition := func(kind string, status metav1.ConditionStatus, reason string) []metav1.Condition {
 		return []metav1.Condition{{Type: kind, Status: status, Reason: reason}}
 	}
@@ -556,7 +556,7 @@ func TestReason(t *testing.T) {
 		"it succeeded":             {status: done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, nil), want: ""},
 		"it failed":                {status: done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonEvicted, nil), want: "Evicted"},
 	} {
-		if got := reason(&cnatv1alpha1.At{Spec: test.spec, Status: test.status}); got != test.want {
+		if got := reasonOf(&cnatv1alpha1.At{Spec: test.spec, Status: test.status}); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}

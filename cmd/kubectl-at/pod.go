@@ -65,36 +65,36 @@ func (o *podOptions) validate() error {
 	return err
 }
 
-// base is what an At is made from: the spec that --from leads to, and the At that it repeats, or "" if there is none.
-type base struct {
+// origin is what an At is made from: the spec that --from leads to, and the At that it repeats, or "" if there is none.
+type origin struct {
 	spec    cnatv1alpha1.AtSpec
 	repeats string
 }
 
 // source returns what --from names, and warnings about what is not copied from it.
-func (o *podOptions) source(r *request) (base, []string, error) {
+func (o *podOptions) source(r *request) (origin, []string, error) {
 	if o.from == "" {
-		return base{}, nil, nil
+		return origin{}, nil, nil
 	}
 	from, err := parseReference(o.from)
 	if err != nil {
-		return base{}, nil, err
+		return origin{}, nil, err
 	}
 	if from.kind == atKind {
 		at := &cnatv1alpha1.At{}
 		if err := r.Get(r.ctx(), r.key(from.name), at); err != nil {
-			return base{}, nil, err
+			return origin{}, nil, err
 		}
 		at.Spec.Suspend, at.Spec.Cancel = nil, nil
-		return base{spec: at.Spec, repeats: at.Name}, nil, nil
+		return origin{spec: at.Spec, repeats: at.Name}, nil, nil
 	}
 	w, err := r.workload(r.ctx(), r.cluster, from)
 	if err != nil {
-		return base{}, nil, err
+		return origin{}, nil, err
 	}
 	template, omitted, err := w.Copy(from.container, o.with)
 	if err != nil {
-		return base{}, nil, err
+		return origin{}, nil, err
 	}
 	warnings := r.claimWarnings(template)
 	if len(omitted) > 0 {
@@ -104,7 +104,7 @@ func (o *podOptions) source(r *request) (base, []string, error) {
 		warnings = append(warnings, fmt.Sprintf("not copied from the %s %s: %s; --label and --annotation set those that the run needs",
 			w.Kind, w.Name, strings.Join(keys, ", ")))
 	}
-	return base{spec: cnatv1alpha1.AtSpec{Template: template}}, warnings, nil
+	return origin{spec: cnatv1alpha1.AtSpec{Template: template}}, warnings, nil
 }
 
 // claimWarnings returns warnings about the persistent volume claims of a template that are not known to be for several nodes at a time: the
@@ -140,13 +140,13 @@ func (o *podOptions) complete(template *corev1.PodTemplateSpec, hasCommand bool)
 		}
 		return nil, nil
 	}
-	main := &template.Spec.Containers[0]
+	first := &template.Spec.Containers[0]
 	if o.image != "" {
-		main.Image = o.image
-		main.ImagePullPolicy = "" // That of --from is for its image.
+		first.Image = o.image
+		first.ImagePullPolicy = "" // That of --from is for its image.
 	}
 	if hasCommand || o.image != "" {
-		main.Command, main.Args = nil, nil // Those of --from belong to its image.
+		first.Command, first.Args = nil, nil // Those of --from belong to its image.
 	}
 	if o.serviceAccount != "" {
 		template.Spec.ServiceAccountName = o.serviceAccount
@@ -165,7 +165,7 @@ func (o *podOptions) complete(template *corev1.PodTemplateSpec, hasCommand bool)
 	for key, value := range annotations {
 		metav1.SetMetaDataAnnotation(&template.ObjectMeta, key, value)
 	}
-	return template, setEnv(main, o.env)
+	return template, setEnv(first, o.env)
 }
 
 // parsePairs reads the values KEY=VALUE of a flag. The API server would find a mistake only when it creates the pod.

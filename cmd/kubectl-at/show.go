@@ -76,7 +76,7 @@ func toYAML(value any) ([]byte, error) {
 const annotationApprovedBy = "cnat.d2iq.com/approved-by"
 
 func approveVerb() verb {
-	version := ""
+	resourceVersion := ""
 	return verb{
 		use: "approve NAME", args: oneName, operation: "approved",
 		short:      "Show a suspended At, and release exactly what was shown",
@@ -97,10 +97,10 @@ func approveVerb() verb {
 			# Release the version that was shown
 			kubectl at approve at-7gk2p --resource-version 4711`,
 		flags: func(cmd *cobra.Command) {
-			cmd.Flags().StringVar(&version, "resource-version", "", "Version to release without a question: the one that was shown.")
+			cmd.Flags().StringVar(&resourceVersion, "resource-version", "", "Version to release without a question: the one that was shown.")
 		},
 		run: func(r *request) error {
-			at, err := r.approve(version)
+			at, err := r.approve(resourceVersion)
 			if err != nil {
 				return err
 			}
@@ -110,7 +110,7 @@ func approveVerb() verb {
 }
 
 // approve shows an At and releases this version of it.
-func (r *request) approve(version string) (*cnatv1alpha1.At, error) {
+func (r *request) approve(resourceVersion string) (*cnatv1alpha1.At, error) {
 	object := newAtObject()
 	if err := r.get(object); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (r *request) approve(version string) (*cnatv1alpha1.At, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, at); err != nil {
 		return nil, fmt.Errorf("reading at/%s: %w", object.GetName(), err)
 	}
-	if err := canBeApproved(at, version); err != nil {
+	if err := canBeApproved(at, resourceVersion); err != nil {
 		return nil, err
 	}
 	user, err := r.userName(r.ctx())
@@ -129,7 +129,7 @@ func (r *request) approve(version string) (*cnatv1alpha1.At, error) {
 	if err := r.show(at, object); err != nil {
 		return nil, err
 	}
-	if version == "" && r.dryRun == dryRunNone {
+	if resourceVersion == "" && r.dryRun == dryRunNone {
 		if err := r.confirm(at); err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (r *request) approve(version string) (*cnatv1alpha1.At, error) {
 }
 
 // canBeApproved returns an error about an At that does not wait for an approval, or that has not the version that is to be approved.
-func canBeApproved(at *cnatv1alpha1.At, version string) error {
+func canBeApproved(at *cnatv1alpha1.At, resourceVersion string) error {
 	if err := hasNotStarted(at); err != nil {
 		return err
 	}
@@ -154,8 +154,8 @@ func canBeApproved(at *cnatv1alpha1.At, version string) error {
 		return fmt.Errorf("at/%s is canceled and never runs", at.Name)
 	case !ptr.Deref(at.Spec.Suspend, false):
 		return fmt.Errorf("at/%s is not suspended: it needs no approval", at.Name)
-	case version != "" && version != at.ResourceVersion:
-		return fmt.Errorf("invalid --resource-version %s: at/%s has changed to version %s, and is not approved", version, at.Name, at.ResourceVersion)
+	case resourceVersion != "" && resourceVersion != at.ResourceVersion:
+		return fmt.Errorf("invalid --resource-version %s: at/%s has changed to version %s, and is not approved", resourceVersion, at.Name, at.ResourceVersion)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (c columns) cells(a *cnatv1alpha1.At, now time.Time) []cell {
 	}
 	cells := []cell{
 		{"NAME", a.Name}, {"DUE", due}, {"IN", in}, {"PHASE", orNone(string(a.Status.Phase))},
-		{"RESULT", orNone(string(a.Status.Result))}, {"REASON", orNone(reason(a))},
+		{"RESULT", orNone(string(a.Status.Result))}, {"REASON", orNone(reasonOf(a))},
 	}
 	if c.wide {
 		exit := ""
@@ -72,8 +72,8 @@ func (c columns) cells(a *cnatv1alpha1.At, now time.Time) []cell {
 	return append(cells, cell{"COMMAND", command})
 }
 
-// reason returns why an At does not run, or has failed, in one word, or "" if there is nothing to say.
-func reason(a *cnatv1alpha1.At) string {
+// reasonOf returns why an At does not run, or has failed, in one word, or "" if there is nothing to say.
+func reasonOf(a *cnatv1alpha1.At) string {
 	ready := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionReady)
 	switch {
 	case a.Status.Result == cnatv1alpha1.ResultSucceeded:
@@ -94,12 +94,12 @@ func reason(a *cnatv1alpha1.At) string {
 func commandLine(a *cnatv1alpha1.At) string {
 	command := a.Spec.Command
 	if t := a.Spec.Template; command == "" && t != nil && len(t.Spec.Containers) > 0 {
-		main := t.Spec.Containers[0]
-		words := main.Command
+		first := t.Spec.Containers[0]
+		words := first.Command
 		if len(words) == 0 {
-			words = []string{"(entrypoint of " + main.Image + ")"}
+			words = []string{"(entrypoint of " + first.Image + ")"}
 		}
-		command = strings.Join(slices.Concat(words, main.Args), " ")
+		command = strings.Join(slices.Concat(words, first.Args), " ")
 	}
 	return printable(strings.TrimSpace(command))
 }

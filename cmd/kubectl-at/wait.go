@@ -176,21 +176,6 @@ func isOver(at *cnatv1alpha1.At) bool {
 	return atrun.IsDone(&at.Status) || !isOutdated && stalled && scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Reason != cnatv1alpha1.ReasonFailedCreate
 }
 
-// followToEnd prints the logs of a run until it is done, and returns its outcome.
-func (r *request) followToEnd(name string) error {
-	at, complete, err := r.follow(name, newest)
-	if err != nil {
-		return err
-	}
-	if err := outcome(at); err != nil {
-		return err
-	}
-	if !complete {
-		return fmt.Errorf("at/%s succeeded, but its log is not complete", name)
-	}
-	return nil
-}
-
 // outcome returns nil for an At that succeeded, else an error with the exit code of the command.
 func outcome(at *cnatv1alpha1.At) error {
 	if at.Status.Result == cnatv1alpha1.ResultSucceeded {
