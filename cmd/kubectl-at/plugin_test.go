@@ -376,6 +376,10 @@ func TestWaitingEndsForAnAtThatIsStalled(t *testing.T) {
 	}
 	s.run("", "reschedule", "a", "tomorrow") // The operator has not seen this change.
 	s.expect(result{errOut: "at/a waits: InvalidTemplate: volume mount conf not found\nerror: at/a is not done after 1s\n", code: 124}, "", "wait", "a", "--timeout", "1s")
+	suspended := stalled(cnatv1alpha1.ReasonWouldBeRejected) // It can be resumed, and is checked again.
+	suspended.Conditions[0].Reason = cnatv1alpha1.ReasonSuspended
+	s.setStatus("a", suspended)
+	s.expect(result{errOut: "at/a waits: Suspended: volume mount conf not found\nerror: at/a is not done after 1s\n", code: 124}, "", "wait", "a", "--timeout", "1s")
 	s.setStatus("a", stalled(cnatv1alpha1.ReasonFailedCreate)) // The operator tries again.
 	s.expect(result{errOut: "at/a waits: FailedCreate: volume mount conf not found\nerror: at/a is not done after 1s\n", code: 124}, "", "wait", "a", "--timeout", "1s")
 }
@@ -547,7 +551,7 @@ func TestReasonOf(t *testing.T) {
 	}{
 		"it is new":                {want: ""},
 		"it waits for its time":    {status: ready(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting), want: ""},
-		"its pod would be refused": {status: ready(metav1.ConditionFalse, "WouldBeRejected"), want: "WouldBeRejected"},
+		"its pod would be refused": {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonWouldBeRejected), want: "WouldBeRejected"},
 		"it runs":                  {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonRunning), want: ""},
 		"its pod waits":            {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonPodWaiting), want: "PodWaiting"},
 		"it is suspended":          {spec: cnatv1alpha1.AtSpec{Suspend: ptr.To(true)}, want: "Suspended"},

@@ -167,13 +167,15 @@ func heldBy(at *cnatv1alpha1.At) string {
 	return ""
 }
 
-// isOver reports whether nothing more happens to an At by itself: it is done, or the operator says that it is stalled by its current
-// spec and not scheduled. The operator creates a rejected pod again, so that an At which waits for a quota goes on by itself.
+// isOver reports whether nothing more happens to an At by itself: it is done, or it is stalled because its current spec cannot be scheduled.
+// The operator creates a rejected pod again, so that an At which waits for a quota goes on by itself.
 func isOver(at *cnatv1alpha1.At) bool {
 	isOutdated := at.Status.ObservedGeneration > 0 && at.Status.ObservedGeneration < at.Generation
 	scheduled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	stalled := meta.IsStatusConditionTrue(at.Status.Conditions, cnatv1alpha1.ConditionStalled)
-	return atrun.IsDone(&at.Status) || !isOutdated && stalled && scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Reason != cnatv1alpha1.ReasonFailedCreate
+	stalled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionStalled)
+	isStalled := scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Reason != cnatv1alpha1.ReasonFailedCreate &&
+		stalled != nil && stalled.Status == metav1.ConditionTrue && stalled.Reason == scheduled.Reason
+	return atrun.IsDone(&at.Status) || isStalled && !isOutdated
 }
 
 // outcome returns nil for an At that succeeded, else an error with the exit code of the command.
