@@ -4,10 +4,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,15 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/kubectl/pkg/util/term"
 	"k8s.io/utils/clock"
-	utilexec "k8s.io/utils/exec"
+
+	"github.com/redhat/podset-operator/internal/kube/clierror"
 )
 
 // version is set by the linker.
@@ -166,65 +162,9 @@ func (d dryRun) printer(cmd *cobra.Command, flags *genericclioptions.PrintFlags)
 	return flags.ToPrinter()
 }
 
-// describe returns what kubectl prints about an error, and its exit code. The function of kubectl is in k8s.io/kubectl/pkg/cmd/util,
-// which registers every kind of Kubernetes when a program starts. That takes longer than "kubectl at list" may take.
-func describe(err error) (string, int) {
-	var exit utilexec.ExitError
-	var status apierrors.APIStatus
-	var connection *url.Error
-	switch {
-	case errors.As(err, &exit):
-		return exit.Error(), exit.ExitStatus()
-	case clientcmd.IsConfigurationInvalid(err):
-		return "Error in configuration: " + err.Error(), 1
-	case errors.As(err, &status):
-		return describeStatus(status.Status(), err), 1
-	case errors.As(err, &connection) && strings.Contains(connection.Err.Error(), "connection refused"):
-		host := connection.URL
-		if server, err := url.Parse(connection.URL); err == nil {
-			host = server.Host
-		}
-		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", host), 1
-	case errors.As(err, &connection):
-		return fmt.Sprintf("Unable to connect to the server: %v", connection.Err), 1
-	}
-	return "error: " + strings.TrimPrefix(err.Error(), "error: "), 1
-}
-
 // kinds are those that the operator brings, by the resource that an answer names. If the cluster does not have one, the API server
 // answers that there is no such path, which is an answer without a reason of its own.
 var kinds = map[string]string{"ats": "At", "podsets": "PodSet"}
 
-// describeStatus returns what kubectl prints about an answer of the API server.
-func describeStatus(status metav1.Status, err error) string {
-	switch {
-	case status.Reason == metav1.StatusReasonInvalid && status.Details != nil:
-		return describeInvalid(status.Details)
-	case status.Reason == metav1.StatusReasonUnauthorized:
-		return fmt.Sprintf("error: You must be logged in to the server (%s)", status.Message)
-	case status.Reason == metav1.StatusReasonNotFound && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) &&
-		status.Details != nil && kinds[status.Details.Kind] != "":
-		return fmt.Sprintf("error: the cluster has no kind %s: podset-operator must be installed first", kinds[status.Details.Kind])
-	case status.Reason != "":
-		return fmt.Sprintf("Error from server (%s): %v", status.Reason, err)
-	}
-	return fmt.Sprintf("Error from server: %v", err)
-}
-
-// describeInvalid returns what kubectl prints about an object that the API server finds invalid: each cause once.
-func describeInvalid(details *metav1.StatusDetails) string {
-	text := fmt.Sprintf("The %s %q is invalid", details.Kind, details.Name)
-	var causes []string
-	for _, cause := range details.Causes {
-		if line := cause.Field + ": " + cause.Message; !slices.Contains(causes, line) {
-			causes = append(causes, line)
-		}
-	}
-	switch len(causes) {
-	case 0:
-		return text
-	case 1:
-		return text + ": " + causes[0]
-	}
-	return text + ": \n* " + strings.Join(causes, "\n* ")
-}
+// describe returns what is printed about an error, and its exit code.
+func describe(err error) (string, int) { return clierror.Describe(err, kinds) }

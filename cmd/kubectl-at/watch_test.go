@@ -95,6 +95,7 @@ func ask(t *testing.T, address string, args ...string) (string, int) {
 }
 
 var (
+	ats          = cnatv1alpha1.GroupVersion.WithResource("ats").GroupResource()
 	forbidden    = apierrors.NewForbidden(ats, "", nil)
 	unauthorized = apierrors.NewUnauthorized("Unauthorized")
 )

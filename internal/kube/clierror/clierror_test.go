@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package clierror_test
 
 import (
 	"errors"
@@ -17,13 +17,16 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	utilexec "k8s.io/utils/exec"
 
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/kube/clierror"
 )
 
-var ats = cnatv1alpha1.GroupVersion.WithResource("ats").GroupResource()
+var (
+	ats   = schema.GroupResource{Group: "cnat.d2iq.com", Resource: "ats"}
+	kinds = map[string]string{"ats": "At", "podsets": "PodSet"}
+)
 
 // The function of kubectl is the oracle.
-func TestErrorsReadAsThoseOfKubectl(t *testing.T) {
+func TestDescribe(t *testing.T) {
 	kind := schema.GroupKind{Group: ats.Group, Kind: "At"}
 	schedule := field.Invalid(field.NewPath("spec", "schedule"), "x", "not a time")
 	refused := &url.Error{Op: "Get", URL: "https://127.0.0.1:1/apis", Err: errors.New("dial tcp 127.0.0.1:1: connect: connection refused")}
@@ -51,20 +54,20 @@ func TestErrorsReadAsThoseOfKubectl(t *testing.T) {
 		cmdutil.BehaviorOnFatal(func(message string, code int) { want, wantCode = message, code })
 		cmdutil.CheckErr(err)
 		cmdutil.DefaultBehaviorOnFatal()
-		got, code := describe(err)
+		got, code := clierror.Describe(err, kinds)
 		if got != strings.TrimSuffix(want, "\n") || code != wantCode {
 			t.Errorf("%s: %q with code %d, kubectl prints %q with code %d", name, got, code, want, wantCode)
 		}
 	}
 }
 
-func TestAKindThatIsNotInstalledIsNamed(t *testing.T) {
+func TestDescribe_kinds(t *testing.T) {
 	podsets := schema.GroupResource{Group: "app.example.com", Resource: "podsets"}
 	for want, err := range map[string]error{
 		"error: the cluster has no kind At: podset-operator must be installed first":     apierrors.NewGenericServerResponse(404, "get", ats, "a", "404 page not found", 0, true),
 		"error: the cluster has no kind PodSet: podset-operator must be installed first": apierrors.NewGenericServerResponse(404, "get", podsets, "a", "404 page not found", 0, true),
 	} {
-		if got, code := describe(err); got != want || code != 1 {
+		if got, code := clierror.Describe(err, kinds); got != want || code != 1 {
 			t.Errorf("got %q with code %d, want %q", got, code, want)
 		}
 	}
