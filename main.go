@@ -87,18 +87,13 @@ func parse(args []string) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q: only flags are allowed, see -help", flags.Arg(0))
 	}
-	if o.leaderElect && o.leaseNamespace == "" && !inPod() {
+	o.leaseNamespace = cmp.Or(o.leaseNamespace, process.PodNamespace())
+	if o.leaderElect && o.leaseNamespace == "" {
 		return o, errors.New("--leader-elect outside a pod needs --leader-elect-resource-namespace: the namespace of the lease is that of the pod")
 	}
 	var err error
 	o.watch, err = watchnamespace.Parse(os.Getenv(watchnamespace.EnvVar))
 	return o, err
-}
-
-// inPod reports whether the process runs in a pod with a service account.
-func inPod() bool {
-	_, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	return err == nil || os.Getenv("POD_NAMESPACE") != "" && os.Getenv("POD_UID") != ""
 }
 
 // run runs the manager until ctx is done. It returns an error if the manager cannot start or cannot continue.
@@ -134,9 +129,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	lock, err := process.PodLock(ctrl.LoggerInto(ctx, logger), restConfig, o.leaderElect, o.leaseNamespace)
-	if err != nil {
-		return err
+	var lock *process.LeaseLock
+	if o.leaderElect {
+		if lock, err = process.NewLeaseLock(restConfig, o.leaseNamespace); err != nil {
+			return err
+		}
 	}
 	mgr, err := ctrl.NewManager(restConfig, managerOptions(o, scheme, cluster, lock))
 	if err != nil {
@@ -210,8 +207,7 @@ func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Pref
 		Scheme:                        scheme,
 		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return cluster.Mapper, nil },
 		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              process.LeaseName,
-		LeaderElectionNamespace:       o.leaseNamespace,
+		LeaderElectionID:              process.LeaseName, // a label of the metrics
 		RetryPeriod:                   ptr.To(leaseRetryPeriod),
 		LeaderElectionReleaseOnCancel: true, // The process ends when run returns, so nothing works without the lease.
 		HealthProbeBindAddress:        "0",  // See process.ServeProbes.

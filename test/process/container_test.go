@@ -127,7 +127,7 @@ func podAfter(e *faults.Env, start time.Time, name string, timeout time.Duration
 	}
 }
 
-// managerEnv is the environment of a container of the Deployment.
+// managerEnv is the environment of a manager that serves some namespaces.
 func managerEnv(namespaces ...string) []string {
-	return []string{"WATCH_NAMESPACE=" + strings.Join(namespaces, ","), "POD_UID=" + namespaces[0]}
+	return []string{"WATCH_NAMESPACE=" + strings.Join(namespaces, ",")}
 }

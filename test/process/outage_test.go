@@ -26,9 +26,9 @@ import (
 // outageLengths are those of F26. The operator loses its lease in an outage of more than 10 s.
 var outageLengths = flag.String("outages", "5s,20s", "how long the API server is unavailable to the manager (F26), such as 5s,90s,10m")
 
-// recoverWithin is how soon the operator must work after the API server is available again. An idle machine needs 3 s. The margin
-// is for a busy one: a crash loop shows in the number of starts.
-const recoverWithin = 30 * time.Second
+// recoverWithin is how soon the operator must work after the API server is available again. An idle machine needs 3 s, and 18 s more if the
+// process has lost its lease. The margin is for a busy one: a crash loop shows in the number of starts.
+const recoverWithin = 45 * time.Second
 
 // F26: an outage of the API server. The manager runs in a process of its own, which is restarted as by a kubelet.
 func TestProcessSurvivesOutage(t *testing.T) {

@@ -4,11 +4,10 @@
 package process
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,16 +27,16 @@ const (
 	LeaseName = "podset-operator"
 	// leaseCallTimeout limits one call, so that a call that hangs does not cost the lease, which must be renewed within 10 s.
 	leaseCallTimeout = 5 * time.Second
+	// serviceAccountNamespace is a file of every pod that has a service account.
+	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
-// LeaseLock is the lease. Its holder is the pod that the process runs in, or the process. It remembers whether the last request for the
-// lease failed: without the lease, a manager serves nothing, so it must not be Ready.
+// LeaseLock is the lease. It remembers whether the last request for the lease failed: without the lease, a manager serves nothing, so it
+// must not be Ready.
 type LeaseLock struct {
 	resourcelock.LeaseLock
 	failure  atomic.Pointer[error]
 	reported bool // whether the log explains the missing permission; only the leader election reads and writes it
-	// onlyProcess is open while this is the only manager of the pod, or nil if it is not.
-	onlyProcess net.Listener
 }
 
 // Get requests the lease as resourcelock.LeaseLock does, and remembers whether that failed.
@@ -85,18 +84,22 @@ func (l *LeaseLock) usable() error {
 	return nil
 }
 
-// PodLock returns a lock that makes the pod the holder of the lease, so that a restarted container continues at once. By default,
-// each process is its own holder. A leader can neither renew nor release its lease while the API server is unavailable, so the
-// next process in the same pod would wait 15 s until the lease of its predecessor expires. A process that is not the only manager of its
-// pod is its own holder. If namespace is empty, the lease is in that of the pod. The lock is nil without leader election and outside of a
-// pod.
-func PodLock(ctx context.Context, config *rest.Config, leaderElect bool, namespace string) (*LeaseLock, error) {
-	pod := os.Getenv("POD_UID")
-	namespace = cmp.Or(namespace, os.Getenv("POD_NAMESPACE"))
-	if !leaderElect || pod == "" || namespace == "" {
-		return nil, nil
+// PodNamespace returns the namespace of the pod that the process runs in, or "" outside of a pod.
+func PodNamespace() string {
+	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
+		return namespace
 	}
-	identity, onlyProcess, err := holder(ctx, pod)
+	namespace, err := os.ReadFile(serviceAccountNamespace)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(namespace))
+}
+
+// NewLeaseLock returns the lease in a namespace. Its holder is the process, so a process that is started again waits until the lease of its
+// predecessor is released or expires.
+func NewLeaseLock(config *rest.Config, namespace string) (*LeaseLock, error) {
+	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("naming the holder of the lease: %w", err)
 	}
@@ -106,31 +109,11 @@ func PodLock(ctx context.Context, config *rest.Config, leaderElect bool, namespa
 	if err != nil {
 		return nil, fmt.Errorf("setting up leader election: %w", err)
 	}
-	return &LeaseLock{onlyProcess: onlyProcess, LeaseLock: resourcelock.LeaseLock{
+	return &LeaseLock{LeaseLock: resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: LeaseName},
 		Client:     leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}}, nil
-}
-
-// holder returns the identity of a process in a pod. The only manager of a pod has that of its predecessor. A second one can exist: kubectl
-// exec starts it, or a kubelet that has lost the state of a container. Therefore a manager binds a socket whose name exists once in the
-// network namespace of the pod, and which the kernel closes when the process ends. The identity contains the network namespace, because a
-// kubelet that has lost the state of the whole pod gives the next container another one.
-func holder(ctx context.Context, pod string) (identity string, onlyProcess net.Listener, err error) {
-	host, err := os.Hostname()
-	if err != nil {
-		return "", nil, err
-	}
-	network, err := os.Readlink("/proc/self/ns/net")
-	if err == nil {
-		onlyProcess, err = (&net.ListenConfig{}).Listen(ctx, "unix", "@podset-operator/"+pod)
-	}
-	if err != nil {
-		log.FromContext(ctx).Info("This process does not continue with the lease of another process of its pod: it waits until the lease is free", "reason", err.Error())
-		return host + "_" + string(uuid.NewUUID()), nil, nil
-	}
-	return host + "_" + pod + "_" + network, onlyProcess, nil
 }
 
 // RecordEvents records an event for each change of the leader.
