@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -40,8 +41,10 @@ type Options struct {
 }
 
 // ConfigureCaches sets the options of a manager so that it caches what the controllers need, in these namespaces or, if there
-// are none, in all namespaces. The caches are filled when the manager starts to lead. Add requires it.
+// are none, in all namespaces. The caches are filled when the manager starts to lead. The API server rejects a write of a field that a
+// custom resource definition does not have, instead of dropping the field: it could be the record of a run. Add requires all this.
 func ConfigureCaches(o *ctrl.Options, namespaces []string) {
+	o.Client.FieldValidation = metav1.FieldValidationStrict
 	o.Cache.DefaultTransform = trim
 	o.Cache.DefaultNamespaces = map[string]cache.Config{}
 	for _, namespace := range namespaces {

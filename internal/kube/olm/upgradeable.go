@@ -53,7 +53,7 @@ func Add(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker, waiting func
 	if err := apiv2.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("registering OperatorCondition: %w", err)
 	}
-	uncached, err := client.New(config, client.Options{Scheme: scheme})
+	uncached, err := client.New(config, client.Options{Scheme: scheme, FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		return fmt.Errorf("creating the client for the OperatorCondition: %w", err)
 	}
