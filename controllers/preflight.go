@@ -92,7 +92,7 @@ func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	}
 	found = &PreflightResult{Mapper: mapper, Namespaces: caches.NewNamespaces(c, namespaces, func(ctx context.Context, namespace string) error {
 		return canRead(ctx, reader, namespace)
-	}, namespaceUnreadable)}
+	}, caches.NewDefinitions(c, discoverer.RESTClient(), scheme), namespaceUnreadable)}
 	// An API server that is starting can reject a request that it accepts a moment later, and can lack kinds and groups that it
 	// serves a moment later. A denial counts only if it follows after the API server was ready.
 	notReady := checkReady(ctx, discoverer)

@@ -22,26 +22,31 @@ var ErrForbidden = errors.New("not allowed")
 const accessRetry = 5 * time.Second
 
 // Namespaces reports which of the watched namespaces cannot be read because permissions are missing. It is a
-// manager.Runnable. While all of them can be read it sends no requests.
+// manager.Runnable, and ends with an error if the caches cannot be right anymore. While all namespaces can be read it sends no requests.
 type Namespaces struct {
-	clock      clock.WithTicker
-	canRead    func(ctx context.Context, namespace string) error
-	gauge      *prometheus.GaugeVec
-	namespaces []string
+	clock       clock.WithTicker
+	canRead     func(ctx context.Context, namespace string) error
+	definitions *Definitions // nil: they are not checked
+	gauge       *prometheus.GaugeVec
+	namespaces  []string
 	// unreadable has the reason for each namespace that cannot be read.
 	unreadable map[string]error
 	// forbidden has an element when an informer was rejected since the namespaces were inspected.
 	forbidden chan struct{}
-	// missing has the kinds that the log says are missing.
-	missing sync.Map
+	// unserved has, for each kind that is not served, what the log says: that its definition is outdated, or that it is missing.
+	unserved sync.Map
+	// failed has the reason why the caches cannot be right anymore.
+	failed chan error
 }
 
 // NewNamespaces returns a reporter for some namespaces. canRead returns an error unless everything that the process reads can be read in
 // a namespace; the error wraps ErrForbidden if a permission is missing. gauge is 1 for a namespace that cannot be read, otherwise 0.
-func NewNamespaces(c clock.WithTicker, namespaces []string, canRead func(ctx context.Context, namespace string) error, gauge *prometheus.GaugeVec) *Namespaces {
+func NewNamespaces(
+	c clock.WithTicker, namespaces []string, canRead func(ctx context.Context, namespace string) error, definitions *Definitions, gauge *prometheus.GaugeVec,
+) *Namespaces {
 	return &Namespaces{
-		clock: c, canRead: canRead, gauge: gauge, namespaces: namespaces,
-		unreadable: map[string]error{}, forbidden: make(chan struct{}, 1),
+		clock: c, canRead: canRead, definitions: definitions, gauge: gauge, namespaces: namespaces,
+		unreadable: map[string]error{}, forbidden: make(chan struct{}, 1), failed: make(chan error, 1),
 	}
 }
 
@@ -79,17 +84,32 @@ func (a *Namespaces) noteForbidden() {
 	}
 }
 
-// noteServed logs once that the API server does not serve a kind, and once that it does. err is the result of a list.
+// fail makes Start end with an error.
+func (a *Namespaces) fail(err error) {
+	select {
+	case a.failed <- err:
+	default:
+	}
+}
+
+// noteServed logs once that a kind is not served, because its definition is outdated or missing, and once that it is. err is the result of a
+// list.
 func (a *Namespaces) noteServed(ctx context.Context, kind string, err error) {
 	logger := log.FromContext(ctx)
+	outdated := errors.Is(err, errOutdated)
 	switch {
-	case apierrors.IsNotFound(err):
-		if _, noted := a.missing.LoadOrStore(kind, true); !noted {
+	case outdated || apierrors.IsNotFound(err):
+		before, noted := a.unserved.Swap(kind, outdated)
+		switch {
+		case noted && before == outdated:
+		case outdated:
+			logger.Error(err, "A kind is not served. The other kind is not affected")
+		default:
 			logger.Info("The API server does not serve a kind yet. Its objects are served within 10 s after its custom resource definition is "+
 				"installed, by make install, make deploy, Helm, or Operator Lifecycle Manager. The other kind is not affected", "reason", err.Error())
 		}
 	case err == nil:
-		if _, noted := a.missing.LoadAndDelete(kind); noted {
+		if _, noted := a.unserved.LoadAndDelete(kind); noted {
 			logger.Info("The API server serves the kind now", "kind", kind)
 		}
 	}
@@ -98,10 +118,15 @@ func (a *Namespaces) noteServed(ctx context.Context, kind string, err error) {
 // NeedLeaderElection is false, because a replica that waits for the lease reports too.
 func (*Namespaces) NeedLeaderElection() bool { return false }
 
-// Start reports changes in the log and as a metric until ctx is done.
+// Start reports changes in the log and as a metric until ctx is done, or until the caches cannot be right anymore.
 func (a *Namespaces) Start(ctx context.Context) error {
 	if !a.isSeveral() {
-		return nil
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-a.failed:
+			return err
+		}
 	}
 	defer a.gauge.Reset()
 	reported := map[string]error{}
@@ -116,6 +141,8 @@ func (a *Namespaces) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case err := <-a.failed:
+			return err
 		case <-forbidden:
 		case <-retry:
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,32 +148,113 @@ func TestWhatIsTolerated(t *testing.T) {
 			passed = lw
 			return nil
 		}}
-		n := NewNamespaces(clocktesting.NewFakeClock(time.Now()), tc.namespaces, nil, nil)
+		n := NewNamespaces(clocktesting.NewFakeClock(time.Now()), tc.namespaces, nil, nil, nil)
 		n.TolerateUnreadable(&options)
 		options.NewInformer((&source{err: tc.err}).listWatch().(toolscache.ListerWatcher), tc.obj, 0, nil)
 		_, err := toolscache.ToListerWatcherWithContext(passed).ListWithContext(t.Context(), metav1.ListOptions{})
 		if tolerated := err == nil; tolerated != tc.want {
 			t.Errorf("%s: %v", title, err)
 		}
-		if _, logged := n.missing.Load(fmt.Sprintf("%T", tc.obj)); logged != (tc.want && apierrors.IsNotFound(tc.err)) {
+		if _, logged := n.unserved.Load(fmt.Sprintf("%T", tc.obj)); logged != (tc.want && apierrors.IsNotFound(tc.err)) {
 			t.Errorf("%s: the log says that a custom resource definition is missing: %t", title, logged)
 		}
 	}
-	if err := NewNamespaces(nil, []string{"a"}, nil, nil).Start(t.Context()); err != nil { // It returns: there is nothing to report.
-		t.Error(err)
+}
+
+// With one namespace, there is nothing to report.
+func TestStartEndsIfTheCachesCannotBeRightAnymore(t *testing.T) {
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "unreadable"}, []string{"namespace"})
+	for _, namespaces := range [][]string{{"a"}, {"a", "b"}} {
+		n := NewNamespaces(nil, namespaces, nil, nil, gauge)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Start(ctx) }()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("%v: %v", namespaces, err)
+		}
+		n.fail(errOutdated)
+		n.fail(errOutdated) // Several informers see it.
+		if err := n.Start(t.Context()); !errors.Is(err, errOutdated) {
+			t.Errorf("%v: %v", namespaces, err)
+		}
 	}
 }
 
-func TestAMissingKindIsLoggedOnce(t *testing.T) {
+func TestAKindThatIsNotServedIsLoggedOnce(t *testing.T) {
 	var log []string
 	ctx := logr.NewContext(t.Context(), funcr.New(func(_, line string) { log = append(log, line) }, funcr.Options{}))
-	n := NewNamespaces(nil, []string{"a", "b"}, nil, nil)
+	n := NewNamespaces(nil, []string{"a", "b"}, nil, nil, nil)
 	missing := apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "")
-	for _, err := range []error{nil, missing, missing, errRBAC, nil, nil} {
+	outdated := fmt.Errorf("the definition is %w", errOutdated)
+	for _, err := range []error{nil, missing, missing, errRBAC, outdated, outdated, missing, nil, nil} {
 		n.noteServed(ctx, "Widget", err)
 	}
 	gomega.NewWithT(t).Expect(log).To(gomega.HaveExactElements(
+		gomega.ContainSubstring("does not serve a kind yet"), gomega.ContainSubstring("the definition is older than this manager"),
 		gomega.ContainSubstring("does not serve a kind yet"), gomega.ContainSubstring("serves the kind now")))
+}
+
+// The process ends, because its caches have objects whose status it cannot write anymore.
+func TestADefinitionThatBecomesOutdatedEndsTheProcess(t *testing.T) {
+	l, clock, _ := lister(&source{})
+	var definition error
+	var failed []error
+	l.mayBeMissing, l.definition, l.fail = true, func(context.Context) error { return definition }, func(err error) { failed = append(failed, err) }
+
+	definition = errOutdated
+	if _, err := l.watch(t.Context(), metav1.ListOptions{SendInitialEvents: ptr.To(true)}); !errors.Is(err, errOutdated) {
+		t.Errorf("the informer must list in the ordinary way: %v", err)
+	}
+	if list, err := l.list(t.Context(), metav1.ListOptions{}); err != nil || meta.LenList(list) != 0 || len(failed) != 0 {
+		t.Errorf("listed %v, %v, failed with %v", list, err, failed)
+	}
+	w, err := l.watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.Step(accessRetry)
+	select {
+	case e := <-w.ResultChan():
+		t.Fatalf("the definition is outdated, and the watch sends %v", e)
+	case <-time.After(10 * time.Millisecond):
+	}
+	w.Stop()
+
+	definition = nil
+	if list, err := l.list(t.Context(), metav1.ListOptions{}); err != nil || meta.LenList(list) != 1 {
+		t.Errorf("listed %v, %v", list, err)
+	}
+	definition = errOutdated
+	if _, err := l.watch(t.Context(), metav1.ListOptions{ResourceVersion: "7"}); !errors.Is(err, errOutdated) || len(failed) != 1 {
+		t.Errorf("the cache has objects: %v, failed with %v", err, failed)
+	}
+	if _, err := l.list(t.Context(), metav1.ListOptions{}); !errors.Is(err, errOutdated) || len(failed) != 2 {
+		t.Errorf("the cache has objects: %v, failed with %v", err, failed)
+	}
+}
+
+// The schema that the API server publishes can follow later than the next watch.
+func TestTheDefinitionIsCheckedAgainAfterAWatchHasBegun(t *testing.T) {
+	l, clock, _ := lister(&source{})
+	var outdated atomic.Bool
+	failed := make(chan error)
+	l.mayBeMissing, l.fail = true, func(err error) { failed <- err }
+	l.definition = func(context.Context) error {
+		if outdated.Load() {
+			return errOutdated
+		}
+		return nil
+	}
+	if _, err := l.watch(t.Context(), metav1.ListOptions{SendInitialEvents: ptr.To(true)}); err != nil {
+		t.Fatal(err)
+	}
+	outdated.Store(true)
+	gomega.NewWithT(t).Eventually(clock.HasWaiters).Should(gomega.BeTrue())
+	clock.Step(accessRetry)
+	if err := <-failed; !errors.Is(err, errOutdated) {
+		t.Error(err)
+	}
 }
 
 func TestInspectFailsIfNoNamespaceCanBeRead(t *testing.T) {
@@ -193,7 +275,7 @@ func TestInspectFailsIfNoNamespaceCanBeRead(t *testing.T) {
 				return tc.a
 			}
 			return tc.b
-		}, nil)
+		}, nil, nil)
 		if err := n.Inspect(t.Context()); !errors.Is(err, tc.want) || n.Unreadable() != tc.unreadable {
 			t.Errorf("%s: %v, %d unreadable", title, err, n.Unreadable())
 		}
@@ -215,7 +297,7 @@ func TestTheMetricFollowsThePermission(t *testing.T) {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	}, gauge)
+	}, nil, gauge)
 	var log []string
 	ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), funcr.New(func(_, line string) { log = append(log, line) }, funcr.Options{})))
 	stopped := make(chan error, 1)

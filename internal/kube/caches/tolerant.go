@@ -5,6 +5,7 @@ package caches
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -32,15 +33,19 @@ func (a *Namespaces) TolerateUnreadable(o *cache.Options) {
 		_, builtIn := obj.(*corev1.Pod)
 		l := &tolerantLister{
 			all: toolscache.ToListerWatcherWithContext(all), clock: a.clock, severalNamespaces: a.isSeveral(), noteForbidden: a.noteForbidden,
-			mayBeMissing: !builtIn, noteServed: func(ctx context.Context, err error) { a.noteServed(ctx, fmt.Sprintf("%T", obj), err) },
+			mayBeMissing: !builtIn, noteServed: func(ctx context.Context, err error) { a.noteServed(ctx, fmt.Sprintf("%T", obj), err) }, fail: a.fail,
+		}
+		if !builtIn && a.definitions != nil {
+			l.definition = func(ctx context.Context) error { return a.definitions.check(ctx, obj) }
 		}
 		return next(&toolscache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, obj, resync, indexers)
 	}
 }
 
-// tolerantLister lists and watches one kind in one namespace. While the kind does not exist, and, with several namespaces, until the first
-// list is allowed, it returns an empty list instead of an error, and retries. After the first list it returns errors unchanged, because a
-// cache that has objects must not lose them when a permission is revoked or the kind is removed.
+// tolerantLister lists and watches one kind in one namespace. While the kind does not exist or its definition is outdated, and, with several
+// namespaces, until the first list is allowed, it returns an empty list instead of an error, and retries. After the first list it returns
+// errors unchanged, because a cache that has objects must not lose them when a permission is revoked or the kind is removed. If the
+// definition becomes outdated then, the process ends, and the next one does not serve the kind.
 type tolerantLister struct {
 	all               toolscache.ListerWatcherWithContext
 	clock             clock.WithTicker
@@ -48,6 +53,8 @@ type tolerantLister struct {
 	noteForbidden     func()
 	mayBeMissing      bool                         // The kind is one of a custom resource definition.
 	noteServed        func(context.Context, error) // called with the result of each list of such a kind
+	definition        func(context.Context) error  // returns whether the definition of the kind is outdated; nil: it cannot be
+	fail              func(error)                  // ends the process
 
 	mu     sync.Mutex
 	listed bool // A list, or a watch that begins with one, has succeeded.
@@ -55,11 +62,35 @@ type tolerantLister struct {
 }
 
 func (l *tolerantLister) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	list, err := l.all.ListWithContext(ctx, options)
+	list, err := l.listServed(ctx, options)
 	if l.pretendEmpty(ctx, err) {
 		return &metav1.List{}, nil
 	}
 	return list, err
+}
+
+// listServed lists a kind unless its definition is outdated. The first page of a list decides.
+func (l *tolerantLister) listServed(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.Continue == "" {
+		if err := l.outdated(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return l.all.ListWithContext(ctx, options)
+}
+
+// outdated returns an error if the definition of the kind is outdated. It ends the process if a list has succeeded before.
+func (l *tolerantLister) outdated(ctx context.Context) error {
+	if l.definition == nil {
+		return nil
+	}
+	err := l.definition(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil && l.listed {
+		l.fail(err)
+	}
+	return err
 }
 
 // watch returns a watch without events if the list before it was empty because it was rejected.
@@ -67,6 +98,12 @@ func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) 
 	listing := ptr.Deref(options.SendInitialEvents, false)
 	if !listing && l.isEmpty() {
 		return l.awaitList(ctx), nil
+	}
+	if err := l.outdated(ctx); err != nil {
+		return nil, err
+	}
+	if l.definition != nil {
+		go l.checkAgain(ctx)
 	}
 	events, err := l.all.WatchWithContext(ctx, options)
 	if listing && err == nil {
@@ -76,6 +113,16 @@ func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) 
 		l.noteForbidden()
 	}
 	return events, err // An informer that cannot stream a list requests an ordinary one.
+}
+
+// checkAgain checks the definition a while after a watch has begun. The API server ends each watch of a kind whose definition changes, but
+// the schema that it publishes can follow later than the next watch.
+func (l *tolerantLister) checkAgain(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-l.clock.After(accessRetry):
+		_ = l.outdated(ctx) // It ends the process.
+	}
 }
 
 // pretendEmpty records the result of a list and reports whether to return an empty list instead.
@@ -90,7 +137,7 @@ func (l *tolerantLister) pretendEmpty(ctx context.Context, err error) bool {
 		l.noteForbidden()
 	}
 	l.listed = l.listed || err == nil
-	l.empty = !l.listed && (forbidden && l.severalNamespaces || apierrors.IsNotFound(err) && l.mayBeMissing)
+	l.empty = !l.listed && (forbidden && l.severalNamespaces || l.mayBeMissing && (apierrors.IsNotFound(err) || errors.Is(err, errOutdated)))
 	return l.empty
 }
 
@@ -117,7 +164,7 @@ func (l *tolerantLister) awaitList(ctx context.Context) watch.Interface {
 				return
 			case <-ticker.C():
 			}
-			if _, err := l.all.ListWithContext(ctx, metav1.ListOptions{Limit: 1}); err == nil {
+			if _, err := l.listServed(ctx, metav1.ListOptions{Limit: 1}); err == nil {
 				break
 			}
 		}
