@@ -57,14 +57,19 @@ type tolerantLister struct {
 	fail              func(error)                  // ends the process
 
 	mu     sync.Mutex
-	listed bool // A list, or a watch that begins with one, has succeeded.
-	empty  bool // The last list was rejected and replaced by an empty one.
+	listed bool   // A list, or a watch that begins with one, has succeeded.
+	empty  bool   // The last list was rejected and replaced by an empty one.
+	shown  string // The resource version up to which the informer has seen everything; "" if it has seen nothing.
 }
 
 func (l *tolerantLister) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	shown := l.lastShown()
 	list, err := l.listServed(ctx, options)
 	if l.pretendEmpty(ctx, err) {
 		return &metav1.List{}, nil
+	}
+	if err == nil && options.ResourceVersion == "" && options.Continue == "" {
+		err = l.compareHistory(list, shown)
 	}
 	return list, err
 }
@@ -99,13 +104,7 @@ func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) 
 	if !listing && l.isEmpty() {
 		return l.awaitList(ctx), nil
 	}
-	if err := l.outdated(ctx); err != nil {
-		return nil, err
-	}
-	if l.definition != nil {
-		go l.checkAgain(ctx)
-	}
-	events, err := l.all.WatchWithContext(ctx, options)
+	events, err := l.begin(ctx, options)
 	if listing && err == nil {
 		l.pretendEmpty(ctx, nil)
 	}
@@ -113,6 +112,26 @@ func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) 
 		l.noteForbidden()
 	}
 	return events, err // An informer that cannot stream a list requests an ordinary one.
+}
+
+// begin begins a watch whose events continue what the informer has seen, and whose definition is not outdated.
+func (l *tolerantLister) begin(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if err := l.outdated(ctx); err != nil {
+		return nil, err
+	}
+	if l.definition != nil {
+		go l.checkAgain(ctx)
+	}
+	l.noteShown(options.ResourceVersion)
+	events, err := l.all.WatchWithContext(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.checkHistory(ctx); err != nil {
+		events.Stop()
+		return nil, err
+	}
+	return events, nil
 }
 
 // checkAgain checks the definition a while after a watch has begun. The API server ends each watch of a kind whose definition changes, but
