@@ -157,7 +157,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		if start, recorded := c.begins[at.UID][1]; recorded { // The clock may have moved back since.
 			began = start
 		}
-		early := due.Sub(c.serverTime(began))
+		early := due.Sub(c.decisiveTime(began))
 		c.check("A2", early <= 0 || now, "At "+at.Name, "ran %v too early", early)
 		late := c.late(versions, write)
 		c.check("A2", late <= 0, "At "+at.Name, "ran %v after its starting deadline", late)
@@ -177,13 +177,13 @@ func (c *Checker) late(versions []*cnatv1alpha1.At, write Write) time.Duration {
 			last = end
 		}
 	}
-	return c.serverTime(write).Sub(last)
+	return c.decisiveTime(write).Sub(last)
 }
 
-// serverTime returns the time of the clock that decides when the operator may act: its own, or that of the API server if they differ.
-func (c *Checker) serverTime(write Write) time.Time {
+// decisiveTime returns the time of the clock that decides when the operator may act: the earlier one of its own and that of the API server.
+func (c *Checker) decisiveTime(write Write) time.Time {
 	if c.ServerAhead != nil {
-		return write.Sent.Add(*c.ServerAhead + clockError)
+		return write.Sent.Add(min(*c.ServerAhead, 0) + clockError)
 	}
 	return write.Clock
 }

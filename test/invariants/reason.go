@@ -108,7 +108,7 @@ func (c *Checker) missedDeadline(at *cnatv1alpha1.At) {
 // decidedAt returns when the operator can have decided that an At is done: when it wrote the status, or earlier if its clock has
 // moved back since. The API counts in whole seconds.
 func (c *Checker) decidedAt(at *cnatv1alpha1.At) time.Time {
-	written, end := c.serverTime(c.ours[at.ResourceVersion]), ptr.Deref(at.Status.CompletionTime, metav1.Time{}).Add(time.Second)
+	written, end := c.decisiveTime(c.ours[at.ResourceVersion]), ptr.Deref(at.Status.CompletionTime, metav1.Time{}).Add(time.Second)
 	if end.After(written) && c.ServerAhead == nil {
 		return end
 	}

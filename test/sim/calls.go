@@ -61,7 +61,7 @@ func (p *process) do(ctx context.Context, request invariants.Call, commit func()
 	from := p.clock.Now()
 	select {
 	case a := <-c.answers:
-		if p.observe != nil && !c.date.IsZero() {
+		if p.observe != nil && !c.date.IsZero() && a.err == nil {
 			p.observe(c.date, from, p.clock.Now())
 		}
 		return a.object, a.err
@@ -176,6 +176,9 @@ func (e *env) respond(c *call, a answer) {
 	e.remove(c)
 	if c.written > 0 && a != *c.committed {
 		e.writes[c.written-1].Fault = "the response was lost"
+	}
+	if a.err == nil {
+		e.makeOdd(c)
 	}
 	if !c.abandoned {
 		c.answers <- a

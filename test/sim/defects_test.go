@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/kube/serverclock"
 	"github.com/redhat/podset-operator/test/faults/control"
 	"github.com/redhat/podset-operator/test/invariants"
 	"github.com/redhat/podset-operator/test/sim"
@@ -420,6 +422,7 @@ var defects = map[string]struct {
 		status["conditions"] = slices.DeleteFunc(conditions, func(c any) bool { return c.(map[string]any)["type"] == invariants.ForeignCondition })
 	}), "X2", ""},
 	"relies on its own clock": {ownClock(), "A2", "A14"},
+	"believes a single date":  {believesDates(), "", "A2"},
 	"does not see that an At is canceled": {with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
 		if at, ok := object.(*cnatv1alpha1.At); ok {
 			at.Spec.Cancel = nil
@@ -447,6 +450,31 @@ func ownClock() sim.Operator {
 	operator.Clock = nil
 	return operator
 }
+
+// believesDates is this operator if each response replaces what it knows of the clock of the API server.
+func believesDates() sim.Operator {
+	operator := sim.Ours
+	operator.Clock = func(own clock.WithTicker) (clock.WithTicker, func(date, sent, received time.Time)) {
+		var c atomic.Pointer[serverclock.Clock]
+		c.Store(serverclock.New(own))
+		return latestClock{own, &c}, func(date, sent, received time.Time) {
+			latest := serverclock.New(own)
+			latest.Observe(date, sent, received)
+			c.Store(latest)
+		}
+	}
+	return operator
+}
+
+// latestClock is the clock that was stored last.
+type latestClock struct {
+	clock.WithTicker
+
+	latest *atomic.Pointer[serverclock.Clock]
+}
+
+func (c latestClock) Now() time.Time                  { return c.latest.Load().Now() }
+func (c latestClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // Each defect must be detected. A check that cannot fail proves nothing.
 func TestDefects(t *testing.T) {

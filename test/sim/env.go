@@ -57,6 +57,8 @@ type env struct {
 	told map[types.UID]int
 	// serverAhead and nodesAhead are how far the clocks of the API server and of the nodes are ahead of that of the operator.
 	serverAhead, nodesAhead time.Duration
+	// oddDates decides which responses have an odd date.
+	oddDates *rand.Rand
 	// calm is when the last fault ended, and retry how much later the last retry is due.
 	calm  time.Time
 	retry time.Duration

@@ -97,6 +97,7 @@ type process struct {
 	cache           cache.Cache
 	clock           *wallClock
 	observe         func(date, sent, received time.Time) // see Operator; nil: nothing
+	answered, odd   bool                                 // whether it got a response, and whether the date of the last one was odd
 	runnables       []manager.Runnable
 	elected         chan struct{}
 	done            sync.WaitGroup

@@ -154,7 +154,7 @@ func (e *env) unsettled() []problem {
 		}
 	}
 	for uid, at := range state.Ats {
-		if what := state.AtSettled(at, e.clock.Now().Add(e.serverAhead), e.operator.Full); what != "" && !state.Removed[uid] && at.DeletionTimestamp == nil {
+		if what := state.AtSettled(at, e.clock.Now().Add(min(e.serverAhead, 0)), e.operator.Full); what != "" && !state.Removed[uid] && at.DeletionTimestamp == nil {
 			problems = append(problems, problem{"A3", "At " + at.Name + ": " + what, settleTime + e.delayOfRejection(uid) + atDelay(at) + e.delayOfRetry(at)})
 		}
 	}

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serverclock tells the time of the API server. Durations that begin at a timestamp of the API server, such as the creation of an
-// object, can only be compared with its clock: the clock of another machine can be minutes ahead or behind.
+// Package serverclock tells the time by which nothing begins too early. Durations that begin at a timestamp of the API server, such as the
+// creation of an object, can only be compared with its clock: the clock of another machine can be minutes ahead or behind.
 package serverclock
 
 import (
@@ -13,59 +13,76 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// settle is how long no response has agreed with an estimate before another one replaces it. API servers behind one address can have
-// different clocks. The estimate then stays that of one of them.
+// settle is for how long all responses must say that the API server is later than was known, before that counts. One response proves
+// nothing: a load balancer or a cache can have written its date. API servers behind one address can have different clocks; that of the
+// earlier one counts.
 const settle = 10 * time.Second
 
-// Clock is a clock that was corrected by what the responses of the API server say. If they prove a difference, it is not ahead of the API
-// server, so that nothing begins too early. It is behind by at most the time that a request takes and a second, which is the resolution of a
-// response, if the clock of the API server does not change. A difference that responses do not prove is not corrected.
+// Clock is the earlier of two clocks: that of this machine, and that of the API server where its responses prove a difference. So nothing
+// begins too early by either, and nothing later than by the difference, the time that a request takes, and a second, which is the resolution
+// of a response.
 type Clock struct {
 	clock.WithTicker
 
 	mu sync.Mutex
-	// The offset of the API server is between low and high, if agreed is not zero. agreed is when a response last agreed with that.
-	low, high time.Duration
-	agreed    time.Time
+	// known is how far the API server is ahead of this machine, or nil before the first response. later is what the responses since
+	// laterSince say, all of them, if that is more than known; otherwise nil.
+	known, later *span
+	laterSince   time.Time
 }
 
-// New returns a corrected clock.
+// span are the offsets between low and high.
+type span struct{ low, high time.Duration }
+
+// intersection returns the offsets that are in both spans, or nil if there are none.
+func intersection(a, b *span) *span {
+	both := &span{max(a.low, b.low), min(a.high, b.high)}
+	if both.low > both.high {
+		return nil
+	}
+	return both
+}
+
+// New returns the clock of this machine, until responses prove that the API server is behind.
 func New(c clock.WithTicker) *Clock { return &Clock{WithTicker: c} }
 
-// Now returns the time of the API server, as far as it is known.
+// Now returns the time of the earlier clock, as far as it is known.
 func (c *Clock) Now() time.Time { return c.WithTicker.Now().Add(c.Offset()) }
 
 // Since returns the time since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Offset returns how far the API server is ahead of this machine, at least, or 0 if the responses prove no difference.
+// Offset returns how far the API server is ahead of this machine, at least, if it is behind: never more than 0.
 func (c *Clock) Offset() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.low > 0 || c.high < 0 {
-		return c.low
+	if c.known != nil && c.known.high < 0 {
+		return c.known.low
 	}
 	return 0
 }
 
 // Observe notes that a response to a request of sent, which was received at received, says that the time is date, in whole seconds.
 func (c *Clock) Observe(date, sent, received time.Time) {
-	low, high := date.Sub(received.Round(0)), date.Add(time.Second).Sub(sent.Round(0)) // Round drops the monotonic reading.
+	said := &span{date.Sub(received.Round(0)), date.Add(time.Second).Sub(sent.Round(0))} // Round drops the monotonic reading.
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	agrees := low <= c.high && high >= c.low
 	switch {
-	case !c.agreed.IsZero() && agrees:
-		c.low, c.high = max(low, c.low), min(high, c.high)
-	case !c.agreed.IsZero() && received.Sub(c.agreed) < settle:
-		return
+	case c.known == nil || said.high < c.known.low:
+		c.known, c.later = said, nil
+	case said.low <= c.known.high:
+		c.known, c.later = intersection(c.known, said), nil
+	case c.later == nil || intersection(c.later, said) == nil:
+		c.later, c.laterSince = said, received
 	default:
-		c.low, c.high = low, high
+		c.later = intersection(c.later, said)
+		if received.Sub(c.laterSince) >= settle {
+			c.known, c.later = c.later, nil
+		}
 	}
-	c.agreed = received
 }
 
-// RoundTripper returns a transport that observes the responses of next.
+// RoundTripper returns a transport that observes the successful responses of next. Other ones may come from a load balancer.
 func (c *Clock) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return roundTripper{clock: c, next: next}
 }
@@ -75,11 +92,11 @@ type roundTripper struct {
 	next  http.RoundTripper
 }
 
-// RoundTrip sends a request and observes the date of its response.
+// RoundTrip sends a request and observes the date of its response if it was successful.
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	sent := r.clock.WithTicker.Now()
 	response, err := r.next.RoundTrip(request)
-	if err != nil {
+	if err != nil || response.StatusCode < 200 || response.StatusCode >= 300 {
 		return response, err
 	}
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {

@@ -18,12 +18,13 @@ type answer struct {
 	clock *testingclock.FakeClock
 	ahead *time.Duration
 	takes time.Duration
+	code  int
 }
 
 func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
 	date := a.clock.Now().Add(*a.ahead).UTC().Format(http.TimeFormat)
 	a.clock.Step(a.takes)
-	return &http.Response{Header: http.Header{"Date": {date}}, Body: http.NoBody}, nil
+	return &http.Response{StatusCode: a.code, Header: http.Header{"Date": {date}}, Body: http.NoBody}, nil
 }
 
 // request sends a request and drops the response.
@@ -38,18 +39,22 @@ func request(t *testing.T, transport http.RoundTripper) {
 func TestClock(t *testing.T) {
 	for title, tc := range map[string]struct {
 		ahead, takes time.Duration
+		code         int
 		// The offset is between these after a minute of requests.
 		low, high time.Duration
 	}{
-		"the clocks agree": {0, 10 * time.Millisecond, 0, 0},
-		"a difference that cannot be proven is not corrected": {400 * time.Millisecond, 10 * time.Millisecond, 0, 400 * time.Millisecond},
-		"the API server is two minutes ahead":                 {2 * time.Minute, 10 * time.Millisecond, 2*time.Minute - time.Second, 2*time.Minute + 10*time.Millisecond},
-		"the API server is two minutes behind":                {-2 * time.Minute, 10 * time.Millisecond, -2*time.Minute - 10*time.Millisecond, -2*time.Minute + time.Second},
-		"slow responses correct less":                         {10 * time.Second, 3 * time.Second, 6 * time.Second, 10 * time.Second},
+		"the clocks agree":                     {0, 10 * time.Millisecond, 200, 0, 0},
+		"a difference of less than a second":   {-400 * time.Millisecond, 10 * time.Millisecond, 200, -420 * time.Millisecond, 0},
+		"the API server is two minutes ahead":  {2 * time.Minute, 10 * time.Millisecond, 200, 0, 0},
+		"the API server is two minutes behind": {-2 * time.Minute, 10 * time.Millisecond, 201, -2*time.Minute - 10*time.Millisecond, -2*time.Minute + time.Second},
+		"slow responses correct more":          {-10 * time.Second, 3 * time.Second, 200, -13 * time.Second, -10 * time.Second},
+		"responses of a load balancer":         {-2 * time.Minute, 10 * time.Millisecond, 502, 0, 0},
+		"denials":                              {-2 * time.Minute, 10 * time.Millisecond, 403, 0, 0},
+		"redirections":                         {-2 * time.Minute, 10 * time.Millisecond, 307, 0, 0},
 	} {
 		fake := testingclock.NewFakeClock(start)
 		c := New(fake)
-		transport := c.RoundTripper(answer{clock: fake, ahead: &tc.ahead, takes: tc.takes})
+		transport := c.RoundTripper(answer{clock: fake, ahead: &tc.ahead, takes: tc.takes, code: tc.code})
 		for range 60 {
 			request(t, transport)
 			fake.Step(973 * time.Millisecond)
@@ -63,26 +68,45 @@ func TestClock(t *testing.T) {
 	}
 }
 
-func TestClockOfSeveralServers(t *testing.T) {
-	fake := testingclock.NewFakeClock(start)
-	c := New(fake)
-	ahead := time.Minute
-	transport := c.RoundTripper(answer{clock: fake, ahead: &ahead})
-	observe := func(seconds int, offsets ...time.Duration) {
-		for n := range seconds {
-			ahead = offsets[n%len(offsets)]
-			request(t, transport)
-			fake.Step(time.Second)
+// seen is a response, or several, each a second after the other, that say how far the API server is ahead. pause is the time before.
+type seen struct {
+	pause     time.Duration
+	ahead     time.Duration
+	responses int
+}
+
+func TestClockAfterAnotherDate(t *testing.T) {
+	const minute, hour = time.Minute, time.Hour
+	for title, tc := range map[string]struct {
+		responses []seen
+		want      time.Duration // within a second
+	}{
+		"one of an hour ahead":                             {[]seen{{0, -minute, 10}, {0, hour, 1}}, -minute},
+		"one of an hour ahead after a silence":             {[]seen{{0, -minute, 10}, {hour, hour, 1}}, -minute},
+		"several of an hour ahead for less than 10 s":      {[]seen{{0, -minute, 10}, {minute, 0, 9}}, -minute},
+		"two of an hour ahead that do not agree":           {[]seen{{0, -minute, 10}, {minute, hour, 1}, {minute, 2 * hour, 1}}, -minute},
+		"two of an hour ahead, and a right one between":    {[]seen{{0, -minute, 10}, {minute, 0, 1}, {minute, -minute, 1}, {minute, 0, 1}}, -minute},
+		"the first one of an hour ahead":                   {[]seen{{0, hour, 1}, {0, -minute, 1}}, -minute},
+		"the API server was behind and is not any more":    {[]seen{{0, -minute, 10}, {0, 0, 12}}, 0},
+		"the same, with two responses":                     {[]seen{{0, -minute, 10}, {minute, 0, 1}, {minute, 0, 1}}, 0},
+		"the API server was set back":                      {[]seen{{0, 0, 10}, {0, -minute, 1}}, -minute},
+		"two servers: it is the time of the earlier one":   {[]seen{{0, 0, 20}, {0, -minute, 1}, {0, 0, 5}, {0, -minute, 1}, {0, 0, 8}}, -minute},
+		"this machine was set back, and nothing is proven": {[]seen{{0, 0, 10}, {0, minute, 1}}, 0},
+	} {
+		fake := testingclock.NewFakeClock(start)
+		c := New(fake)
+		var ahead time.Duration
+		transport := c.RoundTripper(answer{clock: fake, ahead: &ahead, code: http.StatusOK})
+		for _, s := range tc.responses {
+			fake.Step(s.pause)
+			ahead = s.ahead
+			for range s.responses {
+				request(t, transport)
+				fake.Step(time.Second)
+			}
 		}
-	}
-	observe(10, time.Minute)
-	first := c.Offset()
-	observe(60, -time.Minute, time.Minute)
-	if got := c.Offset(); got != first {
-		t.Errorf("with two servers, the offset changes from %v to %v", first, got)
-	}
-	observe(15, -time.Minute)
-	if got := c.Offset(); got > -59*time.Second {
-		t.Errorf("after the clock of the server was set back, the offset is %v", got)
+		if got := c.Offset(); (got-tc.want).Abs() > time.Second || tc.want == 0 && got != 0 {
+			t.Errorf("%s: the offset is %v, want %v", title, got, tc.want)
+		}
 	}
 }
