@@ -139,7 +139,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("setting up the manager: %w", err)
 	}
-	lock.RecordEvents(mgr)
+	if err := lock.AddTo(mgr); err != nil {
+		return err
+	}
 	if err := setup(ctx, mgr, cluster, serverClock); err != nil {
 		return err
 	}

@@ -20,36 +20,69 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// After a restore of etcd, the watches of a manager that runs on begin after the latest resource version, so it would see no change.
+// After a restore of etcd, a manager that runs on would see no change: its watches begin after the latest resource version. Without a restart
+// of the API server, which is as blind then, the watches do not even begin again, and only the lease shows it.
 func TestRestoreOfEtcd(t *testing.T) {
 	t.Parallel()
+	t.Run("with a restart of the API server", func(t *testing.T) {
+		t.Parallel()
+		restore(t, whileStopped)("third")
+	})
+	t.Run("below an API server that runs on", func(t *testing.T) {
+		t.Parallel()
+		restore(t, whileEtcdIsStopped, "--leader-elect", "--leader-elect-resource-namespace=default")
+	})
+}
+
+// restore restores etcd while a manager runs, which must end. Then it starts the manager again, and returns a function that checks that
+// objects with a name are served.
+func restore(t *testing.T, while func(*testing.T, *faults.Cluster, func() error), args ...string) (serve func(name string)) {
+	t.Helper()
 	c := ownCluster(t)
 	shop := namespace(t, c.Admin)
 	g := NewWithT(t)
-	kubeconfig := writeFile(t, "kubeconfig", c.Environment.KubeConfig)
-	p := start(t, managerEnv(shop), append(noPorts, "--kubeconfig="+kubeconfig)...)
-	serve := func(name string) {
+	args = append(args, append(noPorts, "--kubeconfig="+writeFile(t, "kubeconfig", c.Environment.KubeConfig))...)
+	p := start(t, managerEnv(shop), args...)
+	serve = func(name string) {
 		t.Helper()
-		before, err := pods(t, c.Admin, shop)()
-		g.Expect(err).NotTo(HaveOccurred())
 		timer, set := at(name, "now"), podSet(name, 2)
 		timer.Namespace, set.Namespace = shop, shop
 		create(t, c.Admin, timer, set)
-		g.Eventually(pods(t, c.Admin, shop)).WithTimeout(time.Minute).Should(Equal(before+3), name)
+		g.Eventually(func() (n int, err error) {
+			list := &corev1.PodList{}
+			err = c.Admin.List(t.Context(), list, client.InNamespace(shop))
+			for i := range list.Items {
+				if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && owner.Name == name {
+					n++
+				}
+			}
+			return n, err
+		}).WithTimeout(time.Minute).Should(Equal(3), name)
 	}
 	serve("first")
 	etcd, backup := c.Environment.ControlPlane.Etcd.DataDir, filepath.Join(t.TempDir(), "backup")
-	whileStopped(t, c, func() error { return os.CopyFS(backup, os.DirFS(etcd)) })
+	while(t, c, func() error { return os.CopyFS(backup, os.DirFS(etcd)) })
 	serve("second") // A restart without a restore ends nothing.
 	bump(t, c.Admin, shop)
 
-	whileStopped(t, c, func() error { return errors.Join(os.RemoveAll(etcd), os.CopyFS(etcd, os.DirFS(backup))) })
+	while(t, c, func() error { return errors.Join(os.RemoveAll(etcd), os.CopyFS(etcd, os.DirFS(backup))) })
 	var exit *exec.ExitError
 	g.Expect(errors.As(p.await(t), &exit) && exit.ExitCode() == 1).To(BeTrue(), "the manager ends")
 	g.Expect(p.log.Lines("podset-operator: the latest resource version is")).To(Equal(1), p.log.String())
-	p = start(t, managerEnv(shop), append(noPorts, "--kubeconfig="+kubeconfig)...)
-	serve("third")
-	p.terminate(t)
+	start(t, managerEnv(shop), args...)
+	return serve
+}
+
+// whileEtcdIsStopped stops etcd, and starts it again after do.
+func whileEtcdIsStopped(t *testing.T, c *faults.Cluster, do func() error) {
+	t.Helper()
+	again, err := c.KillEtcd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(do(), again()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // whileStopped stops kube-apiserver and etcd, and starts them again after do.

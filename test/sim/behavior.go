@@ -334,34 +334,3 @@ func (e *env) addCondition(resource, name string) {
 func withoutForeign(conditions []metav1.Condition) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return c.Type == invariants.ForeignCondition })
 }
-
-// oddBy is how far an odd date is ahead of the API server.
-const oddBy = time.Hour
-
-// makeOdd gives some of the responses an odd date, as if a load balancer or a cache had written it. It is never that of the first response of
-// a process, and never that of two in a row.
-func (e *env) makeOdd(c *call) {
-	if !e.scenario.has(Clocks) {
-		return
-	}
-	first := !c.process.answered
-	c.process.answered, c.process.odd = true, !first && !c.process.odd && e.oddDates.IntN(4) == 0
-	if c.process.odd {
-		c.date = c.date.Add(oddBy)
-		e.note("the next response says that it is an hour later")
-	}
-}
-
-// setClocks lets the clocks of the API server and of the nodes differ from that of the operator.
-func (e *env) setClocks() {
-	if !e.scenario.has(Clocks) {
-		return
-	}
-	random := rand.New(rand.NewPCG(e.scenario.Seed, 7)) //nolint:gosec // reproducible
-	e.serverAhead, e.nodesAhead = time.Duration(random.IntN(241)-120)*time.Second, time.Duration(random.IntN(241)-120)*time.Second
-	e.oddDates = random
-	e.store.now = func() time.Time { return e.now().Add(e.serverAhead) }
-}
-
-// nodeNow is the time of the nodes.
-func (e *env) nodeNow() time.Time { return e.now().Add(e.nodesAhead) }

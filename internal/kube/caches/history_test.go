@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+
+	"github.com/redhat/podset-operator/internal/kube/history"
 )
 
 // An informer gets a list or a watch, after which the latest resource version is another one.
@@ -30,16 +32,16 @@ func TestHistory(t *testing.T) {
 	for title, steps := range map[string][]step{
 		"nothing changes":                  {{true, stream, "7", nil, nil}, {true, from("7"), "7", nil, nil}, {true, from("7"), "7", nil, nil}},
 		"it goes on":                       {{true, stream, "7", nil, nil}, {true, from("9"), "10", nil, nil}, {false, from(""), "11", nil, nil}},
-		"a restore":                        {{true, stream, "7", nil, nil}, {true, from("1000"), "900", nil, errRestored}},
-		"a restore, and a streamed list":   {{true, from("1000"), "1000", nil, nil}, {true, stream, "999", nil, errRestored}},
-		"a restore, and a list":            {{true, from("1000"), "1000", nil, nil}, {false, from(""), "999", nil, errRestored}},
+		"a restore":                        {{true, stream, "7", nil, nil}, {true, from("1000"), "900", nil, history.ErrRestored}},
+		"a restore, and a streamed list":   {{true, from("1000"), "1000", nil, nil}, {true, stream, "999", nil, history.ErrRestored}},
+		"a restore, and a list":            {{true, from("1000"), "1000", nil, nil}, {false, from(""), "999", nil, history.ErrRestored}},
 		"a list of any age proves nothing": {{true, from("1000"), "1000", nil, nil}, {false, from("0"), "999", nil, nil}},
 		"a later page proves nothing": {
 			{true, from("1000"), "1000", nil, nil}, {false, metav1.ListOptions{Continue: "more"}, "999", nil, nil},
 		},
 		"no resource version": {{true, stream, "7", nil, nil}, {true, from("7"), "", nil, nil}, {true, from("7"), "0", nil, nil}},
 		"it is not a number":  {{true, stream, "b", nil, nil}, {true, from("b"), "a", nil, nil}},
-		"the list fails":      {{true, from("1000"), "", errRBAC, errRBAC}, {true, from("1000"), "900", nil, errRestored}},
+		"the list fails":      {{true, from("1000"), "", errRBAC, errRBAC}, {true, from("1000"), "900", nil, history.ErrRestored}},
 	} {
 		var latest string
 		var listError error
@@ -68,7 +70,7 @@ func TestHistory(t *testing.T) {
 			if !errors.Is(err, s.want) || (s.want == nil) != (err == nil) {
 				t.Errorf("%s: step %d: %v, want %v", title, i, err, s.want)
 			}
-			if ends := errors.Is(s.want, errRestored); ends != (failed != nil) {
+			if ends := errors.Is(s.want, history.ErrRestored); ends != (failed != nil) {
 				t.Errorf("%s: step %d: the process ends with %v", title, i, failed)
 			}
 			if s.watch && (err != nil) != (stopped == 1) {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	leasev1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -20,6 +21,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/redhat/podset-operator/internal/kube/history"
 )
 
 const (
@@ -36,7 +39,61 @@ const (
 type LeaseLock struct {
 	resourcelock.LeaseLock
 	failure  atomic.Pointer[error]
-	reported bool // whether the log explains the missing permission; only the leader election reads and writes it
+	reported bool       // whether the log explains the missing permission; only the leader election reads and writes it
+	failed   chan error // has the reason why the process must end
+}
+
+// watchedLeases are the leases of a namespace, of which the leader election uses one. A leader writes it every second. If its resource version
+// ever decreases, etcd was restored from a backup. This proof holds even if the other resource versions have passed those from before.
+type watchedLeases struct {
+	coordinationv1.LeaseInterface
+
+	shown  string // the greatest resource version so far; only the leader election reads and writes it
+	failed chan<- error
+}
+
+// Get reads the lease from etcd: it is a consistent read.
+func (l *watchedLeases) Get(ctx context.Context, name string, options metav1.GetOptions) (*leasev1.Lease, error) {
+	lease, err := l.LeaseInterface.Get(ctx, name, options)
+	l.check(lease, err)
+	return lease, err //nolint:wrapcheck // The leader election needs the error of the API server.
+}
+
+// Update writes the lease.
+func (l *watchedLeases) Update(ctx context.Context, changed *leasev1.Lease, options metav1.UpdateOptions) (*leasev1.Lease, error) {
+	lease, err := l.LeaseInterface.Update(ctx, changed, options)
+	l.check(lease, err)
+	return lease, err //nolint:wrapcheck // see Get
+}
+
+// check ends the process if the lease is older than it was in an earlier response.
+func (l *watchedLeases) check(lease *leasev1.Lease, err error) {
+	if err != nil {
+		return
+	}
+	if restored := history.Check(lease.ResourceVersion, l.shown); restored != nil {
+		select {
+		case l.failed <- restored:
+		default: // The process ends already.
+		}
+	}
+	l.shown = history.Latest(lease.ResourceVersion, l.shown)
+}
+
+// Leases returns the leases. The lock asks for no other namespace.
+func (l *watchedLeases) Leases(string) coordinationv1.LeaseInterface { return l }
+
+// NeedLeaderElection is false, because Start must run while the process leads.
+func (*LeaseLock) NeedLeaderElection() bool { return false }
+
+// Start returns an error when the process must end, or nil when ctx is done.
+func (l *LeaseLock) Start(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-l.failed:
+		return err
+	}
 }
 
 // Get requests the lease as resourcelock.LeaseLock does, and remembers whether that failed.
@@ -109,16 +166,22 @@ func NewLeaseLock(config *rest.Config, namespace string) (*LeaseLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up leader election: %w", err)
 	}
-	return &LeaseLock{LeaseLock: resourcelock.LeaseLock{
+	failed := make(chan error, 1)
+	return &LeaseLock{failed: failed, LeaseLock: resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: LeaseName},
-		Client:     leases,
+		Client:     &watchedLeases{LeaseInterface: leases.Leases(namespace), failed: failed},
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}}, nil
 }
 
-// RecordEvents records an event for each change of the leader.
-func (l *LeaseLock) RecordEvents(mgr ctrl.Manager) {
-	if l != nil {
-		l.LockConfig.EventRecorder = mgr.GetEventRecorderFor(l.Identity()) //nolint:staticcheck // The leader election of client-go supports no other recorder.
+// AddTo makes mgr end when the process must end, and record an event for each change of the leader.
+func (l *LeaseLock) AddTo(mgr ctrl.Manager) error {
+	if l == nil {
+		return nil
 	}
+	l.LockConfig.EventRecorder = mgr.GetEventRecorderFor(l.Identity()) //nolint:staticcheck // The leader election of client-go supports no other recorder.
+	if err := mgr.Add(l); err != nil {
+		return fmt.Errorf("setting up leader election: %w", err)
+	}
+	return nil
 }
