@@ -69,6 +69,7 @@ func restore(t *testing.T, while func(*testing.T, *faults.Cluster, func() error)
 	var exit *exec.ExitError
 	g.Expect(errors.As(p.await(t), &exit) && exit.ExitCode() == 1).To(BeTrue(), "the manager ends")
 	g.Expect(p.log.Lines("podset-operator: the latest resource version is")).To(Equal(1), p.log.String())
+	g.Expect(p.log.Lines("etcd was restored")).To(Equal(1), p.log.String())
 	start(t, managerEnv(shop), args...)
 	return serve
 }

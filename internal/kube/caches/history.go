@@ -51,7 +51,7 @@ func (l *tolerantLister) compareHistory(list runtime.Object, shown string) error
 		return fmt.Errorf("reading a resource version: %w", err)
 	}
 	if err := history.Check(accessor.GetResourceVersion(), shown); err != nil {
-		l.fail(err)
+		l.end(err)
 		return err //nolint:wrapcheck // It is complete.
 	}
 	return nil

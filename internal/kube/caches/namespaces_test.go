@@ -226,7 +226,7 @@ func TestADefinitionThatBecomesOutdatedEndsTheProcess(t *testing.T) {
 		t.Errorf("listed %v, %v", list, err)
 	}
 	definition = errOutdated
-	if _, err := l.watch(t.Context(), metav1.ListOptions{ResourceVersion: "7"}); !errors.Is(err, errOutdated) || len(failed) != 1 {
+	if _, err := l.watch(t.Context(), metav1.ListOptions{ResourceVersion: "7"}); err != nil || len(failed) != 1 || !errors.Is(failed[0], errOutdated) {
 		t.Errorf("the cache has objects: %v, failed with %v", err, failed)
 	}
 	if _, err := l.list(t.Context(), metav1.ListOptions{}); !errors.Is(err, errOutdated) || len(failed) != 2 {

@@ -57,6 +57,7 @@ type tolerantLister struct {
 	fail              func(error)                  // ends the process
 
 	mu     sync.Mutex
+	ended  bool   // The process ends.
 	listed bool   // A list, or a watch that begins with one, has succeeded.
 	empty  bool   // The last list was rejected and replaced by an empty one.
 	shown  string // The resource version up to which the informer has seen everything; "" if it has seen nothing.
@@ -91,11 +92,26 @@ func (l *tolerantLister) outdated(ctx context.Context) error {
 	}
 	err := l.definition(ctx)
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil && l.listed {
-		l.fail(err)
+	listed := l.listed
+	l.mu.Unlock()
+	if err != nil && listed {
+		l.end(err)
 	}
 	return err
+}
+
+// end ends the process.
+func (l *tolerantLister) end(err error) {
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	l.fail(err)
+}
+
+func (l *tolerantLister) hasEnded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
 }
 
 // watch returns a watch without events if the list before it was empty because it was rejected.
@@ -105,6 +121,9 @@ func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) 
 		return l.awaitList(ctx), nil
 	}
 	events, err := l.begin(ctx, options)
+	if err != nil && l.hasEnded() { // The informer would log the error, and the process prints it.
+		return watch.NewProxyWatcher(nil), nil
+	}
 	if listing && err == nil {
 		l.pretendEmpty(ctx, nil)
 	}
