@@ -18,14 +18,15 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/operator-framework/operator-lib/proxy"
+	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -43,15 +44,17 @@ import (
 // version is set by the linker.
 var version = "unknown"
 
-// leaseRetryPeriod is how often the leader renews the lease, and how often a replica that waits checks it, with up to 1.2 times
-// as much added at random. A leader that ends releases the lease, so another replica takes over within 2.2 s.
-const leaseRetryPeriod = time.Second
-
 func main() {
-	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
+	o, err := parse(os.Args[1:])
+	if err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(os.Stderr, "podset-operator:", err)
 		}
+		os.Exit(1)
+	}
+	if err := run(ctrl.SetupSignalHandler(), o); err != nil {
+		// This is the last line, and it becomes the message of a container that ended. A stack trace would say nothing about the error.
+		zap.New(zap.UseFlagOptions(&o.logging), zap.StacktraceLevel(zapcore.PanicLevel)).Error(err, "The manager ends")
 		os.Exit(1)
 	}
 }
@@ -60,6 +63,9 @@ func main() {
 type options struct {
 	leaderElect    bool
 	leaseNamespace string
+	lease          process.LeaseTiming
+	qps            float64
+	burst          int
 	metricsAddr    string
 	metricsCerts   string
 	probeAddr      string
@@ -69,43 +75,58 @@ type options struct {
 }
 
 func parse(args []string) (options, error) {
-	var o options
+	o := options{logging: zap.Options{EncoderConfigOptions: []zap.EncoderConfigOption{process.KnownLevels}}}
 	flags := flag.NewFlagSet("podset-operator", flag.ContinueOnError)
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Use leader election, so that only one of several replicas works at a time.")
 	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the lease. If empty, the namespace that the manager runs in.")
+	flags.DurationVar(&o.lease.Duration, "leader-elect-lease-duration", 15*time.Second, "How long a lease lasts that is not renewed. After that, another replica takes over.")
+	flags.DurationVar(&o.lease.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long a leader tries to renew its lease before it exits.")
+	// A leader that ends releases the lease, so with a retry period of 1 s another replica takes over within 2.2 s.
+	flags.DurationVar(&o.lease.RetryPeriod, "leader-elect-retry-period", time.Second, "How often a leader renews its lease, and how often the other replicas check it.")
+	flags.Float64Var(&o.qps, "kube-api-qps", -1, "Requests per second to the API server. -1 sets no limit here: the API server limits requests by priority and fairness.")
+	flags.IntVar(&o.burst, "kube-api-burst", 30, "Requests at once above --kube-api-qps.")
 	flags.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "Address of the metrics, served over HTTPS to authorized clients. 0 disables them.")
 	flags.StringVar(&o.metricsCerts, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics. If empty, the certificate is self-signed.")
 	flags.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz. 0 disables them.")
 	flags.StringVar(&o.pprofAddr, "pprof-bind-address", "0", "Address of the Go profiles, served over HTTP without authentication. 0 disables them.")
 	config.RegisterFlags(flags)
 	o.logging.BindFlags(flags)
-	encoding := flags.Lookup("zap-time-encoding") // controller-runtime has another default than the usage says
-	encoding.Usage = strings.Replace(encoding.Usage, "Defaults to 'epoch'", "Defaults to 'rfc3339'", 1)
+	encoding := flags.Lookup("zap-time-encoding") // controller-runtime has another default, and accepts another word, than the usage says
+	encoding.Usage = strings.NewReplacer("Defaults to 'epoch'", "Defaults to 'rfc3339'", "'nano'", "'nanos'").Replace(encoding.Usage)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q: only flags are allowed, see -help", flags.Arg(0))
 	}
-	o.leaseNamespace = cmp.Or(o.leaseNamespace, process.PodNamespace())
-	if o.leaderElect && o.leaseNamespace == "" {
-		return o, errors.New("--leader-elect outside a pod needs --leader-elect-resource-namespace: the namespace of the lease is that of the pod")
+	if err := process.SetFromEnv(flags, os.Getenv); err != nil {
+		return o, err
 	}
+	o.leaseNamespace = cmp.Or(o.leaseNamespace, process.PodNamespace())
 	var err error
-	o.watch, err = watchnamespace.Parse(os.Getenv(watchnamespace.EnvVar))
-	return o, err
+	if o.watch, err = watchnamespace.Parse(os.Getenv(watchnamespace.EnvVar)); err != nil {
+		return o, err
+	}
+	return o, o.validate()
+}
+
+// validate checks values that depend on each other.
+func (o options) validate() error {
+	if o.qps == 0 || o.burst <= 0 {
+		return fmt.Errorf("--kube-api-qps=%v must not be 0, and --kube-api-burst=%d must be more than 0: -1 requests per second set no limit", o.qps, o.burst)
+	}
+	if o.leaderElect && o.leaseNamespace == "" {
+		return errors.New("--leader-elect outside a pod needs --leader-elect-resource-namespace: the namespace of the lease is that of the pod")
+	}
+	return o.lease.Validate()
 }
 
 // run runs the manager until ctx is done. It returns an error if the manager cannot start or cannot continue.
-func run(ctx context.Context, args []string) error {
-	o, err := parse(args)
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, o options) error {
 	if err := process.LimitMemory(); err != nil {
 		return err
 	}
-	restConfig, err := clusterConfig() // before there is a log, because controller-runtime logs the error too
+	restConfig, err := clusterConfig(o) // before there is a log, because controller-runtime logs the error too
 	if err != nil {
 		return err
 	}
@@ -131,7 +152,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	var lock *process.LeaseLock
 	if o.leaderElect {
-		if lock, err = process.NewLeaseLock(restConfig, o.leaseNamespace); err != nil {
+		if lock, err = process.NewLeaseLock(unlimited(restConfig), o.leaseNamespace, o.lease.RenewDeadline/2); err != nil {
 			return err
 		}
 	}
@@ -158,7 +179,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 // clusterConfig returns the configuration of the client, from --kubeconfig, KUBECONFIG, or the service account of the pod.
-func clusterConfig() (*rest.Config, error) {
+func clusterConfig(o options) (*rest.Config, error) {
 	c, err := config.GetConfig()
 	if err != nil {
 		for _, file := range filepath.SplitList(os.Getenv("KUBECONFIG")) {
@@ -168,12 +189,22 @@ func clusterConfig() (*rest.Config, error) {
 		}
 		return nil, fmt.Errorf("no cluster to work on: %w; set KUBECONFIG or --kubeconfig", err)
 	}
-	c.QPS = -1 // No limit here: priority and fairness of the API server limits the requests.
+	c.QPS = float32(o.qps)
+	if o.qps > 0 { // one limit for all clients: each would have its own
+		c.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.QPS, o.burst)
+	}
 	c.UserAgent = "podset-operator/" + version
 	// Since Kubernetes 1.37, the API server would compress each event separately in a watch that began with a streamed list, which slows
 	// it down: see docs/performance.md. kube-controller-manager does not ask for compression either.
 	c.DisableCompression = true
 	return c, nil
+}
+
+// unlimited returns the configuration of a client for the lease. Other requests must not delay its renewal.
+func unlimited(c *rest.Config) *rest.Config {
+	c = rest.CopyConfig(c)
+	c.QPS, c.RateLimiter = -1, nil
+	return c
 }
 
 func newScheme() *runtime.Scheme {
@@ -210,7 +241,9 @@ func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Pref
 		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return cluster.Mapper, nil },
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              process.LeaseName, // a label of the metrics
-		RetryPeriod:                   ptr.To(leaseRetryPeriod),
+		LeaseDuration:                 &o.lease.Duration,
+		RenewDeadline:                 &o.lease.RenewDeadline,
+		RetryPeriod:                   &o.lease.RetryPeriod,
 		LeaderElectionReleaseOnCancel: true, // The process ends when run returns, so nothing works without the lease.
 		HealthProbeBindAddress:        "0",  // See process.ServeProbes.
 		PprofBindAddress:              o.pprofAddr,

@@ -5,6 +5,7 @@ package process
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -103,7 +104,8 @@ func (p *operator) await(t *testing.T) error {
 	}
 }
 
-// runExpectingError runs the manager, which must end by itself with the exit code 1 and one line besides its log, and returns the line.
+// runExpectingError runs the manager, which must end by itself with the exit code 1, and returns the last line, which says why: a line of
+// the log at the level error, or, if the flags are wrong, the only line.
 func runExpectingError(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	p := start(t, env, append(args, noPorts...)...)
@@ -111,18 +113,16 @@ func runExpectingError(t *testing.T, env []string, args ...string) string {
 	if err := p.await(t); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("the manager ended with %v, want the exit code 1", err)
 	}
-	var message string
-	for line := range strings.Lines(p.log.String()) {
-		if strings.HasPrefix(line, "{") {
-			continue // It is a line of the log.
-		}
-		text, ok := strings.CutPrefix(line, "podset-operator: ")
-		if !ok || message != "" {
-			t.Error("want one line that begins with the name of the program")
-		}
-		message = strings.TrimSuffix(text, "\n")
+	lines := strings.Split(strings.TrimSuffix(p.log.String(), "\n"), "\n")
+	last := lines[len(lines)-1]
+	if text, ok := strings.CutPrefix(last, "podset-operator: "); ok && len(lines) == 1 {
+		return text
 	}
-	return message
+	var entry struct{ Level, Msg, Error, Stacktrace string }
+	if err := json.Unmarshal([]byte(last), &entry); err != nil || entry.Level != "error" || entry.Msg != "The manager ends" || entry.Stacktrace != "" {
+		t.Errorf("the last line is %s", last)
+	}
+	return entry.Error
 }
 
 // namespace creates a namespace for one test.

@@ -6,7 +6,9 @@ package process
 import (
 	"strings"
 	"testing"
+	"time"
 
+	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
@@ -17,6 +19,20 @@ func TestHelp(t *testing.T) {
 	p := start(t, nil, "-help")
 	if err := p.await(t); err == nil || !strings.HasPrefix(p.log.String(), "Usage of podset-operator") || strings.Contains(p.log.String(), "help requested") {
 		t.Errorf("%v\n%s", err, p.log)
+	}
+}
+
+// Operator Lifecycle Manager can set variables, but no flags. The levels of the log are words.
+func TestFlagsAreVariables(t *testing.T) {
+	t.Parallel()
+	env := []string{"WATCH_NAMESPACE=" + namespace(t, cluster.Admin), "PODSET_OPERATOR_KUBECONFIG=" + administrator(t, cluster.Environment)}
+	for _, variable := range []string{"ZAP_LOG_LEVEL=9", "METRICS_BIND_ADDRESS=0", "HEALTH_PROBE_BIND_ADDRESS=0", "KUBE_API_QPS=50"} {
+		env = append(env, "PODSET_OPERATOR_"+variable)
+	}
+	p := start(t, env)
+	NewWithT(t).Eventually(func() int { return p.log.Lines(`"level":"debug"`) }).WithTimeout(time.Minute).ShouldNot(BeZero())
+	if log := p.terminate(t); strings.Contains(log, "Level(") {
+		t.Error(log)
 	}
 }
 
@@ -32,6 +48,13 @@ func TestMistakes(t *testing.T) {
 			[]string{"WATCH_NAMESPACE=Not_Valid"}, nil, []string{`WATCH_NAMESPACE: "Not_Valid" cannot be a namespace`, "comma-separated"},
 		},
 		"a memory limit with a unit": {[]string{"MEMORY_LIMIT=512Mi"}, nil, []string{`MEMORY_LIMIT: "512Mi" is not a number of bytes`}},
+		"a wrong value in the environment": {
+			[]string{"PODSET_OPERATOR_ZAP_LOG_LEVEL=loud"}, nil, []string{"environment variable PODSET_OPERATOR_ZAP_LOG_LEVEL", `"loud"`, "--zap-log-level"},
+		},
+		"a renewal that takes longer than the lease": {
+			nil, []string{"--leader-elect-lease-duration=5s"}, []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=10s"},
+		},
+		"no requests": {nil, []string{"--kube-api-qps=0"}, []string{"--kube-api-qps=0 must not be 0"}},
 		"no kubeconfig": {
 			nil, []string{"--kubeconfig=/does/not/exist"}, []string{"no cluster to work on", "/does/not/exist", "KUBECONFIG"},
 		},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,11 +29,30 @@ import (
 const (
 	// LeaseName is the name of the lease.
 	LeaseName = "podset-operator"
-	// leaseCallTimeout limits one call, so that a call that hangs does not cost the lease, which must be renewed within 10 s.
-	leaseCallTimeout = 5 * time.Second
 	// serviceAccountNamespace is a file of every pod that has a service account.
 	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
+
+// LeaseTiming has the durations of the leader election.
+type LeaseTiming struct {
+	// Duration is how long a lease lasts that is not renewed.
+	Duration time.Duration
+	// RenewDeadline is how long the leader tries to renew the lease before it ends.
+	RenewDeadline time.Duration
+	// RetryPeriod is how often the leader renews the lease, and how often a replica that waits checks it, with up to 1.2 times as much added
+	// at random.
+	RetryPeriod time.Duration
+}
+
+// Validate returns an error unless a leader ends before another process can take over its lease.
+func (t LeaseTiming) Validate() error {
+	retry := time.Duration(float64(t.RetryPeriod) * leaderelection.JitterFactor)
+	if t.RetryPeriod <= 0 || retry >= t.RenewDeadline || t.RenewDeadline >= t.Duration || t.Duration < time.Second {
+		return fmt.Errorf("--leader-elect-lease-duration=%s must be at least 1s and longer than --leader-elect-renew-deadline=%s, which must be longer than %.1f times --leader-elect-retry-period=%s, which must be longer than 0",
+			t.Duration, t.RenewDeadline, leaderelection.JitterFactor, t.RetryPeriod)
+	}
+	return nil
+}
 
 // LeaseLock is the lease. It remembers whether the last request for the lease failed: without the lease, a manager serves nothing, so it
 // must not be Ready.
@@ -155,13 +175,15 @@ func PodNamespace() string {
 
 // NewLeaseLock returns the lease in a namespace. Its holder is the process, so a process that is started again waits until the lease of its
 // predecessor is released or expires.
-func NewLeaseLock(config *rest.Config, namespace string) (*LeaseLock, error) {
+//
+// callTimeout limits one request, so that a request that hangs does not cost the lease.
+func NewLeaseLock(config *rest.Config, namespace string, callTimeout time.Duration) (*LeaseLock, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("naming the holder of the lease: %w", err)
 	}
 	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
-	config.Timeout = leaseCallTimeout
+	config.Timeout = callTimeout
 	leases, err := coordinationv1.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("setting up leader election: %w", err)

@@ -2,14 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package process has what a process of an operator needs besides its controllers: the lease, the health probes, the memory limit, the
-// authorization of metrics, a limit of events, and a log that is quiet at the end.
+// authorization of metrics, a limit of events, a log that is quiet at the end, and flags that are environment variables too.
 package process
 
 import (
 	"context"
 
 	"github.com/go-logr/logr"
+	"go.uber.org/zap/zapcore"
 )
+
+// KnownLevels makes the levels of the log words that log stores know. zapr logs the verbosity 4 as "Level(-4)"; here it is "debug".
+func KnownLevels(c *zapcore.EncoderConfig) {
+	encode := c.EncodeLevel
+	c.EncodeLevel = func(level zapcore.Level, out zapcore.PrimitiveArrayEncoder) {
+		encode(max(level, zapcore.DebugLevel), out)
+	}
+}
 
 // Quiet returns a sink that logs errors at the level debug after ctx is done. controller-runtime reports everything that a signal
 // interrupts as an error: controllers whose caches are not filled yet, and the end of the leadership. If an error ends the process, the

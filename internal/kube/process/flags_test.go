@@ -1,0 +1,57 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"flag"
+	"io"
+	"testing"
+	"time"
+)
+
+func TestSetFromEnv(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args    []string
+		env     map[string]string
+		address string
+		period  time.Duration
+		want    string // the error
+	}{
+		"neither":           {address: ":1", period: time.Second},
+		"the variable":      {env: map[string]string{"PODSET_OPERATOR_BIND_ADDRESS": "0", "PODSET_OPERATOR_PERIOD": "2s"}, address: "0", period: 2 * time.Second},
+		"the flag wins":     {args: []string{"--bind-address=:2"}, env: map[string]string{"PODSET_OPERATOR_BIND_ADDRESS": "0"}, address: ":2", period: time.Second},
+		"an empty variable": {env: map[string]string{"PODSET_OPERATOR_PERIOD": ""}, address: ":1", period: time.Second},
+		"a wrong value": {
+			env:  map[string]string{"PODSET_OPERATOR_PERIOD": "fast"},
+			want: `environment variable PODSET_OPERATOR_PERIOD: "fast" is not a valid --period: parse error`,
+		},
+		"a wrong value that the flag overrides": {
+			args: []string{"--period=3s"}, env: map[string]string{"PODSET_OPERATOR_PERIOD": "fast"}, address: ":1", period: 3 * time.Second,
+		},
+		"two wrong values are one line": {
+			env:  map[string]string{"PODSET_OPERATOR_PERIOD": "fast", "PODSET_OPERATOR_COUNT": "many"},
+			want: `environment variable PODSET_OPERATOR_COUNT: "many" is not a valid --count: parse error`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			flags := flag.NewFlagSet("operator", flag.ContinueOnError)
+			flags.SetOutput(io.Discard)
+			address, period := flags.String("bind-address", ":1", ""), flags.Duration("period", time.Second, "")
+			flags.Int("count", 1, "")
+			if err := flags.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := SetFromEnv(flags, func(name string) string { return tc.env[name] }); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("error %q, want %q", got, tc.want)
+			}
+			if tc.want == "" && (*address != tc.address || *period != tc.period) {
+				t.Errorf("address %s, period %s; want %s, %s", *address, *period, tc.address, tc.period)
+			}
+		})
+	}
+}
