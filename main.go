@@ -72,11 +72,13 @@ type options struct {
 	pprofAddr      string
 	logging        zap.Options
 	watch          []string
+	flags          *flag.FlagSet // which has all of these except watch
 }
 
 func parse(args []string) (options, error) {
 	o := options{logging: zap.Options{EncoderConfigOptions: []zap.EncoderConfigOption{process.KnownLevels}}}
 	flags := flag.NewFlagSet("podset-operator", flag.ContinueOnError)
+	o.flags = flags
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Use leader election, so that only one of several replicas works at a time.")
 	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the lease. If empty, the namespace that the manager runs in.")
 	flags.DurationVar(&o.lease.Duration, "leader-elect-lease-duration", 15*time.Second, "How long a lease lasts that is not renewed. After that, another replica takes over.")
@@ -133,6 +135,7 @@ func run(ctx context.Context, o options) error {
 	logger := logr.New(process.Quiet(ctx, zap.New(zap.UseFlagOptions(&o.logging)).GetSink()))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
+	o.flags.VisitAll(func(f *flag.Flag) { logger.V(1).Info("Flag", "name", f.Name, "value", f.Value.String()) })
 
 	probes, err := process.ServeProbes(ctx, o.probeAddr)
 	if err != nil {
