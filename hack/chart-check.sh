@@ -6,7 +6,7 @@ set -euxo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 release=podset-operator namespace=podset-operator-system
-flags=(--namespace "$namespace" --wait --timeout 3m --set "image.repository=$1,image.tag=$2" "${@:3}")
+flags=(--namespace "$namespace" --wait --timeout 3m --set "image.repository=$1,image.tag=$2,test.enabled=true" "${@:3}")
 
 kubectl create namespace $namespace
 kubectl label namespace $namespace pod-security.kubernetes.io/enforce=restricted
@@ -20,10 +20,12 @@ kubectl wait --for=jsonpath='{.status.result}'=Succeeded at/at-sample --timeout=
 kubectl wait --for=condition=Available podset/podset-sample --timeout=3m
 pods=$(kubectl get pods -l app.example.com/podset=podset-sample -o jsonpath='{.items[*].metadata.uid}')
 
-# An upgrade restarts no pod of a PodSet, and no At runs again.
-helm show crds charts/podset-operator | kubectl apply --server-side --force-conflicts -f -
+# An upgrade updates the CRDs, restarts no pod of a PodSet, and no At runs again. A rollback neither.
+kubectl patch crd ats.cnat.d2iq.com --type json -p '[{"op":"remove","path":"/spec/names/categories"}]'
 helm upgrade $release charts/podset-operator "${flags[@]}" --set replicas=2,networkPolicy.enabled=true
+test -n "$(kubectl get crd ats.cnat.d2iq.com -o jsonpath='{.spec.names.categories}')"
 helm test $release --namespace $namespace --timeout 3m
+helm rollback $release --namespace $namespace --wait --timeout 3m
 test "$pods" = "$(kubectl get pods -l app.example.com/podset=podset-sample -o jsonpath='{.items[*].metadata.uid}')"
 test "$(kubectl get at at-sample -o jsonpath='{.status.attempts}')" = 1
 

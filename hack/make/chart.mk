@@ -12,14 +12,14 @@ generate: chart
 
 .PHONY: chart
 chart: manifests ## Copy the CRDs, roles, and policies of config/ into the chart.
-	rm -rf $(chart)/crds $(files) && mkdir -p $(chart)/crds $(files)/{manager,all-namespaces,metrics,policy,network-policy,ha}
-	cp config/crd/bases/*.yaml $(chart)/crds/
-	cp config/rbac/service_account.yaml config/rbac/{role,{at,podset}_{editor,viewer}_role}.yaml $(files)/manager/
-	for file in role role_binding; do cp config/rbac/leader-election/$$file.yaml $(files)/manager/leader_election_$$file.yaml; done
-	cp config/rbac/role_binding.yaml $(files)/all-namespaces/
-	cp config/rbac/metrics_*.yaml config/default/metrics_service.yaml $(files)/metrics/
+	rm -rf $(files) && mkdir -p $(files)/{crds,lease,users,metrics,metrics-auth,policy,ha}
+	cp config/crd/bases/*.yaml $(files)/crds/
+	cp config/rbac/role.yaml config/monitoring/prometheus/rules.yaml $(files)/
+	cp config/rbac/leader-election/role*.yaml $(files)/lease/
+	cp config/rbac/{at,podset}_{editor,viewer}_role.yaml $(files)/users/
+	cp config/default/metrics_service.yaml $(files)/metrics/
+	cp config/rbac/metrics_*.yaml $(files)/metrics-auth/
 	cp config/components/policy/pod_creators.yaml $(files)/policy/
-	cp config/components/network-policy/manager.yaml $(files)/network-policy/
 	cp config/components/ha/disruption_budget.yaml $(files)/ha/
 
 # The version of the chart is in Chart.yaml: see set-version.

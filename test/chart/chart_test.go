@@ -67,8 +67,8 @@ func kustomized(t *testing.T, directory string) objects {
 	return found
 }
 
-// rendered returns the objects of the chart, with the tests of `helm test` only if hooks is true.
-func rendered(t *testing.T, release, namespace, values string, hooks bool) (objects, error) {
+// rendered returns the objects of the chart, or the tests of `helm test` if hooks is true, for a cluster that also serves some API versions.
+func rendered(t *testing.T, release, namespace, values string, hooks bool, served ...string) (objects, error) {
 	t.Helper()
 	chart, err := loader.LoadDir(filepath.Join(root, "charts/podset-operator"))
 	if err != nil {
@@ -79,7 +79,9 @@ func rendered(t *testing.T, release, namespace, values string, hooks bool) (obje
 		t.Fatal(err)
 	}
 	options := chartutil.ReleaseOptions{Name: release, Namespace: namespace, IsInstall: true}
-	input, err := chartutil.ToRenderValues(chart, decoded, options, chartutil.DefaultCapabilities)
+	capabilities := chartutil.DefaultCapabilities.Copy()
+	capabilities.APIVersions = append(slices.Clone(capabilities.APIVersions), served...)
+	input, err := chartutil.ToRenderValues(chart, decoded, options, capabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -93,36 +95,52 @@ func rendered(t *testing.T, release, namespace, values string, hooks bool) (obje
 			found.add(t, text)
 		}
 	}
-	if !hooks {
-		for _, crd := range chart.CRDObjects() {
-			found.add(t, string(crd.File.Data))
-		}
-	}
 	return found, nil
 }
 
-// convention removes the labels that only Helm's conventions require. They are on every object of the chart except CRDs, which Helm
-// installs as they are.
+// convention removes what only Helm's conventions require: labels on every object of the chart, and the annotation that keeps CRDs.
 func convention(t *testing.T, release string, all objects) {
 	t.Helper()
 	want := map[string]string{
-		"app.kubernetes.io/instance": release, "app.kubernetes.io/managed-by": "Helm",
+		"app.kubernetes.io/instance": release, "app.kubernetes.io/name": "podset-operator", "app.kubernetes.io/managed-by": "Helm",
 		"app.kubernetes.io/version": "", "helm.sh/chart": "",
 	}
 	for name, o := range all {
-		if o["kind"] == "CustomResourceDefinition" {
-			continue
-		}
-		labels, _ := o["metadata"].(object)["labels"].(object)
+		metadata := o["metadata"].(object)
+		labels, _ := metadata["labels"].(object)
 		for label, value := range want {
 			if got, _ := labels[label].(string); got == "" || (value != "" && got != value) {
 				t.Errorf("%s has the label %s=%q", name, label, got)
 			}
 			delete(labels, label)
 		}
-		// The label of the operator is on every object of the chart. config/default has it on every object of its own, except these.
-		if labels["app.kubernetes.io/name"] != "podset-operator" {
-			t.Errorf("%s has no label app.kubernetes.io/name=podset-operator", name)
+		if len(labels) == 0 {
+			delete(metadata, "labels")
+		}
+		if o["kind"] == "CustomResourceDefinition" {
+			if metadata["annotations"].(object)["helm.sh/resource-policy"] != "keep" {
+				t.Errorf("helm uninstall deletes %s", name)
+			}
+			delete(metadata["annotations"].(object), "helm.sh/resource-policy")
+		}
+	}
+}
+
+// unlabeled removes the labels that convention removes from the objects of the chart. Only CRDs have none, because they belong to no
+// installation.
+func unlabeled(t *testing.T, all objects) {
+	t.Helper()
+	for name, o := range all {
+		metadata := o["metadata"].(object)
+		labels, _ := metadata["labels"].(object)
+		for _, label := range []string{"app.kubernetes.io/instance", "app.kubernetes.io/name"} {
+			if got, _ := labels[label].(string); (got != "podset-operator") != (o["kind"] == "CustomResourceDefinition") {
+				t.Errorf("%s has the label %s=%q", name, label, got)
+			}
+			delete(labels, label)
+		}
+		if len(labels) == 0 {
+			delete(metadata, "labels")
 		}
 	}
 }
@@ -141,12 +159,37 @@ func TestTheChartIsTheKustomization(t *testing.T) {
 		"two replicas":                 {values: "replicas: 2", base: "config/components/ha"},
 		"with a network policy":        {values: "networkPolicy: {enabled: true}", also: "config/components/network-policy"},
 		"without the admission policy": {values: "policy: {enabled: false}", change: remove("ValidatingAdmissionPolicy")},
+		"with monitoring": {
+			values: "metrics: {serviceMonitor: {enabled: true}, prometheusRule: {enabled: true}}", also: "config/monitoring/prometheus",
+			change: func(_ *testing.T, o objects) {
+				ofRelease(o["PrometheusRule podset-operator-system/podset-operator-rules"])
+			},
+		},
 		"without metrics": {values: "metrics: {enabled: false}", change: func(t *testing.T, o objects) {
 			remove("Service ", "-metrics-")(t, o)
 			manager := container(o)
-			manager["args"].([]any)[2] = "--metrics-bind-address=0"
+			manager["args"] = append(manager["args"].([]any), "--metrics-bind-address=0")
 			manager["ports"] = manager["ports"].([]any)[1:]
 		}},
+		"without CRDs":            {values: "crds: {install: false}", change: remove("CustomResourceDefinition")},
+		"without roles":           {values: "rbac: {create: false}", change: remove("Role ", "RoleBinding ")},
+		"without roles for users": {values: "rbac: {userRoles: false}", change: remove("-editor-role", "-viewer-role")},
+		"without aggregation": {values: "rbac: {aggregate: false}", change: func(_ *testing.T, o objects) {
+			for _, o := range o {
+				if strings.HasSuffix(key(o), "-editor-role") || strings.HasSuffix(key(o), "-viewer-role") {
+					delete(o["metadata"].(object), "labels")
+				}
+			}
+		}},
+		"as a tenant": {
+			values: "{watchNamespaces: [podset-operator-system], crds: {install: false}, metrics: {enabled: false}, policy: {enabled: false}, " +
+				"rbac: {clusterRole: podset-operator-namespace-manager, userRoles: false}}",
+			base: "config/components/namespaced",
+			change: func(_ *testing.T, o objects) {
+				env := container(o)["env"].([]any)
+				env[len(env)-1] = object{"name": "WATCH_NAMESPACE", "value": "podset-operator-system"}
+			},
+		},
 		"with other images": {
 			values: "{image: {repository: r/i, tag: v9}, busyboxImage: r/b:1}",
 			change: func(_ *testing.T, o objects) {
@@ -178,6 +221,7 @@ func TestTheChartIsTheKustomization(t *testing.T) {
 			if test.also != "" {
 				maps.Copy(want, kustomized(t, filepath.Join(root, test.also)))
 			}
+			unlabeled(t, want)
 			if test.change != nil {
 				test.change(t, want)
 			}
@@ -211,18 +255,35 @@ func remove(texts ...string) func(*testing.T, objects) {
 	}
 }
 
-// watches limits the operator to some namespaces: the binding of its role is there, and not in the whole cluster.
+// watches limits the operator to some namespaces: its role and the binding are there, and not in the whole cluster.
 func watches(namespaces ...string) func(*testing.T, objects) {
 	return func(_ *testing.T, o objects) {
-		binding := o["ClusterRoleBinding /podset-operator-manager-rolebinding"]
-		delete(o, key(binding))
-		for _, namespace := range namespaces {
-			limited := maps.Clone(binding)
-			limited["kind"], limited["metadata"] = "RoleBinding", maps.Clone(binding["metadata"].(object))
-			limited["metadata"].(object)["namespace"] = namespace
-			o[key(limited)] = limited
+		for _, name := range []string{"ClusterRole /podset-operator-manager-role", "ClusterRoleBinding /podset-operator-manager-rolebinding"} {
+			inCluster := o[name]
+			delete(o, name)
+			for _, namespace := range namespaces {
+				limited := maps.Clone(inCluster)
+				limited["kind"] = strings.TrimPrefix(inCluster["kind"].(string), "Cluster")
+				limited["metadata"] = object{"name": inCluster["metadata"].(object)["name"], "namespace": namespace}
+				if role, ok := limited["roleRef"].(object); ok {
+					limited["roleRef"] = maps.Clone(role)
+					limited["roleRef"].(object)["kind"] = "Role"
+				}
+				o[key(limited)] = limited
+			}
 		}
-		container(o)["env"].([]any)[0].(object)["value"] = strings.Join(namespaces, ",")
+		env := container(o)["env"].([]any)
+		container(o)["env"] = append(env, object{"name": "WATCH_NAMESPACE", "value": strings.Join(namespaces, ",")})
+	}
+}
+
+// ofRelease limits the alerts to a namespace, because the metrics of two releases have the same job.
+func ofRelease(rules object) {
+	for _, group := range rules["spec"].(object)["groups"].([]any) {
+		for _, rule := range group.(object)["rules"].([]any) {
+			alert := rule.(object)
+			alert["expr"] = strings.ReplaceAll(alert["expr"].(string), `job="podset-operator"`, `job="podset-operator",namespace="podset-operator-system"`)
+		}
 	}
 }
 
@@ -268,13 +329,19 @@ func TestTheSecondInstallationByKustomizeSharesNoObject(t *testing.T) {
 	}
 	one, two := kustomized(t, filepath.Join(root, "config/default")), kustomized(t, dir)
 	delete(one, "ClusterRoleBinding /podset-operator-manager-rolebinding")
+	remove("CustomResourceDefinition ", "ValidatingAdmissionPolicy")(t, one) // The second installation has none.
 	shareNothing(t, one, two)
+	for name, o := range two {
+		if labels, _ := o["metadata"].(object)["labels"].(object); labels["app.kubernetes.io/instance"] != "team-b" {
+			t.Errorf("%s has the labels %v: the removal of one installation must not remove it", name, labels)
+		}
+	}
 	deployment := two["Deployment podset-operator-b/team-b-podset-operator-controller-manager"]
 	if deployment == nil {
 		t.Fatalf("the second installation has %v", slices.Sorted(maps.Keys(two)))
 	}
 	env := deployment["spec"].(object)["template"].(object)["spec"].(object)["containers"].([]any)[0].(object)["env"].([]any)
-	if diff := cmp.Diff(object{"name": "WATCH_NAMESPACE", "value": "team-b"}, env[0]); diff != "" {
+	if diff := cmp.Diff(object{"name": "WATCH_NAMESPACE", "value": "team-b"}, env[len(env)-1]); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -314,7 +381,7 @@ func shareNothing(t *testing.T, one, two objects) {
 
 // The test of a release runs in a namespace that the operator serves.
 func TestTheTestOfTheChartIsServed(t *testing.T) {
-	for values, namespace := range map[string]string{"{}": "home", "watchNamespaces: [team-a, team-b]": "team-a"} {
+	for values, namespace := range map[string]string{"test: {enabled: true}": "home", "{test: {enabled: true}, watchNamespaces: [team-a, team-b]}": "team-a"} {
 		hooks, err := rendered(t, "podset-operator", "home", values, true)
 		if err != nil {
 			t.Fatal(err)
@@ -328,7 +395,7 @@ func TestTheTestOfTheChartIsServed(t *testing.T) {
 
 func TestMistakesInValuesAreRejected(t *testing.T) {
 	for _, values := range []string{
-		"replica: 2", "image: quay.io/redhat/podset-operator", "watchNamespaces: team-a", "watchNamespaces: [Team]",
+		"image: {digest: v0.1.0}", "extraArgs: {a: b}", "networkPolicy: {apiServerPorts: []}", "podLabels: {a: 1}", "replica: 2", "image: quay.io/redhat/podset-operator", "watchNamespaces: team-a", "watchNamespaces: [Team]",
 		"metrics: {enable: false}", "metrics: {enabled: 'false'}",
 	} {
 		if _, err := rendered(t, "podset-operator", "podset-operator-system", values, false); err == nil {

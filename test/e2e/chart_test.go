@@ -26,7 +26,7 @@ func helmFlags(t *testing.T) string {
 	if _, err := exec.LookPath("helm"); err != nil {
 		t.Skip("helm is not installed")
 	}
-	flags := "--set test.image=" + kubectlImage
+	flags := "--set test.enabled=true,test.image=" + kubectlImage
 	if busybox := os.Getenv("BUSYBOX_IMG"); busybox != "" {
 		flags += ",busyboxImage=" + busybox
 	}
@@ -66,6 +66,9 @@ func TestTwoInstallations(t *testing.T) {
 		image, tag := imageAndTag(next.manager)
 		for n, release := range []string{"podset-operator", "team-b"} {
 			home := homes[n]
+			if n == 1 {
+				flags += ",crds.install=false,policy.enabled=false,rbac.userRoles=false"
+			}
 			t.Cleanup(func() { home.types("helm uninstall %s --wait", release) })
 			home.types("helm install %s charts/podset-operator --wait --timeout 2m --set image.repository=%s,image.tag=%s,watchNamespaces={%s} %s",
 				release, image, tag, teams[n].name, flags)

@@ -22,8 +22,8 @@ import (
 func TestDeployForOneNamespace(t *testing.T) {
 	skipInShortMode(t)
 	outside := newProject(t)
-	system := outside.newSystem("make undeploy DEPLOY=config/components/namespaced; make uninstall")
-	system.types("make install")
+	system := outside.newSystem("make undeploy DEPLOY=config/components/namespaced; kubectl delete -k config/components/tenants")
+	system.types("kubectl apply -k config/components/tenants")
 	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system.name, Labels: labelled(partOf, restricted)}})
 	system.types("make deploy DEPLOY=config/components/namespaced IMG=" + next.manager)
 	outside.ask()
@@ -36,12 +36,12 @@ func TestDeployForOneNamespace(t *testing.T) {
 	g := system.grants(next)
 	system.hasOnly(g.account, system.name, g.served, g.own)
 	system.hasOnly(g.account, outside.name)
-	output := system.types("kubectl get clusterroles,clusterrolebindings -o name | grep podset || true")
+	output := system.types("kubectl get clusterrolebindings -o name | grep podset || true")
 	if output != "" {
 		t.Errorf("there are permissions in the cluster:\n%s", output)
 	}
 	system.types("kubectl delete podset,at --all -n " + system.name)
-	system.types("make undeploy DEPLOY=config/components/namespaced; make uninstall; kubectl delete lease podset-operator -n podset-operator-system")
+	system.types("make undeploy DEPLOY=config/components/namespaced; kubectl delete -k config/components/tenants; kubectl delete lease podset-operator -n podset-operator-system")
 	system.types("kubectl delete namespace podset-operator-system --timeout 120s")
 	outside.leavesNothing()
 }

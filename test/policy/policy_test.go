@@ -59,8 +59,8 @@ func as(t *testing.T, user string) client.Client {
 	return users
 }
 
-// apply creates the objects of a kustomization as an administrator.
-func apply(t *testing.T, kustomization string) {
+// apply creates the objects of a kustomization as a user, or as an administrator if the name is empty.
+func apply(t *testing.T, user, kustomization string) {
 	t.Helper()
 	built, err := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "kustomize", kustomization).Output()
 	if err != nil {
@@ -74,7 +74,9 @@ func apply(t *testing.T, kustomization string) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		create(t, obj)
+		if err := as(t, user).Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -96,6 +98,24 @@ func allow(t *testing.T, namespace, user string, verbs []string, resources ...st
 		ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
 	})
+}
+
+// overlay returns the directory of a kustomization with a resource or component of this repository, and more lines.
+func overlay(t *testing.T, field, path, more string) string {
+	t.Helper()
+	overlay := t.TempDir()
+	absolute, err := filepath.Abs(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(overlay, absolute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay+"/kustomization.yaml", fmt.Appendf(nil, "%s: [%q]\n%s\n", field, relative, more), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return overlay
 }
 
 // namespace creates a namespace with labels.
@@ -144,18 +164,7 @@ const (
 // A user without permission to create pods cannot make the operator create pods.
 func TestPodCreators(t *testing.T) {
 	const ns, refused = "pod-creators", "writer may not create pods in the namespace pod-creators"
-	overlay := t.TempDir()
-	component, err := filepath.Abs(root + "/config/components/policy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if component, err = filepath.Rel(overlay, component); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(overlay+"/kustomization.yaml", []byte(fmt.Sprintf("components: [%q]", component)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	apply(t, overlay)
+	apply(t, "", overlay(t, "components", "config/components/policy", ""))
 	namespace(t, ns, nil)
 	allow(t, ns, "writer", []string{"*"}, "podsets", "podsets/scale", "ats")
 	allow(t, ns, "creator", []string{"*"}, "podsets", "ats", "pods")
@@ -195,7 +204,7 @@ func TestPodCreators(t *testing.T) {
 // In a namespace with two keys, nothing runs that one user alone has written and released.
 func TestTwoKeys(t *testing.T) {
 	const ns, free = "two-keys", "one-key"
-	apply(t, root+"/config/components/two-keys")
+	apply(t, "", root+"/config/components/two-keys")
 	namespace(t, ns, map[string]string{"cnat.d2iq.com/two-keys": "required"})
 	namespace(t, free, nil)
 	edit := []string{"create", "get", "update", "patch"}

@@ -1,24 +1,60 @@
 {{/* The prefix of all names. Cluster-wide objects have it too, so several releases can be in one cluster. */}}
 {{- define "podset-operator.fullname" -}}
-{{- if contains .Chart.Name .Release.Name -}}
+{{- $chart := .Values.nameOverride | default .Chart.Name -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains $chart .Release.Name -}}
 {{- .Release.Name | trunc 40 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $chart | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
 {{- define "podset-operator.labels" -}}
-app.kubernetes.io/name: podset-operator
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- $labels := dict
+  "app.kubernetes.io/name" "podset-operator"
+  "app.kubernetes.io/instance" .Release.Name
+  "app.kubernetes.io/version" .Chart.AppVersion
+  "app.kubernetes.io/managed-by" .Release.Service
+  "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_")
+-}}
+{{- toYaml (merge $labels .Values.commonLabels) -}}
 {{- end -}}
 
 {{/* A release is alone in its namespace, so the labels do not name it. */}}
 {{- define "podset-operator.selector" -}}
 app.kubernetes.io/name: podset-operator
 control-plane: controller-manager
+{{- end -}}
+
+{{- define "podset-operator.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- .Values.serviceAccount.name | default (printf "%s-controller-manager" (include "podset-operator.fullname" .)) -}}
+{{- else -}}
+{{- .Values.serviceAccount.name | default "default" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* An image from global.imageRegistry, or from .registry, or from the registry that its name begins with. */}}
+{{- define "podset-operator.image" -}}
+{{- $registry := .root.Values.global.imageRegistry | default .registry -}}
+{{- if $registry -}}
+{{- printf "%s/%s" (trimSuffix "/" $registry) (regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" .image "") -}}
+{{- else -}}
+{{- .image -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The pull secrets, each as a name or as an object with a name. */}}
+{{- define "podset-operator.pullSecrets" -}}
+{{- $secrets := list -}}
+{{- range concat .Values.imagePullSecrets .Values.global.imagePullSecrets -}}
+{{- $secrets = append $secrets (ternary (dict "name" .) . (kindIs "string" .)) -}}
+{{- end -}}
+{{- with uniq $secrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 0 }}
+{{- end }}
 {{- end -}}
 
 {{/* The objects of a file that `make chart` copied from config/, with the names, the namespace, and the labels of the release. */}}
@@ -28,13 +64,21 @@ control-plane: controller-manager
 {{- range splitList "\n---\n" (.text | trimPrefix "---\n") }}
 {{- $object := fromYaml . }}
 {{- $named := list $object.metadata }}
-{{- if hasKey $object "roleRef" }}{{ $named = concat $named (list $object.roleRef) $object.subjects }}{{ end }}
+{{- if hasKey $object "roleRef" }}{{ $named = append $named $object.roleRef }}{{ end }}
 {{- range $named }}
 {{- $_ := set . "name" (printf "%s-%s" $name (trimPrefix "podset-operator-" .name)) }}
 {{- if hasKey . "namespace" }}{{ $_ := set . "namespace" $root.Release.Namespace }}{{ end }}
 {{- end }}
+{{- range $object.subjects }}
+{{- $_ := set . "name" (include "podset-operator.serviceAccount" $root) }}
+{{- $_ := set . "namespace" $root.Release.Namespace }}
+{{- end }}
 {{- with dig "spec" "policyName" "" $object }}{{ $_ := set $object.spec "policyName" $object.metadata.name }}{{ end }}
-{{- $_ := set $object.metadata "labels" (merge (include "podset-operator.labels" $root | fromYaml) ($object.metadata.labels | default dict)) }}
+{{- $labels := $object.metadata.labels | default dict }}
+{{- if not $root.Values.rbac.aggregate }}
+{{- range $label := keys $labels }}{{ if hasPrefix "rbac.authorization.k8s.io/aggregate-to-" $label }}{{ $_ := unset $labels $label }}{{ end }}{{ end }}
+{{- end }}
+{{- $_ := set $object.metadata "labels" (merge (include "podset-operator.labels" $root | fromYaml) $labels) }}
 ---
 {{ toYaml $object }}
 {{- end }}
