@@ -65,6 +65,36 @@ func TestClientsWithoutPermissionDoNotHarmTheManager(t *testing.T) {
 			}
 		}
 	})
+	t.Run("idle and half-open connections", func(t *testing.T) {
+		const clients = 2000 // of each port
+		for _, address := range []string{probes, metrics} {
+			var dials sync.WaitGroup
+			for n := range clients {
+				dials.Go(func() {
+					connection, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(t.Context(), "tcp", address)
+					if err != nil {
+						return
+					}
+					t.Cleanup(func() { _ = connection.Close() })
+					if n%2 == 0 {
+						_, _ = connection.Write([]byte("GET /healthz HTTP/1.1\r\nHost: a\r\n")) // For TLS, it is no handshake at all.
+					}
+				})
+			}
+			dials.Wait()
+		}
+		kubelet := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}} // the default of a probe
+		for range 5 {
+			if code, body := get(t, kubelet, "http://"+probes+"/healthz", ""); code != http.StatusOK {
+				t.Errorf("a probe gets the status code %d: %s", code, body)
+			}
+		}
+		prometheus := insecure()
+		prometheus.Timeout = web.Timeout
+		if code, _ := get(t, prometheus, "https://"+metrics+"/metrics", token); code != http.StatusOK {
+			t.Errorf("a permitted client gets the status code %d", code)
+		}
+	})
 	t.Run("invalid tokens", func(t *testing.T) {
 		const clients = 400
 		ctx, stop := context.WithCancel(t.Context())

@@ -48,18 +48,17 @@ func (s *metricsServer) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("serving the metrics: %w", err)
 	}
-	listener, err := listen(ctx, s.address)
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", s.auth.protect(log.FromContext(ctx), promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{})))
+	server, err := listen(ctx, s.address, metricsGrace, mux)
 	if err != nil {
 		return fmt.Errorf("serving the metrics: %w", err)
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", s.auth.protect(log.FromContext(ctx), promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{})))
-	server := newServer(ctx, mux)
 	// With HTTP/2, one client can open and reset any number of streams (CVE-2023-44487). Metrics do not need HTTP/2.
 	config := &tls.Config{NextProtos: []string{"http/1.1"}, GetCertificate: certificate, MinVersion: tls.VersionTLS12}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	stop := context.AfterFunc(ctx, server.close)
 	defer stop()
-	if err := server.Serve(tls.NewListener(listener, config)); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.serve(config); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving the metrics: %w", err)
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 // Probes serves /healthz and /readyz as long as the process runs. The probes of a manager are served only after it starts. It does
 // not start while the process waits for the API server, so the kubelet would kill the process.
 type Probes struct {
-	server *http.Server
+	server *boundedServer
 	cache  atomic.Pointer[cache.Cache] // nil before there is a manager
 	// These are set before cache. starts is closed when the manager starts to work, and nil if it may have to wait for the lease.
 	// lock is nil without leader election.
@@ -31,10 +31,6 @@ func ServeProbes(ctx context.Context, address string) (*Probes, error) {
 	if address == "" || address == "0" {
 		return p, nil
 	}
-	listener, err := listen(ctx, address)
-	if err != nil {
-		return nil, fmt.Errorf("serving the health probes: %w", err)
-	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(answer http.ResponseWriter, req *http.Request) {
@@ -42,8 +38,11 @@ func ServeProbes(ctx context.Context, address string) (*Probes, error) {
 			http.Error(answer, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
-	p.server = newServer(ctx, mux)
-	go func() { _ = p.server.Serve(listener) }() // Serve returns when the server is closed.
+	var err error
+	if p.server, err = listen(ctx, address, probeGrace, mux); err != nil {
+		return nil, fmt.Errorf("serving the health probes: %w", err)
+	}
+	go func() { _ = p.server.serve(nil) }() // It returns when the server is closed.
 	return p, nil
 }
 
@@ -77,6 +76,6 @@ func (p *Probes) ready(ctx context.Context) error {
 // Close stops serving.
 func (p *Probes) Close() {
 	if p.server != nil {
-		_ = p.server.Close() // The process ends now, so an error does not matter.
+		p.server.close()
 	}
 }
