@@ -26,8 +26,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/redhat/podset-operator/test/apiserver"
+	"github.com/redhat/podset-operator/test/repository"
 )
 
 const root = "../.."
@@ -156,9 +158,11 @@ func compare(t *testing.T, err error, want string) {
 }
 
 const (
-	podSet = `{apiVersion: app.example.com/v1alpha1, kind: PodSet, spec: {replicas: 1}}`
-	paused = `{apiVersion: app.example.com/v1alpha1, kind: PodSet, metadata: {annotations: {app.example.com/paused: "true"}}, spec: {replicas: 1}}`
-	at     = `{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, spec: {schedule: "2030-01-30T02:00:00Z", command: "true"}}`
+	podSet    = `{apiVersion: app.example.com/v1alpha1, kind: PodSet, spec: {replicas: 1}}`
+	paused    = `{apiVersion: app.example.com/v1alpha1, kind: PodSet, metadata: {annotations: {app.example.com/paused: "true"}}, spec: {replicas: 1}}`
+	limited   = `{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, spec: {schedule: "2030-01-30T02:00:00Z", command: "true", activeDeadlineSeconds: 60}}`
+	suspended = `{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, spec: {schedule: "2030-01-30T02:00:00Z", command: "true", suspend: true}}`
+	at        = `{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, spec: {schedule: "2030-01-30T02:00:00Z", command: "true"}}`
 )
 
 // A user without permission to create pods cannot make the operator create pods.
@@ -180,6 +184,13 @@ func TestPodCreators(t *testing.T) {
 		"an At of a user with the permission":       {user: "creator", create: at},
 		"an edited spec":                            {existing: podSet, user: "writer", patch: `{"spec":{"replicas":2}}`, want: refused},
 		"an edited At":                              {existing: at, user: "writer", patch: `{"spec":{"command":"false"}}`, want: refused},
+		"an At without a field that it had":         {existing: at, user: "writer", patch: `{"spec":{"command":null,"template":{"spec":{"containers":[{"name":"c","image":"i","command":["true"]}]}}}}`, want: refused},
+		"a field that is only removed":              {existing: limited, user: "writer", patch: `{"spec":{"activeDeadlineSeconds":null}}`, want: refused},
+		"another time":                              {existing: at, user: "writer", patch: `{"spec":{"schedule":"2031-01-30T02:00:00Z"}}`, want: refused},
+		"a suspended At":                            {existing: at, user: "writer", patch: `{"spec":{"suspend":true}}`},
+		"a released At":                             {existing: suspended, user: "writer", patch: `{"spec":{"suspend":null}}`},
+		"a released At with another command":        {existing: suspended, user: "writer", patch: `{"spec":{"suspend":null,"command":"false"}}`, want: refused},
+		"a canceled At":                             {existing: at, user: "writer", patch: `{"spec":{"cancel":true}}`},
 		"an edited spec, by a user with permission": {existing: podSet, user: "creator", patch: `{"spec":{"replicas":2}}`},
 		"a label":                                  {existing: podSet, user: "writer", patch: `{"metadata":{"labels":{"a":"b"}}}`},
 		"another annotation":                       {existing: paused, user: "writer", patch: `{"metadata":{"annotations":{"a":"b"}}}`},
@@ -201,20 +212,41 @@ func TestPodCreators(t *testing.T) {
 	}
 }
 
+// approver gives a user the role that docs/how-to/two-keys.md prints, in a namespace.
+func approver(t *testing.T, namespace, user string) {
+	t.Helper()
+	page, err := os.ReadFile(root + "/docs/how-to/two-keys.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.Role{}
+	if err := sigsyaml.UnmarshalStrict([]byte(repository.Manifests(string(page))[0]), role); err != nil {
+		t.Fatal(err)
+	}
+	role.Namespace = namespace
+	create(t, role)
+	create(t, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	})
+}
+
 // In a namespace with two keys, nothing runs that one user alone has written and released.
 func TestTwoKeys(t *testing.T) {
 	const ns, free = "two-keys", "one-key"
 	apply(t, "", root+"/config/components/two-keys")
 	namespace(t, ns, map[string]string{"cnat.d2iq.com/two-keys": "required"})
 	namespace(t, free, nil)
+	// The policy of a default installation asks who may create pods.
+	apply(t, "", overlay(t, "components", "config/components/policy", "nameSuffix: -of-two-keys"))
 	edit := []string{"create", "get", "update", "patch"}
-	for _, user := range []string{"alice", "bob", "carol", "dave"} {
+	for _, user := range []string{"alice", "carol", "dave"} { // carol may do everything
 		allow(t, ns, user, edit, "ats")
-		allow(t, ns, user, []string{"create"}, "pods") // for the other policy
+		allow(t, ns, user, []string{"create"}, "pods")
 	}
-	for _, user := range []string{"alice", "bob", "carol"} {
-		allow(t, ns, user, []string{"approve"}, "ats")
-	}
+	allow(t, ns, "carol", []string{"approve"}, "ats")
+	approver(t, ns, "bob")
 	allow(t, free, "alice", edit, "ats", "pods")
 	enforced(t, func(ctx context.Context) error {
 		return as(t, "alice").Create(ctx, object(t, ns, "probe", at), client.DryRunAll)
@@ -237,22 +269,24 @@ func TestTwoKeys(t *testing.T) {
 		"create in the name of another user":    {user: "alice", create: request("bob", true), want: "requested-by: alice"},
 		"create without suspend":                {user: "alice", create: request("alice", false), want: "spec.suspend: true"},
 		"create in another namespace":           {namespace: free, user: "alice", create: at},
-		"create with an approval":               {user: "bob", create: strings.Replace(request("bob", true), `: "bob"}`, `: "bob", cnat.d2iq.com/approved-by: carol}`, 1), want: "approved-by"},
+		"create with an approval":               {user: "carol", create: strings.Replace(request("carol", true), `: "carol"}`, `: "carol", cnat.d2iq.com/approved-by: bob}`, 1), want: "approved-by"},
 		"approve":                               {user: "bob", patch: release("bob")},
+		"edit by the approver, who has no pods": {user: "bob", patch: `{"spec":{"command":"false"}}`, want: "forbidden"},
+		"approve by a user who has it all":      {user: "carol", patch: release("carol")},
 		"approve one's own":                     {user: "alice", patch: release("alice"), want: "other than the requester alice"},
 		"approve without the verb":              {user: "dave", patch: release("dave"), want: "with the verb approve"},
 		"approve without the annotation":        {user: "bob", patch: `{"spec":{"suspend":false}}`, want: "approved-by: bob"},
 		"approve in the name of another user":   {user: "bob", patch: release("carol"), want: "approved-by: bob"},
-		"approve and edit in one write":         {user: "bob", patch: strings.Replace(release("bob"), `"suspend"`, `"command":"false","suspend"`, 1), want: "only the requester alice can edit"},
+		"approve and edit in one write":         {user: "carol", patch: strings.Replace(release("carol"), `"suspend"`, `"command":"false","suspend"`, 1), want: "only the requester alice can edit"},
 		"edit by the requester":                 {user: "alice", patch: `{"spec":{"command":"false"}}`},
-		"edit by another user":                  {user: "bob", patch: `{"spec":{"command":"false"}}`, want: "only the requester alice can edit"},
+		"edit by another user":                  {user: "carol", patch: `{"spec":{"command":"false"}}`, want: "only the requester alice can edit"},
 		"a label":                               {user: "dave", patch: `{"metadata":{"labels":{"a":"b"}}}`},
 		"another requester":                     {user: "bob", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/requested-by":"bob"}}}`, want: "cannot change"},
 		"no requester":                          {user: "bob", patch: `{"metadata":{"annotations":null}}`, want: "cannot change"},
 		"an approval without a release":         {user: "bob", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":"bob"}}}`, want: "in the same write"},
 		"edit after the approval":               {released: true, user: "alice", patch: `{"spec":{"command":"false"}}`, want: "only the requester alice can edit the At, with spec.suspend: true"},
-		"edit after the approval, by approver":  {released: true, user: "bob", patch: `{"spec":{"command":"false"}}`, want: "only the requester alice can edit"},
-		"a field that is removed after it":      {released: true, user: "bob", patch: `{"spec":{"ttlSecondsAfterFinished":null}}`, want: "only the requester alice can edit"},
+		"edit after the approval, by approver":  {released: true, user: "carol", patch: `{"spec":{"command":"false"}}`, want: "only the requester alice can edit"},
+		"a field that is removed after it":      {released: true, user: "carol", patch: `{"spec":{"ttlSecondsAfterFinished":null}}`, want: "only the requester alice can edit"},
 		"edit after the approval, suspended":    {released: true, user: "alice", patch: `{"spec":{"command":"false","suspend":true}}`},
 		"suspend after the approval":            {released: true, user: "dave", patch: `{"spec":{"suspend":true}}`},
 		"another approver after the approval":   {released: true, user: "carol", patch: `{"metadata":{"annotations":{"cnat.d2iq.com/approved-by":"carol"}}}`, want: "in the same write"},
