@@ -169,7 +169,7 @@ func run(ctx context.Context, o options) error {
 	if err := setup(ctx, mgr, cluster, serverClock); err != nil {
 		return err
 	}
-	if err := process.AddMetrics(mgr, clock.RealClock{}, o.metricsAddr, o.metricsCerts); err != nil {
+	if err := process.AddMetrics(mgr, o.metricsAddr, o.metricsCerts); err != nil {
 		return err
 	}
 	starts := mgr.Elected()

@@ -50,6 +50,8 @@ func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
 
 	unauthorized := func() int { code, _ := get("https://"+metrics+"/metrics", ""); return code }
 	g.Eventually(unauthorized).WithTimeout(30*time.Second).Should(Equal(http.StatusUnauthorized), "metrics without a token")
+	code, _ := get("https://"+metrics+"/metrics", serviceAccount(t, admin, shop))
+	g.Expect(code).To(Equal(http.StatusForbidden), "metrics without the permission")
 	token := scraper(t, admin)
 	g.Eventually(func() string { _, body := get("https://"+metrics+"/metrics", token); return body }).WithTimeout(30 * time.Second).Should(And(
 		ContainSubstring("podset_operator_podsets 2\n"),
@@ -114,7 +116,6 @@ func get(t *testing.T, web *http.Client, url, token string) (int, string) {
 func scraper(t *testing.T, admin client.Client) string {
 	t.Helper()
 	home := namespace(t, admin)
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "scraper"}}
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "scraper-" + home},
 		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
@@ -122,9 +123,17 @@ func scraper(t *testing.T, admin client.Client) string {
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: role.ObjectMeta,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: home, Name: "scraper"}},
 	}
-	create(t, admin, account, role, binding)
+	create(t, admin, role, binding)
+	return serviceAccount(t, admin, home)
+}
+
+// serviceAccount creates the service account scraper in a namespace, and returns its token.
+func serviceAccount(t *testing.T, admin client.Client, namespace string) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scraper"}}
+	create(t, admin, account)
 	request := &authenticationv1.TokenRequest{}
 	if err := admin.SubResource("token").Create(t.Context(), account, request); err != nil {
 		t.Fatal(err)

@@ -10,33 +10,44 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/time/rate"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
+
+// reviewsPerSecond limits the requests to the API server about the clients, which are two for a client that is not known yet. Every pod of the
+// cluster can send requests.
+const reviewsPerSecond = 100
 
 // metricsServer serves /metrics over HTTPS to authorized clients. The server of controller-runtime bounds neither connections nor headers.
 type metricsServer struct {
 	address, certificates string
-	auth                  *metricsAuth
+	authorized            metricsserver.Filter
 }
 
 // AddMetrics makes mgr serve its metrics on an address, unless that is "0". The certificate is in a directory, as tls.crt and tls.key, or
 // self-signed if the name of the directory is empty.
-func AddMetrics(mgr ctrl.Manager, c clock.Clock, address, certificates string) error {
+func AddMetrics(mgr ctrl.Manager, address, certificates string) error {
 	if address == "" || address == "0" {
 		return nil
 	}
-	auth, err := newMetricsAuth(c, mgr.GetConfig(), mgr.GetHTTPClient())
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.QPS, config.Burst, config.RateLimiter = reviewsPerSecond, reviewsPerSecond, nil
+	authorized, err := filters.WithAuthenticationAndAuthorization(config, mgr.GetHTTPClient())
 	if err != nil {
-		return err
+		return fmt.Errorf("setting up the authorization of metrics: %w", err)
 	}
-	return mgr.Add(&metricsServer{address, certificates, auth})
+	return mgr.Add(&metricsServer{address, certificates, authorized})
 }
 
 // NeedLeaderElection is false, because a replica that waits for the lease has metrics too.
@@ -49,7 +60,12 @@ func (s *metricsServer) Start(ctx context.Context) error {
 		return fmt.Errorf("serving the metrics: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", s.auth.protect(log.FromContext(ctx), promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{})))
+	logger := logr.New(&seldom{LogSink: log.FromContext(ctx).GetSink(), limit: &rate.Sometimes{Interval: time.Minute}})
+	handler, err := s.authorized(logger, promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
+	if err != nil {
+		return fmt.Errorf("serving the metrics: %w", err)
+	}
+	mux.Handle("/metrics", handler)
 	server, err := listen(ctx, s.address, metricsGrace, mux)
 	if err != nil {
 		return fmt.Errorf("serving the metrics: %w", err)
