@@ -32,6 +32,8 @@ const (
 	maxUpgradeDelay = 10 * time.Minute
 	// upgradeWindow is the time in which a delayed upgrade can begin.
 	upgradeWindow = time.Minute
+	// openTimeout bounds the last report. Another process can lead 5 s after this one has lost its lease, and reports then.
+	openTimeout = 3 * time.Second
 )
 
 // upgradeable reports the condition Upgradeable.
@@ -40,6 +42,8 @@ type upgradeable struct {
 	condition conditions.Condition
 	clock     clock.WithTicker
 	gate      upgradeGate
+	// mayBeFalse is set if this process has written False, or tried to, and has not written True since.
+	mayBeFalse bool
 }
 
 // Add adds the reporter of the condition Upgradeable to mgr. Outside an installation by OLM v0 it adds nothing. waiting tells
@@ -64,8 +68,9 @@ func Add(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker, waiting func
 	return mgr.Add(&upgradeable{waiting: waiting, condition: condition, clock: c})
 }
 
-// Start reports each change until ctx is done.
+// Start reports each change until ctx is done. Then an upgrade may begin, because it cannot make an At later than the end of this process does.
 func (u *upgradeable) Start(ctx context.Context) error {
+	defer u.open(ctx)
 	ticker := u.clock.NewTicker(upgradeInterval)
 	defer ticker.Stop()
 	reported := metav1.ConditionUnknown
@@ -87,6 +92,31 @@ func (u *upgradeable) Start(ctx context.Context) error {
 	}
 }
 
+// open reports that an upgrade may begin, if this process has reported that none may. The next process may not be able to start, and an upgrade
+// may be the repair.
+func (u *upgradeable) open(ctx context.Context) {
+	if !u.mayBeFalse {
+		return
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTimeout)
+	defer cancel()
+	err := u.set(last, metav1.ConditionTrue, "ManagerStopped", "the manager has stopped: an upgrade makes no At later")
+	if err != nil {
+		log.FromContext(ctx).Info("OLM does not begin an upgrade until the next manager reports, because this one could not", "error", err.Error())
+	}
+}
+
+// set writes the condition.
+func (u *upgradeable) set(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
+	u.mayBeFalse = u.mayBeFalse || status == metav1.ConditionFalse
+	if err := u.condition.Set(ctx, status, conditions.WithReason(reason), conditions.WithMessage(message)); err != nil {
+		return fmt.Errorf("writing the OperatorCondition: %w", err)
+	}
+	u.mayBeFalse = status == metav1.ConditionFalse
+	log.FromContext(ctx).Info("Reported to OLM whether an upgrade may begin", "upgradeable", status, "reason", reason)
+	return nil
+}
+
 // report writes the condition if it differs from the last report, and returns it.
 func (u *upgradeable) report(ctx context.Context, reported metav1.ConditionStatus) (metav1.ConditionStatus, error) {
 	waiting, err := u.waiting(ctx)
@@ -97,11 +127,7 @@ func (u *upgradeable) report(ctx context.Context, reported metav1.ConditionStatu
 	if status == reported {
 		return status, nil
 	}
-	if err := u.condition.Set(ctx, status, conditions.WithReason(reason), conditions.WithMessage(message)); err != nil {
-		return "", fmt.Errorf("writing the OperatorCondition: %w", err)
-	}
-	log.FromContext(ctx).Info("Reported to OLM whether an upgrade may begin", "upgradeable", status, "reason", reason)
-	return status, nil
+	return status, u.set(ctx, status, reason, message)
 }
 
 // upgradeGate remembers for how long upgrades have been delayed.

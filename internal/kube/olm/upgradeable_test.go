@@ -98,6 +98,41 @@ func TestUpgradeableReportsChangesOnlyAndRetries(t *testing.T) {
 	}
 }
 
+// A manager that stops lets an upgrade begin, which may repair the next one. It writes only what it has to correct.
+func TestUpgradeableOpensAtTheEnd(t *testing.T) {
+	for title, tc := range map[string]struct {
+		waiting bool
+		err     error // of the first report
+		want    []metav1.ConditionStatus
+	}{
+		"after False":                        {true, nil, []metav1.ConditionStatus{"False", "True"}},
+		"after False that may not be stored": {true, errors.New("timeout"), []metav1.ConditionStatus{"Unknown", "True"}},
+		"after True":                         {false, nil, []metav1.ConditionStatus{"True"}},
+		"after True that may not be stored":  {false, errors.New("timeout"), []metav1.ConditionStatus{"Unknown"}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			condition := &recorded{set: make(chan metav1.ConditionStatus, 9), err: tc.err}
+			clock := clocktesting.NewFakeClock(time.Now())
+			u := &upgradeable{waiting: func(context.Context) (bool, error) { return tc.waiting, nil }, condition: condition, clock: clock}
+			ctx, cancel := context.WithCancel(t.Context())
+			stopped := make(chan error, 1)
+			go func() { stopped <- u.Start(ctx) }()
+			got := []metav1.ConditionStatus{<-condition.set}
+			cancel()
+			if err := <-stopped; err != nil {
+				t.Error(err)
+			}
+			close(condition.set)
+			for status := range condition.set {
+				got = append(got, status)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("reported (-want +got): %s", diff)
+			}
+		})
+	}
+}
+
 func TestOnlyAnInstallationByOLMReports(t *testing.T) {
 	t.Setenv(operatorConditionEnvVar, "")
 	if err := Add(nil, nil, nil, nil); err != nil { // It adds nothing to the manager.
