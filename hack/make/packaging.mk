@@ -32,7 +32,7 @@ endef
 # determines whether the binary is up to date.
 define binary
 bin/image/$(1)-%: FORCE
-	CGO_ENABLED=0 GOOS=linux GOARCH=$$* go build -trimpath -buildvcs=false -ldflags '$$(LDFLAGS)' -o $$@ $(2)
+	@GOOS=linux GOARCH=$$* hack/build.sh $$@ . $(2) -trimpath -buildvcs=false -ldflags '$$(LDFLAGS)'
 endef
 $(eval $(call binary,manager,.))
 $(eval $(call binary,scorecard,./test/scorecard))
