@@ -4,16 +4,12 @@
 package controllers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,8 +25,6 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/event"
-	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/clockjump"
 	"github.com/redhat/podset-operator/internal/kube/objectstate"
@@ -175,50 +169,6 @@ func (r *AtReconciler) decide(ctx context.Context, d *decided) error {
 	})
 }
 
-// maxChecks bounds how many pods of Ats that wait are checked at the same time. An admission webhook can take 10 s.
-const maxChecks = 4
-
-// check asks the API server whether it accepts the pod of the plan.
-func (r *AtReconciler) check(ctx context.Context, d *decided) (outcome at.Outcome) {
-	if d.plan.Check == nil {
-		return outcome
-	}
-	if !d.plan.Start {
-		defer r.checks.Add(-1)
-		if r.checks.Add(1) > maxChecks {
-			return outcome
-		}
-	}
-	pod := d.plan.Check.DeepCopy()
-	err := r.Client.Create(ctx, pod, client.DryRunAll)
-	outcome.Answer = answerOf(d.plan.Check, pod, err)
-	if d.plan.Start && outcome.Answer.Rejection != nil {
-		log.FromContext(ctx).V(1).Info("The API server would reject the pod", "reason", err.Error())
-		outcome.Rejected = fmt.Errorf("creating Pod %s: %w", pod.Name, err)
-		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
-	}
-	return outcome
-}
-
-// answerOf returns what the result of a dry run says about a pod. An error of the API server itself, and its answer that a webhook does not
-// support dry runs, say nothing about it.
-func answerOf(requested, got *corev1.Pod, err error) *at.Answer {
-	switch {
-	case err == nil:
-		return &at.Answer{Changed: atrun.Changed(requested, got)}
-	case apierrors.IsAlreadyExists(err) && write.TakenName(err, requested.Name) != requested.Name:
-		return &at.Answer{Changed: nameChange(requested, write.TakenName(err, requested.Name))}
-	case write.IsRejected(err) && apierrors.ReasonForError(err) != metav1.StatusReasonBadRequest:
-		return &at.Answer{Rejection: expectations.NewRejection(err)}
-	}
-	return &at.Answer{Unknown: err.Error()}
-}
-
-// nameChange describes the change of the name of a pod.
-func nameChange(requested *corev1.Pod, name string) string {
-	return fmt.Sprintf("the name of pod %s to %s", requested.Name, name)
-}
-
 // start records the start of an attempt, and makes the plan that follows from it. An edit, a cancel, or a deletion that came first makes the
 // API server reject the record as a conflict. It returns false if the At is gone.
 func (r *AtReconciler) start(ctx context.Context, d *decided, outcome *at.Outcome) (exists bool, err error) {
@@ -305,38 +255,4 @@ func (r *AtReconciler) write(ctx context.Context, d *decided, report at.Report, 
 	}
 	recordEvents(r.Recorder, before, report.Events)
 	return true, nil
-}
-
-// maxLoggedCommand bounds the command in the line of the history of runs, in bytes.
-const maxLoggedCommand = 256
-
-// logFinishedRun writes the line of the history of runs. docs/how-to/history.md documents its keys. The logger adds namespace and name.
-func (r *AtReconciler) logFinishedRun(logger logr.Logger, o at.Observation, finished *cnatv1alpha1.At) {
-	s := &finished.Status
-	image, command, node := r.Defaults.Image, finished.Spec.Command, ""
-	if t := finished.Spec.Template; t != nil && len(t.Spec.Containers) > 0 {
-		main := &t.Spec.Containers[0]
-		image, command = main.Image, cmp.Or(command, strings.Join(slices.Concat(main.Command, main.Args), " "))
-	}
-	if pod := o.Known.Pod; pod != nil {
-		node = pod.Spec.NodeName
-	}
-	keys := []any{
-		"uid", finished.UID, "result", s.Result, "reason", s.Reason,
-		"attempts", s.Attempts, "scheduled", logTime(s.ScheduledTime), "started", logTime(s.StartTime), "finished", logTime(s.CompletionTime),
-		"pod", s.PodName, "node", node, "image", image, "command", event.Cut(command, maxLoggedCommand),
-		"requester", finished.Annotations[cnatv1alpha1.AnnotationRequestedBy],
-	}
-	if s.ExitCode != nil {
-		keys = append(keys, "exitCode", *s.ExitCode)
-	}
-	logger.Info("Run finished", keys...)
-}
-
-// logTime returns a time in RFC 3339, or nil. The logger would print a metav1.Time in the format of Go.
-func logTime(t *metav1.Time) any {
-	if t == nil {
-		return nil
-	}
-	return t.ToUnstructured()
 }

@@ -68,7 +68,7 @@ func (v *verbsUsed) record(config *rest.Config) *rest.Config {
 					v.lax.Insert(verb)
 				}
 				if req.URL.Query().Get("dryRun") != "" {
-					verb = "check" + verb[strings.Index(verb, " "):]
+					verb = strings.Replace(verb, "create ", "check ", 1)
 				}
 				v.requests = append(v.requests, request{verb: verb, path: req.URL.Path})
 				v.mu.Unlock()

@@ -405,7 +405,7 @@ func (e *explorer) carryOut(n *node, r request) *corev1.Pod {
 	}
 	attempt := attemptOf(r.pod.Name)
 	bit := 1 << attempt
-	if n.created++; n.names&bit != 0 && !(n.killed&bit != 0 && n.budget.crashes < crashes) {
+	if n.created++; n.names&bit != 0 && (n.killed&bit == 0 || n.budget.crashes == crashes) {
 		e.t.Errorf("A1: pod %s is created again, %d pods, in %s", r.pod.Name, n.created, n.key())
 	}
 	n.names |= bit
@@ -509,10 +509,8 @@ func (e *explorer) checkStatus(n *node, s *cnatv1alpha1.AtStatus) {
 func (e *explorer) checkEnd(n *node, s *cnatv1alpha1.AtStatus) {
 	spec, attempt := &n.stored().Spec, int(s.Attempts)-1
 	deadline := spec.ActiveDeadlineSeconds
-	holds := true
+	var holds bool
 	switch s.Reason {
-	case "":
-		holds = false
 	case cnatv1alpha1.ReasonMissedDeadline:
 		holds = n.created == 0 && spec.StartingDeadlineSeconds != nil && n.hour > dueHour
 	case cnatv1alpha1.ReasonDeadlineExceeded:

@@ -185,6 +185,14 @@ func (o *Observation) deletable(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
+// exitSeen returns the exit code and the output of the command of a pod that has not ended, or nil. What the status has recorded stays.
+func (o *Observation) exitSeen(pod *corev1.Pod) (code *int32, output string) {
+	if s := &o.At.Status; s.ExitCode != nil && s.PodUID == pod.UID {
+		return s.ExitCode, s.Output
+	}
+	return atrun.ExitSeen(o.At, pod)
+}
+
 // condition returns a condition of the stored status, or nil if there is none.
 func (o *Observation) condition(kind string) *metav1.Condition {
 	for i := range o.At.Status.Conditions {

@@ -202,12 +202,7 @@ func (e *End) describe(pod *corev1.Pod, command *corev1.ContainerStateTerminated
 		e.Reason = cnatv1alpha1.ReasonPodFailed
 		e.Message = JoinNonEmpty(": ", fmt.Sprintf("pod %s ended before its command was seen to end", pod.Name), otherFailure(pod))
 	}
-	switch e.Proof {
-	case NotRun:
-		e.Message += "; the command did not run"
-	case Unknown:
-		e.Message += "; the command may have run"
-	}
+	e.Message += map[Proof]string{NotRun: "; the command did not run", Unknown: "; the command may have run"}[e.Proof]
 	e.Message = JoinNonEmpty("; ", e.Message, Disruption(pod))
 }
 
