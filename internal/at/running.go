@@ -61,7 +61,7 @@ func changedPod(o *Observation) (Plan, bool) {
 		case !atrun.IsPodName(o.At, own.Name):
 			changed = fmt.Sprintf("the name of a pod of the At to %s", own.Name)
 		case !pods.IsFinished(own) && atrun.MayRestart(&own.Spec):
-			changed = fmt.Sprintf("pod %s so that its containers can be restarted", own.Name)
+			changed = fmt.Sprintf("the containers of pod %s, or their restartPolicy", own.Name)
 		}
 	}
 	return o.finish(modifiedEnd(changed, "the pod is deleted, because the command could run more than once")), changed != ""

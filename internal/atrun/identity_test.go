@@ -69,3 +69,23 @@ func TestIsOfOlderAt(t *testing.T) {
 		}
 	}
 }
+
+func TestKeepSpec(t *testing.T) {
+	p := testutil.MakeAtPod(a().Obj(), "a-pod").Annotation("cnat.d2iq.com/container", "busybox").Obj()
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   corev1.RestartPolicy
+	}{
+		"nothing":                            {func(*corev1.Pod) {}, corev1.RestartPolicyNever},
+		"the container of the command":       {func(p *corev1.Pod) { p.Spec.Containers[0].Name = "renamed" }, corev1.RestartPolicyAlways},
+		"it, and the annotation is gone":     {func(p *corev1.Pod) { p.Spec.Containers[0].Name, p.Annotations = "renamed", nil }, corev1.RestartPolicyNever},
+		"the restartPolicy of the container": {func(p *corev1.Pod) { p.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways) }, corev1.RestartPolicyAlways},
+	} {
+		changed := p.DeepCopy()
+		changed.Spec.Containers = []corev1.Container{{Name: "busybox"}}
+		test.change(changed)
+		if got := atrun.KeepSpec(changed).RestartPolicy; got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
