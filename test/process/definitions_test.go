@@ -103,8 +103,8 @@ func TestOutdatedDefinitions(t *testing.T) {
 		d.install(t, server.Config, true)
 		var exit *exec.ExitError
 		g.Expect(errors.As(p.await(t), &exit) && exit.ExitCode() == 1).To(BeTrue(), "an older %s", d.name)
-		g.Expect(p.log.Lines("podset-operator: the custom resource definition "+d.name+" is older")).To(Equal(1), p.log.String())
-		g.Expect(d.isNamed(p)()).To(Equal(logged), "the reason is logged again")
+		g.Expect(p.log.Lines(`"The manager ends","error":"the custom resource definition `+d.name+" is older")).To(Equal(1), p.log.String())
+		g.Expect(d.isNamed(p)()).To(Equal(logged+1), "the reason is logged again")
 		p = start(t, managerEnv(shop), append(noPorts, "--kubeconfig="+administrator(t, server))...)
 		g.Eventually(d.isNamed(p)).WithTimeout(time.Minute).Should(Equal(1), d.name)
 		d.install(t, server.Config, false)
