@@ -84,8 +84,8 @@
 //
 // # Time
 //
-//   - All durations are compared with the clock of the API server: see internal/kube/serverclock. An At with the schedule now is due as soon
-//     as it is observed.
+//   - All durations are compared with the earlier of the clocks of this machine and of the API server: see internal/kube/serverclock. An At
+//     with the schedule now is due as soon as it is observed.
 //   - A relative schedule counts from the creation of the At. A day has 24 hours.
 //   - startingDeadlineSeconds counts whole seconds and is checked when the At could start. An At that is suspended
 //     stays PENDING however late it is, until the user reschedules or resumes it. If it is resumed too late, it ends as
