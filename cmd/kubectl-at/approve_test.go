@@ -91,7 +91,7 @@ func TestASecondUserApproves(t *testing.T) {
 	alice, bob, dave := s.as("alice", edit...), s.as("bob", append(slices.Clone(edit), "approve")...), s.as("dave", edit...)
 	request := strings.Fields("tomorrow 02:00 --name migrate --image shop:1.4 --serviceaccount robot --env A=b")
 
-	if got := alice.run("", append(request, "--", "bin/migrate")...); got.code != 1 || !strings.Contains(got.errOut, "requested-by: alice and spec.suspend: true; kubectl at --suspend sets both") {
+	if got := alice.run("", append(request, "--", "bin/migrate")...); got.code != 1 || !strings.Contains(got.errOut, "an At is created with spec.suspend: true") {
 		t.Errorf("an At that is not suspended: got %+v", got)
 	}
 	alice.expect(result{out: "at/migrate runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m), suspended\n"}, "", append(request, "--suspend", "--", "bin/migrate")...)

@@ -180,6 +180,7 @@ func (o *createOptions) run(r *request, due time.Time, notes, words []string) er
 		}
 	}
 	if !o.andWait {
+		r.warnOfPod(at)
 		return nil
 	}
 	return r.untilInterrupted(at.Name, func() error { return r.followToEnd(at.Name) })
@@ -233,6 +234,8 @@ func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv
 	}
 	if o.suspend {
 		at.Spec.Suspend = &o.suspend
+	}
+	if r.dryRun != dryRunClient {
 		if user, err := r.userName(r.ctx()); err == nil { // Only two keys need it, and they say so.
 			metav1.SetMetaDataAnnotation(&at.ObjectMeta, cnatv1alpha1.AnnotationRequestedBy, user)
 		}

@@ -72,9 +72,6 @@ func toYAML(value any) ([]byte, error) {
 	return yaml.JSONToYAML([]byte(strings.ReplaceAll(escape(string(data), "\x7f"), "\x7f", `\u007f`)))
 }
 
-// annotationApprovedBy is the name of the user who has released an At.
-const annotationApprovedBy = "cnat.d2iq.com/approved-by"
-
 func approveVerb() verb {
 	resourceVersion := ""
 	return verb{
@@ -136,7 +133,7 @@ func (r *request) approve(resourceVersion string) (*cnatv1alpha1.At, error) {
 	}
 	base := at.DeepCopy()
 	at.Spec.Suspend = ptr.To(false)
-	metav1.SetMetaDataAnnotation(&at.ObjectMeta, annotationApprovedBy, user)
+	metav1.SetMetaDataAnnotation(&at.ObjectMeta, cnatv1alpha1.AnnotationApprovedBy, user)
 	err = r.patch(at, base)
 	if apierrors.IsConflict(err) {
 		return nil, fmt.Errorf("at/%s has changed since it was shown, and is not approved", at.Name)
@@ -193,7 +190,11 @@ func (r *request) show(at *cnatv1alpha1.At, object *unstructured.Unstructured) e
 		{"Image", image},
 		{"Service account", account},
 		{"Resource version", at.ResourceVersion},
+		{"Problem", stalled(at)},
 	} {
+		if row[1] == "" {
+			continue
+		}
 		_, _ = fmt.Fprintf(tab, "%s:\t%s\n", row[0], printable(row[1])) // A strings.Builder returns no error.
 	}
 	_ = tab.Flush()

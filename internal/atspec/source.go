@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
 // Source returns what a person would write for an At, to keep it in Git: without its status and what the API server adds, and with an
@@ -30,7 +32,9 @@ func Source(object *unstructured.Unstructured) (map[string]any, error) {
 		metadata["labels"] = labels
 	}
 	annotations := object.GetAnnotations()
-	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	for _, key := range []string{corev1.LastAppliedConfigAnnotation, cnatv1alpha1.AnnotationRequestedBy, cnatv1alpha1.AnnotationApprovedBy} {
+		delete(annotations, key)
+	}
 	if len(annotations) > 0 {
 		metadata["annotations"] = annotations
 	}
