@@ -62,12 +62,13 @@ func MayRestart(spec *corev1.PodSpec) bool {
 }
 
 // KeepSpec returns what a cache must keep of the spec of a pod: its deadline, its sidecars, and, as restartPolicy, whether its containers can
-// be restarted or the one that runs the command is missing. MayRestart reports both for the pod of an At.
+// be restarted or the one that runs the command is missing. MayRestart reports both for the pod of an At. What was kept is kept again as it is:
+// a cache may trim a pod twice.
 func KeepSpec(pod *corev1.Pod) corev1.PodSpec {
 	kept := corev1.PodSpec{RestartPolicy: pod.Spec.RestartPolicy, ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds}
 	command, ofAt := pod.Annotations[cnatv1alpha1.AnnotationContainer]
 	isCommand := func(c corev1.Container) bool { return c.Name == command }
-	if MayRestart(&pod.Spec) || ofAt && !slices.ContainsFunc(pod.Spec.Containers, isCommand) {
+	if MayRestart(&pod.Spec) || ofAt && len(pod.Spec.Containers) > 0 && !slices.ContainsFunc(pod.Spec.Containers, isCommand) {
 		kept.RestartPolicy = corev1.RestartPolicyAlways
 	}
 	for _, c := range pod.Spec.InitContainers {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -84,8 +85,13 @@ func TestKeepSpec(t *testing.T) {
 		changed := p.DeepCopy()
 		changed.Spec.Containers = []corev1.Container{{Name: "busybox"}}
 		test.change(changed)
-		if got := atrun.KeepSpec(changed).RestartPolicy; got != test.want {
+		kept := atrun.KeepSpec(sidecar(changed, "proxy"))
+		if got := kept.RestartPolicy; got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+		changed.Spec = kept
+		if diff := cmp.Diff(kept, atrun.KeepSpec(changed)); diff != "" {
+			t.Errorf("%s: kept twice (-want +got): %s", name, diff)
 		}
 	}
 }
