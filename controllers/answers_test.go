@@ -229,21 +229,19 @@ func TestAnswerOf(t *testing.T) {
 		rejected bool
 		changed  bool
 		unknown  bool
-		waits    bool
 	}{
-		"accepted":                             {got: requested},
-		"renamed":                              {got: renamed, changed: true},
-		"renamed, and the name is taken":       {got: requested, err: taken, changed: true},
-		"its own name is taken":                {got: requested, err: apierrors.NewAlreadyExists(podResource, "a-pod"), unknown: true},
-		"its own name is taken while it waits": {got: requested, err: apierrors.NewAlreadyExists(podResource, "a-pod"), waits: true, rejected: true},
-		"forbidden":                            {got: requested, err: apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), rejected: true},
-		"invalid":                              {got: requested, err: apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), rejected: true},
-		"a webhook denies it with code 400":    {got: requested, err: &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 400, Message: "denied"}}, rejected: true},
-		"a webhook does not support dry run":   {got: requested, err: apierrors.NewBadRequest("admission webhook does not support dry run"), unknown: true},
-		"a webhook does not answer":            {got: requested, err: apierrors.NewInternalError(errors.New("failed calling webhook")), unknown: true},
-		"a timeout":                            {got: requested, err: context.DeadlineExceeded, unknown: true},
+		"accepted":                           {got: requested},
+		"renamed":                            {got: renamed, changed: true},
+		"renamed, and the name is taken":     {got: requested, err: taken, changed: true},
+		"its own name is taken":              {got: requested, err: apierrors.NewAlreadyExists(podResource, "a-pod"), unknown: true},
+		"forbidden":                          {got: requested, err: apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), rejected: true},
+		"invalid":                            {got: requested, err: apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), rejected: true},
+		"a webhook denies it with code 400":  {got: requested, err: &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 400, Message: "denied"}}, rejected: true},
+		"a webhook does not support dry run": {got: requested, err: apierrors.NewBadRequest("admission webhook does not support dry run"), unknown: true},
+		"a webhook does not answer":          {got: requested, err: apierrors.NewInternalError(errors.New("failed calling webhook")), unknown: true},
+		"a timeout":                          {got: requested, err: context.DeadlineExceeded, unknown: true},
 	} {
-		got := answerOf(requested, tc.got, tc.err, !tc.waits)
+		got := answerOf(requested, tc.got, tc.err)
 		if (got.Rejection != nil) != tc.rejected || (got.Changed != "") != tc.changed || (got.Unknown != "") != tc.unknown {
 			t.Errorf("%s: %+v", title, got)
 		}

@@ -35,7 +35,7 @@ func (r *AtReconciler) check(ctx context.Context, d *decided) (outcome at.Outcom
 	}
 	pod := d.plan.Check.DeepCopy()
 	err := r.Client.Create(ctx, pod, client.DryRunAll)
-	outcome.Answer = answerOf(d.plan.Check, pod, err, d.plan.Start)
+	outcome.Answer = answerOf(d.plan.Check, pod, err)
 	if d.plan.Start && outcome.Answer.Rejection != nil {
 		log.FromContext(ctx).V(1).Info("The API server would reject the pod", "reason", err.Error())
 		outcome.Rejected = fmt.Errorf("creating Pod %s: %w", pod.Name, err)
@@ -45,14 +45,14 @@ func (r *AtReconciler) check(ctx context.Context, d *decided) (outcome at.Outcom
 }
 
 // answerOf returns what the result of a dry run says about a pod. An error of the API server itself, and its answer that a webhook does not
-// support dry runs, say nothing about it. If another pod has its name, an At that waits says so. One that starts finds out whose pod it is.
-func answerOf(requested, got *corev1.Pod, err error, starts bool) *at.Answer {
+// support dry runs, say nothing about it.
+func answerOf(requested, got *corev1.Pod, err error) *at.Answer {
 	switch {
 	case err == nil:
 		return &at.Answer{Changed: atrun.Changed(requested, got)}
 	case apierrors.IsAlreadyExists(err) && write.TakenName(err, requested.Name) != requested.Name:
 		return &at.Answer{Changed: nameChange(requested, write.TakenName(err, requested.Name))}
-	case apierrors.IsAlreadyExists(err) && !starts, write.IsRejected(err) && apierrors.ReasonForError(err) != metav1.StatusReasonBadRequest:
+	case write.IsRejected(err) && apierrors.ReasonForError(err) != metav1.StatusReasonBadRequest:
 		return &at.Answer{Rejection: expectations.NewRejection(err)}
 	}
 	return &at.Answer{Unknown: err.Error()}
