@@ -186,3 +186,25 @@ func TestStampConditionsOfAFullList(t *testing.T) {
 		t.Errorf("got %v, want %s", types, want)
 	}
 }
+
+func TestNotReadyReason(t *testing.T) {
+	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus, message string) *corev1.Pod {
+		pod := testutil.MakePod("x").Obj()
+		pod.Status.Conditions = []corev1.PodCondition{{Type: kind, Status: status, Message: message}}
+		return pod
+	}
+	for title, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		"nothing is known":                  {testutil.MakePod("x").Obj(), ""},
+		"another condition is false":        {condition(corev1.PodReady, corev1.ConditionFalse, "containers"), ""},
+		"it is ready to start":              {condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, ""), ""},
+		"it is not ready to start":          {condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""), "a volume cannot be mounted, or the network is not ready; see the events of the pod"},
+		"init containers have not finished": {condition(corev1.PodInitialized, corev1.ConditionFalse, "containers with incomplete status: [init]"), "containers with incomplete status: [init]"},
+	} {
+		if got := pods.NotReadyReason(tc.pod); got != tc.want {
+			t.Errorf("%s: got %q, want %q", title, got, tc.want)
+		}
+	}
+}

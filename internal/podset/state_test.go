@@ -444,6 +444,23 @@ func TestTheHashFollowsTheTemplate(t *testing.T) {
 	}
 }
 
+// A create that finds the pod of the same slot waits until the cache shows that pod, or shows that it is gone.
+func TestRequeueAtOfASlotThatWaits(t *testing.T) {
+	set := testutil.MakePodSet("a").ReplacementPolicy(appv1alpha1.TerminationComplete)
+	for title, tc := range map[string]struct {
+		conflicting *corev1.Pod
+		want        time.Time
+	}{
+		"its own pod":           {pod(set, 0).Terminating().Obj(), now.Add(retryPredecessor)},
+		"the pod of a stranger": {testutil.MakePod(podName(set.Obj(), slotAttempt{})).Obj(), now},
+	} {
+		o := Observation{Set: set.Obj(), Now: now}
+		if got := MakeReport(o, Outcome{Conflicting: tc.conflicting}).RequeueAt; !got.Equal(tc.want) {
+			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
+		}
+	}
+}
+
 func TestRequeueAt(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	var s State
