@@ -24,9 +24,12 @@ func progressDeadline(set *appv1alpha1.PodSet) time.Duration {
 // progress is what the checker knows about the progress of a PodSet.
 type progress struct {
 	// last is when a pod last was created, was deleted, or became Ready. since is when the PodSet last began not to match its spec; zero:
-	// it matches.
-	last, since time.Time
+	// it matches, and has done so since matched. before is when it last began not to match before that.
+	last, since, matched, before time.Time
 }
+
+// unseenTime is for how long a PodSet may match its spec without a status that says so.
+const unseenTime = 2 * time.Second
 
 // noteProgress records a change of a PodSet, or of a pod that it controls; before is the pod before.
 func (c *Checker) noteProgress(set *appv1alpha1.PodSet, before, pod *corev1.Pod) {
@@ -39,9 +42,12 @@ func (c *Checker) noteProgress(set *appv1alpha1.PodSet, before, pod *corev1.Pod)
 		p.last = c.now.Seen
 	}
 	switch {
-	case c.matches(set):
-		p.since = time.Time{}
-	case p.since.IsZero():
+	case c.matches(set) && !p.since.IsZero():
+		p.before, p.since, p.matched = p.since, time.Time{}, c.now.Seen
+	case c.matches(set) || !p.since.IsZero():
+	case !p.before.IsZero() && c.now.Seen.Sub(p.matched) <= unseenTime: // The operator may not have reported it.
+		p.since = p.before
+	default:
 		p.since = c.now.Seen
 	}
 	c.noteStuck(set, p)
