@@ -67,8 +67,18 @@ func kustomized(t *testing.T, directory string) objects {
 	return found
 }
 
-// rendered returns the objects of the chart, or the tests of `helm test` if hooks is true, for a cluster that also serves some API versions.
-func rendered(t *testing.T, release, namespace, values string, hooks bool, served ...string) (objects, error) {
+// rendered returns the objects of the chart, or the tests of `helm test` if hooks is true.
+func rendered(t *testing.T, release, namespace, values string, hooks bool) (objects, error) {
+	t.Helper()
+	installed, tests, err := render(t, release, namespace, values)
+	if hooks {
+		return tests, err
+	}
+	return installed, err
+}
+
+// render returns the objects of the chart and the tests of `helm test`, for a cluster that also serves some API versions.
+func render(t *testing.T, release, namespace, values string, served ...string) (installed, tests objects, err error) {
 	t.Helper()
 	chart, err := loader.LoadDir(filepath.Join(root, "charts/podset-operator"))
 	if err != nil {
@@ -83,19 +93,23 @@ func rendered(t *testing.T, release, namespace, values string, hooks bool, serve
 	capabilities.APIVersions = append(slices.Clone(capabilities.APIVersions), served...)
 	input, err := chartutil.ToRenderValues(chart, decoded, options, capabilities)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	files, err := engine.Render(chart, input)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found := objects{}
+	installed, tests = objects{}, objects{}
 	for name, text := range files {
-		if strings.HasSuffix(name, ".yaml") && strings.Contains(name, "/tests/") == hooks {
-			found.add(t, text)
+		switch {
+		case !strings.HasSuffix(name, ".yaml"):
+		case strings.Contains(name, "/tests/"):
+			tests.add(t, text)
+		default:
+			installed.add(t, text)
 		}
 	}
-	return found, nil
+	return installed, tests, nil
 }
 
 // convention removes what only Helm's conventions require: labels on every object of the chart, and the annotation that keeps CRDs.

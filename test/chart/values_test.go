@@ -47,8 +47,8 @@ func TestValues(t *testing.T) {
 	for _, c := range []struct{ values, object, path, want string }{
 		{"enabled: true", operator, inMain + "image", "quay.io/redhat/podset-operator:v0.1.0"},
 		{"global: {imageRegistry: mirror.corp:5000}", operator, inMain + "image", "mirror.corp:5000/redhat/podset-operator:v0.1.0"},
-		{"global: {imageRegistry: mirror.corp:5000/}", operator, inMain + "env 2 value", "mirror.corp:5000/library/busybox:1.36"},
-		{"{global: {imageRegistry: mirror.corp}, busyboxImage: 'busybox:1.36'}", operator, inMain + "env 2 value", "mirror.corp/busybox:1.36"},
+		{"global: {imageRegistry: mirror.corp:5000/}", operator, inMain + "env 1 value", "mirror.corp:5000/library/busybox:1.36"},
+		{"{global: {imageRegistry: mirror.corp}, busyboxImage: 'busybox:1.36'}", operator, inMain + "env 1 value", "mirror.corp/busybox:1.36"},
 		{"{global: {imageRegistry: mirror.corp}, image: {registry: other.corp}}", operator, inMain + "image", "mirror.corp/redhat/podset-operator:v0.1.0"},
 		{"{global: {imageRegistry: mirror.corp}, test: {enabled: true}}", "Pod ns/r-podset-operator-test", "spec containers 0 image", "mirror.corp/kubectl:v1.37.1"},
 		{"{global: {imagePullSecrets: [a, {name: b}]}, imagePullSecrets: [{name: a}]}", operator, inPod + "imagePullSecrets", "[{name: a}, {name: b}]"},
@@ -63,7 +63,7 @@ func TestValues(t *testing.T) {
 		{"image: {repository: 'r.corp:5000/x', tag: v9}", operator, inMain + "image", "r.corp:5000/x:v9"},
 		{"image: {tag: v9, digest: '" + digest + "'}", operator, inMain + "image", "quay.io/redhat/podset-operator@" + digest},
 		{"image: {pullPolicy: Always}", operator, inMain + "imagePullPolicy", "Always"},
-		{"busyboxImage: r/b:1", operator, inMain + "env 2 value", "r/b:1"},
+		{"busyboxImage: r/b:1", operator, inMain + "env 1 value", "r/b:1"},
 		{"imagePullSecrets: [{name: a}]", operator, inPod + "imagePullSecrets", "[{name: a}]"},
 		{"crds: {keep: false}", "CustomResourceDefinition /ats.cnat.d2iq.com", "metadata annotations helm.sh/resource-policy", "null"},
 		{"crds: {install: false}", "CustomResourceDefinition /ats.cnat.d2iq.com", "kind", "null"},
@@ -72,7 +72,7 @@ func TestValues(t *testing.T) {
 		{"replicas: 0", operator, "spec replicas", "0"},
 		{"watchNamespaces: [a, b]", "Role b/r-podset-operator-manager-role", "kind", "Role"},
 		{"extraArgs: [--zap-log-level=debug]", operator, inMain + "args", "[--leader-elect, --zap-log-level=debug]"},
-		{"extraEnv: [{name: HTTPS_PROXY, value: 'http://proxy:3128'}]", operator, inMain + "env 4", "{name: HTTPS_PROXY, value: 'http://proxy:3128'}"},
+		{"extraEnv: [{name: HTTPS_PROXY, value: 'http://proxy:3128'}]", operator, inMain + "env 3", "{name: HTTPS_PROXY, value: 'http://proxy:3128'}"},
 		{"extraEnvFrom: [{configMapRef: {name: a}}]", operator, inMain + "envFrom", "[{configMapRef: {name: a}}]"},
 		{"extraVolumes: [{name: a, emptyDir: {}}]", operator, inPod + "volumes", "[{name: a, emptyDir: {}}]"},
 		{"extraVolumeMounts: [{name: a, mountPath: /a}]", operator, inMain + "volumeMounts", "[{name: a, mountPath: /a}]"},
@@ -122,14 +122,11 @@ func TestValues(t *testing.T) {
 		for name := range values.(object) {
 			tested[name] = true
 		}
-		all := objects{}
-		for _, hooks := range []bool{false, true} {
-			some, err := rendered(t, "r", "ns", c.values, hooks)
-			if err != nil {
-				t.Fatalf("%s: %v", c.values, err)
-			}
-			maps.Copy(all, some)
+		all, hooks, err := render(t, "r", "ns", c.values)
+		if err != nil {
+			t.Fatalf("%s: %v", c.values, err)
 		}
+		maps.Copy(all, hooks)
 		got, err := yaml.Marshal(find(all[c.object], strings.Fields(c.path)...))
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +153,7 @@ func TestValues(t *testing.T) {
 // On OpenShift, the test pod has no user, because the security context constraints choose one.
 func TestTheTestPodSetsNoUserOnOpenShift(t *testing.T) {
 	for version, want := range map[string]any{"security.openshift.io/v1": nil, "apps/v1": 65532.0} {
-		hooks, err := rendered(t, "r", "ns", "test: {enabled: true}", true, version)
+		_, hooks, err := render(t, "r", "ns", "test: {enabled: true}", version)
 		if err != nil {
 			t.Fatal(err)
 		}
