@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// webYAML is an application with a Secret, a volume, and a service account. Its argument is the image.
+// webYAML is an application with a Secret, a volume, a service account, and a proxy. Its argument is the image.
 const webYAML = `
 apiVersion: v1
 kind: Secret
@@ -39,10 +39,14 @@ spec:
       serviceAccountName: web
       containers:
       - name: web
-        image: %s
+        image: %[1]s
         command: [sleep, "3600"]
         envFrom: [{secretRef: {name: database}}]
         volumeMounts: [{name: config, mountPath: /config}]
+      - name: proxy
+        image: %[1]s
+        command: [nc, -lk, -p, "5432", -e, echo, connected]
+        startupProbe: {tcpSocket: {port: 5432}, periodSeconds: 1}
       volumes: [{name: config, configMap: {name: web}}]
 `
 
@@ -59,6 +63,7 @@ func (p *project) usesThePlugin() {
 
 	shows("correct-horse, hello from the volume\n",
 		`kubectl at now --name reads --from deploy/web --wait -- sh -c 'echo "$PASSWORD, $(cat /config/greeting)"'`)
+	shows("connected\n", "kubectl at now --from deploy/web --with proxy --wait -- nc 127.0.0.1 5432")
 	shows("web", "kubectl get pod reads-pod -o jsonpath='{.spec.serviceAccountName}'")
 	shows("No resources found", "kubectl get pods -l app=web,cnat.d2iq.com/at") // No Service sends it traffic.
 
