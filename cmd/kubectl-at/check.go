@@ -242,9 +242,6 @@ func (c *checker) ats(ctx context.Context) {
 
 // printVersions prints the version of the plugin, and that of the operator if the cluster tells it.
 func (p *plugin) printVersions(ctx context.Context) error {
-	if _, err := fmt.Fprintf(p.Out, "kubectl at version %s\n", version); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, checkPatience)
 	defer cancel()
 	c, err := p.connect()
@@ -252,15 +249,14 @@ func (p *plugin) printVersions(ctx context.Context) error {
 	if err == nil {
 		installations, err = c.installations(ctx)
 	}
-	switch {
-	case err != nil:
-		message, _ := describe(err)
-		_, err = fmt.Fprintf(p.Out, "podset-operator: unknown: %s\n", message)
-	case len(installations) == 0:
-		_, err = fmt.Fprintf(p.Out, "podset-operator: there is no Deployment with the label %s\n", operatorLabel)
+	operator := "there is no Deployment with the label " + operatorLabel
+	if err != nil {
+		operator, _ = describe(err)
+		operator = "unknown: " + operator
 	}
-	for _, i := range installations {
-		_, err = fmt.Fprintf(p.Out, "podset-operator: %s\n", i)
+	if len(installations) > 0 {
+		operator = strings.Trim(fmt.Sprint(installations), "[]")
 	}
+	_, err = fmt.Fprintf(p.Out, "kubectl at version %s\npodset-operator: %s\n", version, operator)
 	return err
 }

@@ -149,35 +149,21 @@ func (l *lister) printEach(ats ...cnatv1alpha1.At) error {
 	return nil
 }
 
-// view shows a list that is watched.
-type view struct {
-	// all prints the list at first and, on a screen, whenever it or the time changes.
-	all func([]cnatv1alpha1.At) error
-	// one prints an At that has changed, or is nil on a screen.
-	one func(cnatv1alpha1.At) error
-}
-
-// view returns how to show changes: a screen is drawn again every second; elsewhere, each change is printed, as kubectl get -w does.
-func (l *lister) view() view {
-	switch {
-	case l.printer != nil:
-		return view{
-			all: func(ats []cnatv1alpha1.At) error { return l.printEach(ats...) },
-			one: func(at cnatv1alpha1.At) error { return l.printEach(at) },
-		}
-	case isScreen(l.raw):
-		screen := &screen{out: l.raw, columns: l.columns, header: !l.noHeaders}
-		return view{all: func(ats []cnatv1alpha1.At) error { return screen.draw(ats, l.clock.Now()) }}
-	}
-	return view{
-		all: func(ats []cnatv1alpha1.At) error { return l.printTable(ats, !l.noHeaders) },
-		one: func(at cnatv1alpha1.At) error { return l.printTable([]cnatv1alpha1.At{at}, false) },
-	}
-}
-
-// watch keeps a list up to date.
+// watch keeps a list up to date. A screen is drawn again every second; elsewhere, each change is printed, as kubectl get -w does.
 func (l *lister) watch(list *cnatv1alpha1.AtList, in []client.ListOption) error {
-	ctx, view := l.ctx(), l.view()
+	screen, header := &screen{out: l.raw, columns: l.columns, header: !l.noHeaders}, !l.noHeaders
+	onScreen := l.printer == nil && isScreen(l.raw)
+	show := func(changed ...cnatv1alpha1.At) error {
+		switch {
+		case onScreen:
+			return screen.draw(list.Items, l.clock.Now())
+		case l.printer != nil:
+			return l.printEach(changed...)
+		}
+		defer func() { header = false }()
+		return l.printTable(changed, header)
+	}
+	ctx := l.ctx()
 	watching, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// An informer outlasts all interruptions of its watch. It begins with all Ats.
@@ -185,10 +171,8 @@ func (l *lister) watch(list *cnatv1alpha1.AtList, in []client.ListOption) error 
 	defer changes.Stop()
 	ticker := l.clock.NewTicker(time.Second)
 	defer ticker.Stop()
-	if err := view.all(list.Items); err != nil {
-		return err
-	}
-	for {
+	err := show(list.Items...)
+	for err == nil {
 		select {
 		case <-watching.Done():
 			if ctx.Err() != nil {
@@ -196,8 +180,8 @@ func (l *lister) watch(list *cnatv1alpha1.AtList, in []client.ListOption) error 
 			}
 			return context.Cause(watching)
 		case <-ticker.C():
-			if view.one != nil {
-				continue
+			if onScreen {
+				err = show()
 			}
 		case event := <-changes.ResultChan():
 			at, isAt := event.Object.(*cnatv1alpha1.At)
@@ -206,17 +190,10 @@ func (l *lister) watch(list *cnatv1alpha1.AtList, in []client.ListOption) error 
 				continue
 			}
 			list.Items = apply(list.Items, event.Type, *at)
-			if view.one != nil {
-				if err := view.one(*at); err != nil {
-					return err
-				}
-				continue
-			}
-		}
-		if err := view.all(list.Items); err != nil {
-			return err
+			err = show(*at)
 		}
 	}
+	return err
 }
 
 // apply returns the Ats after an event, sorted by time.
