@@ -44,8 +44,7 @@ const (
 	AnnotationContainer = "cnat.d2iq.com/container"
 	// AnnotationGeneration is the generation of the At that the pod was created from.
 	AnnotationGeneration = "cnat.d2iq.com/generation"
-	// AnnotationRequestedBy is the name of the user who created the At. kubectl at writes it, and the admission policy of two keys checks it.
-	// The operator only logs it.
+	// AnnotationRequestedBy is the name of the user who created the At, as kubectl at writes it. The operator only logs it.
 	AnnotationRequestedBy = "cnat.d2iq.com/requested-by"
 	// AnnotationApprovedBy is the name of the user who approved the At. The admission policy of two keys checks it.
 	AnnotationApprovedBy = "cnat.d2iq.com/approved-by"
