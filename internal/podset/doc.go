@@ -24,7 +24,7 @@
 //     to be gone does not count at all.
 //  7. Surplus pods are deleted in a total order, that of a ReplicaSet: see byDeletionPriority. A pod that neither the cache
 //     nor a lookup shows is not deleted: somebody may have taken it from the PodSet since its create. Until it is shown, no
-//     other pod is deleted, so that the order is kept.
+//     other pod is deleted, so that the order is kept. A deletion that was not answered is repeated before others of the same rank.
 //  8. A finished pod is replaced at once. It is deleted after a delay, which grows while pods keep finishing and is not
 //     longer after a failed deletion. At most spec.replicas finished pods are replaced before they are deleted, so pods that
 //     finish as fast as they start do not pile up.

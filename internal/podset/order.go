@@ -25,16 +25,17 @@ import (
 //  5. else when it is of an older template and the other is not,
 //  6. else when its annotation controller.kubernetes.io/pod-deletion-cost is lower,
 //  7. else when more pods of the set share its node,
-//  8. else when both are Ready, and it has been so for a shorter time,
-//  9. else when one of its containers has restarted more often than all of the other pod,
-//  10. else when one of its sidecars has,
-//  11. else when it is younger,
-//  12. else by its UID, which is random, and then by its name, so that the order is total.
+//  8. else when its deletion was requested and not answered,
+//  9. else when both are Ready, and it has been so for a shorter time,
+//  10. else when one of its containers has restarted more often than all of the other pod,
+//  11. else when one of its sidecars has,
+//  12. else when it is younger,
+//  13. else by its UID, which is random, and then by its name, so that the order is total.
 //
-// These are the ranks of the ReplicaSet controller of Kubernetes 1.37 (ActivePodsWithRanks in kubernetes/pkg/controller), with rules 4
-// and 5 added. Times are compared as there, by the logarithm of how long ago they are, so that pods of about the same age are equal. Two
+// These are the ranks of the ReplicaSet controller of Kubernetes 1.37 (ActivePodsWithRanks in kubernetes/pkg/controller), with rules 4, 5,
+// and 8 added. The order by rules 9 to 12 changes with time, so without rule 8 the repetition of a deletion could delete another pod, too. Times are compared as there, by the logarithm of how long ago they are, so that pods of about the same age are equal. Two
 // pods that have been Ready for about as long, but not exactly, are there compared by their UID alone. That is no order for three pods,
-// so here rules 9 to 11 come first.
+// so here rules 10 to 12 come first.
 func byDeletionPriority(o Observation, active []*corev1.Pod, hash string) []*corev1.Pod {
 	onNode := map[string]int{}
 	for _, pod := range active {
@@ -50,6 +51,7 @@ func byDeletionPriority(o Observation, active []*corev1.Pod, hash string) []*cor
 			trueFirst(isOutdated(a, hash), isOutdated(b, hash)),
 			cmp.Compare(deletionCost(a), deletionCost(b)),
 			cmp.Compare(onNode[b.Spec.NodeName], onNode[a.Spec.NodeName]),
+			trueFirst(o.Undeleted.Has(a.UID), o.Undeleted.Has(b.UID)),
 			cmp.Compare(o.ageRank(readySince(a)), o.ageRank(readySince(b))),
 			cmp.Compare(restarts(b), restarts(a)),
 			cmp.Compare(sidecarRestarts(b), sidecarRestarts(a)),

@@ -399,46 +399,50 @@ func TestDeletionPriority(t *testing.T) {
 			mk("b").Running().Annotation(corev1.PodDeletionCost, "2147483648").Obj(),
 			mk("a").Running().Annotation(corev1.PodDeletionCost, "1").Obj(),
 		},
-		"8 Ready for a shorter time": {
+		"8 a deletion was not answered": {
+			mk("b").ReadySince(now.Add(-time.Hour)).UID("undeleted").Obj(),
+			mk("a").ReadySince(now.Add(-2 * time.Minute)).Obj(),
+		},
+		"9 Ready for a shorter time": {
 			mk("b").ReadySince(now.Add(-2 * time.Minute)).Created(testutil.Created.Add(-day)).Obj(),
 			mk("a").ReadySince(now.Add(-time.Hour)).Restarts(50).Obj(),
 		},
-		"8 it is not known since when it is Ready": {
+		"9 it is not known since when it is Ready": {
 			mk("b").Running().Obj(),
 			mk("a").ReadySince(now.Add(time.Hour)).Restarts(50).Obj(),
 		},
-		"9 more restarts of one container": {
+		"10 more restarts of one container": {
 			mk("b").Running().Restarts(3).Restarts(0).Created(testutil.Created.Add(-day)).Obj(),
 			mk("a").Running().Restarts(2).Restarts(2).Obj(),
 		},
-		"9 about as long Ready": {
+		"10 about as long Ready": {
 			mk("b").ReadySince(now.Add(-61 * time.Minute)).Restarts(1).Created(testutil.Created.Add(-day)).Obj(),
 			mk("a").ReadySince(now.Add(-60 * time.Minute)).Obj(),
 		},
-		"9 neither is Ready": {
+		"10 neither is Ready": {
 			mk("b").ReadySince(long).Unready().Restarts(1).Obj(),
 			mk("a").ReadySince(now).Unready().Obj(),
 		},
-		"10 more restarts of a sidecar": {
+		"11 more restarts of a sidecar": {
 			mk("b").Running().Init("proxy", corev1.ContainerRestartPolicyAlways, 1).Created(testutil.Created.Add(-day)).Obj(),
 			mk("a").Running().Init("init", "", 9).Obj(),
 		},
-		"11 younger": {
+		"12 younger": {
 			mk("b").Running().Created(now.Add(-time.Minute)).UID("2").Obj(),
 			mk("a").Running().Created(now.Add(-day)).UID("1").Obj(),
 		},
-		"12 the UID": {
+		"13 the UID": {
 			mk("b").Running().Created(now.Add(-61 * time.Minute)).UID("1").Obj(),
 			mk("a").Running().Created(now.Add(-60 * time.Minute)).UID("2").Obj(),
 		},
-		"12 name": {
+		"13 name": {
 			mk("a").Running().UID("1").Obj(),
 			mk("b").Running().UID("1").Obj(),
 		},
 	} {
 		want := []string{tc.worse.Name, tc.better.Name}
 		for _, pods := range [][]*corev1.Pod{{tc.worse, tc.better}, {tc.better, tc.worse}} {
-			if diff := cmp.Diff(want, names(byDeletionPriority(Observation{Set: testutil.MakePodSet("a").MinReadySeconds(60).Obj(), Now: now}, pods, "new"))); diff != "" {
+			if diff := cmp.Diff(want, names(byDeletionPriority(Observation{Set: testutil.MakePodSet("a").MinReadySeconds(60).Obj(), Undeleted: sets.New[types.UID]("undeleted"), Now: now}, pods, "new"))); diff != "" {
 				t.Errorf("%s (-want +got): %s", title, diff)
 			}
 		}

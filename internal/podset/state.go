@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -46,6 +48,8 @@ type State struct {
 	rejection expectations.LastRejection
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
 	attempts map[int]MinAttempt
+	// undeleted are the pods of Observation.Undeleted.
+	undeleted sets.Set[types.UID]
 	// modified are the pods of Observation.Modified.
 	modified []*corev1.Pod
 	// cleanupAt is when the finished pods may be deleted; zero: there are none. cleanupBackoff gives the delay.
@@ -75,6 +79,7 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 		Pods:         view.Pods,
 		Unseen:       view.Unseen,
 		Deleted:      view.Deleted,
+		Undeleted:    s.undeleted,
 		Attempts:     s.attempts,
 		Modified:     s.modified,
 		Lookups:      expectations.NotLookedUp(s.pods.Unconfirmed(cached, now), lookedUp),
@@ -136,6 +141,7 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 		}
 	}
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
+	next.undeleted = undeletedAfter(o, outcome)
 	next.modified = slices.DeleteFunc(slices.Concat(next.modified, outcome.Modified), func(pod *corev1.Pod) bool {
 		return pods.Contains(outcome.Deleted, pod.UID)
 	})
@@ -159,6 +165,22 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 		next.status = &expectations.Status[appv1alpha1.PodSetStatus]{Version: written.ResourceVersion, Value: written.Status}
 	}
 	*s = next
+}
+
+// undeletedAfter returns the pods whose deletion was not answered, after a plan was carried out, as long as the cache shows them.
+func undeletedAfter(o Observation, outcome Outcome) sets.Set[types.UID] {
+	var undeleted sets.Set[types.UID]
+	for _, pod := range o.Pods {
+		requested := o.Undeleted.Has(pod.UID) || pods.Contains(outcome.Plan.Delete, pod.UID)
+		if !requested || pods.Contains(outcome.Deleted, pod.UID) || o.isTerminating(pod) {
+			continue
+		}
+		if undeleted == nil {
+			undeleted = sets.New[types.UID]()
+		}
+		undeleted.Insert(pod.UID)
+	}
+	return undeleted
 }
 
 // RequeueAt returns when to reconcile the PodSet again although nothing has changed, or zero if that is not needed. It may have

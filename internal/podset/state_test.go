@@ -444,6 +444,28 @@ func TestTheHashFollowsTheTemplate(t *testing.T) {
 	}
 }
 
+// The order of two pods changes while the answer is lost: their ages have other ranks.
+func TestADeletionThatWasNotAnsweredIsRepeated(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	since := func(slot int, age time.Duration) *corev1.Pod {
+		return pod(set, slot).ReadySince(now.Add(-age)).Created(now.Add(-time.Hour)).UID(types.UID('z' - rune(slot))).Obj()
+	}
+	cached := []*corev1.Pod{since(0, 16*time.Second), since(1, 18*time.Second)}
+	lose := func(Plan) Outcome { return Outcome{DeleteError: errors.New("no answer"), Reported: true} }
+	var s State
+	_, first := step(&s, set, cached, now, lose)
+	for _, later := range []time.Duration{0, time.Second, 2 * time.Second, 10 * time.Second} {
+		_, plan := step(&s, set, cached, now.Add(later), lose)
+		if diff := cmp.Diff(names(first.Delete), names(plan.Delete)); diff != "" || len(plan.Delete) != 1 {
+			t.Errorf("%s later (-first +now): %s", later, diff)
+		}
+	}
+	step(&s, set, cached, now, succeed)
+	if o := s.Observe(set.Obj(), cached, nil, now, Defaults{}); o.Undeleted.Len() > 0 {
+		t.Errorf("the deletion was answered, and %v is to be repeated", o.Undeleted)
+	}
+}
+
 // A create that finds the pod of the same slot waits until the cache shows that pod, or shows that it is gone.
 func TestRequeueAtOfASlotThatWaits(t *testing.T) {
 	set := testutil.MakePodSet("a").ReplacementPolicy(appv1alpha1.TerminationComplete)
