@@ -45,7 +45,7 @@ spec:
         volumeMounts: [{name: config, mountPath: /config}]
       - name: proxy
         image: %[1]s
-        command: [nc, -lk, -p, "5432", -e, echo, connected]
+        command: [sh, -c, "trap exit TERM; while true; do echo connected | nc -l -p 5432 & wait; done"]
         startupProbe: {tcpSocket: {port: 5432}, periodSeconds: 1}
       volumes: [{name: config, configMap: {name: web}}]
 `
@@ -63,7 +63,7 @@ func (p *project) usesThePlugin() {
 
 	shows("correct-horse, hello from the volume\n",
 		`kubectl at now --name reads --from deploy/web --wait -- sh -c 'echo "$PASSWORD, $(cat /config/greeting)"'`)
-	shows("connected\n", "kubectl at now --from deploy/web --with proxy --wait -- nc 127.0.0.1 5432")
+	shows("connected\n", "kubectl at now --from deploy/web --with proxy --wait -- sh -c 'nc 127.0.0.1 5432 </dev/null'")
 	shows("web", "kubectl get pod reads-pod -o jsonpath='{.spec.serviceAccountName}'")
 	shows("No resources found", "kubectl get pods -l app=web,cnat.d2iq.com/at") // No Service sends it traffic.
 
