@@ -51,6 +51,7 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 		c.attemptBegan(before, at, write)
 	}
 	c.answers(at, write)
+	c.exitIsRecorded(at, write)
 	from, to := c.phases[at.UID], at.Status.Phase
 	c.check("A4", slices.Index(phases, to) >= slices.Index(phases, from), "At "+at.Name, "the phase went from %s to %s", from, to)
 	c.phases[at.UID] = to

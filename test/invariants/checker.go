@@ -81,6 +81,8 @@ type Checker struct {
 	spells map[types.UID]spell
 	over   []spell
 	zero   map[types.UID]time.Time
+	// shown is since when pods show the exit codes of their commands.
+	shown map[types.UID]time.Time
 	// recorded are the pods whose commands ended with exit code 0 according to a status that the operator wrote.
 	recorded map[types.UID]bool
 	// stuck are the PodSets that do not match their spec, since they last made progress.
@@ -112,7 +114,7 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID][]edit{}, begins: map[types.UID]map[int32]Write{}, failures: map[types.UID]map[int32]Write{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
 		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{},
-		spells: map[types.UID]spell{}, stuck: map[types.UID]spell{}, progress: map[types.UID]*progress{}, zero: map[types.UID]time.Time{}, recorded: map[types.UID]bool{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
+		spells: map[types.UID]spell{}, stuck: map[types.UID]spell{}, progress: map[types.UID]*progress{}, zero: map[types.UID]time.Time{}, shown: map[types.UID]time.Time{}, recorded: map[types.UID]bool{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if w.Verb == "delete" && w.Precondition != "" {

@@ -229,22 +229,26 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 		for _, deadline := range []*int64{at.Spec.ActiveDeadlineSeconds, pod.Spec.ActiveDeadlineSeconds} { // The latter may be that of the template.
 			late = late || deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
 		}
-		var excused bool
-		switch at.Status.Reason {
-		case cnatv1alpha1.ReasonPodModified:
-			excused = true
-		case cnatv1alpha1.ReasonPodNameConflict: // After a lost answer, nothing tells whose pod it is.
-			excused = c.ChangesIdentity && ControllerOf(pod) == ""
-		case cnatv1alpha1.ReasonCanceled: // A command that spec.cancel stops may end with exit code 0. Times have whole seconds.
-			end := termination(pod)
-			excused = pod.DeletionTimestamp != nil && end != nil && !end.FinishedAt.Time.Before(deletionRequested(pod))
-		}
-		// What an eviction or a virtual kubelet has hidden counts if the status of the At had recorded it.
-		excused = excused || ptr.Deref(exitCode(pod), 1) != 0 && !c.recorded[uid] || c.renamed(pod)
-
-		inTime := ended.Before(write.Sent) && !late && c.couldKnow(pod, write) && !excused
+		inTime := ended.Before(write.Sent) && !late && c.couldKnow(pod, write) && !c.mayHaveFailed(at, pod)
 		c.check("A12", c.ownerOf(pod) != at.UID || !inTime, "At "+at.Name, "it has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
 	}
+}
+
+// mayHaveFailed reports whether an At may have failed although the command of its pod ended with exit code 0.
+func (c *Checker) mayHaveFailed(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	switch at.Status.Reason {
+	case cnatv1alpha1.ReasonPodModified:
+		return true
+	case cnatv1alpha1.ReasonCanceled: // A command that spec.cancel stops may end with exit code 0. Times have whole seconds.
+		if end := termination(pod); pod.DeletionTimestamp != nil && end != nil && !end.FinishedAt.Time.Before(deletionRequested(pod)) {
+			return true
+		}
+	}
+	// After a lost answer, nothing tells whose pod it is if admission has removed its controller.
+	lost := c.ChangesIdentity && ControllerOf(pod) == ""
+	// What an eviction or a virtual kubelet has hidden counts if the status of the At had recorded it.
+	hidden := ptr.Deref(exitCode(pod), 1) != 0 && !c.recorded[pod.UID]
+	return lost || hidden || c.renamed(pod)
 }
 
 // deletionRequested returns when the deletion of a terminating pod was requested.
@@ -252,8 +256,14 @@ func deletionRequested(pod *corev1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
-// noteExit records when the command of a pod ended with exit code 0.
+// noteExit records when the command of a pod ended with exit code 0, and since when the pod shows any exit code.
 func (c *Checker) noteExit(pod *corev1.Pod) {
+	switch _, shown := c.shown[pod.UID]; {
+	case exitCode(pod) == nil:
+		delete(c.shown, pod.UID)
+	case !shown:
+		c.shown[pod.UID] = c.now.Seen
+	}
 	if _, known := c.zero[pod.UID]; !known && ptr.Deref(exitCode(pod), 1) == 0 {
 		c.zero[pod.UID] = c.now.Seen
 	}

@@ -179,6 +179,20 @@ func (c *Checker) exitCodeIsTrue(at *cnatv1alpha1.At) {
 	c.check("A11", run != nil && run.Code != nil && *run.Code == *at.Status.ExitCode, "At "+at.Name, "the exit code is %d, but that of pod %s is not", *at.Status.ExitCode, at.Status.PodName)
 }
 
+// exitIsRecorded checks that the status of an At that runs has the exit code that the pod shows: A11. What follows may hide it. An exit code of 0
+// may be that of a command that was stopped at its deadline.
+func (c *Checker) exitIsRecorded(at *cnatv1alpha1.At, write Write) {
+	pod, s := c.state.Pods[at.Status.PodUID], &at.Status
+	if pod == nil || s.Phase != cnatv1alpha1.PhaseRunning || s.RetryTime != nil || c.LaggingPods || write.StalePods || ControllerOf(pod) != at.UID || c.renamed(pod) {
+		return
+	}
+	since, shown := c.shown[pod.UID]
+	if !shown || !since.Before(write.Sent) || *exitCode(pod) == 0 && pod.Spec.ActiveDeadlineSeconds != nil {
+		return
+	}
+	c.check("A11", s.ExitCode != nil && *s.ExitCode == *exitCode(pod), "At "+at.Name, "pod %s shows the exit code %d, and the status does not have it", pod.Name, *exitCode(pod))
+}
+
 // hasStopped checks that the command of an At that was stopped does not run on: A11.
 func (c *Checker) hasStopped(at *cnatv1alpha1.At) {
 	pod, run := c.state.Pods[at.Status.PodUID], c.Runs[at.Status.PodUID]

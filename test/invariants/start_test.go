@@ -172,6 +172,28 @@ func TestARetryWaits(t *testing.T) {
 	}
 }
 
+func TestTheExitCodeThatAPodShowsIsRecorded(t *testing.T) {
+	for title, tc := range map[string]struct {
+		pod      *corev1.Pod
+		deadline *int64
+		recorded *int32
+		want     bool
+	}{
+		"it is recorded":        {run(corev1.PodRunning, ptr.To[int32](3)), nil, ptr.To[int32](3), false},
+		"it is not":             {run(corev1.PodRunning, ptr.To[int32](3)), nil, nil, true},
+		"another one is":        {run(corev1.PodRunning, ptr.To[int32](3)), nil, ptr.To[int32](4), true},
+		"0 is not":              {run(corev1.PodRunning, ptr.To[int32](0)), nil, nil, true},
+		"0, and a deadline":     {run(corev1.PodRunning, ptr.To[int32](0)), ptr.To[int64](9), nil, false},
+		"the pod does not show": {run(corev1.PodRunning, nil), nil, nil, false},
+	} {
+		tc.pod.Spec.ActiveDeadlineSeconds = tc.deadline
+		status := cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: 1, PodUID: "pod", ExitCode: tc.recorded}
+		if got := replay("A11", NewChecker(true, []Write{statusWrite("2", 2)}, nil), changes(tc.pod, at("at", status))); got != tc.want {
+			t.Errorf("%s: A11 is violated: %t", title, got)
+		}
+	}
+}
+
 func TestAStoppedCommandDoesNotRunOn(t *testing.T) {
 	for title, tc := range map[string]struct {
 		pod  *corev1.Pod

@@ -74,9 +74,8 @@ func (e *env) harm(random *rand.Rand, pod *corev1.Pod) bool {
 	if len(e.scenario.With) == 0 || finished || pod.DeletionTimestamp != nil || e.fates[pod.UID] != nil {
 		return false
 	}
-	pending := pod.Status.Phase == corev1.PodPending
 	switch n := random.IntN(8); {
-	case n < 3 && e.scenario.has(Hang) && pending:
+	case n < 3 && e.scenario.has(Hang) && pod.Status.Phase == corev1.PodPending:
 		e.hang(random, pod)
 	case n == 3 && e.mayCrash(pod):
 		e.fates[pod.UID] = &fate{crashes: true}
@@ -85,10 +84,8 @@ func (e *env) harm(random *rand.Rand, pod *corev1.Pod) bool {
 		e.setReady(pod, corev1.ConditionFalse)
 	case n == 4 && e.scenario.has(Disruption):
 		return e.disruptPod(random, pod)
-	case n == 5 && e.scenario.has(Sidecar) && pod.Status.Phase == corev1.PodRunning && len(pod.Spec.Containers) > 1:
-		e.endContainer(random, pod)
-	case n >= 6 && e.scenario.has(Doubt) && pod.Spec.NodeName != "" && pod.Spec.RestartPolicy == corev1.RestartPolicyNever:
-		e.doubt(random, pod)
+	case n >= 5 && isOfAt(pod):
+		return e.endBadly(n, random, pod)
 	default:
 		return false
 	}
@@ -176,7 +173,7 @@ func (e *env) crashAgain(pod *corev1.Pod, f *fate) {
 // awaitsFate reports whether a node will do something later.
 func (e *env) awaitsFate() bool {
 	return slices.ContainsFunc(e.store.pods(), func(pod *corev1.Pod) bool {
-		return e.fates[pod.UID] != nil && pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
+		return e.holds(pod) || e.fates[pod.UID] != nil && pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
 	})
 }
 
@@ -211,106 +208,6 @@ func (e *env) disruptPod(random *rand.Rand, pod *corev1.Pod) bool {
 		_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
 	}
 	return true
-}
-
-// doubt ends a pod with a status that does not prove how its command ended, or that it ran: see docs/testing.md, F38. Whatever the status
-// says, the command may have been started.
-func (e *env) doubt(random *rand.Rand, pod *corev1.Pod) {
-	ways := []string{"Evicted", "Unknown", "ProviderFailed", "NotFound", "StartError", "ContainerCannotRun"}
-	if len(pod.Spec.InitContainers) > 1 {
-		ways = append(ways, "sidecar", "sidecar")
-	}
-	way := pick(random, ways...)
-	e.runOf(pod).Started = true
-	e.note("pod %s fails, and its status does not prove how its command ended: %s", pod.Name, way)
-	made := func(code int32, reason, id string) []corev1.ContainerStatus {
-		return statuses(pod.Spec.Containers, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			ExitCode: code, Reason: reason, ContainerID: id, Message: "made up", FinishedAt: metav1.NewTime(e.nodeNow()),
-		}})
-	}
-	pod.Status.Phase, pod.Status.Conditions = corev1.PodFailed, nil
-	switch way {
-	case "Evicted": // The exit code of a command that has ended is lost, too.
-		pod.Status.Reason = way
-		if random.IntN(2) == 0 {
-			pod.Status.ContainerStatuses = nil
-		}
-		e.loseContainers(pod)
-	case "Unknown": // containerd, after a loss of power
-		pod.Status.ContainerStatuses = made(255, way, "containerd://lost")
-	case "ProviderFailed": // a virtual kubelet, which leaves the containers as they are
-		pod.Status.Reason, pod.Status.Message = way, "the provider failed"
-		if random.IntN(2) == 0 {
-			pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("ContainerCreating"))
-		}
-	case "NotFound": // a virtual kubelet
-		pod.Status.Reason, pod.Status.Message = way, "the pod may have been deleted from the provider"
-		pod.Status.ContainerStatuses = made(pick[int32](random, -137, 137), way, pick(random, "", "provider://lost"))
-	case "StartError", "ContainerCannotRun": // The start failed after the process had begun.
-		pod.Status.ContainerStatuses = made(128, way, "containerd://lost")
-	case "sidecar": // It crashed once while the command waited, and then the node was lost, with a stale status.
-		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("PodInitializing"))
-		pod.Status.InitContainerStatuses = nil
-		for i, c := range pod.Spec.InitContainers {
-			pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: e.ended(pod, c.Name, int32(i))}) //nolint:gosec // small
-		}
-	}
-	_, _ = e.store.Update(pod, true)
-}
-
-// endContainer ends one container of a pod that has several: the command, or the one that was added. The pod ends with its last container.
-func (e *env) endContainer(random *rand.Rand, pod *corev1.Pod) {
-	if len(pod.Status.ContainerStatuses) != len(pod.Spec.Containers) {
-		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
-	}
-	ended := &pod.Status.ContainerStatuses[random.IntN(len(pod.Status.ContainerStatuses))]
-	if ended.State.Running == nil {
-		return
-	}
-	code := pick(random, int32(0), 0, 3)
-	e.note("container %s of pod %s ends with exit code %d", ended.Name, pod.Name, code)
-	ended.State = e.ended(pod, ended.Name, code)
-	e.endPodWithContainers(pod)
-}
-
-// endPodWithContainers ends a pod whose containers have all ended, and stores its status.
-func (e *env) endPodWithContainers(pod *corev1.Pod) {
-	phase := corev1.PodSucceeded
-	for _, s := range pod.Status.ContainerStatuses {
-		switch {
-		case s.State.Terminated == nil:
-			phase = corev1.PodRunning
-		case s.State.Terminated.ExitCode != 0 && phase == corev1.PodSucceeded:
-			phase = corev1.PodFailed
-		}
-	}
-	pod.Status.Phase, pod.Status.Conditions = phase, nil
-	_, _ = e.store.Update(pod, true)
-}
-
-// outlives reports whether the container that was added to a pod never ends by itself. The other containers end with exit code 0 then.
-func (e *env) outlives(pod *corev1.Pod) bool {
-	return e.scenario.has(Sidecar) && len(pod.Spec.Containers) > 1 && hash(e.scenario.Seed, string(pod.UID))>>32%2 == 0
-}
-
-// endCommandOnly ends all containers of a pod but the one that was added. It returns false if they have ended.
-func (e *env) endCommandOnly(pod *corev1.Pod) bool {
-	before := pod.Status.ContainerStatuses
-	if len(before) != len(pod.Spec.Containers) {
-		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
-	}
-	changed := false
-	for i := range pod.Status.ContainerStatuses {
-		s := &pod.Status.ContainerStatuses[i]
-		if s.State.Terminated == nil && !invariants.IsInjected(s.Name) {
-			s.State, changed = e.ended(pod, s.Name, 0), true
-		}
-	}
-	if changed {
-		e.note("the command of pod %s ends, and an added container runs on", pod.Name)
-		e.endPodWithContainers(pod)
-	}
-	return changed
 }
 
 // addCondition adds a condition of another controller to a status.

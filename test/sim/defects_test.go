@@ -378,6 +378,11 @@ var defects = map[string]struct {
 			at.Status.ExitCode = nil
 		}
 	}), "", "A12"},
+	"does not record the exit code that it sees": {onStatus(func(status map[string]any) {
+		if status["phase"] == string(cnatv1alpha1.PhaseRunning) && status["retryTime"] == nil {
+			delete(status, "exitCode")
+		}
+	}), "", "A11"},
 	"does not record the start of an attempt": {onStatus(func(status map[string]any) {
 		if status["podUID"] == nil {
 			delete(status, "attempts")
@@ -405,7 +410,7 @@ var defects = map[string]struct {
 			status["phase"], status["result"], status["reason"] = cnatv1alpha1.PhaseDone, cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonCanceled
 			status["completionTime"] = metav1.Time{Time: time.Now()}
 		}
-	}), "A11", ""},
+	}), "", "A11"},
 	"does not say who disrupted a pod": {silent("disrupted"), "", "A13"},
 	"does not say why a pod hangs":     {silent("cannot"), "", "A15"},
 	"is silent about crash loops":      {onStatus(deny(appv1alpha1.ConditionDegraded)), "", "P12"},

@@ -77,7 +77,8 @@ func (e *env) endCommand(pod *corev1.Pod, n int) {
 		e.succeed(pod) // The container status is lost.
 	case n == 6 && len(pod.Spec.Containers) > 1 && len(pod.Status.ContainerStatuses) == 0: // An exit code never changes.
 		e.terminate(pod, 0)
-		pod.Status.ContainerStatuses[1].State = e.ended(pod, pod.Spec.Containers[1].Name, 1)
+		other := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name != invariants.CommandContainer(pod).Name })
+		pod.Status.ContainerStatuses[other].State = e.ended(pod, pod.Spec.Containers[other].Name, 1)
 		e.failPod(pod, "", -1)
 	default:
 		e.failPod(pod, "", 3)
@@ -87,14 +88,7 @@ func (e *env) endCommand(pod *corev1.Pod, n int) {
 // sync does the next regular thing with a pod. It returns false if there is nothing to do.
 func (e *env) sync(pod *corev1.Pod) bool {
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	code, ends := int32(0), pod.Spec.RestartPolicy != corev1.RestartPolicyAlways
-	random := rand.New(rand.NewPCG(e.scenario.Seed, hash(8, string(pod.UID)))) //nolint:gosec // reproducible
-	switch {
-	case e.scenario.Alone:
-		code, ends = e.endOfPod(pod)
-	case ends && random.IntN(3) == 0:
-		code = 3
-	}
+	code, ends := e.planOf(pod)
 	if pod.DeletionTimestamp == nil && (finished || isReady(pod) && !ends && e.fates[pod.UID] == nil) {
 		return false
 	}
@@ -103,11 +97,8 @@ func (e *env) sync(pod *corev1.Pod) bool {
 	switch {
 	case e.holds(pod):
 		return false
-	case pod.DeletionTimestamp != nil && ends && pod.Status.Phase == corev1.PodRunning && termination(pod) == nil && random.IntN(2) == 0:
-		e.stop(pod, pick[int32](random, 0, 3, 143))
 	case pod.DeletionTimestamp != nil:
-		e.note("kubelet removes pod %s", pod.Name)
-		_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		e.endDeleted(pod)
 	case fate != nil:
 		return e.followFate(pod, fate)
 	case pod.Spec.NodeName == "":
@@ -115,38 +106,14 @@ func (e *env) sync(pod *corev1.Pod) bool {
 		_ = e.store.Bind(pod.Name, "node")
 	case e.deadlineIsOver(pod):
 		e.failPod(pod, "DeadlineExceeded", 143)
-	case ends && pod.Status.Phase == corev1.PodRunning && termination(pod) != nil && e.scenario.has(Doubt) && random.IntN(2) == 0:
-		e.doubt(random, pod)
-	case ends && pod.Status.Phase == corev1.PodRunning && e.outlives(pod):
-		return e.endCommandOnly(pod)
+	case ends && pod.Status.Phase == corev1.PodRunning && !e.scenario.Alone:
+		return e.endRun(pod, code)
 	case pod.Status.Phase == corev1.PodPending || !isReady(pod):
 		e.run(pod)
-	case ends && e.scenario.has(Doubt) && random.IntN(3) == 0:
-		e.doubt(random, pod)
-	case code != 0:
-		e.failPod(pod, "", code)
 	default:
-		e.terminate(pod, 0)
-		e.succeed(pod)
+		e.endWith(pod, code)
 	}
 	return true
-}
-
-// stop ends the command of a terminating pod, which has got a SIGTERM.
-func (e *env) stop(pod *corev1.Pod, code int32) {
-	e.note("the command of the terminating pod %s ends with exit code %d", pod.Name, code)
-	e.terminate(pod, code)
-	e.endPodWithContainers(pod)
-}
-
-// termination returns how the command of a pod ended, according to its status, or nil.
-func termination(pod *corev1.Pod) *corev1.ContainerStateTerminated {
-	for _, s := range pod.Status.ContainerStatuses {
-		if s.Name == invariants.CommandContainer(pod).Name {
-			return s.State.Terminated
-		}
-	}
-	return nil
 }
 
 // deadlineIsOver reports whether the kubelet must end a pod.
@@ -185,41 +152,6 @@ func (e *env) succeed(pod *corev1.Pod) {
 	_, _ = e.store.Update(pod, true)
 }
 
-// failInit ends a pod whose init container has failed.
-func (e *env) failInit(pod *corev1.Pod) {
-	first := pod.Spec.InitContainers[0].Name
-	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: first, State: e.ended(pod, first, 1)}}
-	pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("PodInitializing"))
-	e.failPod(pod, "", -1)
-}
-
-func waitingFor(reason string) corev1.ContainerState {
-	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
-}
-
-// ended returns the state of a container whose process has ended with an exit code, as a kubelet reports it. If it is the command, the node
-// knows its exit code now.
-func (e *env) ended(pod *corev1.Pod, name string, code int32) corev1.ContainerState {
-	reason := "Completed"
-	if code != 0 {
-		reason = "Error"
-	}
-	if run := e.runOf(pod); name == invariants.CommandContainer(pod).Name && run.Code == nil {
-		run.Code, run.Ended = &code, e.now()
-	}
-	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		ExitCode: code, Reason: reason, ContainerID: "containerd://" + string(pod.UID) + "-" + name, FinishedAt: metav1.NewTime(e.nodeNow()),
-	}}
-}
-
-// runOf returns what the node of a pod knows of its command.
-func (e *env) runOf(pod *corev1.Pod) *invariants.Run {
-	if e.runs[pod.UID] == nil {
-		e.runs[pod.UID] = &invariants.Run{}
-	}
-	return e.runs[pod.UID]
-}
-
 // failPod ends a pod as Failed. A negative code: its container has none.
 func (e *env) failPod(pod *corev1.Pod, reason string, code int32) {
 	e.note("kubelet: pod %s fails: %s", pod.Name, reason)
@@ -229,65 +161,6 @@ func (e *env) failPod(pod *corev1.Pod, reason string, code int32) {
 	}
 	pod.Status.Conditions = nil
 	_, _ = e.store.Update(pod, true)
-}
-
-// evict ends a pod whose node needs its resources. The kubelet may lose a container of it.
-func (e *env) evict(pod *corev1.Pod, loses bool) {
-	e.note("kubelet: pod %s is evicted", pod.Name)
-	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
-	switch {
-	case !e.runOf(pod).Started:
-	case loses:
-		e.loseContainers(pod)
-	default:
-		e.terminate(pod, 137)
-	}
-	pod.Status.Conditions = nil
-}
-
-// loseContainers replaces the states of the containers of a pod that have not ended by what a kubelet reports of containers that it has lost:
-// in the next status they wait, and the exit code of the last termination is made up. See docs/testing.md, F38.
-func (e *env) loseContainers(pod *corev1.Pod) {
-	before := pod.Status.ContainerStatuses
-	pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("ContainerCreating"))
-	for i := range pod.Status.ContainerStatuses {
-		s := &pod.Status.ContainerStatuses[i]
-		lost := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: invariants.LostContainer, Message: "The container could not be located when the pod was terminated"}}
-		switch {
-		case len(before) == len(pod.Status.ContainerStatuses) && before[i].State.Terminated != nil:
-			*s = before[i]
-		case hash(e.scenario.Seed, "lost "+string(pod.UID))>>32%2 == 0:
-			s.State = lost
-		default:
-			s.LastTerminationState, s.RestartCount = lost, 1
-		}
-	}
-}
-
-// loseNode does what the pod garbage collector does with a pod whose node is gone: the states of the containers stay as the node reported
-// them last. The command may still run there.
-func (e *env) loseNode(pod *corev1.Pod) {
-	e.note("the node of pod %s is lost", pod.Name)
-	pod.Status.Phase, pod.Status.Conditions = corev1.PodFailed, nil
-	if len(pod.Status.ContainerStatuses) == 0 {
-		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
-	}
-	e.runOf(pod).Started = true
-	_, _ = e.store.Update(pod, true)
-}
-
-// terminate ends the containers of a pod that have not ended.
-func (e *env) terminate(pod *corev1.Pod, code int32) {
-	before := pod.Status.ContainerStatuses
-	pod.Status.Conditions = nil
-	pod.Status.ContainerStatuses = nil
-	for i, c := range pod.Spec.Containers {
-		if len(before) == len(pod.Spec.Containers) && before[i].State.Terminated != nil {
-			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, before[i])
-			continue
-		}
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: e.ended(pod, c.Name, code)})
-	}
 }
 
 // collectGarbage does one thing that the garbage collector does. It returns false if there is nothing to do.

@@ -20,8 +20,7 @@ func (e *env) step(seed uint64) error {
 	e.stats.Steps++
 	e.order = seed
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible
-	if e.scenario.has(Race) && random.IntN(3) == 0 && e.starts() {
-		e.editAt(random, e.nameOf(random, ats))
+	if e.races(random) {
 		return nil
 	}
 	if e.prompt {
@@ -60,6 +59,15 @@ func (e *env) step(seed uint64) error {
 		return e.disturb(random)
 	}
 	return nil
+}
+
+// races lets a user edit an At while it is started. It returns false if that does not happen.
+func (e *env) races(random *rand.Rand) bool {
+	if !e.scenario.has(Race) || random.IntN(3) != 0 || !e.starts() {
+		return false
+	}
+	e.editAt(random, e.nameOf(random, ats))
+	return true
 }
 
 // starts reports whether a request is in flight that starts an At, or that begins, checks, or creates its pod.

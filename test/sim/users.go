@@ -175,7 +175,7 @@ func (e *env) createAt(random *rand.Rand, name string) {
 		at.Spec.Template = templateOf("busybox")
 		at.Spec.Template.Spec.Containers = append(at.Spec.Template.Spec.Containers, corev1.Container{Name: "second", Image: "busybox"})
 		at.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "first", Image: "busybox"}}
-		if random.IntN(2) == 0 {
+		if random.IntN(2) == 0 || e.scenario.has(Doubt) {
 			sidecar := corev1.Container{Name: "side", Image: "busybox", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}
 			at.Spec.Template.Spec.InitContainers = append(at.Spec.Template.Spec.InitContainers, sidecar)
 		}

@@ -70,7 +70,7 @@ var (
 
 // changesIdentity reports whether a pod of an At is another one for its operator after admission.
 func (w webhook) changesIdentity(dryRun bool) bool {
-	return !w.sparesAts && !(dryRun && w.changesMind) && w.canChangeIdentity()
+	return !w.sparesAts && (!dryRun || !w.changesMind) && w.canChangeIdentity()
 }
 
 // modifiesSets reports whether admission changes the identity of the pods of PodSets, so that the operator does not use them.
