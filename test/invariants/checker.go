@@ -256,8 +256,9 @@ func (c *Checker) deletions() {
 			continue
 		}
 		c.check("P4", w.Precondition != "", "pod "+w.Name, "deleted without a UID precondition")
+		// A pod whose identity admission changed at its create is deleted by its UID, whatever users have done with it since.
 		if pod, ok := c.state.Pods[w.UID]; ok && w.Committed() {
-			c.check("P4", !c.wasForeign(pod, w) || c.byUID[pod.UID].Stripped, "foreign pod "+w.Name, "deleted by the operator")
+			c.check("P4", !c.wasForeign(pod, w) || c.byUID[pod.UID].Stripped || c.byUID[pod.UID].Renamed, "foreign pod "+w.Name, "deleted by the operator")
 		}
 	}
 }
