@@ -118,7 +118,7 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 	}
 }
 
-// run checks a new pod of an At: A1, A2, A11.
+// run checks a new pod of an At: A1, A2, A11, A17.
 func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	if c.runs[at.UID] == nil {
 		c.runs[at.UID] = map[types.UID]bool{}
@@ -129,6 +129,10 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	again := false
 	for uid := range c.runs[at.UID] {
 		earlier := c.state.Pods[uid]
+		if c.isUnknown(earlier, write) {
+			delete(c.runs[at.UID], uid)
+			continue
+		}
 		same := c.requested(earlier) == c.requested(pod)
 		again = again || same
 		c.check("A17", deleting && same || c.isProven(at, earlier), "At "+at.Name, "pod %s was created, but it is not proven that the command of pod %s failed, or did not run", pod.Name, earlier.Name)
@@ -164,6 +168,17 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		c.check("A2", late <= 0, "At "+at.Name, "ran %v after its starting deadline", late)
 	}
 }
+
+// isUnknown reports whether the process that sent a write could not know of an earlier pod of the At: admission renamed that pod, so that a
+// lookup by its name does not find it, the response to its create did not arrive, and the cache had not shown it when the write was decided.
+func (c *Checker) isUnknown(earlier *corev1.Pod, write Write) bool {
+	create := c.byUID[earlier.UID]
+	unanswered := create.Fault != "" || create.Process != write.Process
+	return create.Renamed && unanswered && (write.StalePods || c.LaggingPods || write.Sent.Sub(create.Sent) < decidedWithin)
+}
+
+// decidedWithin is how old the view of the cache may be on which a write was decided.
+const decidedWithin = time.Second
 
 // late returns how long after the last of the starting deadlines of some versions of an At its first pod was created, at most 0 if one of them
 // has no deadline. The API counts in whole seconds.

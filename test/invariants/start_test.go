@@ -60,6 +60,29 @@ func TestARetryNeedsWhatTheNodeKnows(t *testing.T) {
 	}
 }
 
+// docs/at-most-once.md lists this exception: only the name that the pod had in the request is looked up.
+func TestARenamedPodIsUnknownForAMomentAfterALostResponse(t *testing.T) {
+	for title, tc := range map[string]struct {
+		first  Write
+		second int64
+		want   bool
+	}{
+		"the response was lost":                  {Write{Renamed: true, Fault: "lost"}, 2, false},
+		"the response was lost some seconds ago": {Write{Renamed: true, Fault: "lost"}, 5, true},
+		"the response arrived":                   {Write{Renamed: true}, 2, true},
+		"the name is the requested one":          {Write{Fault: "lost"}, 2, true},
+	} {
+		first, again := run(corev1.PodPending, nil), run(corev1.PodPending, nil)
+		again.Name, again.UID = "a-pod", "pod-1"
+		write := podWrite("pod", "a-pod", 2)
+		write.Renamed, write.Fault = tc.first.Renamed, tc.first.Fault
+		c := NewChecker(true, []Write{write, podWrite("pod-1", "a-pod", tc.second)}, nil)
+		if got := replay("A1", c, changes(at("at", cnatv1alpha1.AtStatus{}), first, again)); got != tc.want {
+			t.Errorf("%s: A1 is violated: %t", title, got)
+		}
+	}
+}
+
 func TestAnAttemptBeginsFromTheLatestAt(t *testing.T) {
 	for title, tc := range map[string]struct {
 		change   func(*cnatv1alpha1.At)
