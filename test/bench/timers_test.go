@@ -137,7 +137,7 @@ func (c *cluster) endPods(b *testing.B, pods *observer) {
 	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	must(b, inParallel(b.Context(), len(names), inFlight, func(ctx context.Context, i int) error {
 		patch := fmt.Appendf(nil, `{"status":{"phase":"Succeeded","containerStatuses":[{"name":"busybox","image":"busybox","imageID":"busybox",
-			"state":{"terminated":{"exitCode":0,"reason":"Completed","startedAt":%[1]q,"finishedAt":%[1]q}}}]}}`, time.Now().UTC().Format(time.RFC3339))
+			"state":{"terminated":{"exitCode":0,"reason":"Completed","containerID":"containerd://1","startedAt":%[1]q,"finishedAt":%[1]q}}}]}}`, time.Now().UTC().Format(time.RFC3339))
 		ended := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pods.namespace, Name: names[i]}}
 		return c.admin.SubResource("status").Patch(ctx, ended, client.RawPatch(types.MergePatchType, patch))
 	}))
