@@ -124,7 +124,7 @@ func (c *Checker) reports() {
 		all = append(all, s)
 	}
 	for _, s := range all {
-		due := s.from.Add(s.after)
+		due := c.counted(s).Add(s.after)
 		if c.Calm.After(due) {
 			due = c.Calm
 		}
@@ -141,6 +141,17 @@ func (c *Checker) reports() {
 			c.isReported(e, s)
 		}
 	}
+}
+
+// counted returns from when on a spell counts. The progress of a PodSet counts from its first status, as that of a Deployment.
+func (c *Checker) counted(s spell) time.Time {
+	for _, e := range c.history[s.owner] {
+		set, ok := e.Object.(*appv1alpha1.PodSet)
+		if ok && meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing) != nil {
+			return slices.MaxFunc([]time.Time{s.from, e.Seen}, time.Time.Compare)
+		}
+	}
+	return s.from
 }
 
 // isReported checks that the status of the owner of a pod reports the state of the pod: P12, A15, or that it makes no progress: P14.
