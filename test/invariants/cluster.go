@@ -250,7 +250,7 @@ func (c *Checker) mayHaveFailed(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	switch at.Status.Reason {
 	case cnatv1alpha1.ReasonPodModified:
 		return true
-	case cnatv1alpha1.ReasonCanceled: // A command that spec.cancel stops may end with exit code 0. Times have whole seconds.
+	case cnatv1alpha1.ReasonCanceled, cnatv1alpha1.ReasonDeadlineExceeded: // A command that the operator stops may end with exit code 0. Times have whole seconds.
 		if end := termination(pod); pod.DeletionTimestamp != nil && end != nil && !end.FinishedAt.Time.Before(deletionRequested(pod)) {
 			return true
 		}

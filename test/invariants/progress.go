@@ -96,7 +96,10 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 	}
 	last := c.progress[set.UID].since
 	for _, pod := range c.state.owned[set.UID] {
-		if c.byUID[pod.UID].Fault != "" { // The operator may not know of the pod.
+		unanswered := func(w Write) bool {
+			return w.Verb == "delete" && w.Resource == "pods" && w.Name == pod.Name && w.Fault != ""
+		}
+		if c.byUID[pod.UID].Fault != "" || slices.ContainsFunc(c.writes, unanswered) { // The operator may not know of the pod, or of its deletion.
 			return
 		}
 	}
