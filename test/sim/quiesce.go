@@ -62,13 +62,13 @@ func (e *env) quiesce() error {
 		return err
 	}
 	e.idleFor(statusTime)
-	before := len(e.writes)
+	before, varies := len(e.writes), e.answersVary()
 	e.idleFor(quietTime)
 	for _, write := range e.writes[before:] {
 		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner or their name are tried again with back-off. A
 		// crash loop counts as over a while after its last restart. Dry runs may go on, and have other answers.
 		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.modifiesSets() && write.Resource != ats ||
-			e.scenario.has(CrashLoop) && write.Resource == podSets || write.Resource == ats && e.answersVary(); !expected {
+			e.scenario.has(CrashLoop) && write.Resource == podSets || write.Resource == ats && (varies || e.answersVary()); !expected {
 			e.violate("P3", "a write after everything had settled: %s", write)
 		}
 	}
@@ -191,13 +191,13 @@ func (e *env) wrongAnswers() []problem {
 	return problems
 }
 
-// answersVary reports whether the next dry run for an At that waits may have another answer than the last one: admission generates a name, or a
-// pod of somebody else has the name.
+// answersVary reports whether the next dry run for an At that waits may have another answer than the last one: admission generates a name, a
+// pod of somebody else has the name, or the last answer was bad or none.
 func (e *env) answersVary() bool {
 	generates := e.webhook.generatedName && e.webhook.changesIdentity(true)
 	return generates || slices.ContainsFunc(e.store.List(ats), func(object client.Object) bool {
 		at := object.(*cnatv1alpha1.At)
-		return at.Status.Phase == cnatv1alpha1.PhasePending && at.Status.Attempts == 0 && e.nameIsTaken(at)
+		return at.Status.Phase == cnatv1alpha1.PhasePending && at.Status.Attempts == 0 && (e.nameIsTaken(at) || !meta.IsStatusConditionTrue(at.Status.Conditions, cnatv1alpha1.ConditionReady))
 	})
 }
 
