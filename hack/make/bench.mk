@@ -14,7 +14,7 @@ bench: build $(addprefix bin/,etcd kube-apiserver kube-controller-manager benchs
 	go test -C test/bench -c -o ../../bin/bench.test
 	cd test/bench; for rep in {1..$(REPS)}; do \
 	  KUBEBUILDER_ASSETS='$(CURDIR)/bin' ../../bin/bench.test -test.run '^$$' -test.bench '$(BENCH)' -test.benchtime 1x -test.timeout 0 \
-	    $(if $(SHORT),-test.short) $(if $(findstring Large,$(BENCH)),,-test.skip Large) -plot ../../dist/delay.svg; \
+	    $(if $(SHORT),-test.short) $(if $(findstring Large,$(BENCH)),,-test.skip Large); \
 	done | tee ../../dist/bench.txt
 	bin/benchstat -col '/arm@(operator replicaset-controller cronjob-controller bare-client)' dist/bench.txt
 

@@ -37,15 +37,9 @@ func BenchmarkTimers(b *testing.B) {
 		p.end(syscall.SIGKILL)
 		c.clear(b, pods.namespace)
 	})
-	var curves []curve
 	run(b, fmt.Sprintf("together=%d", together), []*arm{operator, cronJobController, bareClient}, func(b *testing.B, a *arm) {
-		delays := c.measureTogether(b, a, together)
-		reportDelays(b, delays)
-		curves = append(curves, curve{a.name, delays})
+		reportDelays(b, c.measureTogether(b, a, together))
 	})
-	if *plotFile != "" {
-		must(b, writePlot(*plotFile, fmt.Sprintf("Delay of the pods of %d timers that are due at the same time", together), curves))
-	}
 }
 
 // ahead is a time by which n timers exist: at most 125 of them are created in a second.
