@@ -143,17 +143,6 @@ func (c *Checker) reports() {
 	}
 }
 
-// counted returns from when on a spell counts. The progress of a PodSet counts from its first status, as that of a Deployment.
-func (c *Checker) counted(s spell) time.Time {
-	for _, e := range c.history[s.owner] {
-		set, ok := e.Object.(*appv1alpha1.PodSet)
-		if ok && meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing) != nil {
-			return slices.MaxFunc([]time.Time{s.from, e.Seen}, time.Time.Compare)
-		}
-	}
-	return s.from
-}
-
 // isReported checks that the status of the owner of a pod reports the state of the pod: P12, A15, or that it makes no progress: P14.
 func (c *Checker) isReported(owner Event, s spell) {
 	since := owner.Seen.Sub(s.from)

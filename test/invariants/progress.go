@@ -96,10 +96,7 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 	}
 	last := c.progress[set.UID].since
 	for _, pod := range c.state.owned[set.UID] {
-		unanswered := func(w Write) bool {
-			return w.Verb == "delete" && w.Resource == "pods" && w.Name == pod.Name && w.Fault != ""
-		}
-		if c.byUID[pod.UID].Fault != "" || slices.ContainsFunc(c.writes, unanswered) { // The operator may not know of the pod, or of its deletion.
+		if c.isUnanswered(pod) {
 			return
 		}
 	}
@@ -122,6 +119,13 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 		write.Sent.Sub(last), progressDeadline(set))
 }
 
+// isUnanswered reports whether the operator may not know of a pod, or of its deletion, because it received no response to its request.
+func (c *Checker) isUnanswered(pod *corev1.Pod) bool {
+	return c.byUID[pod.UID].Fault != "" || slices.ContainsFunc(c.writes, func(w Write) bool {
+		return w.Verb == "delete" && w.Resource == "pods" && w.Name == pod.Name && w.Fault != ""
+	})
+}
+
 // clocksDiffer reports whether the clock of the operator differs from that of the API server, or has jumped.
 func (c *Checker) clocksDiffer() bool {
 	if c.ServerAhead != nil {
@@ -133,6 +137,17 @@ func (c *Checker) clocksDiffer() bool {
 		}
 	}
 	return false
+}
+
+// counted returns from when on a spell counts. The progress of a PodSet counts from its first status, as that of a Deployment.
+func (c *Checker) counted(s spell) time.Time {
+	for _, e := range c.history[s.owner] {
+		set, ok := e.Object.(*appv1alpha1.PodSet)
+		if ok && meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing) != nil {
+			return slices.MaxFunc([]time.Time{s.from, e.Seen}, time.Time.Compare)
+		}
+	}
+	return s.from
 }
 
 // saysStuck checks that the status of a PodSet says that it makes no progress: P14.
