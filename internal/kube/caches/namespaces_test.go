@@ -198,11 +198,17 @@ func TestAKindThatIsNotServedIsLoggedOnce(t *testing.T) {
 // The process ends, because its caches have objects whose status it cannot write anymore.
 func TestADefinitionThatBecomesOutdatedEndsTheProcess(t *testing.T) {
 	l, clock, _ := lister(&source{})
-	var definition error
+	var outdated atomic.Bool // The watch may still read it when it has been stopped.
 	var failed []error
-	l.mayBeMissing, l.definition, l.fail = true, func(context.Context) error { return definition }, func(err error) { failed = append(failed, err) }
+	l.mayBeMissing, l.fail = true, func(err error) { failed = append(failed, err) }
+	l.definition = func(context.Context) error {
+		if outdated.Load() {
+			return errOutdated
+		}
+		return nil
+	}
 
-	definition = errOutdated
+	outdated.Store(true)
 	if _, err := l.watch(t.Context(), metav1.ListOptions{SendInitialEvents: ptr.To(true)}); !errors.Is(err, errOutdated) {
 		t.Errorf("the informer must list in the ordinary way: %v", err)
 	}
@@ -221,11 +227,11 @@ func TestADefinitionThatBecomesOutdatedEndsTheProcess(t *testing.T) {
 	}
 	w.Stop()
 
-	definition = nil
+	outdated.Store(false)
 	if list, err := l.list(t.Context(), metav1.ListOptions{}); err != nil || meta.LenList(list) != 1 {
 		t.Errorf("listed %v, %v", list, err)
 	}
-	definition = errOutdated
+	outdated.Store(true)
 	if _, err := l.watch(t.Context(), metav1.ListOptions{ResourceVersion: "7"}); err != nil || len(failed) != 1 || !errors.Is(failed[0], errOutdated) {
 		t.Errorf("the cache has objects: %v, failed with %v", err, failed)
 	}
