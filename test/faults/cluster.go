@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,8 +38,9 @@ type Cluster struct {
 	mapper   meta.RESTMapper
 	managers []*exec.Cmd
 	// restarted stop the servers that were killed and started again.
-	restarted []func()
-	files     string // the directory of the controller manager's kubeconfig and log
+	restarted  []func()
+	restarting sync.Mutex
+	files      string // the directory of the controller manager's kubeconfig and log
 }
 
 // startTimeout is how long the servers may take to start, and then to serve CRDs. Several API servers start at the same time, with

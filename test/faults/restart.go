@@ -58,7 +58,9 @@ func (c *Cluster) killServer(dir string) (again func() error, err error) {
 		}
 		ended := make(chan struct{})
 		go func() { defer close(ended); _ = server.Wait() }() // The error says that the process was killed.
+		c.restarting.Lock()
 		c.restarted = append(c.restarted, func() { _ = server.Process.Kill(); <-ended })
+		c.restarting.Unlock()
 		return c.awaitReady()
 	}, kill(pid)
 }

@@ -118,8 +118,8 @@ func TestClientsWithoutPermissionDoNotHarmTheManager(t *testing.T) {
 		}
 		<-time.After(2 * time.Second) // All of them send requests.
 		for _, token := range []string{token, unknown} {
-			if code, _ := get(t, web, "https://"+metrics+"/metrics", token); code != http.StatusOK {
-				t.Errorf("a permitted client gets the status code %d", code)
+			if code, body := get(t, web, "https://"+metrics+"/metrics", token); code != http.StatusOK {
+				t.Errorf("a permitted client gets the status code %d: %s", code, body)
 			}
 		}
 		stop()
