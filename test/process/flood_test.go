@@ -102,7 +102,7 @@ func TestClientsWithoutPermissionDoNotHarmTheManager(t *testing.T) {
 		}
 	})
 	t.Run("invalid tokens", func(t *testing.T) {
-		const clients = 400
+		const clients = 200 // below the bound of connections: a connection above it can take the place of another one
 		ctx, stop := context.WithCancel(t.Context())
 		var senders sync.WaitGroup
 		for n := range clients {
@@ -120,11 +120,7 @@ func TestClientsWithoutPermissionDoNotHarmTheManager(t *testing.T) {
 		}
 		<-time.After(2 * time.Second) // All of them send requests.
 		for _, token := range []string{token, unknown} {
-			code, body := 0, ""
-			for attempt := 0; attempt < 3 && code != http.StatusOK; attempt++ { // A slow connection may give way to a new one.
-				code, body = get(t, web, "https://"+metrics+"/metrics", token)
-			}
-			if code != http.StatusOK {
+			if code, body := get(t, web, "https://"+metrics+"/metrics", token); code != http.StatusOK {
 				t.Errorf("a permitted client gets the status code %d: %s", code, body)
 			}
 		}
