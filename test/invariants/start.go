@@ -180,10 +180,10 @@ func (c *Checker) exitCodeIsTrue(at *cnatv1alpha1.At) {
 }
 
 // exitIsRecorded checks that the status of an At that runs has the exit code that the pod shows: A11. What follows may hide it. An exit code of 0
-// may be that of a command that was stopped at its deadline.
+// may be that of a command that was stopped at its deadline. Only a simulation knows what the caches of the operator showed.
 func (c *Checker) exitIsRecorded(at *cnatv1alpha1.At, write Write) {
 	pod, s := c.state.Pods[at.Status.PodUID], &at.Status
-	if pod == nil || s.Phase != cnatv1alpha1.PhaseRunning || s.RetryTime != nil || c.LaggingPods || write.StalePods || ControllerOf(pod) != at.UID || c.renamed(pod) {
+	if pod == nil || c.Runs == nil || s.Phase != cnatv1alpha1.PhaseRunning || s.RetryTime != nil || c.LaggingPods || write.StalePods || ControllerOf(pod) != at.UID || c.renamed(pod) {
 		return
 	}
 	since, shown := c.shown[pod.UID]

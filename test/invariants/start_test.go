@@ -211,7 +211,9 @@ func TestTheExitCodeThatAPodShowsIsRecorded(t *testing.T) {
 	} {
 		tc.pod.Spec.ActiveDeadlineSeconds = tc.deadline
 		status := cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: 1, PodUID: "pod", ExitCode: tc.recorded}
-		if got := replay("A11", NewChecker(true, []Write{statusWrite("2", 2)}, nil), changes(tc.pod, at("at", status))); got != tc.want {
+		c := NewChecker(true, []Write{statusWrite("2", 2)}, nil)
+		c.Runs = map[types.UID]*Run{"pod": {Started: true, Code: exitCode(tc.pod)}}
+		if got := replay("A11", c, changes(tc.pod, at("at", status))); got != tc.want {
 			t.Errorf("%s: A11 is violated: %t", title, got)
 		}
 	}
