@@ -70,7 +70,8 @@ func (r *AtReconciler) setup(mgr ctrl.Manager) error {
 		return fmt.Errorf("adding the clock watch: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&cnatv1alpha1.At{}, builder.WithPredicates(countRuns(), r.states.IgnoreOwnStatusUpdates())).
+		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
+		Watches(&cnatv1alpha1.At{}, countRuns()).
 		Watches(&corev1.Pod{}, atPodHandler{caches.EnqueueController(atKind), &r.states}, builder.WithPredicates(caches.Changed(atKind))).
 		WatchesRawSource(jumps.Source()).
 		Named("at").

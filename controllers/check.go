@@ -25,7 +25,7 @@ const maxChecks = 4
 // check asks the API server whether it accepts the pod of the plan.
 func (r *AtReconciler) check(ctx context.Context, d *decided) (outcome at.Outcome) {
 	if d.plan.Check == nil {
-		return outcome
+		return at.Outcome{Answer: d.plan.Answer}
 	}
 	if !d.plan.Start {
 		defer r.checks.Add(-1)

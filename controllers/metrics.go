@@ -15,8 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -59,16 +59,15 @@ var (
 	atsNotStartedDesc  = prometheus.NewDesc("podset_operator_ats_not_started", "Ats that are RUNNING and whose pod has not started for at least a minute, or cannot start.", nil, nil)
 )
 
-// countRuns counts the Ats that end. It drops no event. It counts what the cache shows, and not what the process writes, because
-// a write whose response is lost may have been carried out.
-func countRuns() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+// countRuns is a handler that counts the Ats that end, and enqueues nothing. It counts what the cache shows, and not what the process writes,
+// because a write whose response is lost may have been carried out.
+func countRuns() handler.EventHandler {
+	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
 		before, ok := e.ObjectOld.(*cnatv1alpha1.At)
 		now, both := e.ObjectNew.(*cnatv1alpha1.At)
 		if ok && both && !atrun.IsDone(&before.Status) && atrun.IsDone(&now.Status) {
 			atRuns.WithLabelValues(string(now.Status.Result), now.Status.Reason).Inc()
 		}
-		return true
 	}}
 }
 

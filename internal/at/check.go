@@ -27,6 +27,9 @@ type Check struct {
 	at time.Time
 	// said is what the answer says.
 	said verdict
+	// answer is the answer if it is about the pod of this attempt, from 1, which was about to start. Otherwise attempt is 0.
+	answer  *Answer
+	attempt int
 	// retry delays the next check while the answer is not good.
 	retry backoff.Backoff
 }
@@ -86,13 +89,25 @@ func storedCheck(at *cnatv1alpha1.At) Check {
 	return c
 }
 
-// answered returns the check after an answer about the pod of an At, to a request that was sent at began.
-func (c Check) answered(a *Answer, at *cnatv1alpha1.At, began, now time.Time) Check {
+// answered returns the check after an answer about the pod of a plan, to a request that was sent at began.
+func (c Check) answered(a *Answer, p Plan, at *cnatv1alpha1.At, began, now time.Time) Check {
 	next := Check{generation: at.Generation, at: now, said: a.says(at)}
+	if p.Start && a.Rejection == nil { // A rejection has its own back-off.
+		next.answer, next.attempt = a, p.attempt+1
+	}
 	if next.said != (verdict{}) {
 		next.retry = c.retry.Next(began, now, backoff.FailedCheck)
 	}
 	return next
+}
+
+// ofStart returns the answer about an attempt that was about to start within the last minute, or nil if there is none. The write that
+// followed from it has failed, so the attempt is about to start again.
+func (c Check) ofStart(attempt int, now time.Time) *Answer {
+	if c.attempt != attempt+1 || now.Sub(c.at) >= backoff.FailedCheck.First {
+		return nil
+	}
+	return c.answer
 }
 
 // passed reports whether an attempt may start at now without another check.

@@ -41,7 +41,7 @@ func (o *Observation) ended(e atrun.End) Plan {
 	}
 	retry := backoff.Retry(attempt, o.Now) // 19
 	p := o.wait(started(fmt.Sprintf("attempt %d of %d failed: %s: %s; the next one is due at %s",
-		attempt+1, o.backoffLimit()+1, e.Reason, e.Message, formatTime(retry))), pods.Earliest(retry, o.deadline()))
+		attempt+1, o.backoffLimit()+1, e.Reason, e.Message, formatTime(retry))), pods.Earliest(o.Now, retry, o.deadline()))
 	p.retry, p.exitCode, p.output = retry, e.ExitCode, e.Output
 	return p
 }
@@ -74,7 +74,7 @@ func betweenAttempts(o *Observation) (Plan, bool) {
 	}
 	var p Plan
 	if retry := s.RetryTime.Time; o.Now.Before(retry) { // 7
-		p = o.wait(started(message), pods.Earliest(retry, o.deadline()))
+		p = o.wait(started(message), pods.Earliest(o.Now, retry, o.deadline()))
 	} else { // 8
 		p = o.start(attempt+1, started(message))
 	}

@@ -87,7 +87,7 @@ func olderRun(o *Observation) (Plan, bool) {
 	if o.Older == nil {
 		return Plan{}, false
 	}
-	return o.wait(nameTaken(o.Older), pods.Earliest(o.missedAt(), o.Now.Add(nameCollisionRetry))), true
+	return o.wait(nameTaken(o.Older), pods.Earliest(o.Now, o.missedAt(), o.Now.Add(nameCollisionRetry))), true
 }
 
 // dueRun starts the first attempt.
@@ -104,7 +104,8 @@ func (o *Observation) start(attempt int, s scheduled) Plan {
 		return p
 	}
 	p.Start, p.attempt = true, attempt
-	if attempt > 0 || !o.Check.passed(o.Now) {
+	p.Answer = o.Check.ofStart(attempt, o.Now)
+	if p.Answer == nil && (attempt > 0 || !o.Check.passed(o.Now)) {
 		p.Check = newPod(o, attempt)
 	}
 	return p
@@ -122,6 +123,6 @@ func (o *Observation) whileRejected(attempt int, s scheduled) (Plan, bool) {
 	if o.Rejection == nil {
 		return o.wait(s, until), false
 	}
-	p := o.wait(o.rejected(o.Rejection), pods.Earliest(until, o.Rejection.Until))
+	p := o.wait(o.rejected(o.Rejection), pods.Earliest(o.Now, until, o.Rejection.Until))
 	return p, o.Now.Before(o.Rejection.Until)
 }

@@ -23,6 +23,8 @@ type Plan struct {
 	LookUp []string
 	// Check is a pod that the API server checks without creating it, or nil if there is none.
 	Check *corev1.Pod
+	// Answer is the answer about the pod of the attempt if it is known already, or nil.
+	Answer *Answer
 	// Start is true if the start of an attempt is to be recorded, unless the answer to Check holds it. The next plan creates its pod.
 	Start bool
 	// Create is the pod to create, or nil if there is none.
@@ -144,7 +146,7 @@ func (p Plan) after(o *Observation, outcome Outcome) Plan {
 		return o.finish(modifiedEnd(outcome.Changed, "a pod of that name exists, and the operator leaves it alone"))
 	case outcome.Conflicting != nil && atrun.IsOfOlderAt(o.At, outcome.Conflicting): // 29
 		p.scheduled = nameTaken(outcome.Conflicting)
-		p.requeueAt = pods.Earliest(p.requeueAt, o.Now.Add(nameCollisionRetry))
+		p.requeueAt = pods.Earliest(o.Now, p.requeueAt, o.Now.Add(nameCollisionRetry))
 	case outcome.Conflicting != nil: // 30
 		return o.finish(atrun.End{Reason: cnatv1alpha1.ReasonPodNameConflict, Message: fmt.Sprintf(
 			"pod %s exists and does not belong to this At: the operator does not touch it; delete the pod, or choose another name, and create the At again", outcome.Conflicting.Name)})

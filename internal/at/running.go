@@ -223,7 +223,7 @@ func liveRun(o *Observation) (Plan, bool) {
 	if !o.Now.Before(stopAt) { // The At is being deleted.
 		stopAt = time.Time{}
 	}
-	p := o.wait(s, pods.Earliest(requeueAt, stopAt))
+	p := o.wait(s, pods.Earliest(o.Now, requeueAt, stopAt))
 	p.exitCode, p.output = o.exitSeen(pod)
 	return p, true
 }

@@ -144,8 +144,8 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	if o.At.ResourceVersion != versionOf(next.status) {
 		next.status = nil // The cache shows it.
 	}
-	if outcome.Answer != nil {
-		next.check = o.Check.answered(outcome.Answer, o.At, o.Now, now)
+	if plan.Check != nil && outcome.Answer != nil {
+		next.check = o.Check.answered(outcome.Answer, plan, o.At, o.Now, now)
 	}
 	if outcome.Rejected != nil {
 		next.rejection = next.rejection.Rejected(outcome.Rejected, o.At.Generation, o.Now, now)
@@ -191,7 +191,7 @@ func (s *State) RequeueAt(o Observation, plan Plan, report Report, outcome Outco
 	case plan.waits:
 		checkAt = o.Check.next(&o)
 	}
-	urgent := pods.Earliest(report.RequeueAt, retryAt, s.pods.CheckAt())
-	at = pods.Earliest(urgent, checkAt)
+	urgent := pods.Earliest(o.Now, report.RequeueAt, retryAt, s.pods.CheckAt())
+	at = pods.Earliest(o.Now, urgent, checkAt)
 	return at, !at.Equal(urgent)
 }

@@ -73,6 +73,27 @@ func TestState_Start(t *testing.T) {
 			t.Errorf("plan %+v", plan)
 		}
 	})
+	t.Run("if the start is not recorded, its check is not repeated for a minute", func(t *testing.T) {
+		for title, tc := range map[string]struct {
+			answer at.Answer
+			after  time.Duration
+			known  bool
+		}{
+			"accepted":    {at.Answer{}, 0, true},
+			"unknown":     {at.Answer{Unknown: "timeout"}, 59 * time.Second, true},
+			"changed":     {at.Answer{Changed: "the name of pod a-pod to x"}, 59 * time.Second, true},
+			"old":         {at.Answer{Unknown: "timeout"}, time.Minute, false},
+			"a rejection": {at.Answer{Rejection: &expectations.Rejection{Message: "no"}}, 0, false},
+		} {
+			p := starts(a().Obj(), due)
+			p.record(at.Outcome{Answer: &tc.answer})
+			p.now = p.now.Add(tc.after)
+			_, plan := p.plan()
+			if known := plan.Check == nil && plan.Answer != nil && *plan.Answer == tc.answer; !plan.Start || known != tc.known {
+				t.Errorf("%s: plan %+v", title, plan)
+			}
+		}
+	})
 	t.Run("after a create that failed, the pod is looked up", func(t *testing.T) {
 		p := starts(a().Obj(), due)
 		p.begins(t)

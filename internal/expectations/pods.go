@@ -189,7 +189,9 @@ func (p Pods) Deleted(deleted ...*corev1.Pod) Pods {
 func (p Pods) CheckAt() time.Time {
 	var first time.Time
 	for _, c := range p.created {
-		first = pods.Earliest(first, c.confirmed.Add(ConfirmAfter))
+		if at := c.confirmed.Add(ConfirmAfter); first.IsZero() || at.Before(first) {
+			first = at
+		}
 	}
 	return first
 }

@@ -178,11 +178,13 @@ func NotReadyReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// Earliest returns the earliest of some times. Zero times do not count. It returns zero if all are zero.
-func Earliest(times ...time.Time) time.Time {
+// Earliest returns which of some times comes first, seen from now, or zero if all are zero. Zero times do not count. A time that this process
+// measured differs from now by the monotonic clock, and a time from an object by the wall clock, so a jump of the wall clock does not
+// change which of two delays is shorter.
+func Earliest(now time.Time, times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {
-		if first.IsZero() || !t.IsZero() && t.Before(first) {
+		if first.IsZero() || !t.IsZero() && t.Sub(now) < first.Sub(now) {
 			first = t
 		}
 	}

@@ -64,14 +64,17 @@ func TestQuestionsAboutPods(t *testing.T) {
 
 func TestEarliest(t *testing.T) {
 	one, two, never := testutil.Created, testutil.Created.Add(time.Second), time.Time{}
+	// The wall clock went back by an hour after measured had been computed.
+	now := testutil.WithMonotonic(testutil.Created, time.Minute)
+	measured, stored := testutil.WithMonotonic(now.Add(time.Hour+2*time.Second), time.Minute+2*time.Second), now.Add(time.Hour).Round(0)
 	for _, tc := range []struct {
 		times []time.Time
 		want  time.Time
 	}{
-		{nil, never}, {[]time.Time{never, never}, never}, {[]time.Time{one, two}, one},
+		{[]time.Time{stored, measured}, measured}, {[]time.Time{measured, stored}, measured}, {nil, never}, {[]time.Time{never, never}, never}, {[]time.Time{one, two}, one},
 		{[]time.Time{two, one}, one}, {[]time.Time{never, two}, two}, {[]time.Time{one, never}, one},
 	} {
-		if got := pods.Earliest(tc.times...); !got.Equal(tc.want) {
+		if got := pods.Earliest(now, tc.times...); !got.Equal(tc.want) {
 			t.Errorf("the earliest of %v is %v", tc.times, got)
 		}
 	}

@@ -54,7 +54,7 @@ func (p *Plan) planCleanup(o Observation, c classes) {
 		return
 	}
 	if o.Now.Before(o.CleanupAt) {
-		p.requeue(o.CleanupAt)
+		p.RequeueAt = o.CleanupAt
 		return
 	}
 	p.Cleanup = c.finished
@@ -95,7 +95,7 @@ func (p *Plan) planCreates(o Observation, c classes, hash string) {
 		return
 	}
 	if o.Rejection != nil && o.Now.Before(o.Rejection.Until) {
-		p.requeue(o.Rejection.Until)
+		p.RequeueAt = pods.Earliest(o.Now, p.RequeueAt, o.Rejection.Until)
 		return
 	}
 	for _, slot := range freeSlots(o, c.active, missing) {
@@ -105,6 +105,3 @@ func (p *Plan) planCreates(o Observation, c classes, hash string) {
 		p.Create = append(p.Create, newPod(o, slot, hash))
 	}
 }
-
-// requeue requests a reconcile at due, unless an earlier one is requested already.
-func (p *Plan) requeue(due time.Time) { p.RequeueAt = pods.Earliest(p.RequeueAt, due) }

@@ -35,15 +35,15 @@ const retryPredecessor = time.Second
 func MakeReport(o Observation, outcome Outcome) Report {
 	report := Report{Status: newStatus(o, outcome), Events: events(outcome)}
 	progress := meta.FindStatusCondition(report.Status.Conditions, appv1alpha1.ConditionProgressing)
-	report.RequeueAt = pods.Earliest(outcome.Plan.RequeueAt, nextChange(o.after(outcome), progress.Status == metav1.ConditionTrue))
+	report.RequeueAt = pods.Earliest(o.Now, outcome.Plan.RequeueAt, nextChange(o.after(outcome), progress.Status == metav1.ConditionTrue))
 	if progress.Reason == appv1alpha1.ReasonProgressDeadlineExceeded && !wasStuck(o.Set) {
 		report.StatusEvents = []event.Event{event.Warning(progress.Reason, "Progress", progress.Message)}
 	}
 	switch {
 	case o.isPredecessor(outcome.Conflicting): // The cache will show it.
-		report.RequeueAt = pods.Earliest(report.RequeueAt, o.Now.Add(retryPredecessor))
+		report.RequeueAt = pods.Earliest(o.Now, report.RequeueAt, o.Now.Add(retryPredecessor))
 	case outcome.Conflicting != nil: // The next reconcile uses the next name.
-		report.RequeueAt = pods.Earliest(report.RequeueAt, o.Now)
+		report.RequeueAt = pods.Earliest(o.Now, report.RequeueAt, o.Now)
 	}
 	return report
 }
@@ -58,10 +58,10 @@ func nextChange(o Observation, progresses bool) time.Time {
 	}
 	for _, pod := range c.active {
 		if at := o.availableAt(pod); pods.IsReady(pod) && at.After(o.Now) {
-			next = pods.Earliest(next, at)
+			next = pods.Earliest(o.Now, next, at)
 		}
 		_, at := o.problemOf(pod)
-		next = pods.Earliest(next, at)
+		next = pods.Earliest(o.Now, next, at)
 	}
 	return next
 }

@@ -186,9 +186,9 @@ func undeletedAfter(o Observation, outcome Outcome) sets.Set[types.UID] {
 // RequeueAt returns when to reconcile the PodSet again although nothing has changed, or zero if that is not needed. It may have
 // passed. o, report, and outcome are those that were recorded last.
 func (s *State) RequeueAt(o Observation, report Report, outcome Outcome) time.Time {
-	requeueAt := pods.Earliest(report.RequeueAt, s.pods.CheckAt())
+	requeueAt := pods.Earliest(o.Now, report.RequeueAt, s.pods.CheckAt())
 	if outcome.Rejected != nil {
-		requeueAt = pods.Earliest(requeueAt, s.rejection.Of(o.Set.Generation).Until)
+		requeueAt = pods.Earliest(o.Now, requeueAt, s.rejection.Of(o.Set.Generation).Until)
 	}
 	if len(o.Modified) > 0 { // The plan did nothing else, and no event follows from their deletion.
 		requeueAt = o.Now

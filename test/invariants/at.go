@@ -258,7 +258,7 @@ func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string 
 		return ""
 	}
 	if at.Status.Phase == cnatv1alpha1.PhasePending && (!full || at.Status.ObservedGeneration == at.Generation) {
-		if due, ok := Due(at); ok && due.Sub(now) > time.Minute {
+		if due, ok := Due(at); ok && due.Sub(now) > time.Minute && at.Status.Attempts == 0 {
 			return ""
 		}
 		if s := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled); s != nil && waitsForUser(at, s) {

@@ -7,9 +7,10 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
-	"unsafe"
 
 	"k8s.io/utils/clock"
+
+	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 // wallClock is the clock of the machine of the operator. When it jumps, its times have another wall time but the same monotonic
@@ -26,29 +27,11 @@ func (c *wallClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	return withMonotonic(now.Add(c.offset), now.Sub(epoch))
+	return testutil.WithMonotonic(now.Add(c.offset), now.Sub(epoch))
 }
 
-var (
-	// epoch is when the monotonic time began.
-	epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	// firstWall is the first wall time that a time with a monotonic time can have.
-	firstWall = time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC)
-)
-
-// withMonotonic returns a wall time together with a monotonic time. No API makes such a time, and the clock of a bubble has no
-// monotonic time.
-func withMonotonic(wall time.Time, monotonic time.Duration) time.Time {
-	wall = wall.Round(0)
-	fields := (*struct { // the fields of time.Time
-		wall uint64
-		ext  int64
-	})(unsafe.Pointer(&wall)) //nolint:gosec // see above
-	seconds := uint64(wall.Unix() - firstWall.Unix())             //nolint:gosec // after 1885
-	fields.wall = 1<<63 | seconds<<30 | uint64(wall.Nanosecond()) //nolint:gosec // never negative
-	fields.ext = int64(monotonic)
-	return wall
-}
+// epoch is when the monotonic time began.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Since returns the time that has passed.
 func (c *wallClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }

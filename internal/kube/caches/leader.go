@@ -64,8 +64,8 @@ func (c *leaderCache) WaitForCacheSync(ctx context.Context) bool {
 type ownKinds struct{ ctrl.Manager }
 
 // OwnKinds returns mgr with controllers that wait only for the kinds that they watch, and not for the whole cache. Otherwise a PodSet could
-// wait until all Ats are cached, which takes many seconds if there are many. controller-runtime waits for both: for the cache, and for each
-// watch of the controller.
+// wait until all Ats are cached, which takes many seconds if there are many. controller-runtime waits for the cache and for
+// each watch of the controller, and has no option to wait for the watches only.
 func OwnKinds(mgr ctrl.Manager) ctrl.Manager { return ownKinds{mgr} }
 
 // GetCache returns the cache of the watches of a controller.

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sim
+package testutil
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // The layout of time.Time is not part of its API.
 func TestWithMonotonic(t *testing.T) {
 	wall := time.Date(2026, 11, 22, 3, 4, 5, 678_000_000, time.UTC)
-	before, after := withMonotonic(wall, time.Second), withMonotonic(wall.Add(-time.Hour), 3*time.Second)
+	before, after := WithMonotonic(wall, time.Second), WithMonotonic(wall.Add(-time.Hour), 3*time.Second)
 	if d := after.Sub(before); d != 2*time.Second {
 		t.Errorf("the monotonic times differ by %v", d)
 	}
