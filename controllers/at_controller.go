@@ -26,7 +26,6 @@ import (
 	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/kube/caches"
-	"github.com/redhat/podset-operator/internal/kube/clockjump"
 	"github.com/redhat/podset-operator/internal/kube/objectstate"
 	"github.com/redhat/podset-operator/internal/kube/write"
 )
@@ -65,33 +64,18 @@ type AtReconciler struct {
 }
 
 func (r *AtReconciler) setup(mgr ctrl.Manager) error {
-	jumps := clockjump.New(r.Clock, r.waiting)
-	if err := mgr.Add(jumps); err != nil {
-		return fmt.Errorf("adding the clock watch: %w", err)
+	jumps, err := afterJumps(mgr, r.Clock, &cnatv1alpha1.AtList{}, func(obj client.Object) bool { return at.WaitsForTime(obj.(*cnatv1alpha1.At)) })
+	if err != nil {
+		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
 		Watches(&cnatv1alpha1.At{}, countRuns()).
 		Watches(&corev1.Pod{}, atPodHandler{caches.EnqueueController(atKind), &r.states}, builder.WithPredicates(caches.Changed(atKind))).
-		WatchesRawSource(jumps.Source()).
+		WatchesRawSource(jumps).
 		Named("at").
 		WithOptions(controllerOptions(atConcurrency)).
 		Complete(r)
-}
-
-// waiting lists the Ats that may wait for a time.
-func (r *AtReconciler) waiting(ctx context.Context) ([]client.Object, error) {
-	ats := &cnatv1alpha1.AtList{}
-	if err := r.Client.List(ctx, ats, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing Ats: %w", err)
-	}
-	var waiting []client.Object
-	for i := range ats.Items {
-		if at.WaitsForTime(&ats.Items[i]) {
-			waiting = append(waiting, &ats.Items[i])
-		}
-	}
-	return waiting, nil
 }
 
 // decided is one At, what was observed of it, and the plan that follows.

@@ -44,7 +44,7 @@ type PodSetReconciler struct {
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Clock tells the time.
-	Clock clock.Clock
+	Clock clock.WithTicker
 	// Defaults are the values that pods without a template use.
 	Defaults podset.Defaults
 
@@ -52,10 +52,15 @@ type PodSetReconciler struct {
 }
 
 func (r *PodSetReconciler) setup(mgr ctrl.Manager) error {
+	jumps, err := afterJumps(mgr, r.Clock, &appv1alpha1.PodSetList{}, func(client.Object) bool { return true })
+	if err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("podset").
 		Watches(&appv1alpha1.PodSet{}, &podSetHandler{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
 		Watches(&corev1.Pod{}, podHandler{caches.EnqueueController(podSetKind)}, builder.WithPredicates(caches.Changed(podSetKind))).
+		WatchesRawSource(jumps).
 		WithOptions(controllerOptions(podSetConcurrency)).
 		Complete(r)
 }

@@ -9,9 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,12 +22,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/event"
 	"github.com/redhat/podset-operator/internal/kube/caches"
+	"github.com/redhat/podset-operator/internal/kube/clockjump"
 )
 
 const (
@@ -71,6 +76,23 @@ func result(ctx context.Context, kind schema.GroupVersionKind, err error, now, r
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: max(requeueAt.Sub(now), time.Millisecond), Priority: priority}, nil
+}
+
+// afterJumps returns a source of the objects of a kind that wait for a time. It requests them after the clock has jumped.
+func afterJumps(mgr ctrl.Manager, c clock.WithTicker, kind client.ObjectList, waits func(client.Object) bool) (source.Source, error) {
+	jumps := clockjump.New(c, func(ctx context.Context) (waiting []client.Object, err error) {
+		list := kind.DeepCopyObject().(client.ObjectList)
+		if err := mgr.GetClient().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, err
+		}
+		return waiting, meta.EachListItem(list, func(item runtime.Object) error {
+			if obj := item.(client.Object); waits(obj) {
+				waiting = append(waiting, obj)
+			}
+			return nil
+		})
+	})
+	return jumps.Source(), mgr.Add(jumps)
 }
 
 // recordEvents sends events about obj.

@@ -214,7 +214,7 @@ func (e *env) modifiedPods() []problem {
 		if invariants.ControllerOf(pod) == "" && (w.Fault != "" || w.Process != e.process.number) {
 			continue
 		}
-		problems = append(problems, problem{"A3", "At " + at.Name + ": pod " + pod.Name + " is left, which admission has changed", settleTime})
+		problems = append(problems, problem{"A3", "At " + at.Name + ": pod " + pod.Name + " is left, which admission has changed", settleTime + atDelay(at)})
 	}
 	return problems
 }
