@@ -59,7 +59,7 @@ func started(message string) scheduled {
 
 // nameTaken returns the condition of an At that waits until the garbage collector has removed a pod of an older At.
 func nameTaken(pod *corev1.Pod) scheduled {
-	s := notScheduled(cnatv1alpha1.ReasonNameTaken, fmt.Sprintf("pod %s belongs to an older At of this name: the At starts when the pod is gone", pod.Name))
+	s := notScheduled(cnatv1alpha1.ReasonNameTaken, fmt.Sprintf("pod %s belongs to a deleted At with the same name: this At starts when that pod is gone", pod.Name))
 	s.temporary = true
 	return s
 }
@@ -111,7 +111,7 @@ func terminating(pod *corev1.Pod, now time.Time) (why string, at time.Time) {
 	if disruption == "" && now.Before(at) {
 		return "", at
 	}
-	return atrun.JoinNonEmpty("; ", "pod "+pod.Name+" is being deleted, and its node has not confirmed that the command ended: it may still run", disruption), at
+	return atrun.JoinNonEmpty("; ", "pod "+pod.Name+" is being deleted, and its node has not confirmed that the command ended: it may still be running", disruption), at
 }
 
 // stillRunning names the containers of a pod that have not ended, except that of the command.
@@ -124,11 +124,11 @@ func stillRunning(pod *corev1.Pod) string {
 	}
 	switch len(names) {
 	case 0: // The cache drops containers that run, unless they were restarted.
-		return "other containers of the pod still run"
+		return "other containers of the pod are still running"
 	case 1:
-		return "container " + names[0] + " still runs"
+		return "container " + names[0] + " is still running"
 	}
-	return "containers " + strings.Join(names, ", ") + " still run"
+	return "containers " + strings.Join(names, ", ") + " are still running"
 }
 
 // missedCause returns why an At could not start in time, or "" if that is not known.
@@ -142,7 +142,7 @@ func missedCause(o *Observation) string {
 	case stored != nil && stored.Status == metav1.ConditionFalse:
 		return atrun.JoinNonEmpty(": ", stored.Reason, stored.Message)
 	case o.First:
-		return "the operator was not running then, or did not serve this namespace"
+		return "the operator was not running at that time, or did not serve this namespace"
 	}
 	return ""
 }

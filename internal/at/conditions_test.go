@@ -51,11 +51,11 @@ func TestTheMessageOfALivePod(t *testing.T) {
 		"nothing is known":  {ownPod(), minute, "pod a-pod is waiting: ContainerCreating for more than a minute: see the events of the pod", "PodWaiting"},
 		"a user deletes it": {running().Terminating(), 9 * time.Second, "pod a-pod was created", "Running"},
 		"it was deleted, and does not end": {
-			running().Terminating(), 10 * time.Second, "pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still run", "PodTerminating",
+			running().Terminating(), 10 * time.Second, "pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still be running", "PodTerminating",
 		},
 		"its node does not respond": {
 			running().Terminating().Condition(corev1.DisruptionTarget, corev1.ConditionTrue, "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"), 0,
-			"pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still run; Kubernetes disrupted the pod: " +
+			"pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still be running; Kubernetes disrupted the pod: " +
 				"DeletionByTaintManager: Taint manager: deleting due to NoExecute taint", "PodTerminating",
 		},
 		"the kubelet is about to end the pod": {
@@ -63,11 +63,11 @@ func TestTheMessageOfALivePod(t *testing.T) {
 		},
 		"another container still runs": {
 			ownPod().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due).Runs("istio-proxy"), 5 * time.Second,
-			"the command ended with exit code 0; container istio-proxy still runs", "ContainersRunning",
+			"the command ended with exit code 0; container istio-proxy is still running", "ContainersRunning",
 		},
 		"other containers still run": {
 			ownPod().Phase(corev1.PodRunning).Exited("busybox", 3, "Error", "", due).Runs("a").Runs("b"), 5 * time.Second,
-			"the command ended with exit code 3; containers a, b still run", "ContainersRunning",
+			"the command ended with exit code 3; containers a, b are still running", "ContainersRunning",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestMissedCause(t *testing.T) {
 		before func(*at.State)
 		want   string
 	}{
-		"the operator did not run": {func(*at.State) {}, ": the operator was not running then, or did not serve this namespace"},
+		"the operator did not run": {func(*at.State) {}, ": the operator was not running at that time, or did not serve this namespace"},
 		"a quota":                  {func(s *at.State) { observed(s, due, at.Outcome{Rejected: errors.New("exceeded quota")}) }, ": the last create was rejected: exceeded quota"},
 		"not known":                {func(s *at.State) { observed(s, due, at.Outcome{Answer: &at.Answer{}}) }, ""},
 	} {

@@ -34,7 +34,7 @@ func unusable(o *Observation) (Plan, bool) {
 
 // suspended waits until the user resumes the At.
 func suspended(o *Observation) (Plan, bool) {
-	s := notScheduled(cnatv1alpha1.ReasonSuspended, "spec.suspend suspends the At: set it to false to continue")
+	s := notScheduled(cnatv1alpha1.ReasonSuspended, "spec.suspend is true: set it to false to continue")
 	return o.checked(o.wait(s, time.Time{})), o.isSuspended()
 }
 

@@ -119,14 +119,14 @@ func (o *Observation) wait(s scheduled, requeueAt time.Time) Plan {
 
 // canceledEnd returns the end of an At that was canceled after an attempt ended so. The zero end is that of an At without a pod.
 func canceledEnd(e atrun.End) atrun.End {
-	e.Message = atrun.JoinNonEmpty("; ", "spec.cancel stopped the At", e.Message)
+	e.Message = atrun.JoinNonEmpty("; ", "the At was canceled by spec.cancel", e.Message)
 	e.Reason = cnatv1alpha1.ReasonCanceled
 	return e
 }
 
 // deadlineEnd returns the end of an At whose run took too long, after an attempt ended so.
 func (o *Observation) deadlineEnd(e atrun.End) atrun.End {
-	e.Message = atrun.JoinNonEmpty("; last attempt: ", fmt.Sprintf("the run took longer than %d seconds", *o.At.Spec.ActiveDeadlineSeconds), e.Message)
+	e.Message = atrun.JoinNonEmpty("; last attempt: ", fmt.Sprintf("activeDeadlineSeconds (%d) exceeded", *o.At.Spec.ActiveDeadlineSeconds), e.Message)
 	e.Reason = cnatv1alpha1.ReasonDeadlineExceeded
 	return e
 }
@@ -143,13 +143,13 @@ func (p Plan) after(o *Observation, outcome Outcome) Plan {
 	case outcome.Answer != nil && outcome.Answer.Changed != "": // 28
 		return o.finish(modifiedEnd(outcome.Answer.Changed, "no pod was created"))
 	case outcome.Changed != "" && outcome.Created == nil: // 28
-		return o.finish(modifiedEnd(outcome.Changed, "a pod of that name exists, and the operator leaves it alone"))
+		return o.finish(modifiedEnd(outcome.Changed, "a pod with that name already exists and is not changed"))
 	case outcome.Conflicting != nil && atrun.IsOfOlderAt(o.At, outcome.Conflicting): // 29
 		p.scheduled = nameTaken(outcome.Conflicting)
 		p.requeueAt = pods.Earliest(o.Now, p.requeueAt, o.Now.Add(nameCollisionRetry))
 	case outcome.Conflicting != nil: // 30
 		return o.finish(atrun.End{Reason: cnatv1alpha1.ReasonPodNameConflict, Message: fmt.Sprintf(
-			"pod %s exists and does not belong to this At: the operator does not touch it; delete the pod, or choose another name, and create the At again", outcome.Conflicting.Name)})
+			"pod %s already exists and does not belong to this At: delete the pod or choose another name, then create the At again", outcome.Conflicting.Name)})
 	case outcome.Rejected != nil: // 31
 		p.scheduled = o.rejected(expectations.NewRejection(outcome.Rejected))
 	case outcome.CreateError != nil: // 32

@@ -74,7 +74,7 @@ func modifiedEnd(changed, then string) atrun.End {
 
 // modifiedMessage says what admission changed, what follows, and what to do.
 func modifiedMessage(changed, then string) string {
-	return fmt.Sprintf("%s; %s. Exclude pods with the label %s: %s from the webhook or policy that does that, and create the At again",
+	return fmt.Sprintf("%s; %s. Exclude pods with the label %s: %s from the webhook or policy that changes them, then create the At again",
 		changed, then, pods.LabelManagedBy, pods.ManagedBy)
 }
 
@@ -99,7 +99,7 @@ func missingPod(o *Observation) (Plan, bool) {
 	case o.isCanceled(): // 10
 		return o.finish(canceledEnd(atrun.End{})), true
 	case tooLate: // 10
-		return o.finish(lostEnd(fmt.Sprintf("the start of pod %s is recorded, and the pod does not exist at the deadline", name))), true
+		return o.finish(lostEnd(fmt.Sprintf("the start of pod %s was recorded, but the pod did not exist at the deadline", name))), true
 	}
 	p.Create = newPod(o, r.attempt) // 11
 	return p, true
@@ -130,13 +130,13 @@ func lostPod(o *Observation) (Plan, bool) {
 	}
 	switch until := o.Known.MissingSince.Add(lastStateGrace); {
 	case released:
-		return o.finish(lostEnd(fmt.Sprintf("the owner reference of pod %s was removed: the operator leaves the pod alone", name))), true
+		return o.finish(lostEnd(fmt.Sprintf("the owner reference of pod %s was removed: the operator no longer manages the pod", name))), true
 	case last == nil && o.Known.Pod != nil && o.Now.Before(until): // 12
 		return Plan{unchanged: true, requeueAt: until}, true
 	case o.isCanceled(): // 13
 		return o.finish(canceledEnd(atrun.End{})), true
 	case o.deadlineOver():
-		return o.finish(o.deadlineEnd(atrun.End{Message: "its pod is gone, and how the command ended is not known"})), true
+		return o.finish(o.deadlineEnd(atrun.End{Message: "its pod is gone, and it is unknown how the command ended"})), true
 	}
 	message := fmt.Sprintf("pod %s disappeared before its end was recorded", name)
 	if last != nil {
@@ -147,7 +147,7 @@ func lostPod(o *Observation) (Plan, bool) {
 
 // lostEnd returns the end of an At whose pod is gone.
 func lostEnd(what string) atrun.End {
-	return atrun.End{Reason: cnatv1alpha1.ReasonPodLost, Message: what + "; the command may have run and is not run again. To run it, create another At"}
+	return atrun.End{Reason: cnatv1alpha1.ReasonPodLost, Message: what + "; the command may have run, so it is not run again. To run it, create another At"}
 }
 
 const (
@@ -202,7 +202,7 @@ func stoppedRun(o *Observation) (Plan, bool) {
 		}
 		because = "activeDeadlineSeconds exceeded"
 	}
-	p := o.wait(started(fmt.Sprintf("%s: pod %s is stopped", because, pod.Name)), time.Time{})
+	p := o.wait(started(fmt.Sprintf("%s: stopping pod %s", because, pod.Name)), time.Time{})
 	p.exitCode, p.output = o.exitSeen(pod)
 	if pod.UID != o.At.Status.PodUID {
 		p.requeueAt = o.Now // The pod is deleted after its UID is recorded, because nothing else shows that it existed.

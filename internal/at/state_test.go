@@ -357,7 +357,7 @@ func TestState_Older(t *testing.T) {
 	}
 	o, plan := p.plan()
 	c := meta.FindStatusCondition(at.MakeReport(o, plan, at.Outcome{}).Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	if plan.Start || c.Reason != cnatv1alpha1.ReasonNameTaken || !strings.Contains(c.Message, "pod a-pod belongs to an older At") {
+	if plan.Start || c.Reason != cnatv1alpha1.ReasonNameTaken || !strings.Contains(c.Message, "pod a-pod belongs to a deleted At") {
 		t.Errorf("plan %+v, condition %+v", plan, c)
 	}
 }

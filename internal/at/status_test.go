@@ -168,7 +168,7 @@ func TestEvents(t *testing.T) {
 	}
 	invalid := event.Warning("InvalidSchedule", "Schedule", atspec.ScheduleMessage)
 	noShell := func(word string) event.Event {
-		return event.Warning("NoShell", "Schedule", "the command gets the word \""+word+"\" as it is: no shell runs it; for a shell, use sh -c '...'")
+		return event.Warning("NoShell", "Schedule", "the command receives the word \""+word+"\" as is, because it does not run in a shell; for a shell, use sh -c '...'")
 	}
 	for name, test := range map[string]struct {
 		at   *testutil.AtBuilder
@@ -196,17 +196,17 @@ func TestEvents(t *testing.T) {
 		"a lost pod": {
 			at: runs0(),
 			want: []event.Event{phaseChange("DONE"), event.Warning("PodLost", "Run",
-				"pod a-pod disappeared before its end was recorded; the command may have run and is not run again. To run it, create another At")},
+				"pod a-pod disappeared before its end was recorded; the command may have run, so it is not run again. To run it, create another At")},
 		},
 		"an exceeded deadline": {
 			at: runs0().ActiveDeadline(1),
 			want: []event.Event{phaseChange("DONE"), event.Warning("DeadlineExceeded", "Run",
-				"the run took longer than 1 seconds; last attempt: its pod is gone, and how the command ended is not known")},
+				"activeDeadlineSeconds (1) exceeded; last attempt: its pod is gone, and it is unknown how the command ended")},
 		},
 		"a foreign pod": {
 			at: a().Begun(1), out: at.Outcome{Conflicting: ownPod().Unowned().Obj()},
 			want: []event.Event{phaseChange("DONE"), event.Warning("PodNameConflict", "Run",
-				"pod a-pod exists and does not belong to this At: the operator does not touch it; delete the pod, or choose another name, and create the At again")},
+				"pod a-pod already exists and does not belong to this At: delete the pod or choose another name, then create the At again")},
 		},
 		"a phase that was set by hand is corrected": {
 			at: a().Suspend().Status(cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone}), want: []event.Event{phaseChange("PENDING")},
@@ -372,7 +372,7 @@ func TestMakeReport_Ready(t *testing.T) {
 		"admission would change its pod": {
 			at: a(), now: early, out: answer(at.Answer{Changed: "the name of pod a-pod to x"}), stalled: true, reason: "WouldBeRejected",
 			message: "admission would change the name of pod a-pod to x; the At would end as PodModified. Exclude pods with the label " +
-				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that does that, and create the At again",
+				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again",
 		},
 		"a webhook does not answer": {
 			at: a(), now: early, out: answer(at.Answer{Unknown: "timeout"}), ready: true, reason: "NotChecked",
@@ -415,7 +415,7 @@ func TestARunThatIsNotRetriedSaysWhy(t *testing.T) {
 	pods := []*corev1.Pod{running().Phase(corev1.PodFailed).Obj()}
 	_, report := decide(at.Observation{At: runs0().BackoffLimit(1).Obj(), Pods: pods, Now: due.Add(time.Minute)}, at.Outcome{})
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionFailed)
-	want := "pod a-pod ended before its command was seen to end; the command may have run, so it is not retried"
+	want := "pod a-pod ended before the operator saw its command end; the command may have run, so it is not retried"
 	if c == nil || c.Message != want {
 		t.Errorf("got  %+v\nwant %s", c, want)
 	}

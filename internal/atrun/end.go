@@ -188,19 +188,19 @@ func (e *End) describe(pod *corev1.Pod, command *corev1.ContainerStateTerminated
 		e.Message = fmt.Sprintf("pod %s failed: %s", pod.Name, JoinNonEmpty(": ", pod.Status.Reason, pod.Status.Message))
 	case e.ExitCode != nil && command != nil && command.Reason == reasonOOMKilled:
 		e.Reason = cnatv1alpha1.ReasonOOMKilled
-		e.Message = fmt.Sprintf("the command in pod %s was killed with exit code %d: it used more memory than its limit", pod.Name, *e.ExitCode)
+		e.Message = fmt.Sprintf("the command in pod %s exceeded its memory limit and was killed with exit code %d", pod.Name, *e.ExitCode)
 	case e.ExitCode != nil:
 		e.Reason, e.Message = cnatv1alpha1.ReasonNonZeroExitCode, fmt.Sprintf("the command in pod %s ended with exit code %d", pod.Name, *e.ExitCode)
 	case command != nil && (command.Reason == reasonStartError || command.Reason == reasonContainerCannotRun):
 		e.Reason = cnatv1alpha1.ReasonStartError
-		e.Message = fmt.Sprintf("the start of the command in pod %s failed (code %d): %s", pod.Name, command.ExitCode, command.Message)
+		e.Message = fmt.Sprintf("the command in pod %s failed to start (code %d): %s", pod.Name, command.ExitCode, command.Message)
 	case command != nil:
 		e.Reason = cnatv1alpha1.ReasonPodFailed
-		e.Message = fmt.Sprintf("how the command in pod %s ended is not known: %s", pod.Name,
+		e.Message = fmt.Sprintf("it is unknown how the command in pod %s ended: %s", pod.Name,
 			JoinNonEmpty(": ", fmt.Sprintf("code %d", command.ExitCode), command.Reason, command.Message))
 	default:
 		e.Reason = cnatv1alpha1.ReasonPodFailed
-		e.Message = JoinNonEmpty(": ", fmt.Sprintf("pod %s ended before its command was seen to end", pod.Name), otherFailure(pod))
+		e.Message = JoinNonEmpty(": ", fmt.Sprintf("pod %s ended before the operator saw its command end", pod.Name), otherFailure(pod))
 	}
 	e.Message += map[Proof]string{NotRun: "; the command did not run", Unknown: "; the command may have run"}[e.Proof]
 	e.Message = JoinNonEmpty("; ", e.Message, Disruption(pod))

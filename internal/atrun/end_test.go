@@ -83,7 +83,7 @@ func TestEndOf(t *testing.T) {
 		},
 		"1 out of memory": {
 			pod: pod(failed).Exited("busybox", 137, "OOMKilled", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](137),
-			reason: "OOMKilled", message: "the command in pod a-pod was killed with exit code 137: it used more memory than its limit",
+			reason: "OOMKilled", message: "the command in pod a-pod exceeded its memory limit and was killed with exit code 137",
 		},
 		"1 evicted, with an exit code": {
 			pod: pod(failed).Because("Evicted", "low on memory").Exited("busybox", 143, "Error", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](143),
@@ -119,35 +119,35 @@ func TestEndOf(t *testing.T) {
 		},
 		"3 an init container failed": {
 			pod: pod(failed).InitExited("first", 0).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj(), proof: atrun.NotRun,
-			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container fetch ended with exit code 2 (Error); the command did not run",
+			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); the command did not run",
 		},
 		"5 an init container ended without an ID": {
 			pod:    withoutID(pod(failed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj()),
-			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container fetch ended with exit code 2 (Error); the command may have run",
+			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); the command may have run",
 		},
 		"5 a sidecar crashed while the command waited": {
 			pod:    sidecar(pod(failed).InitExited("proxy", 1).Waiting("busybox", "PodInitializing").Obj(), "proxy"),
-			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container proxy ended with exit code 1 (Error); the command may have run",
+			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container proxy ended with exit code 1 (Error); the command may have run",
 		},
 		"5 an init container failed, and the command was created": {
 			pod:    created(pod(failed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj()),
-			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container fetch ended with exit code 2 (Error); the command may have run",
+			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); the command may have run",
 		},
 		"5 an init container failed, and nothing is known of the command": {
 			pod:    pod(failed).InitExited("fetch", 2).Obj(),
-			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container fetch ended with exit code 2 (Error); the command may have run",
+			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); the command may have run",
 		},
 		"5 the start failed": {
 			pod:    pod(failed).Exited("busybox", 128, "StartError", `exec: "nosuch": not found`, exitedAt).Obj(),
-			reason: "StartError", message: `the start of the command in pod a-pod failed (code 128): exec: "nosuch": not found; the command may have run`,
+			reason: "StartError", message: `the command in pod a-pod failed to start (code 128): exec: "nosuch": not found; the command may have run`,
 		},
 		"5 a loss of power": {
 			pod:    pod(failed).Exited("busybox", 255, "Unknown", "", exitedAt).Obj(),
-			reason: "PodFailed", message: "how the command in pod a-pod ended is not known: code 255: Unknown; the command may have run",
+			reason: "PodFailed", message: "it is unknown how the command in pod a-pod ended: code 255: Unknown; the command may have run",
 		},
 		"5 the kubelet lost the container": {
 			pod:    pod(failed).Exited("busybox", 137, "ContainerStatusUnknown", "not located", exitedAt).Obj(),
-			reason: "PodFailed", message: "how the command in pod a-pod ended is not known: code 137: ContainerStatusUnknown: not located; the command may have run",
+			reason: "PodFailed", message: "it is unknown how the command in pod a-pod ended: code 137: ContainerStatusUnknown: not located; the command may have run",
 		},
 		"5 a virtual kubelet": {
 			pod:    pod(failed).Because("ProviderFailed", "").Exited("busybox", -137, "NotFound", "", exitedAt).Obj(),
@@ -155,11 +155,11 @@ func TestEndOf(t *testing.T) {
 		},
 		"5 a code that no process has": {
 			pod:    pod(failed).Exited("busybox", 256, "Error", "", exitedAt).Obj(),
-			reason: "PodFailed", message: "how the command in pod a-pod ended is not known: code 256: Error; the command may have run",
+			reason: "PodFailed", message: "it is unknown how the command in pod a-pod ended: code 256: Error; the command may have run",
 		},
 		"5 a code without a container": {
 			pod:    withoutID(pod(failed).Exited("busybox", 137, "Error", "", exitedAt).Obj()),
-			reason: "PodFailed", message: "how the command in pod a-pod ended is not known: code 137: Error; the command may have run",
+			reason: "PodFailed", message: "it is unknown how the command in pod a-pod ended: code 137: Error; the command may have run",
 		},
 		"5 evicted, and the container is lost": {
 			pod:    lost(pod(failed).Because("Evicted", "disk").Obj()),
@@ -169,11 +169,11 @@ func TestEndOf(t *testing.T) {
 			pod: pod(failed).Because("OutOfcpu", "").Obj(), reason: "PodFailed", message: "pod a-pod failed: OutOfcpu; the command may have run",
 		},
 		"5 succeeded, and no container is known": {
-			pod: pod(succeeded).Obj(), reason: "PodFailed", message: "pod a-pod ended before its command was seen to end; the command may have run",
+			pod: pod(succeeded).Obj(), reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end; the command may have run",
 		},
 		"5 no container has the name": {
 			at: a().Template(nil, "renamed"), pod: pod(failed).Exited("busybox", 3, "Error", "", exitedAt).Obj(),
-			reason: "PodFailed", message: "pod a-pod ended before its command was seen to end: container busybox ended with exit code 3 (Error); the command may have run",
+			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container busybox ended with exit code 3 (Error); the command may have run",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ func Changed(requested, got *corev1.Pod) string {
 	case pods.OwnerUID(got) != pods.OwnerUID(requested):
 		return fmt.Sprintf("the controller reference of pod %s", requested.Name)
 	case !slices.ContainsFunc(got.Spec.Containers, isCommand):
-		return fmt.Sprintf("pod %s so that it has no container %s, which runs the command", requested.Name, command)
+		return fmt.Sprintf("pod %s so that container %s, which runs the command, is missing", requested.Name, command)
 	case MayRestart(&got.Spec):
 		return fmt.Sprintf("pod %s so that its containers can be restarted", requested.Name)
 	}

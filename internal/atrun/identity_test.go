@@ -32,7 +32,7 @@ func TestChanged(t *testing.T) {
 		"a sidecar that is added":   {func(p *corev1.Pod) { sidecar(p, "proxy") }, ""},
 		"the name":                  {func(p *corev1.Pod) { p.Name = "a-pod-x7k2" }, "the name of pod a-pod to a-pod-x7k2"},
 		"the controller":            {func(p *corev1.Pod) { p.OwnerReferences = nil }, "the controller reference of pod a-pod"},
-		"the name of the container": {func(p *corev1.Pod) { p.Spec.Containers[0].Name = "main" }, "pod a-pod so that it has no container busybox"},
+		"the name of the container": {func(p *corev1.Pod) { p.Spec.Containers[0].Name = "main" }, "pod a-pod so that container busybox, which runs the command, is missing"},
 		"the restartPolicy":         {func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "pod a-pod so that its containers can be restarted"},
 		"that of a container":       {func(p *corev1.Pod) { p.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways) }, "pod a-pod so that its containers can be restarted"},
 		"rules of an init container": {func(p *corev1.Pod) {

@@ -22,7 +22,7 @@ func SplitCommand(command string) ([]string, error) {
 // splitCommand also returns which words were unquoted: plain has those words, and "" for the others.
 func splitCommand(command string) (words, plain []string, err error) {
 	if i := strings.IndexByte(command, 0); i >= 0 {
-		return nil, nil, fmt.Errorf("character %d is NUL, which no argument of a program can hold: remove it", position(command, i))
+		return nil, nil, fmt.Errorf("character %d is NUL, which a program argument cannot contain: remove it", position(command, i))
 	}
 	var (
 		word     strings.Builder
@@ -46,7 +46,7 @@ func splitCommand(command string) (words, plain []string, err error) {
 			endWord()
 		case '\\':
 			if i++; i == len(command) {
-				return nil, nil, fmt.Errorf("character %d is a backslash with nothing behind it: remove it, or write \\\\ for a backslash itself",
+				return nil, nil, fmt.Errorf("character %d is a backslash with nothing after it: remove it, or write \\\\ for a backslash itself",
 					position(command, i-1))
 			}
 			if command[i] != '\n' {

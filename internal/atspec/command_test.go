@@ -53,8 +53,8 @@ func TestTheErrorOfACommandNamesThePositionAndTheRemedy(t *testing.T) {
 	for name, test := range map[string]struct{ command, want string }{
 		"an open single quote":     {"echo é'a", `the quote ' at character 7 is never closed: close it, or write \' for the character itself`},
 		"an open double quote":     {`echo "a\"`, `the quote " at character 6 is never closed: close it, or write \" for the character itself`},
-		"a backslash at the end":   {`echo é\`, `character 7 is a backslash with nothing behind it: remove it, or write \\ for a backslash itself`},
-		"a NUL":                    {"echo 'a\x00'", "character 8 is NUL, which no argument of a program can hold: remove it"},
+		"a backslash at the end":   {`echo é\`, `character 7 is a backslash with nothing after it: remove it, or write \\ for a backslash itself`},
+		"a NUL":                    {"echo 'a\x00'", "character 8 is NUL, which a program argument cannot contain: remove it"},
 		"nothing but blanks":       {" \n", noProgram},
 		"an empty word at the top": {`"" a`, noProgram},
 	} {

@@ -39,23 +39,23 @@ func QuoteCommand(words []string) (string, error) {
 }
 
 // ErrTooLong is the error about a command that spec.command does not hold.
-var ErrTooLong = fmt.Errorf("the command is too long: must be at most %d characters, with its quotes; put a script into the image or into a ConfigMap", MaxCommand)
+var ErrTooLong = fmt.Errorf("the command is too long: must be at most %d characters, including quotes; put a script into the image or into a ConfigMap", MaxCommand)
 
 // ScriptWarnings returns what is to be said about a script that sh runs.
 func ScriptWarnings(script string) []string {
 	var warnings []string
 	if text, ok := strings.CutPrefix(script, "\ufeff"); ok {
-		warnings = append(warnings, "the script begins with a byte order mark, which sh takes for a part of the first command")
+		warnings = append(warnings, "the script begins with a byte order mark, which sh treats as part of the first command")
 		script = text
 	}
 	first, _, _ := strings.Cut(script, "\n")
 	if line, ok := strings.CutPrefix(strings.TrimSpace(first), "#!"); ok {
 		if program, arguments := interpreter(line); program != "sh" || len(arguments) > 0 {
-			warnings = append(warnings, fmt.Sprintf("sh runs the script, not %s as its first line says", strings.TrimSpace(line)))
+			warnings = append(warnings, fmt.Sprintf("sh runs the script, although its first line requests %s", strings.TrimSpace(line)))
 		}
 	}
 	if strings.Contains(script, "\r\n") || strings.HasSuffix(script, "\r") {
-		warnings = append(warnings, "lines of the script end in CRLF, and sh takes the CR for a part of the command")
+		warnings = append(warnings, "the script has CRLF line endings, and sh treats the CR as part of the command")
 	}
 	return warnings
 }
@@ -87,10 +87,10 @@ func WordWarnings(words []string) []string {
 		return nil
 	}
 	if assignment.MatchString(first) {
-		return []string{fmt.Sprintf("the program is named %q: no shell sets this variable; use --env, or sh -c '...'", first)}
+		return []string{fmt.Sprintf("the program would be %q, because only a shell sets variables this way; use --env, or sh -c '...'", first)}
 	}
 	if len(words) == 1 && shellSyntax.MatchString(first) {
-		return []string{fmt.Sprintf("the program is named %q: no shell splits or runs it; give each word by itself, or use sh -c '...'", first)}
+		return []string{fmt.Sprintf("the program would be %q, because only a shell splits and interprets it; pass each word as an argument, or use sh -c '...'", first)}
 	}
 	if warning := ShellWarning(words); warning != "" {
 		return []string{warning}

@@ -47,14 +47,14 @@ func TestScriptWarnings(t *testing.T) {
 		"#! /usr/bin/env sh\n":               "",
 		"\n#!/usr/bin/python3\n":             "",
 		"printf 'a\rb'\n":                    "",
-		"#!/usr/bin/env python3\nprint(1)\n": "sh runs the script, not /usr/bin/env python3 as its first line says",
-		"#!/usr/bin/env":                     "sh runs the script, not /usr/bin/env as its first line says",
-		"#!/bin/bash":                        "sh runs the script, not /bin/bash as its first line says",
-		"#!/bin/sh -e\n":                     "sh runs the script, not /bin/sh -e as its first line says",
-		"#!/usr/bin/env -S A=b node --x\n":   "sh runs the script, not /usr/bin/env -S A=b node --x as its first line says",
-		"if true; then\r\necho a\r\nfi\r\n":  "lines of the script end in CRLF, and sh takes the CR for a part of the command",
-		"echo a\r":                           "lines of the script end in CRLF, and sh takes the CR for a part of the command",
-		"\ufeffecho a\n":                     "the script begins with a byte order mark, which sh takes for a part of the first command",
+		"#!/usr/bin/env python3\nprint(1)\n": "sh runs the script, although its first line requests /usr/bin/env python3",
+		"#!/usr/bin/env":                     "sh runs the script, although its first line requests /usr/bin/env",
+		"#!/bin/bash":                        "sh runs the script, although its first line requests /bin/bash",
+		"#!/bin/sh -e\n":                     "sh runs the script, although its first line requests /bin/sh -e",
+		"#!/usr/bin/env -S A=b node --x\n":   "sh runs the script, although its first line requests /usr/bin/env -S A=b node --x",
+		"if true; then\r\necho a\r\nfi\r\n":  "the script has CRLF line endings, and sh treats the CR as part of the command",
+		"echo a\r":                           "the script has CRLF line endings, and sh treats the CR as part of the command",
+		"\ufeffecho a\n":                     "the script begins with a byte order mark, which sh treats as part of the first command",
 	} {
 		if got := strings.Join(atspec.ScriptWarnings(script), "; "); got != want {
 			t.Errorf("%q: got %q, want %q", script, got, want)
@@ -64,7 +64,7 @@ func TestScriptWarnings(t *testing.T) {
 
 func TestWordWarnings(t *testing.T) {
 	operator := func(word string) string {
-		return "the command gets the word \"" + word + "\" as it is: no shell runs it; for a shell, use sh -c '...'"
+		return "the command receives the word \"" + word + "\" as is, because it does not run in a shell; for a shell, use sh -c '...'"
 	}
 	for command, want := range map[string]string{
 		"bin/rails db:migrate":     "",
@@ -78,15 +78,15 @@ func TestWordWarnings(t *testing.T) {
 		"find . ; b":               operator(";"),
 		"sh -c a ; b":              "",
 		"/bin/bash script >":       "",
-		"A=b bin/rails":            `the program is named "A=b": no shell sets this variable; use --env, or sh -c '...'`,
+		"A=b bin/rails":            `the program would be "A=b", because only a shell sets variables this way; use --env, or sh -c '...'`,
 		"echo a|wc":                "",
-		"a|b":                      `the program is named "a|b": no shell splits or runs it; give each word by itself, or use sh -c '...'`,
+		"a|b":                      `the program would be "a|b", because only a shell splits and interprets it; pass each word as an argument, or use sh -c '...'`,
 	} {
 		if got := strings.Join(atspec.WordWarnings(strings.Fields(command)), "; "); got != want {
 			t.Errorf("%q: got %q, want %q", command, got, want)
 		}
 	}
-	want := `the program is named "echo a | wc": no shell splits or runs it; give each word by itself, or use sh -c '...'`
+	want := `the program would be "echo a | wc", because only a shell splits and interprets it; pass each word as an argument, or use sh -c '...'`
 	if got := atspec.WordWarnings([]string{"echo a | wc"}); len(got) != 1 || got[0] != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

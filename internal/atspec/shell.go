@@ -17,7 +17,7 @@ func ShellWarning(words []string) string {
 	isExec := func(word string) bool { return slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, word) }
 	for i, word := range words {
 		if slices.Contains(shellOperators, word) && (word != ";" || !slices.ContainsFunc(words[:i], isExec)) {
-			return fmt.Sprintf("the command gets the word %q as it is: no shell runs it; for a shell, use sh -c '...'", word)
+			return fmt.Sprintf("the command receives the word %q as is, because it does not run in a shell; for a shell, use sh -c '...'", word)
 		}
 	}
 	return ""

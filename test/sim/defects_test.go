@@ -406,7 +406,7 @@ var defects = map[string]struct {
 		}
 	}), "", "A20"},
 	"reports a stopped At before its pod has ended": {onStatus(func(status map[string]any) {
-		if fmt.Sprint(status["conditions"]) != "" && status["phase"] == string(cnatv1alpha1.PhaseRunning) && strings.Contains(fmt.Sprint(status["conditions"]), "is stopped") {
+		if fmt.Sprint(status["conditions"]) != "" && status["phase"] == string(cnatv1alpha1.PhaseRunning) && strings.Contains(fmt.Sprint(status["conditions"]), "stopping pod") {
 			status["phase"], status["result"], status["reason"] = cnatv1alpha1.PhaseDone, cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonCanceled
 			status["completionTime"] = metav1.Time{Time: time.Now()}
 		}
