@@ -536,7 +536,7 @@ func TestAPodWhoseIdentityAdmissionChangesIsDeleted(t *testing.T) {
 		want     string
 	}{
 		"it has no owner":                                 {change: disown, want: "admission removed the owner reference to PodSet a"},
-		"it has another owner":                            {change: func(pod *corev1.Pod) { pod.OwnerReferences = another }, want: "admission replaced the owner reference to PodSet a by one to PodSet other"},
+		"it has another owner":                            {change: func(pod *corev1.Pod) { pod.OwnerReferences = another }, want: "admission replaced the owner reference to PodSet a with one to PodSet other"},
 		"its deletion fails a few times":                  {change: disown, failures: 3, want: "admission removed the owner reference to PodSet a"},
 		"it has another name":                             {change: call("x"), want: "admission changed the name of pod a-podxvb87 to x"},
 		"it has a generated name":                         {change: func(pod *corev1.Pod) { pod.Name += "-" + string(pod.UID) }, want: "admission changed the name of pod a-podxvb87 to a-podxvb87-uid-"},

@@ -269,7 +269,7 @@ func TestProgressDeadline(t *testing.T) {
 	if err := admin.Delete(t.Context(), &pods[0]); err != nil {
 		t.Fatal(err)
 	}
-	stuck("1 of 2 pods exist; slot " + pods[0].Labels[appv1alpha1.LabelSlot] + " waits until pod " + pods[0].Name + " is gone, which has the finalizers example.com/wait")
+	stuck("1 of 2 pods exist; slot " + pods[0].Labels[appv1alpha1.LabelSlot] + " waits until pod " + pods[0].Name + " is gone (finalizers: example.com/wait)")
 	change(t, &pods[0], func(pod *corev1.Pod) { pod.Finalizers = nil })
 	for _, pod := range expectPods(t, set, 2) {
 		setPhase(t, &pod, corev1.PodRunning)

@@ -25,7 +25,7 @@ import (
 type Observation struct {
 	// Set is the PodSet, with the status that was last written.
 	Set *appv1alpha1.PodSet
-	// TemplateHash is HashTemplate of the PodSet's template; "": not computed yet.
+	// TemplateHash is HashTemplate of the PodSet's template, or "" if it has not been computed yet.
 	TemplateHash string
 	// Pods are the pods that the PodSet's UID controls, in any phase and any order, including those that were just created
 	// and that the cache does not show yet.
@@ -48,7 +48,7 @@ type Observation struct {
 	Lookups []string
 	// Now is the instant of the observation.
 	Now time.Time
-	// Rejection is the last rejection of a pod of this generation of the spec, nil for none.
+	// Rejection is the last rejection of a pod of this generation of the spec, or nil if there is none.
 	Rejection *expectations.Rejection
 	// CleanupAt is when finished pods may be deleted.
 	CleanupAt time.Time

@@ -62,10 +62,10 @@ func ModifiedError(set *appv1alpha1.PodSet, name string, pod *corev1.Pod) error 
 	case owner == nil:
 		change = "removed the owner reference to PodSet " + set.Name
 	case owner.UID != set.UID:
-		change = fmt.Sprintf("replaced the owner reference to PodSet %s by one to %s %s", set.Name, owner.Kind, owner.Name)
+		change = fmt.Sprintf("replaced the owner reference to PodSet %s with one to %s %s", set.Name, owner.Kind, owner.Name)
 	default:
 		return nil
 	}
-	return fmt.Errorf("admission %s, so the pod is not used: exclude pods with the label %s: %s from the webhook or policy that does so",
+	return fmt.Errorf("admission %s, so the pod cannot be used: exclude pods with the label %s: %s from the webhook or policy that changes them",
 		change, pods.LabelManagedBy, pods.ManagedBy)
 }

@@ -35,13 +35,13 @@ func TestOutcomeSucceeded(t *testing.T) {
 
 func TestModifiedErrorNamesTheChangeAndTheRemedy(t *testing.T) {
 	set, other := testutil.MakePodSet("a").Obj(), testutil.MakePodSet("other").Obj()
-	const remedy = ", so the pod is not used: exclude pods with the label app.kubernetes.io/managed-by: podset-operator from the webhook or policy that does so"
+	const remedy = ", so the pod cannot be used: exclude pods with the label app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them"
 	for _, tc := range []struct {
 		pod  *corev1.Pod
 		want string
 	}{
 		{testutil.MakePod("x").Obj(), "admission removed the owner reference to PodSet a"},
-		{testutil.MakePod("x").OwnedBy(other).Obj(), "admission replaced the owner reference to PodSet a by one to PodSet other"},
+		{testutil.MakePod("x").OwnedBy(other).Obj(), "admission replaced the owner reference to PodSet a with one to PodSet other"},
 		{testutil.MakePod("y").OwnedBy(set).Obj(), "admission changed the name of pod x to y"},
 	} {
 		if got := ModifiedError(set, "x", tc.pod); got == nil || got.Error() != tc.want+remedy {

@@ -21,7 +21,7 @@ type Plan struct {
 	Delete []*corev1.Pod
 	// Cleanup are the finished pods to delete.
 	Cleanup []*corev1.Pod
-	// RequeueAt is when to reconcile again although nothing has changed; zero: not needed.
+	// RequeueAt is when to reconcile again although nothing has changed, or zero if that is not needed.
 	RequeueAt time.Time
 }
 

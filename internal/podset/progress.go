@@ -38,7 +38,7 @@ func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes, availabl
 		c.Reason = appv1alpha1.ReasonScaling
 		c.Message = strings.Join(append([]string{fmt.Sprintf("%d of %d pods exist", s.Replicas, wanted)}, o.awaitedEnds(of)...), "; ")
 	case outdated > 0 && o.Set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete:
-		c.Reason, c.Message = appv1alpha1.ReasonUpdating, fmt.Sprintf("%d of %d pods are of the current template", s.UpdatedReplicas, wanted)
+		c.Reason, c.Message = appv1alpha1.ReasonUpdating, fmt.Sprintf("%d of %d pods use the current template", s.UpdatedReplicas, wanted)
 	case available < wanted:
 		c.Reason, c.Message = appv1alpha1.ReasonAwaitingReady, availability(o, available)
 	case unknown > 0:
@@ -47,7 +47,7 @@ func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes, availabl
 			"Exempt the pods from the webhook, then delete them", unknown, wanted, appv1alpha1.LabelTemplateHash)
 	case outdated > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, appv1alpha1.ReasonStable
-		c.Message = fmt.Sprintf("%d of %d pods are of an older template and stay until a user deletes them", outdated, wanted)
+		c.Message = fmt.Sprintf("%d of %d pods use an older template and stay until you delete them", outdated, wanted)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, appv1alpha1.ReasonStable, "the pods match the spec"
 	}
@@ -138,7 +138,7 @@ func (o Observation) awaitedEnds(of classes) []string {
 		}
 		wait := fmt.Sprintf("slot %d waits until pod %s is gone", slot, pod.Name)
 		if len(pod.Finalizers) > 0 {
-			wait += ", which has the finalizers " + strings.Join(pod.Finalizers, ", ")
+			wait += " (finalizers: " + strings.Join(pod.Finalizers, ", ") + ")"
 		}
 		waits = append(waits, wait)
 	}
@@ -156,7 +156,7 @@ func (o Observation) awaitedPods(of classes) []string {
 			continue
 		case reason != "":
 		case pod.Spec.NodeName == "":
-			reason = "no node"
+			reason = "not scheduled"
 		case pod.Status.Phase != corev1.PodRunning:
 			reason = string(pod.Status.Phase)
 		case pods.IsReady(pod):

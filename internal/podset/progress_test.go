@@ -68,13 +68,13 @@ func TestProgressDeadline(t *testing.T) {
 		"a longer deadline":                                {since(600).ProgressDeadlineSeconds(601), []*corev1.Pod{old, unready(600)}, ""},
 		"no deadline":                                      {since(9000).ProgressDeadlineSeconds(math.MaxInt32), []*corev1.Pod{old, unready(9000)}, ""},
 		"a pod waits for an image":                         {since(600), []*corev1.Pod{old, pod(two, 1).On("n").Waiting("ErrImagePull").Created(ago(600)).Obj()}, awaits + "ImagePullBackOff"},
-		"a pod waits for the scheduler":                    {since(600), []*corev1.Pod{old, pod(two, 1).Created(ago(600)).Obj()}, awaits + "no node"},
+		"a pod waits for the scheduler":                    {since(600), []*corev1.Pod{old, pod(two, 1).Created(ago(600)).Obj()}, awaits + "not scheduled"},
 		"a node does not respond":                          {since(600), []*corev1.Pod{old, pod(two, 1).On("n").Phase(corev1.PodUnknown).Created(ago(600)).Obj()}, awaits + "Unknown"},
 		"a pod is deleted, and its replacement is due":     {since(600), []*corev1.Pod{old, terminating(599)}, ""},
 		"a pod that is gone soon counts from its deletion": {withProgress(complete, "True", "Scaling", ago(700)), []*corev1.Pod{old, terminating(599)}, ""},
 		"a slot waits for a terminating pod": {
 			withProgress(complete, "True", "Scaling", ago(700)), []*corev1.Pod{old, terminating(600, "example.com/a", "example.com/b")},
-			"no progress for 600 seconds: 1 of 2 pods exist; slot 1 waits until pod " + name + " is gone, which has the finalizers example.com/a, example.com/b",
+			"no progress for 600 seconds: 1 of 2 pods exist; slot 1 waits until pod " + name + " is gone (finalizers: example.com/a, example.com/b)",
 		},
 		"the time since when a pod is Ready is not known": {
 			since(700).MinReadySeconds(599), []*corev1.Pod{old, pod(two, 1).Running().Created(ago(700)).Obj()},

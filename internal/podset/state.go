@@ -52,13 +52,13 @@ type State struct {
 	undeleted sets.Set[types.UID]
 	// modified are the pods of Observation.Modified.
 	modified []*corev1.Pod
-	// cleanupAt is when the finished pods may be deleted; zero: there are none. cleanupBackoff gives the delay.
+	// cleanupAt is when the finished pods may be deleted, or zero if there are none. cleanupBackoff gives the delay.
 	cleanupAt      time.Time
 	cleanupBackoff backoff.Backoff
-	// reportBy is when the status must be written at the latest; zero: it is up to date.
+	// reportBy is when the status must be written at the latest, or zero if it is up to date.
 	reportBy time.Time
-	// templateHash is the hash of the template of hashedGeneration; "": none was computed. Computing it costs more than
-	// everything else in a reconcile that changes nothing.
+	// templateHash is the hash of the template of hashedGeneration, or "" if it has not been computed. Computing it costs more
+	// than everything else in a reconcile that changes nothing.
 	templateHash     string
 	hashedGeneration int64
 }

@@ -122,12 +122,12 @@ func TestConditions(t *testing.T) {
 		"pods of an older template are being replaced": {
 			set: edited, pods: append(ready(set, 2), pod(edited, 2).Running().Obj()),
 			available:   condition{"True", "EnoughReady", "3 of 3 pods are ready"},
-			progressing: condition{"True", "Updating", "1 of 3 pods are of the current template"}, degraded: good,
+			progressing: condition{"True", "Updating", "1 of 3 pods use the current template"}, degraded: good,
 		},
 		"pods of an older template wait for their deletion by hand": {
 			set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: append(ready(set, 2), pod(edited, 2).Running().Obj()),
 			available:   condition{"True", "EnoughReady", "3 of 3 pods are ready"},
-			progressing: condition{"False", "Stable", "2 of 3 pods are of an older template and stay until a user deletes them"}, degraded: good,
+			progressing: condition{"False", "Stable", "2 of 3 pods use an older template and stay until you delete them"}, degraded: good,
 		},
 		"the hashes of two pods were removed": {
 			set: set, pods: append(ready(set, 1), bare(1), bare(2)), available: condition{"True", "EnoughReady", "3 of 3 pods are ready"},
