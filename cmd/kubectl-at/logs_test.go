@@ -329,7 +329,7 @@ func TestLogs_whole(t *testing.T) {
 		"it breaks in a long line":        {long, long + long, result{out: long + long}},
 		"it breaks before the first line": {"", "1\n", result{out: "1\n"}},
 		"the node has rotated the log": {"1\n2\n", "3\n4\n", result{out: "1\n2\n", code: 1,
-			errOut: "Warning: the log of attempt 0 of at/%[1]s is not complete: the node has rotated the log while it was read, so that lines can be missing; " +
+			errOut: "Warning: the log of attempt 0 of at/%[1]s is not complete: the node rotated the log while it was being read, so lines may be missing; " +
 				"for large output, use a volume or an upload; \"kubectl at logs %[1]s -n %[2]s\" prints what the node has\nthe log of at/%[1]s is not complete\n"}},
 		"it is rotated, and its lines are equal": {"y\ny\ny\n", "y\ny\n", result{out: "y\ny\ny\n", code: 1, errOut: "Warning: "}},
 		"the node cannot read it": {kubeletError + "unable to retrieve container logs for containerd://4f\x1b", "", result{code: 1,

@@ -67,8 +67,8 @@ func (d *Definitions) check(ctx context.Context, obj runtime.Object) error {
 	}
 	err = nil
 	if lack := lacks(data, kind, reflect.TypeOf(obj)); lack != "" {
-		err = fmt.Errorf("the custom resource definition %s is %w: it lacks %s. Its objects are served within 10 s after it is replaced, by "+
-			"`helm upgrade` or `make install`", crdOf(kind), errOutdated, lack)
+		err = fmt.Errorf("the custom resource definition %s is %w: it lacks %s. Update it with `helm upgrade` or `make install`. Its objects are "+
+			"then served within 10 s", crdOf(kind), errOutdated, lack)
 	}
 	d.checked[kind] = checkedDefinition{at: d.clock.Now(), err: err}
 	return err

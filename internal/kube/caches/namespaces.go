@@ -105,8 +105,8 @@ func (a *Namespaces) noteServed(ctx context.Context, kind string, err error) {
 		case outdated:
 			logger.Error(err, "A kind is not served. The other kind is not affected")
 		default:
-			logger.Info("The API server does not serve a kind yet. Its objects are served within 10 s after its custom resource definition is "+
-				"installed, by make install, make deploy, Helm, or Operator Lifecycle Manager. The other kind is not affected", "reason", err.Error())
+			logger.Info("The API server does not serve a kind yet. Install its custom resource definition by make install, make deploy, Helm, or "+
+				"Operator Lifecycle Manager. Its objects are then served within 10 s. The other kind is not affected", "reason", err.Error())
 		}
 	case err == nil:
 		if _, noted := a.unserved.LoadAndDelete(kind); noted {
@@ -147,7 +147,7 @@ func (a *Namespaces) Start(ctx context.Context) error {
 		case <-retry:
 		}
 		if err = a.Inspect(ctx); err != nil && !errors.Is(err, ErrForbidden) && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "Cannot find out which namespaces can be read")
+			log.FromContext(ctx).Error(err, "Cannot determine which namespaces can be read")
 		}
 	}
 }

@@ -53,7 +53,7 @@ type tolerantLister struct {
 	noteForbidden     func()
 	mayBeMissing      bool                         // The kind is one of a custom resource definition.
 	noteServed        func(context.Context, error) // called with the result of each list of such a kind
-	definition        func(context.Context) error  // returns whether the definition of the kind is outdated; nil: it cannot be
+	definition        func(context.Context) error  // reports whether the definition of the kind is outdated, or nil if it cannot be
 	fail              func(error)                  // ends the process
 
 	mu     sync.Mutex

@@ -26,8 +26,8 @@ var ErrRestored = errors.New("etcd was restored from a backup")
 // versions are numbers since Kubernetes 1.35, and were before wherever they are those of etcd. Others prove nothing.
 func Check(latest, shown string) error {
 	if order, err := resourceversion.CompareResourceVersion(latest, shown); err == nil && order < 0 {
-		return fmt.Errorf("the latest resource version is %s and was %s: %w. This manager ends, because its caches would miss changes. The next one "+
-			"reads everything again", latest, shown, ErrRestored)
+		return fmt.Errorf("the latest resource version is %s and was %s: %w. The manager exits, because its caches would miss changes, and reads "+
+			"everything again after its restart", latest, shown, ErrRestored)
 	}
 	return nil
 }

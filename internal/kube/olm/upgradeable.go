@@ -46,8 +46,8 @@ type upgradeable struct {
 	mayBeFalse bool
 }
 
-// Add adds the reporter of the condition Upgradeable to mgr. Outside an installation by OLM v0 it adds nothing. waiting tells
-// whether an At is due within DueSoon. The reporter's client has no cache, because OLM grants access to this one object and not
+// Add adds the reporter of the condition Upgradeable to mgr. Outside an installation by OLM v0 it adds nothing. waiting
+// reports whether an At is due within DueSoon. The reporter's client has no cache, because OLM grants access to this one object and not
 // to list its kind.
 func Add(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker, waiting func(context.Context) (bool, error)) error {
 	if os.Getenv(operatorConditionEnvVar) == "" {
@@ -100,9 +100,9 @@ func (u *upgradeable) open(ctx context.Context) {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTimeout)
 	defer cancel()
-	err := u.set(last, metav1.ConditionTrue, "ManagerStopped", "the manager has stopped: an upgrade makes no At later")
+	err := u.set(last, metav1.ConditionTrue, "ManagerStopped", "the manager has stopped: an upgrade does not delay any At")
 	if err != nil {
-		log.FromContext(ctx).Info("OLM does not begin an upgrade until the next manager reports, because this one could not", "error", err.Error())
+		log.FromContext(ctx).Info("Cannot report to OLM that an upgrade may begin: it waits for the next manager to report", "error", err.Error())
 	}
 }
 
@@ -149,7 +149,7 @@ func (g *upgradeGate) decide(now time.Time, waiting bool) (status metav1.Conditi
 		if g.closedAt.IsZero() {
 			*g = upgradeGate{closedAt: now}
 		}
-		return metav1.ConditionFalse, "AtDueSoon", "an At is due within the next minute: an upgrade now would make it late"
+		return metav1.ConditionFalse, "AtDueSoon", "an At is due within the next minute: an upgrade now would delay it"
 	}
-	return metav1.ConditionTrue, "WaitedLongEnough", "Ats have kept an upgrade waiting for 10 minutes: it may begin now"
+	return metav1.ConditionTrue, "WaitedLongEnough", "Ats have delayed an upgrade for 10 minutes: it may begin now"
 }

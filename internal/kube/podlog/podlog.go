@@ -41,7 +41,7 @@ type Log struct {
 }
 
 // ErrRotated is the error about a log that does not begin with what was printed.
-var ErrRotated = errors.New("the node has rotated the log while it was read, so that lines can be missing; for large output, use a volume or an upload")
+var ErrRotated = errors.New("the node rotated the log while it was being read, so lines may be missing; for large output, use a volume or an upload")
 
 // Read prints what follows what was printed, with follow until the container ends.
 func (l *Log) Read(ctx context.Context, follow bool) error {

@@ -61,7 +61,7 @@ func (s *limitedSink) Create(ctx context.Context, event *eventsv1.Event) (*event
 		s.terminating.Delete(event.Namespace)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause): // The caller would log each event.
 		if _, noted := s.terminating.LoadOrStore(event.Namespace, true); !noted {
-			log.FromContext(ctx).Info("A namespace is being deleted, and accepts neither pods nor events", "namespace", event.Namespace)
+			log.FromContext(ctx).Info("A namespace is being deleted and does not accept pods or events", "namespace", event.Namespace)
 		}
 		return event, nil
 	}

@@ -124,7 +124,7 @@ func (l *LeaseLock) observe(ctx context.Context, err error) {
 	l.failure.Store(&err)
 	if apierrors.IsForbidden(err) && !l.reported {
 		l.reported = true
-		log.FromContext(ctx).Info("This manager serves nothing and is not Ready until it has permission to use its lease", "lease", l.Describe())
+		log.FromContext(ctx).Info("The manager is not Ready and does not serve any objects until it has permission to use its lease", "lease", l.Describe())
 	}
 }
 

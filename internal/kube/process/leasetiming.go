@@ -12,7 +12,7 @@ import (
 
 // LeaseTiming has the durations of the leader election.
 type LeaseTiming struct {
-	// Duration is how long a lease lasts that is not renewed.
+	// Duration is how long a lease lasts if it is not renewed.
 	Duration time.Duration
 	// RenewDeadline is how long the leader tries to renew the lease before it ends.
 	RenewDeadline time.Duration

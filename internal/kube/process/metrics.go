@@ -89,7 +89,7 @@ func (s *metricsServer) certificate(ctx context.Context) (func(*tls.ClientHelloI
 		}
 		go func() {
 			if err := watcher.Start(ctx); err != nil {
-				log.FromContext(ctx).Error(err, "A renewed certificate of the metrics is not noticed until the next start")
+				log.FromContext(ctx).Error(err, "Cannot watch the certificate of the metrics: a renewed one is used after the next start")
 			}
 		}()
 		return watcher.GetCertificate, nil
