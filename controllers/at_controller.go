@@ -214,7 +214,7 @@ func (r *AtReconciler) create(ctx context.Context, d *decided, outcome *at.Outco
 	case atrun.IsOwn(d.o.At, existing):
 		outcome.Created, outcome.Changed = podOwners.Trim(existing), atrun.Changed(requested, existing)
 	default:
-		logger.V(1).Info("Another pod has the name", "pod", existing.Name)
+		logger.V(1).Info("Another pod has this name", "pod", existing.Name)
 		outcome.Conflicting = podOwners.Trim(existing)
 		nameCollisions.WithLabelValues(atKind.Kind).Inc()
 	}

@@ -29,34 +29,34 @@ var (
 	// The label is not "namespace", which Prometheus sets to the namespace of the operator.
 	namespaceUnreadable = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "podset_operator_namespace_unreadable",
-		Help: "1 for a namespace of WATCH_NAMESPACE that is not served, or served only in part, because the operator is not allowed to read all of it, else 0. Only with several namespaces.",
+		Help: "1 if the operator lacks permission to read all of a namespace of WATCH_NAMESPACE and so does not fully serve it, else 0. Only with several namespaces.",
 	}, []string{"target_namespace"})
 	atRuns = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podset_operator_at_runs_total",
-		Help: "Ats that are done, by result and reason.",
+		Help: "Finished Ats, by result and reason.",
 	}, []string{"result", "reason"})
 	atStartDelay = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "podset_operator_at_start_delay_seconds",
-		Help:    "Time from the schedule of an At, or from its creation when that was later, to the creation of its pod.",
+		Help:    "Time from when an At was due, or from its creation if that was later, to the creation of its pod.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 	})
 	conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podset_operator_stale_cache_conflicts_total",
-		Help: "Reconciles that were repeated because the cache showed an older object than the API server has, by kind.",
+		Help: "Reconciles that were repeated because the cache lagged behind the API server, by kind.",
 	}, []string{"kind"})
 	nameCollisions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podset_operator_pod_name_collisions_total",
-		Help: "Creates of pods that found the name in use by another pod, by the kind of the owner.",
+		Help: "Pod creations that found another pod with the same name, by kind of the owner.",
 	}, []string{"kind"})
 	rejectedCreates = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podset_operator_rejected_creates_total",
-		Help: "Creates of pods that the API server rejected, for example because of a quota, by the kind of the owner.",
+		Help: "Pod creations that the API server rejected, for example because of a quota, by kind of the owner.",
 	}, []string{"kind"})
-	podSetsDesc        = prometheus.NewDesc("podset_operator_podsets", "PodSets that are served.", nil, nil)
-	podSetsDesiredDesc = prometheus.NewDesc("podset_operator_podset_desired_pods", "Pods that all PodSets together ask for.", nil, nil)
-	podSetsReadyDesc   = prometheus.NewDesc("podset_operator_podset_ready_pods", "Ready pods of all PodSets together.", nil, nil)
-	atsDesc            = prometheus.NewDesc("podset_operator_ats", "Ats that are served, by phase.", []string{"phase"}, nil)
-	atsNotStartedDesc  = prometheus.NewDesc("podset_operator_ats_not_started", "Ats that are RUNNING and whose pod has not started for at least a minute, or cannot start.", nil, nil)
+	podSetsDesc        = prometheus.NewDesc("podset_operator_podsets", "PodSets that the operator serves.", nil, nil)
+	podSetsDesiredDesc = prometheus.NewDesc("podset_operator_podset_desired_pods", "Desired pods of all PodSets.", nil, nil)
+	podSetsReadyDesc   = prometheus.NewDesc("podset_operator_podset_ready_pods", "Ready pods of all PodSets.", nil, nil)
+	atsDesc            = prometheus.NewDesc("podset_operator_ats", "Ats that the operator serves, by phase.", []string{"phase"}, nil)
+	atsNotStartedDesc  = prometheus.NewDesc("podset_operator_ats_not_started", "RUNNING Ats whose pod cannot start, or has not started for at least a minute.", nil, nil)
 )
 
 // countRuns is a handler that counts the Ats that end, and enqueues nothing. It counts what the cache shows, and not what the process writes,

@@ -165,7 +165,7 @@ func (r *PodSetReconciler) classify(ctx context.Context, err error, outcome *pod
 	var collision *nameCollisionError
 	switch {
 	case errors.As(err, &collision):
-		logger.V(1).Info("Another pod has the name, the next name will be used", "pod", collision.pod.Name)
+		logger.V(1).Info("Another pod has this name, trying the next one", "pod", collision.pod.Name)
 		outcome.Conflicting = collision.pod
 		nameCollisions.WithLabelValues(podSetKind.Kind).Inc()
 	case write.IsRejected(err):
@@ -202,7 +202,7 @@ func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod
 type nameCollisionError struct{ pod *corev1.Pod }
 
 func (e *nameCollisionError) Error() string {
-	return fmt.Sprintf("creating Pod %s: another pod has this name; the next name is tried", e.pod.Name)
+	return fmt.Sprintf("creating Pod %s: another pod has this name; trying the next one", e.pod.Name)
 }
 
 // writeStatus writes the status if it has changed.

@@ -70,7 +70,7 @@ func reportMissing(ctx context.Context, reader client.Reader, namespaces []strin
 		namespace := &metav1.PartialObjectMetadata{}
 		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 		if name != metav1.NamespaceAll && apierrors.IsNotFound(reader.Get(ctx, client.ObjectKey{Name: name}, namespace)) {
-			log.FromContext(ctx).Info("A namespace of WATCH_NAMESPACE does not exist. It is served when it is created", "namespace", name)
+			log.FromContext(ctx).Info("A namespace of WATCH_NAMESPACE does not exist. It is served once it is created", "namespace", name)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	err = found.inspect(ctx, discoverer)
 	denied := err != nil && !outage.Is(err) || found.Namespaces.Unreadable() > 0
 	if denied && notReady != nil { // The operator may lack permission to read /readyz.
-		return found, err, fmt.Errorf("the API server does not tell whether it is ready: %w", notReady)
+		return found, err, fmt.Errorf("cannot find out whether the API server is ready: %w", notReady)
 	}
 	if err == nil {
 		reportMissing(ctx, reader, namespaces)
@@ -123,7 +123,7 @@ func (r *PreflightResult) inspect(ctx context.Context, discoverer *discovery.Dis
 	groups, err := discoverer.ServerGroupsWithContext(ctx)
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the API server does not accept the operator's credentials, check the kubeconfig or the service account: %w", err)
+		return fmt.Errorf("the API server does not accept the operator's credentials: check the kubeconfig or the service account: %w", err)
 	case err != nil:
 		return fmt.Errorf("cannot reach the API server: %w", err)
 	}
@@ -166,7 +166,7 @@ func canRead(ctx context.Context, reader client.WithWatch, namespace string) err
 		switch {
 		case apierrors.IsNotFound(err) && kind.Group != corev1.GroupName: // The log says so: see caches.Namespaces.
 		case apierrors.IsForbidden(err):
-			return fmt.Errorf("%w to %s %s %s: bind the operator's role there, or set WATCH_NAMESPACE to where it is bound: %w", caches.ErrForbidden, verb, kind.resource, where, err)
+			return fmt.Errorf("%w to %s %s %s: bind the operator's role there, or set WATCH_NAMESPACE to namespaces where it is bound: %w", caches.ErrForbidden, verb, kind.resource, where, err)
 		case err != nil:
 			return fmt.Errorf("trying to %s %s %s: %w", verb, kind.resource, where, err)
 		}
