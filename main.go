@@ -79,14 +79,14 @@ func parse(args []string) (options, error) {
 	o := options{logging: zap.Options{EncoderConfigOptions: []zap.EncoderConfigOption{process.KnownLevels}}}
 	flags := flag.NewFlagSet("podset-operator", flag.ContinueOnError)
 	o.flags = flags
-	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Use leader election, so that only one of several replicas works at a time.")
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Use leader election, so that only one of several replicas is active.")
 	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the lease. If empty, the namespace that the manager runs in.")
-	flags.DurationVar(&o.lease.Duration, "leader-elect-lease-duration", 15*time.Second, "How long a lease lasts that is not renewed. After that, another replica takes over.")
+	flags.DurationVar(&o.lease.Duration, "leader-elect-lease-duration", 15*time.Second, "How long a lease lasts if it is not renewed. After that, another replica takes over.")
 	flags.DurationVar(&o.lease.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long a leader tries to renew its lease before it exits.")
 	// A leader that ends releases the lease, so with a retry period of 1 s another replica takes over within 2.2 s.
 	flags.DurationVar(&o.lease.RetryPeriod, "leader-elect-retry-period", time.Second, "How often a leader renews its lease, and how often the other replicas check it.")
-	flags.Float64Var(&o.qps, "kube-api-qps", -1, "Requests per second to the API server. -1 sets no limit here: the API server limits requests by priority and fairness.")
-	flags.IntVar(&o.burst, "kube-api-burst", 30, "Requests at once above --kube-api-qps.")
+	flags.Float64Var(&o.qps, "kube-api-qps", -1, "Requests per second to the API server. -1 disables the limit: the API server limits requests by priority and fairness.")
+	flags.IntVar(&o.burst, "kube-api-burst", 30, "Burst of requests above --kube-api-qps.")
 	flags.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "Address of the metrics, served over HTTPS to authorized clients. 0 disables them.")
 	flags.StringVar(&o.metricsCerts, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics. If empty, the certificate is self-signed.")
 	flags.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz. 0 disables them.")
@@ -115,10 +115,10 @@ func parse(args []string) (options, error) {
 // validate checks values that depend on each other.
 func (o options) validate() error {
 	if o.qps == 0 || o.burst <= 0 {
-		return fmt.Errorf("--kube-api-qps=%v must not be 0, and --kube-api-burst=%d must be more than 0: -1 requests per second set no limit", o.qps, o.burst)
+		return fmt.Errorf("--kube-api-qps=%v must not be 0, and --kube-api-burst=%d must be greater than 0; --kube-api-qps=-1 disables the limit", o.qps, o.burst)
 	}
 	if o.leaderElect && o.leaseNamespace == "" {
-		return errors.New("--leader-elect outside a pod needs --leader-elect-resource-namespace: the namespace of the lease is that of the pod")
+		return errors.New("--leader-elect requires --leader-elect-resource-namespace outside a pod, because the default is the namespace of the pod")
 	}
 	return o.lease.Validate()
 }
@@ -190,7 +190,7 @@ func clusterConfig(o options) (*rest.Config, error) {
 				err = fmt.Errorf("KUBECONFIG: %w", missing)
 			}
 		}
-		return nil, fmt.Errorf("no cluster to work on: %w; set KUBECONFIG or --kubeconfig", err)
+		return nil, fmt.Errorf("cannot find a cluster: %w; set KUBECONFIG or --kubeconfig", err)
 	}
 	c.QPS = float32(o.qps)
 	if o.qps > 0 { // one limit for all clients: each would have its own

@@ -32,7 +32,7 @@ type Range struct {
 // Backoff is a delay that doubles each time it is used. It is a value: Next returns the following one and leaves its receiver
 // unchanged, so a caller can compute a delay without starting it. The zero value is ready to use.
 type Backoff struct {
-	// Delay is the current delay; zero: never used.
+	// Delay is the current delay, or zero if none was used yet.
 	Delay time.Duration
 	// Until is when the current delay ends.
 	Until time.Time

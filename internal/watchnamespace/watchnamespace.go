@@ -33,7 +33,7 @@ func Parse(value string) ([]string, error) {
 		namespaces = append(namespaces, name)
 	}
 	if len(namespaces) == 0 && strings.Contains(value, ",") {
-		return nil, fmt.Errorf("%s: %q names no namespace; give a comma-separated list of namespaces, or leave it empty for all", EnvVar, value)
+		return nil, fmt.Errorf("%s: %q does not contain a namespace; give a comma-separated list of namespaces, or leave it empty for all", EnvVar, value)
 	}
 	slices.Sort(namespaces)
 	return slices.Compact(namespaces), nil

@@ -56,7 +56,7 @@ func TestMistakes(t *testing.T) {
 		},
 		"no requests": {nil, []string{"--kube-api-qps=0"}, []string{"--kube-api-qps=0 must not be 0"}},
 		"no kubeconfig": {
-			nil, []string{"--kubeconfig=/does/not/exist"}, []string{"no cluster to work on", "/does/not/exist", "KUBECONFIG"},
+			nil, []string{"--kubeconfig=/does/not/exist"}, []string{"cannot find a cluster", "/does/not/exist", "KUBECONFIG"},
 		},
 		"no file in KUBECONFIG": {
 			[]string{"KUBECONFIG=/does/not/exist"}, nil, []string{"KUBECONFIG: stat /does/not/exist: no such file or directory"},
