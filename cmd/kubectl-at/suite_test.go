@@ -96,7 +96,7 @@ func runSuite(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// grantPermissions gives a user what docs/kubectl-at.md says the plugin needs.
+// grantPermissions gives a user what the plugin needs: see docs/how-to/ci.md.
 func grantPermissions(user string) error {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "kubectl-at"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"cnat.d2iq.com"}, Resources: []string{"ats"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
