@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -59,8 +59,7 @@ type AtReconciler struct {
 	Defaults at.Defaults
 
 	states objectstate.Map[at.State]
-	// checks is how many pods of Ats that wait are being checked.
-	checks atomic.Int32
+	checks checkLine
 }
 
 func (r *AtReconciler) setup(mgr ctrl.Manager) error {
@@ -68,11 +67,13 @@ func (r *AtReconciler) setup(mgr ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
+	r.checks.next = make(chan event.GenericEvent)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
 		Watches(&cnatv1alpha1.At{}, countRuns()).
 		Watches(&corev1.Pod{}, atPodHandler{caches.EnqueueController(atKind), &r.states}, builder.WithPredicates(caches.Changed(atKind))).
 		WatchesRawSource(jumps).
+		WatchesRawSource(r.checks.source()).
 		Named("at").
 		WithOptions(controllerOptions(atConcurrency)).
 		Complete(r)
@@ -90,6 +91,7 @@ type decided struct {
 
 // Reconcile moves one At toward completion: observe, start if that is due, act, then write the status now or in a later reconcile.
 func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	defer r.checks.request(ctx)
 	d, err := r.observe(ctx, req)
 	if d == nil || err != nil {
 		return result(ctx, atKind, err, time.Time{}, time.Time{}, nil)
@@ -103,10 +105,8 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	r.act(ctx, d, &outcome)
 	err = outcome.DeleteError
 	reportNow := err == nil && !d.plan.DeleteAt && d.entry.State.ReportNow(d.o, d.plan, outcome)
-	var report at.Report
-	exists := true
+	report, exists := at.MakeReport(d.o, d.plan, outcome), true
 	if reportNow {
-		report = at.MakeReport(d.o, d.plan, outcome)
 		exists, err = r.write(ctx, d, report, &outcome)
 	}
 	err = errors.Join(err, outcome.CreateError)
@@ -116,9 +116,7 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	switch {
 	case err == nil && (d.plan.DeleteAt || !exists):
 		return ctrl.Result{}, nil
-	case err == nil && !reportNow && outcome.Created == nil: // Too many checks are under way.
-		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(retryPriority)}, nil
-	case err == nil && !reportNow:
+	case err == nil && outcome.Created != nil:
 		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(0)}, nil
 	}
 	requeueAt, canWait := d.entry.State.RequeueAt(d.o, d.plan, report, outcome)

@@ -170,9 +170,6 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	*s = next
 }
 
-// busyCheck is the delay before a check is requested again that could not be made, because too many others are under way.
-const busyCheck = time.Second
-
 // RequeueAt returns when to reconcile the At again although nothing has changed, after a report and its outcome were recorded, or zero if
 // that is not needed. It may have passed. canWait is true if this reconcile only checks the pod again.
 func (s *State) RequeueAt(o Observation, plan Plan, report Report, outcome Outcome) (at time.Time, canWait bool) {
@@ -184,8 +181,10 @@ func (s *State) RequeueAt(o Observation, plan Plan, report Report, outcome Outco
 		retryAt = s.rejection.Of(o.At.Generation).Until
 	}
 	switch {
-	case plan.Check != nil && outcome.Answer == nil:
-		checkAt = o.Now.Add(busyCheck)
+	case plan.Check != nil && outcome.Answer == nil: // The caller requests the At when the check can be made.
+		if grace := s.failingSince.Add(createErrorGrace); o.Now.Before(grace) {
+			checkAt = grace
+		}
 	case plan.waits && outcome.Answer != nil:
 		checkAt = s.check.next(&o)
 	case plan.waits:

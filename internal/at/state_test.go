@@ -161,7 +161,7 @@ func TestState_RequeueAt(t *testing.T) {
 		"the last check before it":            {a(), early, at.Outcome{Answer: &at.Answer{}}, due.Add(-30 * time.Minute), true},
 		"a check that was not good":           {a(), early, at.Outcome{Answer: &at.Answer{Unknown: "x"}}, early.Add(time.Minute), true},
 		"a suspended At is checked once":      {a().Suspend(), early, at.Outcome{Answer: &at.Answer{}}, time.Time{}, false},
-		"a check that could not be made":      {a(), early, at.Outcome{}, early.Add(time.Second), true},
+		"a check that could not be made":      {a(), early, at.Outcome{}, early.Add(5 * time.Second), true},
 		"the back-off of a rejection":         {a(), due, at.Outcome{Rejected: errors.New("quota"), Answer: &at.Answer{Rejection: &expectations.Rejection{}}}, due.Add(time.Second), false},
 		"a pod that the cache does not show":  {a().Begun(1), due, at.Outcome{Created: ownPod().Obj()}, due.Add(expectations.ConfirmAfter), false},
 		"an At that is done needs no requeue": {a().StartingDeadline(0), due.Add(time.Hour), at.Outcome{}, time.Time{}, false},
