@@ -94,7 +94,11 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 	if old := meta.FindStatusCondition(before.Status.Conditions, said.Type); old != nil && old.Reason == said.Reason {
 		return
 	}
-	last := c.progress[set.UID].since
+	p := c.progress[set.UID]
+	last := p.since
+	if !c.started[write.Process].Before(p.since) { // The process cannot know that the PodSet matched its spec before it started.
+		last = p.before
+	}
 	for _, pod := range c.state.owned[set.UID] {
 		if c.isUnanswered(pod) {
 			return
