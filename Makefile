@@ -151,7 +151,7 @@ test-api: ## Run the other tests with a real etcd and kube-apiserver; faults hav
 .PHONY: test-docs
 test-docs: $(demo_programs) ## Run the commands of the documentation on the cluster of the demo.
 	$(demo_kubectl)
-	@DOCS_CLUSTER=yes hack/demo/demo.sh run go test ./test/repository -count 1 -v -run '^TestDocumentedCommandsRun$$'
+	@DOCS_CLUSTER=yes hack/demo/demo.sh run go test ./test/repository -count 1 -v -run '^TestCommands_run$$'
 
 # The pure packages. testutil only builds objects for tests, so its coverage does not count.
 PURE = $$(go list ./internal/... | grep -vE '/internal/(kube|testutil)(/|$$)')

@@ -39,7 +39,7 @@ func try(t *testing.T, format, name, spec string) (*unstructured.Unstructured, e
 	return obj, admin.Create(t.Context(), obj, client.DryRunAll)
 }
 
-func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
+func TestAdmission(t *testing.T) {
 	pod := func(rest string) string {
 		return `{template: {spec: {containers: [{name: main, image: x}]` + rest + `}}}`
 	}
@@ -91,7 +91,7 @@ func TestAdmissionRejectsInvalidSpecs(t *testing.T) {
 }
 
 // A rule on an optional field does not see that the field is removed. So each rule that needs more than one field is on their parent.
-func TestAdmissionOfEditedPodSets(t *testing.T) {
+func TestAdmission_edits(t *testing.T) {
 	set := podSet(newNamespace(t), "a", 1)
 	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
 	set.Spec.MinReadySeconds, set.Spec.ProgressDeadlineSeconds = 700, 800
@@ -118,8 +118,8 @@ func TestAdmissionOfEditedPodSets(t *testing.T) {
 	}
 }
 
-// TestAdmissionOfCommands has the rows of TestACommandAndATemplateMustFit in internal/at.
-func TestAdmissionOfCommands(t *testing.T) {
+// TestAdmission_commands has the rows of TestCommandProblem in internal/atspec.
+func TestAdmission_commands(t *testing.T) {
 	const (
 		missing = "spec.command: Required value: spec.command is required without a template: set spec.command to the program to run, or set spec.template"
 		// Kubernetes 1.31 adds "object" in front of the message.
@@ -143,7 +143,7 @@ func TestAdmissionOfCommands(t *testing.T) {
 
 // A tool that waits for an object must not take one for ready that the operator has not seen: kstatus compares observedGeneration
 // with the generation.
-func TestANewObjectIsOfAnUnseenGeneration(t *testing.T) {
+func TestAdmission_generation(t *testing.T) {
 	for _, tc := range []struct{ format, spec string }{{podSetYAML, "{}"}, {atYAML, "{schedule: now, command: echo}"}} {
 		obj, err := try(t, tc.format, "a", tc.spec)
 		if err != nil {
@@ -156,8 +156,8 @@ func TestANewObjectIsOfAnUnseenGeneration(t *testing.T) {
 	}
 }
 
-// TestAdmissionOfTemplates applies templates that would break a promise of their kind, and their neighbors that keep it.
-func TestAdmissionOfTemplates(t *testing.T) {
+// TestAdmission_templates applies templates that would break a promise of their kind, and their neighbors that keep it.
+func TestAdmission_templates(t *testing.T) {
 	const (
 		once     = "an At runs its command once"
 		kept     = "a PodSet keeps its pods running"
@@ -202,7 +202,7 @@ func TestAdmissionOfTemplates(t *testing.T) {
 	}
 }
 
-func TestAdmissionFillsInDefaults(t *testing.T) {
+func TestAdmission_defaults(t *testing.T) {
 	for title, tc := range map[string]struct{ format, spec, want string }{
 		"a PodSet without a spec": {podSetYAML, "{}", `{"replicas":1,"updateStrategy":{"type":"RollingUpdate"}}`},
 		"a rolling update":        {podSetYAML, "{replicas: 2, updateStrategy: {rollingUpdate: {}}}", `{"replicas":2,"updateStrategy":{"rollingUpdate":{"maxUnavailable":1},"type":"RollingUpdate"}}`},
@@ -225,9 +225,9 @@ func TestAdmissionFillsInDefaults(t *testing.T) {
 	}
 }
 
-// TestTheTemplateOfADeploymentIsAccepted has what the API server accepts in a Deployment although the lists have keys, and what older
+// TestAdmission_deployment has what the API server accepts in a Deployment although the lists have keys, and what older
 // versions of kubectl print.
-func TestTheTemplateOfADeploymentIsAccepted(t *testing.T) {
+func TestAdmission_deployment(t *testing.T) {
 	const template = `{template: {metadata: {creationTimestamp: null}, spec: {
 		imagePullSecrets: [{name: a}, {name: a}], hostAliases: [{ip: 10.0.0.1, hostnames: [a]}, {ip: 10.0.0.1, hostnames: [b]}],
 		volumes: [{name: v, ephemeral: {volumeClaimTemplate: {metadata: {creationTimestamp: null}, spec: {
@@ -241,8 +241,8 @@ func TestTheTemplateOfADeploymentIsAccepted(t *testing.T) {
 	}
 }
 
-// TestAdmissionAndTheOperatorAgree applies the rows that the parsers of the operator are tested with to the API server.
-func TestAdmissionAndTheOperatorAgree(t *testing.T) {
+// TestAdmission_parsers applies the rows that the parsers of the operator are tested with to the API server.
+func TestAdmission_parsers(t *testing.T) {
 	for file, spec := range map[string]func(string) map[string]any{
 		"schedules.txt": func(s string) map[string]any { return map[string]any{"schedule": s, "command": "echo"} },
 		"commands.txt":  func(s string) map[string]any { return map[string]any{"schedule": "now", "command": s} },
@@ -280,7 +280,7 @@ func TestAdmissionAndTheOperatorAgree(t *testing.T) {
 	}
 }
 
-func TestLongNamesOfAts(t *testing.T) {
+func TestAt_longNames(t *testing.T) {
 	for _, name := range []string{strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253), "0day", "a.b-c.d"} {
 		obj := newAt(newNamespace(t), name, "now", "true")
 		create(t, obj)
@@ -289,7 +289,7 @@ func TestLongNamesOfAts(t *testing.T) {
 }
 
 // The API server drops fields of a template that a cluster does not have by default, and kubectl asks it to reject them.
-func TestAdmissionOfFieldsThatAreOffByDefault(t *testing.T) {
+func TestAdmission_unknownFields(t *testing.T) {
 	const spec = "{template: {spec: {schedulingGroup: {podGroupName: x}, containers: [{name: main, image: x, lifecycle: {stopSignal: SIGUSR1}}]}}}"
 	stored, err := try(t, podSetYAML, "a", spec)
 	if err != nil {

@@ -113,7 +113,7 @@ func doneAt(at *testutil.AtBuilder, result cnatv1alpha1.Result, reason string) *
 
 var podResource = schema.GroupResource{Resource: "pods"}
 
-func TestTheCreateOfAnAtThatFails(t *testing.T) {
+func TestAtReconcile_createError(t *testing.T) {
 	for title, tc := range map[string]struct {
 		answer             error // nil: a foreign pod has the name
 		fails              bool
@@ -154,7 +154,7 @@ func TestTheCreateOfAnAtThatFails(t *testing.T) {
 	}
 }
 
-func TestTheDelayOfAStartIsMeasured(t *testing.T) {
+func TestAtReconcile_delayMetric(t *testing.T) {
 	at := testutil.MakeAt("a").Obj()
 	r, _ := atOn(newStore(t, interceptor.Funcs{}, at), testutil.AtDue.Add(2*time.Second))
 	before := valueOf(t, atStartDelay).GetHistogram()
@@ -168,7 +168,7 @@ func TestTheDelayOfAStartIsMeasured(t *testing.T) {
 	}
 }
 
-func TestTheDeletionOfAPodAtItsDeadlineIsRepeatedAfterAnError(t *testing.T) {
+func TestAtReconcile_deleteError(t *testing.T) {
 	at := doneAt(testutil.MakeAt("a").ActiveDeadline(1), cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonDeadlineExceeded)
 	store := newStore(t, interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
 		return apierrors.NewInternalError(errors.New("etcd"))
@@ -179,7 +179,7 @@ func TestTheDeletionOfAPodAtItsDeadlineIsRepeatedAfterAnError(t *testing.T) {
 	}
 }
 
-func TestTheDeletionOfAnAtAfterItsTTL(t *testing.T) {
+func TestAtReconcile_ttl(t *testing.T) {
 	for title, tc := range map[string]struct {
 		calls     interceptor.Funcs
 		requeue   time.Duration
@@ -332,7 +332,7 @@ func TestAtReconcile_changedPod(t *testing.T) {
 	}
 }
 
-func TestNoEventsAreSentAboutAnAtThatIsGone(t *testing.T) {
+func TestAtReconcile_gone(t *testing.T) {
 	at := testutil.MakeAt("a").Obj()
 	r, recorder := atOn(newStore(t, interceptor.Funcs{
 		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
@@ -344,7 +344,7 @@ func TestNoEventsAreSentAboutAnAtThatIsGone(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
+func TestReconcile_gone(t *testing.T) {
 	store := newStore(t, interceptor.Funcs{})
 	ats, _ := atOn(store, testutil.AtDue)
 	sets, _ := setOn(store, testutil.AtDue)
@@ -355,7 +355,7 @@ func TestAnObjectThatIsGoneIsForgotten(t *testing.T) {
 	}
 }
 
-func TestAQuotaAndANameCollisionOfAPodSetAreNoErrors(t *testing.T) {
+func TestPodSetReconcile_rejected(t *testing.T) {
 	set := testutil.MakePodSet("a").Obj()
 	now := testutil.Created.Add(time.Hour)
 	rejected, collided := rejectedCreates.WithLabelValues("PodSet"), nameCollisions.WithLabelValues("PodSet")
@@ -378,7 +378,7 @@ func TestAQuotaAndANameCollisionOfAPodSetAreNoErrors(t *testing.T) {
 	}
 }
 
-func TestARetryAfterAnErrorOfAPodSetComesLast(t *testing.T) {
+func TestPodSetReconcile_retry(t *testing.T) {
 	for title, calls := range map[string]interceptor.Funcs{
 		"a create fails": rejectCreates(apierrors.NewInternalError(errors.New("etcd"))),
 		"a list fails": {List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
@@ -393,7 +393,7 @@ func TestARetryAfterAnErrorOfAPodSetComesLast(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedCreateIsNoWarning(t *testing.T) {
+func TestPodSetReconcile_interrupted(t *testing.T) {
 	for ends, want := range map[bool]int{false: 1, true: 0} {
 		ctx, cancel := context.WithCancel(t.Context())
 		set := testutil.MakePodSet("a").Obj()
@@ -410,7 +410,7 @@ func TestAnInterruptedCreateIsNoWarning(t *testing.T) {
 	}
 }
 
-func TestAnOwnStatusIsNeitherWrittenAgainNorReconciled(t *testing.T) {
+func TestAtReconcile_ownStatus(t *testing.T) {
 	at, writes := testutil.MakeAt("a").Obj(), 0
 	store := newStore(t, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -441,7 +441,7 @@ func TestAnOwnStatusIsNeitherWrittenAgainNorReconciled(t *testing.T) {
 	}
 }
 
-func TestAStatusOfAPodSetIsWrittenUntilItIsStored(t *testing.T) {
+func TestPodSetReconcile_statusError(t *testing.T) {
 	set, fails := testutil.MakePodSet("a").Replicas(1).Obj(), true
 	store := newStore(t, interceptor.Funcs{
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
@@ -468,7 +468,7 @@ func TestAStatusOfAPodSetIsWrittenUntilItIsStored(t *testing.T) {
 	}
 }
 
-func TestAPodSetIsOnTimeAlthoughWritesAreSlow(t *testing.T) {
+func TestPodSetReconcile_slowWrites(t *testing.T) {
 	set, now := testutil.MakePodSet("a").Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
 	store := newStore(t, slowStatus(now, 4*time.Second), set, testutil.MakePod("runs").OwnedBy(set).Slot(0).Running().Obj(), testutil.MakePod("ended").OwnedBy(set).Slot(1).Finished(corev1.PodFailed, "Evicted").Obj())
 	r := &PodSetReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(8), Clock: now}
@@ -497,7 +497,7 @@ func podsOf(t *testing.T, store client.Client) []corev1.Pod {
 }
 
 // Admission may change everything but the name and the controller of a pod.
-func TestAPodSetWhosePodsAdmissionChanges(t *testing.T) {
+func TestPodSetReconcile_changedPod(t *testing.T) {
 	for title, change := range map[string]func(*corev1.Pod){
 		"it removes all metadata": func(pod *corev1.Pod) { pod.Annotations, pod.Labels = nil, nil },
 		"it adds a container": func(pod *corev1.Pod) {
@@ -525,7 +525,7 @@ func TestAPodSetWhosePodsAdmissionChanges(t *testing.T) {
 
 // A pod without a reference to its PodSet would neither count nor be deleted with it. A pod with another name would be created again after a
 // lost response. The last row is a webhook that gives all pods one name, which another pod has.
-func TestAPodWhoseIdentityAdmissionChangesIsDeleted(t *testing.T) {
+func TestPodSetReconcile_identity(t *testing.T) {
 	another := []metav1.OwnerReference{*metav1.NewControllerRef(testutil.MakePodSet("other").Obj(), podSetKind)}
 	disown := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
 	call := func(name string) func(*corev1.Pod) { return func(pod *corev1.Pod) { pod.Name = name } }

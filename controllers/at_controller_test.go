@@ -75,7 +75,7 @@ func exit(t *testing.T, pod *corev1.Pod, code int32, message string) {
 	})
 }
 
-func TestAtRunsOnce(t *testing.T) {
+func TestAt(t *testing.T) {
 	at := newAt(newNamespace(t), "yay", "2020-01-30T10:02:00Z", "echo YAY")
 	create(t, at)
 	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
@@ -111,8 +111,8 @@ func phaseEvents(ctx context.Context, g Gomega, at *cnatv1alpha1.At) []string {
 	return notes
 }
 
-// TestARequestThatChangesThePhaseCannotEditASpec is about the rules of the CRD, which allow every request that changes the phase.
-func TestARequestThatChangesThePhaseCannotEditASpec(t *testing.T) {
+// TestAdmission_phase is about the rules of the CRD, which allow every request that changes the phase.
+func TestAdmission_phase(t *testing.T) {
 	at := newAt(newNamespace(t), "started", "now", "true")
 	create(t, at)
 	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
@@ -127,7 +127,7 @@ func TestARequestThatChangesThePhaseCannotEditASpec(t *testing.T) {
 	}
 }
 
-func TestAtRunsTheEntrypointOfItsTemplate(t *testing.T) {
+func TestAt_entrypoint(t *testing.T) {
 	at := newAt(newNamespace(t), "bare", "now", "")
 	at.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app:v1", Args: []string{"migrate"}}}}}
 	create(t, at)
@@ -145,7 +145,7 @@ func TestAtRunsTheEntrypointOfItsTemplate(t *testing.T) {
 	expectPhase(t, at, cnatv1alpha1.PhaseDone)
 }
 
-func TestAtWaitsForItsTime(t *testing.T) {
+func TestAt_waits(t *testing.T) {
 	at := newAt(newNamespace(t), "soon", "now + 3 seconds", "true")
 	create(t, at)
 	expectPhase(t, at, cnatv1alpha1.PhasePending)
@@ -162,7 +162,7 @@ func TestAtWaitsForItsTime(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-func TestAtReportsAFailure(t *testing.T) {
+func TestAt_failure(t *testing.T) {
 	at := newAt(newNamespace(t), "no", "now", "sh -c 'echo no; exit 3'")
 	failures := atRuns.WithLabelValues(string(cnatv1alpha1.ResultFailed), cnatv1alpha1.ReasonNonZeroExitCode)
 	before := counted(t, failures)
@@ -176,7 +176,7 @@ func TestAtReportsAFailure(t *testing.T) {
 	NewWithT(t).Eventually(func() float64 { return counted(t, failures) - before }).WithTimeout(patience).Should(Equal(1.0))
 }
 
-func TestAtRescheduledWhilePending(t *testing.T) {
+func TestAt_rescheduled(t *testing.T) {
 	at := newAt(newNamespace(t), "moved", "now + 1 week", "true")
 	create(t, at)
 	expectPhase(t, at, cnatv1alpha1.PhasePending)
@@ -191,7 +191,7 @@ func TestAtRescheduledWhilePending(t *testing.T) {
 	}
 }
 
-func TestAtSuspended(t *testing.T) {
+func TestAt_suspended(t *testing.T) {
 	at := newAt(newNamespace(t), "held", "now", "true")
 	at.Spec.Suspend = ptr.To(true)
 	create(t, at)
@@ -203,7 +203,7 @@ func TestAtSuspended(t *testing.T) {
 	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
 }
 
-func TestAtWhosePodIsGoneIsNotRunAgain(t *testing.T) {
+func TestAt_podGone(t *testing.T) {
 	for title, tc := range map[string]struct {
 		bound bool
 		want  string
@@ -234,7 +234,7 @@ func TestAtWhosePodIsGoneIsNotRunAgain(t *testing.T) {
 	}
 }
 
-func TestAtLeavesAForeignPodOfItsNameAlone(t *testing.T) {
+func TestAt_foreignPod(t *testing.T) {
 	namespace := newNamespace(t)
 	foreign := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "mine-pod"},
@@ -253,7 +253,7 @@ func TestAtLeavesAForeignPodOfItsNameAlone(t *testing.T) {
 	}
 }
 
-func TestARecreatedAtWaitsForTheOldPodAndRunsOnce(t *testing.T) {
+func TestAt_recreated(t *testing.T) {
 	namespace := newNamespace(t)
 	first := newAt(namespace, "again", "now", "true")
 	create(t, first)
@@ -285,7 +285,7 @@ func TestARecreatedAtWaitsForTheOldPodAndRunsOnce(t *testing.T) {
 	}
 }
 
-func TestAtIsDeletedAfterItsTTL(t *testing.T) {
+func TestAt_ttl(t *testing.T) {
 	at := newAt(newNamespace(t), "brief", "now", "true")
 	at.Spec.TTLSecondsAfterFinished = ptr.To[int32](1)
 	create(t, at)
@@ -295,7 +295,7 @@ func TestAtIsDeletedAfterItsTTL(t *testing.T) {
 	}).WithTimeout(patience).Should(BeTrue())
 }
 
-func TestAtIsRetriedInNewPods(t *testing.T) {
+func TestAt_retry(t *testing.T) {
 	at := newAt(newNamespace(t), "twice", "now", "false")
 	at.Spec.BackoffLimit = ptr.To[int32](1)
 	create(t, at)
@@ -307,7 +307,7 @@ func TestAtIsRetriedInNewPods(t *testing.T) {
 	}
 }
 
-func TestARejectedAtReportsTheReasonAndRunsLater(t *testing.T) {
+func TestAt_rejected(t *testing.T) {
 	namespace := newNamespace(t)
 	denyPods(t, namespace)
 	at := newAt(namespace, "denied", "now", "true")
@@ -322,7 +322,7 @@ func TestARejectedAtReportsTheReasonAndRunsLater(t *testing.T) {
 	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
 }
 
-func TestAForgedPhaseNeitherSkipsNorRepeatsARun(t *testing.T) {
+func TestAt_forgedPhase(t *testing.T) {
 	namespace := newNamespace(t)
 	waiting := newAt(namespace, "waiting", "now + 1 week", "true")
 	create(t, waiting)
@@ -341,7 +341,7 @@ func TestAForgedPhaseNeitherSkipsNorRepeatsARun(t *testing.T) {
 	g.Expect(podsIn(t.Context(), g, namespace)).To(HaveLen(1))
 }
 
-func TestAtStartsOnTimeAlthoughWritesAreSlow(t *testing.T) {
+func TestAtReconcile_slowWrites(t *testing.T) {
 	at := testutil.MakeAt("a").Obj()
 	now := clocktesting.NewFakeClock(testutil.AtDue.Add(-time.Minute))
 	store := newStore(t, slowStatus(now, 20*time.Second), at)

@@ -127,7 +127,7 @@ func countUntilReady(t *testing.T, namespace string, each int32) tally {
 	})
 }
 
-func TestPodSetsWriteNoMoreThanTheyMust(t *testing.T) {
+func TestCounts_podSets(t *testing.T) {
 	namespace := newNamespace(t)
 	var sets []*appv1alpha1.PodSet
 
@@ -187,7 +187,7 @@ func TestPodSetsWriteNoMoreThanTheyMust(t *testing.T) {
 }
 
 // The bounds of the reconciles are what the ReplicaSet controller needs.
-func TestAPodSetOfOnePodTakesFourWrites(t *testing.T) {
+func TestCounts_onePod(t *testing.T) {
 	namespace := newNamespace(t)
 	created := countWhile(t, namespace, "podset", func() {
 		for i := range countedSets {
@@ -202,7 +202,7 @@ func TestAPodSetOfOnePodTakesFourWrites(t *testing.T) {
 	atMost(t, "reconciles while the pods become ready", ready.reconciles, 2*countedSets)
 }
 
-func TestAtsWriteNoMoreThanTheyMust(t *testing.T) {
+func TestCounts_ats(t *testing.T) {
 	for title, tc := range map[string]struct {
 		delay          time.Duration
 		writes, events int

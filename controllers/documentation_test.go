@@ -27,7 +27,7 @@ import (
 )
 
 // The API server accepts each PodSet and At of the documentation, and knows all of its fields.
-func TestTheManifestsOfTheDocumentationAreValid(t *testing.T) {
+func TestDocs_manifests(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/how-to/*.md"} {
 		matches, err := filepath.Glob(pattern)
@@ -66,7 +66,7 @@ func TestTheManifestsOfTheDocumentationAreValid(t *testing.T) {
 }
 
 // The line in the log about a finished At has the keys and the time format of docs/how-to/history.md.
-func TestTheHistoryOfRunsIsAsDocumented(t *testing.T) {
+func TestDocs_history(t *testing.T) {
 	page, err := os.ReadFile("../docs/how-to/history.md")
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func podSetWith(name string, has, wants int32) *appv1alpha1.PodSet {
 	return testutil.MakePodSet(name).Replicas(wants).Status(appv1alpha1.PodSetStatus{Replicas: has}).Obj()
 }
 
-func TestSmallPodSetsGoFirst(t *testing.T) {
+func TestPodSetHandler(t *testing.T) {
 	q := priorityqueue.New[reconcile.Request]("test")
 	defer q.ShutDown()
 	handler := &podSetHandler{}
@@ -65,7 +65,7 @@ func (q *recordedAdds) AddWithOpts(o priorityqueue.AddOpts, _ ...reconcile.Reque
 
 func (q *recordedAdds) Add(reconcile.Request) { q.added = append(q.added, priorityqueue.AddOpts{}) }
 
-func TestWhichEventsWait(t *testing.T) {
+func TestHandlers_delay(t *testing.T) {
 	owner := testutil.MakePodSet("a").Obj()
 	starting := testutil.MakePod("p").OwnedBy(owner).Obj()
 	ready := testutil.MakePod("p").OwnedBy(owner).Running().Obj()
@@ -95,7 +95,7 @@ func TestWhichEventsWait(t *testing.T) {
 	}
 }
 
-func TestWarningsAreWarnings(t *testing.T) {
+func TestRecordEvents(t *testing.T) {
 	recorder := events.NewFakeRecorder(2)
 	recordEvents(recorder, podSetWith("a", 0, 1), []ownevent.Event{
 		ownevent.Normal("Created", "Create", "a"), ownevent.Warning("FailedCreate", "Create", "100% of the quota"),
@@ -107,7 +107,7 @@ func TestWarningsAreWarnings(t *testing.T) {
 	}
 }
 
-func TestOnlyAChangeOfTheStatusWaits(t *testing.T) {
+func TestChangesOnlyStatus(t *testing.T) {
 	before := podSetWith("a", 0, 3)
 	paused := testutil.FromPodSet(before).Annotation(appv1alpha1.AnnotationPaused, "true").Obj()
 	for title, tc := range map[string]struct {

@@ -27,7 +27,7 @@ import (
 )
 
 // Prometheus sees no increase in a counter that appears with the value 1. So an alert would miss the first failure.
-func TestEveryCounterOfRunsExistsBeforeTheFirstRun(t *testing.T) {
+func TestStartCounters(t *testing.T) {
 	startCounters()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(atRuns)
@@ -52,7 +52,7 @@ func TestEveryCounterOfRunsExistsBeforeTheFirstRun(t *testing.T) {
 }
 
 // A status can be stored although the response to its write is lost, so the cache decides what is counted.
-func TestAnAtThatEndsIsCountedOnce(t *testing.T) {
+func TestCountRuns(t *testing.T) {
 	runs := atRuns.WithLabelValues(string(cnatv1alpha1.ResultFailed), cnatv1alpha1.ReasonPodLost)
 	running := testutil.MakeAt("a").Recorded(1, "a-pod", "a-pod-uid").Obj()
 	ended := running.DeepCopy()
@@ -69,7 +69,7 @@ func TestAnAtThatEndsIsCountedOnce(t *testing.T) {
 	}
 }
 
-func TestTheStateIsExported(t *testing.T) {
+func TestStateCollector(t *testing.T) {
 	set := podSetWith("a", 2, 3)
 	set.Status.ReadyReplicas = 2
 	waits := testutil.MakeAt("waits").Recorded(1, "p", "u").Obj()

@@ -38,7 +38,7 @@ func fullPod() *corev1.Pod {
 	return pod
 }
 
-func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
+func TestTrim_podSets(t *testing.T) {
 	full := fullPod()
 	untouched := full.DeepCopy()
 	set := testutil.MakePodSet("a").Replicas(2).MinReadySeconds(10).ReplacementPolicy(appv1alpha1.TerminationComplete).Obj()
@@ -69,7 +69,7 @@ func TestTrimKeepsTheFieldsThatTheControllersRead(t *testing.T) {
 }
 
 // The surplus pod is the one whose sidecar has restarted more often.
-func TestTrimKeepsTheOrderOfDeletion(t *testing.T) {
+func TestTrim_deletionOrder(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(1).Obj()
 	observe := func(trim func(*corev1.Pod) *corev1.Pod) podset.Observation {
 		calm := testutil.MakePod("a-1").OwnedBy(set).Running().Init("proxy", corev1.ContainerRestartPolicyAlways, 1).Init("init", "", 9).Obj()
@@ -84,7 +84,7 @@ func TestTrimKeepsTheOrderOfDeletion(t *testing.T) {
 }
 
 // A cluster has many pods that run and few that do not, so the memory of the operator depends on what a pod that runs needs.
-func TestLittleIsKeptOfAPodThatRuns(t *testing.T) {
+func TestTrim_running(t *testing.T) {
 	pod := fullPod()
 	pod.Status.ContainerStatuses[0].RestartCount = 0
 	want := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
@@ -95,8 +95,8 @@ func TestLittleIsKeptOfAPodThatRuns(t *testing.T) {
 	}
 }
 
-// TestTrimKeepsWhatAtsRead compares the decisions about a pod with those about the trimmed one, in all combinations of states.
-func TestTrimKeepsWhatAtsRead(t *testing.T) {
+// TestTrim_ats compares the decisions about a pod with those about the trimmed one, in all combinations of states.
+func TestTrim_ats(t *testing.T) {
 	terminated := func(code int32, reason string) corev1.ContainerState {
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			ExitCode: code, Reason: reason, Message: "the end of the log", FinishedAt: metav1.NewTime(testutil.AtDue), ContainerID: "containerd://1",

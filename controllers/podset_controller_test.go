@@ -82,7 +82,7 @@ func podNames(pods []corev1.Pod) []string {
 	return names
 }
 
-func TestPodSetScalesAndReplacesPods(t *testing.T) {
+func TestPodSet(t *testing.T) {
 	namespace := newNamespace(t)
 	set := podSet(namespace, "shop", 3)
 	create(t, set)
@@ -148,7 +148,7 @@ func eventReasons(ctx context.Context, g Gomega, obj client.Object) []string {
 }
 
 // Three pods are deleted one after the other, faster than the status is written.
-func TestEveryPodThatIsCreatedIsNamedInAnEvent(t *testing.T) {
+func TestPodSet_events(t *testing.T) {
 	set := podSet(newNamespace(t), "web", 3)
 	create(t, set)
 	g := NewWithT(t)
@@ -182,7 +182,7 @@ func newScale(replicas int32) *autoscalingv1.Scale {
 	return &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
 }
 
-func TestPodSetScaleSubresource(t *testing.T) {
+func TestPodSet_scale(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 1)
 	create(t, set)
 	expectPods(t, set, 1)
@@ -207,7 +207,7 @@ func TestPodSetScaleSubresource(t *testing.T) {
 	}
 }
 
-func TestMinReadySeconds(t *testing.T) {
+func TestPodSet_minReadySeconds(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 2)
 	set.Spec.MinReadySeconds = 5
 	create(t, set)
@@ -232,7 +232,7 @@ func TestMinReadySeconds(t *testing.T) {
 	}
 }
 
-func TestProgressDeadline(t *testing.T) {
+func TestPodSet_progressDeadline(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 2)
 	set.Spec.ProgressDeadlineSeconds, set.Spec.PodReplacementPolicy = 3, appv1alpha1.TerminationComplete
 	create(t, set)
@@ -280,7 +280,7 @@ func TestProgressDeadline(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-func TestTerminationComplete(t *testing.T) {
+func TestPodSet_terminationComplete(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 2)
 	set.Spec.PodReplacementPolicy = appv1alpha1.TerminationComplete
 	create(t, set)
@@ -304,7 +304,7 @@ func TestTerminationComplete(t *testing.T) {
 	}
 }
 
-func TestPodSetLeavesForeignPodsAlone(t *testing.T) {
+func TestPodSet_foreignPods(t *testing.T) {
 	namespace := newNamespace(t)
 	foreign := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foreign", Labels: map[string]string{
@@ -325,7 +325,7 @@ func TestPodSetLeavesForeignPodsAlone(t *testing.T) {
 	}
 }
 
-func TestPodSetThatIsBeingDeletedCreatesNothing(t *testing.T) {
+func TestPodSet_deleting(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 2)
 	create(t, set)
 	pods := expectPods(t, set, 2)
@@ -347,7 +347,7 @@ func TestPodSetThatIsBeingDeletedCreatesNothing(t *testing.T) {
 	}).WithTimeout(quiet).Should(Succeed())
 }
 
-func TestPodSetReportsAQuotaAndContinuesWhenItIsRaised(t *testing.T) {
+func TestPodSet_quota(t *testing.T) {
 	namespace := newNamespace(t)
 	denyPods(t, namespace)
 	set := podSet(namespace, "shop", 3)
@@ -384,7 +384,7 @@ func denyPods(t *testing.T, namespace string) {
 	})
 }
 
-func TestPodSetReportsARejectedDeletionAndContinuesWhenItIsAllowed(t *testing.T) {
+func TestPodSet_rejectedDeletion(t *testing.T) {
 	namespace := newNamespace(t)
 	set := podSet(namespace, "shop", 2)
 	create(t, set)
@@ -440,7 +440,7 @@ func protectPods(t *testing.T, namespace string) []client.Object {
 	return []client.Object{binding, policy}
 }
 
-func TestPodSetReplacesFinishedPods(t *testing.T) {
+func TestPodSet_finishedPods(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 2)
 	create(t, set)
 	pods := expectPods(t, set, 2)
@@ -457,7 +457,7 @@ func TestPodSetReplacesFinishedPods(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-func TestPodSetRollsATemplateChange(t *testing.T) {
+func TestPodSet_rollingUpdate(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 3)
 	create(t, set)
 	for _, pod := range expectPods(t, set, 3) {
@@ -492,7 +492,7 @@ func TestPodSetRollsATemplateChange(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-func TestPodSetCorrectsAForgedStatus(t *testing.T) {
+func TestPodSet_forgedStatus(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 1)
 	create(t, set)
 	expectPods(t, set, 1)
@@ -502,7 +502,7 @@ func TestPodSetCorrectsAForgedStatus(t *testing.T) {
 	expectPods(t, set, 1)
 }
 
-func TestAPausedPodSetDoesNothing(t *testing.T) {
+func TestPodSet_paused(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 1)
 	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
 	create(t, set)
@@ -517,7 +517,7 @@ func TestAPausedPodSetDoesNothing(t *testing.T) {
 	expectPods(t, set, 1)
 }
 
-func TestDefaultPodsPassPodSecurityRestricted(t *testing.T) {
+func TestPodSecurity(t *testing.T) {
 	namespace := newNamespace(t, "pod-security.kubernetes.io/enforce", "restricted")
 	set := podSet(namespace, "shop", 1)
 	create(t, set)
@@ -527,7 +527,7 @@ func TestDefaultPodsPassPodSecurityRestricted(t *testing.T) {
 	expectPhase(t, at, "RUNNING")
 }
 
-func TestPodSetSkipsTheNameOfAForeignPod(t *testing.T) {
+func TestPodSet_takenName(t *testing.T) {
 	namespace := newNamespace(t)
 	set := podSet(namespace, "shop", 1)
 	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
@@ -553,7 +553,7 @@ func unpaused(set *appv1alpha1.PodSet) *appv1alpha1.PodSet {
 	return set
 }
 
-func TestNothingIsWrittenWithoutChanges(t *testing.T) {
+func TestCounts_idle(t *testing.T) {
 	namespace := newNamespace(t)
 	var sets []*appv1alpha1.PodSet
 	for i := range 5 {
@@ -578,7 +578,7 @@ func TestNothingIsWrittenWithoutChanges(t *testing.T) {
 	g.Consistently(func() int { return used.writesIn(namespace) }).WithTimeout(quiet).Should(Equal(before))
 }
 
-func TestPodSetReportsThatNoPodIsReady(t *testing.T) {
+func TestPodSet_zeroReady(t *testing.T) {
 	set := podSet(newNamespace(t), "a", 1)
 	create(t, set)
 	expectPods(t, set, 1)

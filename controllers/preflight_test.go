@@ -21,7 +21,7 @@ import (
 	"github.com/redhat/podset-operator/internal/kube/outage"
 )
 
-func TestRejectedCredentialsAreNamed(t *testing.T) {
+func TestPreflight_credentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, req *http.Request) {
 		if req.URL.Path != "/readyz" {
 			answer.WriteHeader(http.StatusUnauthorized)
@@ -34,7 +34,7 @@ func TestRejectedCredentialsAreNamed(t *testing.T) {
 	}
 }
 
-func TestOpenShiftIsDetectedByItsAPIGroup(t *testing.T) {
+func TestPreflight_openShift(t *testing.T) {
 	for group, want := range map[string]bool{"security.openshift.io": true, "apps": false} {
 		t.Run(group, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, req *http.Request) {
@@ -63,7 +63,7 @@ func TestOpenShiftIsDetectedByItsAPIGroup(t *testing.T) {
 }
 
 // An API server that starts may say that a kind does not exist, or is forbidden, before it is ready.
-func TestADenialOfAStartingAPIServerIsRetried(t *testing.T) {
+func TestPreflight_starting(t *testing.T) {
 	for title, tc := range map[string]struct {
 		answer, readyz int
 		steps          int // of 2 s
@@ -161,7 +161,7 @@ func preflight(t *testing.T, answer func(req *http.Request, verb string) int) (*
 	}
 }
 
-func TestPreflightAsksForLittle(t *testing.T) {
+func TestPreflight_requests(t *testing.T) {
 	config, err := preflight(t, func(req *http.Request, verb string) int {
 		_, bounded := req.Context().Deadline()
 		query := req.URL.Query()
@@ -175,7 +175,7 @@ func TestPreflightAsksForLittle(t *testing.T) {
 	}
 }
 
-func TestPreflightNeedsNoPermissionForReadyz(t *testing.T) {
+func TestPreflight_readyz(t *testing.T) {
 	_, err := preflight(t, func(req *http.Request, _ string) int {
 		if req.URL.Path == "/readyz" {
 			return http.StatusForbidden
@@ -187,7 +187,7 @@ func TestPreflightNeedsNoPermissionForReadyz(t *testing.T) {
 	}
 }
 
-func TestPreflightChecksThatObjectsCanBeWatched(t *testing.T) {
+func TestPreflight_watch(t *testing.T) {
 	_, err := preflight(t, func(_ *http.Request, verb string) int {
 		if verb == "watch cnat.d2iq.com/ats" {
 			return http.StatusForbidden

@@ -19,7 +19,7 @@ import (
 )
 
 // The manager starts the reporter of Upgradeable before the cache.
-func TestAnUpgradeIsDecidedOnceTheCacheIsFilled(t *testing.T) {
+func TestUpgradeGate(t *testing.T) {
 	mgr, err := newManager(t.Context(), operator)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestAnUpgradeIsDecidedOnceTheCacheIsFilled(t *testing.T) {
 }
 
 // An At that became due while the API server was away must run within 3 s of its return.
-func TestErrorsAreRetriedSoon(t *testing.T) {
+func TestControllerOptions(t *testing.T) {
 	o := controllerOptions(7)
 	first, last := o.RateLimiter.When(reconcile.Request{}), time.Duration(0)
 	for range 20 {
@@ -66,7 +66,7 @@ func TestErrorsAreRetriedSoon(t *testing.T) {
 	}
 }
 
-func TestStatusIsNotWrittenOntoAnObjectThatHasChanged(t *testing.T) {
+func TestStatus_conflict(t *testing.T) {
 	at := newAt(newNamespace(t), "a", "now + 1 week", "true")
 	create(t, at)
 	older := at.DeepCopy()

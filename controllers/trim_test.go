@@ -20,7 +20,7 @@ import (
 	"github.com/redhat/podset-operator/internal/at"
 )
 
-func TestTheCacheHasOnlyWhatTheControllersRead(t *testing.T) {
+func TestTrim_objects(t *testing.T) {
 	created := metav1.NewTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 	kept := func(paused string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{

@@ -84,7 +84,7 @@ func (a answer) Read(p []byte) (int, error) {
 	return copy(p, "y\n"), nil
 }
 
-func TestASecondUserApproves(t *testing.T) {
+func TestApprove(t *testing.T) {
 	s := newShell(t)
 	s.requireTwoKeys()
 	edit := []string{"get", "list", "watch", "create", "patch", "delete"}

@@ -118,7 +118,7 @@ func endOf(ended chan error) error {
 	}
 }
 
-func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
+func TestWait_logs(t *testing.T) {
 	s := newShell(t)
 	output, ended := s.background(t.Context(), "now", "--name", "a", "--retries", "1", "--wait", "--", "true")
 	output.expect("at/a runs at Sat 21 Nov 2026 16:48 CET (now)")
@@ -157,7 +157,7 @@ func TestLogsAreFollowedFromTheStartThroughRetriesToTheEnd(t *testing.T) {
 	s.expect(result{errOut: "Warning: the log of attempt 1 of at/a is not complete: the pod is gone, and its log with it: pod/a-pod-1\nthe log of at/a is not complete\n", code: 1}, "", "logs", "-f", "a")
 }
 
-func TestWhatAPodWaitsFor(t *testing.T) {
+func TestHasStarted(t *testing.T) {
 	waiting := func(name, reason string) corev1.ContainerStatus {
 		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}
 	}
@@ -186,7 +186,7 @@ func TestWhatAPodWaitsFor(t *testing.T) {
 	}
 }
 
-func TestStandardOutputOfWaitIsThatOfTheCommand(t *testing.T) {
+func TestWait_output(t *testing.T) {
 	s := newShell(t)
 	var out bytes.Buffer
 	output, ended := s.backgroundTo(t.Context(), &out, "now", "--name", "a", "--wait", "--", "dump")
@@ -198,7 +198,7 @@ func TestStandardOutputOfWaitIsThatOfTheCommand(t *testing.T) {
 	}
 }
 
-func TestLogsThatCannotBeReadDoNotEndTheWait(t *testing.T) {
+func TestWait_unreadableLog(t *testing.T) {
 	s := newShell(t)
 	output, ended := s.background(t.Context(), "now", "--name", "a", "--wait", "--", "true")
 	output.expect("at/a runs at Sat 21 Nov 2026 16:48 CET (now)")
@@ -216,7 +216,7 @@ func TestLogsThatCannotBeReadDoNotEndTheWait(t *testing.T) {
 }
 
 // A connection to the node that breaks looks like the end of the log.
-func TestALogThatEndsBeforeItsContainerIsReported(t *testing.T) {
+func TestWait_shortLog(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	output, ended := s.background(t.Context(), "now", "--name", "a", "--wait", "--", "true")
@@ -230,7 +230,7 @@ func TestALogThatEndsBeforeItsContainerIsReported(t *testing.T) {
 	}
 }
 
-func TestAnOperatorThatDoesNotServeTheNamespaceIsReported(t *testing.T) {
+func TestWait_unserved(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	for _, command := range [][]string{{"now", "--name", "a", "--wait", "-q", "--", "true"}, {"wait", "a"}} {
@@ -246,13 +246,13 @@ func TestAnOperatorThatDoesNotServeTheNamespaceIsReported(t *testing.T) {
 	}
 }
 
-func TestLogsBeforeTheStartSayHowToWait(t *testing.T) {
+func TestLogs_notStarted(t *testing.T) {
 	s := newShell(t)
 	s.run("", "tomorrow", "--name", "a", "--", "true")
 	s.expect(result{errOut: "at/a has not started; with -f, the logs are followed from its start\n", code: 1}, "", "logs", "a")
 }
 
-func TestFollowingEndsWhenTheAtIsDeletedOrNotRun(t *testing.T) {
+func TestLogs_notRun(t *testing.T) {
 	s := newShell(t)
 	for _, name := range []string{"deleted", "late"} {
 		s.run("", "tomorrow", "--name", name, "--", "true")
@@ -271,7 +271,7 @@ func TestFollowingEndsWhenTheAtIsDeletedOrNotRun(t *testing.T) {
 	}
 }
 
-func TestAWatchedListPrintsObjects(t *testing.T) {
+func TestList_watchObjects(t *testing.T) {
 	s := newShell(t)
 	s.run("", "18:00", "--name", "a", "--", "true")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -285,7 +285,7 @@ func TestAWatchedListPrintsObjects(t *testing.T) {
 	}
 }
 
-func TestAWatchedListPrintsALineForEachChange(t *testing.T) {
+func TestList_watch(t *testing.T) {
 	s := newShell(t)
 	s.run("", "18:00", "--name", "a", "--", "true")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -41,7 +41,7 @@ func TestHelp(t *testing.T) {
 var helpFlag = regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+)=`)
 
 // docs/kubectl-at.md describes a flag in a code span that begins with it.
-func TestEveryFlagIsDocumented(t *testing.T) {
+func TestDocs_flags(t *testing.T) {
 	page, err := os.ReadFile("../../docs/kubectl-at.md")
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 	}
 }
 
-func TestAMistakeIsNamed(t *testing.T) {
+func TestMistakes(t *testing.T) {
 	s := newShell(t)
 	for args, want := range map[string]string{
 		"-- true":                                         "missing TIME; examples: ",
@@ -146,7 +146,7 @@ func TestAMistakeIsNamed(t *testing.T) {
 	}
 }
 
-func TestNothingIsCreatedIfItCannotBePrinted(t *testing.T) {
+func TestCreate_printer(t *testing.T) {
 	s := newShell(t)
 	if got := s.run("", "now", "--name", "a", "-o", "wide", "--", "true"); got.code != 1 {
 		t.Errorf("got %+v", got)
@@ -155,7 +155,7 @@ func TestNothingIsCreatedIfItCannotBePrinted(t *testing.T) {
 	s.expect(result{out: "At a"}, "", "now", "--name", "a", "--template", "{{.kind}} {{.metadata.name}}", "--", "true")
 }
 
-func TestAScriptThatIsEmptyIsNotTheProgramOfTheContainer(t *testing.T) {
+func TestCreate_emptyScript(t *testing.T) {
 	s := newShell(t)
 	want := "the script on standard input is empty; for the program of the container, use </dev/null\n"
 	s.expect(result{errOut: want, code: 1}, " \n", "now", "--image", "web")
@@ -164,7 +164,7 @@ func TestAScriptThatIsEmptyIsNotTheProgramOfTheContainer(t *testing.T) {
 	}
 }
 
-func TestAnAtIsCreated(t *testing.T) {
+func TestCreate(t *testing.T) {
 	s := newShell(t)
 	s.expect(result{out: "at/a runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m)\n"}, "", "tomorrow", "02:00", "--name", "a", "--", "sh", "-c", "echo '$HOME'; exit 3")
 	got := s.at("a").Spec
@@ -196,7 +196,7 @@ func TestAnAtIsCreated(t *testing.T) {
 		"the clocks go from 02:00 CET to 03:00 CEST. It runs at 03:30 CEST\n"}, "", "02:30", "--name", "f", "--", "true")
 }
 
-func TestADryRunCreatesNothing(t *testing.T) {
+func TestCreate_dryRun(t *testing.T) {
 	s := newShell(t)
 	s.expect(result{out: "at/at-????? runs at Sat 21 Nov 2026 16:48 CET (now) (dry run)\n"}, "", "now", "--dry-run=client", "--", "true")
 	if got := s.run("", "now", "--dry-run=server", "--", "true"); !strings.Contains(got.out, "(now) (server dry run)\n") {
@@ -207,7 +207,7 @@ func TestADryRunCreatesNothing(t *testing.T) {
 	s.expect(result{errOut: "No Ats found in " + s.namespace + " namespace.\n"}, "", "list")
 }
 
-func TestTheCommandRunsWithAnApplicationsImageAndEnvironment(t *testing.T) {
+func TestFrom(t *testing.T) {
 	s := newShell(t)
 	labels := map[string]string{"app": "web"}
 	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: *testutil.Web()}
@@ -257,7 +257,7 @@ func TestTheCommandRunsWithAnApplicationsImageAndEnvironment(t *testing.T) {
 	}
 }
 
-func TestTheListIsSortedByTimeAndCountsDown(t *testing.T) {
+func TestList(t *testing.T) {
 	s := newShell(t)
 	for _, args := range []string{
 		"tomorrow 02:00 --name later -- echo later", "now + 90 seconds --name soon -- sh -c 'a_command_that_is_longer_than_the_table_shows'",
@@ -282,7 +282,7 @@ func TestTheListIsSortedByTimeAndCountsDown(t *testing.T) {
 	s.expect(result{out: "soon\n:4\n", errOut: "Completion ended with directive: ShellCompDirectiveNoFileComp\n"}, "", "__complete", "rm", "later", "s")
 }
 
-func TestANameIsTakenAsItIsPrinted(t *testing.T) {
+func TestNames(t *testing.T) {
 	s := newShell(t)
 	s.run("", "tomorrow", "--name", "a", "--", "true")
 	s.expect(result{out: "at/a suspended\n"}, "", "suspend", "at/a")
@@ -297,7 +297,7 @@ func TestANameIsTakenAsItIsPrinted(t *testing.T) {
 	s.expect(result{out: "at/a deleted\n"}, "", "rm", strings.TrimSpace(names))
 }
 
-func TestARunningAtIsDeletedWithForceOnly(t *testing.T) {
+func TestRemove_running(t *testing.T) {
 	s := newShell(t)
 	for _, name := range []string{"waits", "runs"} {
 		s.run("", "tomorrow", "--name", name, "--", "true")
@@ -307,7 +307,7 @@ func TestARunningAtIsDeletedWithForceOnly(t *testing.T) {
 	s.expect(result{out: "at/runs deleted\n"}, "", "atrm", "--force", "runs")
 }
 
-func TestAnAtThatHasNotStartedCanBeChanged(t *testing.T) {
+func TestReschedule(t *testing.T) {
 	s := newShell(t)
 	s.run("", "18:00", "--name", "a", "--", "true")
 	s.expect(result{out: "at/a suspended\n"}, "", "suspend", "a")
@@ -321,7 +321,7 @@ func TestAnAtThatHasNotStartedCanBeChanged(t *testing.T) {
 	s.expect(result{errOut: "at/a is done and cannot be changed\n", code: 1}, "", "resume", "a")
 }
 
-func TestWaitExitsAsTheCommandDoes(t *testing.T) {
+func TestWait(t *testing.T) {
 	s := newShell(t)
 	s.run("", "now", "--name", "a", "--", "true")
 	s.expect(result{errOut: "error: at/a is not done after 100ms\n", code: 124}, "", "wait", "a", "--timeout", "100ms")
@@ -338,7 +338,7 @@ func TestWaitExitsAsTheCommandDoes(t *testing.T) {
 }
 
 // An exit code of Windows, such as 256, would become 0.
-func TestExitCodes(t *testing.T) {
+func TestOutcome_exitCode(t *testing.T) {
 	for exit, want := range map[int32]int{1: 1, 3: 3, 255: 255, 256: 1, -1073741819: 1} {
 		status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, &exit)
 		_, code := describe(outcome(&cnatv1alpha1.At{Status: status}))
@@ -348,7 +348,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestAFailureShowsItsMessage(t *testing.T) {
+func TestOutcome(t *testing.T) {
 	status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonStartError, ptr.To[int32](128))
 	status.Conditions = []metav1.Condition{{Type: cnatv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Message: "could not be started: exec: \"nope\": not found\x1b[2J"}}
 	err := outcome(&cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: status})
@@ -358,7 +358,7 @@ func TestAFailureShowsItsMessage(t *testing.T) {
 }
 
 // Nothing happens to such an At until a user changes it.
-func TestWaitingEndsForAnAtThatIsStalled(t *testing.T) {
+func TestWait_stalled(t *testing.T) {
 	s := newShell(t)
 	s.run("", "now", "--name", "a", "--", "true")
 	stalled := func(reason string) cnatv1alpha1.AtStatus {
@@ -387,7 +387,7 @@ func TestWaitingEndsForAnAtThatIsStalled(t *testing.T) {
 var exitCodeRow = regexp.MustCompile(`(?m)^\| (\d+|of the command, 1 to 255) \|`)
 
 // The table of exit codes in docs/kubectl-at.md has exactly these rows.
-func TestTheTableOfExitCodes(t *testing.T) {
+func TestDocs_exitCodes(t *testing.T) {
 	s := newShell(t)
 	for _, name := range []string{"good", "bad", "killed", "crashed", "missed", "waiting"} {
 		s.run("", "now", "--name", name, "--", "true")
@@ -424,7 +424,7 @@ func TestTheTableOfExitCodes(t *testing.T) {
 	}
 }
 
-func TestAChangeThatIsADryRun(t *testing.T) {
+func TestChange_dryRun(t *testing.T) {
 	s := newShell(t)
 	s.run("", "tomorrow", "--name", "a", "--", "true")
 	version := s.at("a").ResourceVersion
@@ -442,7 +442,7 @@ func TestAChangeThatIsADryRun(t *testing.T) {
 	}
 }
 
-func TestAnAtIsCanceled(t *testing.T) {
+func TestCancel(t *testing.T) {
 	s := newShell(t)
 	s.run("", "tomorrow", "--name", "a", "--", "true")
 	s.expect(result{out: "at/a canceled\n"}, "", "cancel", "a")
@@ -460,7 +460,7 @@ func TestAnAtIsCanceled(t *testing.T) {
 	s.expect(result{errOut: "at/b is done and cannot be changed\n", code: 1}, "", "cancel", "b")
 }
 
-func TestAnAtIsRepeated(t *testing.T) {
+func TestRerun(t *testing.T) {
 	s := newShell(t)
 	s.run("", "now", "--name", "a", "--image", "web:1", "--retries", "2", "--retry-exit-codes", "75,3,75", "--deadline", "1d", "--", "bin/migrate")
 	s.setStatus("a", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3)))
@@ -486,7 +486,7 @@ func TestAnAtIsRepeated(t *testing.T) {
 	}
 }
 
-func TestTheListForScripts(t *testing.T) {
+func TestList_scripts(t *testing.T) {
 	s := newShell(t)
 	s.run("", "tomorrow 02:00", "--name", "a", "--", "echo", "a")
 	s.run("", "now", "--name", "b", "--", "echo", "b")

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-func TestAnotherImageHasItsOwnPullPolicy(t *testing.T) {
+func TestComplete_image(t *testing.T) {
 	o := podOptions{from: "deploy/web", image: "web:2"}
 	template, err := o.complete(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "web:1", ImagePullPolicy: corev1.PullNever, Args: []string{"serve"}}}}}, false)
 	if main := template.Spec.Containers[0]; err != nil || main.ImagePullPolicy != "" || main.Args != nil || main.Image != "web:2" {
@@ -23,7 +23,7 @@ func TestAnotherImageHasItsOwnPullPolicy(t *testing.T) {
 	}
 }
 
-func TestEnvReplacesAVariable(t *testing.T) {
+func TestSetEnv(t *testing.T) {
 	fromSecret := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "host"}}
 	for name, test := range map[string]struct {
 		existing []corev1.EnvVar
@@ -59,7 +59,7 @@ func TestEnvReplacesAVariable(t *testing.T) {
 	}
 }
 
-func TestReferences(t *testing.T) {
+func TestParseReference(t *testing.T) {
 	for text, want := range map[string]string{
 		"deploy/web":                         "Deployment web ",
 		"deployments/web":                    "Deployment web ",

@@ -47,7 +47,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-func TestLinesFitTheTerminal(t *testing.T) {
+func TestLines(t *testing.T) {
 	at := cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "世界"}, Spec: cnatv1alpha1.AtSpec{Schedule: "2026-11-22T02:00:00Z", Command: "echo 世界世界世界"}}
 	columns := columns{location: time.UTC}
 	for width, want := range map[int]string{

@@ -10,7 +10,7 @@ import (
 )
 
 // Everybody who may create an At writes what an administrator sees in the list.
-func TestACommandCannotControlTheTerminal(t *testing.T) {
+func TestCommandLine(t *testing.T) {
 	for command, want := range map[string]string{
 		"echo '\x1b]0;owned\a\x1b[2J\fx'": `echo '\x1b]0;owned\a\x1b[2J\fx'`,
 		"a\n\tb\r\v\u009b\u202e\x7f":      `a\n\tb\r\v\u009b\u202e\x7f`,

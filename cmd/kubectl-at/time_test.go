@@ -14,7 +14,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-func TestATimeZoneOfTheEnvironmentThatIsNotKnownIsNamed(t *testing.T) {
+func TestTimeZone(t *testing.T) {
 	s := newShell(t)
 	run := func(zone string, args ...string) result {
 		t.Setenv("TZ", zone)

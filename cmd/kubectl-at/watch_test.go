@@ -100,7 +100,7 @@ var (
 	unauthorized = apierrors.NewUnauthorized("Unauthorized")
 )
 
-func TestWaitingEndsWithAnErrorThatNoRetryHelps(t *testing.T) {
+func TestWait_error(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(request int, watch bool) any
 		want   string
@@ -126,7 +126,7 @@ func TestWaitingEndsWithAnErrorThatNoRetryHelps(t *testing.T) {
 	}
 }
 
-func TestAWatchedListOutlastsAnAPIServerThatFails(t *testing.T) {
+func TestList_watchOutage(t *testing.T) {
 	lists := 0
 	server := httptest.NewServer(&scriptedServer{answer: func(_ int, watch bool) any {
 		if watch {
@@ -153,7 +153,7 @@ func TestAWatchedListOutlastsAnAPIServerThatFails(t *testing.T) {
 	}
 }
 
-func TestAClockThatDiffersFromThatOfTheClusterIsReported(t *testing.T) {
+func TestCreate_clock(t *testing.T) {
 	for want, difference := range map[string]time.Duration{"ahead of": -time.Hour, "behind": time.Hour + 30*time.Second} {
 		server := httptest.NewServer(&scriptedServer{answer: func(int, bool) any {
 			return &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: metav1.NewTime(time.Now().Add(difference))}}
@@ -185,7 +185,7 @@ func watchesFail(_ int, watch bool) any {
 	return cnatv1alpha1.PhasePending
 }
 
-func TestWaitingForAServerThatIsNotThereFails(t *testing.T) {
+func TestWait_noServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	for _, command := range []string{"wait x", "logs -f x", "list"} {
@@ -197,7 +197,7 @@ func TestWaitingForAServerThatIsNotThereFails(t *testing.T) {
 }
 
 // An API server that is restarted, and that does not stream lists.
-func TestWaitingOutlastsAnAPIServerThatFails(t *testing.T) {
+func TestWait_outage(t *testing.T) {
 	var logged bytes.Buffer
 	klog.LogToStderr(false)
 	klog.SetOutput(&logged)

@@ -93,7 +93,7 @@ func prune(file string) error {
 }
 
 // unstable are the fields of a pod whose feature gate is off by default in the Kubernetes version of the library, by the field that contains
-// them. The gates are in pkg/features/kube_features.go of k8s.io/kubernetes. TestEveryFieldIsJudged finds the fields of a newer library.
+// them. The gates are in pkg/features/kube_features.go of k8s.io/kubernetes. TestFields finds the fields of a newer library.
 var unstable = map[string][]string{
 	"clusterTrustBundle":  {"user"},                                  // AtomicWriteVolumeUserFields
 	"configMap":           {"defaultUser"},                           // AtomicWriteVolumeUserFields

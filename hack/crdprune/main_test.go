@@ -13,7 +13,7 @@ import (
 
 // The API server writes the defaults of a CRD into the objects that it serves. A new default in a newer Kubernetes API library would
 // change the hash of templates that were not edited, and the operator would replace their pods.
-func TestTheCRDsAddNothingToATemplateButTheKeysOfLists(t *testing.T) {
+func TestDefaults(t *testing.T) {
 	for file, template := range templates(t) {
 		for _, path := range defaults("template", template) {
 			if !strings.HasSuffix(path, "ports.protocol") && !strings.HasSuffix(path, "imagePullSecrets.name") {
@@ -25,7 +25,7 @@ func TestTheCRDsAddNothingToATemplateButTheKeysOfLists(t *testing.T) {
 
 // A field of a template remains in the CRD for ever, so somebody must judge each field that a newer library adds. testdata/fields.txt has
 // those that are stable, by the field that contains them.
-func TestEveryFieldIsJudged(t *testing.T) {
+func TestFields(t *testing.T) {
 	data, err := os.ReadFile("testdata/fields.txt")
 	if err != nil {
 		t.Fatal(err)

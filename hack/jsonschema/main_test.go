@@ -53,7 +53,7 @@ func validate(t *testing.T, schemas map[string]*jsonschema.Schema, document stri
 	return schema.Validate(value)
 }
 
-func TestTheSchemasAcceptSamplesAndExamples(t *testing.T) {
+func TestSchemas(t *testing.T) {
 	schemas, valid := compiled(t), 0
 	for _, pattern := range []string{"../../config/samples/*_*.yaml", "../../examples/*.yaml"} {
 		files, err := filepath.Glob(pattern)
@@ -78,7 +78,7 @@ func TestTheSchemasAcceptSamplesAndExamples(t *testing.T) {
 	}
 }
 
-func TestTheSchemasRejectMistakes(t *testing.T) {
+func TestSchemas_mistakes(t *testing.T) {
 	schemas := compiled(t)
 	const at, set = "kind: At\napiVersion: cnat.d2iq.com/v1alpha1\nmetadata: {name: a}\n", "kind: PodSet\napiVersion: app.example.com/v1alpha1\nmetadata: {name: a}\n"
 	for document, want := range map[string]bool{

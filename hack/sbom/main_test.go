@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestDescribeNamesEveryModule(t *testing.T) {
+func TestDescribe(t *testing.T) {
 	info := &debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Path: "example.com/main"}, Deps: []*debug.Module{
 		{Path: "example.com/a", Version: "v1.0.0"},
 		{Path: "example.com/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/new", Version: "v2.0.0"}},

@@ -16,7 +16,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestTheMessageOfALivePod(t *testing.T) {
+func TestMakeReport_message(t *testing.T) {
 	notReady := func(pod *testutil.AtPodBuilder, condition corev1.PodConditionType, message string) *testutil.AtPodBuilder {
 		return pod.Condition(condition, corev1.ConditionFalse, "", message)
 	}
@@ -83,7 +83,7 @@ func TestTheMessageOfALivePod(t *testing.T) {
 }
 
 // The pod is gone soon after, so the status is the only record of why it ended.
-func TestTheDisruptionOfAPodIsKept(t *testing.T) {
+func TestMakeReport_disruption(t *testing.T) {
 	pod := ownPod().Phase(corev1.PodRunning).Terminating().Exited("busybox", 143, "Error", "", due).
 		Condition(corev1.DisruptionTarget, corev1.ConditionTrue, "PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod").Obj()
 	_, report := decide(at.Observation{At: runs0().Obj(), Pods: []*corev1.Pod{pod}, Now: due.Add(time.Minute)}, at.Outcome{})
@@ -93,7 +93,7 @@ func TestTheDisruptionOfAPodIsKept(t *testing.T) {
 	}
 }
 
-func TestMissedCause(t *testing.T) {
+func TestMakeReport_missed(t *testing.T) {
 	late := due.Add(time.Hour)
 	observed := func(s *at.State, when time.Time, outcome at.Outcome) {
 		o := s.Observe(at.Seen{At: a().StartingDeadline(10).Obj()}, when, at.Defaults{})

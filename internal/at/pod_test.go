@@ -30,7 +30,7 @@ func planned(t *testing.T, o at.Observation) *corev1.Pod {
 	return plan.Check
 }
 
-func TestTheDefaultPod(t *testing.T) {
+func TestNewPod(t *testing.T) {
 	got := planned(t, at.Observation{At: a().Obj(), Now: due, Defaults: at.Defaults{Image: "busybox", FixedUser: true}})
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -68,7 +68,7 @@ func TestTheDefaultPod(t *testing.T) {
 	}
 }
 
-func TestTheDefaultPodHasTheProxyVariables(t *testing.T) {
+func TestNewPod_proxy(t *testing.T) {
 	proxy := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://p"}, {Name: "http_proxy", Value: "http://p"}}
 	got := planned(t, at.Observation{At: a().Obj(), Now: due, Defaults: at.Defaults{Image: "busybox", Proxy: proxy}})
 	if diff := cmp.Diff(proxy, got.Spec.Containers[0].Env); diff != "" {
@@ -80,7 +80,7 @@ func TestTheDefaultPodHasTheProxyVariables(t *testing.T) {
 	}
 }
 
-func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
+func TestNewPod_template(t *testing.T) {
 	atWithTemplate := a().Template(func(template *corev1.PodTemplateSpec) {
 		template.Labels = map[string]string{"app": "shop", "team": "x", "cnat.d2iq.com/at": "mine"}
 		template.Annotations = map[string]string{
@@ -122,14 +122,14 @@ func TestAPodOfATemplateKeepsTheTemplate(t *testing.T) {
 }
 
 // A Service or a PodDisruptionBudget of an application selects only what its user has labeled.
-func TestAPodOfATemplateHasNoLabelAppOfItsOwn(t *testing.T) {
+func TestNewPod_labels(t *testing.T) {
 	got := planned(t, at.Observation{At: a().Template(func(*corev1.PodTemplateSpec) {}, "main").Obj(), Now: due})
 	if diff := cmp.Diff(map[string]string{"cnat.d2iq.com/at": "a", "app.kubernetes.io/managed-by": "podset-operator"}, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got): %s", diff)
 	}
 }
 
-func TestWithoutACommandTheTemplateRunsAsItIs(t *testing.T) {
+func TestNewPod_noCommand(t *testing.T) {
 	for name, edit := range map[string]func(*corev1.Container){
 		"by the entrypoint of its image": func(*corev1.Container) {},
 		"by its own command and args": func(main *corev1.Container) {
@@ -148,7 +148,7 @@ func TestWithoutACommandTheTemplateRunsAsItIs(t *testing.T) {
 	}
 }
 
-func TestTheLabelAppOfALongNameIsValid(t *testing.T) {
+func TestNewPod_appLabel(t *testing.T) {
 	at0 := a().Obj()
 	at0.Name = strings.Repeat("long.", 40) + "name"
 	for key, value := range planned(t, at.Observation{At: at0, Now: due}).Labels {
@@ -158,7 +158,7 @@ func TestTheLabelAppOfALongNameIsValid(t *testing.T) {
 	}
 }
 
-func TestThePodHasTheRestOfTheDeadlineOfTheRun(t *testing.T) {
+func TestNewPod_deadline(t *testing.T) {
 	retry := func(b *testutil.AtBuilder) *testutil.AtBuilder { return b.RetryRecorded(1, pod0, 15*time.Second) }
 	for name, test := range map[string]struct {
 		at       *testutil.AtBuilder
@@ -187,14 +187,14 @@ func TestThePodHasTheRestOfTheDeadlineOfTheRun(t *testing.T) {
 	}
 }
 
-func TestAPodSaysWhichAttemptItIs(t *testing.T) {
+func TestNewPod_attempt(t *testing.T) {
 	pod := planned(t, at.Observation{At: a().BackoffLimit(1).RetryRecorded(1, pod0, 0).Obj(), Now: due.Add(time.Minute)})
 	if got := pod.Annotations[cnatv1alpha1.AnnotationAttempt]; pod.Name != pod1 || got != "1" {
 		t.Errorf("pod %s has attempt %q", pod.Name, got)
 	}
 }
 
-func TestKubernetesDoesNotExpandTheWordsOfACommand(t *testing.T) {
+func TestNewPod_command(t *testing.T) {
 	words := []string{"echo", "$(HOME)", "$$", "$", "$$(HOME)", "$((1))", "a$b", "$(", "${HOME}", "$$$", ""}
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -232,7 +232,7 @@ func kubernetesExpand(word string) string {
 	return b.String()
 }
 
-func TestLongNamesMakeValidLabels(t *testing.T) {
+func TestNewPod_longNames(t *testing.T) {
 	for _, name := range []string{"1.a", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a.", 126) + "a"} {
 		pod := planned(t, at.Observation{At: testutil.MakeAt(name).Obj(), Now: due})
 		value := pod.Labels["cnat.d2iq.com/at"]

@@ -160,7 +160,7 @@ func failedStatus(
 	}
 }
 
-func TestEvents(t *testing.T) {
+func TestMakeReport_events(t *testing.T) {
 	held := func(reason, message string) cnatv1alpha1.AtStatus {
 		return cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{{
 			Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: reason, Message: message,
@@ -264,7 +264,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestScheduledTimeIsInTheRangeOfTheAPI(t *testing.T) {
+func TestMakeReport_scheduledTime(t *testing.T) {
 	for schedule, want := range map[string]string{
 		"2030-01-30T11:02:00.999+01:00": "2030-01-30T10:02:00Z",
 		"0001-01-01T00:00:00Z":          "0001-01-01T00:00:01Z",
@@ -285,7 +285,7 @@ func TestScheduledTimeIsInTheRangeOfTheAPI(t *testing.T) {
 	}
 }
 
-func TestAFarScheduleNeitherOverflowsNorRuns(t *testing.T) {
+func TestMakePlan_farSchedule(t *testing.T) {
 	for _, schedule := range []string{"9999-12-31T23:59:59-23:59", "now + 999999999 weeks"} {
 		got, report := decide(at.Observation{At: a().Schedule(schedule).Obj(), Now: due}, at.Outcome{})
 		if got.Create != "" || !report.RequeueAt.After(due.AddDate(1000, 0, 0)) || report.RequeueAt.Sub(due) < 0 {
@@ -294,7 +294,7 @@ func TestAFarScheduleNeitherOverflowsNorRuns(t *testing.T) {
 	}
 }
 
-func TestADoneAtKeepsItsStatus(t *testing.T) {
+func TestMakeReport_done(t *testing.T) {
 	at0 := a().Obj()
 	_, report := decide(at.Observation{At: runs0().Obj(), Pods: []*corev1.Pod{succeeded().Obj()}, Now: due.Add(time.Minute)}, at.Outcome{})
 	at0.Status = stored(t, report.Status)
@@ -391,7 +391,7 @@ func TestMakeReport_Ready(t *testing.T) {
 }
 
 // Without its start, the next reconcile would find that the deadline of the run is over.
-func TestTheRecordOfARunStaysWithoutItsPod(t *testing.T) {
+func TestMakeReport_record(t *testing.T) {
 	record := func(s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
 		return cnatv1alpha1.AtStatus{StartTime: s.StartTime, PodName: s.PodName, PodUID: s.PodUID, Attempts: s.Attempts}
 	}
@@ -411,7 +411,7 @@ func TestTheRecordOfARunStaysWithoutItsPod(t *testing.T) {
 	}
 }
 
-func TestARunThatIsNotRetriedSaysWhy(t *testing.T) {
+func TestMakeReport_noRetry(t *testing.T) {
 	pods := []*corev1.Pod{running().Phase(corev1.PodFailed).Obj()}
 	_, report := decide(at.Observation{At: runs0().BackoffLimit(1).Obj(), Pods: pods, Now: due.Add(time.Minute)}, at.Outcome{})
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionFailed)
@@ -421,7 +421,7 @@ func TestARunThatIsNotRetriedSaysWhy(t *testing.T) {
 	}
 }
 
-func TestAnUnchangedStatusIsACopy(t *testing.T) {
+func TestMakeReport_copy(t *testing.T) {
 	at0 := a().Deleting().Status(finished).Obj()
 	o := at.Observation{At: at0, Now: due}
 	report := at.MakeReport(o, at.MakePlan(o), at.Outcome{})
@@ -430,7 +430,7 @@ func TestAnUnchangedStatusIsACopy(t *testing.T) {
 	}
 }
 
-func TestALongRejectionIsCut(t *testing.T) {
+func TestMakeReport_longRejection(t *testing.T) {
 	_, report := decide(at.Observation{At: a().Obj(), Now: due}, at.Outcome{Rejected: errors.New(strings.Repeat("x", 40000))})
 	c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	if len(c.Message) != 1024 || len(report.Events[0].Note) != 1024 {
@@ -438,7 +438,7 @@ func TestALongRejectionIsCut(t *testing.T) {
 	}
 }
 
-func TestConditionsOfOthersAreKept(t *testing.T) {
+func TestMakeReport_foreignConditions(t *testing.T) {
 	foreign := metav1.Condition{Type: "example.com/Audited", Status: metav1.ConditionTrue, Reason: "Audited", LastTransitionTime: metav1.NewTime(testutil.AtDue)}
 	owner := testutil.MakeAt("a").Obj()
 	owner.Status.Conditions = []metav1.Condition{foreign}

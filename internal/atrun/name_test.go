@@ -43,7 +43,7 @@ func TestPodName(t *testing.T) {
 }
 
 // Another number of digits would give the pod of a running At another name, and the command would run again.
-func TestTheHashOfAShortenedNameHasEightDigits(t *testing.T) {
+func TestPodName_hash(t *testing.T) {
 	a := testutil.MakeAt(strings.Repeat("a", 60)).Obj()
 	a.UID = "000001eb"
 	if got, want := atrun.PodName(a, 0), strings.Repeat("a", 50)+"-00a18dcd-pod"; got != want {

@@ -29,7 +29,7 @@ const (
 	programMessage = "spec.command must begin with the program to run: its first word is missing or empty"
 )
 
-func TestTheOperatorSplitsTheCommandsOfTheTable(t *testing.T) {
+func TestSplitCommand(t *testing.T) {
 	for _, row := range rows(t, "testdata/commands.txt") {
 		words, err := atspec.SplitCommand(row.input)
 		if (err == nil) != row.ok {
@@ -40,7 +40,7 @@ func TestTheOperatorSplitsTheCommandsOfTheTable(t *testing.T) {
 	}
 }
 
-func TestAdmissionAcceptsTheCommandsOfTheOperator(t *testing.T) {
+func TestSplitCommand_rules(t *testing.T) {
 	wantRule(t, "self.matches(r'"+quotingPattern+"')", quotingMessage)
 	wantRule(t, "self.matches(r'"+programPattern+"')", programMessage)
 	if strings.ContainsAny(quotingPattern+programPattern+quotingMessage+programMessage, "`'") {
@@ -48,7 +48,7 @@ func TestAdmissionAcceptsTheCommandsOfTheOperator(t *testing.T) {
 	}
 }
 
-func TestTheErrorOfACommandNamesThePositionAndTheRemedy(t *testing.T) {
+func TestSplitCommand_errors(t *testing.T) {
 	const noProgram = "the first word is missing or empty: begin with the program to run"
 	for name, test := range map[string]struct{ command, want string }{
 		"an open single quote":     {"echo é'a", `the quote ' at character 7 is never closed: close it, or write \' for the character itself`},
@@ -122,7 +122,7 @@ func quoteBackslash(word string) string {
 }
 
 // Short strings over what is special, all of them up to a length: admission and the operator agree.
-func TestAdmissionAndTheOperatorAgreeOnAllShortCommands(t *testing.T) {
+func TestSplitCommand_short(t *testing.T) {
 	const alphabet = "a\\'\" \n\x00"
 	admits := admitsCommand()
 	for length, count := 0, 1; length <= 5; length, count = length+1, count*len(alphabet) {
@@ -140,7 +140,7 @@ func TestAdmissionAndTheOperatorAgreeOnAllShortCommands(t *testing.T) {
 }
 
 // A shell splits the same way whatever has nothing to expand and no operators.
-func TestAShellSplitsTheSameWay(t *testing.T) {
+func TestSplitCommand_shell(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip("no sh")

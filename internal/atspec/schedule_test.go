@@ -15,7 +15,7 @@ import (
 
 var created = time.Date(2030, 1, 30, 10, 0, 0, 0, time.FixedZone("CET", 3600))
 
-func TestTheOperatorAcceptsTheSchedulesOfTheTable(t *testing.T) {
+func TestParseSchedule_table(t *testing.T) {
 	for _, row := range rows(t, "testdata/schedules.txt") {
 		if _, err := atspec.ParseSchedule(row.input, created); (err == nil) != row.ok {
 			t.Errorf("ParseSchedule(%q): got error %v, want ok %t", row.input, err, row.ok)
@@ -23,7 +23,7 @@ func TestTheOperatorAcceptsTheSchedulesOfTheTable(t *testing.T) {
 	}
 }
 
-func TestAdmissionAcceptsTheSchedulesOfTheOperator(t *testing.T) {
+func TestParseSchedule_rules(t *testing.T) {
 	wantRule(t, "self.matches('"+atspec.SchedulePattern+"')", atspec.ScheduleMessage)
 	if strings.ContainsAny(atspec.SchedulePattern, "`'\\") {
 		t.Error("the pattern has a character that a CEL string or a marker would need quoted")
@@ -59,7 +59,7 @@ func TestParseSchedule(t *testing.T) {
 	}
 }
 
-func TestTheMessageOfABadScheduleNamesTheRemedy(t *testing.T) {
+func TestParseSchedule_error(t *testing.T) {
 	_, err := atspec.ParseSchedule("tomorrow", created)
 	for _, want := range []string{"2030-01-30T10:02:00Z", "now + 5 minutes"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -98,7 +98,7 @@ func FuzzParseSchedule(f *testing.F) {
 }
 
 // What Go's parser takes and the pattern does not is known, so that nothing is refused by mistake.
-func TestEveryDayOfFourYearsIsASchedule(t *testing.T) {
+func TestParseSchedule_days(t *testing.T) {
 	for day := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2032; day = day.AddDate(0, 0, 1) {
 		if _, err := atspec.ParseSchedule(day.Format(time.RFC3339), created); err != nil {
 			t.Errorf("%s: %v", day, err)

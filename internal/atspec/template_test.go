@@ -16,7 +16,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// Admission rejects these templates first; TestAdmissionOfTemplates in controllers has the same rows.
+// Admission rejects these templates first; TestAdmission_templates in controllers has the same rows.
 func TestTemplateProblem(t *testing.T) {
 	rules := []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
 	container := func(i int, policy corev1.ContainerRestartPolicy, rules ...corev1.ContainerRestartRule) func(*corev1.PodTemplateSpec) {
@@ -56,7 +56,7 @@ func TestTemplateProblem(t *testing.T) {
 	}
 }
 
-// Admission rejects these specs first; TestAdmissionOfCommands in controllers has the same rows.
+// Admission rejects these specs first; TestAdmission_commands in controllers has the same rows.
 func TestCommandProblem(t *testing.T) {
 	ownCommand := func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Command = []string{"own"} }
 	ownArgs := func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Args = []string{"own"} }
@@ -83,7 +83,7 @@ func TestCommandProblem(t *testing.T) {
 
 // The API server drops fields that the CRDs do not have, so what a template can do is what these types can. A field that a
 // newer library adds must be reviewed before it is added here: can it repeat the command of an At, or end the pods of a PodSet?
-func TestEveryFieldOfATemplateIsReviewed(t *testing.T) {
+func TestTemplateProblem_fields(t *testing.T) {
 	for _, test := range []struct {
 		of   any
 		want string

@@ -15,7 +15,7 @@ var (
 	limits = Range{First: time.Second, Max: time.Minute}
 )
 
-func TestBackoffDoublesUpToTheMaximum(t *testing.T) {
+func TestNext(t *testing.T) {
 	var b Backoff
 	var got []time.Duration
 	for at := now; len(got) < 8; at = b.Until {
@@ -27,7 +27,7 @@ func TestBackoffDoublesUpToTheMaximum(t *testing.T) {
 	}
 }
 
-func TestBackoffStartsOverWhenItWasNotUsedForLong(t *testing.T) {
+func TestNext_reset(t *testing.T) {
 	used := Backoff{Delay: 8 * time.Second, Until: now}
 	for title, tc := range map[string]struct {
 		began time.Time

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAnEventHasItsArguments(t *testing.T) {
+func TestEvent(t *testing.T) {
 	if diff := cmp.Diff(Event{Reason: "R", Action: "A", Note: "n"}, Normal("R", "A", "n")); diff != "" {
 		t.Errorf("Normal (-want +got): %s", diff)
 	}
@@ -20,7 +20,7 @@ func TestAnEventHasItsArguments(t *testing.T) {
 	}
 }
 
-func TestANoteFitsIntoTheAPI(t *testing.T) {
+func TestEvent_longNote(t *testing.T) {
 	for _, note := range []string{"", "short", strings.Repeat("a", 1024), strings.Repeat("a", 1025), strings.Repeat("é", 1024), strings.Repeat("漢", 1024)} {
 		for _, got := range []string{Normal("R", "A", note).Note, Warning("R", "A", note).Note} {
 			if len(got) > 1024 || !utf8.ValidString(got) {

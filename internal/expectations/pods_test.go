@@ -32,7 +32,7 @@ func podNames(pods []*corev1.Pod) []string {
 
 func list(pods ...*corev1.Pod) []*corev1.Pod { return pods }
 
-func TestACreatedPodCountsUntilTheCacheShowsIt(t *testing.T) {
+func TestPods_Created(t *testing.T) {
 	p := Pods{}.Created(now, pod("x").Obj(), pod("y").Obj())
 	for _, step := range []struct {
 		title   string
@@ -57,7 +57,7 @@ func TestACreatedPodCountsUntilTheCacheShowsIt(t *testing.T) {
 	}
 }
 
-func TestACreatedPodThatStaysUnobservedIsLookedUp(t *testing.T) {
+func TestPods_Unconfirmed(t *testing.T) {
 	p := Pods{}.Created(now, pod("x").Obj())
 	other := testutil.MakePodSet("b").Obj()
 	later := now.Add(ConfirmAfter)
@@ -111,7 +111,7 @@ func TestACreatedPodThatStaysUnobservedIsLookedUp(t *testing.T) {
 }
 
 // A pod that comes and goes between two reconciles is replaced at once if the cache shows a later version of another pod.
-func TestACreatedPodThatTheCacheHasPassedIsLookedUpAtOnce(t *testing.T) {
+func TestPods_passed(t *testing.T) {
 	p := Pods{}.Created(now, version(pod("x"), "8"), version(pod("y"), "12"))
 	for title, tc := range map[string]struct {
 		cached []*corev1.Pod
@@ -130,7 +130,7 @@ func TestACreatedPodThatTheCacheHasPassedIsLookedUpAtOnce(t *testing.T) {
 }
 
 // Every pod comes and goes between two reconciles, so the cache shows none of them.
-func TestTheMemoryOfPodsThatWereLostIsBounded(t *testing.T) {
+func TestPods_lost(t *testing.T) {
 	var p Pods
 	for i := range 2000 {
 		name := fmt.Sprintf("pod-%d", i)
@@ -145,7 +145,7 @@ func TestTheMemoryOfPodsThatWereLostIsBounded(t *testing.T) {
 }
 
 // Otherwise the pods would take turns in being unseen, and none of them would be deleted while the cache lags.
-func TestAllPodsThatTheCacheDoesNotShowAreLookedUpTogether(t *testing.T) {
+func TestPods_CheckAt(t *testing.T) {
 	p := Pods{}.Created(now, pod("x").Obj()).Created(now.Add(2*time.Second), pod("y").Obj(), pod("z").Obj())
 	if got := p.CheckAt(); !got.Equal(now.Add(ConfirmAfter)) {
 		t.Errorf("checked at %s", got)
@@ -155,14 +155,14 @@ func TestAllPodsThatTheCacheDoesNotShowAreLookedUpTogether(t *testing.T) {
 	}
 }
 
-func TestANameIsLookedUpOnce(t *testing.T) {
+func TestNotLookedUp(t *testing.T) {
 	got := NotLookedUp([]string{"found", "gone", "new"}, map[string]*corev1.Pod{"found": pod("found").Obj(), "gone": nil})
 	if diff := cmp.Diff([]string{"new"}, got); diff != "" {
 		t.Errorf("names (-want +got): %s", diff)
 	}
 }
 
-func TestAPodThatWasFoundAgainCountsOnce(t *testing.T) {
+func TestPods_found(t *testing.T) {
 	p := Pods{}.Created(now, pod("x").Obj()).Created(now.Add(time.Second), pod("x").Running().Obj())
 	v := p.Observe(nil, nil, now)
 	if len(v.Pods) != 1 || v.Pods[0].Spec.NodeName == "" || !p.CheckAt().Equal(now.Add(time.Second+ConfirmAfter)) {
@@ -171,7 +171,7 @@ func TestAPodThatWasFoundAgainCountsOnce(t *testing.T) {
 }
 
 // Otherwise the owner would run one pod too many until the operator restarts.
-func TestAReleasedPodThatGetsItsOwnerBackCounts(t *testing.T) {
+func TestPods_released(t *testing.T) {
 	p := Pods{}.Created(now, version(pod("x"), "8"))
 	released := map[string]*corev1.Pod{"x": version(testutil.MakePod("x"), "9")}
 	for _, step := range []struct {
@@ -199,7 +199,7 @@ func version(b *testutil.PodBuilder, version string) *corev1.Pod {
 	return pod
 }
 
-func TestADeletedPodIsNeverActiveAgain(t *testing.T) {
+func TestPods_Deleted(t *testing.T) {
 	running, terminating := pod("x").Running().Obj(), pod("x").Running().Terminating().Obj()
 	gone := map[string]*corev1.Pod{"x": nil}
 	type step struct {
@@ -310,7 +310,7 @@ func stateOf(v View, uid types.UID) string {
 	return ""
 }
 
-func TestPodsAreAValue(t *testing.T) {
+func TestPods_value(t *testing.T) {
 	before := Pods{}.Created(now, pod("x").Obj(), pod("y").Obj(), pod("gone").Obj()).Deleted(pod("y").Obj())
 	before = before.Observe(nil, map[string]*corev1.Pod{"gone": nil}, now).Next
 	text := before.String()
@@ -336,7 +336,7 @@ func TestPodsAreAValue(t *testing.T) {
 	}
 }
 
-func TestObserveWithoutChangesAllocatesNothing(t *testing.T) {
+func TestPods_allocations(t *testing.T) {
 	cached := list(pod("x").Obj(), pod("y").Obj())
 	allocated := testing.AllocsPerRun(10, func() {
 		v := Pods{}.Observe(cached, nil, now)

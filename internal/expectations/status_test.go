@@ -18,7 +18,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestTheNewerOfTheCachedAndTheWrittenStatusCounts(t *testing.T) {
+func TestStatus(t *testing.T) {
 	statusOf := func(set *appv1alpha1.PodSet) *appv1alpha1.PodSetStatus { return &set.Status }
 	set := func(version string) *appv1alpha1.PodSet {
 		set := testutil.MakePodSet("a").Obj()
@@ -50,7 +50,7 @@ func TestTheNewerOfTheCachedAndTheWrittenStatusCounts(t *testing.T) {
 	}
 }
 
-func TestARejectionAppliesToOneGeneration(t *testing.T) {
+func TestLastRejection(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", field.ErrorList{field.Required(field.NewPath("spec", "containers"), "")})
 	if got := (LastRejection{}).Of(0); got != nil {
 		t.Errorf("there was none, and %v is remembered", got)

@@ -80,7 +80,7 @@ func TestCrashLoop(t *testing.T) {
 }
 
 // The kubelet of Kubernetes 1.37 shows a container that waits for its restart as terminated.
-func TestACrashLoopIsStable(t *testing.T) {
+func TestCrashLoop_stable(t *testing.T) {
 	for _, run := range []int{0, 4, 29} {
 		var flips, first int
 		looping := false

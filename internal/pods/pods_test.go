@@ -19,7 +19,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestQuestionsAboutPods(t *testing.T) {
+func TestPods(t *testing.T) {
 	mk := func() *testutil.PodBuilder { return testutil.MakePod("x") }
 	set := testutil.MakePodSet("a").Obj()
 	initWaits := mk().Waiting("CrashLoopBackOff").Obj()
@@ -175,7 +175,7 @@ func TestStampConditions(t *testing.T) {
 }
 
 // A list of more conditions than the CRDs allow could not be written, so the status would stay as it is for ever.
-func TestStampConditionsOfAFullList(t *testing.T) {
+func TestStampConditions_full(t *testing.T) {
 	var stored []metav1.Condition
 	for _, letter := range "ABCDEFGH" {
 		stored = append(stored, metav1.Condition{Type: "Foreign" + string(letter)})

@@ -11,7 +11,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestOnlyUpdatesWithoutAProblemCanWait(t *testing.T) {
+func TestCanCoalesce(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	made := func() *testutil.PodBuilder { return pod(set, 0) }
 	for title, tc := range map[string]struct {

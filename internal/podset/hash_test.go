@@ -21,7 +21,7 @@ func template(t *testing.T, text string) *corev1.PodTemplateSpec {
 }
 
 // A hash that changes between versions of the operator replaces every pod of every user at the upgrade.
-func TestTheHashOfATemplateNeverChanges(t *testing.T) {
+func TestHashTemplate(t *testing.T) {
 	if got := HashTemplate(nil); got != "74234e98af" {
 		t.Errorf("no template: %s", got)
 	}
@@ -60,7 +60,7 @@ spec:
 	}
 }
 
-func TestTemplatesThatDifferHaveDifferentHashes(t *testing.T) {
+func TestHashTemplate_different(t *testing.T) {
 	volume := func(source string) string { return "spec: {volumes: [{name: a" + source + "}]}" }
 	term := func(fields string) string {
 		return "spec: {affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone" + fields + "}]}}}"
@@ -89,7 +89,7 @@ func TestTemplatesThatDifferHaveDifferentHashes(t *testing.T) {
 }
 
 // Clients and libraries differ in what they write for a field that says nothing.
-func TestTemplatesWithTheSameMeaningHaveTheSameHash(t *testing.T) {
+func TestHashTemplate_equal(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"spec: {containers: [{name: a}]}", "{metadata: {creationTimestamp: null}, spec: {containers: [{name: a, resources: {}}]}}"},
 		{"spec: {containers: [{name: a}]}", "spec: {containers: [{name: a, resources: {limits: {}, requests: null}, env: [], ports: null}], volumes: []}"},
@@ -118,7 +118,7 @@ func TestTemplatesWithTheSameMeaningHaveTheSameHash(t *testing.T) {
 }
 
 // The types stand for one type of the Kubernetes API in two versions of its library.
-func TestANewerLibraryDoesNotChangeTheHash(t *testing.T) {
+func TestHashTemplate_library(t *testing.T) {
 	type inner struct {
 		A string `json:"a"`
 	}
@@ -148,7 +148,7 @@ func TestANewerLibraryDoesNotChangeTheHash(t *testing.T) {
 	}
 }
 
-func TestHashingAValueWithoutJSONPanics(t *testing.T) {
+func TestHashTemplate_panic(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("a template that cannot be encoded got a hash")

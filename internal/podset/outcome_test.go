@@ -12,7 +12,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestOutcomeSucceeded(t *testing.T) {
+func TestOutcome_Succeeded(t *testing.T) {
 	pods := []*corev1.Pod{testutil.MakePod("x").Obj()}
 	for title, tc := range map[string]struct {
 		outcome Outcome
@@ -33,7 +33,7 @@ func TestOutcomeSucceeded(t *testing.T) {
 	}
 }
 
-func TestModifiedErrorNamesTheChangeAndTheRemedy(t *testing.T) {
+func TestModifiedError(t *testing.T) {
 	set, other := testutil.MakePodSet("a").Obj(), testutil.MakePodSet("other").Obj()
 	const remedy = ", so the pod cannot be used: exclude pods with the label app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them"
 	for _, tc := range []struct {

@@ -312,7 +312,7 @@ func withEmptyRollingUpdate() *testutil.PodSetBuilder {
 	return testutil.FromPodSet(set)
 }
 
-func TestRequeueIsAtTheEarlierOfTwoTimes(t *testing.T) {
+func TestMakePlan_requeueAt(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(2)
 	finished := pod(set, 0).Finished(corev1.PodFailed, "").Obj()
 	for _, tc := range []struct{ cleanup, retry, want time.Duration }{{2, 1, 1}, {1, 2, 1}} {
@@ -326,7 +326,7 @@ func TestRequeueIsAtTheEarlierOfTwoTimes(t *testing.T) {
 	}
 }
 
-func TestOnlyPodsControlledByTheUIDCount(t *testing.T) {
+func TestMakePlan_foreignPods(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	other := set.Obj()
 	other.UID = "another"
@@ -450,7 +450,7 @@ func TestDeletionPriority(t *testing.T) {
 }
 
 // The older pod has become Ready just now, after many restarts. The newer one is stable.
-func TestDeletionPriorityKeepsTheStablePod(t *testing.T) {
+func TestDeletionPriority_stable(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(1)
 	unstable := pod(set, 1).ReadySince(now).Restarts(50).Created(now.Add(-48 * time.Hour)).Obj()
 	stable := pod(set, 0).ReadySince(now.Add(-time.Hour)).Restarts(0).Created(now.Add(-2 * time.Hour)).Obj()
@@ -460,7 +460,7 @@ func TestDeletionPriorityKeepsTheStablePod(t *testing.T) {
 	}
 }
 
-func TestDeletionPriorityPrefersNodesWithMorePods(t *testing.T) {
+func TestDeletionPriority_nodes(t *testing.T) {
 	mk := testutil.MakePod
 	pods := []*corev1.Pod{
 		mk("a").On("lonely").Running().Created(testutil.Created.Add(time.Hour)).Obj(),
@@ -472,7 +472,7 @@ func TestDeletionPriorityPrefersNodesWithMorePods(t *testing.T) {
 	}
 }
 
-func TestAPlanWithAnyWriteIsNotEmpty(t *testing.T) {
+func TestPlan_IsEmpty(t *testing.T) {
 	some := []*corev1.Pod{{}}
 	for title, tc := range map[string]struct {
 		plan Plan

@@ -18,7 +18,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestNewPodWithoutATemplate(t *testing.T) {
+func TestNewPod_default(t *testing.T) {
 	set := testutil.MakePodSet("a").Obj()
 	got := newPod(Observation{Set: set, Defaults: Defaults{Image: "mirror/busybox", FixedUser: true}}, slotAttempt{slot: 2, attempt: 1}, "hash")
 
@@ -62,7 +62,7 @@ func TestNewPodWithoutATemplate(t *testing.T) {
 	}
 }
 
-func TestNewPodKeepsTheTemplate(t *testing.T) {
+func TestNewPod_template(t *testing.T) {
 	builder := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
 		template.Labels = map[string]string{"app": "shop", "tier": "web", "app.example.com/podset": "stolen", "app.example.com/slot": "forged"}
 		template.Annotations = map[string]string{"note": "kept", appv1alpha1.AnnotationSlot: "forged"}
@@ -123,7 +123,7 @@ func TestPodName(t *testing.T) {
 	}
 }
 
-func TestPodNamesOfLongAndOddNamesAreHostNames(t *testing.T) {
+func TestPodName_long(t *testing.T) {
 	for _, name := range []string{strings.Repeat("a", 63), strings.Repeat("a", 53) + ".-" + strings.Repeat("b", 8), "0day", "a.b-c.d"} {
 		got := podName(testutil.MakePodSet(name).Obj(), slotAttempt{})
 		if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 || len(got) > 63 {

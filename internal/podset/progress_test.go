@@ -109,7 +109,7 @@ func TestProgressDeadline(t *testing.T) {
 }
 
 // A rejection tells more than that there is no progress. It is not temporary then.
-func TestProgressDeadlineOfRejectedPods(t *testing.T) {
+func TestProgressDeadline_rejected(t *testing.T) {
 	set := withProgress(testutil.MakePodSet("a"), "True", "Scaling", now.Add(-600*time.Second))
 	o := Observation{Set: set.Obj(), Pods: []*corev1.Pod{pod(set, 3).Running().Created(now.Add(-time.Hour)).TerminatingSince(now.Add(-time.Hour)).Obj()}, Now: now}
 	for title, outcome := range map[string]Outcome{
@@ -124,7 +124,7 @@ func TestProgressDeadlineOfRejectedPods(t *testing.T) {
 	}
 }
 
-func TestScalingNamesTheTerminatingPods(t *testing.T) {
+func TestProgressDeadline_terminating(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(3).ReplacementPolicy(appv1alpha1.TerminationComplete)
 	terminating := func(slot int) *corev1.Pod { return pod(set, slot).Running().Terminating().Obj() }
 	o := Observation{Set: set.Obj(), Now: now, Pods: []*corev1.Pod{pod(set, 0).Running().Obj(), terminating(2), terminating(1), terminating(3)}}
@@ -142,7 +142,7 @@ func TestScalingNamesTheTerminatingPods(t *testing.T) {
 }
 
 // While pods keep coming, the deadline does not end: the rejection of the last one does not count from the first.
-func TestProgressContinuesAfterARejection(t *testing.T) {
+func TestProgressDeadline_continues(t *testing.T) {
 	set := withProgress(testutil.MakePodSet("a").Replicas(2), "False", "ProgressDeadlineExceeded", now.Add(-time.Hour))
 	o := Observation{Set: set.Obj(), Now: now, Rejection: &expectations.Rejection{Message: "exceeded quota"}}
 	status := newStatus(o, Outcome{Created: []*corev1.Pod{pod(set, 0).Created(now).Obj()}})

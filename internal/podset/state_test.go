@@ -39,7 +39,7 @@ func succeed(plan Plan) Outcome {
 }
 
 // A process that was not permitted to list pods when it started has a cache without pods.
-func TestAProcessThatStartsLooksUpThePodsThatTheStatusNames(t *testing.T) {
+func TestState_start(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(3)
 	shown, hidden := pod(set, 0).Running().Obj(), pod(set, 1).Running().Obj()
 	named := set.Obj()
@@ -63,7 +63,7 @@ func TestAProcessThatStartsLooksUpThePodsThatTheStatusNames(t *testing.T) {
 	}
 }
 
-func TestStateKnowsItsOwnWrites(t *testing.T) {
+func TestState_ownWrites(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	old := pod(set, 0).Finished(corev1.PodFailed, "").Obj()
 	var s State
@@ -85,7 +85,7 @@ func TestStateKnowsItsOwnWrites(t *testing.T) {
 	}
 }
 
-func TestObserveChangesNothing(t *testing.T) {
+func TestState_Observe(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(3)
 	var s State
 	step(&s, set, nil, now, succeed)
@@ -106,7 +106,7 @@ func TestObserveChangesNothing(t *testing.T) {
 	}
 }
 
-func TestCleanupOfFinishedPodsBacksOff(t *testing.T) {
+func TestState_cleanup(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	finished := func(attempt int) *corev1.Pod {
 		return testutil.MakePod(podName(set.Obj(), slotAttempt{0, attempt})).OwnedBy(set.Obj()).Slot(0).Finished(corev1.PodFailed, "").Obj()
@@ -158,7 +158,7 @@ func TestCleanupOfFinishedPodsBacksOff(t *testing.T) {
 	}
 }
 
-func TestARejectedCreateBacksOff(t *testing.T) {
+func TestState_rejection(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	edited := testutil.FromPodSet(set.Obj()).Generation(2)
 	reject := func(Plan) Outcome {
@@ -208,7 +208,7 @@ func TestARejectedCreateBacksOff(t *testing.T) {
 	}
 }
 
-func TestARejectionEndsAfterTheAnswer(t *testing.T) {
+func TestState_rejectionUntil(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	var s State
 	o := s.Observe(set.Obj(), nil, nil, now, Defaults{})
@@ -225,7 +225,7 @@ func TestARejectionEndsAfterTheAnswer(t *testing.T) {
 	}
 }
 
-func TestARejectionIsRememberedUntilAllCreatesSucceed(t *testing.T) {
+func TestState_rejectionKept(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(2)
 	for title, spoil := range map[string]func(*Outcome){
 		"another create is not answered":         func(o *Outcome) { o.CreateError = errors.New("no answer") },
@@ -246,7 +246,7 @@ func TestARejectionIsRememberedUntilAllCreatesSucceed(t *testing.T) {
 	}
 }
 
-func TestASlotOutsideThePlanKeepsItsAttempt(t *testing.T) {
+func TestAttemptsAfter(t *testing.T) {
 	set, attempts := testutil.MakePodSet("a"), map[int]MinAttempt{1: {Attempt: 2, Unanswered: true}}
 	plan := Plan{Create: []*corev1.Pod{pod(set, 0).Obj()}}
 	if diff := cmp.Diff(attempts, attemptsAfter(Observation{Set: set.Obj()}, attempts, succeed(plan))); diff != "" {
@@ -254,7 +254,7 @@ func TestASlotOutsideThePlanKeepsItsAttempt(t *testing.T) {
 	}
 }
 
-func TestTheNameOfACreate(t *testing.T) {
+func TestState_podName(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(3)
 	name := func(slot, attempt int) string { return podName(set.Obj(), slotAttempt{slot, attempt}) }
 	lose := func(Plan) Outcome { return Outcome{CreateError: errors.New("no answer"), Reported: true} }
@@ -290,7 +290,7 @@ func TestTheNameOfACreate(t *testing.T) {
 
 // Two creates of one name are committed, and both responses are lost. A user deletes the first pod in between. When the cache shows
 // that pod, another name would give the slot a second pod.
-func TestAnUnansweredCreateKeepsItsNameWhenTheCacheShowsAnOlderPod(t *testing.T) {
+func TestState_unansweredCreate(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	lose := func(Plan) Outcome { return Outcome{CreateError: errors.New("no answer"), Reported: true} }
 	var s State
@@ -309,7 +309,7 @@ func TestAnUnansweredCreateKeepsItsNameWhenTheCacheShowsAnOlderPod(t *testing.T)
 	}
 }
 
-func TestAPodThatAdmissionHasModifiedIsDeletedBeforeAnotherIsCreated(t *testing.T) {
+func TestState_modifiedPod(t *testing.T) {
 	set, taken := testutil.MakePodSet("a").Replicas(2), testutil.MakePod("taken").Obj()
 	paused := testutil.FromPodSet(set.Obj()).Annotation(appv1alpha1.AnnotationPaused, "true")
 	var s State
@@ -339,7 +339,7 @@ func TestAPodThatAdmissionHasModifiedIsDeletedBeforeAnotherIsCreated(t *testing.
 }
 
 // The PodSet controls a pod that admission has renamed, so the cache shows it, and may do so late.
-func TestARenamedPodDoesNotCountAfterItsDeletion(t *testing.T) {
+func TestState_renamedPod(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	renamed := testutil.MakePod("renamed").OwnedBy(set.Obj()).Slot(0).Obj()
 	modify := func(deleted ...*corev1.Pod) func(Plan) Outcome {
@@ -366,7 +366,7 @@ func TestARenamedPodDoesNotCountAfterItsDeletion(t *testing.T) {
 	}
 }
 
-func TestTheStatusWaitsForFurtherChanges(t *testing.T) {
+func TestState_statusDue(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	done := Outcome{Deleted: []*corev1.Pod{pod(set, 0).Obj()}}
 	failed := Outcome{CreateError: errors.New("no answer")}
@@ -395,7 +395,7 @@ func TestTheStatusWaitsForFurtherChanges(t *testing.T) {
 	}
 }
 
-func TestAStatusThatCouldNotBeWrittenIsDue(t *testing.T) {
+func TestState_statusFailed(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	var s State
 	for at, want := range []bool{true, false, true} {
@@ -411,7 +411,7 @@ func TestAStatusThatCouldNotBeWrittenIsDue(t *testing.T) {
 	}
 }
 
-func TestStateKnowsTheStatusThatItWrote(t *testing.T) {
+func TestState_statusWritten(t *testing.T) {
 	set := testutil.MakePodSet("a").Obj()
 	set.ResourceVersion = "5"
 	written := set.DeepCopy()
@@ -428,7 +428,7 @@ func TestStateKnowsTheStatusThatItWrote(t *testing.T) {
 	}
 }
 
-func TestTheHashFollowsTheTemplate(t *testing.T) {
+func TestState_hash(t *testing.T) {
 	set := testutil.MakePodSet("a").Image("v1")
 	edited := testutil.FromPodSet(set.Obj()).Image("v2").Generation(2)
 	var s State
@@ -445,7 +445,7 @@ func TestTheHashFollowsTheTemplate(t *testing.T) {
 }
 
 // The order of two pods changes while the answer is lost: their ages have other ranks.
-func TestADeletionThatWasNotAnsweredIsRepeated(t *testing.T) {
+func TestState_unansweredDelete(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	since := func(slot int, age time.Duration) *corev1.Pod {
 		return pod(set, slot).ReadySince(now.Add(-age)).Created(now.Add(-time.Hour)).UID(types.UID('z' - rune(slot))).Obj()
@@ -467,7 +467,7 @@ func TestADeletionThatWasNotAnsweredIsRepeated(t *testing.T) {
 }
 
 // A create that finds the pod of the same slot waits until the cache shows that pod, or shows that it is gone.
-func TestRequeueAtOfASlotThatWaits(t *testing.T) {
+func TestRequeueAt_slot(t *testing.T) {
 	set := testutil.MakePodSet("a").ReplacementPolicy(appv1alpha1.TerminationComplete)
 	for title, tc := range map[string]struct {
 		conflicting *corev1.Pod

@@ -22,7 +22,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestStatusCounts(t *testing.T) {
+func TestNewStatus(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(5).Image("v2")
 	mk := func(name string) *testutil.PodBuilder {
 		return testutil.MakePod(name).OwnedBy(set.Obj()).Hash(HashTemplate(set.Obj().Spec.Template))
@@ -60,7 +60,7 @@ func TestStatusCounts(t *testing.T) {
 	}
 }
 
-func TestStatusOfNoPodsHasAnEmptyList(t *testing.T) {
+func TestNewStatus_empty(t *testing.T) {
 	if got := newStatus(Observation{Set: testutil.MakePodSet("a").Obj()}, Outcome{}); got.PodNames == nil {
 		t.Error("podNames is null: a client that reads the first item would fail")
 	}
@@ -237,7 +237,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestAConditionKeepsItsTransitionTimeUntilItsStatusChanges(t *testing.T) {
+func TestConditions_transitionTime(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	first := newStatus(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: now}, Outcome{})
 	set.Status(first)
@@ -253,7 +253,7 @@ func TestAConditionKeepsItsTransitionTimeUntilItsStatusChanges(t *testing.T) {
 	}
 }
 
-func TestAReportRequestsTheReconcileInWhichAPodBecomesAvailable(t *testing.T) {
+func TestMakeReport_available(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(3).MinReadySeconds(10)
 	pods := []*corev1.Pod{
 		pod(set, 0).ReadySince(now.Add(-10 * time.Second)).Obj(), pod(set, 1).ReadySince(now.Add(-7 * time.Second)).Obj(),
@@ -274,7 +274,7 @@ func TestAReportRequestsTheReconcileInWhichAPodBecomesAvailable(t *testing.T) {
 	}
 }
 
-func TestAReportRequestsTheReconcileInWhichTheProblemsOfAPodChange(t *testing.T) {
+func TestMakeReport_problems(t *testing.T) {
 	set := testutil.MakePodSet("a").Status(appv1alpha1.PodSetStatus{Conditions: []metav1.Condition{
 		{Type: appv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-5 * time.Minute))},
 	}})
@@ -296,7 +296,7 @@ func TestAReportRequestsTheReconcileInWhichTheProblemsOfAPodChange(t *testing.T)
 	}
 }
 
-func TestConditionsOfOthersAreKept(t *testing.T) {
+func TestConditions_foreign(t *testing.T) {
 	foreign := metav1.Condition{Type: "example.com/Audited", Status: metav1.ConditionTrue, Reason: "Audited", LastTransitionTime: metav1.NewTime(now)}
 	set := testutil.MakePodSet("a").Status(appv1alpha1.PodSetStatus{Conditions: []metav1.Condition{
 		{Type: appv1alpha1.ConditionStalled, Status: metav1.ConditionTrue}, foreign,
@@ -310,7 +310,7 @@ func TestConditionsOfOthersAreKept(t *testing.T) {
 	}
 }
 
-func TestEvents(t *testing.T) {
+func TestMakeReport_events(t *testing.T) {
 	set := testutil.MakePodSet("a").Obj()
 	mk := func(name string) *testutil.PodBuilder { return testutil.MakePod(name).OwnedBy(set) }
 	outcome := Outcome{

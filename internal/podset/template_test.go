@@ -15,7 +15,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestAPodSetWithAnInvalidTemplateIsStillScaledDown(t *testing.T) {
+func TestMakePlan_invalidTemplate(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(1).Template(func(*corev1.PodTemplateSpec) {})
 	plan := MakePlan(Observation{Set: set.Obj(), Now: now, Pods: ready(testutil.MakePodSet("a").Image("v1"), 2)})
 	if len(plan.Create) != 0 || len(plan.Delete) != 1 {
@@ -23,8 +23,8 @@ func TestAPodSetWithAnInvalidTemplateIsStillScaledDown(t *testing.T) {
 	}
 }
 
-// Admission rejects these templates first; TestAdmissionOfTemplates in controllers has the same rows.
-func TestATemplateWhosePodsEndIsNotUsed(t *testing.T) {
+// Admission rejects these templates first; TestAdmission_templates in controllers has the same rows.
+func TestTemplateProblem(t *testing.T) {
 	rules := []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart}}
 	container := func(policy corev1.ContainerRestartPolicy, rules ...corev1.ContainerRestartRule) func(*corev1.PodTemplateSpec) {
 		return func(t *corev1.PodTemplateSpec) {

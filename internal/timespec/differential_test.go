@@ -182,10 +182,10 @@ var differences = []struct {
 		}},
 }
 
-// TestTheLanguageIsThatOfDebiansAt compares the package with at(1): of the same words at the same time they understand the
+// TestParse_debian compares the package with at(1): of the same words at the same time they understand the
 // same, but for the differences above. It needs at, faketime, and root for at's spool directory, where it removes what it
 // adds. at is copied, because the time of a setuid program cannot be faked.
-func TestTheLanguageIsThatOfDebiansAt(t *testing.T) {
+func TestParse_debian(t *testing.T) {
 	program := copyOfAt(t)
 	random := rand.New(rand.NewPCG(*seed, 0))
 	seen, accepted := map[string]int{}, 0

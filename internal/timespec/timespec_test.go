@@ -36,7 +36,7 @@ func instant(t testing.TB, text string) time.Time {
 // Saturday, noon and a half minute, in Berlin.
 const saturday = "2026-11-21T12:00:30+01:00"
 
-func TestTheLanguage(t *testing.T) {
+func TestParse(t *testing.T) {
 	for spec, want := range map[string]string{
 		// POSIX, at: the examples of the utility.
 		"0815 am Jan 24":          "2027-01-24T08:15:00+01:00",
@@ -283,7 +283,7 @@ func TestParse_invalid(t *testing.T) {
 }
 
 // Eight digits that were meant for -t are a day in another year.
-func TestDigitsThatLookLikeAStamp(t *testing.T) {
+func TestParse_digits(t *testing.T) {
 	for spec, want := range map[string]struct{ at, note string }{
 		"11282030":   {"2030-11-28T12:00:30+01:00", "11282030 is a date, MMDDCCYY; -t reads MMDDhhmm."},
 		"8152030":    {"2030-08-15T12:00:30+02:00", "8152030 is a date, MDDCCYY; -t reads MMDDhhmm."},
@@ -297,7 +297,7 @@ func TestDigitsThatLookLikeAStamp(t *testing.T) {
 	}
 }
 
-func TestFractionsOfASecond(t *testing.T) {
+func TestParse_fractions(t *testing.T) {
 	for spec, want := range map[string]string{
 		"2026-11-22T02:00:00.25":       "2026-11-22T02:00:00.25+01:00",
 		"2026-11-22T02:00:00,5Z":       "2026-11-22T03:00:00.5+01:00",
@@ -310,7 +310,7 @@ func TestFractionsOfASecond(t *testing.T) {
 	}
 }
 
-func TestLeapDaysAndShortMonths(t *testing.T) {
+func TestParse_months(t *testing.T) {
 	for name, test := range map[string]struct{ now, spec, want, note string }{
 		"29 February without a year":           {"2027-03-01T12:00:00Z", "feb 29", "2028-02-29T12:00:00Z", ""},
 		"the day after 28 February":            {"2027-02-28T12:00:00Z", "tomorrow", "2027-03-01T12:00:00Z", ""},
@@ -324,7 +324,7 @@ func TestLeapDaysAndShortMonths(t *testing.T) {
 	}
 }
 
-func TestChangesOfTheClocks(t *testing.T) {
+func TestParse_clockChanges(t *testing.T) {
 	for name, test := range map[string]struct{ zone, now, spec, want, note string }{
 		"skipped": {"Europe/Berlin", "2026-03-28T12:00:00+01:00", "02:30 tomorrow", "2026-03-29T03:30:00+02:00",
 			"02:30 does not exist on Sun 29 Mar 2026: the clocks go from 02:00 CET to 03:00 CEST. It runs at 03:30 CEST."},
@@ -381,13 +381,13 @@ func check(t *testing.T, location, now, spec, want, note string) {
 }
 
 // Such a time could be printed, but a status could not store it.
-func TestTheLastYearIsThatOfUTCToo(t *testing.T) {
+func TestParse_lastYear(t *testing.T) {
 	if got, _, err := timespec.Parse([]string{"9999-12-31", "23:30"}, instant(t, saturday), zone(t, "America/New_York")); err == nil {
 		t.Errorf("got %s, which is in the year 10000 in UTC", got)
 	}
 }
 
-func TestPartsOfASecondDoNotCount(t *testing.T) {
+func TestParse_now(t *testing.T) {
 	const now = "2026-11-21T12:00:30.5+01:00"
 	check(t, "Europe/Berlin", now, "2026-11-21T12:00:00+01:00", "2026-11-21T12:00:00+01:00", "")
 	if got, _, err := timespec.ParseStamp("202611211200.30", instant(t, now), zone(t, "Europe/Berlin")); err != nil || got.Nanosecond() != 0 {
@@ -395,7 +395,7 @@ func TestPartsOfASecondDoNotCount(t *testing.T) {
 	}
 }
 
-func TestBlanksInWords(t *testing.T) {
+func TestParse_blanks(t *testing.T) {
 	for _, words := range [][]string{{" 2026-11-22T02:00:00+01:00\r\n"}, {"\ttomorrow", "02:00\r\n"}, {"tomorrow\t\n02:00"}} {
 		got, _, err := timespec.Parse(words, instant(t, saturday), zone(t, "Europe/Berlin"))
 		if err != nil || !got.Equal(instant(t, "2026-11-22T02:00:00+01:00")) {
@@ -404,7 +404,7 @@ func TestBlanksInWords(t *testing.T) {
 	}
 }
 
-func TestStamps(t *testing.T) {
+func TestParseStamp(t *testing.T) {
 	for stamp, want := range map[string]string{
 		"202611220200":    "2026-11-22T02:00:00+01:00",
 		"202611220200.07": "2026-11-22T02:00:07+01:00",

@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseNamesTheInvalidNamespace(t *testing.T) {
+func TestParse_invalid(t *testing.T) {
 	long := strings.Repeat("a", 64)
 	for value, name := range map[string]string{
 		"Not_Valid": "Not_Valid", "shop, Not_Valid": "Not_Valid", "a b": "a b", "-shop": "-shop", long: long, "shop;bank": "shop;bank", "shop.bank": "shop.bank",
@@ -53,7 +53,7 @@ func TestParseNamesTheInvalidNamespace(t *testing.T) {
 }
 
 // A script that fills in variables which are not set must not serve all namespaces.
-func TestParseRejectsAListOfNothing(t *testing.T) {
+func TestParse_empty(t *testing.T) {
 	for _, value := range []string{",", " , ", ",,"} {
 		if got, err := Parse(value); err == nil || !strings.Contains(err.Error(), EnvVar) {
 			t.Errorf("Parse(%q): got %q and error %v", value, got, err)

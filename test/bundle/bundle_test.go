@@ -31,7 +31,7 @@ const root = "../.."
 // csvFile is the path of the ClusterServiceVersion that operator-sdk writes.
 const csvFile = "bundle/manifests/podset-operator.clusterserviceversion.yaml"
 
-func TestValidatorsFindNoErrorAndNoWarning(t *testing.T) {
+func TestValidators(t *testing.T) {
 	bundle, err := manifests.GetBundleFromDir(filepath.Join(root, "bundle"))
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestValidatorsFindNoErrorAndNoWarning(t *testing.T) {
 	}
 }
 
-func TestTheBundleIsSmall(t *testing.T) {
+func TestSize(t *testing.T) {
 	bundle, err := manifests.GetBundleFromDir(filepath.Join(root, "bundle"))
 	if err != nil {
 		t.Fatal(err)
@@ -72,13 +72,13 @@ func TestTheBundleIsSmall(t *testing.T) {
 	}
 }
 
-func TestTheBundledCRDsAreThoseOfConfig(t *testing.T) {
+func TestCRDs(t *testing.T) {
 	if diff := cmp.Diff(readCRDs(t, "config/crd/bases"), readCRDs(t, "bundle/manifests")); diff != "" {
 		t.Errorf("config/crd/bases (-) and bundle/manifests (+) differ; run make bundle:\n%s", diff)
 	}
 }
 
-func TestTheExamplesAreTheSamples(t *testing.T) {
+func TestExamples(t *testing.T) {
 	csv := readCSV(t)
 	var examples []map[string]any
 	if err := json.Unmarshal([]byte(csv.Annotations["alm-examples"]), &examples); err != nil {
@@ -98,7 +98,7 @@ func TestTheExamplesAreTheSamples(t *testing.T) {
 	}
 }
 
-func TestEveryKindIsDescribed(t *testing.T) {
+func TestDescriptors(t *testing.T) {
 	samples := readSamples(t)
 	schemas := map[string]apiextensionsv1.JSONSchemaProps{}
 	for _, crd := range readCRDs(t, "bundle/manifests") {
@@ -152,7 +152,7 @@ func checkDescriptor(t *testing.T, schema apiextensionsv1.JSONSchemaProps, of, p
 	}
 }
 
-func TestTheLabelsOfTheImageAreTheAnnotations(t *testing.T) {
+func TestLabels(t *testing.T) {
 	var metadata struct {
 		Annotations map[string]string `json:"annotations"`
 	}
@@ -166,7 +166,7 @@ func TestTheLabelsOfTheImageAreTheAnnotations(t *testing.T) {
 	}
 }
 
-func TestTheScorecardSuitesAreThoseOfConfig(t *testing.T) {
+func TestScorecard(t *testing.T) {
 	var config, bundled v1alpha3.Configuration
 	unmarshal(t, "config/scorecard/config.yaml", &config)
 	unmarshal(t, "bundle/tests/scorecard/config.yaml", &bundled)
@@ -175,7 +175,7 @@ func TestTheScorecardSuitesAreThoseOfConfig(t *testing.T) {
 	}
 }
 
-func TestTheIconIsTheDrawing(t *testing.T) {
+func TestIcon(t *testing.T) {
 	var pkg struct {
 		Icon struct {
 			Base64data []byte `json:"base64data"`

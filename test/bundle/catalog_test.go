@@ -20,7 +20,7 @@ type channel struct {
 	} `json:"entries"`
 }
 
-func TestTheCatalogOffersTheBundle(t *testing.T) {
+func TestCatalog(t *testing.T) {
 	csv := readCSV(t)
 	var metadata struct {
 		Annotations map[string]string `json:"annotations"`
@@ -54,7 +54,7 @@ func TestTheCatalogOffersTheBundle(t *testing.T) {
 	}
 }
 
-func TestTheCatalogKnowsTheImagesOfTheBundle(t *testing.T) {
+func TestCatalog_images(t *testing.T) {
 	csv := readCSV(t)
 	var entry struct {
 		Name          string `json:"name"`

@@ -25,7 +25,7 @@ import (
 // The service account of the manager, in the bundle and in config/default.
 const serviceAccount = "podset-operator-controller-manager"
 
-func TestClusterWideTheManagerMayOnlyAskWhoReadsItsMetrics(t *testing.T) {
+func TestPermissions_cluster(t *testing.T) {
 	want := []operatorsv1alpha1.StrategyDeploymentPermissions{{
 		ServiceAccountName: serviceAccount,
 		Rules: []rbacv1.PolicyRule{
@@ -38,7 +38,7 @@ func TestClusterWideTheManagerMayOnlyAskWhoReadsItsMetrics(t *testing.T) {
 	}
 }
 
-func TestThePermissionsAreThoseOfConfig(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	var manager rbacv1.ClusterRole
 	unmarshal(t, "config/rbac/role.yaml", &manager)
 	permissions := readCSV(t).Spec.InstallStrategy.StrategySpec.Permissions
@@ -52,7 +52,7 @@ func TestThePermissionsAreThoseOfConfig(t *testing.T) {
 
 // The lease is in the namespace of the operator. OLM v1 creates permissions only in the namespace that the operator watches, so the
 // permissions for the lease are manifests.
-func TestTheOperatorMayUseItsLeaseInItsOwnNamespace(t *testing.T) {
+func TestPermissions_lease(t *testing.T) {
 	var want, role rbacv1.Role
 	var binding rbacv1.RoleBinding
 	const file = "bundle/manifests/rbac.authorization.k8s.io_v1_"
@@ -73,7 +73,7 @@ func TestTheOperatorMayUseItsLeaseInItsOwnNamespace(t *testing.T) {
 	}
 }
 
-func TestNoRightIsTooMuch(t *testing.T) {
+func TestPermissions_excess(t *testing.T) {
 	strategy := readCSV(t).Spec.InstallStrategy.StrategySpec
 	for _, permissions := range slices.Concat(strategy.Permissions, strategy.ClusterPermissions) {
 		for _, permission := range grants(permissions.Rules) {
@@ -105,7 +105,7 @@ func grants(lists ...[]rbacv1.PolicyRule) []string {
 	return slices.Compact(granted)
 }
 
-func TestAllInstallModesWork(t *testing.T) {
+func TestInstallModes(t *testing.T) {
 	csv := readCSV(t)
 	got := map[operatorsv1alpha1.InstallModeType]bool{}
 	for _, mode := range csv.Spec.InstallModes {
@@ -131,7 +131,7 @@ func TestAllInstallModesWork(t *testing.T) {
 // imageLine is an image in YAML, or in JSON as in alm-examples.
 var imageLine = regexp.MustCompile(`(?m)^ *(?:- )?"?image"?: "?([^",\s]+)`)
 
-func TestEveryImageIsRelated(t *testing.T) {
+func TestRelatedImages(t *testing.T) {
 	csv := readCSV(t)
 	container := manager(t)
 	want := map[string]string{"manager": container.Image}
@@ -180,7 +180,7 @@ func TestEveryImageIsRelated(t *testing.T) {
 	}
 }
 
-func TestTheManagerIsRestricted(t *testing.T) {
+func TestManager_restricted(t *testing.T) {
 	spec, container := deployment(t).Spec.Template.Spec, manager(t)
 	yes := func(b *bool) bool { return b != nil && *b }
 	pod, own := spec.SecurityContext, container.SecurityContext
@@ -199,7 +199,7 @@ func TestTheManagerIsRestricted(t *testing.T) {
 }
 
 // The image exists for Linux. `kubectl describe pod` shows the line that the manager prints when it cannot start.
-func TestTheManagerRunsOnLinuxAndSaysWhyItCannotStart(t *testing.T) {
+func TestManager_node(t *testing.T) {
 	linux := corev1.NodeSelectorRequirement{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"linux"}}
 	affinity := deployment(t).Spec.Template.Spec.Affinity
 	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
@@ -213,7 +213,7 @@ func TestTheManagerRunsOnLinuxAndSaysWhyItCannotStart(t *testing.T) {
 }
 
 // OpenShift recommends requests and no limits. The memory limit remains, because it protects the node from a cache of many pods.
-func TestTheManagerIsNotThrottledAndKnowsItsMemoryLimit(t *testing.T) {
+func TestManager_resources(t *testing.T) {
 	container := manager(t)
 	requests, limits := container.Resources.Requests, container.Resources.Limits
 	if requests.Cpu().IsZero() || requests.Memory().IsZero() || limits.Memory().IsZero() {
@@ -234,7 +234,7 @@ func TestTheManagerIsNotThrottledAndKnowsItsMemoryLimit(t *testing.T) {
 	}
 }
 
-func TestTheFeaturesAreTrue(t *testing.T) {
+func TestFeatures(t *testing.T) {
 	csv := readCSV(t)
 	want := map[string]string{
 		// Clusters mirror related images by digest, so the annotation must be false for tags.
@@ -263,7 +263,7 @@ func TestTheFeaturesAreTrue(t *testing.T) {
 }
 
 // The console creates this namespace for the operator. Its labels must not prevent the manager from running.
-func TestTheSuggestedNamespaceIsThatOfConfig(t *testing.T) {
+func TestSuggestedNamespace(t *testing.T) {
 	annotations := readCSV(t).Annotations
 	var suggested corev1.Namespace
 	if err := json.Unmarshal([]byte(annotations["operatorframework.io/suggested-namespace-template"]), &suggested); err != nil {
@@ -283,7 +283,7 @@ func TestTheSuggestedNamespaceIsThatOfConfig(t *testing.T) {
 
 // The maturity is that of the API. The default channel is stable, because each of its versions has passed all tests and replaces the
 // previous one: see docs/olm.md.
-func TestTheMaturityIsThatOfTheAPI(t *testing.T) {
+func TestMaturity(t *testing.T) {
 	csv := readCSV(t)
 	for _, crd := range csv.Spec.CustomResourceDefinitions.Owned {
 		if !strings.Contains(crd.Version, csv.Spec.Maturity) {

@@ -34,7 +34,7 @@ var advice = map[string]string{
 }
 
 // OLM v1 refuses to upgrade to a version with other changes than these, for ever.
-func TestOLMAcceptsTheCRDsAsAnUpgrade(t *testing.T) {
+func TestFreeze(t *testing.T) {
 	frozen := readCRDs(t, baseline)
 	for name, crd := range readCRDs(t, "config/crd/bases") {
 		for _, refusal := range refusals(t, frozen[name], crd) {
@@ -90,7 +90,7 @@ func concise(message string) string {
 
 // The API server does not evaluate a transition rule on a field that an update adds or removes, so a user could remove the field and set it
 // again. A release freezes where a rule is.
-func TestTransitionRulesAreOnNodesThatCannotBeRemoved(t *testing.T) {
+func TestFreeze_transitionRules(t *testing.T) {
 	crds := readCRDs(t, "config/crd/bases")
 	for name, crd := range crds {
 		if found := removableRules("", *crd.Spec.Versions[0].Schema.OpenAPIV3Schema, false); len(found) > 0 {
@@ -134,7 +134,7 @@ func removableRules(path string, s apiextensionsv1.JSONSchemaProps, removable bo
 }
 
 // The table of docs/compatibility.md.
-func TestWhatOLMAccepts(t *testing.T) {
+func TestFreeze_docs(t *testing.T) {
 	type (
 		schema = apiextensionsv1.JSONSchemaProps
 		rules  = apiextensionsv1.ValidationRules

@@ -161,7 +161,7 @@ func unlabeled(t *testing.T, all objects) {
 
 // Every object of config/default is in the chart with the same content, and the other way round. The exceptions are the labels that
 // convention removes, and the Namespace: helm creates it if --create-namespace is given, and without labels.
-func TestTheChartIsTheKustomization(t *testing.T) {
+func TestChart(t *testing.T) {
 	const system = "Namespace /podset-operator-system"
 	for name, test := range map[string]struct {
 		values string
@@ -309,7 +309,7 @@ func podSpec(o objects) object {
 func container(o objects) object { return podSpec(o)["containers"].([]any)[0].(object) }
 
 // Two releases in two namespaces have no object in common, except the CRDs: helm installs a CRD only if it does not exist.
-func TestTwoReleasesShareNoObject(t *testing.T) {
+func TestTwoReleases(t *testing.T) {
 	one, err := rendered(t, "podset-operator", "one", "watchNamespaces: [team-a]", false)
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +322,7 @@ func TestTwoReleasesShareNoObject(t *testing.T) {
 }
 
 // The second installation of docs/how-to/two-installations.md has no object in common with config/default, except the CRDs.
-func TestTheSecondInstallationByKustomizeSharesNoObject(t *testing.T) {
+func TestTwoKustomizations(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/how-to/two-installations.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -394,7 +394,7 @@ func shareNothing(t *testing.T, one, two objects) {
 }
 
 // The test of a release runs in a namespace that the operator serves.
-func TestTheTestOfTheChartIsServed(t *testing.T) {
+func TestHook(t *testing.T) {
 	for values, namespace := range map[string]string{"test: {enabled: true}": "home", "{test: {enabled: true}, watchNamespaces: [team-a, team-b]}": "team-a"} {
 		hooks, err := rendered(t, "podset-operator", "home", values, true)
 		if err != nil {
@@ -407,7 +407,7 @@ func TestTheTestOfTheChartIsServed(t *testing.T) {
 	}
 }
 
-func TestMistakesInValuesAreRejected(t *testing.T) {
+func TestValues_mistakes(t *testing.T) {
 	for _, values := range []string{
 		"image: {digest: v0.1.0}", "extraArgs: {a: b}", "networkPolicy: {apiServerPorts: []}", "podLabels: {a: 1}", "replica: 2", "image: quay.io/redhat/podset-operator", "watchNamespaces: team-a", "watchNamespaces: [Team]",
 		"metrics: {enable: false}", "metrics: {enabled: 'false'}",

@@ -151,7 +151,7 @@ func TestValues(t *testing.T) {
 }
 
 // On OpenShift, the test pod has no user, because the security context constraints choose one.
-func TestTheTestPodSetsNoUserOnOpenShift(t *testing.T) {
+func TestHook_openShift(t *testing.T) {
 	for version, want := range map[string]any{"security.openshift.io/v1": nil, "apps/v1": 65532.0} {
 		_, hooks, err := render(t, "r", "ns", "test: {enabled: true}", version)
 		if err != nil {

@@ -23,7 +23,7 @@ import (
 const perSequence = 30
 
 // The simulated store and the API server give the same responses and the same watch events.
-func TestStoreMatchesAPIServer(t *testing.T) {
+func TestStore(t *testing.T) {
 	start := time.Now()
 	numbers := []uint64{*seed}
 	if *seed == 0 {

@@ -34,7 +34,7 @@ import (
 
 // With config/monitoring, the manager starts when its certificate exists, and whoever has the CA, the name, and the token of the
 // ServiceMonitor reads the metrics. The cluster has the CRDs of cert-manager and of the Prometheus operator. The test takes their place.
-func TestCertificateOfTheMetrics(t *testing.T) {
+func TestDeploy_certificate(t *testing.T) {
 	installCRDs(t)
 	p := newProject(t)
 	system := p.newSystem("make undeploy DEPLOY=config/monitoring")

@@ -51,7 +51,7 @@ func TestChart(t *testing.T) {
 }
 
 // Two operators for disjoint namespaces, installed in each documented way, each lead and serve their own namespace.
-func TestTwoInstallations(t *testing.T) {
+func TestChart_two(t *testing.T) {
 	skipInShortMode(t)
 	homes := [2]*project{newProject(t), newProject(t)}
 	teams := [2]*project{newProject(t), newProject(t)}

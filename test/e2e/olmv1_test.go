@@ -186,7 +186,7 @@ func TestOLMv1(t *testing.T) {
 		kept.compare(t)
 		t.Logf("due %s, started %s", during.Status.ScheduledTime, during.Status.StartTime)
 	})
-	// TestWhatOLMAccepts of test/bundle has the same changes.
+	// TestFreeze_docs of test/bundle has the same changes.
 	t.Run("a downgrade and the CRDs that OLM v1 rejects and accepts", func(t *testing.T) {
 		home := home.of(t)
 		home.rejects(o, previous.version, "error upgrading from currently installed version", next)
@@ -205,7 +205,7 @@ func TestOLMv1(t *testing.T) {
 }
 
 // With the experimental API, the operator watches its own namespace or another one, and has permissions only there.
-func TestOLMv1WatchNamespace(t *testing.T) {
+func TestOLMv1_watchNamespace(t *testing.T) {
 	skipInShortMode(t)
 	o := needOLMv1(t, "experimental")
 	if !o.experimental {
@@ -246,7 +246,7 @@ func TestOLMv1WatchNamespace(t *testing.T) {
 }
 
 // An installation moves from OLM v0 to OLM v1 as docs/olm.md describes. No object is lost, no pod is restarted, and a waiting At runs.
-func TestFromOLMv0ToOLMv1(t *testing.T) {
+func TestOLMv1_migration(t *testing.T) {
 	skipInShortMode(t)
 	o := needOLMv1(t, "")
 	home, p := newProject(t), newProject(t)

@@ -19,7 +19,7 @@ import (
 )
 
 // With config/components/namespaced, the operator serves its own namespace and has no permission in any other.
-func TestDeployForOneNamespace(t *testing.T) {
+func TestDeploy_namespaced(t *testing.T) {
 	skipInShortMode(t)
 	outside := newProject(t)
 	system := outside.newSystem("make undeploy DEPLOY=config/components/namespaced; kubectl delete -k config/components/tenants")
@@ -48,7 +48,7 @@ func TestDeployForOneNamespace(t *testing.T) {
 
 // With config/components/ha, a second manager takes over when the leader is evicted, and the PodDisruptionBudget lets only one be evicted
 // at a time. A PodDisruptionBudget also works for the pods of a PodSet.
-func TestHighAvailability(t *testing.T) {
+func TestDeploy_highAvailability(t *testing.T) {
 	skipInShortMode(t)
 	p := newProject(t)
 	system := p.newSystem("make undeploy DEPLOY=config/components/ha")

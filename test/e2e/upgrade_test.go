@@ -24,7 +24,7 @@ const punctual = 5 * time.Second
 
 // An upgrade through the channel waits for an At that is due soon, then proceeds. It changes no pod, and an At that is due later runs
 // once, on time. Then the test removes the operator as the documentation describes.
-func TestUpgradeThroughTheChannel(t *testing.T) {
+func TestUpgrade(t *testing.T) {
 	skipInShortMode(t)
 	p := newProject(t)
 	p.offer(previous)

@@ -14,7 +14,7 @@ import (
 )
 
 // F32: admission changes whose the pods of a PodSet are. Each create is deleted again and reported, and the next one waits.
-func TestModifiedPodsOfSets(t *testing.T) {
+func TestModifiedPods(t *testing.T) {
 	cases := map[string]testCase{}
 	for change, tc := range map[string]struct{ patch, says string }{
 		"another name": {`[JSONPatch{op: "replace", path: "/metadata/name", value: "changed-" + object.metadata.name}]`, "admission changed the name of pod a-pod"},

@@ -68,7 +68,7 @@ spec: {scaleTargetRef: {apiVersion: app.example.com/v1alpha1, kind: PodSet, name
 `
 
 // With the configuration that config/samples has, kustomize treats a pod template as that of a Deployment.
-func TestKustomizeTreatsATemplateAsThatOfADeployment(t *testing.T) {
+func TestKustomize(t *testing.T) {
 	configuration, err := os.ReadFile("../../config/samples/kustomizeconfig.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func podSet(replicas int32, generation int64, pods ...string) *appv1alpha1.PodSe
 }
 
 // The operator deletes one of two pods. The other one is not ready.
-func TestAReadyPodIsNotDeletedBeforeOneThatIsNotReady(t *testing.T) {
+func TestP6(t *testing.T) {
 	deleted, failed := podOfSet("a", readyStatus), podOfSet("a", corev1.PodStatus{Phase: corev1.PodFailed})
 	deleted.DeletionTimestamp = ptr.To(metav1.Unix(5, 0))
 	for title, tc := range map[string]struct {
@@ -57,7 +57,7 @@ func TestAReadyPodIsNotDeletedBeforeOneThatIsNotReady(t *testing.T) {
 }
 
 // A PodSet shrinks while a rolling update replaces its pods, or while nothing does because the strategy is OnDelete.
-func TestAReadyPodOfAnOlderTemplateIsReplaced(t *testing.T) {
+func TestP6_template(t *testing.T) {
 	ready := podOfSet("a", readyStatus)
 	deleted := ready.DeepCopy()
 	deleted.DeletionTimestamp = ptr.To(metav1.Unix(5, 0))
@@ -77,7 +77,7 @@ func TestAReadyPodOfAnOlderTemplateIsReplaced(t *testing.T) {
 }
 
 // A user takes a pod from its PodSet at 3 s, and the operator deletes it at 4 s. It may do so only if its cache may still show the owner.
-func TestAPodThatAUserTookIsNotDeleted(t *testing.T) {
+func TestP4(t *testing.T) {
 	taken := podOfSet("a", corev1.PodStatus{})
 	taken.OwnerReferences = nil
 	for title, tc := range map[string]struct {

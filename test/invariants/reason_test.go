@@ -34,7 +34,7 @@ func run(phase corev1.PodPhase, exitCode *int32) *corev1.Pod {
 	return pod
 }
 
-func TestTheReasonOfAnEndIsTrue(t *testing.T) {
+func TestA11(t *testing.T) {
 	evicted, foreign := run(corev1.PodFailed, nil), run(corev1.PodRunning, nil)
 	evicted.Status.Reason = "Evicted"
 	foreign.OwnerReferences = nil
@@ -91,7 +91,7 @@ func TestTheReasonOfAnEndIsTrue(t *testing.T) {
 	}
 }
 
-func TestMissedDeadlineNeedsADeadlineThatHasPassed(t *testing.T) {
+func TestA11_missedDeadline(t *testing.T) {
 	for title, tc := range map[string]struct {
 		deadline *int64
 		want     bool
@@ -109,7 +109,7 @@ func TestMissedDeadlineNeedsADeadlineThatHasPassed(t *testing.T) {
 	}
 }
 
-func TestAnAtWaitsForItsUserOnlyIfItsSpecSaysSo(t *testing.T) {
+func TestAtSettled(t *testing.T) {
 	for i, tc := range []struct {
 		reason  string
 		change  func(*cnatv1alpha1.At)
@@ -137,7 +137,7 @@ func TestAnAtWaitsForItsUserOnlyIfItsSpecSaysSo(t *testing.T) {
 	}
 }
 
-func TestNoPodIsLeftAfterTheDeadline(t *testing.T) {
+func TestAtSettled_deadline(t *testing.T) {
 	ended := at("at", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Reason: cnatv1alpha1.ReasonDeadlineExceeded})
 	pod := func(change func(*corev1.Pod)) *corev1.Pod {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "at-pod", UID: "pod"}}

@@ -13,7 +13,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-func TestRejectedCreatesHaveABackOffThatDoubles(t *testing.T) {
+func TestP9_backOff(t *testing.T) {
 	for title, tc := range map[string]struct {
 		seconds []int // when the creates were sent
 		want    bool
@@ -39,7 +39,7 @@ func TestRejectedCreatesHaveABackOffThatDoubles(t *testing.T) {
 
 // The status of an At does not report that its pod was rejected, and its pod is rejected again. Before that, its clock may have moved back,
 // so that it waited for its time.
-func TestARejectionIsReportedBeforeTheNextOne(t *testing.T) {
+func TestP9(t *testing.T) {
 	for jump, want := range map[time.Duration]bool{0: true, -time.Minute: false} {
 		waits := []metav1.Condition{{Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionTrue, Reason: "Waiting"}}
 		rejected := func(second int64, clock time.Duration) Write {

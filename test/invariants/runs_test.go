@@ -62,7 +62,7 @@ func at(uid types.UID, status cnatv1alpha1.AtStatus) *cnatv1alpha1.At {
 	}
 }
 
-func TestUnusableAtIsLeftAlone(t *testing.T) {
+func TestA7(t *testing.T) {
 	pending := cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending}
 	all := []client.Object{at("1", cnatv1alpha1.AtStatus{}), at("1", pending), at("1", pending), at("1", pending)}
 	if violated("A7", map[int]bool{2: true, 3: true}, all...) {
@@ -74,7 +74,7 @@ func TestUnusableAtIsLeftAlone(t *testing.T) {
 }
 
 // A user writes the phase, and then the operator deletes the At after its TTL.
-func TestADeletionWritesNoPhase(t *testing.T) {
+func TestReplay_phase(t *testing.T) {
 	done := cnatv1alpha1.AtStatus{
 		Phase: cnatv1alpha1.PhaseDone, Result: cnatv1alpha1.ResultSucceeded, Reason: cnatv1alpha1.ReasonCompleted,
 		Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}},
@@ -105,7 +105,7 @@ func TestADeletionWritesNoPhase(t *testing.T) {
 	}
 }
 
-func TestRunOfAnotherOwnerIsNoRun(t *testing.T) {
+func TestA6(t *testing.T) {
 	pod := func(owners ...metav1.OwnerReference) *corev1.Pod {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "a-pod", UID: "pod", OwnerReferences: owners},
@@ -132,7 +132,7 @@ func TestRunOfAnotherOwnerIsNoRun(t *testing.T) {
 	}
 }
 
-func TestARetryNeedsARunThatFailed(t *testing.T) {
+func TestA1_retry(t *testing.T) {
 	lost := run(corev1.PodFailed, nil) // Its command may still run on a node that does not respond.
 	lost.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	for title, tc := range map[string]struct {

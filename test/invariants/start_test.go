@@ -34,7 +34,7 @@ func podWrite(uid types.UID, name string, second int64) Write {
 	return Write{Call: &Call{Verb: "create", Resource: "pods", Owner: "at", Requested: name}, Process: 1, Code: 200, UID: uid, Sent: at, Clock: at}
 }
 
-func TestARetryNeedsWhatTheNodeKnows(t *testing.T) {
+func TestA17(t *testing.T) {
 	unbound := run(corev1.PodPending, nil)
 	for title, tc := range map[string]struct {
 		first *corev1.Pod
@@ -61,7 +61,7 @@ func TestARetryNeedsWhatTheNodeKnows(t *testing.T) {
 }
 
 // docs/at-most-once.md lists this exception: only the name that the pod had in the request is looked up.
-func TestARenamedPodIsUnknownForAMomentAfterALostResponse(t *testing.T) {
+func TestA1_renamed(t *testing.T) {
 	for title, tc := range map[string]struct {
 		first  Write
 		second int64
@@ -83,7 +83,7 @@ func TestARenamedPodIsUnknownForAMomentAfterALostResponse(t *testing.T) {
 	}
 }
 
-func TestAnAttemptBeginsFromTheLatestAt(t *testing.T) {
+func TestA18(t *testing.T) {
 	for title, tc := range map[string]struct {
 		change   func(*cnatv1alpha1.At)
 		attempts int32
@@ -106,7 +106,7 @@ func TestAnAttemptBeginsFromTheLatestAt(t *testing.T) {
 	}
 }
 
-func TestAStartFollowsADryRun(t *testing.T) {
+func TestA19(t *testing.T) {
 	check := func(change func(*Check)) Check {
 		c := Check{Call: Call{Verb: "check", Owner: "at", Generation: 1}, Process: 1, Received: time.Unix(1, 0), Verdict: Accepted}
 		change(&c)
@@ -136,7 +136,7 @@ func TestAStartFollowsADryRun(t *testing.T) {
 	}
 }
 
-func TestTheStatusSaysWhatTheLastDryRunSaid(t *testing.T) {
+func TestA19_status(t *testing.T) {
 	for _, tc := range []struct {
 		verdict           Verdict
 		scheduled, reason string
@@ -161,7 +161,7 @@ func TestTheStatusSaysWhatTheLastDryRunSaid(t *testing.T) {
 	}
 }
 
-func TestDryRunsHaveABackOff(t *testing.T) {
+func TestA19_backOff(t *testing.T) {
 	for n, want := range map[int]bool{maxChecks: false, maxChecks + 1: true} {
 		c := NewChecker(true, nil, nil)
 		for i := range n {
@@ -173,7 +173,7 @@ func TestDryRunsHaveABackOff(t *testing.T) {
 	}
 }
 
-func TestARetryWaits(t *testing.T) {
+func TestA20(t *testing.T) {
 	for title, tc := range map[string]struct {
 		second int64
 		clock  time.Duration
@@ -195,7 +195,7 @@ func TestARetryWaits(t *testing.T) {
 	}
 }
 
-func TestTheExitCodeThatAPodShowsIsRecorded(t *testing.T) {
+func TestA11_exitCode(t *testing.T) {
 	for title, tc := range map[string]struct {
 		pod      *corev1.Pod
 		deadline *int64
@@ -219,7 +219,7 @@ func TestTheExitCodeThatAPodShowsIsRecorded(t *testing.T) {
 	}
 }
 
-func TestAStoppedCommandDoesNotRunOn(t *testing.T) {
+func TestA11_stopped(t *testing.T) {
 	for title, tc := range map[string]struct {
 		pod  *corev1.Pod
 		run  Run

@@ -93,7 +93,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-func TestEveryAlertIsTestedAndHasARunbook(t *testing.T) {
+func TestAlerts_docs(t *testing.T) {
 	runbooks := string(read(t, "docs/alerts.md"))
 	tests := string(read(t, "test/monitoring/alerts.yaml"))
 	for _, path := range ruleFiles {

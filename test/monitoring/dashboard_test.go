@@ -43,7 +43,7 @@ var foreign = []string{
 // parentheses and braces.
 var metricName = regexp.MustCompile(`[a-z]+(?:_[a-z]+)+|\bup\b`)
 
-func TestQueriesUseMetricsThatExist(t *testing.T) {
+func TestQueries(t *testing.T) {
 	known := knownMetrics(t)
 	queries := map[string]string{} // where each query is
 	for _, p := range readPanels(t) {
@@ -96,7 +96,7 @@ func knownMetrics(t *testing.T) []string {
 	return known
 }
 
-func TestEveryMetricIsDocumented(t *testing.T) {
+func TestMetrics_docs(t *testing.T) {
 	page := string(read(t, "docs/monitoring.md"))
 	for _, name := range knownMetrics(t) {
 		if !strings.HasSuffix(name, "_bucket") && !slices.Contains(foreign, name) && !strings.Contains(page, "`"+name) {

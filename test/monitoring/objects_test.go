@@ -54,7 +54,7 @@ type values struct {
 	List           []string            `json:"list"`
 }
 
-func TestTheMetricsOfObjectsReadFieldsOfTheCRDs(t *testing.T) {
+func TestObjectMetrics(t *testing.T) {
 	config := customResourceState{}
 	if err := yaml.UnmarshalStrict(read(t, objectMetrics), &config); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ import (
 
 // A real Prometheus scrapes the real controllers, and every query of the dashboard must return a number. The queries about
 // each object are left out, because they need kube-state-metrics.
-func TestEveryPanelShowsData(t *testing.T) {
+func TestDashboard(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("KUBEBUILDER_ASSETS is not set: it names the directory of etcd and kube-apiserver. `make test` sets it.")
 	}

@@ -53,7 +53,7 @@ func cluster(t *testing.T) client.Client {
 }
 
 // The API server knows the kinds and rejects fields that they do not have.
-func TestTheConfigurationForOpenShiftIsValid(t *testing.T) {
+func TestConfig(t *testing.T) {
 	admin := cluster(t)
 	objects := apply(t, admin, "config/openshift")
 	find(t, objects, "ConsoleQuickStart")
@@ -98,7 +98,7 @@ func apply(t *testing.T, admin client.Client, kustomization string) []*unstructu
 }
 
 // OLM creates the manifests of the bundle in the order of their names: the service account must exist before its token.
-func TestTheBundleForOpenShiftIsValid(t *testing.T) {
+func TestBundle(t *testing.T) {
 	const dir = root + "/dist/openshift/bundle/manifests"
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -72,7 +72,7 @@ func (d definition) isNamed(p *operator) func() int {
 }
 
 // A definition of an older release would drop the record of a run.
-func TestOutdatedDefinitions(t *testing.T) {
+func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	server, admin := startServer(t)
 	g := NewWithT(t)

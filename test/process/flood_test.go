@@ -23,7 +23,7 @@ import (
 )
 
 // Every pod of the cluster can connect to the ports of the operator.
-func TestClientsWithoutPermissionDoNotHarmTheManager(t *testing.T) {
+func TestFlood(t *testing.T) {
 	t.Parallel()
 	probes, metrics := apiserver.FreeAddress(t), apiserver.FreeAddress(t)
 	p := start(t, managerEnv(namespace(t, cluster.Admin)), "--kubeconfig="+administrator(t, cluster.Environment),

@@ -13,7 +13,7 @@ import (
 )
 
 // The manager serves each kind from the installation of its custom resource definition on, also if that follows after its own start.
-func TestTheManagerServesTheKindsThatAreInstalled(t *testing.T) {
+func TestKinds(t *testing.T) {
 	t.Parallel()
 	server, admin := startServer(t)
 	shop := namespace(t, admin)

@@ -23,7 +23,7 @@ import (
 
 // Without permission to use its lease, a manager never leads and serves nothing, so it must not be Ready. When it has the permission,
 // it leads without a restart. When it ends, it releases the lease.
-func TestAManagerThatMayNotUseItsLeaseIsNotReady(t *testing.T) {
+func TestLease(t *testing.T) {
 	t.Parallel()
 	admin := cluster.Admin
 	home, shop := namespace(t, admin), namespace(t, admin)

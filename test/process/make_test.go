@@ -18,7 +18,7 @@ import (
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-func TestMakeRunLogsForPeopleAndCtrlCEndsItWithoutAnErrorLine(t *testing.T) {
+func TestMakeRun(t *testing.T) {
 	t.Parallel()
 	kubeconfig, shop := administrator(t, cluster.Environment), namespace(t, cluster.Admin)
 	for title, lines := range map[string][]string{
@@ -82,7 +82,7 @@ func interrupted(t *testing.T, kubeconfig, namespace string, texts []string) str
 }
 
 // A signal while the controllers start is no failure. They start within half a second after the probes are served.
-func TestASignalAtTheStartIsNoError(t *testing.T) {
+func TestSignal(t *testing.T) {
 	t.Parallel()
 	kubeconfig, env := administrator(t, cluster.Environment), []string{"WATCH_NAMESPACE=" + namespace(t, cluster.Admin)}
 	g := NewWithT(t)

@@ -22,7 +22,7 @@ import (
 const metricsName = "podset-operator-controller-manager-metrics-service.podset-operator-system.svc"
 
 // A client that verifies the certificate of the metrics can read them, and continues to when the certificate is renewed.
-func TestTheCertificateOfTheMetricsCanBeVerified(t *testing.T) {
+func TestMetrics_certificate(t *testing.T) {
 	t.Parallel()
 	dir, metrics := t.TempDir(), apiserver.FreeAddress(t)
 	first := issue(t, dir)

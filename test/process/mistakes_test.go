@@ -23,7 +23,7 @@ func TestHelp(t *testing.T) {
 }
 
 // Operator Lifecycle Manager can set variables, but no flags. The levels of the log are words.
-func TestFlagsAreVariables(t *testing.T) {
+func TestFlags(t *testing.T) {
 	t.Parallel()
 	env := []string{"WATCH_NAMESPACE=" + namespace(t, cluster.Admin), "PODSET_OPERATOR_KUBECONFIG=" + administrator(t, cluster.Environment)}
 	for _, variable := range []string{"ZAP_LOG_LEVEL=9", "METRICS_BIND_ADDRESS=0", "HEALTH_PROBE_BIND_ADDRESS=0", "KUBE_API_QPS=50"} {

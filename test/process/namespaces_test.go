@@ -24,7 +24,7 @@ import (
 const servedWithin = time.Minute
 
 // F27: the manager starts without the permissions of one of two namespaces, and gets them back later.
-func TestUnreadableNamespace(t *testing.T) {
+func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	for name, revoke := range map[string]func(*rbacv1.Role){
 		"no permission is left": func(r *rbacv1.Role) { r.Rules = nil },

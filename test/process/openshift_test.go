@@ -16,7 +16,7 @@ import (
 
 // OpenShift chooses the user of a pod, and its SecurityContextConstraints restricted-v2 reject any other user. On a cluster without
 // SecurityContextConstraints, the pods without a template run as a fixed user.
-func TestOpenShiftChoosesTheUserOfThePods(t *testing.T) {
+func TestOpenShift(t *testing.T) {
 	t.Parallel()
 	crds, err := openshift.CRDs(t.Context(), root)
 	if err != nil {

@@ -31,7 +31,7 @@ var outageLengths = flag.String("outages", "5s,20s", "how long the API server is
 const recoverWithin = 45 * time.Second
 
 // F26: an outage of the API server. The manager runs in a process of its own, which is restarted as by a kubelet.
-func TestProcessSurvivesOutage(t *testing.T) {
+func TestOutage(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t)
 	kubeconfig := writeFile(t, "kubeconfig", c.Environment.KubeConfig)
@@ -85,7 +85,7 @@ func checkRecovery(e *faults.Env, p *container, back time.Time) {
 }
 
 // F26: the manager does not take a denial by an API server that is not ready yet for missing permissions.
-func TestStartingAPIServer(t *testing.T) {
+func TestOutage_starting(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t)
 	e := faults.NewEnv(t, c, "F26", faults.Ours)

@@ -24,7 +24,7 @@ import (
 
 // A manager that starts while the API server is unreachable or responds with errors waits for it, is not Ready, and is not killed by its
 // liveness probe.
-func TestAnAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
+func TestOutage_start(t *testing.T) {
 	t.Parallel()
 	for title, code := range map[string]int{
 		"unreachable": 0, "429": http.StatusTooManyRequests, "500": http.StatusInternalServerError, "503": http.StatusServiceUnavailable,
@@ -55,7 +55,7 @@ func TestAnAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
 }
 
 // The API server would compress each event of a watch separately, which slows it down.
-func TestResponsesAreNotCompressed(t *testing.T) {
+func TestCompression(t *testing.T) {
 	t.Parallel()
 	server := newProxy(t, cluster.Config, http.StatusOK)
 	server.back()

@@ -22,7 +22,7 @@ import (
 
 // After a restore of etcd, a manager that runs on would see no change: its watches begin after the latest resource version. Without a restart
 // of the API server, which is as blind then, the watches do not even begin again, and only the lease shows it.
-func TestRestoreOfEtcd(t *testing.T) {
+func TestRestore(t *testing.T) {
 	t.Parallel()
 	t.Run("with a restart of the API server", func(t *testing.T) {
 		t.Parallel()

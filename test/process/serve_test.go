@@ -20,7 +20,7 @@ import (
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-func TestTheManagerServesItsNamespacesItsProbesAndItsMetrics(t *testing.T) {
+func TestManager(t *testing.T) {
 	t.Parallel()
 	admin := cluster.Admin
 	shop, bank, elsewhere := namespace(t, admin), namespace(t, admin), namespace(t, admin)

@@ -118,7 +118,7 @@ func TestCommunity(t *testing.T) {
 }
 
 // A version can be added to a channel after a newer one. What people have added to the other entries remains.
-func TestTheCatalogKeepsOneHead(t *testing.T) {
+func TestCatalog(t *testing.T) {
 	dir := writeScripts(t, map[string]string{
 		"hack/catalog.sh": string(read(t, "hack/catalog.sh")),
 		"catalog/podset-operator/stable.yaml": "schema: olm.channel\npackage: podset-operator\nname: stable\nentries:\n" +

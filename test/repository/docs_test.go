@@ -20,7 +20,7 @@ func pages(t *testing.T) []string {
 }
 
 // Commands in blocks name make targets, scripts, and manifests that exist.
-func TestDocumentedCommandsExist(t *testing.T) {
+func TestCommands(t *testing.T) {
 	targets := makeTargets(t)
 	for _, page := range pages(t) {
 		for _, b := range blocks(string(read(t, page))) {
@@ -37,7 +37,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 }
 
 // At least 30 blocks are executed. Fewer would mean that the blocks are not found.
-func TestBlocksSayWhichCommandsAreExecuted(t *testing.T) {
+func TestBlocks(t *testing.T) {
 	executed := 0
 	for _, page := range pages(t) {
 		for _, b := range blocks(string(read(t, page))) {
@@ -95,7 +95,7 @@ func brokenLinks(t *testing.T, page, content string) []string {
 	return broken
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, problem := range brokenLinks(t, page, string(read(t, page))) {
 			t.Errorf("%s: %s", page, problem)
@@ -103,7 +103,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-func TestTheIndexListsEveryPage(t *testing.T) {
+func TestIndex(t *testing.T) {
 	index := string(read(t, "docs/README.md"))
 	for _, page := range glob(t, "docs/*.md", "docs/*/*.md") {
 		if name := strings.TrimPrefix(page, "docs/"); name != "README.md" && !strings.Contains(index, "("+name) {
@@ -112,7 +112,7 @@ func TestTheIndexListsEveryPage(t *testing.T) {
 	}
 }
 
-func TestEveryFlagAndVariableIsDocumented(t *testing.T) {
+func TestConfiguration(t *testing.T) {
 	page := string(read(t, "docs/configuration.md"))
 	flags := regexp.MustCompile(`flags\.\w+Var\(&[\w.]+, "([\w-]+)"`).FindAllStringSubmatch(string(read(t, "main.go")), -1)
 	if len(flags) < 5 {

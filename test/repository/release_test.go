@@ -52,7 +52,7 @@ done
 `
 
 // Each published file has a signature, or a checksum in a file that has one. Each binary has an SBOM.
-func TestEveryFileOfAReleaseCanBeVerified(t *testing.T) {
+func TestRelease(t *testing.T) {
 	dir := writeScripts(t, map[string]string{
 		"hack/release.sh":                string(read(t, "hack/release.sh")),
 		"fake/go":                        "#!/bin/sh\necho \"the SBOM of $5\"\n",
@@ -128,7 +128,7 @@ func TestEveryFileOfAReleaseCanBeVerified(t *testing.T) {
 }
 
 // release-verify compares every file that release-files writes. It finds an SBOM that depends on the machine.
-func TestReleaseVerifyFindsAFileThatDiffers(t *testing.T) {
+func TestReleaseVerify(t *testing.T) {
 	dir := writeScripts(t, map[string]string{
 		"hack/release-verify.sh": string(read(t, "hack/release-verify.sh")),
 		"bin/kustomize":          "",
@@ -155,7 +155,7 @@ esac
 }
 
 // The user of an image is not the user who builds it, so the modes in an image do not depend on the umask.
-func TestImagesDoNotDependOnTheUmask(t *testing.T) {
+func TestImage_umask(t *testing.T) {
 	dir := writeScripts(t, map[string]string{
 		"hack/image.sh":     string(read(t, "hack/image.sh")),
 		"fake/podman":       "#!/bin/sh\nfor context; do :; done\ncd \"$context\" && find . -printf '%m %P\\n' | sort -k 2\n",
@@ -175,7 +175,7 @@ func TestImagesDoNotDependOnTheUmask(t *testing.T) {
 }
 
 // A clone can be in any directory.
-func TestMakeWorksInADirectoryWithSpacesAndQuotes(t *testing.T) {
+func TestMake_directory(t *testing.T) {
 	const kustomize = "#!/bin/sh\n[ \"$1\" != build ] || [ -e \"$2\" ]\n"
 	files := map[string]string{
 		"bin/kustomize": kustomize, "fake/podman": "#!/bin/sh\n", "dist/digests/bundle.Dockerfile": "FROM scratch\nCOPY bundle /\n",
@@ -201,7 +201,7 @@ func TestMakeWorksInADirectoryWithSpacesAndQuotes(t *testing.T) {
 }
 
 // The release logs in to the registry of IMAGE_BASE, and the workflow names no registry.
-func TestTheReleaseLogsInToTheRegistryOfItsImages(t *testing.T) {
+func TestRelease_login(t *testing.T) {
 	const imageBase = "IMAGE_BASE=registry.example.com:5000/me/operator"
 	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "release-login", imageBase)
 	cmd.Dir = root

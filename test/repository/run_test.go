@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestDocumentedCommandsRun runs the blocks with the comment <!-- commands: demo -->, in a namespace of each page. It applies a block of
+// TestCommands_run runs the blocks with the comment <!-- commands: demo -->, in a namespace of each page. It applies a block of
 // YAML with this comment. `make test-docs` starts the cluster.
-func TestDocumentedCommandsRun(t *testing.T) {
+func TestCommands_run(t *testing.T) {
 	if os.Getenv("DOCS_CLUSTER") == "" {
 		t.Skip("make test-docs starts a cluster for this test")
 	}

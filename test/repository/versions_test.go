@@ -10,7 +10,7 @@ import (
 )
 
 // The versions of Kubernetes that the documentation names are those that the tests use, and the oldest one is the minimum of the bundle.
-func TestTheNamedVersionsOfKubernetesAreTested(t *testing.T) {
+func TestVersions(t *testing.T) {
 	pinned := func(module string) string {
 		match := regexp.MustCompile(`k8s\.io/kubernetes v(\S+)`).FindSubmatch(read(t, "hack/tools/"+module+"/go.mod"))
 		if match == nil {
@@ -40,7 +40,7 @@ func TestTheNamedVersionsOfKubernetesAreTested(t *testing.T) {
 }
 
 // Libraries of the same version are compiled once for the operator and for the cluster of its tests. That is most of the first build.
-func TestTheClusterHasTheLibrariesOfTheOperator(t *testing.T) {
+func TestVersions_libraries(t *testing.T) {
 	for _, library := range []string{"api", "apimachinery", "client-go"} {
 		version := regexp.MustCompile(`\sk8s\.io/` + library + ` (v\S+)`)
 		operator, cluster := version.FindSubmatch(read(t, "go.mod")), version.FindSubmatch(read(t, "hack/tools/cluster/go.mod"))

@@ -15,7 +15,7 @@ import (
 const root = "../.."
 
 // A tag or a branch of an action can move to another commit.
-func TestActionsArePinnedByCommit(t *testing.T) {
+func TestWorkflows_pinned(t *testing.T) {
 	pinned := regexp.MustCompile(`^(\./.*|[^@]+@[0-9a-f]{40})$`)
 	for _, file := range glob(t, ".github/workflows/*") {
 		content := string(read(t, file))
@@ -31,7 +31,7 @@ func TestActionsArePinnedByCommit(t *testing.T) {
 }
 
 // Every make target and script that a workflow runs exists.
-func TestWorkflowsRunTargetsThatExist(t *testing.T) {
+func TestWorkflows(t *testing.T) {
 	targets := makeTargets(t)
 	for _, file := range glob(t, ".github/workflows/*") {
 		for line := range strings.Lines(string(read(t, file))) {

@@ -35,9 +35,9 @@ func BenchmarkRules(b *testing.B) {
 	}
 }
 
-// TestTheEndOfAnAtComparesNoTemplates limits what the rules allocate when the status is written at the end of an At, to 2.5 times as much as
+// TestRules_cost limits what the rules allocate when the status is written at the end of an At, to 2.5 times as much as
 // for a new At. To compare a template takes 3.9 times as much.
-func TestTheEndOfAnAtComparesNoTemplates(t *testing.T) {
+func TestRules_cost(t *testing.T) {
 	all := validations(t)
 	create, status := testing.AllocsPerRun(10, all[ats+"/create"]), testing.AllocsPerRun(10, all[ats+"/status"])
 	if status > 2.5*create {
@@ -80,8 +80,8 @@ func validations(tb testing.TB) map[string]func() {
 	return functions
 }
 
-// TestEditsOfAnAt edits an At that waits and one that has started.
-func TestEditsOfAnAt(t *testing.T) {
+// TestRules_edits edits an At that waits and one that has started.
+func TestRules_edits(t *testing.T) {
 	const started = "once the At has started"
 	const canceled = "create another At to run the command"
 	const relative = "now would count from the creation of the At"
@@ -183,7 +183,7 @@ func leaves(path string, s *schema.Structural, visit func(path string, value any
 
 // An object that the API server stores and the operator cannot decode would stop the operator for all namespaces, because the watch that
 // delivers it ends. The API server checks a template and a status with the schema and the rules of the CRD only.
-func TestWhatTheCRDsAcceptCanBeDecoded(t *testing.T) {
+func TestRules_decode(t *testing.T) {
 	for kind, object := range map[string]func() any{podSets: func() any { return &appv1alpha1.PodSet{} }, ats: func() any { return &cnatv1alpha1.At{} }} {
 		a := admissions[kind]()
 		visit := func(path string, content any) {

@@ -142,7 +142,7 @@ func TestReplay(t *testing.T) {
 }
 
 // A panic that nobody recovers from ends the tests. Its stack names the seed.
-func TestStacksNameTheSeed(t *testing.T) {
+func TestRun_stack(t *testing.T) {
 	var stack string
 	operator := with(sim.Defect{Event: func(*eventsv1.Event) { stack = string(debug.Stack()) }})
 	sim.Run(t, operator, sim.NewScenario(4711), false)

@@ -54,7 +54,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestScheduleShowsOneLineAfterTheOther(t *testing.T) {
+func TestSchedule(t *testing.T) {
 	scenes := parse(transcript)
 	length, last := schedule(scenes), time.Duration(0)
 	for _, s := range scenes {
@@ -71,7 +71,7 @@ func TestScheduleShowsOneLineAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestWrapBreaksLinesAtSpaces(t *testing.T) {
+func TestWrap(t *testing.T) {
 	word := strings.Repeat("a", columns-10)
 	for line, want := range map[string][]string{
 		word:                            {word},
@@ -87,7 +87,7 @@ func TestWrapBreaksLinesAtSpaces(t *testing.T) {
 	}
 }
 
-func TestDrawShowsEveryLineAndWithoutAnimationThePoster(t *testing.T) {
+func TestDraw(t *testing.T) {
 	picture, err := draw(transcript)
 	if err != nil {
 		t.Fatal(err)

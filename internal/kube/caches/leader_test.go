@@ -32,7 +32,7 @@ func (c *stubCache) WaitForCacheSync(context.Context) bool {
 	}
 }
 
-func TestTheCacheIsFilledOnceTheProcessLeads(t *testing.T) {
+func TestLeaderCache(t *testing.T) {
 	leads, inner := make(chan struct{}), &stubCache{started: make(chan struct{}), filled: make(chan struct{})}
 	c := &leaderCache{Cache: inner, leads: leads}
 	ctx, cancel := context.WithCancel(t.Context())

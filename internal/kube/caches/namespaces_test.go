@@ -53,7 +53,7 @@ func lister(s *source) (l *tolerantLister, clock *clocktesting.FakeClock, report
 	}, clock, reports
 }
 
-func TestAForbiddenListIsEmptyUntilAListHasSucceeded(t *testing.T) {
+func TestList_forbidden(t *testing.T) {
 	s := &source{}
 	l, _, reports := lister(s)
 	for i, tc := range []struct {
@@ -79,7 +79,7 @@ func TestAForbiddenListIsEmptyUntilAListHasSucceeded(t *testing.T) {
 	}
 }
 
-func TestTheWatchAfterAForbiddenListExpiresWhenAListIsAllowed(t *testing.T) {
+func TestWatch_forbidden(t *testing.T) {
 	s := &source{err: errRBAC}
 	l, clock, _ := lister(s)
 	if _, err := l.list(t.Context(), metav1.ListOptions{}); err != nil {
@@ -110,7 +110,7 @@ func TestTheWatchAfterAForbiddenListExpiresWhenAListIsAllowed(t *testing.T) {
 	}
 }
 
-func TestAStreamedListIsAList(t *testing.T) {
+func TestWatch_streamedList(t *testing.T) {
 	stream := metav1.ListOptions{SendInitialEvents: ptr.To(true)}
 	s := &source{err: errRBAC}
 	l, _, reports := lister(s)
@@ -130,7 +130,7 @@ func TestAStreamedListIsAList(t *testing.T) {
 	}
 }
 
-func TestWhatIsTolerated(t *testing.T) {
+func TestList_tolerated(t *testing.T) {
 	missing := apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "")
 	for title, tc := range map[string]struct {
 		namespaces []string
@@ -162,7 +162,7 @@ func TestWhatIsTolerated(t *testing.T) {
 }
 
 // With one namespace, there is nothing to report.
-func TestStartEndsIfTheCachesCannotBeRightAnymore(t *testing.T) {
+func TestNamespaces_Start(t *testing.T) {
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "unreadable"}, []string{"namespace"})
 	for _, namespaces := range [][]string{{"a"}, {"a", "b"}} {
 		n := NewNamespaces(nil, namespaces, nil, nil, gauge)
@@ -181,7 +181,7 @@ func TestStartEndsIfTheCachesCannotBeRightAnymore(t *testing.T) {
 	}
 }
 
-func TestAKindThatIsNotServedIsLoggedOnce(t *testing.T) {
+func TestNamespaces_notServed(t *testing.T) {
 	var log []string
 	ctx := logr.NewContext(t.Context(), funcr.New(func(_, line string) { log = append(log, line) }, funcr.Options{}))
 	n := NewNamespaces(nil, []string{"a", "b"}, nil, nil, nil)
@@ -196,7 +196,7 @@ func TestAKindThatIsNotServedIsLoggedOnce(t *testing.T) {
 }
 
 // The process ends, because its caches have objects whose status it cannot write anymore.
-func TestADefinitionThatBecomesOutdatedEndsTheProcess(t *testing.T) {
+func TestWatch_outdated(t *testing.T) {
 	l, clock, _ := lister(&source{})
 	var outdated atomic.Bool // The watch may still read it when it has been stopped.
 	var failed []error
@@ -241,7 +241,7 @@ func TestADefinitionThatBecomesOutdatedEndsTheProcess(t *testing.T) {
 }
 
 // The schema that the API server publishes can follow later than the next watch.
-func TestTheDefinitionIsCheckedAgainAfterAWatchHasBegun(t *testing.T) {
+func TestWatch_checkAgain(t *testing.T) {
 	l, clock, _ := lister(&source{})
 	var outdated atomic.Bool
 	failed := make(chan error)
@@ -263,7 +263,7 @@ func TestTheDefinitionIsCheckedAgainAfterAWatchHasBegun(t *testing.T) {
 	}
 }
 
-func TestInspectFailsIfNoNamespaceCanBeRead(t *testing.T) {
+func TestNamespaces_Inspect(t *testing.T) {
 	forbidden, away := fmt.Errorf("%w to list pods", ErrForbidden), errors.New("the API server is away")
 	for title, tc := range map[string]struct {
 		a, b       error
@@ -288,7 +288,7 @@ func TestInspectFailsIfNoNamespaceCanBeRead(t *testing.T) {
 	}
 }
 
-func TestTheMetricFollowsThePermission(t *testing.T) {
+func TestNamespaces_metric(t *testing.T) {
 	asked, errs := make(chan struct{}), make(chan error)
 	clock := clocktesting.NewFakeClock(time.Now())
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "unreadable"}, []string{"namespace"})

@@ -139,7 +139,7 @@ func (c notifications) expect(t *testing.T, want ...string) {
 	}
 }
 
-func TestTheCacheHasOnlyOwnPods(t *testing.T) {
+func TestOwnPods(t *testing.T) {
 	set, at := testutil.MakePodSet("set").Obj(), testutil.MakeAt("at").Obj()
 	pod := func(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 		pod := testutil.MakePod(name).OwnedBy(set).Obj()
@@ -215,7 +215,7 @@ func TestTheCacheHasOnlyOwnPods(t *testing.T) {
 	}
 }
 
-func TestGonePodsAreForgotten(t *testing.T) {
+func TestOwnPods_gone(t *testing.T) {
 	pod := testutil.MakePod("own").OwnedBy(testutil.MakePodSet("set").Obj()).Obj()
 	added := watch.Event{Type: watch.Added, Object: pod}
 	for title, forget := range map[string]func(*ownPods) error{
@@ -250,7 +250,7 @@ func TestGonePodsAreForgotten(t *testing.T) {
 	}
 }
 
-func TestThePodsOfTheCacheAreTrimmed(t *testing.T) {
+func TestConfigure(t *testing.T) {
 	var options cache.Options
 	kinds.Configure(&options)
 	full := testutil.MakePod("a").OwnedBy(testutil.MakePodSet("set").Obj()).Obj()

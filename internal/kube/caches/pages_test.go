@@ -100,7 +100,7 @@ func (s *pagedSource) awaitWatch(t *testing.T) *watch.FakeWatcher {
 	}
 }
 
-func TestInformersListTheLatestStateInPages(t *testing.T) {
+func TestListLatestInPages(t *testing.T) {
 	version := metav1.ListMeta{ResourceVersion: "7"}
 	pods := func(name string) *corev1.PodList {
 		foreign := testutil.MakePod("foreign-" + name).Obj()

@@ -33,7 +33,7 @@ func (r errReader) Get(_ context.Context, key client.ObjectKey, obj client.Objec
 	return nil
 }
 
-func TestPodsAreLookedUpUntilNoNameRemains(t *testing.T) {
+func TestReadMissing(t *testing.T) {
 	reader := errReader{errs: map[client.ObjectKey]error{
 		{Namespace: "shop", Name: "gone"}:   apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "gone"),
 		{Namespace: "shop", Name: "secret"}: errors.New("forbidden"),

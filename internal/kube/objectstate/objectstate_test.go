@@ -20,7 +20,7 @@ func object(uid types.UID, version string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: uid, ResourceVersion: version}}
 }
 
-func TestAnEntryBelongsToOneUID(t *testing.T) {
+func TestMap_Of(t *testing.T) {
 	var m Map[int]
 	first := m.Of(object("1", "1"))
 	if m.Of(object("1", "2")) != first {
@@ -68,7 +68,7 @@ func TestMap_PodDeleted(t *testing.T) {
 	}
 }
 
-func TestOnlyOwnStatusUpdatesAreIgnored(t *testing.T) {
+func TestMap_IgnoreOwnStatusUpdates(t *testing.T) {
 	var m Map[int]
 	changed := m.IgnoreOwnStatusUpdates()
 	update := func(uid types.UID, version string) bool {

@@ -67,7 +67,7 @@ func (r *recorded) Set(_ context.Context, status metav1.ConditionStatus, _ ...co
 	return nil
 }
 
-func TestUpgradeableReportsChangesOnlyAndRetries(t *testing.T) {
+func TestUpgradeable(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now().Truncate(time.Second))
 	due := clock.Now().Add(90 * time.Second)
 	condition := &recorded{set: make(chan metav1.ConditionStatus), err: errors.New("conflict")}
@@ -99,7 +99,7 @@ func TestUpgradeableReportsChangesOnlyAndRetries(t *testing.T) {
 }
 
 // A manager that stops lets an upgrade begin, which may repair the next one. It writes only what it has to correct.
-func TestUpgradeableOpensAtTheEnd(t *testing.T) {
+func TestUpgradeable_end(t *testing.T) {
 	for title, tc := range map[string]struct {
 		waiting bool
 		err     error // of the first report
@@ -133,7 +133,7 @@ func TestUpgradeableOpensAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestOnlyAnInstallationByOLMReports(t *testing.T) {
+func TestAdd(t *testing.T) {
 	t.Setenv(operatorConditionEnvVar, "")
 	if err := Add(nil, nil, nil, nil); err != nil { // It adds nothing to the manager.
 		t.Error(err)

@@ -31,7 +31,7 @@ func (c skippingClock) After(d time.Duration) <-chan time.Time {
 	return ended
 }
 
-func TestATransientDenialCountsAfterTenSeconds(t *testing.T) {
+func TestWait(t *testing.T) {
 	for title, tc := range map[string]struct{ outage, least, most time.Duration }{
 		"always transient":                    {time.Hour, 10 * time.Second, 11200 * time.Millisecond},
 		"an outage after 5 s begins it again": {5 * time.Second, 16200 * time.Millisecond, 18600 * time.Millisecond},
@@ -50,7 +50,7 @@ func TestATransientDenialCountsAfterTenSeconds(t *testing.T) {
 	}
 }
 
-func TestWhatIsAnOutageAndWhatIsAMistake(t *testing.T) {
+func TestIs(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for title, c := range map[string]struct {
 		err    error

@@ -43,7 +43,7 @@ func (rejecting) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Eve
 	return nil, err
 }
 
-func TestANamespaceThatIsBeingDeletedIsLoggedOnce(t *testing.T) {
+func TestLimitedSink_terminating(t *testing.T) {
 	var log []string
 	ctx := logr.NewContext(t.Context(), funcr.New(func(_, line string) { log = append(log, line) }, funcr.Options{}))
 	sink := &limitedSink{EventSink: rejecting{}, inFlight: make(chan struct{}, 1)}
@@ -55,8 +55,8 @@ func TestANamespaceThatIsBeingDeletedIsLoggedOnce(t *testing.T) {
 	NewWithT(t).Expect(log).To(HaveExactElements(ContainSubstring(`"namespace"="shop"`), ContainSubstring(`"namespace"="bank"`)))
 }
 
-// TestEventsWaitForEachOther uses a server that answers requests about events only when the test allows it.
-func TestEventsWaitForEachOther(t *testing.T) {
+// TestLimitedSink uses a server that answers requests about events only when the test allows it.
+func TestLimitedSink(t *testing.T) {
 	const count = 3 * maxEventRequests
 	arrived, answer := make(chan eventsv1.Event, count), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -20,7 +20,7 @@ import (
 	"github.com/redhat/podset-operator/internal/kube/history"
 )
 
-func TestALeaseThatIsOlderThanBeforeShowsARestoreOfEtcd(t *testing.T) {
+func TestLease(t *testing.T) {
 	type step struct {
 		read    bool
 		version string

@@ -40,7 +40,7 @@ func TestKnownLevels(t *testing.T) {
 	}
 }
 
-func TestErrorsAreLoggedUntilTheSignal(t *testing.T) {
+func TestQuiet(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var log string
 	printer := func(verbosity int) logr.Logger {

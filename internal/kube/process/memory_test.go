@@ -30,7 +30,7 @@ func allocateGarbage(bytes int) {
 	garbage = nil
 }
 
-func TestGarbageOfTheStartIsReleased(t *testing.T) {
+func TestReleaseGarbage(t *testing.T) {
 	const size = 64 << 20
 	allocateGarbage(size)
 	before := resident()
@@ -42,7 +42,7 @@ func TestGarbageOfTheStartIsReleased(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheProcessDoesNotWaitForTheRelease(t *testing.T) {
+func TestReleaseGarbage_end(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := releaseGarbage(ctx, time.Hour); err != nil {

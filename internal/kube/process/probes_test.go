@@ -10,7 +10,7 @@ import (
 )
 
 // The cache of a process that does not lead yet makes nobody wait, because a process may wait for the lease for days.
-func TestReadyOnlyAfterTheManagerStarted(t *testing.T) {
+func TestProbes(t *testing.T) {
 	p := &Probes{}
 	if err := p.ready(t.Context()); err == nil {
 		t.Error("ready without a manager")

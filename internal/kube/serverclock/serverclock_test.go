@@ -75,7 +75,7 @@ type seen struct {
 	responses int
 }
 
-func TestClockAfterAnotherDate(t *testing.T) {
+func TestClock_jump(t *testing.T) {
 	const minute, hour = time.Minute, time.Hour
 	for title, tc := range map[string]struct {
 		responses []seen

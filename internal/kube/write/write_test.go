@@ -49,7 +49,7 @@ func TestIsRejected(t *testing.T) {
 	}
 }
 
-func TestInBatchesStartsSlowlyAndStopsAtTheFirstRejection(t *testing.T) {
+func TestInBatches(t *testing.T) {
 	pods := make([]*corev1.Pod, 10)
 	for i := range pods {
 		pods[i] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod", i)}}
@@ -76,7 +76,7 @@ func TestInBatchesStartsSlowlyAndStopsAtTheFirstRejection(t *testing.T) {
 }
 
 // A batch can have errors of several kinds. If the rejection were dropped, the next reconcile would retry without its back-off.
-func TestInBatchesReturnsARejectionBeforeOtherErrors(t *testing.T) {
+func TestInBatches_rejection(t *testing.T) {
 	pods := []*corev1.Pod{{}, {ObjectMeta: metav1.ObjectMeta{Name: "lost"}}, {ObjectMeta: metav1.ObjectMeta{Name: "rejected"}}}
 	_, err := InBatches(pods, func(pod *corev1.Pod) (*corev1.Pod, error) {
 		switch pod.Name {
@@ -93,7 +93,7 @@ func TestInBatchesReturnsARejectionBeforeOtherErrors(t *testing.T) {
 }
 
 // A conflict of any other write shows that the cache is behind.
-func TestCreatePodReturnsNoConflict(t *testing.T) {
+func TestCreatePod_conflict(t *testing.T) {
 	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 			return apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "pods", errors.New("the object has been modified"))
@@ -106,7 +106,7 @@ func TestCreatePodReturnsNoConflict(t *testing.T) {
 }
 
 // An admission webhook may change the name of every pod.
-func TestCreatePodReturnsThePodThatHasTheChangedName(t *testing.T) {
+func TestCreatePod_renamed(t *testing.T) {
 	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "changed-a"}}
 	c := interceptor.NewClient(fake.NewClientBuilder().WithObjects(other).Build(), interceptor.Funcs{
 		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
@@ -120,7 +120,7 @@ func TestCreatePodReturnsThePodThatHasTheChangedName(t *testing.T) {
 }
 
 // A pod that has the name can disappear between the create and the lookup. The name is free then, so the create is retried.
-func TestCreatePodRetriesWhenTheConflictingPodDisappears(t *testing.T) {
+func TestCreatePod_retry(t *testing.T) {
 	for title, tc := range map[string]struct {
 		disappear int // how often the pod that has the name is gone when it is read
 		calls     int
@@ -150,7 +150,7 @@ func TestCreatePodRetriesWhenTheConflictingPodDisappears(t *testing.T) {
 	}
 }
 
-func TestAPodThatIsGoneCountsAsDeleted(t *testing.T) {
+func TestDeletePod(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
 	answers := map[string]error{
 		"deleted": nil, "gone": apierrors.NewNotFound(resource, "gone"), "replaced": apierrors.NewConflict(resource, "replaced", errors.New("UID")),
@@ -174,7 +174,7 @@ func TestAPodThatIsGoneCountsAsDeleted(t *testing.T) {
 	}
 }
 
-func TestStatusHasTheVersionThatWasWritten(t *testing.T) {
+func TestStatus(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
 	for title, tc := range map[string]struct {
 		answer         error
