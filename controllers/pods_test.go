@@ -72,9 +72,9 @@ func TestTrim_podSets(t *testing.T) {
 func TestTrim_deletionOrder(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(1).Obj()
 	observe := func(trim func(*corev1.Pod) *corev1.Pod) podset.Observation {
-		calm := testutil.MakePod("a-1").OwnedBy(set).Running().Init("proxy", corev1.ContainerRestartPolicyAlways, 1).Init("init", "", 9).Obj()
+		stable := testutil.MakePod("a-1").OwnedBy(set).Running().Init("proxy", corev1.ContainerRestartPolicyAlways, 1).Init("init", "", 9).Obj()
 		restarted := testutil.MakePod("a-2").OwnedBy(set).Running().Init("proxy", corev1.ContainerRestartPolicyAlways, 2).Created(testutil.Created.Add(-time.Hour)).Obj()
-		return podset.Observation{Set: set, Pods: []*corev1.Pod{trim(calm), trim(restarted)}, Now: testutil.Created.Add(time.Hour)}
+		return podset.Observation{Set: set, Pods: []*corev1.Pod{trim(stable), trim(restarted)}, Now: testutil.Created.Add(time.Hour)}
 	}
 	for title, trim := range map[string]func(*corev1.Pod) *corev1.Pod{"whole": func(pod *corev1.Pod) *corev1.Pod { return pod }, "trimmed": podOwners.Trim} {
 		if plan := podset.MakePlan(observe(trim)); len(plan.Delete) != 1 || plan.Delete[0].Name != "a-2" {

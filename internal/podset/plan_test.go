@@ -463,9 +463,9 @@ func TestDeletionPriority_stable(t *testing.T) {
 func TestDeletionPriority_nodes(t *testing.T) {
 	mk := testutil.MakePod
 	pods := []*corev1.Pod{
-		mk("a").On("lonely").Running().Created(testutil.Created.Add(time.Hour)).Obj(),
-		mk("b").On("crowded").Running().Obj(),
-		mk("c").On("crowded").Running().Obj(),
+		mk("a").On("one-pod").Running().Created(testutil.Created.Add(time.Hour)).Obj(),
+		mk("b").On("two-pods").Running().Obj(),
+		mk("c").On("two-pods").Running().Obj(),
 	}
 	if diff := cmp.Diff([]string{"b", "c", "a"}, names(byDeletionPriority(Observation{Set: testutil.MakePodSet("a").Obj()}, pods, ""))); diff != "" {
 		t.Errorf("(-want +got): %s", diff)

@@ -106,10 +106,10 @@ func (c *cluster) startWarm(b *testing.B, a *arm, flags ...string) *process {
 	namespace := c.namespace(b)
 	pods := c.observePods(b, namespace)
 	must(b, c.admin.Create(b.Context(), a.newSet(metav1.ObjectMeta{Namespace: namespace, Name: "set"}, 1)))
-	pods.await(b, 1)
+	pods.waitFor(b, 1)
 	if a.newTimer != nil {
 		must(b, c.admin.Create(b.Context(), a.newTimer(metav1.ObjectMeta{Namespace: namespace, Name: "timer"}, time.Now())))
-		pods.await(b, 2)
+		pods.waitFor(b, 2)
 	}
 	c.clear(b, namespace)
 	return p

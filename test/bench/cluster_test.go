@@ -34,8 +34,8 @@ const (
 	inFlight = 32
 	// patience limits every wait.
 	patience = 15 * time.Minute
-	// settled is how long nothing is written until the controller counts as done.
-	settled = 1500 * time.Millisecond
+	// idleTime is how long nothing is written until the controller counts as done.
+	idleTime = 1500 * time.Millisecond
 	// armUser is the user of every arm: a service account, as an operator is. Priority and fairness would exempt an administrator.
 	armUser = "system:serviceaccount:bench:arm"
 )
@@ -175,16 +175,16 @@ func (c *cluster) writes(ctx context.Context) (float64, error) {
 	return n, nil
 }
 
-// settle waits until nothing is written any more and returns the number of writes so far.
-func (c *cluster) settle(b *testing.B) float64 {
+// waitForIdle waits until nothing is written any more and returns the number of writes so far.
+func (c *cluster) waitForIdle(b *testing.B) float64 {
 	b.Helper()
 	last, since := -1.0, time.Now()
-	must(b, wait.PollUntilContextTimeout(b.Context(), settled/6, patience, true, func(ctx context.Context) (bool, error) {
+	must(b, wait.PollUntilContextTimeout(b.Context(), idleTime/6, patience, true, func(ctx context.Context) (bool, error) {
 		n, err := c.writes(ctx)
 		if n != last {
 			last, since = n, time.Now()
 		}
-		return time.Since(since) > settled, err
+		return time.Since(since) > idleTime, err
 	}))
 	return last
 }

@@ -54,7 +54,7 @@ func BenchmarkLargeFailover(b *testing.B) {
 			waiting.Spec.Template = nil
 			return c.admin.Create(ctx, waiting)
 		}))
-		c.settle(b)
+		c.waitForIdle(b)
 		p.end(syscall.SIGKILL)
 		c.measureFailover(b, a)
 	})
@@ -77,7 +77,7 @@ func (c *cluster) measureFailover(b *testing.B, a *arm) {
 		start := time.Now()
 		leader.end(end.signal) // It returns when the leader is gone, so that only the standby can serve the set.
 		must(b, c.admin.Create(b.Context(), a.newSet(metav1.ObjectMeta{Namespace: namespace, Name: "next"}, 1)))
-		b.ReportMetric(pods.await(b, 1).Sub(start).Seconds(), end.unit)
+		b.ReportMetric(pods.waitFor(b, 1).Sub(start).Seconds(), end.unit)
 		c.clear(b, namespace)
 		leader = standby
 	}

@@ -62,8 +62,8 @@ func (o *observer) see(pod string) {
 	}
 }
 
-// await waits until there were n pods, and returns when the last of them was seen. It fails if there are more.
-func (o *observer) await(b *testing.B, n int) time.Time {
+// waitFor waits until there were n pods, and returns when the last of them was seen. It fails if there are more.
+func (o *observer) waitFor(b *testing.B, n int) time.Time {
 	b.Helper()
 	err := wait.PollUntilContextTimeout(b.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		o.mu.Lock()

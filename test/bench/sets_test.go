@@ -31,7 +31,7 @@ func BenchmarkSets(b *testing.B) {
 		run(b, "size="+g.String(), []*arm{operator, replicaSetController, bareClient}, func(b *testing.B, a *arm) {
 			if a == bareClient {
 				start, pods := c.createPods(b, g.sets*g.pods)
-				b.ReportMetric(float64(g.sets*g.pods)/pods.await(b, g.sets*g.pods).Sub(start).Seconds(), "pods/s")
+				b.ReportMetric(float64(g.sets*g.pods)/pods.waitFor(b, g.sets*g.pods).Sub(start).Seconds(), "pods/s")
 				return
 			}
 			c.measureSets(b, a, g)
@@ -42,11 +42,11 @@ func BenchmarkSets(b *testing.B) {
 func (c *cluster) measureSets(b *testing.B, a *arm, g grid) {
 	b.Helper()
 	p := c.startWarm(b, a)
-	before, cpu := c.settle(b), p.cpuSeconds(b)
+	before, cpu := c.waitForIdle(b), p.cpuSeconds(b)
 	namespace, took := c.fill(b, a, g)
-	writes := c.settle(b) - before - float64(g.sets) // without the requests that create the sets
+	writes := c.waitForIdle(b) - before - float64(g.sets) // without the requests that create the sets
 	c.clear(b, namespace)
-	c.settle(b)
+	c.waitForIdle(b)
 	n := float64(g.sets * g.pods)
 	b.ReportMetric(n/took.Seconds(), "pods/s")
 	b.ReportMetric(writes/n, "writes/pod")
@@ -61,7 +61,7 @@ func (c *cluster) fill(b *testing.B, a *arm, g grid) (namespace string, took tim
 	c.collectGarbage(b)
 	start := time.Now()
 	must(b, c.createSets(b.Context(), a, namespace, g))
-	return namespace, pods.await(b, g.sets*g.pods).Sub(start)
+	return namespace, pods.waitFor(b, g.sets*g.pods).Sub(start)
 }
 
 func (c *cluster) createSets(ctx context.Context, a *arm, namespace string, g grid) error {
@@ -75,7 +75,7 @@ func (c *cluster) populate(b *testing.B, a *arm, g grid) (namespace string) {
 	b.Helper()
 	p := c.startWarm(b, a)
 	namespace, _ = c.fill(b, a, g)
-	c.settle(b)
+	c.waitForIdle(b)
 	p.end(syscall.SIGKILL)
 	return namespace
 }
@@ -97,7 +97,7 @@ func BenchmarkSmallSet(b *testing.B) {
 		group.Go(func() error { return c.createSets(ctx, a, many, large) })
 		group.Go(func() error { return c.createProbes(ctx, a, few, created) })
 		must(b, group.Wait())
-		pods.await(b, probes)
+		pods.waitFor(b, probes)
 		reportDelays(b, pods.delays(b, "probe-%d-", func(i int) time.Time { return created[i] }))
 		p.end(syscall.SIGKILL)
 		c.clear(b, many)

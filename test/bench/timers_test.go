@@ -77,11 +77,11 @@ func (c *cluster) measureTogether(b *testing.B, a *arm, n int) []time.Duration {
 		return pods.delays(b, "pod-%d", func(int) time.Time { return start })
 	}
 	p := c.startWarm(b, a)
-	before := c.settle(b)
+	before := c.waitForIdle(b)
 	pods, due := c.fire(b, a, togetherTimes(time.Now(), a, n))
-	c.settle(b) // The pods run for a while: an At that is done before its start is recorded saves a write.
+	c.waitForIdle(b) // The pods run for a while: an At that is done before its start is recorded saves a write.
 	c.endPods(b, pods)
-	writes := c.settle(b) - before - 2*float64(n) // without the requests that create the timers and end the pods
+	writes := c.waitForIdle(b) - before - 2*float64(n) // without the requests that create the timers and end the pods
 	c.checkDone(b, a, pods.namespace, n)
 	b.ReportMetric(writes/float64(n), "writes/timer")
 	p.end(syscall.SIGKILL)
@@ -107,7 +107,7 @@ func (c *cluster) fire(b *testing.B, a *arm, due []time.Time) (*observer, []time
 	if late := time.Since(due[0]); late >= 0 {
 		b.Fatalf("the first of %d timers was due %s before all of them waited: this machine is too slow for ahead", len(due), late)
 	}
-	pods.await(b, len(due))
+	pods.waitFor(b, len(due))
 	return pods, due
 }
 
@@ -170,7 +170,7 @@ func (c *cluster) createPods(b *testing.B, n int) (start time.Time, pods *observ
 	must(b, inParallel(b.Context(), n, inFlight, func(ctx context.Context, i int) error {
 		return bare.Create(ctx, newPod(namespace, fmt.Sprintf("pod-%d", i)))
 	}))
-	pods.await(b, n)
+	pods.waitFor(b, n)
 	c.clear(b, namespace)
 	return start, pods
 }

@@ -36,13 +36,13 @@ func TestQuota(t *testing.T) {
 			quota := limitPods(e, "0")
 			e.Supervise()
 			e.Create(at("a", "now", "echo YAY"))
-			e.AwaitAt("P9", "a", func(a *cnatv1alpha1.At) bool {
+			e.WaitForAt("P9", "a", func(a *cnatv1alpha1.At) bool {
 				c := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 				return c != nil && c.Reason == cnatv1alpha1.ReasonFailedCreate && strings.Contains(c.Message, "quota")
 			})
 			e.Wait(5 * time.Second)
 			raise(e, quota, "9")
-			e.Quiesce()
+			e.ExpectIdle()
 			e.ExpectCounts(faults.Counts{Creates: 1})
 		},
 	})
@@ -53,12 +53,12 @@ func quotaOfSet(e *faults.Env) {
 	e.Supervise()
 	start := time.Now()
 	e.Create(podSet("a", 5))
-	e.AwaitPods(3)
-	e.AwaitSet("P9", "a", degraded("quota"))
+	e.WaitForPods(3)
+	e.WaitForSet("P9", "a", degraded("quota"))
 	e.Wait(5 * time.Second)
 	e.ExpectRejected(start, firstRejectionBackoff)
 	raise(e, quota, "9")
-	e.Quiesce()
+	e.ExpectIdle()
 	e.ExpectCounts(faults.Counts{Creates: 5})
 }
 
@@ -78,17 +78,17 @@ func limitPods(e *faults.Env, n string) *corev1.ResourceQuota {
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(n)}},
 	}
 	e.Create(quota)
-	awaitQuota(e, quota)
+	waitForQuota(e, quota)
 	return quota
 }
 
 func raise(e *faults.Env, quota *corev1.ResourceQuota, n string) {
 	e.Helper()
 	faults.Edit(e, quota, func(q *corev1.ResourceQuota) { q.Spec.Hard[corev1.ResourcePods] = resource.MustParse(n) })
-	awaitQuota(e, quota)
+	waitForQuota(e, quota)
 }
 
-func awaitQuota(e *faults.Env, quota *corev1.ResourceQuota) {
+func waitForQuota(e *faults.Env, quota *corev1.ResourceQuota) {
 	e.Helper()
 	eventually(e, func() error {
 		if err := e.User.Get(e.Context(), client.ObjectKeyFromObject(quota), quota); err != nil {
@@ -115,11 +115,11 @@ func TestDeniedPods(t *testing.T) {
 			e.Supervise()
 			start := time.Now()
 			e.Create(podSet("a", 3))
-			e.AwaitSet("P9", "a", degraded("no pods today"))
+			e.WaitForSet("P9", "a", degraded("no pods today"))
 			e.Wait(5 * time.Second)
 			e.ExpectRejected(start, firstRejectionBackoff)
 			remove()
-			e.Quiesce()
+			e.ExpectIdle()
 			e.ExpectCounts(faults.Counts{Creates: 3})
 		},
 		"a webhook that does not respond": func(e *faults.Env) {
@@ -127,14 +127,14 @@ func TestDeniedPods(t *testing.T) {
 			repair := breakWebhook(e)
 			e.Supervise()
 			e.Create(podSet("a", 3), at("a", "now", "echo YAY"))
-			e.AwaitSet("P9", "a", degraded("failed calling webhook"))
-			e.AwaitAt("A4", "a", func(a *cnatv1alpha1.At) bool {
+			e.WaitForSet("P9", "a", degraded("failed calling webhook"))
+			e.WaitForAt("A4", "a", func(a *cnatv1alpha1.At) bool {
 				c := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 				return c != nil && c.Reason == cnatv1alpha1.ReasonFailedCreate && strings.Contains(c.Message, "failed calling webhook") &&
 					meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionStalled) == nil
 			})
 			repair()
-			e.Quiesce()
+			e.ExpectIdle()
 			e.ExpectCounts(faults.Counts{Creates: 4})
 		},
 	})
@@ -215,7 +215,7 @@ func TestMutatedPods(t *testing.T) {
 			e.Create(podSet("a", 4), at("a", "now", "echo YAY"))
 			e.Settle()
 			scale(e, "a", 2)
-			e.Quiesce()
+			e.ExpectIdle()
 			e.ExpectCounts(faults.Counts{Creates: 5, Deletes: 2})
 			for _, pod := range e.Pods() {
 				e.Check("P1", len(pod.Spec.Containers) == 2, "pod %s was not changed", pod.Name)
@@ -245,7 +245,7 @@ func TestMutatedRuns(t *testing.T) {
 			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 			e.Supervise()
 			e.Create(at("a", "now", "echo YAY"))
-			e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Reason == tc.reason })
+			e.WaitForAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Reason == tc.reason })
 			e.Wait(3 * time.Second) // a thousand creates, if each one leads to another
 			want := 0
 			if tc.reason == cnatv1alpha1.ReasonCompleted {

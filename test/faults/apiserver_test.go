@@ -58,7 +58,7 @@ func killed(t *testing.T, c *faults.Cluster, kill func() (again func() error, er
 	e.Timeout += faults.InformerBackoff
 	scale(e, "a", 4)
 	e.Create(at("new", "now", "echo YAY"))
-	e.Quiesce()
+	e.ExpectIdle()
 	e.Check("A3", ranOnce(e) == 2, "not both Ats ran")
 }
 
@@ -81,12 +81,12 @@ func crdsRemoved(t *testing.T, c *faults.Cluster) {
 	e.Settle()
 	options := envtest.CRDInstallOptions{Paths: []string{crds}, MaxTime: faults.DefaultTimeout}
 	e.Must(envtest.UninstallCRDs(c.Config, options))
-	e.AwaitNoPods()
+	e.WaitForNoPods()
 	bounded(e, 10*time.Second, traffic{writes: 3, events: 3, calls: 40})
 	_, err := envtest.InstallCRDs(c.Config, options)
 	e.Must(err)
 	e.Timeout += faults.InformerBackoff
 	e.CreateSoon(podSet("b", 3))
-	e.Quiesce()
+	e.ExpectIdle()
 	e.Check("P3", e.Starts() == 1, "the operator ended %d times", e.Starts()-1)
 }

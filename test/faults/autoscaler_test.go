@@ -58,13 +58,13 @@ func TestAutoscaler(t *testing.T) {
 	e.Settle()
 	for _, step := range []struct{ load, want int32 }{{210, 3}, {10000, 4}, {140, 2}, {0, 1}} {
 		metrics.load.Store(step.load)
-		e.AwaitSet("P3", "shop", func(s *appv1alpha1.PodSet) bool {
+		e.WaitForSet("P3", "shop", func(s *appv1alpha1.PodSet) bool {
 			return *s.Spec.Replicas == step.want && s.Status.ReadyReplicas == step.want
 		})
 	}
 	e.Must(c.Admin.Get(e.Context(), client.ObjectKeyFromObject(autoscaler), autoscaler))
 	t.Logf("%+v", autoscaler.Status)
-	e.Quiesce()
+	e.ExpectIdle()
 }
 
 // metricsServer stands in for metrics-server. The pods that it is asked for share a load, which is in thousandths of a processor.

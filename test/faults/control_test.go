@@ -30,7 +30,7 @@ func TestNegativeControl(t *testing.T) {
 		"podNames are not sorted": {"F0", func(e *faults.Env) {
 			e.Supervise()
 			e.Create(podSet("a", 10))
-			e.Quiesce()
+			e.ExpectIdle()
 		}, []string{"P7"}},
 		"counts pods in a stale cache":                    {"F3", lagging("pods"), []string{"P2", "P8"}},
 		"retries rejected creates without back-off":       {"F8", naiveQuota, []string{"P9"}},
@@ -40,8 +40,8 @@ func TestNegativeControl(t *testing.T) {
 			e.RunKubelet(&faults.Kubelet{})
 			e.Supervise()
 			e.Create(at("a", "2020-01-30T10:02:00Z", "echo YAY"))
-			e.AwaitAt("A3", "a", running)
-			e.AwaitPods(1) // The watch of pods may be behind that of Ats.
+			e.WaitForAt("A3", "a", running)
+			e.WaitForPods(1) // The watch of pods may be behind that of Ats.
 			e.Delete(e.Pods()[0], client.GracePeriodSeconds(0))
 			e.Settle()
 		}, []string{"A1", "A3"}},
@@ -66,7 +66,7 @@ func deletedButServed(e *faults.Env) {
 	set := podSet("a", 3)
 	set.Finalizers = []string{"example.com/keep"}
 	e.Create(set)
-	e.AwaitPods(3)
+	e.WaitForPods(3)
 	e.Delete(set)
 	e.Wait(3 * time.Second)
 	for _, pod := range e.Pods() {

@@ -43,7 +43,7 @@ type Env struct {
 	Observer *Observer
 	// Timeout is how long the environment may take to settle. Large environments need longer.
 	Timeout time.Duration
-	// Quiet is how long the operator may write nothing in Quiesce. It is shorter where many environments follow one another.
+	// Quiet is how long the operator may write nothing in ExpectIdle. It is shorter where many environments follow one another.
 	Quiet time.Duration
 	// Options change the options of the manager, from the next process on.
 	Options []func(*ctrl.Options)
@@ -179,19 +179,19 @@ func (e *Env) Create(objects ...client.Object) {
 	for _, object := range objects {
 		object.SetNamespace(e.Namespace)
 		e.Must(e.User.Create(e.ctx, object))
-		e.awaitSeen(object)
+		e.waitForSeen(object)
 	}
 }
 
-// awaitSeen waits until the observer has seen a write of the user, so that a later Settle does not use the state before it.
-func (e *Env) awaitSeen(object client.Object) {
+// waitForSeen waits until the observer has seen a write of the user, so that a later Settle does not use the state before it.
+func (e *Env) waitForSeen(object client.Object) {
 	e.Helper()
 	if !invariants.Watched(object) {
 		return
 	}
 	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	e.Must(err)
-	e.mustHave(e.await(func(s *invariants.State) string {
+	e.mustHave(e.waitFor(func(s *invariants.State) string {
 		if s.Version[object.GetUID()] >= version {
 			return ""
 		}
@@ -206,7 +206,7 @@ func Edit[T client.Object](e *Env, object T, edit func(T)) {
 	base := object.DeepCopyObject().(client.Object)
 	edit(object)
 	e.Must(e.User.Patch(e.ctx, object, client.MergeFrom(base)))
-	e.awaitSeen(object)
+	e.waitForSeen(object)
 }
 
 // Delete deletes an object as a user.
@@ -214,14 +214,14 @@ func (e *Env) Delete(object client.Object, options ...client.DeleteOption) {
 	e.Helper()
 	e.Must(client.IgnoreNotFound(e.User.Delete(e.ctx, object, options...)))
 	if invariants.Watched(object) && object.GetUID() != "" {
-		e.AwaitDeletion(object)
+		e.WaitForDeletion(object)
 	}
 }
 
-// AwaitDeletion waits until the deletion of an object has begun.
-func (e *Env) AwaitDeletion(object client.Object) {
+// WaitForDeletion waits until the deletion of an object has begun.
+func (e *Env) WaitForDeletion(object client.Object) {
 	e.Helper()
-	e.mustHave(e.await(func(s *invariants.State) string {
+	e.mustHave(e.waitFor(func(s *invariants.State) string {
 		if s.Deleting[object.GetUID()] {
 			return ""
 		}
@@ -229,9 +229,9 @@ func (e *Env) AwaitDeletion(object client.Object) {
 	}))
 }
 
-// await waits until want returns "", which says that nothing is missing. It calls want after each event. After the timeout it
+// waitFor waits until want returns "", which says that nothing is missing. It calls want after each event. After the timeout it
 // returns what is missing.
-func (e *Env) await(want func(*invariants.State) string) string {
+func (e *Env) waitFor(want func(*invariants.State) string) string {
 	timeout := time.After(e.Timeout)
 	for {
 		start := time.Now()

@@ -34,7 +34,7 @@ func TestModifiedPods(t *testing.T) {
 			}
 			e.Supervise()
 			e.Create(podSet("a", 3))
-			e.AwaitSet("P9", "a", degraded(tc.says))
+			e.WaitForSet("P9", "a", degraded(tc.says))
 			e.Wait(8 * time.Second) // creates after 0, 1, 3, and 7 s
 			creates := e.Log.Calls(func(c *faults.Call) bool { return c.Verb == "create" && c.Resource == "pods" })
 			e.Check("P9", len(creates) <= 5, "%d creates of pods were sent", len(creates))

@@ -68,7 +68,7 @@ func withoutLease(e *faults.Env) {
 	for _, operator := range two {
 		operator.Release("pods")
 	}
-	e.Quiesce()
+	e.ExpectIdle()
 	// Both have deleted the same seven, because the order of deletion is total.
 	e.ExpectCounts(faults.Counts{Creates: 13, Deletes: 7})
 }
@@ -80,7 +80,7 @@ func startLeaderAndStandby(e *faults.Env) *faults.Process {
 	elect(e)
 	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 	leader := e.Start()
-	awaitLeader(e)
+	waitForLeader(e)
 	e.Supervise()
 	return leader
 }
@@ -91,7 +91,7 @@ func leaderCrashes(e *faults.Env) {
 	e.Settle()
 	leader.Inject(faults.Nth(6, faults.Writes, leader.CrashAfter))
 	cost := work(e)
-	e.Quiesce()
+	e.ExpectIdle()
 	e.ExpectCounts(faults.Counts{Creates: cost.Creates + 2, Deletes: cost.Deletes})
 }
 
@@ -103,7 +103,7 @@ func leaseStolen(e *faults.Env) {
 	})
 	cost := work(e)
 	<-leader.Stopped() // A process that has lost the lease ends.
-	e.Quiesce()
+	e.ExpectIdle()
 	e.ExpectCounts(cost)
 }
 
@@ -122,7 +122,7 @@ func leaderFrozen(e *faults.Env) {
 	cost := work(e)
 	unfreeze() // The create that was in flight arrives after the other leader has created the same pod.
 	<-leader.Stopped()
-	e.Quiesce()
+	e.ExpectIdle()
 	e.ExpectCounts(faults.Counts{Creates: cost.Creates + 4, Deletes: cost.Deletes})
 }
 
@@ -130,7 +130,7 @@ func leaseOf(e *faults.Env) *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: lease, Namespace: e.Namespace}}
 }
 
-func awaitLeader(e *faults.Env) {
+func waitForLeader(e *faults.Env) {
 	e.Helper()
 	gomega.NewWithT(e).Eventually(func(ctx context.Context) (string, error) {
 		l := leaseOf(e)

@@ -55,10 +55,10 @@ func crashScale(e *faults.Env) {
 	operator := superviseCrashing(e, 1) // It may have a single write: the first process may have sent all deletes before its crash.
 	e.Create(podSet("a", 10))
 	e.Settle()
-	e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 6 })
+	e.WaitForSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 6 })
 	operator.Inject(faults.Nth(2, faults.Writes, operator.CrashAfter))
 	scale(e, "a", 3)
-	e.Quiesce()
+	e.ExpectIdle()
 	e.ExpectCounts(faults.Counts{Creates: 10, Deletes: 7})
 	e.Check("P3", e.Starts() == 3, "the operator was started %d times", e.Starts())
 }
@@ -71,7 +71,7 @@ func crashRetry(e *faults.Env) {
 	a := at("a", "now", "echo YAY")
 	a.Spec.BackoffLimit = ptr.To[int32](1)
 	e.Create(a)
-	e.Quiesce()
+	e.ExpectIdle()
 	e.ExpectCounts(faults.Counts{Creates: 2})
 	e.Check("A3", e.Starts() == 3, "the operator was started %d times", e.Starts())
 }
@@ -80,7 +80,7 @@ func loseResponses(e *faults.Env) {
 	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 	e.Supervise(func(i *faults.Injector) { i.Inject(faults.EverySecond(faults.Writes, faults.LoseResponse)) })
 	e.Create(podSet("a", 10), at("a", "now + 1 second", "echo YAY"))
-	e.Quiesce()
+	e.ExpectIdle()
 	e.ExpectCounts(faults.Counts{Creates: 11})
 }
 
@@ -98,7 +98,7 @@ func lagging(resources ...string) testCase {
 			operator.Release(resources...)
 			e.Settle()
 		}
-		e.Quiesce()
+		e.ExpectIdle()
 		e.ExpectCounts(faults.Counts{Creates: 14, Deletes: 7})
 	}
 }
@@ -109,9 +109,9 @@ func longList(e *faults.Env) {
 	e.Create(at("other", "now", "true"))
 	operator := e.Start(func(i *faults.Injector) { i.Hold("ats") })
 	e.Create(podSet("a", 2))
-	e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 2 })
+	e.WaitForSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 2 })
 	operator.Release("ats")
-	e.Quiesce()
+	e.ExpectIdle()
 }
 
 // withMissedEvents makes a change whose events the operator does not receive: its watches are rejected with 410.
@@ -131,7 +131,7 @@ func missPods(e *faults.Env) {
 			e.Delete(pod, client.GracePeriodSeconds(0))
 		}
 	})
-	e.Quiesce()
+	e.ExpectIdle()
 	e.ExpectCounts(faults.Counts{Creates: 6})
 }
 
@@ -139,10 +139,10 @@ func missRun(e *faults.Env) {
 	e.RunKubelet(&faults.Kubelet{})
 	operator := e.Supervise()
 	e.Create(at("a", "now", "sleep 60"))
-	e.AwaitAt("A3", "a", running)
+	e.WaitForAt("A3", "a", running)
 	withMissedEvents(operator, func() { e.Delete(e.Pods()[0], client.GracePeriodSeconds(0)) })
-	e.Quiesce()
-	e.AwaitAt("A3", "a", done(cnatv1alpha1.ReasonPodLost))
+	e.ExpectIdle()
+	e.WaitForAt("A3", "a", done(cnatv1alpha1.ReasonPodLost))
 	e.ExpectCounts(faults.Counts{Creates: 1})
 }
 

@@ -32,10 +32,10 @@ func deletion(policy metav1.DeletionPropagation) testCase {
 		e.Supervise()
 		set := podSet("a", 10)
 		e.Create(set)
-		e.AwaitSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) > 0 })
+		e.WaitForSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return len(s.Status.PodNames) > 0 })
 		e.Delete(set, client.PropagationPolicy(policy))
-		e.AwaitNoPods() // It fails after the timeout of the environment. How long a machine takes says nothing about the operator.
-		e.Quiesce()
+		e.WaitForNoPods() // It fails after the timeout of the environment. How long a machine takes says nothing about the operator.
+		e.ExpectIdle()
 	}
 }
 
@@ -47,9 +47,9 @@ func orphaning(e *faults.Env) {
 	e.Settle()
 	e.Delete(set, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 	for _, pod := range e.Pods() {
-		e.Check("P5", e.AwaitPod(pod.Name, func(p *corev1.Pod) bool { return p != nil && len(p.OwnerReferences) == 0 }), "pod %s was not orphaned", pod.Name)
+		e.Check("P5", e.WaitForPod(pod.Name, func(p *corev1.Pod) bool { return p != nil && len(p.OwnerReferences) == 0 }), "pod %s was not orphaned", pod.Name)
 	}
-	e.Quiesce()
+	e.ExpectIdle()
 	e.Check("P5", len(e.Pods()) == 5, "%d of 5 orphans are left", len(e.Pods()))
 	e.ExpectCounts(faults.Counts{}) // Pods without an owner are not counted.
 }
@@ -60,7 +60,7 @@ func TestTerminatingNamespace(t *testing.T) {
 		"a PodSet with a finalizer":                          setStays,
 		"a PodSet in a namespace that cannot be removed yet": namespaceStays(podSet("a", 3), (*faults.Env).Settle),
 		"an At that is due and cannot run": namespaceStays(at("a", "now + 5 seconds", "echo YAY"), func(e *faults.Env) {
-			e.AwaitAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
+			e.WaitForAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
 		}),
 	})
 }
@@ -81,8 +81,8 @@ func setStays(e *faults.Env) {
 	e.Settle()
 	start := time.Now()
 	terminate(e)
-	e.AwaitNoPods()
-	e.AwaitDeletion(set)
+	e.WaitForNoPods()
+	e.WaitForDeletion(set)
 	e.Wait(2 * time.Second) // Requests in flight complete.
 	bounded(e, 10*time.Second, traffic{calls: 5})
 	e.ExpectBackoff(start, firstRejectionBackoff) // The pods were deleted before the PodSet.
@@ -108,7 +108,7 @@ func namespaceStays(object client.Object, begun func(*faults.Env)) testCase {
 		boundedFrom(e, before, 20*time.Second, traffic{writes: 12, events: 6, calls: 30})
 		e.ExpectRejected(start, firstRejectionBackoff)
 		faults.Edit(e, keep, func(p *corev1.Pod) { p.Finalizers = nil })
-		e.AwaitDeletion(object)
+		e.WaitForDeletion(object)
 		e.Wait(2 * time.Second)
 		bounded(e, 10*time.Second, traffic{calls: 5})
 	}

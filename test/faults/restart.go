@@ -61,7 +61,7 @@ func (c *Cluster) killServer(dir string) (again func() error, err error) {
 		c.restarting.Lock()
 		c.restarted = append(c.restarted, func() { _ = server.Process.Kill(); <-ended })
 		c.restarting.Unlock()
-		return c.awaitReady()
+		return c.waitForReady()
 	}, kill(pid)
 }
 
@@ -92,7 +92,7 @@ func kill(pid int) error {
 	})
 }
 
-func (c *Cluster) awaitReady() error {
+func (c *Cluster) waitForReady() error {
 	clients, err := kubernetes.NewForConfig(c.Config)
 	if err != nil {
 		return err
@@ -114,6 +114,6 @@ func (e *Env) CreateSoon(objects ...client.Object) {
 		if err != nil {
 			e.Fatal(fmt.Errorf("creating %s: %w", object.GetName(), err))
 		}
-		e.awaitSeen(object)
+		e.waitForSeen(object)
 	}
 }

@@ -36,8 +36,8 @@ type Checker struct {
 	// LaggingPods is true if the cache of pods may lag at any time, so that the operator cannot know which pods are ready.
 	LaggingPods bool
 
-	// Calm is when the last fault ended, and End when the events ended; zero: reports are not checked.
-	Calm, End time.Time
+	// FaultsEnded is when the last fault ended, and End when the events ended; zero: reports are not checked.
+	FaultsEnded, End time.Time
 	// Runs are what the nodes know of the commands of pods, whether a status says so or not; nil: it is not known.
 	Runs map[types.UID]*Run
 	// Checks are the dry runs whose answers the operator has received; nil: they are not known.

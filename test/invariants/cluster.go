@@ -125,8 +125,8 @@ func (c *Checker) reports() {
 	}
 	for _, s := range all {
 		due := c.counted(s).Add(s.after)
-		if c.Calm.After(due) {
-			due = c.Calm
+		if c.FaultsEnded.After(due) {
+			due = c.FaultsEnded
 		}
 		due = due.Add(reportTime)
 		history := c.history[s.owner]
@@ -135,7 +135,7 @@ func (c *Checker) reports() {
 			if i+1 < len(history) {
 				next = history[i+1].Seen
 			}
-			if c.Calm.IsZero() || !next.After(due) || !e.Seen.Before(s.to) || !due.Before(s.to) {
+			if c.FaultsEnded.IsZero() || !next.After(due) || !e.Seen.Before(s.to) || !due.Before(s.to) {
 				continue
 			}
 			c.isReported(e, s)
@@ -165,7 +165,7 @@ func (c *Checker) isReported(owner Event, s spell) {
 
 // flips checks that Degraded does not become True twice within a minute because of one pod that crashes: P12.
 func (c *Checker) flips(before, set *appv1alpha1.PodSet) {
-	if before == nil || c.Calm.IsZero() || c.now.Seen.Before(c.Calm) {
+	if before == nil || c.FaultsEnded.IsZero() || c.now.Seen.Before(c.FaultsEnded) {
 		return
 	}
 	is := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionDegraded)

@@ -174,7 +174,7 @@ func (c *Checker) modified(w Write) bool {
 // identities checks that no pod stays whose name or controller admission changed: P15. A process that crashes, or does not get the
 // response, does not know of the pod.
 func (c *Checker) identities() {
-	if c.Calm.IsZero() {
+	if c.FaultsEnded.IsZero() {
 		return
 	}
 	newest := 0
@@ -183,8 +183,8 @@ func (c *Checker) identities() {
 	}
 	stays := func(uid types.UID, w Write) bool {
 		since := w.Sent
-		if c.Calm.After(since) {
-			since = c.Calm
+		if c.FaultsEnded.After(since) {
+			since = c.FaultsEnded
 		}
 		return w.Process == newest && w.Fault == "" && c.End.Sub(since) > deleteTime && c.state.IsActive(c.state.Pods[uid])
 	}

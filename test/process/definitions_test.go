@@ -102,7 +102,7 @@ func TestDefinitions(t *testing.T) {
 		logged := d.isNamed(p)()
 		d.install(t, server.Config, true)
 		var exit *exec.ExitError
-		g.Expect(errors.As(p.await(t), &exit) && exit.ExitCode() == 1).To(BeTrue(), "an older %s", d.name)
+		g.Expect(errors.As(p.wait(t), &exit) && exit.ExitCode() == 1).To(BeTrue(), "an older %s", d.name)
 		g.Expect(p.log.Lines(`"The manager ends","error":"the custom resource definition `+d.name+" is older")).To(Equal(1), p.log.String())
 		g.Expect(d.isNamed(p)()).To(Equal(logged+1), "the reason is logged again")
 		p = start(t, managerEnv(shop), append(noPorts, "--kubeconfig="+administrator(t, server))...)

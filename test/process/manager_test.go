@@ -86,14 +86,14 @@ func (p *operator) terminate(t *testing.T) string {
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.await(t); err != nil {
+	if err := p.wait(t); err != nil {
 		t.Errorf("the manager did not end cleanly: %v", err)
 	}
 	return p.log.String()
 }
 
-// await returns how the process ended.
-func (p *operator) await(t *testing.T) error {
+// wait returns how the process ended.
+func (p *operator) wait(t *testing.T) error {
 	t.Helper()
 	select {
 	case err := <-p.ended:
@@ -110,7 +110,7 @@ func runExpectingError(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	p := start(t, env, append(args, noPorts...)...)
 	var exit *exec.ExitError
-	if err := p.await(t); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+	if err := p.wait(t); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("the manager ended with %v, want the exit code 1", err)
 	}
 	lines := strings.Split(strings.TrimSuffix(p.log.String(), "\n"), "\n")

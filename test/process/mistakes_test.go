@@ -17,7 +17,7 @@ import (
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	p := start(t, nil, "-help")
-	if err := p.await(t); err == nil || !strings.HasPrefix(p.log.String(), "Usage of podset-operator") || strings.Contains(p.log.String(), "help requested") {
+	if err := p.wait(t); err == nil || !strings.HasPrefix(p.log.String(), "Usage of podset-operator") || strings.Contains(p.log.String(), "help requested") {
 		t.Errorf("%v\n%s", err, p.log)
 	}
 }

@@ -51,11 +51,11 @@ func unreadable(t *testing.T, revoke func(*rbacv1.Role)) {
 
 	shop.Create(podSet("a", 2))
 	bank.Create(podSet("a", 2), at("ran", "now"))
-	bank.AwaitAt("A4", "ran", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
-	bank.AwaitPods(3)
+	bank.WaitForAt("A4", "ran", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
+	bank.WaitForPods(3)
 	shop.Settle()
 	bank.Create(at("due", "now + 20 seconds"))
-	bank.AwaitAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
+	bank.WaitForAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
 
 	replacePods(bank, "a")
 
@@ -90,7 +90,7 @@ func unreadable(t *testing.T, revoke func(*rbacv1.Role)) {
 
 // unreadableGauge returns an address for the metrics of a user's manager, and a function that waits until podset_operator_namespace_unreadable
 // has a value for a namespace.
-func unreadableGauge(t *testing.T, user string) (address string, await func(e *faults.Env, value string)) {
+func unreadableGauge(t *testing.T, user string) (address string, waitFor func(e *faults.Env, value string)) {
 	t.Helper()
 	// The manager asks the API server who may read its metrics.
 	create(t, cluster.Admin, &rbacv1.ClusterRoleBinding{
@@ -120,7 +120,7 @@ func replacePods(e *faults.Env, set string) {
 			e.Delete(pod)
 		}
 	}
-	e.AwaitSet("P7", set, func(s *appv1alpha1.PodSet) bool {
+	e.WaitForSet("P7", set, func(s *appv1alpha1.PodSet) bool {
 		return len(s.Status.PodNames) == len(old) && !slices.ContainsFunc(old, func(p *corev1.Pod) bool { return slices.Contains(s.Status.PodNames, p.Name) })
 	})
 	for _, pod := range old {

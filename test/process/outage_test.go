@@ -61,7 +61,7 @@ func managerOutage(t *testing.T, c *faults.Cluster, kubeconfig string, down time
 	e.Create(podSet("a", 3))
 	e.Settle()
 	e.Create(at("due", "now + 3 seconds"))
-	e.AwaitAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
+	e.WaitForAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
 
 	again, err := c.KillAPIServer()
 	e.Must(err)

@@ -67,7 +67,7 @@ func restore(t *testing.T, while func(*testing.T, *faults.Cluster, func() error)
 
 	while(t, c, func() error { return errors.Join(os.RemoveAll(etcd), os.CopyFS(etcd, os.DirFS(backup))) })
 	var exit *exec.ExitError
-	g.Expect(errors.As(p.await(t), &exit) && exit.ExitCode() == 1).To(BeTrue(), "the manager ends")
+	g.Expect(errors.As(p.wait(t), &exit) && exit.ExitCode() == 1).To(BeTrue(), "the manager ends")
 	g.Expect(p.log.Lines(`"The manager ends","error":"the latest resource version is`)).To(Equal(1), p.log.String())
 	g.Expect(p.log.Lines("etcd was restored")).To(Equal(1), p.log.String())
 	start(t, managerEnv(shop), args...)

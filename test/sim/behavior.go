@@ -170,8 +170,8 @@ func (e *env) crashAgain(pod *corev1.Pod, f *fate) {
 	e.setReady(pod, ready)
 }
 
-// awaitsFate reports whether a node will do something later.
-func (e *env) awaitsFate() bool {
+// hasFate reports whether a node will do something later.
+func (e *env) hasFate() bool {
 	return slices.ContainsFunc(e.store.pods(), func(pod *corev1.Pod) bool {
 		return e.holds(pod) || e.fates[pod.UID] != nil && pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
 	})

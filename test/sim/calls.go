@@ -144,7 +144,7 @@ func (e *env) carryOut(c *call) {
 	e.countWrite(c, write)
 }
 
-// noteRenamed records that a process knows of its last create that another pod has the name which admission has given its pod. In a crowded
+// noteRenamed records that a process knows of its last create that another pod has the name which admission has given its pod. In a large
 // scenario it is not known which object a read is for.
 func (e *env) noteRenamed(read *call, err error) {
 	if !e.webhook.oneName || e.scenario.Only == "" || read.Verb != "get" || read.Name != oneName || err != nil {

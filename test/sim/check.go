@@ -24,7 +24,7 @@ func (e *env) check() []invariants.Violation {
 	c := invariants.NewChecker(e.operator.Full, e.writes, e.started)
 	c.InFlight = time.Nanosecond
 	c.LaggingPods = e.lagging
-	c.Calm, c.End, c.Runs, c.Told = e.calm, e.now(), e.runs, e.told
+	c.FaultsEnded, c.End, c.Runs, c.Told = e.faultsEnded, e.now(), e.runs, e.told
 	c.Checks, c.ChangesIdentity = append([]invariants.Check{}, e.checks...), e.webhook.canChangeIdentity()
 	c.StripsOwners, c.HidesSlots = e.webhook.owners, e.webhook.labels && e.webhook.annotations
 	if e.scenario.has(Clocks) {

@@ -16,7 +16,7 @@ import (
 // planOf decides how a pod ends: with which exit code, or not at all.
 func (e *env) planOf(pod *corev1.Pod) (code int32, ends bool) {
 	switch {
-	case e.scenario.Alone:
+	case e.scenario.NoUsers:
 		return e.endOfPod(pod)
 	case pod.Spec.RestartPolicy == corev1.RestartPolicyAlways:
 		return 0, false
@@ -62,7 +62,7 @@ func (e *env) endWith(pod *corev1.Pod, code int32) {
 
 // endDeleted removes a terminating pod, after its command may have ended because of the SIGTERM.
 func (e *env) endDeleted(pod *corev1.Pod) {
-	if isOfAt(pod) && !e.scenario.Alone && pod.Status.Phase == corev1.PodRunning && termination(pod) == nil && e.chance(pod, "stops", 2) {
+	if isOfAt(pod) && !e.scenario.NoUsers && pod.Status.Phase == corev1.PodRunning && termination(pod) == nil && e.chance(pod, "stops", 2) {
 		code := []int32{0, 3, 143}[hash(e.scenario.Seed, string(pod.UID))>>32%3]
 		e.note("the command of the terminating pod %s ends with exit code %d", pod.Name, code)
 		e.terminate(pod, code)

@@ -59,13 +59,13 @@ type env struct {
 	serverAhead, nodesAhead time.Duration
 	// oddDates decides which responses have an odd date.
 	oddDates *rand.Rand
-	// calm is when the last fault ended, and retry how much later the last retry is due.
-	calm  time.Time
-	retry time.Duration
+	// faultsEnded is when the last fault ended, and retry how much later the last retry is due.
+	faultsEnded time.Time
+	retry       time.Duration
 	// streams says that the Store streams lists, as servers of Kubernetes 1.34 and later do.
 	streams bool
-	// prompt says that the operator knows everything before anything else happens.
-	prompt bool
+	// synced is true if the operator knows everything before anything else happens.
+	synced bool
 	// lagging says that it was not so in all steps.
 	lagging bool
 
@@ -136,8 +136,8 @@ func (e *env) record(p *process, sent eventsv1.Event) {
 	}
 }
 
-// settle lets all goroutines run until they are blocked. A millisecond passes, so that no two steps happen at the same time.
-func (e *env) settle() {
+// runUntilBlocked lets all goroutines run until they are blocked. A millisecond passes, so that no two steps happen at the same time.
+func (e *env) runUntilBlocked() {
 	time.Sleep(time.Millisecond) //nolint:forbidigo // It is virtual time.
 	synctest.Wait()
 	e.mu.Lock()

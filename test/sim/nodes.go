@@ -38,7 +38,7 @@ func (e *env) kubelet(random *rand.Rand) bool {
 	pod := all[random.IntN(len(all))].DeepCopy()
 	n := random.IntN(20)
 	switch {
-	case e.scenario.Alone:
+	case e.scenario.NoUsers:
 		return e.sync(pod)
 	case e.harm(random, pod):
 	case pod.Status.Phase == corev1.PodRunning && n == 0 && pod.DeletionTimestamp == nil:
@@ -106,7 +106,7 @@ func (e *env) sync(pod *corev1.Pod) bool {
 		_ = e.store.Bind(pod.Name, "node")
 	case e.deadlineIsOver(pod):
 		e.failPod(pod, "DeadlineExceeded", 143)
-	case ends && pod.Status.Phase == corev1.PodRunning && !e.scenario.Alone:
+	case ends && pod.Status.Phase == corev1.PodRunning && !e.scenario.NoUsers:
 		return e.endRun(pod, code)
 	case pod.Status.Phase == corev1.PodPending || !isReady(pod):
 		e.run(pod)

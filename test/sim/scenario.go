@@ -29,11 +29,11 @@ type Scenario struct {
 	// Only is the resource of the only object of a small scenario, which exists from the start; "": users create up to maxObjects
 	// objects of each kind.
 	Only string
-	// Alone says that nobody uses or harms the objects but the operator and its faults, so that a twin without faults can tell how
+	// NoUsers is true if only the operator and its faults change the objects, so that a twin without faults can tell how
 	// many pods are created and deleted.
-	Alone bool
-	// Calm says that there are no faults: this is a twin.
-	Calm bool
+	NoUsers bool
+	// NoFaults is true for a twin.
+	NoFaults bool
 	// With are the behaviors of nodes, webhooks, clocks, and other controllers.
 	With []Behavior
 }
@@ -41,16 +41,16 @@ type Scenario struct {
 const (
 	maxObjects = 2  // of each kind
 	smallSteps = 30 // of a small scenario
-	smallShare = 10 // One scenario in so many is crowded.
-	aloneShare = 10 // One small scenario in so many has a twin.
+	smallShare = 10 // One scenario in so many is large.
+	twinShare  = 10 // One small scenario in so many has a twin.
 )
 
 // NewScenario returns the scenario of a seed.
 func NewScenario(seed uint64) Scenario {
-	scenario := Plain(seed)
+	scenario := Basic(seed)
 	random := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // reproducible
-	if random.IntN(aloneShare) == 0 && scenario.Only != "" {
-		scenario.Alone = true
+	if random.IntN(twinShare) == 0 && scenario.Only != "" {
+		scenario.NoUsers = true
 		scenario.Steps = append(scenario.Steps, steps(random, smallSteps)...) // after the change
 		return scenario
 	}
@@ -58,11 +58,11 @@ func NewScenario(seed uint64) Scenario {
 	return scenario
 }
 
-// Plain returns a scenario in which users act and nodes do only what they have always done. Most of them are small.
-func Plain(seed uint64) Scenario {
+// Basic returns a scenario in which users act and nodes do only what they have always done. Most of them are small.
+func Basic(seed uint64) Scenario {
 	random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // reproducible; independent of the steps
 	if random.IntN(smallShare) == 0 {
-		return Crowded(seed)
+		return Large(seed)
 	}
 	return Small(seed)
 }
@@ -73,8 +73,8 @@ func Small(seed uint64) Scenario {
 	return Scenario{Seed: seed, Steps: steps(random, smallSteps), Only: pick(random, podSets, ats)}
 }
 
-// Crowded returns a scenario with several objects of both kinds.
-func Crowded(seed uint64) Scenario {
+// Large returns a scenario with several objects of both kinds.
+func Large(seed uint64) Scenario {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible
 	return Scenario{Seed: seed, Steps: steps(random, 20+random.IntN(100))}
 }
@@ -104,12 +104,12 @@ func (r Result) Violates(invariant string) bool {
 func Run(t *testing.T, operator Operator, scenario Scenario, trace bool) Result {
 	t.Helper()
 	result := run(t, operator, scenario, trace)
-	if scenario.Alone {
+	if scenario.NoUsers {
 		twin := scenario
-		twin.Calm = true
-		calm := run(t, operator, twin, false)
-		if result.counts != calm.counts {
-			what := fmt.Sprintf("%d pods were created and %d deleted, but without faults %d and %d", result.counts.creates, result.counts.deletes, calm.counts.creates, calm.counts.deletes)
+		twin.NoFaults = true
+		expected := run(t, operator, twin, false)
+		if result.counts != expected.counts {
+			what := fmt.Sprintf("%d pods were created and %d deleted, but without faults %d and %d", result.counts.creates, result.counts.deletes, expected.counts.creates, expected.counts.deletes)
 			result.Violations = append(result.Violations, invariants.Violation{Invariant: "P8", What: what})
 		}
 	}
@@ -124,8 +124,8 @@ func run(t *testing.T, operator Operator, scenario Scenario, trace bool) (result
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("seed", strconv.FormatUint(scenario.Seed, 10))))
 	synctest.Test(t, func(t *testing.T) {
 		e := &env{operator: operator, scenario: scenario, state: invariants.NewState(), started: map[int]time.Time{}, fates: map[types.UID]*fate{}, runs: map[types.UID]*invariants.Run{}, told: map[types.UID]int{}, webhook: newWebhook(scenario), arrived: make(chan struct{}, 1), begin: time.Now()}
-		e.prompt, e.streams = scenario.Seed%2 == 1, scenario.Seed/2%2 == 1
-		e.lagging = !e.prompt
+		e.synced, e.streams = scenario.Seed%2 == 1, scenario.Seed/2%2 == 1
+		e.lagging = !e.synced
 		e.store = NewStore(time.Now) // of the bubble
 		e.setClocks()
 		if trace {
@@ -151,13 +151,13 @@ func (e *env) live() error {
 		return err
 	}
 	for n := 0; n < 30 && len(e.watchers) < len(groupResources); n++ { // The process fills its caches.
-		e.settle()
+		e.runUntilBlocked()
 		if !e.progress() {
 			e.advance(100 * time.Millisecond)
 		}
 	}
 	first, second := e.scenario.Steps, []uint64(nil)
-	if e.scenario.Alone {
+	if e.scenario.NoUsers {
 		half := len(first) / 2
 		first, second = first[:half], first[half:]
 	}
@@ -169,26 +169,26 @@ func (e *env) live() error {
 	if err := e.take(first); err != nil {
 		return err
 	}
-	if e.scenario.Alone && e.scenario.Only == podSets {
-		if _, err := e.settleCalmly(); err != nil {
+	if e.scenario.NoUsers && e.scenario.Only == podSets {
+		if _, err := e.settleWithoutFaults(); err != nil {
 			return err
 		}
-		e.prompt = !e.lagging
+		e.synced = !e.lagging
 		e.editSpec(random.IntN(2) == 0, random, "a")
 	}
 	if err := e.take(second); err != nil {
 		return err
 	}
-	return e.quiesce()
+	return e.expectIdle()
 }
 
 // take takes steps, which are faults for the most part. A twin has none.
 func (e *env) take(steps []uint64) error {
-	if e.scenario.Calm {
+	if e.scenario.NoFaults {
 		return nil
 	}
 	for _, step := range steps {
-		e.settle()
+		e.runUntilBlocked()
 		if err := e.step(step); err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (e *env) take(steps []uint64) error {
 func (e *env) createFirst(random *rand.Rand) {
 	switch only := e.scenario.Only; {
 	case only == "":
-	case !e.scenario.Alone:
+	case !e.scenario.NoUsers:
 		e.createOrEdit(random, only, e.nameOf(random, only))
 	case only == ats:
 		e.createLasting(random)

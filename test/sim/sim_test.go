@@ -29,7 +29,7 @@ var (
 	duration = flag.Duration("duration", 0, "how long scenarios with fresh seeds run")
 	fixed    = flag.Uint64("fixed", 300, "the number of scenarios with fixed seeds")
 	from     = flag.Uint64("from", 1, "the first fixed seed")
-	plain    = flag.Bool("plain", false, "run the scenario of -seed as a finding: see Plain")
+	basic    = flag.Bool("basic", false, "run the scenario of -seed as a finding: see Basic")
 )
 
 func TestMain(m *testing.M) {
@@ -50,13 +50,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// findings are seeds of plain scenarios that detect a bug which the simulation found, if its fix is undone: see docs/testing.md.
+// findings are seeds of basic scenarios that detect a bug which the simulation found, if its fix is undone: see docs/testing.md.
 var findings = []uint64{
 	1664,                // P2: another name was used for a pod whose create was not answered.
 	5154,                // P4: a pod that no cache had shown since its create was deleted, although a user had taken it.
 	35668,               // A11: an At that had missed its deadline ran after the clock moved back.
 	1795333474850071530, // P9: an error of another create hid the rejection of one, so that it had no back-off.
-	1795333475068241896, // P9: the same, in a crowded scenario.
+	1795333475068241896, // P9: the same, in a large scenario.
 	1795354010821529114, // P3: an At that was gone was reconciled again and again.
 	1795356997405256144, // P9: the back-off started over because the response to a create took long.
 }
@@ -67,8 +67,8 @@ func TestSeed(t *testing.T) {
 		t.Skip("no -seed")
 	}
 	scenario := sim.NewScenario(*seed)
-	if *plain {
-		scenario = sim.Plain(*seed)
+	if *basic {
+		scenario = sim.Basic(*seed)
 	}
 	result := sim.Run(t, sim.Ours, scenario, true)
 	if len(result.Violations) > 0 {
@@ -86,17 +86,17 @@ func TestScenarios(t *testing.T) {
 	if *seed != 0 {
 		t.Skip("-seed selects one scenario")
 	}
-	var small, crowded, prompt sim.Stats
+	var small, large, synced sim.Stats
 	run := func(number uint64, of func(uint64) sim.Scenario) {
 		scenario := of(number)
 		result := sim.Run(t, sim.Ours, scenario, false)
 		if scenario.Only != "" {
 			small.Add(result.Stats)
 		} else {
-			crowded.Add(result.Stats)
+			large.Add(result.Stats)
 		}
 		if number%2 == 1 {
-			prompt.Add(result.Stats)
+			synced.Add(result.Stats)
 		}
 		for _, v := range result.Violations {
 			t.Errorf("%s; replay with: make sim SEED=%d", v, number)
@@ -107,12 +107,12 @@ func TestScenarios(t *testing.T) {
 	}
 	if *fixed > 0 {
 		for _, number := range findings {
-			run(number, sim.Plain)
+			run(number, sim.Basic)
 		}
 	}
 	if *fixed >= 300 {
 		for what, n := range map[string]int{
-			"lost responses": prompt.LostResponses, "failed calls": prompt.Faults, "calls in flight at a crash": prompt.Abandoned,
+			"lost responses": synced.LostResponses, "failed calls": synced.Faults, "calls in flight at a crash": synced.Abandoned,
 			"stale reads": small.StaleReads - small.StaleWrites, // Not every reconcile writes.
 		} {
 			if n <= 0 {
@@ -127,7 +127,7 @@ func TestScenarios(t *testing.T) {
 		run(next, sim.NewScenario)
 	}
 	fmt.Printf("%d scenarios with fixed seeds, and for %v %d with fresh seeds from %d\n", *fixed, *duration, next-base, base)
-	fmt.Printf("small: %v\ncrowded: %v\n", small, crowded)
+	fmt.Printf("small: %v\ncrowded: %v\n", small, large)
 }
 
 // A seed gives the same timeline every time, byte for byte.

@@ -12,8 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// promptCrash says that one in so many calls meets a crash if the operator knows everything before anything else happens.
-const promptCrash = 50
+// syncedCrash says that one in so many calls meets a crash if the operator knows everything before anything else happens.
+const syncedCrash = 50
+
+// The upper bounds, in percent, of what a step does if something can be in flight. The rest are disturbances.
+const (
+	stepAnswers  = 35
+	stepDelivers = 58
+	stepKubelet  = 70
+	stepPasses   = 80
+	stepUser     = 93
+	stepCollects = 96
+)
+
+// The upper bounds, in percent, of what happens to a call.
+const (
+	lateResponseLost = 10 // of a call that has been carried out
+	callSucceeds     = 70
+	callWaits        = 80
+	responseLost     = 88
+	callFails        = 98
+)
 
 // step does one thing, which only its seed and the state of the environment decide.
 func (e *env) step(seed uint64) error {
@@ -23,13 +42,13 @@ func (e *env) step(seed uint64) error {
 	if e.races(random) {
 		return nil
 	}
-	if e.prompt {
+	if e.synced {
 		if behind := e.behind(); len(behind) > 0 {
 			e.deliver(behind[0])
 			return nil
 		}
 		if len(e.calls) > 0 {
-			if random.IntN(promptCrash) == 0 {
+			if random.IntN(syncedCrash) == 0 {
 				return e.crashAndRestart(random)
 			}
 			e.answer(e.calls[0], random)
@@ -37,23 +56,23 @@ func (e *env) step(seed uint64) error {
 		}
 	}
 	switch n := random.IntN(100); {
-	case n < 35:
+	case n < stepAnswers:
 		if !e.answerCall(random) && !e.deliverEvent(random) {
 			e.pass(random)
 		}
-	case n < 58:
+	case n < stepDelivers:
 		if !e.deliverEvent(random) && !e.answerCall(random) {
 			e.pass(random)
 		}
-	case n < 70:
+	case n < stepKubelet:
 		if !e.kubelet(random) {
 			e.pass(random)
 		}
-	case n < 80:
+	case n < stepPasses:
 		e.pass(random)
-	case n < 93 && !e.scenario.Alone:
+	case n < stepUser && !e.scenario.NoUsers:
 		e.user(random)
-	case n < 96:
+	case n < stepCollects:
 		e.collectGarbage()
 	default:
 		return e.disturb(random)
@@ -115,20 +134,20 @@ const maxFailedLists = 3
 func (e *env) answer(c *call, random *rand.Rand) {
 	reads := c.isRead() || e.webhook.hides(c)
 	switch n := random.IntN(100); {
-	case c.committed != nil && n < 10 && !reads:
+	case c.committed != nil && n < lateResponseLost && !reads:
 		e.stats.LostResponses++
 		e.note("the response to %s is lost", c.String())
 		e.respond(c, answer{err: connectionReset.err(c)})
-	case c.committed != nil || n < 70 || c.abandoned:
+	case c.committed != nil || n < callSucceeds || c.abandoned:
 		e.finish(c)
-	case n < 80 && !reads:
+	case n < callWaits && !reads:
 		e.carryOut(c)
-	case n < 88 && !reads:
+	case n < responseLost && !reads:
 		e.carryOut(c)
 		e.stats.LostResponses++
 		e.note("the response to %s is lost", c.String())
 		e.respond(c, answer{err: connectionReset.err(c)})
-	case n < 98 && (c.Verb != "list" || c.process.failedLists < maxFailedLists):
+	case n < callFails && (c.Verb != "list" || c.process.failedLists < maxFailedLists):
 		f := faults[random.IntN(len(faults))]
 		if f.name == "409" && c.Subresource != "status" && c.Verb != "create" {
 			f = connectionReset // Only a write of a status can conflict at any time, and a create, if others change the same quota.
@@ -189,7 +208,7 @@ func (e *env) disturb(random *rand.Rand) error {
 	if e.scenario.has(Policy) {
 		what = random.IntN(11)
 	}
-	if what == 5 && (e.scenario.Alone || e.scenario.has(Clocks)) {
+	if what == 5 && (e.scenario.NoUsers || e.scenario.has(Clocks)) {
 		what = 0 // A jump of the clock can end an At.
 	}
 	switch what {

@@ -89,7 +89,7 @@ func (s *pagedSource) requests() []listRequest {
 	return list
 }
 
-func (s *pagedSource) awaitWatch(t *testing.T) *watch.FakeWatcher {
+func (s *pagedSource) nextWatch(t *testing.T) *watch.FakeWatcher {
 	t.Helper()
 	select {
 	case events := <-s.watches:
@@ -132,14 +132,14 @@ func TestListLatestInPages(t *testing.T) {
 			first, second := listRequest{Limit: of.limit}, listRequest{Limit: of.limit, Continue: "1"}
 			source := newPagedSource(t, of.pages)
 			informer := startInformer(t, source, of.kind, nil)
-			events := source.awaitWatch(t)
+			events := source.nextWatch(t)
 			// The continue token of the first list expires, so the list begins again, and it is in pages again.
 			if diff := cmp.Diff([]listRequest{first, second, first, second}, source.requests()); diff != "" {
 				t.Errorf("the first list (-want +got): %s", diff)
 			}
 			// The events of the watch are lost: the informer lists again.
 			events.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
-			source.awaitWatch(t)
+			source.nextWatch(t)
 			if diff := cmp.Diff([]listRequest{first, second}, source.requests()); diff != "" {
 				t.Errorf("the list after a gap (-want +got): %s", diff)
 			}

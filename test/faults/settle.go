@@ -18,12 +18,12 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// Quiet is how long the operator may write nothing in Quiesce.
+// Quiet is how long the operator may write nothing in ExpectIdle.
 var Quiet = 30 * time.Second
 
-// statusSettleTime is how long the operator may still update a status after everything has settled: its longest back-off, and
+// statusTime is how long the operator may still update a status after everything has settled: its longest back-off, and
 // a second for the reconcile.
-const statusSettleTime = 6 * time.Second
+const statusTime = 6 * time.Second
 
 // Counts says how many pods were created for PodSets and Ats and how many pods the operator deleted.
 type Counts struct{ Creates, Deletes int }
@@ -60,7 +60,7 @@ func (e *Env) ExpectCounts(reference Counts) {
 func (e *Env) Settle() {
 	e.Helper()
 	podSets, ats := false, false
-	missing := e.await(func(s *invariants.State) string {
+	missing := e.waitFor(func(s *invariants.State) string {
 		var problems []string
 		for _, set := range s.NotDeleting() {
 			podSets = true
@@ -108,13 +108,13 @@ func (e *Env) kubeletBusy(s *invariants.State) string {
 	return ""
 }
 
-// Quiesce is Settle, and then checks that the operator writes nothing for a while: the second part of P3. The pods that are being
+// ExpectIdle is Settle, and then checks that the operator writes nothing for a while: the second part of P3. The pods that are being
 // deleted must be gone before, because each removal changes status.terminatingReplicas.
-func (e *Env) Quiesce() {
+func (e *Env) ExpectIdle() {
 	e.Helper()
 	e.Settle()
-	e.awaitRemovals()
-	timeout := time.After(statusSettleTime)
+	e.waitForRemovals()
+	timeout := time.After(statusTime)
 	for settling := true; settling; {
 		select {
 		case <-e.Log.Next():
@@ -131,10 +131,10 @@ func (e *Env) Quiesce() {
 	}
 }
 
-// awaitRemovals waits until no pod of a PodSet is being deleted.
-func (e *Env) awaitRemovals() {
+// waitForRemovals waits until no pod of a PodSet is being deleted.
+func (e *Env) waitForRemovals() {
 	e.Helper()
-	e.mustHave(e.await(func(s *invariants.State) string {
+	e.mustHave(e.waitFor(func(s *invariants.State) string {
 		for uid, pod := range s.Pods {
 			if !s.Removed[uid] && pod.DeletionTimestamp != nil && s.Sets[invariants.ControllerOf(pod)] != nil {
 				return fmt.Sprintf("the pod %s is still being deleted", pod.Name)
@@ -147,10 +147,10 @@ func (e *Env) awaitRemovals() {
 // Wait waits for a while.
 func (e *Env) Wait(d time.Duration) { <-time.After(d) }
 
-// AwaitNoPods waits until no pod is left, as after the deletion of all owners.
-func (e *Env) AwaitNoPods() {
+// WaitForNoPods waits until no pod is left, as after the deletion of all owners.
+func (e *Env) WaitForNoPods() {
 	e.Helper()
-	missing := e.await(func(s *invariants.State) string {
+	missing := e.waitFor(func(s *invariants.State) string {
 		var left []string
 		for uid, pod := range s.Pods {
 			if !s.Removed[uid] {
@@ -165,9 +165,9 @@ func (e *Env) AwaitNoPods() {
 	e.Check("P3", missing == "", "%s", missing)
 }
 
-// AwaitPods waits until n pods are active, whoever owns them. It returns false after the timeout.
-func (e *Env) AwaitPods(n int) bool {
-	return e.await(func(s *invariants.State) string {
+// WaitForPods waits until n pods are active, whoever owns them. It returns false after the timeout.
+func (e *Env) WaitForPods(n int) bool {
+	return e.waitFor(func(s *invariants.State) string {
 		active := 0
 		for _, pod := range s.Pods {
 			if s.IsActive(pod) {
@@ -181,21 +181,21 @@ func (e *Env) AwaitPods(n int) bool {
 	}) == ""
 }
 
-// AwaitSet waits until a PodSet is as wanted. It is a violation of the invariant if that does not happen.
-func (e *Env) AwaitSet(invariant, name string, want func(*appv1alpha1.PodSet) bool) {
+// WaitForSet waits until a PodSet is as wanted. It is a violation of the invariant if that does not happen.
+func (e *Env) WaitForSet(invariant, name string, want func(*appv1alpha1.PodSet) bool) {
 	e.Helper()
-	awaitNamed(e, invariant, name, func(s *invariants.State) map[types.UID]*appv1alpha1.PodSet { return s.Sets }, want)
+	waitForNamed(e, invariant, name, func(s *invariants.State) map[types.UID]*appv1alpha1.PodSet { return s.Sets }, want)
 }
 
-// AwaitAt waits until an At is as wanted. It is a violation of the invariant if that does not happen.
-func (e *Env) AwaitAt(invariant, name string, want func(*cnatv1alpha1.At) bool) {
+// WaitForAt waits until an At is as wanted. It is a violation of the invariant if that does not happen.
+func (e *Env) WaitForAt(invariant, name string, want func(*cnatv1alpha1.At) bool) {
 	e.Helper()
-	awaitNamed(e, invariant, name, func(s *invariants.State) map[types.UID]*cnatv1alpha1.At { return s.Ats }, want)
+	waitForNamed(e, invariant, name, func(s *invariants.State) map[types.UID]*cnatv1alpha1.At { return s.Ats }, want)
 }
 
-func awaitNamed[T client.Object](e *Env, invariant, name string, all func(*invariants.State) map[types.UID]T, want func(T) bool) {
+func waitForNamed[T client.Object](e *Env, invariant, name string, all func(*invariants.State) map[types.UID]T, want func(T) bool) {
 	e.Helper()
-	missing := e.await(func(s *invariants.State) string {
+	missing := e.waitFor(func(s *invariants.State) string {
 		last := "no " + name
 		for uid, object := range all(s) {
 			if object.GetName() == name && !s.Removed[uid] {
@@ -210,9 +210,9 @@ func awaitNamed[T client.Object](e *Env, invariant, name string, all func(*invar
 	e.Check(invariant, missing == "", "%s", missing)
 }
 
-// AwaitPod waits until a pod is as wanted; want gets nil if no pod has the name. It returns false after the timeout.
-func (e *Env) AwaitPod(name string, want func(*corev1.Pod) bool) bool {
-	return e.await(func(s *invariants.State) string {
+// WaitForPod waits until a pod is as wanted; want gets nil if no pod has the name. It returns false after the timeout.
+func (e *Env) WaitForPod(name string, want func(*corev1.Pod) bool) bool {
+	return e.waitFor(func(s *invariants.State) string {
 		var found *corev1.Pod
 		for uid, pod := range s.Pods {
 			if pod.Name == name && !s.Removed[uid] {

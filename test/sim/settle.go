@@ -40,10 +40,10 @@ const (
 	quietTime = 30 * time.Second
 )
 
-// settleCalmly ends all faults for now and checks P3 and A3: everything settles.
-func (e *env) settleCalmly() (settled bool, err error) {
+// settleWithoutFaults ends all faults for now and checks P3 and A3: everything settles.
+func (e *env) settleWithoutFaults() (settled bool, err error) {
 	e.note("no more faults")
-	e.prompt, e.calm = true, e.now()
+	e.synced, e.faultsEnded = true, e.now()
 	e.store.podLimit, e.webhook.policy, e.webhook.failure = -1, nil, nil
 	e.order = 0
 	if e.process == nil {
@@ -53,12 +53,12 @@ func (e *env) settleCalmly() (settled bool, err error) {
 	}
 	e.idleFor(jumpInterval)
 	e.clock.jump(-e.clock.offset)
-	return e.awaitSettled(), nil
+	return e.waitUntilSettled(), nil
 }
 
-// quiesce ends all faults and checks P3 and A3: everything settles, and the operator writes nothing afterward.
-func (e *env) quiesce() error {
-	if settled, err := e.settleCalmly(); err != nil || !settled {
+// expectIdle ends all faults and checks P3 and A3: everything settles, and the operator writes nothing afterward.
+func (e *env) expectIdle() error {
+	if settled, err := e.settleWithoutFaults(); err != nil || !settled {
 		return err
 	}
 	e.idleFor(statusTime)
@@ -75,13 +75,13 @@ func (e *env) quiesce() error {
 	return nil
 }
 
-// awaitSettled waits until everything has settled. It returns false if something takes longer than it may.
-func (e *env) awaitSettled() bool {
+// waitUntilSettled waits until everything has settled. It returns false if something takes longer than it may.
+func (e *env) waitUntilSettled() bool {
 	start := e.now()
 	for range settleSteps {
 		problems := e.unsettled()
 		e.stats.Settle = e.now().Sub(start)
-		if len(problems) == 0 && !e.isBusy() && !e.awaitsFate() {
+		if len(problems) == 0 && !e.isBusy() && !e.hasFate() {
 			return true
 		}
 		late := false
@@ -108,7 +108,7 @@ func (e *env) isBusy() bool {
 
 // idle does everything that can be done, or lets time pass until something can be done.
 func (e *env) idle(d time.Duration) {
-	e.settle()
+	e.runUntilBlocked()
 	if e.progress() {
 		return
 	}
@@ -184,7 +184,7 @@ func (e *env) wrongAnswers() []problem {
 			continue
 		}
 		if ready.Reason == cnatv1alpha1.ReasonWouldBeRejected && !e.webhook.changesIdentity(true) || ready.Reason == cnatv1alpha1.ReasonNotChecked && !e.nameIsTaken(at) {
-			waited := e.calm.Add(e.serverAhead).Sub(at.CreationTimestamp.Time)
+			waited := e.faultsEnded.Add(e.serverAhead).Sub(at.CreationTimestamp.Time)
 			problems = append(problems, problem{"A19", "At " + at.Name + ": Ready says " + ready.Reason, 2*settleTime + waited})
 		}
 	}
@@ -256,7 +256,7 @@ func (e *env) delayOfNodes(invariant string) (delay time.Duration) {
 // delayOfRetry returns how long the operator may wait for a retry because its clock was ahead when the last attempt failed.
 func (e *env) delayOfRetry(at *cnatv1alpha1.At) time.Duration {
 	if t := at.Status.RetryTime; t != nil {
-		e.retry = max(e.retry, t.Sub(e.calm))
+		e.retry = max(e.retry, t.Sub(e.faultsEnded))
 	}
 	return e.retry
 }
