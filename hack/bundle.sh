@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates the bundle of one version into OUTPUT: bundle/ and bundle.Dockerfile.
-# usage: bundle.sh KUSTOMIZATION OUTPUT, with VERSION, IMG, SCORECARD_IMG (if empty, there are no tests), BUSYBOX_IMG (may be empty),
-# CHANNELS, DEFAULT_CHANNEL, CREATED_AT, and OPENSHIFT_VERSIONS in the environment
+# usage: bundle.sh KUSTOMIZATION OUTPUT, with VERSION, IMG, BUSYBOX_IMG (may be empty), CHANNELS, DEFAULT_CHANNEL,
+# CREATED_AT, and OPENSHIFT_VERSIONS in the environment
 set -euo pipefail
 
 root=$PWD kustomization=$1 output=$2
@@ -15,9 +15,8 @@ cd "$work/overlay"
 kustomize=$root/bin/kustomize
 "$kustomize" create --resources "../../../$kustomization"
 "$kustomize" edit set image "quay.io/redhat/podset-operator=$IMG"
-if [ -n "$SCORECARD_IMG" ]; then
-  "$kustomize" edit set image "quay.io/redhat/podset-operator-scorecard=$SCORECARD_IMG"
-else
+# The scorecard tests name their image by tag.
+if [[ $IMG == *@sha256:* ]]; then
   "$kustomize" edit add patch --patch "{\$patch: delete, apiVersion: scorecard.operatorframework.io/v1alpha3, kind: Configuration, metadata: {name: config}}"
 fi
 

@@ -10,7 +10,7 @@ first=$1 next=$2
 shift 2
 : "${KUBECONFIG:?see docs/e2e.md}" "${E2E_REGISTRY:?see docs/e2e.md}" "${CONTAINER_TOOL:?see docs/e2e.md}"
 # The variables of this make must not reach those of the clone.
-unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG SCORECARD_IMG BUNDLE_IMG CATALOG_IMG CHANNELS CREATED_AT SOURCE_DATE_EPOCH
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG BUNDLE_IMG CATALOG_IMG CHANNELS CREATED_AT SOURCE_DATE_EPOCH
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -40,7 +40,7 @@ verify() {
   local identity=(--key "$work/cosign.pub" --insecure-ignore-tlog) digest type=slsaprovenance1 named
   cd dist/release
   # Provenance is attested to the images, which images.txt lists first, and an SBOM to those of one architecture.
-  named=$(($(wc -l <images.txt) - $(find . -name 'manager-*.spdx.json' -o -name 'scorecard-*.spdx.json' | wc -l)))
+  named=$(($(wc -l <images.txt) - $(find . -name 'manager-*.spdx.json' | wc -l)))
   sha256sum --check --quiet checksums.txt
   "$clone/bin/cosign" verify-blob "${identity[@]}" --bundle checksums.txt.sigstore.json checksums.txt
   "$clone/bin/cosign" verify-blob "${identity[@]}" --bundle images.txt.sigstore.json images.txt
@@ -69,7 +69,7 @@ step "build the files of $first"
 run release-files
 cat dist/release/checksums.txt
 step "push the images of $first"
-run docker-buildx scorecard-buildx bundle-build bundle-push catalog-build catalog-push
+run docker-buildx bundle-build bundle-push catalog-build catalog-push
 step "sign"
 make --no-print-directory bin/cosign
 (cd "$work" && COSIGN_PASSWORD='' "$clone/bin/cosign" generate-key-pair)

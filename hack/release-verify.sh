@@ -27,11 +27,8 @@ build() {
     make --no-print-directory -o bin/kustomize release-files "${variables[@]}" >&2
     find bin/image dist/release -type f -exec sha256sum {} + | LC_ALL=C sort -k 2
     for arch in $arches; do
-      for image in docker-build scorecard-build; do
-        make --no-print-directory -o bin/kustomize $image ARCH="$arch" IMG="localhost/verify-$name:$image-$arch" \
-          SCORECARD_IMG="localhost/verify-$name:$image-$arch" >&2
-        digest "localhost/verify-$name:$image-$arch" "$image-$arch"
-      done
+      make --no-print-directory -o bin/kustomize docker-build ARCH="$arch" IMG="localhost/verify-$name:manager-$arch" >&2
+      digest "localhost/verify-$name:manager-$arch" "manager-$arch"
     done
     for image in bundle catalog; do
       make --no-print-directory $image-build "${image^^}_IMG=localhost/verify-$name:$image" ARCH="${arches%% *}" >&2

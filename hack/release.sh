@@ -2,7 +2,7 @@
 # The steps of a release that need more than one command. $VERSION is the version, and $REPOSITORY_URL the repository on GitHub.
 # usage: release.sh check                    fails unless this commit is the release of $VERSION
 #        release.sh files DIRECTORY ARCH...  collects the files of the release, and writes SBOMs and checksums
-#        release.sh sign DIRECTORY MANAGER SCORECARD IMAGE...
+#        release.sh sign DIRECTORY MANAGER IMAGE...
 #          signs the files and the pushed images, and attests SBOMs and provenance
 # Without $COSIGN_KEY, cosign signs keyless, with the identity of the workflow.
 set -euo pipefail
@@ -41,7 +41,6 @@ files() { # DIRECTORY ARCH...
   cp dist/plugin/.krew.yaml "$directory/at.yaml"
   for arch in "$@"; do
     go run ./hack/sbom podset-operator "v$VERSION" "bin/image/manager-$arch" >"$directory/manager-$arch.spdx.json"
-    go run ./hack/sbom podset-operator-scorecard "v$VERSION" "bin/image/scorecard-$arch" >"$directory/scorecard-$arch.spdx.json"
   done
   (cd "$directory" && sha256sum -- * >checksums.txt)
 }
@@ -65,9 +64,8 @@ provenance() {
 END
 }
 
-sign() { # DIRECTORY MANAGER SCORECARD IMAGE...; MANAGER-ARCH and SCORECARD-ARCH are the images for ARCH
-  local directory=$1 image digest file name provenance=dist/provenance.json flags=(--yes)
-  local -A programs=([manager]=$2 [scorecard]=$3)
+sign() { # DIRECTORY MANAGER IMAGE...; MANAGER-ARCH is the image for ARCH
+  local directory=$1 manager=$2 image digest file name provenance=dist/provenance.json flags=(--yes)
   shift
   if [ -n "${COSIGN_KEY-}" ]; then # Signatures with a key need no certificate and no transparency log.
     bin/cosign signing-config create --out dist/signing-config.json
@@ -85,10 +83,10 @@ sign() { # DIRECTORY MANAGER SCORECARD IMAGE...; MANAGER-ARCH and SCORECARD-ARCH
     bin/cosign attest "${flags[@]}" --type slsaprovenance1 --predicate $provenance "$digest"
     printf '%s\n' "$digest" >>"$directory/images.txt"
   done
-  # Each architecture has programs of its own, and so images and SBOMs of its own.
-  for file in "$directory"/manager-*.spdx.json "$directory"/scorecard-*.spdx.json; do
+  # Each architecture has a program of its own, and so an image and an SBOM of its own.
+  for file in "$directory"/manager-*.spdx.json; do
     name=$(basename "$file" .spdx.json)
-    digest=$(bin/cosign triangulate --type digest "${programs[${name%-*}]}-${name#*-}")
+    digest=$(bin/cosign triangulate --type digest "$manager-${name#*-}")
     bin/cosign attest "${flags[@]}" --type spdxjson --predicate "$file" "$digest"
     printf '%s\n' "$digest" >>"$directory/images.txt"
   done

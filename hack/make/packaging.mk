@@ -4,7 +4,6 @@
 ARCHES ?= amd64 arm64 ppc64le s390x
 ARCH ?= $(shell go env GOARCH)
 
-SCORECARD_IMG ?= $(IMAGE_BASE)-scorecard:v$(VERSION)
 # The image of pods without a template. If empty, the image in config/manager is used.
 BUSYBOX_IMG ?=
 
@@ -28,14 +27,9 @@ endef
 
 ##@ Images (IMG, ARCH, ARCHES; CONTAINER_TOOL is docker, podman, or buildah)
 
-# $(call binary,NAME,PACKAGE) defines bin/image/NAME-ARCH, which is PACKAGE for linux on ARCH. The go command always runs and
-# determines whether the binary is up to date.
-define binary
-bin/image/$(1)-%: FORCE
-	@GOOS=linux GOARCH=$$* hack/build.sh $$@ . $(2) -trimpath -buildvcs=false -ldflags '$$(LDFLAGS)'
-endef
-$(eval $(call binary,manager,.))
-$(eval $(call binary,scorecard,./test/scorecard))
+# The go command always runs and determines whether the binary is up to date.
+bin/image/manager-%: FORCE
+	@GOOS=linux GOARCH=$* hack/build.sh $@ . . -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 .PHONY: FORCE
 FORCE:
 
@@ -51,19 +45,6 @@ docker-push: ## Push the image of the manager.
 docker-buildx: $(addprefix bin/image/manager-,$(ARCHES)) ## Build and push the image of the manager for all ARCHES.
 	$(foreach arch,$(ARCHES),$(image) build $(IMG)-$(arch) Dockerfile $(arch) VERSION=$(VERSION) &&) true
 	$(image) manifest $(IMG) $(ARCHES)
-
-.PHONY: scorecard-build
-scorecard-build: bin/image/scorecard-$(ARCH) ## Build the image of the scorecard tests.
-	$(image) build $(SCORECARD_IMG) test/scorecard/Dockerfile $(ARCH) VERSION=$(VERSION)
-
-.PHONY: scorecard-push
-scorecard-push: ## Push the image of the scorecard tests.
-	$(image) push $(SCORECARD_IMG)
-
-.PHONY: scorecard-buildx
-scorecard-buildx: $(addprefix bin/image/scorecard-,$(ARCHES)) ## Build and push the image of the scorecard tests for all ARCHES.
-	$(foreach arch,$(ARCHES),$(image) build $(SCORECARD_IMG)-$(arch) test/scorecard/Dockerfile $(arch) VERSION=$(VERSION) &&) true
-	$(image) manifest $(SCORECARD_IMG) $(ARCHES)
 
 ##@ Install without OLM (IMG; DEPLOY is config/default, config/openshift, or your own kustomization)
 
@@ -99,7 +80,7 @@ build-installer: bin/kustomize ## Write dist/install.yaml and dist/policy.yaml, 
 
 generate: bundle catalog bundle-openshift
 
-export VERSION IMG SCORECARD_IMG BUSYBOX_IMG CHANNELS DEFAULT_CHANNEL CREATED_AT OPENSHIFT_VERSIONS OPENSHIFT_CATALOGS
+export VERSION IMG BUSYBOX_IMG CHANNELS DEFAULT_CHANNEL CREATED_AT OPENSHIFT_VERSIONS OPENSHIFT_CATALOGS
 validate = bin/operator-sdk bundle validate --select-optional suite=operatorframework
 
 .PHONY: bundle
@@ -118,7 +99,6 @@ set-version: ## Set the version of this tree to VERSION, created today; see RELE
 	sed -i "s|^CREATED_AT ?= .*|CREATED_AT ?= $$(date -u +%Y-%m-%dT00:00:00Z)|" hack/make/packaging.mk
 	sed -i 's|newTag: .*|newTag: v$(VERSION)|' config/manager/kustomization.yaml
 	sed -i 's/^\(version\|appVersion\): .*/\1: $(VERSION)/' charts/podset-operator/Chart.yaml
-	sed -i 's|\(podset-operator-scorecard\):.*|\1:v$(VERSION)|' config/scorecard/config.yaml
 
 .PHONY: bundle-openshift
 bundle-openshift: bin/kustomize bin/operator-sdk ## Generate the bundle for OpenShift, with monitoring and console objects, in dist/openshift.
@@ -131,7 +111,7 @@ bundle-digests: bin/kustomize bin/operator-sdk ## Generate the bundle for discon
 	@for image in '$(IMG)' '$(BUSYBOX_IMG)'; do \
 	  case $$image in *@sha256:*) ;; *) echo "bundle-digests: '$$image' is not a digest (NAME@sha256:...)"; exit 1 ;; esac; \
 	done
-	SCORECARD_IMG= hack/bundle.sh config/manifests dist/digests
+	hack/bundle.sh config/manifests dist/digests
 	$(validate) ./dist/digests/bundle
 
 # The directory that contains bundle/ and bundle.Dockerfile: this one, or dist/digests.

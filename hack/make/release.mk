@@ -5,10 +5,10 @@
 RELEASE_DIR ?= dist/release
 # The repository on GitHub. Users download the files of a release from there.
 export REPOSITORY_URL ?= https://github.com/redhat/podset-operator
-RELEASE_IMAGES = $(IMG) $(SCORECARD_IMG) $(BUNDLE_IMG) $(CATALOG_IMG)
+RELEASE_IMAGES = $(IMG) $(BUNDLE_IMG) $(CATALOG_IMG)
 
 .PHONY: release-binaries
-release-binaries: $(foreach arch,$(ARCHES),bin/image/manager-$(arch) bin/image/scorecard-$(arch)) ## Build the binaries of the images for all ARCHES.
+release-binaries: $(foreach arch,$(ARCHES),bin/image/manager-$(arch)) ## Build the binaries of the images for all ARCHES.
 
 .PHONY: release-files
 release-files: build-installer plugin-release release-binaries chart-package schemas ## Write the files of the release of VERSION, with SBOMs and checksums, to dist/release.

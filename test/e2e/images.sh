@@ -41,11 +41,10 @@ release() {
   local name=$1 version=$2 source=$3
   echo "--- version $version, from ${source#"$root/"}"
   cd "$source"
-  make --no-print-directory "bin/image/manager-$ARCH" "bin/image/scorecard-$ARCH" VERSION="$version"
+  make --no-print-directory "bin/image/manager-$ARCH" VERSION="$version"
   IMG=$base:v$version-$(digest "bin/image/manager-$ARCH" Dockerfile LICENSE)
-  SCORECARD_IMG=$base-scorecard:v$version-$(digest "bin/image/scorecard-$ARCH" test/scorecard/Dockerfile LICENSE)
-  export IMG SCORECARD_IMG VERSION=$version
-  make --no-print-directory docker-build docker-push scorecard-build scorecard-push
+  export IMG VERSION=$version
+  make --no-print-directory docker-build docker-push
 
   hack/bundle.sh config/manifests "$out/$name"
   if [ "$name" = new ] && [ "$source" = "$(source_of "$old")" ]; then extend "$out/$name"; fi

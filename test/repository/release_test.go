@@ -69,7 +69,7 @@ func TestRelease(t *testing.T) {
 	env := []string{"VERSION=1.2.3", "REPOSITORY_URL=https://example.com/me/operator", "COSIGN_KEY="}
 	for _, args := range [][]string{
 		{"files", "dist/release", "amd64", "s390x"},
-		{"sign", "dist/release", "manager:v1", "scorecard:v1", "bundle:v1", "catalog:v1"},
+		{"sign", "dist/release", "manager:v1", "bundle:v1", "catalog:v1"},
 	} {
 		if output, err := runScript(t, dir, "hack/release.sh", env, args...); err != nil {
 			t.Fatalf("release.sh %v: %v\n%s", args, err, output)
@@ -101,7 +101,7 @@ func TestRelease(t *testing.T) {
 	}
 	for _, name := range []string{
 		"install.yaml", "policy.yaml", "podset-operator-1.2.3.tgz", "at_v1alpha1.json", "at.yaml", "kubectl-at_v1.2.3_linux_amd64.tar.gz", "kubectl-at_v1.2.3_linux_amd64.spdx.json",
-		"manager-amd64.spdx.json", "manager-s390x.spdx.json", "scorecard-amd64.spdx.json", "scorecard-s390x.spdx.json",
+		"manager-amd64.spdx.json", "manager-s390x.spdx.json",
 		"checksums.txt.sigstore.json", "checksums.txt.provenance.sigstore.json", "images.txt.sigstore.json",
 	} {
 		if !names[name] {
@@ -116,13 +116,12 @@ func TestRelease(t *testing.T) {
 		"sign --yes --recursive catalog:v1@sha256:0\n",
 		"attest --yes --type slsaprovenance1 --predicate dist/provenance.json manager:v1@sha256:0\n",
 		"attest --yes --type spdxjson --predicate dist/release/manager-s390x.spdx.json manager:v1-s390x@sha256:0\n",
-		"attest --yes --type spdxjson --predicate dist/release/scorecard-amd64.spdx.json scorecard:v1-amd64@sha256:0\n",
 	} {
 		if !strings.Contains(calls, want) {
 			t.Errorf("cosign was not called with %s", want)
 		}
 	}
-	if !strings.Contains(content("dist/release/images.txt"), "scorecard:v1-s390x@sha256:0\n") {
+	if !strings.Contains(content("dist/release/images.txt"), "manager:v1-s390x@sha256:0\n") {
 		t.Error("images.txt lacks an image")
 	}
 }
