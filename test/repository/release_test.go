@@ -4,12 +4,15 @@
 package repository
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // runScript runs a script of hack in a directory, with the programs of its directory fake first in the PATH.
@@ -153,52 +156,6 @@ esac
 	}
 }
 
-// The user of an image is not the user who builds it, so the modes in an image do not depend on the umask.
-func TestImage_umask(t *testing.T) {
-	dir := writeScripts(t, map[string]string{
-		"hack/image.sh":     string(read(t, "hack/image.sh")),
-		"fake/podman":       "#!/bin/sh\nfor context; do :; done\ncd \"$context\" && find . -printf '%m %P\\n' | sort -k 2\n",
-		"Dockerfile":        "FROM scratch\nARG TARGETARCH\nCOPY bin/manager-${TARGETARCH} /manager\nCOPY bundle/manifests /manifests/\n",
-		"bin/manager-amd64": "", "bin/manager-arm64": "", "bundle/manifests/crd.yaml": "",
-	})
-	if err := os.Chmod(filepath.Join(dir, "bundle/manifests/crd.yaml"), 0o660); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", "umask 077 && hack/image.sh build localhost/x Dockerfile amd64")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CONTAINER_TOOL=podman", "PATH="+filepath.Join(dir, "fake")+":"+os.Getenv("PATH"))
-	output, err := cmd.CombinedOutput()
-	const want = "755 \n755 bin\n755 bin/manager-amd64\n755 bundle\n755 bundle/manifests\n644 bundle/manifests/crd.yaml\n"
-	if err != nil || string(output) != want {
-		t.Errorf("image.sh: %v, the image contains\n%swant\n%s", err, output, want)
-	}
-}
-
-// A clone can be in any directory.
-func TestMake_directory(t *testing.T) {
-	const kustomize = "#!/bin/sh\n[ \"$1\" != build ] || [ -e \"$2\" ]\n"
-	files := map[string]string{
-		"bin/kustomize": kustomize, "fake/podman": "#!/bin/sh\n", "dist/digests/bundle.Dockerfile": "FROM scratch\nCOPY bundle /\n",
-		"dist/digests/bundle/x": "", "config/default/x": "",
-	}
-	for _, name := range append(glob(t, "hack/make/*.mk"), "Makefile", "hack/image.sh") {
-		files[name] = string(read(t, name))
-	}
-	for _, file := range glob(t, "hack/tools/*/go.mod") {
-		files[file] = string(read(t, file))
-	}
-	written := writeScripts(t, files)
-	dir := filepath.Join(filepath.Dir(written), `it's a "clone" & more`)
-	if err := os.Rename(written, dir); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "make", "-o", "bin/kustomize", "build-installer", "deploy", "undeploy", "bundle-build",
-		"KUBECTL=true", "CONTAINER_TOOL=podman", "BUNDLE_DIR=dist/digests")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Join(dir, "fake")+":"+os.Getenv("PATH"))
-	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("make in %s: %v\n%s", dir, err, output)
-	}
-}
-
 // The release logs in to the registry of IMAGE_BASE, and the workflow names no registry.
 func TestRelease_login(t *testing.T) {
 	const imageBase = "IMAGE_BASE=registry.example.com:5000/me/operator"
@@ -211,5 +168,34 @@ func TestRelease_login(t *testing.T) {
 	steps := string(read(t, ".github/workflows/release.yaml"))
 	if strings.Contains(steps, "quay.io") || !strings.Contains(steps, "make release-login") {
 		t.Error("the workflow does not take the registry from IMAGE_BASE")
+	}
+}
+
+// A version can be added to a channel after a newer one. What people have added to the other entries remains.
+func TestCatalog(t *testing.T) {
+	dir := writeScripts(t, map[string]string{
+		"hack/catalog.sh": string(read(t, "hack/catalog.sh")),
+		"catalog/podset-operator/stable.yaml": "schema: olm.channel\npackage: podset-operator\nname: stable\nentries:\n" +
+			"- name: podset-operator.v1.0.0\n- name: podset-operator.v2.0.0\n  skips: [podset-operator.v1.9.0] # it was withdrawn\n" +
+			"  replaces: podset-operator.v1.0.0\n  skipRange: '>=1.0.0 <2.0.0'\n",
+	})
+	for _, version := range []string{"2.10.0", "1.0.1", "2.9.0", "1.0.1", "2.0.0", "2.10.0-rc.1"} {
+		if output, err := runScript(t, dir, "hack/catalog.sh", nil, "add", "stable", version); err != nil {
+			t.Fatalf("adding %s: %v\n%s", version, err, output)
+		}
+	}
+	want := "schema: olm.channel\npackage: podset-operator\nname: stable\nentries:\n- name: podset-operator.v1.0.0\n"
+	previous := "1.0.0"
+	for _, version := range []string{"1.0.1", "2.0.0", "2.9.0", "2.10.0-rc.1", "2.10.0"} {
+		want += fmt.Sprintf("- name: podset-operator.v%s\n", version)
+		want += fmt.Sprintf("  replaces: podset-operator.v%s\n  skipRange: '>=1.0.0 <%s'\n", previous, version)
+		if version == "2.0.0" {
+			want += "  skips: [podset-operator.v1.9.0] # it was withdrawn\n"
+		}
+		previous = version
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "catalog/podset-operator/stable.yaml"))
+	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+		t.Errorf("the channel: %v (-want +got)\n%s", err, diff)
 	}
 }

@@ -38,14 +38,3 @@ func TestVersions(t *testing.T) {
 		}
 	}
 }
-
-// Libraries of the same version are compiled once for the operator and for the cluster of its tests. That is most of the first build.
-func TestVersions_libraries(t *testing.T) {
-	for _, library := range []string{"api", "apimachinery", "client-go"} {
-		version := regexp.MustCompile(`\sk8s\.io/` + library + ` (v\S+)`)
-		operator, cluster := version.FindSubmatch(read(t, "go.mod")), version.FindSubmatch(read(t, "hack/tools/cluster/go.mod"))
-		if operator == nil || cluster == nil || string(operator[1]) != string(cluster[1]) {
-			t.Errorf("k8s.io/%s: go.mod has %s, hack/tools/cluster/go.mod has %s", library, operator, cluster)
-		}
-	}
-}
