@@ -6,7 +6,6 @@ package chart
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,8 +18,6 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
-
-	"github.com/redhat/podset-operator/test/repository"
 )
 
 // root is the path of the repository from this directory.
@@ -307,105 +304,6 @@ func podSpec(o objects) object {
 }
 
 func container(o objects) object { return podSpec(o)["containers"].([]any)[0].(object) }
-
-// Two releases in two namespaces have no object in common, except the CRDs: helm installs a CRD only if it does not exist.
-func TestTwoReleases(t *testing.T) {
-	one, err := rendered(t, "podset-operator", "one", "watchNamespaces: [team-a]", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := rendered(t, "team-b", "two", "watchNamespaces: [team-b]", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shareNothing(t, one, two)
-}
-
-// The second installation of docs/how-to/two-installations.md has no object in common with config/default, except the CRDs.
-func TestTwoKustomizations(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/how-to/two-installations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	documents := repository.Manifests(string(page))
-	base, err := filepath.Abs(filepath.Join(root, "config/default"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	base, err = filepath.Rel(dir, base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay := strings.Replace(documents[len(documents)-1], "../../config/default", base, 1)
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	one, two := kustomized(t, filepath.Join(root, "config/default")), kustomized(t, dir)
-	delete(one, "ClusterRoleBinding /podset-operator-manager-rolebinding")
-	remove("CustomResourceDefinition ", "ValidatingAdmissionPolicy")(t, one) // The second installation has none.
-	shareNothing(t, one, two)
-	for name, o := range two {
-		if labels, _ := o["metadata"].(object)["labels"].(object); labels["app.kubernetes.io/instance"] != "team-b" {
-			t.Errorf("%s has the labels %v: the removal of one installation must not remove it", name, labels)
-		}
-	}
-	deployment := two["Deployment podset-operator-b/team-b-podset-operator-controller-manager"]
-	if deployment == nil {
-		t.Fatalf("the second installation has %v", slices.Sorted(maps.Keys(two)))
-	}
-	env := deployment["spec"].(object)["template"].(object)["spec"].(object)["containers"].([]any)[0].(object)["env"].([]any)
-	if diff := cmp.Diff(object{"name": "WATCH_NAMESPACE", "value": "team-b"}, env[len(env)-1]); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// shareNothing checks that two installations have the same number of objects, none of them in common except the CRDs, and that none
-// refers to the namespace or to a service account or role of the other.
-func shareNothing(t *testing.T, one, two objects) {
-	t.Helper()
-	for _, name := range slices.Sorted(maps.Keys(one)) {
-		if _, both := two[name]; both && !strings.HasPrefix(name, "CustomResourceDefinition ") {
-			t.Errorf("both releases have the object %s", name)
-		}
-	}
-	for _, pair := range [][2]objects{{one, two}, {two, one}} {
-		for name, o := range pair[0] {
-			subjects, _ := o["subjects"].([]any)
-			for _, subject := range subjects {
-				account := subject.(object)
-				if pair[0]["ServiceAccount "+account["namespace"].(string)+"/"+account["name"].(string)] == nil {
-					t.Errorf("%s names %s, which is not of its installation", name, account)
-				}
-			}
-			if role, ok := o["roleRef"].(object); ok {
-				own := func(o object) bool {
-					return o["kind"] == role["kind"] && o["metadata"].(object)["name"] == role["name"]
-				}
-				if !slices.ContainsFunc(slices.Collect(maps.Values(pair[0])), own) {
-					t.Errorf("%s binds %s, which is not of its installation", name, role["name"])
-				}
-			}
-		}
-	}
-	if len(one) != len(two) {
-		t.Errorf("the releases have %d and %d objects", len(one), len(two))
-	}
-}
-
-// The test of a release runs in a namespace that the operator serves.
-func TestHook(t *testing.T) {
-	for values, namespace := range map[string]string{"test: {enabled: true}": "home", "{test: {enabled: true}, watchNamespaces: [team-a, team-b]}": "team-a"} {
-		hooks, err := rendered(t, "podset-operator", "home", values, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, pod := hooks["At "+namespace+"/podset-operator-test"], hooks["Pod home/podset-operator-test"]
-		if at == nil || pod == nil || len(hooks) != 2 {
-			t.Errorf("%s: the hooks are %v", values, slices.Sorted(maps.Keys(hooks)))
-		}
-	}
-}
 
 func TestValues_mistakes(t *testing.T) {
 	for _, values := range []string{
