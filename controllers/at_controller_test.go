@@ -145,23 +145,6 @@ func TestAt_entrypoint(t *testing.T) {
 	expectPhase(t, at, cnatv1alpha1.PhaseDone)
 }
 
-func TestAt_waits(t *testing.T) {
-	at := newAt(newNamespace(t), "soon", "now + 3 seconds", "true")
-	create(t, at)
-	expectPhase(t, at, cnatv1alpha1.PhasePending)
-	pod := podOf(t, at, "soon-pod")
-	if due := at.CreationTimestamp.Add(3 * time.Second); pod.CreationTimestamp.Time.Before(due) {
-		t.Errorf("the pod is of %s, the time is %s", pod.CreationTimestamp, due)
-	}
-	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
-	exit(t, pod, 0, "")
-	expectPhase(t, at, cnatv1alpha1.PhaseDone)
-	g := NewWithT(t)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(phaseEvents(ctx, g, at)).To(Equal([]string{"PENDING", "RUNNING", "DONE"}))
-	}).WithTimeout(patience).Should(Succeed())
-}
-
 func TestAt_failure(t *testing.T) {
 	at := newAt(newNamespace(t), "no", "now", "sh -c 'echo no; exit 3'")
 	failures := atRuns.WithLabelValues(string(cnatv1alpha1.ResultFailed), cnatv1alpha1.ReasonNonZeroExitCode)
@@ -174,64 +157,6 @@ func TestAt_failure(t *testing.T) {
 		t.Errorf("status: %+v", at.Status)
 	}
 	NewWithT(t).Eventually(func() float64 { return counted(t, failures) - before }).WithTimeout(patience).Should(Equal(1.0))
-}
-
-func TestAt_rescheduled(t *testing.T) {
-	at := newAt(newNamespace(t), "moved", "now + 1 week", "true")
-	create(t, at)
-	expectPhase(t, at, cnatv1alpha1.PhasePending)
-	change(t, at, func(at *cnatv1alpha1.At) { at.Spec.Schedule = time.Now().UTC().Format(time.RFC3339) })
-	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
-
-	base := at.DeepCopy()
-	at.Spec.Command = "false"
-	err := admin.Patch(t.Context(), at, client.MergeFrom(base))
-	if !apierrors.IsInvalid(err) {
-		t.Errorf("editing the command of a running At: %v", err)
-	}
-}
-
-func TestAt_suspended(t *testing.T) {
-	at := newAt(newNamespace(t), "held", "now", "true")
-	at.Spec.Suspend = ptr.To(true)
-	create(t, at)
-	expectPhase(t, at, cnatv1alpha1.PhasePending)
-	if reason := scheduledReason(at); reason != cnatv1alpha1.ReasonSuspended {
-		t.Errorf("reason %s", reason)
-	}
-	change(t, at, func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(false) })
-	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
-}
-
-func TestAt_podGone(t *testing.T) {
-	for title, tc := range map[string]struct {
-		bound bool
-		want  string
-	}{
-		"bound to a node":       {true, cnatv1alpha1.ReasonPodLost},
-		"not bound to any node": {false, cnatv1alpha1.ReasonNotStarted},
-	} {
-		t.Run(title, func(t *testing.T) {
-			at := newAt(newNamespace(t), "lost", "now", "true")
-			create(t, at)
-			expectPhase(t, at, cnatv1alpha1.PhaseRunning)
-			pod := podOf(t, at, "lost-pod")
-			if tc.bound {
-				if err := admin.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := admin.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
-				t.Fatal(err)
-			}
-			expectPhase(t, at, cnatv1alpha1.PhaseDone)
-			if at.Status.Reason != tc.want {
-				t.Errorf("reason %s, want %s", at.Status.Reason, tc.want)
-			}
-			g := NewWithT(t)
-			g.Expect(podsIn(t.Context(), g, at.Namespace)).To(BeEmpty())
-		})
-	}
 }
 
 func TestAt_foreignPod(t *testing.T) {
@@ -250,38 +175,6 @@ func TestAt_foreignPod(t *testing.T) {
 	before := foreign.ResourceVersion
 	if refresh(NewWithT(t), t.Context(), foreign); foreign.ResourceVersion != before {
 		t.Error("the foreign pod was touched")
-	}
-}
-
-func TestAt_recreated(t *testing.T) {
-	namespace := newNamespace(t)
-	first := newAt(namespace, "again", "now", "true")
-	create(t, first)
-	expectPhase(t, first, cnatv1alpha1.PhaseRunning)
-	if err := admin.Delete(t.Context(), first, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
-		t.Fatal(err)
-	}
-	g := NewWithT(t)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		// No garbage collector runs here that would take the finalizer of orphaning away.
-		err := admin.Get(ctx, client.ObjectKeyFromObject(first), first)
-		if err == nil {
-			first.Finalizers = nil
-			g.Expect(admin.Update(ctx, first)).To(Succeed())
-		}
-		g.Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(first), first))).To(BeTrue())
-	}).WithTimeout(patience).Should(Succeed())
-	second := newAt(namespace, "again", "now", "true")
-	create(t, second)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(scheduledReason(refresh(g, ctx, second))).To(Equal(cnatv1alpha1.ReasonNameTaken))
-	}).WithTimeout(patience).Should(Succeed())
-	if err := admin.Delete(t.Context(), podOf(t, second, "again-pod")); err != nil {
-		t.Fatal(err)
-	}
-	expectPhase(t, second, cnatv1alpha1.PhaseRunning)
-	if pod := podOf(t, second, "again-pod"); !metav1.IsControlledBy(pod, second) {
-		t.Errorf("the pod is of %+v", pod.OwnerReferences)
 	}
 }
 
@@ -320,25 +213,6 @@ func TestAt_rejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
-}
-
-func TestAt_forgedPhase(t *testing.T) {
-	namespace := newNamespace(t)
-	waiting := newAt(namespace, "waiting", "now + 1 week", "true")
-	create(t, waiting)
-	expectPhase(t, waiting, cnatv1alpha1.PhasePending)
-	for _, forged := range []cnatv1alpha1.Phase{cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone} {
-		changeStatus(t, waiting, func(at *cnatv1alpha1.At) { at.Status.Phase = forged })
-		expectPhase(t, waiting, cnatv1alpha1.PhasePending)
-	}
-	done := newAt(namespace, "done", "now", "true")
-	create(t, done)
-	exit(t, podOf(t, done, "done-pod"), 0, "")
-	expectPhase(t, done, cnatv1alpha1.PhaseDone)
-	changeStatus(t, done, func(at *cnatv1alpha1.At) { at.Status.Phase = cnatv1alpha1.PhasePending })
-	expectPhase(t, done, cnatv1alpha1.PhaseDone)
-	g := NewWithT(t)
-	g.Expect(podsIn(t.Context(), g, namespace)).To(HaveLen(1))
 }
 
 func TestAtReconcile_slowWrites(t *testing.T) {

@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	"github.com/redhat/podset-operator/internal/podset"
 )
 
 const (
@@ -232,121 +231,6 @@ func TestPodSet_minReadySeconds(t *testing.T) {
 	}
 }
 
-func TestPodSet_progressDeadline(t *testing.T) {
-	set := podSet(newNamespace(t), "shop", 2)
-	set.Spec.ProgressDeadlineSeconds, set.Spec.PodReplacementPolicy = 3, appv1alpha1.TerminationComplete
-	create(t, set)
-	pods := expectPods(t, set, 2)
-	setPhase(t, &pods[0], corev1.PodRunning)
-	changeStatus(t, &pods[1], func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning })
-	g := NewWithT(t)
-	// stuck waits until all conditions say that there is no progress, and why.
-	stuck := func(want string) {
-		t.Helper()
-		g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-			conditions := refresh(g, ctx, set).Status.Conditions
-			g.Expect(meta.IsStatusConditionTrue(conditions, appv1alpha1.ConditionDegraded)).To(BeTrue())
-			g.Expect(meta.IsStatusConditionTrue(conditions, appv1alpha1.ConditionStalled)).To(BeTrue())
-			progress := meta.FindStatusCondition(conditions, appv1alpha1.ConditionProgressing)
-			g.Expect(progress.Reason).To(Equal(appv1alpha1.ReasonProgressDeadlineExceeded))
-			g.Expect(progress.Message).To(ContainSubstring(want))
-		}).WithTimeout(patience).Should(Succeed())
-	}
-	stable := func() {
-		t.Helper()
-		g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-			conditions := refresh(g, ctx, set).Status.Conditions
-			g.Expect(meta.IsStatusConditionTrue(conditions, appv1alpha1.ConditionReady)).To(BeTrue())
-			g.Expect(meta.IsStatusConditionTrue(conditions, appv1alpha1.ConditionDegraded)).To(BeFalse())
-			g.Expect(meta.FindStatusCondition(conditions, appv1alpha1.ConditionStalled)).To(BeNil())
-		}).WithTimeout(patience).Should(Succeed())
-	}
-	stuck("no progress for 3 seconds: 1 of 2 pods are ready; pod " + pods[1].Name)
-	setPhase(t, &pods[1], corev1.PodRunning)
-	stable()
-
-	change(t, &pods[0], func(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/wait"} })
-	if err := admin.Delete(t.Context(), &pods[0]); err != nil {
-		t.Fatal(err)
-	}
-	stuck("1 of 2 pods exist; slot " + pods[0].Labels[appv1alpha1.LabelSlot] + " waits until pod " + pods[0].Name + " is gone (finalizers: example.com/wait)")
-	change(t, &pods[0], func(pod *corev1.Pod) { pod.Finalizers = nil })
-	for _, pod := range expectPods(t, set, 2) {
-		setPhase(t, &pod, corev1.PodRunning)
-	}
-	stable()
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(eventReasons(ctx, g, set)).To(ContainElement("ProgressDeadlineExceeded"))
-	}).WithTimeout(patience).Should(Succeed())
-}
-
-func TestPodSet_terminationComplete(t *testing.T) {
-	set := podSet(newNamespace(t), "shop", 2)
-	set.Spec.PodReplacementPolicy = appv1alpha1.TerminationComplete
-	create(t, set)
-	pod := expectPods(t, set, 2)[0]
-	change(t, &pod, func(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/wait"} })
-	if err := admin.Delete(t.Context(), &pod); err != nil {
-		t.Fatal(err)
-	}
-	g := NewWithT(t)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(refresh(g, ctx, set).Status.TerminatingReplicas).To(Equal(int32(1)))
-	}).WithTimeout(patience).Should(Succeed())
-	g.Consistently(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(podsIn(ctx, g, set.Namespace)).To(HaveLen(2))
-	}).WithTimeout(quiet).Should(Succeed())
-	change(t, &pod, func(pod *corev1.Pod) { pod.Finalizers = nil })
-	for _, replacement := range expectPods(t, set, 2) {
-		if replacement.UID == pod.UID {
-			t.Error("the pod is there still")
-		}
-	}
-}
-
-func TestPodSet_foreignPods(t *testing.T) {
-	namespace := newNamespace(t)
-	foreign := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foreign", Labels: map[string]string{
-			"app": "shop", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "shop",
-		}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
-	}
-	create(t, foreign)
-	set := podSet(namespace, "shop", 3)
-	create(t, set)
-	expectPods(t, set, 3)
-	change(t, set, func(set *appv1alpha1.PodSet) { set.Spec.Replicas = ptr.To[int32](1) })
-	expectPods(t, set, 1)
-	before := foreign.ResourceVersion
-	refresh(NewWithT(t), t.Context(), foreign)
-	if foreign.ResourceVersion != before || foreign.DeletionTimestamp != nil {
-		t.Error("the foreign pod was touched")
-	}
-}
-
-func TestPodSet_deleting(t *testing.T) {
-	set := podSet(newNamespace(t), "shop", 2)
-	create(t, set)
-	pods := expectPods(t, set, 2)
-	if err := admin.Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
-		t.Fatal(err)
-	}
-	g := NewWithT(t)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) { // Before that, the pod is replaced.
-		g.Expect(refresh(g, ctx, set).Status.ObservedGeneration).To(Equal(set.Generation))
-	}).WithTimeout(patience).Should(Succeed())
-	if err := admin.Delete(t.Context(), &pods[0]); err != nil {
-		t.Fatal(err)
-	}
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(refresh(g, ctx, set).Status.Replicas).To(Equal(int32(1)))
-	}).WithTimeout(patience).Should(Succeed())
-	g.Consistently(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(podsIn(ctx, g, set.Namespace, ownedBy(set))).To(HaveLen(1))
-	}).WithTimeout(quiet).Should(Succeed())
-}
-
 func TestPodSet_quota(t *testing.T) {
 	namespace := newNamespace(t)
 	denyPods(t, namespace)
@@ -440,23 +324,6 @@ func protectPods(t *testing.T, namespace string) []client.Object {
 	return []client.Object{binding, policy}
 }
 
-func TestPodSet_finishedPods(t *testing.T) {
-	set := podSet(newNamespace(t), "shop", 2)
-	create(t, set)
-	pods := expectPods(t, set, 2)
-	changeStatus(t, &pods[0], func(pod *corev1.Pod) { pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted" })
-	g := NewWithT(t)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		living := podsIn(ctx, g, set.Namespace, ownedBy(set), func(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodFailed })
-		g.Expect(living).To(HaveLen(2))
-		g.Expect(meta.FindStatusCondition(refresh(g, ctx, set).Status.Conditions, appv1alpha1.ConditionDegraded).Message).To(Equal("1 of 1 pods: Evicted"))
-	}).WithTimeout(patience).Should(Succeed())
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(podsIn(ctx, g, set.Namespace, ownedBy(set))).To(HaveLen(2))
-		g.Expect(eventReasons(ctx, g, set)).To(ContainElement("PodsFinished"))
-	}).WithTimeout(patience).Should(Succeed())
-}
-
 func TestPodSet_rollingUpdate(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 3)
 	create(t, set)
@@ -492,31 +359,6 @@ func TestPodSet_rollingUpdate(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-func TestPodSet_forgedStatus(t *testing.T) {
-	set := podSet(newNamespace(t), "shop", 1)
-	create(t, set)
-	expectPods(t, set, 1)
-	changeStatus(t, set, func(set *appv1alpha1.PodSet) {
-		set.Status.PodNames, set.Status.Replicas = []string{"forged"}, 7
-	})
-	expectPods(t, set, 1)
-}
-
-func TestPodSet_paused(t *testing.T) {
-	set := podSet(newNamespace(t), "shop", 1)
-	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
-	create(t, set)
-	g := NewWithT(t)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		progressing := meta.FindStatusCondition(refresh(g, ctx, set).Status.Conditions, appv1alpha1.ConditionProgressing)
-		g.Expect(progressing).NotTo(BeNil())
-		g.Expect(progressing.Reason).To(Equal(appv1alpha1.ReasonPaused))
-	}).WithTimeout(patience).Should(Succeed())
-	g.Expect(podsIn(t.Context(), g, set.Namespace)).To(BeEmpty())
-	change(t, set, func(set *appv1alpha1.PodSet) { set.Annotations = nil })
-	expectPods(t, set, 1)
-}
-
 func TestPodSecurity(t *testing.T) {
 	namespace := newNamespace(t, "pod-security.kubernetes.io/enforce", "restricted")
 	set := podSet(namespace, "shop", 1)
@@ -525,32 +367,6 @@ func TestPodSecurity(t *testing.T) {
 	at := newAt(namespace, "yay", "now", "echo YAY")
 	create(t, at)
 	expectPhase(t, at, "RUNNING")
-}
-
-func TestPodSet_takenName(t *testing.T) {
-	namespace := newNamespace(t)
-	set := podSet(namespace, "shop", 1)
-	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
-	create(t, set)
-	// The name is known once the UID is, so a foreign pod can be put in its way while the set is paused.
-	blocked := podset.MakePlan(podset.Observation{Set: unpaused(set), Now: time.Now()}).Create[0].Name
-	foreign := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: blocked},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
-	}
-	create(t, foreign)
-	change(t, set, func(set *appv1alpha1.PodSet) { set.Annotations = nil })
-	pods := expectPods(t, set, 1)
-	if pods[0].Name == blocked {
-		t.Error("the foreign pod was taken over")
-	}
-	refresh(NewWithT(t), t.Context(), foreign)
-}
-
-func unpaused(set *appv1alpha1.PodSet) *appv1alpha1.PodSet {
-	set = set.DeepCopy()
-	set.Annotations = nil
-	return set
 }
 
 func TestCounts_idle(t *testing.T) {

@@ -2,8 +2,8 @@
 
 ##@ The oldest Kubernetes
 
-# The faults that depend on what an API server supports: lists, watches, admission, restarts.
-oldest_faults := TestAutoscaler|TestCRDs|TestDeniedPods|TestKilledServers|TestModes|TestQuota
+# The faults that depend on what an API server supports: lists, watches, admission.
+oldest_faults := TestAutoscaler|TestCRDs|TestDeniedPods|TestModes
 
 .PHONY: test-oldest
 test-oldest: export KUBEBUILDER_ASSETS := $(CURDIR)/bin/oldest

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,81 +23,12 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// firstRejectionBackoff is the first back-off of the operator after a rejection.
-const firstRejectionBackoff = time.Second
-
-// F8: the quota is full and is raised later.
-func TestQuota(t *testing.T) {
-	runCases(t, "F8", map[string]testCase{
-		"of a set": quotaOfSet,
-		"of an At": func(e *faults.Env) {
-			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-			quota := limitPods(e, "0")
-			e.Supervise()
-			e.Create(at("a", "now", "echo YAY"))
-			e.WaitForAt("P9", "a", func(a *cnatv1alpha1.At) bool {
-				c := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-				return c != nil && c.Reason == cnatv1alpha1.ReasonFailedCreate && strings.Contains(c.Message, "quota")
-			})
-			e.Wait(5 * time.Second)
-			raise(e, quota, "9")
-			e.ExpectIdle()
-			e.ExpectCounts(faults.Counts{Creates: 1})
-		},
-	})
-}
-
-func quotaOfSet(e *faults.Env) {
-	quota := limitPods(e, "3")
-	e.Supervise()
-	start := time.Now()
-	e.Create(podSet("a", 5))
-	e.WaitForPods(3)
-	e.WaitForSet("P9", "a", degraded("quota"))
-	e.Wait(5 * time.Second)
-	e.ExpectRejected(start, firstRejectionBackoff)
-	raise(e, quota, "9")
-	e.ExpectIdle()
-	e.ExpectCounts(faults.Counts{Creates: 5})
-}
-
 // degraded reports whether a condition says that creates fail, and why.
 func degraded(why string) func(*appv1alpha1.PodSet) bool {
 	return func(s *appv1alpha1.PodSet) bool {
 		c := meta.FindStatusCondition(s.Status.Conditions, appv1alpha1.ConditionDegraded)
 		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == appv1alpha1.ReasonFailedCreate && strings.Contains(c.Message, why)
 	}
-}
-
-// limitPods creates a quota and waits until it is enforced.
-func limitPods(e *faults.Env, n string) *corev1.ResourceQuota {
-	e.Helper()
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(n)}},
-	}
-	e.Create(quota)
-	waitForQuota(e, quota)
-	return quota
-}
-
-func raise(e *faults.Env, quota *corev1.ResourceQuota, n string) {
-	e.Helper()
-	faults.Edit(e, quota, func(q *corev1.ResourceQuota) { q.Spec.Hard[corev1.ResourcePods] = resource.MustParse(n) })
-	waitForQuota(e, quota)
-}
-
-func waitForQuota(e *faults.Env, quota *corev1.ResourceQuota) {
-	e.Helper()
-	eventually(e, func() error {
-		if err := e.User.Get(e.Context(), client.ObjectKeyFromObject(quota), quota); err != nil {
-			return err
-		}
-		if q, ok := quota.Status.Hard[corev1.ResourcePods]; !ok || !q.Equal(quota.Spec.Hard[corev1.ResourcePods]) {
-			return fmt.Errorf("the quota is not enforced")
-		}
-		return nil
-	})
 }
 
 // eventually waits for a state that the observer does not watch.
@@ -113,11 +43,9 @@ func TestDeniedPods(t *testing.T) {
 		"a policy that denies pods and is removed": func(e *faults.Env) {
 			remove := denyPods(e)
 			e.Supervise()
-			start := time.Now()
 			e.Create(podSet("a", 3))
 			e.WaitForSet("P9", "a", degraded("no pods today"))
-			e.Wait(5 * time.Second)
-			e.ExpectRejected(start, firstRejectionBackoff)
+			e.Wait(5 * time.Second) // P9: there are three more creates, with back-off.
 			remove()
 			e.ExpectIdle()
 			e.ExpectCounts(faults.Counts{Creates: 3})
@@ -205,7 +133,7 @@ func enforce(e *faults.Env, works func(error) bool, objects ...client.Object) {
 	})
 }
 
-// F10: admission changes pods: it removes the labels and adds a container.
+// F10, F32: admission changes pods, or their names.
 func TestMutatedPods(t *testing.T) {
 	runCases(t, "F10", map[string]testCase{
 		"labels removed, container added": func(e *faults.Env) {
@@ -221,41 +149,21 @@ func TestMutatedPods(t *testing.T) {
 				e.Check("P1", len(pod.Spec.Containers) == 2, "pod %s was not changed", pod.Name)
 			}
 		},
-	})
-}
-
-// F32: admission changes the identity of the pod of an At. The dry run shows it, so no pod is created.
-func TestMutatedRuns(t *testing.T) {
-	cases := map[string]testCase{}
-	for change, tc := range map[string]struct {
-		patch  string
-		reason string
-	}{
-		"another name": {`[JSONPatch{op: "replace", path: "/metadata/name", value: "changed-" + object.metadata.name}]`, cnatv1alpha1.ReasonPodModified},
-		"a generated name": {`[JSONPatch{op: "remove", path: "/metadata/name"},
-			JSONPatch{op: "add", path: "/metadata/generateName", value: object.metadata.name + "-"}]`, cnatv1alpha1.ReasonPodModified},
-		"no owner":                      {`[JSONPatch{op: "add", path: "/metadata/ownerReferences", value: []}]`, cnatv1alpha1.ReasonPodModified},
-		"no annotations":                {`[JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]`, cnatv1alpha1.ReasonCompleted},
-		"another container name":        {`[JSONPatch{op: "replace", path: "/spec/containers/0/name", value: "renamed"}]`, cnatv1alpha1.ReasonPodModified},
-		"containers that are restarted": {`[JSONPatch{op: "replace", path: "/spec/restartPolicy", value: "Always"}]`, cnatv1alpha1.ReasonPodModified},
-	} {
-		cases[change] = func(e *faults.Env) {
-			e.ChangesIdentity = tc.reason == cnatv1alpha1.ReasonPodModified
-			mutatePods(e, tc.patch)
-			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+		// The dry run of an At shows it, so no pod is created. Each pod of a PodSet is deleted again, and the next create waits.
+		"a generated name": func(e *faults.Env) {
+			e.ChangesIdentity = true
+			mutatePods(e, `[JSONPatch{op: "remove", path: "/metadata/name"},
+				JSONPatch{op: "add", path: "/metadata/generateName", value: object.metadata.name + "-"}]`)
 			e.Supervise()
-			e.Create(at("a", "now", "echo YAY"))
-			e.WaitForAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Reason == tc.reason })
-			e.Wait(3 * time.Second) // a thousand creates, if each one leads to another
-			want := 0
-			if tc.reason == cnatv1alpha1.ReasonCompleted {
-				want = 1
-			}
-			creates := e.Log.Calls(func(c *faults.Call) bool { return c.Verb == "create" && c.Resource == "pods" })
-			e.Check("A1", len(creates) == want, "%d creates of pods were sent, want %d", len(creates), want)
-		}
-	}
-	runCases(t, "F32", cases)
+			e.Create(podSet("a", 3), at("b", "now", "echo YAY"))
+			e.WaitForAt("A3", "b", done(cnatv1alpha1.ReasonPodModified))
+			e.WaitForSet("P9", "a", degraded("admission changed the name of pod a-pod"))
+			e.Wait(8 * time.Second) // creates after 0, 1, 3, and 7 s
+			creates := e.Log.Calls(faults.Creates)
+			e.Check("P9", len(creates) <= 5, "%d creates of pods were sent", len(creates))
+			e.Check("P15", len(e.Pods()) == 0, "%d pods stay", len(e.Pods()))
+		},
+	})
 }
 
 // mutatePods changes new pods by a JSON patch, and adds a container.

@@ -34,7 +34,7 @@ func TestAutoscaler(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t) // Until the metrics are available, namespaces cannot be deleted, so no other test may use this cluster.
 	metrics := serveMetrics(t, c)
-	e := faults.NewEnv(t, c, "F0", faults.Ours)
+	e := faults.NewEnv(t, c, "F0")
 	e.Must(c.StartControllers("horizontal-pod-autoscaler-controller", "--horizontal-pod-autoscaler-sync-period=1s"))
 	e.Timeout = 5 * time.Minute // The autoscaler waits before it scales again.
 	e.RunKubelet(&faults.Kubelet{})

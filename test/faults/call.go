@@ -32,9 +32,6 @@ func Writes(c *Call) bool {
 	return false
 }
 
-// StatusWrites matches writes of a status.
-func StatusWrites(c *Call) bool { return Writes(c) && c.Subresource == "status" }
-
 // Creates matches creates of pods.
 func Creates(c *Call) bool { return c.Verb == "create" && c.Resource == "pods" && c.Subresource == "" }
 
@@ -43,9 +40,6 @@ func Events(c *Call) bool { return c.Resource == "events" }
 
 // AnyCall matches every call.
 func AnyCall(*Call) bool { return true }
-
-// AnyButWatch matches all calls for resources except watches, which have faults of their own.
-func AnyButWatch(c *Call) bool { return c.Verb != "" && c.Verb != "watch" }
 
 // requests parses requests as kube-apiserver does.
 var requests = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}

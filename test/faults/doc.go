@@ -8,10 +8,9 @@
 //   - the operator, as a sequence of processes: each is a manager with caches of its own, and an Injector that delays or loses
 //     its requests and ends the process when it crashes;
 //   - a Kubelet, which starts pods, ends their commands, and removes pods that are being deleted;
-//   - a user, which is a plain client;
+//   - a user, whose client has no faults;
 //   - an Observer, which watches everything on connections of its own.
 //
 // When a test ends, a checker replays the events that the observer received and the writes of the operator, and checks the
-// invariants. The operator is given as Controllers: this operator, or the naive one of package control, which must violate the
 // invariants. See docs/testing.md.
 package faults

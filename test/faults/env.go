@@ -47,29 +47,25 @@ type Env struct {
 	Quiet time.Duration
 	// Options change the options of the manager, from the next process on.
 	Options []func(*ctrl.Options)
-	// StripsOwners is true if admission removes the owner references of new pods.
-	StripsOwners bool
 	// ChangesIdentity is true if admission changes the names, the controllers, the containers, or the restartPolicy of new pods of Ats.
 	ChangesIdentity bool
 
-	fault       string
-	controllers Controllers
-	ctx         context.Context
-	background  sync.WaitGroup
+	fault      string
+	ctx        context.Context
+	background sync.WaitGroup
 
 	mu         sync.Mutex
 	kubelet    *Kubelet
 	processes  []*Process
 	violations []Violation // found by Check
-	tolerated  bool
 }
 
-// NewEnv creates an environment that tests an operator with a fault. It does not start the operator. When the test ends, the
+// NewEnv creates an environment that tests the operator with a fault. It does not start the operator. When the test ends, the
 // invariants are checked, and a violation fails the test.
-func NewEnv(t testing.TB, cluster *Cluster, fault string, operator Controllers) *Env {
+func NewEnv(t testing.TB, cluster *Cluster, fault string) *Env {
 	t.Helper()
 	e := &Env{
-		TB: t, Cluster: cluster, User: cluster.Admin, Clock: clock.RealClock{}, Log: &Log{}, Timeout: DefaultTimeout, Quiet: Quiet, fault: fault, controllers: operator,
+		TB: t, Cluster: cluster, User: cluster.Admin, Clock: clock.RealClock{}, Log: &Log{}, Timeout: DefaultTimeout, Quiet: Quiet, fault: fault,
 	}
 	var end context.CancelFunc
 	e.ctx, end = context.WithCancel(context.Background())
@@ -78,7 +74,7 @@ func NewEnv(t testing.TB, cluster *Cluster, fault string, operator Controllers) 
 		end()
 		for _, p := range e.processes {
 			p.Crash()
-			if err := p.Err(); err != nil && !e.tolerated {
+			if err := p.Err(); err != nil {
 				e.Errorf("P10: process %d: %v; replay with: %s", p.Number, err, e.replay())
 			}
 		}
@@ -134,7 +130,7 @@ func (e *Env) start(prepare ...func(*Injector)) (*Process, error) {
 	for _, f := range prepare {
 		f(injector)
 	}
-	p, err := start(e.Cluster, e.controllers, injector, e.Namespace, e.Clock, e.Options...)
+	p, err := start(e.Cluster, injector, e.Namespace, e.Clock, e.Options...)
 	if err == nil {
 		e.processes = append(e.processes, p)
 	}

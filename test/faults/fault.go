@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -68,17 +67,6 @@ func LoseResponse(_ *Call, send func() (*http.Response, error)) (*http.Response,
 	}
 	_ = resp.Body.Close()
 	return nil, errors.New("injected: the response was lost")
-}
-
-// Block holds calls until unblock is called. started is closed when the first call is held.
-func Block() (fault Fault, started <-chan struct{}, unblock func()) {
-	first, end := make(chan struct{}), make(chan struct{})
-	begin := sync.OnceFunc(func() { close(first) })
-	return func(_ *Call, send func() (*http.Response, error)) (*http.Response, error) {
-		begin()
-		<-end
-		return send()
-	}, first, sync.OnceFunc(func() { close(end) })
 }
 
 // CrashBefore kills the process before the call reaches the API server.

@@ -72,13 +72,6 @@ func (i *Injector) Inject(rules ...Rule) {
 	i.rules = append(i.rules, rules...)
 }
 
-// ClearRules removes all rules.
-func (i *Injector) ClearRules() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.rules = nil
-}
-
 // Kill makes every call fail from now on, which is what the API server sees of a crash.
 func (i *Injector) Kill() { i.cancel() }
 

@@ -146,6 +146,28 @@ func missRun(e *faults.Env) {
 	e.ExpectCounts(faults.Counts{Creates: 1})
 }
 
+// withoutLease is two operators that both work.
+func withoutLease(e *faults.Env) {
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
+	two := []*faults.Process{e.Start(), e.Start()}
+	e.Create(podSet("a", 10), at("a", "now + 1 second", "echo YAY"), at("b", "now + 2 seconds", "echo YAY"), at("c", "now", "echo YAY"))
+	e.Settle()
+	e.Wait(2 * time.Second) // Each operator sees all pods ready, and not only the one that recorded it.
+	// An operator that sees a pod deleted before it sees the scale-down replaces the pod.
+	for _, operator := range two {
+		operator.Hold("pods")
+	}
+	scale(e, "a", 3)
+	deletes := func() int { return e.Log.Count(func(w faults.Write) bool { return w.Verb == "delete" }) }
+	gomega.NewWithT(e).Eventually(deletes).WithTimeout(e.Timeout).Should(gomega.Equal(14), "deletes by both operators")
+	for _, operator := range two {
+		operator.Release("pods")
+	}
+	e.ExpectIdle()
+	// Both have deleted the same seven, because the order of deletion is total.
+	e.ExpectCounts(faults.Counts{Creates: 13, Deletes: 7})
+}
+
 // modeQuiet is shorter than in the other tests.
 const modeQuiet = 5 * time.Second
 
@@ -212,7 +234,7 @@ func runAllNamespaces(t *testing.T, c *faults.Cluster) {
 }
 
 func runMode(t *testing.T, c *faults.Cluster, mode func(*ctrl.Options), run testCase) {
-	e := faults.NewEnv(t, c, "F28", faults.Ours)
+	e := faults.NewEnv(t, c, "F28")
 	e.Options = append(e.Options, mode)
 	e.Quiet = modeQuiet
 	run(e)

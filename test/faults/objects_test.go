@@ -29,7 +29,7 @@ func runCases(t *testing.T, fault string, testCases map[string]testCase) {
 	for name, run := range testCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run(faults.NewEnv(t, cluster, fault, faults.Ours))
+			run(faults.NewEnv(t, cluster, fault))
 		})
 	}
 }

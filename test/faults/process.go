@@ -23,26 +23,6 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// Controllers is an operator: the controllers that it adds to a manager.
-type Controllers struct {
-	// Name is for messages.
-	Name string
-	// Configure sets what the manager caches in the given namespaces (none: all); nil: it caches everything.
-	Configure func(o *ctrl.Options, namespaces []string)
-	// Full says that the operator fills the whole status. Otherwise only podNames and phase are checked.
-	Full bool
-	// Setup adds the reconcilers.
-	Setup func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error
-}
-
-// Ours is this operator, with the same setup as in main.
-var Ours = Controllers{
-	Name: "podset-operator", Configure: controllers.ConfigureCaches, Full: true,
-	Setup: func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
-		return controllers.Add(ctx, mgr, controllers.Options{Clock: clock, Image: invariants.DefaultImage})
-	},
-}
-
 // Process is one start of the operator: a manager with caches and state of its own.
 type Process struct {
 	*Injector
@@ -81,7 +61,7 @@ func (f whenSynced) Start(context.Context) error { f(); return nil }
 func (whenSynced) NeedLeaderElection() bool      { return false }
 
 // start starts a process that works in one namespace.
-func start(c *Cluster, o Controllers, injector *Injector, namespace string, clock clock.WithTicker, options ...func(*ctrl.Options)) (*Process, error) {
+func start(c *Cluster, injector *Injector, namespace string, clock clock.WithTicker, options ...func(*ctrl.Options)) (*Process, error) {
 	p := &Process{Injector: injector, Number: injector.process, Started: time.Now(), synced: make(chan struct{}), done: make(chan struct{})}
 	opts := ctrl.Options{
 		Scheme: c.Scheme,
@@ -91,9 +71,7 @@ func start(c *Cluster, o Controllers, injector *Injector, namespace string, cloc
 		Controller:     config.Controller{SkipNameValidation: ptr.To(true), RecoverPanic: ptr.To(false)}, // P10: a panic ends the tests.
 		Cache:          cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 	}
-	if o.Configure != nil {
-		o.Configure(&opts, []string{namespace})
-	}
+	controllers.ConfigureCaches(&opts, []string{namespace})
 	for _, option := range options {
 		option(&opts)
 	}
@@ -101,7 +79,7 @@ func start(c *Cluster, o Controllers, injector *Injector, namespace string, cloc
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Setup(injector.ctx, mgr, clock); err != nil {
+	if err := controllers.Add(injector.ctx, mgr, controllers.Options{Clock: clock, Image: invariants.DefaultImage}); err != nil {
 		return nil, err
 	}
 	synced := whenSynced(func() {

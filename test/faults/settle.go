@@ -64,7 +64,7 @@ func (e *Env) Settle() {
 		var problems []string
 		for _, set := range s.NotDeleting() {
 			podSets = true
-			if problem := s.Settled(set, e.controllers.Full); problem != "" {
+			if problem := s.Settled(set, true); problem != "" {
 				problems = append(problems, fmt.Sprintf("P3 PodSet %s: %s", set.Name, problem))
 			}
 		}
@@ -73,7 +73,7 @@ func (e *Env) Settle() {
 				continue
 			}
 			ats = true
-			if problem := s.AtSettled(at, e.Clock.Now(), e.controllers.Full); problem != "" {
+			if problem := s.AtSettled(at, e.Clock.Now(), true); problem != "" {
 				problems = append(problems, fmt.Sprintf("A3 At %s: %s", at.Name, problem))
 			}
 		}
@@ -208,22 +208,6 @@ func waitForNamed[T client.Object](e *Env, invariant, name string, all func(*inv
 		return last
 	})
 	e.Check(invariant, missing == "", "%s", missing)
-}
-
-// WaitForPod waits until a pod is as wanted; want gets nil if no pod has the name. It returns false after the timeout.
-func (e *Env) WaitForPod(name string, want func(*corev1.Pod) bool) bool {
-	return e.waitFor(func(s *invariants.State) string {
-		var found *corev1.Pod
-		for uid, pod := range s.Pods {
-			if pod.Name == name && !s.Removed[uid] {
-				found = pod
-			}
-		}
-		if want(found) {
-			return ""
-		}
-		return "not yet"
-	}) == ""
 }
 
 // Pods returns the pods that exist, as the observer last saw them.

@@ -40,7 +40,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 func unreadable(t *testing.T, revoke func(*rbacv1.Role)) {
-	shop, bank := faults.NewEnv(t, cluster, "F27", faults.Ours), faults.NewEnv(t, cluster, "F27", faults.Ours)
+	shop, bank := faults.NewEnv(t, cluster, "F27"), faults.NewEnv(t, cluster, "F27")
 	user := "operator-of-" + bank.Namespace
 	for _, e := range []*faults.Env{shop, bank} {
 		e.RunKubelet(&faults.Kubelet{})

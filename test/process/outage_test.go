@@ -4,22 +4,16 @@
 package process
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/controllers"
-	"github.com/redhat/podset-operator/test/apiserver"
 	"github.com/redhat/podset-operator/test/faults"
 )
 
@@ -55,7 +49,7 @@ func TestOutage(t *testing.T) {
 
 // managerOutage kills the API server and starts it again after a while. An At becomes due meanwhile.
 func managerOutage(t *testing.T, c *faults.Cluster, kubeconfig string, down time.Duration, harm func(*container)) {
-	e := faults.NewEnv(t, c, "F26", faults.Ours)
+	e := faults.NewEnv(t, c, "F26")
 	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 	p := runContainer(e, kubeconfig, managerEnv(e.Namespace), "--metrics-bind-address=0", "--leader-elect", "--leader-elect-resource-namespace="+e.Namespace)
 	e.Create(podSet("a", 3))
@@ -82,40 +76,6 @@ func checkRecovery(e *faults.Env, p *container, back time.Time) {
 	e.Check("P3", p.Starts() <= 2, "the process was started %d times", p.Starts())
 	waits, ends := p.Lines("Waiting for the API server"), p.Lines("The API server is back")
 	e.Check("P3", waits == p.Starts()-1 && ends == waits, "%d log lines about the begin of a wait and %d about its end, with %d starts", waits, ends, p.Starts())
-}
-
-// F26: the manager does not take a denial by an API server that is not ready yet for missing permissions.
-func TestOutage_starting(t *testing.T) {
-	t.Parallel()
-	c := ownCluster(t)
-	e := faults.NewEnv(t, c, "F26", faults.Ours)
-	e.Must(apiserver.GrantManagerRole(t.Context(), e.User, root, "starter", e.Namespace))
-	user, err := apiserver.AddUser(c.Environment, "starter")
-	e.Must(err)
-	user.Config().QPS = -1
-	reader, err := client.New(user.Config(), client.Options{Scheme: c.Scheme, Mapper: c.Admin.RESTMapper()})
-	e.Must(err)
-	again, err := c.KillAPIServer()
-	e.Must(err)
-
-	ctx, ready := context.WithCancel(e.Context())
-	var started sync.WaitGroup
-	var responses sync.Map
-	started.Go(func() {
-		for ctx.Err() == nil {
-			started.Go(func() {
-				_, err := controllers.Preflight(e.Context(), e.Clock, user.Config(), c.Scheme, []string{e.Namespace})
-				e.Check("P3", err == nil, "a process that started while the API server did: %v", err)
-			})
-			err := reader.List(ctx, &cnatv1alpha1.AtList{}, client.InNamespace(e.Namespace))
-			responses.Store(apierrors.ReasonForError(err), true)
-			<-time.After(20 * time.Millisecond)
-		}
-	})
-	e.Must(again())
-	ready()
-	started.Wait()
-	responses.Range(func(reason, _ any) bool { t.Logf("a response while the API server started: %q", reason); return true })
 }
 
 // ownCluster starts a cluster for a test that kills the API server.

@@ -29,9 +29,9 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/kube/serverclock"
-	"github.com/redhat/podset-operator/test/faults/control"
 	"github.com/redhat/podset-operator/test/invariants"
 	"github.com/redhat/podset-operator/test/sim"
+	"github.com/redhat/podset-operator/test/sim/control"
 )
 
 var detectWithin = flag.Uint64("detect", often, "the number of scenarios within which each defect must be detected; fewer than 10000: only those that need few")

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package control is the negative control: two naive reconcilers with the defects of typical tutorial operators. They show that
-// the checks of the fault suite and of the simulation can fail.
+// the checks of the simulation can fail.
 package control
 
 import (
