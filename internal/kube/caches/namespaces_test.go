@@ -53,6 +53,23 @@ func lister(s *source) (l *tolerantLister, clock *clocktesting.FakeClock, report
 	}, clock, reports
 }
 
+// silentWatch starts a watch that must not end when the list is tried again, and stops it.
+func silentWatch(t *testing.T, l *tolerantLister, clock *clocktesting.FakeClock) watch.Interface {
+	t.Helper()
+	w, err := l.watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.Step(accessRetry)
+	select {
+	case e := <-w.ResultChan():
+		t.Fatalf("the watch sends %v", e)
+	case <-time.After(10 * time.Millisecond):
+	}
+	w.Stop()
+	return w
+}
+
 func TestList_forbidden(t *testing.T) {
 	s := &source{}
 	l, _, reports := lister(s)
@@ -85,22 +102,12 @@ func TestWatch_forbidden(t *testing.T) {
 	if _, err := l.list(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w, err := l.watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	clock.Step(accessRetry)
-	select {
-	case e := <-w.ResultChan():
-		t.Fatalf("the list is forbidden, and the watch sends %v", e)
-	case <-time.After(10 * time.Millisecond):
-	}
-	w.Stop()
-	if e, open := <-w.ResultChan(); open {
+	if e, open := <-silentWatch(t, l, clock).ResultChan(); open {
 		t.Errorf("a stopped watch sends %v", e)
 	}
 	s.err = nil
-	if w, err = l.watch(t.Context(), metav1.ListOptions{}); err != nil {
+	w, err := l.watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Stop()
@@ -215,17 +222,7 @@ func TestWatch_outdated(t *testing.T) {
 	if list, err := l.list(t.Context(), metav1.ListOptions{}); err != nil || meta.LenList(list) != 0 || len(failed) != 0 {
 		t.Errorf("listed %v, %v, failed with %v", list, err, failed)
 	}
-	w, err := l.watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	clock.Step(accessRetry)
-	select {
-	case e := <-w.ResultChan():
-		t.Fatalf("the definition is outdated, and the watch sends %v", e)
-	case <-time.After(10 * time.Millisecond):
-	}
-	w.Stop()
+	silentWatch(t, l, clock)
 
 	outdated.Store(false)
 	if list, err := l.list(t.Context(), metav1.ListOptions{}); err != nil || meta.LenList(list) != 1 {
