@@ -72,10 +72,7 @@ func write(t *testing.T, path string, content []byte) {
 }
 
 func TestAlerts(t *testing.T) {
-	program, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not installed; Debian has it in the package prometheus")
-	}
+	needPromtool(t)
 	dir := t.TempDir()
 	for name, path := range ruleFiles {
 		object, _ := readRules(t, path)
@@ -86,10 +83,23 @@ func TestAlerts(t *testing.T) {
 		write(t, filepath.Join(dir, name), content)
 	}
 	write(t, filepath.Join(dir, "alerts.yaml"), read(t, "test/monitoring/alerts.yaml"))
-	cmd := exec.CommandContext(t.Context(), program, "test", "rules", "alerts.yaml")
+	promtool(t, dir, "test", "rules", "alerts.yaml")
+}
+
+func promtool(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "promtool", args...)
 	cmd.Dir = dir
 	if output, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, output)
+	}
+}
+
+// needPromtool skips a test if promtool is not installed.
+func needPromtool(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("promtool"); err != nil {
+		t.Skip("promtool is not installed; Debian has it in the package prometheus")
 	}
 }
 

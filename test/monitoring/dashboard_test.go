@@ -5,6 +5,8 @@ package monitoring
 
 import (
 	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,6 +66,28 @@ func TestQueries(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The queries of the dashboard are rules of a file here, whose syntax promtool checks.
+func TestQueries_syntax(t *testing.T) {
+	needPromtool(t)
+	type record struct {
+		Record string `json:"record"`
+		Expr   string `json:"expr"`
+	}
+	var records []record
+	for _, p := range readPanels(t) {
+		for _, target := range p.Targets {
+			records = append(records, record{fmt.Sprintf("query_%d", len(records)), target.Expr})
+		}
+	}
+	content, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": records}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "queries.yaml"), content)
+	promtool(t, dir, "check", "rules", "queries.yaml")
 }
 
 // metricsOf returns the metrics in a query.

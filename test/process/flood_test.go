@@ -65,42 +65,6 @@ func TestFlood(t *testing.T) {
 			}
 		}
 	})
-	t.Run("idle and half-open connections", func(t *testing.T) {
-		const clients = 2000 // of each port
-		for _, address := range []string{probes, metrics} {
-			var dials sync.WaitGroup
-			for n := range clients {
-				dials.Go(func() {
-					connection, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(t.Context(), "tcp", address)
-					if err != nil {
-						return
-					}
-					t.Cleanup(func() { _ = connection.Close() })
-					if n%2 == 0 {
-						_, _ = connection.Write([]byte("GET /healthz HTTP/1.1\r\nHost: a\r\n")) // For TLS, it is no handshake at all.
-					}
-				})
-			}
-			dials.Wait()
-		}
-		// With the defaults of a probe, the kubelet waits for a second, and three failures in a row restart the container.
-		kubelet := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-		failures := 0
-		for range 5 {
-			code, body := get(t, kubelet, "http://"+probes+"/healthz", "")
-			if failures++; code == http.StatusOK {
-				failures = 0
-			}
-			if failures == 3 {
-				t.Errorf("three probes in a row fail, the last one with %s", body)
-			}
-		}
-		prometheus := insecure()
-		prometheus.Timeout = web.Timeout
-		if code, _ := get(t, prometheus, "https://"+metrics+"/metrics", token); code != http.StatusOK {
-			t.Errorf("a permitted client gets the status code %d", code)
-		}
-	})
 	t.Run("invalid tokens", func(t *testing.T) {
 		const clients = 200 // below the bound of connections: a connection above it can take the place of another one
 		ctx, stop := context.WithCancel(t.Context())
