@@ -6,8 +6,6 @@ package controllers
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -237,45 +235,6 @@ func TestAdmission_deployment(t *testing.T) {
 	for _, tc := range []struct{ format, spec string }{{podSetYAML, template}, {atYAML, "{schedule: now, " + template[1:]}} {
 		if _, err := try(t, tc.format, "a", tc.spec); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// TestAdmission_parsers applies the rows that the parsers of the operator are tested with to the API server.
-func TestAdmission_parsers(t *testing.T) {
-	for file, spec := range map[string]func(string) map[string]any{
-		"schedules.txt": func(s string) map[string]any { return map[string]any{"schedule": s, "command": "echo"} },
-		"commands.txt":  func(s string) map[string]any { return map[string]any{"schedule": "now", "command": s} },
-	} {
-		data, err := os.ReadFile("../internal/atspec/testdata/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows := 0
-		for line := range strings.Lines(string(data)) {
-			verdict, rest, _ := strings.Cut(line, " ")
-			if verdict != "ok" && verdict != "no" {
-				continue
-			}
-			quoted, err := strconv.QuotedPrefix(strings.TrimSpace(rest))
-			if err != nil {
-				t.Fatalf("%s: %s: %v", file, line, err)
-			}
-			input, err := strconv.Unquote(quoted)
-			if err != nil {
-				t.Fatal(err)
-			}
-			obj := &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "cnat.d2iq.com/v1alpha1", "kind": "At", "spec": spec(input),
-				"metadata": map[string]any{"name": "a", "namespace": "default"},
-			}}
-			if err := admin.Create(t.Context(), obj, client.DryRunAll); (err == nil) != (verdict == "ok") {
-				t.Errorf("%s: %q is %s for the operator; the API server says: %v", file, input, verdict, err)
-			}
-			rows++
-		}
-		if rows == 0 {
-			t.Errorf("%s has no rows", file)
 		}
 	}
 }

@@ -79,31 +79,6 @@ func Watched(object client.Object) bool {
 	return false
 }
 
-// OfKind returns the objects of a list's kind that exist.
-func (s *State) OfKind(kind client.ObjectList) []client.Object {
-	var objects []client.Object
-	add := func(object client.Object) {
-		if !s.Removed[object.GetUID()] {
-			objects = append(objects, object)
-		}
-	}
-	switch kind.(type) {
-	case *appv1alpha1.PodSetList:
-		for _, set := range s.Sets {
-			add(set)
-		}
-	case *cnatv1alpha1.AtList:
-		for _, at := range s.Ats {
-			add(at)
-		}
-	case *corev1.PodList:
-		for _, pod := range s.Pods {
-			add(pod)
-		}
-	}
-	return objects
-}
-
 // ControllerOf returns the UID of a pod's controller; "" if it has none.
 func ControllerOf(pod *corev1.Pod) types.UID {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
