@@ -86,7 +86,7 @@ func MakePlan(o Observation) Plan {
 			return p
 		}
 	}
-	return Plan{unchanged: true} // not covered: dueRun always applies
+	return Plan{unchanged: true} // unreachable: dueRun always applies
 }
 
 // lookUp returns the plan to look a pod up, because the next decision depends on its absence. It returns false if the API server has

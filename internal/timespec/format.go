@@ -49,5 +49,5 @@ func FormatSeconds(seconds int64) string {
 		}
 		return text
 	}
-	return "0s" // not covered: seconds always match
+	return "0s" // unreachable: seconds always match
 }
