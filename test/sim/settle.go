@@ -27,7 +27,7 @@ const (
 	// settleTime is how long everything may take to settle after the last fault: P3, A3. Some things may take longer.
 	settleTime = time.Minute
 	// settleSteps is how many steps that may take.
-	settleSteps = 1500
+	settleSteps = 4000
 	// cleanupDelay is the longest delay before finished pods are deleted, rejectionDelay that before a create that was rejected is
 	// retried, and retryDelay that before a command that has failed is retried.
 	cleanupDelay, rejectionDelay, retryDelay = 5 * time.Minute, time.Minute, 6 * time.Minute
@@ -96,7 +96,7 @@ func (e *env) waitUntilSettled() bool {
 		}
 		e.idle(10 * time.Second)
 	}
-	e.violate("P3", "something is in flight after %d steps", settleSteps)
+	e.violate("P3", "something is in flight after %d steps: %+v", settleSteps, e.unsettled())
 	return false
 }
 
