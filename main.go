@@ -70,6 +70,7 @@ type options struct {
 	metricsCerts   string
 	probeAddr      string
 	pprofAddr      string
+	pullSecrets    process.Secrets
 	logging        zap.Options
 	watch          []string
 	flags          *flag.FlagSet // which has all of these except watch
@@ -91,6 +92,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.metricsCerts, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics. If empty, the certificate is self-signed.")
 	flags.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz. 0 disables them.")
 	flags.StringVar(&o.pprofAddr, "pprof-bind-address", "0", "Address of the Go profiles, served over HTTP without authentication. 0 disables them.")
+	flags.Var(&o.pullSecrets, "default-image-pull-secrets", "Names of Secrets in the namespace of a pod, separated by commas. Pods of PodSets and Ats without a template use them, instead of those of their service account.")
 	config.RegisterFlags(flags)
 	o.logging.BindFlags(flags)
 	encoding := flags.Lookup("zap-time-encoding") // controller-runtime has another default, and accepts another word, than the usage says
@@ -166,7 +168,7 @@ func run(ctx context.Context, o options) error {
 	if err := lock.AddTo(mgr); err != nil {
 		return err
 	}
-	if err := setup(ctx, mgr, cluster, serverClock); err != nil {
+	if err := setup(ctx, mgr, o, cluster, serverClock); err != nil {
 		return err
 	}
 	if err := process.AddMetrics(mgr, o.metricsAddr, o.metricsCerts); err != nil {
@@ -219,14 +221,14 @@ func newScheme() *runtime.Scheme {
 }
 
 // setup adds the controllers, the metrics, and the release of garbage to mgr.
-func setup(ctx context.Context, mgr ctrl.Manager, cluster *controllers.PreflightResult, serverClock *serverclock.Clock) error {
+func setup(ctx context.Context, mgr ctrl.Manager, o options, cluster *controllers.PreflightResult, serverClock *serverclock.Clock) error {
 	recorder, err := process.LimitEvents(ctx, mgr)
 	if err != nil {
 		return err
 	}
 	options := controllers.Options{
-		Clock: serverClock, Image: cmp.Or(os.Getenv("RELATED_IMAGE_BUSYBOX"), "busybox"), OpenShift: cluster.OpenShift,
-		Proxy: proxy.ReadProxyVarsFromEnv(), NewRecorder: recorder,
+		Clock: serverClock, Image: cmp.Or(os.Getenv("RELATED_IMAGE_BUSYBOX"), "busybox"), PullSecrets: o.pullSecrets,
+		OpenShift: cluster.OpenShift, Proxy: proxy.ReadProxyVarsFromEnv(), NewRecorder: recorder,
 	}
 	return errors.Join(
 		controllers.Add(ctx, mgr, options),

@@ -32,6 +32,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Image is the image of pods without a template.
 	Image string
+	// PullSecrets are the secrets with which this image is pulled, in the namespace of the pod.
+	PullSecrets []corev1.LocalObjectReference
 	// OpenShift is true if the cluster is OpenShift, which assigns the user of a pod itself.
 	OpenShift bool
 	// Proxy are the proxy variables of the pods of Ats without a template.
@@ -68,11 +70,11 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	podSets := &PodSetReconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: recorder("podset-controller"),
-		Clock: o.Clock, Defaults: podset.Defaults{Image: o.Image, FixedUser: !o.OpenShift},
+		Clock: o.Clock, Defaults: podset.Defaults{Image: o.Image, PullSecrets: o.PullSecrets, FixedUser: !o.OpenShift},
 	}
 	ats := &AtReconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: recorder("at-controller"),
-		Clock: o.Clock, Defaults: at.Defaults{Image: o.Image, FixedUser: !o.OpenShift, Proxy: o.Proxy},
+		Clock: o.Clock, Defaults: at.Defaults{Image: o.Image, PullSecrets: o.PullSecrets, FixedUser: !o.OpenShift, Proxy: o.Proxy},
 	}
 	return errors.Join(podSets.setup(caches.OwnKinds(mgr)), ats.setup(caches.OwnKinds(mgr)))
 }

@@ -75,6 +75,8 @@ type Known struct {
 type Defaults struct {
 	// Image is the image of an At without a template.
 	Image string
+	// PullSecrets are the secrets with which the image is pulled. If there are none, those of the service account are used.
+	PullSecrets []corev1.LocalObjectReference
 	// FixedUser makes the pod of an At without a template run as a fixed user. It is false on OpenShift, which gives
 	// each namespace its own.
 	FixedUser bool

@@ -71,7 +71,7 @@ func newPod(o *Observation, attempt int) *corev1.Pod {
 // defaultTemplate returns the template of an At without one. It passes Pod Security "restricted" and OpenShift's
 // "restricted-v2".
 func defaultTemplate(at *cnatv1alpha1.At, d Defaults) *corev1.PodTemplateSpec {
-	spec := corev1.PodSpec{Containers: []corev1.Container{{
+	spec := corev1.PodSpec{ImagePullSecrets: d.PullSecrets, Containers: []corev1.Container{{
 		Name:      atspec.DefaultContainer,
 		Image:     d.Image,
 		Env:       slices.Clone(d.Proxy),

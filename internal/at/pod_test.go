@@ -68,6 +68,18 @@ func TestNewPod(t *testing.T) {
 	}
 }
 
+func TestNewPod_pullSecrets(t *testing.T) {
+	secrets := []corev1.LocalObjectReference{{Name: "mirror"}}
+	got := planned(t, at.Observation{At: a().Obj(), Now: due, Defaults: at.Defaults{Image: "busybox", PullSecrets: secrets}})
+	if diff := cmp.Diff(secrets, got.Spec.ImagePullSecrets); diff != "" {
+		t.Errorf("pull secrets (-want +got):\n%s", diff)
+	}
+	got.Spec.ImagePullSecrets[0].Name = "changed"
+	if secrets[0].Name != "mirror" {
+		t.Error("the defaults changed with the pod")
+	}
+}
+
 func TestNewPod_proxy(t *testing.T) {
 	proxy := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://p"}, {Name: "http_proxy", Value: "http://p"}}
 	got := planned(t, at.Observation{At: a().Obj(), Now: due, Defaults: at.Defaults{Image: "busybox", Proxy: proxy}})
@@ -96,7 +108,9 @@ func TestNewPod_template(t *testing.T) {
 	}, "main", "side").Obj()
 	before := atWithTemplate.DeepCopy()
 	proxy := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://p"}, {Name: "NO_PROXY", Value: ".svc"}}
-	got := planned(t, at.Observation{At: atWithTemplate, Now: due, Defaults: at.Defaults{Image: "busybox", FixedUser: true, Proxy: proxy}})
+	got := planned(t, at.Observation{At: atWithTemplate, Now: due, Defaults: at.Defaults{
+		Image: "busybox", PullSecrets: []corev1.LocalObjectReference{{Name: "mirror"}}, FixedUser: true, Proxy: proxy,
+	}})
 
 	wantSpec := before.Spec.Template.Spec.DeepCopy()
 	wantSpec.RestartPolicy = corev1.RestartPolicyNever

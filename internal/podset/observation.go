@@ -64,6 +64,8 @@ type Observation struct {
 type Defaults struct {
 	// Image is the image of the default container.
 	Image string
+	// PullSecrets are the secrets with which the image is pulled. If there are none, those of the service account are used.
+	PullSecrets []corev1.LocalObjectReference
 	// FixedUser makes the default pod run as a fixed user. It is false on OpenShift, which gives each namespace its own.
 	FixedUser bool
 }

@@ -50,6 +50,7 @@ func newPod(o Observation, p slotAttempt, hash string) *corev1.Pod {
 // (rule 16).
 func defaultTemplate(set *appv1alpha1.PodSet, d Defaults) *corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{
+		ImagePullSecrets: d.PullSecrets,
 		Containers: []corev1.Container{{
 			Name:    "busybox",
 			Image:   d.Image,

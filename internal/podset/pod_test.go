@@ -20,7 +20,8 @@ import (
 
 func TestNewPod_default(t *testing.T) {
 	set := testutil.MakePodSet("a").Obj()
-	got := newPod(Observation{Set: set, Defaults: Defaults{Image: "mirror/busybox", FixedUser: true}}, slotAttempt{slot: 2, attempt: 1}, "hash")
+	secrets := []corev1.LocalObjectReference{{Name: "mirror"}}
+	got := newPod(Observation{Set: set, Defaults: Defaults{Image: "mirror/busybox", PullSecrets: secrets, FixedUser: true}}, slotAttempt{slot: 2, attempt: 1}, "hash")
 
 	wantLabels := map[string]string{
 		"app": "a", "version": "v0.1", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",
@@ -37,6 +38,9 @@ func TestNewPod_default(t *testing.T) {
 	container := got.Spec.Containers[0]
 	if container.Name != "busybox" || container.Image != "mirror/busybox" || cmp.Diff([]string{"sleep", "3600"}, container.Command) != "" {
 		t.Errorf("container: %+v", container)
+	}
+	if diff := cmp.Diff(secrets, got.Spec.ImagePullSecrets); diff != "" {
+		t.Errorf("pull secrets (-want +got): %s", diff)
 	}
 	wantResources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("10m"), "memory": resource.MustParse("32Mi")},
@@ -70,7 +74,7 @@ func TestNewPod_template(t *testing.T) {
 		template.Name = "not used"
 	})
 	set := builder.Obj()
-	got := newPod(Observation{Set: set}, slotAttempt{}, "hash")
+	got := newPod(Observation{Set: set, Defaults: Defaults{PullSecrets: []corev1.LocalObjectReference{{Name: "mirror"}}}}, slotAttempt{}, "hash")
 
 	wantLabels := map[string]string{
 		"app": "shop", "tier": "web", "app.kubernetes.io/managed-by": "podset-operator", "app.example.com/podset": "a",

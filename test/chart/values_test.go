@@ -53,6 +53,7 @@ func TestValues(t *testing.T) {
 		{"{global: {imageRegistry: mirror.corp}, test: {enabled: true}}", "Pod ns/r-podset-operator-test", "spec containers 0 image", "mirror.corp/kubectl:v1.37.1"},
 		{"{global: {imagePullSecrets: [a, {name: b}]}, imagePullSecrets: [{name: a}]}", operator, inPod + "imagePullSecrets", "[{name: a}, {name: b}]"},
 		{"{global: {imagePullSecrets: [a]}, test: {enabled: true}}", "Pod ns/r-podset-operator-test", "spec imagePullSecrets", "[{name: a}]"},
+		{"{global: {imagePullSecrets: [a, {name: b}]}, imagePullSecrets: [c]}", operator, inMain + "args", "[--leader-elect, '--default-image-pull-secrets=a,b']"},
 		{"nameOverride: ats", "Deployment ns/r-ats-controller-manager", "metadata name", "r-ats-controller-manager"},
 		{"fullnameOverride: ats", "Deployment ns/ats-controller-manager", "metadata name", "ats-controller-manager"},
 		{"commonLabels: {team: a, app.kubernetes.io/name: other}", "ClusterRole /r-podset-operator-manager-role", "metadata labels team", "a"},

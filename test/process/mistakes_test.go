@@ -51,6 +51,9 @@ func TestMistakes(t *testing.T) {
 		"a wrong value in the environment": {
 			[]string{"PODSET_OPERATOR_ZAP_LOG_LEVEL=loud"}, nil, []string{"environment variable PODSET_OPERATOR_ZAP_LOG_LEVEL", `"loud"`, "--zap-log-level"},
 		},
+		"a Secret that cannot be": {
+			[]string{"PODSET_OPERATOR_DEFAULT_IMAGE_PULL_SECRETS=mirror:5000"}, nil, []string{"environment variable PODSET_OPERATOR_DEFAULT_IMAGE_PULL_SECRETS", `"mirror:5000" cannot be the name of a Secret`},
+		},
 		"a renewal that takes longer than the lease": {
 			nil, []string{"--leader-elect-lease-duration=5s"}, []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=10s"},
 		},

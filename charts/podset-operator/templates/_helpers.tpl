@@ -45,15 +45,19 @@ control-plane: controller-manager
 {{- end -}}
 {{- end -}}
 
-{{/* The pull secrets, each as a name or as an object with a name. */}}
-{{- define "podset-operator.pullSecrets" -}}
-{{- $secrets := list -}}
-{{- range concat .Values.imagePullSecrets .Values.global.imagePullSecrets -}}
-{{- $secrets = append $secrets (ternary (dict "name" .) . (kindIs "string" .)) -}}
+{{/* The names of pull secrets, each given as a name or as an object with a name, with commas between them. */}}
+{{- define "podset-operator.secretNames" -}}
+{{- $names := list -}}
+{{- range . }}{{ $names = append $names (ternary (dict "name" .) . (kindIs "string" .)).name }}{{ end -}}
+{{- uniq $names | join "," -}}
 {{- end -}}
-{{- with uniq $secrets }}
+
+{{- define "podset-operator.pullSecrets" -}}
+{{- with concat .Values.imagePullSecrets .Values.global.imagePullSecrets }}
 imagePullSecrets:
-{{- toYaml . | nindent 0 }}
+{{- range include "podset-operator.secretNames" . | splitList "," }}
+- name: {{ . }}
+{{- end }}
 {{- end }}
 {{- end -}}
 

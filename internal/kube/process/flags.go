@@ -7,6 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // EnvPrefix is the beginning of the name of each environment variable that sets a flag.
@@ -34,4 +37,32 @@ func SetFromEnv(flags *flag.FlagSet, getenv func(string) string) error {
 		}
 	})
 	return problem
+}
+
+// Secrets is the value of a flag: names of Secrets, separated by commas.
+type Secrets []corev1.LocalObjectReference
+
+// Set reads the value. It replaces the previous one.
+func (s *Secrets) Set(value string) error {
+	*s = nil
+	for item := range strings.SplitSeq(value, ",") {
+		name := strings.TrimSpace(item)
+		if name == "" {
+			continue
+		}
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			return fmt.Errorf("%q cannot be the name of a Secret: %s", name, problems[0])
+		}
+		*s = append(*s, corev1.LocalObjectReference{Name: name})
+	}
+	return nil
+}
+
+// String returns the value.
+func (s *Secrets) String() string {
+	names := make([]string, len(*s))
+	for i, secret := range *s {
+		names[i] = secret.Name
+	}
+	return strings.Join(names, ",")
 }

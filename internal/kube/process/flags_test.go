@@ -6,9 +6,26 @@ package process
 import (
 	"flag"
 	"io"
+	"strings"
 	"testing"
 	"time"
 )
+
+func TestSecrets(t *testing.T) {
+	for value, want := range map[string]string{"": "", "a": "a", "a, b.c,": "a,b.c"} {
+		var secrets Secrets
+		if err := secrets.Set(value); err != nil || secrets.String() != want {
+			t.Errorf("%q is read as %q, %v", value, secrets.String(), err)
+		}
+	}
+	secrets := Secrets{{Name: "before"}}
+	if err := secrets.Set("a,B"); err == nil || !strings.Contains(err.Error(), `"B" cannot be the name of a Secret`) {
+		t.Errorf("error %v", err)
+	}
+	if err := secrets.Set(""); err != nil || len(secrets) > 0 {
+		t.Errorf("a flag that is given again adds to its value: %v, %v", secrets, err)
+	}
+}
 
 func TestSetFromEnv(t *testing.T) {
 	for name, tc := range map[string]struct {
