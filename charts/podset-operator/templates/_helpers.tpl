@@ -10,6 +10,10 @@
 {{- end -}}
 {{- end -}}
 
+{{- define "podset-operator.namespace" -}}
+{{- .Values.namespaceOverride | default .Release.Namespace -}}
+{{- end -}}
+
 {{- define "podset-operator.labels" -}}
 {{- $labels := dict
   "app.kubernetes.io/name" "podset-operator"
@@ -71,13 +75,16 @@ imagePullSecrets:
 {{- if hasKey $object "roleRef" }}{{ $named = append $named $object.roleRef }}{{ end }}
 {{- range $named }}
 {{- $_ := set . "name" (printf "%s-%s" $name (trimPrefix "podset-operator-" .name)) }}
-{{- if hasKey . "namespace" }}{{ $_ := set . "namespace" $root.Release.Namespace }}{{ end }}
+{{- if hasKey . "namespace" }}{{ $_ := set . "namespace" (include "podset-operator.namespace" $root) }}{{ end }}
 {{- end }}
 {{- range $object.subjects }}
 {{- $_ := set . "name" (include "podset-operator.serviceAccount" $root) }}
-{{- $_ := set . "namespace" $root.Release.Namespace }}
+{{- $_ := set . "namespace" (include "podset-operator.namespace" $root) }}
 {{- end }}
 {{- with dig "spec" "policyName" "" $object }}{{ $_ := set $object.spec "policyName" $object.metadata.name }}{{ end }}
+{{- if eq $object.kind "Service" }}
+{{- with $root.Values.metrics.service.annotations }}{{ $_ := set $object.metadata "annotations" . }}{{ end }}
+{{- end }}
 {{- $labels := $object.metadata.labels | default dict }}
 {{- if not $root.Values.rbac.aggregate }}
 {{- range $label := keys $labels }}{{ if hasPrefix "rbac.authorization.k8s.io/aggregate-to-" $label }}{{ $_ := unset $labels $label }}{{ end }}{{ end }}
