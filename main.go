@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -54,7 +55,7 @@ func main() {
 	}
 	if err := run(ctrl.SetupSignalHandler(), o); err != nil {
 		// This is the last line, and it becomes the message of a container that ended. A stack trace would say nothing about the error.
-		zap.New(zap.UseFlagOptions(&o.logging), zap.StacktraceLevel(zapcore.PanicLevel)).Error(err, "The manager ends")
+		zap.New(zap.UseFlagOptions(&o.logging), zap.StacktraceLevel(zapcore.PanicLevel)).Error(process.NameVariables(err, o.fromEnv), "The manager ends")
 		os.Exit(1)
 	}
 }
@@ -66,18 +67,19 @@ type options struct {
 	lease          process.LeaseTiming
 	qps            float64
 	burst          int
-	metricsAddr    string
+	metricsAddr    process.Address
 	metricsCerts   string
-	probeAddr      string
-	pprofAddr      string
+	probeAddr      process.Address
+	pprofAddr      process.Address
 	pullSecrets    process.Secrets
 	logging        zap.Options
 	watch          []string
 	flags          *flag.FlagSet // which has all of these except watch
+	fromEnv        []string      // the flags that environment variables have set
 }
 
 func parse(args []string) (options, error) {
-	o := options{logging: zap.Options{EncoderConfigOptions: []zap.EncoderConfigOption{process.KnownLevels}}}
+	o := options{metricsAddr: ":8443", probeAddr: ":8081", pprofAddr: "0", logging: zap.Options{EncoderConfigOptions: []zap.EncoderConfigOption{process.KnownLevels}}}
 	flags := flag.NewFlagSet("podset-operator", flag.ContinueOnError)
 	o.flags = flags
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Use leader election, so that only one of several replicas is active.")
@@ -87,31 +89,36 @@ func parse(args []string) (options, error) {
 	// A leader that ends releases the lease, so with a retry period of 1 s another replica takes over within 2.2 s.
 	flags.DurationVar(&o.lease.RetryPeriod, "leader-elect-retry-period", time.Second, "How often a leader renews its lease, and how often the other replicas check it.")
 	flags.Float64Var(&o.qps, "kube-api-qps", -1, "Requests per second to the API server. -1 disables the limit: the API server limits requests by priority and fairness.")
-	flags.IntVar(&o.burst, "kube-api-burst", 30, "Burst of requests above --kube-api-qps.")
-	flags.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "Address of the metrics, served over HTTPS to authorized clients. 0 disables them.")
+	flags.IntVar(&o.burst, "kube-api-burst", 30, "Burst of requests above --kube-api-qps. Ignored if that is -1.")
+	flags.Var(&o.metricsAddr, "metrics-bind-address", "Address of the metrics, served over HTTPS to authorized clients. 0 disables them.")
 	flags.StringVar(&o.metricsCerts, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics. If empty, the certificate is self-signed.")
-	flags.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz. 0 disables them.")
-	flags.StringVar(&o.pprofAddr, "pprof-bind-address", "0", "Address of the Go profiles, served over HTTP without authentication. 0 disables them.")
+	flags.Var(&o.probeAddr, "health-probe-bind-address", "Address of /healthz and /readyz. 0 disables them.")
+	flags.Var(&o.pprofAddr, "pprof-bind-address", "Address of the Go profiles, served over HTTP without authentication. 0 disables them.")
 	flags.Var(&o.pullSecrets, "default-image-pull-secrets", "Names of Secrets in the namespace of a pod, separated by commas. Pods of PodSets and Ats without a template use them, instead of those of their service account.")
 	config.RegisterFlags(flags)
 	o.logging.BindFlags(flags)
 	encoding := flags.Lookup("zap-time-encoding") // controller-runtime has another default, and accepts another word, than the usage says
 	encoding.Usage = strings.NewReplacer("Defaults to 'epoch'", "Defaults to 'rfc3339'", "'nano'", "'nanos'").Replace(encoding.Usage)
+	flags.SetOutput(io.Discard) // A mistake is one line.
 	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(os.Stderr)
+			flags.Usage()
+		}
 		return o, err
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q: only flags are allowed, see -help", flags.Arg(0))
 	}
-	if err := process.SetFromEnv(flags, os.Getenv); err != nil {
+	var err error
+	if o.fromEnv, err = process.SetFromEnv(flags, os.Getenv); err != nil {
 		return o, err
 	}
 	o.leaseNamespace = cmp.Or(o.leaseNamespace, process.PodNamespace())
-	var err error
 	if o.watch, err = watchnamespace.Parse(os.Getenv(watchnamespace.EnvVar)); err != nil {
 		return o, err
 	}
-	return o, o.validate()
+	return o, process.NameVariables(o.validate(), o.fromEnv)
 }
 
 // validate checks values that depend on each other.
@@ -137,9 +144,12 @@ func run(ctx context.Context, o options) error {
 	logger := logr.New(process.Quiet(ctx, zap.New(zap.UseFlagOptions(&o.logging)).GetSink()))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
+	for _, name := range process.UnknownVariables(o.flags, os.Environ()) {
+		logger.Info("No flag belongs to this environment variable, which has no effect", "variable", name)
+	}
 	o.flags.VisitAll(func(f *flag.Flag) { logger.V(1).Info("Flag", "name", f.Name, "value", f.Value.String()) })
 
-	probes, err := process.ServeProbes(ctx, o.probeAddr)
+	probes, err := process.ServeProbes(ctx, string(o.probeAddr))
 	if err != nil {
 		return err
 	}
@@ -171,7 +181,7 @@ func run(ctx context.Context, o options) error {
 	if err := setup(ctx, mgr, o, cluster, serverClock); err != nil {
 		return err
 	}
-	if err := process.AddMetrics(mgr, o.metricsAddr, o.metricsCerts); err != nil {
+	if err := process.AddMetrics(mgr, string(o.metricsAddr), o.metricsCerts); err != nil {
 		return err
 	}
 	starts := mgr.Elected()
@@ -251,7 +261,7 @@ func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.Pref
 		RetryPeriod:                   &o.lease.RetryPeriod,
 		LeaderElectionReleaseOnCancel: true, // The process ends when run returns, so nothing works without the lease.
 		HealthProbeBindAddress:        "0",  // See process.ServeProbes.
-		PprofBindAddress:              o.pprofAddr,
+		PprofBindAddress:              string(o.pprofAddr),
 		Metrics:                       metricsserver.Options{BindAddress: "0"}, // See process.AddMetrics.
 	}
 	controllers.ConfigureCaches(&options, o.watch)

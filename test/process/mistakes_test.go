@@ -26,12 +26,12 @@ func TestHelp(t *testing.T) {
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	env := []string{"WATCH_NAMESPACE=" + namespace(t, cluster.Admin), "PODSET_OPERATOR_KUBECONFIG=" + administrator(t, cluster.Environment)}
-	for _, variable := range []string{"ZAP_LOG_LEVEL=9", "METRICS_BIND_ADDRESS=0", "HEALTH_PROBE_BIND_ADDRESS=0", "KUBE_API_QPS=50"} {
+	for _, variable := range []string{"ZAP_LOG_LEVEL=9", "METRICS_BIND_ADDRESS=0", "HEALTH_PROBE_BIND_ADDRESS=0", "KUBE_API_QPS=50", "LOG_LEVEL=9"} {
 		env = append(env, "PODSET_OPERATOR_"+variable)
 	}
 	p := start(t, env)
 	NewWithT(t).Eventually(func() int { return p.log.Lines(`"level":"debug"`) }).WithTimeout(time.Minute).ShouldNot(BeZero())
-	if log := p.terminate(t); strings.Contains(log, "Level(") {
+	if log := p.terminate(t); strings.Contains(log, "Level(") || !strings.Contains(log, `"variable":"PODSET_OPERATOR_LOG_LEVEL"`) {
 		t.Error(log)
 	}
 }
@@ -53,6 +53,21 @@ func TestMistakes(t *testing.T) {
 		},
 		"a Secret that cannot be": {
 			[]string{"PODSET_OPERATOR_DEFAULT_IMAGE_PULL_SECRETS=mirror:5000"}, nil, []string{"environment variable PODSET_OPERATOR_DEFAULT_IMAGE_PULL_SECRETS", `"mirror:5000" cannot be the name of a Secret`},
+		},
+		"a wrong value of a flag":    {nil, []string{"--kube-api-qps=fast"}, []string{`"fast"`, "-kube-api-qps"}},
+		"a flag that does not exist": {nil, []string{"--log-level=debug"}, []string{"not defined: -log-level"}},
+		"an address without a port": {
+			[]string{"PODSET_OPERATOR_PPROF_BIND_ADDRESS=6060"}, nil, []string{"environment variable PODSET_OPERATOR_PPROF_BIND_ADDRESS", `"6060"`, "missing port"},
+		},
+		"a lease in the environment that is too short": {
+			[]string{"PODSET_OPERATOR_LEADER_ELECT_LEASE_DURATION=5s"}, nil,
+			[]string{"environment variable PODSET_OPERATOR_LEADER_ELECT_LEASE_DURATION: --leader-elect-lease-duration=5s"},
+		},
+		"no kubeconfig in the environment": {
+			[]string{"PODSET_OPERATOR_KUBECONFIG=/does/not/exist"}, nil, []string{"environment variable PODSET_OPERATOR_KUBECONFIG", "/does/not/exist"},
+		},
+		"an OperatorCondition outside a pod": {
+			[]string{"OPERATOR_CONDITION_NAME=x"}, []string{"--kubeconfig=" + administrator(t, cluster.Environment)}, []string{"environment variable OPERATOR_CONDITION_NAME"},
 		},
 		"a renewal that takes longer than the lease": {
 			nil, []string{"--leader-elect-lease-duration=5s"}, []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=10s"},

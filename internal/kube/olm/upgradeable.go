@@ -63,7 +63,7 @@ func Add(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker, waiting func
 	}
 	condition, err := conditions.InClusterFactory{Client: uncached}.NewCondition(apiv2.ConditionType(apiv2.Upgradeable))
 	if err != nil {
-		return fmt.Errorf("finding the OperatorCondition: %w", err)
+		return fmt.Errorf("environment variable %s: finding the OperatorCondition: %w", operatorConditionEnvVar, err)
 	}
 	return mgr.Add(&upgradeable{waiting: waiting, condition: condition, clock: c})
 }

@@ -4,11 +4,14 @@
 package process
 
 import (
+	"errors"
 	"flag"
 	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestSecrets(t *testing.T) {
@@ -60,7 +63,7 @@ func TestSetFromEnv(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := ""
-			if err := SetFromEnv(flags, func(name string) string { return tc.env[name] }); err != nil {
+			if _, err := SetFromEnv(flags, func(name string) string { return tc.env[name] }); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {
@@ -70,5 +73,55 @@ func TestSetFromEnv(t *testing.T) {
 				t.Errorf("address %s, period %s; want %s, %s", *address, *period, tc.address, tc.period)
 			}
 		})
+	}
+}
+
+func TestNameVariables(t *testing.T) {
+	flags := flag.NewFlagSet("operator", flag.ContinueOnError)
+	flags.Bool("leader-elect", false, "")
+	flags.Duration("leader-elect-retry-period", 0, "")
+	flags.String("kubeconfig", "", "")
+	set, err := SetFromEnv(flags, func(name string) string {
+		return map[string]string{"PODSET_OPERATOR_LEADER_ELECT": "true", "PODSET_OPERATOR_KUBECONFIG": "a"}[name]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"--leader-elect-retry-period=0s is wrong": "--leader-elect-retry-period=0s is wrong",
+		"set --kubeconfig":                        "environment variable PODSET_OPERATOR_KUBECONFIG: set --kubeconfig",
+		"--leader-elect needs --kubeconfig=b":     "environment variable PODSET_OPERATOR_KUBECONFIG, PODSET_OPERATOR_LEADER_ELECT: --leader-elect needs --kubeconfig=b",
+	} {
+		if got := NameVariables(errors.New(text), set).Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if err := NameVariables(nil, set); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnknownVariables(t *testing.T) {
+	flags := flag.NewFlagSet("operator", flag.ContinueOnError)
+	flags.String("log-level", "", "")
+	got := UnknownVariables(flags, []string{
+		"PODSET_OPERATOR_LOG_LEVEL=debug", "PODSET_OPERATOR_LEVEL=debug", "PODSET_OPERATOR_REPORT=1", "HOME=/",
+		// Kubernetes sets these for Services in the namespace of the pod.
+		"PODSET_OPERATOR_METRICS_SERVICE_HOST=10.0.0.1", "PODSET_OPERATOR_METRICS_SERVICE_PORT_HTTPS=8443", "PODSET_OPERATOR_PORT=tcp://10.0.0.1:80",
+		"PODSET_OPERATOR_PORT_80_TCP_ADDR=10.0.0.1", "PODSET_OPERATOR_PORT_80_TCP=tcp://10.0.0.1:80",
+	})
+	if diff := cmp.Diff([]string{"PODSET_OPERATOR_LEVEL", "PODSET_OPERATOR_REPORT"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAddress(t *testing.T) {
+	for value, valid := range map[string]bool{
+		":8443": true, "[::1]:0": true, "localhost:8443": true, "0": true, "": true, "8443": false, ":https": false, ":99999": false, "::1": false,
+	} {
+		address := Address("before")
+		if err := address.Set(value); (err == nil) != valid || valid && address.String() != value {
+			t.Errorf("%q is read as %q, %v", value, address, err)
+		}
 	}
 }
