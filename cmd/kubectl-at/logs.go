@@ -200,7 +200,9 @@ func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 		return err
 	}
 	log := &podlog.Log{Config: r.rest, Pod: pod, Container: atspec.ContainerName(&at.Spec), Out: r.raw}
-	if err := r.followLog(ctx, at, log); err != nil {
+	if err := r.followLog(ctx, at, log); apierrors.IsForbidden(err) {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("%w; %q prints what the node has", err, r.hint("logs", at.Name))
 	}
 	if !waited {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -378,6 +379,25 @@ func TestLogs_pod(t *testing.T) {
 	s.run("", "now", "--name", "b", "--", "true")
 	s.start("b", "renamed-x7k2", 1, "renamed\n")
 	s.expect(result{out: "renamed\n"}, "", "logs", "b")
+}
+
+// Another command does not help a user who may not read logs.
+func TestLogs_forbidden(t *testing.T) {
+	s := newShell(t)
+	s.logged("a", "1\n", "1\n")
+	viewer := s.as("pod-viewer", "get", "list", "watch")
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "pod-viewer"}}
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(role), role); err != nil {
+		t.Fatal(err)
+	}
+	role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}})
+	if err := admin.Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	got := viewer.run("", "logs", "-f", "a", "--attempt", "0")
+	if got.code != 1 || !strings.Contains(got.errOut, `cannot get resource "pods/log"`) || strings.Contains(got.errOut, "prints what the node has") {
+		t.Errorf("got %+v", got)
+	}
 }
 
 // The start of an attempt is recorded before its pod exists.
