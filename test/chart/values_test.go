@@ -140,6 +140,8 @@ func TestValues(t *testing.T) {
 		{"networkPolicy: {enabled: true, metricsFrom: [{podSelector: {}}]}", "NetworkPolicy ns/r-podset-operator-controller-manager", "spec ingress 0 from", "[{podSelector: {}}]"},
 		{"{networkPolicy: {enabled: true}, metrics: {enabled: false}}", "NetworkPolicy ns/r-podset-operator-controller-manager", "spec ingress", "null"},
 		{"test: {enabled: false}", "Pod ns/r-podset-operator-test", "kind", "null"},
+		{"test: {enabled: true, runAsUser: 1000680000}", "Pod ns/r-podset-operator-test", "spec securityContext runAsUser", "1000680000"},
+		{"test: {enabled: true, runAsUser: null}", "Pod ns/r-podset-operator-test", "spec securityContext runAsUser", "null"},
 		{"{test: {enabled: true}, nodeSelector: {a: b}, tolerations: [{key: c}]}", "Pod ns/r-podset-operator-test", "spec nodeSelector a", "b"},
 		{"{test: {enabled: true}, nodeSelector: {a: b}, tolerations: [{key: c}]}", "Pod ns/r-podset-operator-test", "spec tolerations 0 key", "c"},
 		{"test: {enabled: true, image: a, resources: {limits: {memory: 1Gi}}}", "Pod ns/r-podset-operator-test", "spec containers 0 resources limits memory", "1Gi"},
