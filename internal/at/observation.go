@@ -130,6 +130,9 @@ func (o *Observation) run() run {
 	for _, pod := range o.Pods {
 		if pod.UID == r.uid || r.uid == "" && pod.Name == atrun.PodName(o.At, r.attempt) {
 			r.pod, r.uid = pod, pod.UID
+			if known := o.Known.Pod; known != nil && known.UID == pod.UID && pods.IsFinished(known) && !pods.IsFinished(pod) {
+				r.pod = known // The cache is behind.
+			}
 			break
 		}
 	}

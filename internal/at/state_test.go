@@ -148,6 +148,20 @@ func TestState_LastState(t *testing.T) {
 	}
 }
 
+func TestState_finishedPod(t *testing.T) {
+	p := starts(runs0().Obj(), due.Add(time.Minute))
+	p.seen.LookedUp = map[string]*corev1.Pod{pod0: succeeded().Obj()}
+	p.record(at.Outcome{})
+	p.seen.LookedUp, p.seen.Pods = nil, []*corev1.Pod{running().Obj()}
+	if o, plan := p.record(at.Outcome{}); at.MakeReport(o, plan, at.Outcome{}).Status.Reason != cnatv1alpha1.ReasonCompleted {
+		t.Error("a cache that is behind hides how the pod ended")
+	}
+	p.seen.Pods = []*corev1.Pod{running().UID("of another pod").Obj()}
+	if o, plan := p.plan(); at.MakeReport(o, plan, at.Outcome{}).Status.Reason == cnatv1alpha1.ReasonCompleted {
+		t.Error("the end of another pod counts")
+	}
+}
+
 func TestState_RequeueAt(t *testing.T) {
 	early := due.Add(-24 * time.Hour)
 	for title, tc := range map[string]struct {

@@ -29,7 +29,11 @@ func (c *Checker) ended(at *cnatv1alpha1.At) {
 		return
 	}
 	if s.Reason == cnatv1alpha1.ReasonPodLost && s.PodUID == "" { // The pod of a start that was recorded was never found.
-		c.check("A11", s.Attempts > 0 && len(c.state.Active(at.UID)) == 0, "At "+at.Name, "the reason is PodLost, but the At has not started, or its pod exists")
+		found := slices.DeleteFunc(c.state.Active(at.UID), func(pod *corev1.Pod) bool {
+			create := c.byUID[pod.UID]
+			return create.Renamed && create.Fault != "" // The operator does not know under which name it exists.
+		})
+		c.check("A11", s.Attempts > 0 && len(found) == 0, "At "+at.Name, "the reason is PodLost, but the At has not started, or its pod exists")
 		return
 	}
 	ran := c.setPods[at.UID][s.PodUID] != nil
