@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// checkedFor is how long before a start its check may have been made.
+	// checkedFor is how long a check that passed allows a start.
 	checkedFor = time.Hour
 	// lastCheck is how long before its time the pod of an At is checked again.
 	lastCheck = 30 * time.Minute
@@ -89,7 +89,7 @@ func storedCheck(at *cnatv1alpha1.At) Check {
 	return c
 }
 
-// answered returns the check after an answer about the pod of a plan, to a request that was sent at began.
+// answered returns the check after an answer about the pod of p. The request was sent at began.
 func (c Check) answered(a *Answer, p Plan, at *cnatv1alpha1.At, began, now time.Time) Check {
 	next := Check{generation: at.Generation, at: now, said: a.says(at)}
 	if p.Start && a.Rejection == nil { // A rejection has its own back-off.
@@ -102,7 +102,7 @@ func (c Check) answered(a *Answer, p Plan, at *cnatv1alpha1.At, began, now time.
 }
 
 // ofStart returns the answer about an attempt that was about to start within the last minute, or nil if there is none. The write that
-// followed from it has failed, so the attempt is about to start again.
+// followed it failed, so the attempt is about to start again.
 func (c Check) ofStart(attempt int, now time.Time) *Answer {
 	if c.attempt != attempt+1 || now.Sub(c.at) >= backoff.FailedCheck.First {
 		return nil

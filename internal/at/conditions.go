@@ -19,7 +19,7 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// scheduled is the condition Scheduled, and what the condition Ready says besides.
+// scheduled is the condition Scheduled, and what the condition Ready adds to it.
 type scheduled struct {
 	status          metav1.ConditionStatus
 	reason, message string
@@ -114,7 +114,7 @@ func terminating(pod *corev1.Pod, now time.Time) (why string, at time.Time) {
 	return atrun.JoinNonEmpty("; ", "pod "+pod.Name+" is being deleted, and its node has not confirmed that the command ended: it may still be running", disruption), at
 }
 
-// stillRunning names the containers of a pod that have not ended, except that of the command.
+// stillRunning lists the containers of a pod that have not ended, except that of the command.
 func stillRunning(pod *corev1.Pod) string {
 	var names []string
 	for _, status := range pods.ContainerStatuses(pod) {
@@ -160,7 +160,7 @@ func needsWarning(scheduled *metav1.Condition, phase cnatv1alpha1.Phase) bool {
 var ownConditions = sets.New(cnatv1alpha1.ConditionScheduled, cnatv1alpha1.ConditionComplete, cnatv1alpha1.ConditionFailed,
 	cnatv1alpha1.ConditionReady, cnatv1alpha1.ConditionStalled)
 
-// conditions returns the conditions of a status whose other fields are complete.
+// conditions returns the conditions of a status whose other fields are set.
 func (p Plan) conditions(o *Observation, s *cnatv1alpha1.AtStatus) []metav1.Condition {
 	var conditions []metav1.Condition
 	if c := p.scheduled; c.status != "" {
@@ -173,7 +173,7 @@ func (p Plan) conditions(o *Observation, s *cnatv1alpha1.AtStatus) []metav1.Cond
 	return pods.StampConditions(conditions, o.At.Status.Conditions, ownConditions, o.At.Generation, o.Now)
 }
 
-// endCondition returns the type of the condition that says how an At ended. The other type is absent, as in a Job.
+// endCondition returns the type of the condition that shows how an At ended. The other type is absent, as in a Job.
 func endCondition(s *cnatv1alpha1.AtStatus) string {
 	if s.Result == cnatv1alpha1.ResultSucceeded {
 		return cnatv1alpha1.ConditionComplete
@@ -181,8 +181,8 @@ func endCondition(s *cnatv1alpha1.AtStatus) string {
 	return cnatv1alpha1.ConditionFailed
 }
 
-// readiness returns the condition Ready and, if the At cannot go on by itself, Stalled. because is the condition that decides:
-// Complete or Failed once the At is done, and Scheduled before. Tools that wait for resources stop waiting when a resource is Stalled.
+// readiness returns the condition Ready and, if the At cannot proceed by itself, Stalled. because is the condition that decides: Complete
+// or Failed once the At is done, and Scheduled before. Tools that wait for resources stop waiting when a resource is Stalled.
 func readiness(phase cnatv1alpha1.Phase, because metav1.Condition, s scheduled) []metav1.Condition {
 	ready := metav1.Condition{Type: cnatv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: because.Reason, Message: because.Message}
 	stalled := ready

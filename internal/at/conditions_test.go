@@ -82,7 +82,7 @@ func TestMakeReport_message(t *testing.T) {
 	}
 }
 
-// The pod is gone soon after, so the status is the only record of why it ended.
+// The pod is removed soon after, so only the status still shows why it ended.
 func TestMakeReport_disruption(t *testing.T) {
 	pod := ownPod().Phase(corev1.PodRunning).Terminating().Exited("busybox", 143, "Error", "", due).
 		Condition(corev1.DisruptionTarget, corev1.ConditionTrue, "PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod").Obj()

@@ -1,26 +1,26 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package at decides what an At needs. It is pure: it calls nothing outside, and the same Observation always gives the
-// same Plan. State is what the process knows about an At beyond what its caches show. State.Observe combines both to an
-// Observation, MakePlan decides, MakeReport computes the status, and State.Record remembers the outcome. internal/atspec knows what a user
-// wrote, and internal/atrun which pod is the run and what its end proves.
+// Package at decides what an At needs. It is pure: the same Observation always gives the same Plan. State is what the process knows about
+// an At beyond what its caches show. State.Observe combines both into an Observation, MakePlan decides, MakeReport computes the status, and
+// State.Record remembers the outcome. internal/atspec interprets the spec, and internal/atrun decides which pod is the run and what its end
+// proves.
 //
 // # The start is a compare-and-swap
 //
 // An attempt begins with a write of the status that requires the resource version on which the decision was made: attempts is one higher,
-// podName is the name of its pod, podUID and retryTime are absent. Only then the pod is created, and then podUID, startTime, and the phase
-// RUNNING are recorded. So an edit, a cancel, or a deletion comes either before the start, and the write is rejected as a conflict, or after
+// podName is the name of its pod, podUID and retryTime are absent. Then the pod is created, and then podUID, startTime, and the phase
+// RUNNING are recorded. So an edit, a cancel, or a deletion either precedes the start, and the write is rejected as a conflict, or follows
 // it. Two processes cannot both begin an attempt, and a process that finds attempts without podUID knows that the pod may exist. A start is
-// never taken back: a create that is rejected is repeated, with the same name and the same words, until it succeeds, a deadline ends the
-// At, or the user cancels it. Nothing starts that a dry run has not passed for this generation of the spec, unless the answer said nothing
-// about the pod.
+// never undone: a rejected create is repeated, with the same name and the same words, until it succeeds, a deadline ends the At, or the
+// user cancels it. An attempt starts only after a dry run of its pod has passed for this generation of the spec, unless the answer said
+// nothing about the pod.
 //
 // # The state table
 //
 // The code and the tests refer to the rows of this table by their numbers. The first row that applies decides. "Started" means that
-// status.attempts is at least 1, "the pod" is that of the newest attempt, and its UID is that of the status or of the pod that this process
-// has seen under its name. "Live" means that it has not ended.
+// status.attempts is at least 1. "The pod" is that of the newest attempt, and its UID is the one in the status or that of the pod that this
+// process has seen under its name. "Live" means that it has not ended.
 //
 //	 #  started   the pod              condition                              action                        phase
 //	 1  any       any                  the At is being deleted, and is done,  none                          unchanged
@@ -76,42 +76,40 @@
 //
 //   - The record in the status decides whether an attempt has begun. The phase is never read: a phase that was set by hand neither repeats
 //     nor skips a run, and the next report corrects it.
-//   - An exit code that was seen is recorded in the status at once, also while other containers still run. Nothing that the pod shows later
+//   - An exit code is recorded in the status as soon as it is seen, even while other containers run. Nothing that the pod shows later
 //     changes it.
-//   - The cache may lag. So the absence of a pod counts only after the API server has confirmed it.
-//   - A user who may write the status can also erase it. Then the At starts again, under the same pod names. docs/at-most-once.md lists the
-//     exceptions for users.
+//   - The cache may lag, so a pod counts as absent only after the API server has confirmed it.
+//   - A user with write access to the status can erase it. Then the At starts again, under the same pod names. docs/at-most-once.md lists
+//     the exceptions for users.
 //
 // # Time
 //
 //   - All durations are compared with the earlier of the clocks of this machine and of the API server: see internal/kube/serverclock. An At
 //     with the schedule now is due as soon as it is observed.
 //   - A relative schedule counts from the creation of the At. A day has 24 hours.
-//   - startingDeadlineSeconds counts whole seconds and is checked when the At could start. An At that is suspended
-//     stays PENDING however late it is, until the user reschedules or resumes it. If it is resumed too late, it ends as
-//     MissedDeadline. A CronJob skips a late run in the same way.
-//   - activeDeadlineSeconds counts from the creation of the first pod and spans all attempts. The kubelet enforces it through
-//     the activeDeadlineSeconds of the pod and keeps the pod for its logs. The operator deletes a pod that has no node at the deadline, and
-//     any other pod if the kubelet has not ended it within its grace period and 10 s. The At ends after the pod, as a Job does.
-//   - Between attempts there is a back-off of 10 s, which doubles up to 6 minutes and counts from when the failure was recorded. The clock
-//     of a node has no part in it.
+//   - startingDeadlineSeconds has whole seconds and is checked when the At could start. A suspended At stays PENDING, however late it is,
+//     until the user reschedules or resumes it. If it is resumed too late, it ends as MissedDeadline, as a CronJob skips a late run.
+//   - activeDeadlineSeconds counts from the creation of the first pod and spans all attempts. The kubelet enforces it through the
+//     activeDeadlineSeconds of the pod and keeps the pod for its logs. The operator deletes a pod that has no node at the deadline, and any
+//     other pod if the kubelet has not ended it within its grace period and 10 s. The At ends after the pod, as a Job does.
+//   - Between attempts there is a back-off of 10 s, which doubles up to 6 minutes and counts from when the failure was recorded. It does
+//     not depend on the clock of a node.
 //
 // # Checks
 //
 // The pod of an At that waits is checked by a dry run when the At is created or edited, again half an hour before its time, and after 1
-// minute, doubling to 1 hour, while the answer is not good. A start needs an answer that is not older than an hour.
+// minute, doubling to 1 hour, while the answer is not good. A start needs an answer from the last hour.
 //
 // # The condition Ready
 //
-// Tools that wait for resources (Flux, Helm, Argo CD) read the conditions Ready and Stalled, which follow from the others. An At
-// that waits or is suspended is Ready, unless the API server would reject its pod. An At that runs is not Ready.
-// An At that has failed, is unusable, or whose pod is, or would be, rejected is also Stalled. Row 32 is reported after 5 s.
+// Tools that wait for resources (Flux, Helm, Argo CD) read the conditions Ready and Stalled, which follow from the others. An At that waits
+// or is suspended is Ready, unless the API server would reject its pod. An At that runs is not Ready. An At is also Stalled if it has
+// failed, is unusable, or its pod is or would be rejected. Row 32 is reported after 5 s.
 //
 // # The end of a pod
 //
-// The exit code of the command is what the user scheduled, so it is the result. A pod ends in the phase Succeeded or Failed. A pod whose
-// command has ended also ends when it is terminating, and otherwise 30 s later: a container that admission added, such as a proxy, may run
-// for ever. Row 2 then deletes the pod, because nothing else would end it, and it would hold its node and its quota. A command that exits
-// with 0 in the second in which the operator stopped it, or later, has not succeeded: times have whole seconds, so the two cannot be told
-// apart.
+// The exit code of the command is the result of the At. A pod ends in the phase Succeeded or Failed. A pod whose command has ended also
+// ends when it is terminating, and otherwise 30 s later: a container that admission added, such as a proxy, may run forever. Row 2 then
+// deletes the pod, which would otherwise use its node and its quota forever. A command that exits with 0 in the second in which the
+// operator stopped it, or later, has not succeeded: times have whole seconds, so the order is not known.
 package at

@@ -65,7 +65,7 @@ var explored = map[string]func() *testutil.AtBuilder{
 // budget is what may still happen.
 type budget struct{ crashes, losses, kills, ends, rejections, edits int }
 
-// node is one state of the environment and of the operator.
+// node is one state of the environment and the operator.
 type node struct {
 	// ats and pods are what the caches show, followed by what they will show; the last is what the store has. The objects
 	// are shared and never modified.
@@ -115,7 +115,7 @@ func version(text string) int64 {
 	return v
 }
 
-// key names a state: two with the same key have the same future.
+// key identifies a state: two states with the same key have the same future.
 func (n *node) key() string {
 	var k strings.Builder
 	pods := func(pods []*corev1.Pod) {
@@ -242,7 +242,7 @@ func attemptOf(pod string) int { return strings.Count(pod, "-pod-") }
 
 // podChanges pushes what can happen to a pod.
 func (e *explorer) podChanges(n *node, i int, pod *corev1.Pod) {
-	// A user who deletes a pod before its UID is recorded, while the operator crashes, leaves nothing that shows its run: an exception of
+	// A user who deletes a pod before its UID is recorded, while the operator crashes, leaves no trace of its run: an exception in
 	// docs/at-most-once.md.
 	if n.budget.kills > 0 && n.stored().Status.PodUID == pod.UID {
 		c := n.clone()
@@ -305,7 +305,7 @@ func (e *explorer) crash(n *node, sent *request) {
 	e.push(c)
 }
 
-// observe is what the reconciler sees, after it has asked the API server for what it must.
+// observe returns what the reconciler sees after it has looked up pods.
 func (n *node) observe() (Observation, Plan) {
 	seen := Seen{At: n.ats[0], Pods: n.pods[0], LookedUp: map[string]*corev1.Pod{}}
 	for {
@@ -358,7 +358,7 @@ func (e *explorer) reconcile(n *node) {
 	}
 }
 
-// reconcileBegun goes on in the reconcile that has recorded a start.
+// reconcileBegun continues the reconcile that has recorded a start.
 func (e *explorer) reconcileBegun(n *node) {
 	o, plan := n.observe()
 	if plan.Create == nil {
@@ -389,7 +389,7 @@ func (e *explorer) create(n *node, o Observation, plan Plan, outcome Outcome) {
 	e.push(created) // The UID is recorded by another reconcile: see ReportNow.
 }
 
-// carryOut does what the API server does with a request. It returns the pod of a create.
+// carryOut does what the API server does with a request. It returns the pod if the request creates one.
 func (e *explorer) carryOut(n *node, r request) *corev1.Pod {
 	if r.pod == nil {
 		if r.version == n.stored().ResourceVersion {
@@ -423,7 +423,7 @@ func (e *explorer) carryOut(n *node, r request) *corev1.Pod {
 	return pod
 }
 
-// report pushes what the write of the status of a report can lead to.
+// report pushes the states that can follow the write of the status of a report.
 func (e *explorer) report(n *node, o Observation, plan Plan, outcome Outcome) {
 	report := MakeReport(o, plan, outcome)
 	if sameStatus(&o.At.Status, &report.Status) {
@@ -435,8 +435,8 @@ func (e *explorer) report(n *node, o Observation, plan Plan, outcome Outcome) {
 	e.write(n, o, plan, outcome, report.Status, func(written *node) { e.push(written) })
 }
 
-// write pushes what the write of a status can lead to: it arrives, or a crash comes before or after it, or its response is lost. then goes on
-// after the response.
+// write pushes the states that can follow the write of a status: it arrives, a crash comes before or after it, or its response is lost.
+// then continues after the response.
 func (e *explorer) write(n *node, o Observation, plan Plan, outcome Outcome, status cnatv1alpha1.AtStatus, then func(*node)) {
 	sent := request{version: o.At.ResourceVersion, status: status}
 	if n.budget.crashes > 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// Observation is everything that a decision about one At depends on, at one instant. It is a value, and nothing changes it. Do not modify
-// the objects that it refers to: they may belong to a cache.
+// Observation is everything that a decision about one At depends on, at one instant. It is immutable. Do not modify the objects that it
+// refers to: they may belong to a cache.
 type Observation struct {
 	// At is the At, with the status that was last written.
 	At *cnatv1alpha1.At
@@ -31,14 +31,14 @@ type Observation struct {
 	Pods []*corev1.Pod
 	// Older is a pod of a deleted At of the same name, or nil if the cache shows none.
 	Older *corev1.Pod
-	// Unseen are the UIDs of pods that were created and that neither the cache nor a lookup shows now. They must not be deleted,
+	// Unseen are the UIDs of pods that this process created and that neither the cache nor a lookup shows now. They must not be deleted,
 	// because another client may have taken them from their owner.
 	Unseen sets.Set[types.UID]
 	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]
 	// LookedUp are the answers of the API server to lookups of pods by name: nil for a pod that does not exist.
 	LookedUp map[string]*corev1.Pod
-	// Known is what the process knows of the pod of the newest attempt.
+	// Known is what the process knows about the pod of the newest attempt.
 	Known Known
 	// Now is the instant of the observation.
 	Now time.Time
@@ -57,7 +57,7 @@ type Observation struct {
 	expected    expectations.Pods
 }
 
-// Known is what a process knows of the pod of the newest attempt that the API server does not show again.
+// Known is what a process knows about the pod of the newest attempt and cannot get from the API server again.
 type Known struct {
 	// Pod is the pod as the process saw it last, or nil if it saw none: in the response to a create, in the cache, or after a lookup.
 	Pod *corev1.Pod
@@ -67,7 +67,7 @@ type Known struct {
 	Begun bool
 	// LastState is the last state of this pod, which the watch delivered when the pod was deleted, or nil.
 	LastState *corev1.Pod
-	// MissingSince is when the pod was first missing from the cache, or zero if it is not missing.
+	// MissingSince is when the pod was first missing from the cache, or zero if the cache shows it.
 	MissingSince time.Time
 }
 
@@ -97,18 +97,18 @@ type Outcome struct {
 	DeleteError error
 	// Conflicting is the pod of another owner that has the planned name, or nil if there is none.
 	Conflicting *corev1.Pod
-	// Rejected is the answer of an API server that understood the create, or its check, and rejected it, or nil if it did not.
+	// Rejected is the error if the API server understood the create or its check, and rejected it; otherwise nil.
 	Rejected error
-	// CreateError is any other error of the create, which the caller retries soon, or nil if there is none: the API server or an
-	// admission webhook does not work, or does not respond.
+	// CreateError is any other error of the create, or nil. The API server or an admission webhook does not work or does not respond, so
+	// the caller retries soon.
 	CreateError error
-	// Written is the At with the status that was written and the resource version that the API server returned, or nil if none was
+	// Written is the At with the status that was written and the resource version that the API server returned, or nil if no status was
 	// written.
 	Written *cnatv1alpha1.At
 }
 
-// run is what is known of the newest attempt: its record in the status, and its pod. The record decides: an attempt without a record has
-// not begun, whatever pods there are.
+// run is what is known about the newest attempt: its record in the status, and its pod. The record decides: an attempt without a record has
+// not begun, even if it has a pod.
 type run struct {
 	// attempt is the number of the newest attempt, from 0, or -1 if none has begun.
 	attempt int
@@ -118,7 +118,7 @@ type run struct {
 	pod *corev1.Pod
 }
 
-// run returns what is known of the newest attempt.
+// run returns what is known about the newest attempt.
 func (o *Observation) run() run {
 	r := run{attempt: int(o.At.Status.Attempts) - 1, uid: o.At.Status.PodUID}
 	if r.attempt < 0 {
@@ -182,7 +182,7 @@ func (o *Observation) isDeleted() bool { return o.At.DeletionTimestamp != nil }
 // isTerminating reports whether a pod is being deleted.
 func (o *Observation) isTerminating(pod *corev1.Pod) bool { return pods.IsTerminating(pod, o.Deleted) }
 
-// deletable returns a pod, or nil if it is terminating, has ended, or may not be deleted: the cache does not show it.
+// deletable returns a pod, or nil if the pod is terminating, has ended, or must not be deleted because the cache does not show it.
 func (o *Observation) deletable(pod *corev1.Pod) *corev1.Pod {
 	if pod == nil || o.isTerminating(pod) || pods.IsFinished(pod) || o.Unseen.Has(pod.UID) {
 		return nil
@@ -190,7 +190,7 @@ func (o *Observation) deletable(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// exitSeen returns the exit code and the output of the command of a pod that has not ended, or nil. What the status has recorded stays.
+// exitSeen returns the exit code and the output of the command of a pod that has not ended, or nil. Recorded values stay.
 func (o *Observation) exitSeen(pod *corev1.Pod) (code *int32, output string) {
 	if s := &o.At.Status; s.ExitCode != nil && s.PodUID == pod.UID {
 		return s.ExitCode, s.Output

@@ -18,7 +18,7 @@ func canceled(o *Observation) (Plan, bool) {
 	return o.finish(canceledEnd(atrun.End{})), o.isCanceled()
 }
 
-// unusable waits for an edit if no pod can be created from the spec.
+// unusable waits for an edit if the spec cannot produce a pod.
 func unusable(o *Observation) (Plan, bool) {
 	if _, err := o.dueTime(); err != nil {
 		return o.wait(notScheduled(cnatv1alpha1.ReasonInvalidSchedule, err.Error()), time.Time{}), true
@@ -44,7 +44,7 @@ func beforeDue(o *Observation) (Plan, bool) {
 	return o.checked(o.wait(waiting(due), due)), o.Now.Before(due)
 }
 
-// checked adds to the plan of an At that waits what the API server says about its pod, and asks it if that is due.
+// checked adds the answer of the API server about the pod to the plan of an At that waits, and requests a check if one is due.
 func (o *Observation) checked(p Plan) Plan {
 	p.waits = true
 	p.scheduled.check = o.Check.said
@@ -65,14 +65,14 @@ func missed(o *Observation) (Plan, bool) {
 		missedCause(o))}), true
 }
 
-// hasMissed reports whether an At has missed its starting deadline. An At in a namespace that is being deleted has not.
+// hasMissed reports whether an At has missed its starting deadline. An At in a namespace that is being deleted never misses it.
 func (o *Observation) hasMissed() bool {
 	at := o.missedAt()
 	return !at.IsZero() && !o.Now.Before(at) && (o.Rejection == nil || !o.Rejection.NamespaceTerminating)
 }
 
-// missedAt returns when an At has missed its starting deadline, or zero if there is none. The API counts in whole seconds, and
-// creating a pod takes time. With a deadline of 0, the At may therefore start until the end of the second in which it is due.
+// missedAt returns when an At has missed its starting deadline, or zero if it has none. API times have whole seconds, and creating a pod
+// takes time. With a deadline of 0, the At may therefore start until the end of the second in which it is due.
 func (o *Observation) missedAt() time.Time {
 	deadline := o.At.Spec.StartingDeadlineSeconds
 	if deadline == nil {
@@ -96,8 +96,8 @@ func dueRun(o *Observation) (Plan, bool) {
 	return o.start(0, waiting(due)), true
 }
 
-// start returns the plan to record the start of an attempt, or to wait while the API server rejects its pod. Nothing starts that a check
-// has not passed for this generation of the spec, unless the answer said nothing about the pod.
+// start returns the plan to record the start of an attempt, or to wait while the API server rejects its pod. An attempt starts only after a
+// check has passed for this generation of the spec, unless the answer said nothing about the pod.
 func (o *Observation) start(attempt int, s scheduled) Plan {
 	p, blocked := o.whileRejected(attempt, s)
 	if blocked {

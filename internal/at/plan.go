@@ -15,11 +15,10 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// Plan is what the first row of the state table that applies says. It is a value, and nothing changes it. Carrying it out needs no further
-// decision.
+// Plan is the decision of the first row of the state table that applies. It is immutable. Carrying it out needs no further decision.
 type Plan struct {
-	// LookUp are the names of the pods that must be read from the API server before anything can be decided. The caller then repeats the
-	// observation with the answers.
+	// LookUp are the names of the pods that must be read from the API server before a decision. The caller then repeats the observation
+	// with the answers.
 	LookUp []string
 	// Check is a pod that the API server checks without creating it, or nil if there is none.
 	Check *corev1.Pod
@@ -34,7 +33,7 @@ type Plan struct {
 	// DeleteAt is true if the At itself is to be deleted: its ttlSecondsAfterFinished have passed.
 	DeleteAt bool
 
-	// unchanged is true if the status stays as it is.
+	// unchanged is true if the status does not change.
 	unchanged bool
 	phase     cnatv1alpha1.Phase
 	scheduled scheduled
@@ -42,21 +41,21 @@ type Plan struct {
 	retry time.Time
 	// end is how the At ended, or nil if it has not.
 	end *atrun.End
-	// exitCode and output are what the command of an attempt ended with, if the At goes on.
+	// exitCode and output are those of the command of an attempt that ended, if the At continues.
 	exitCode *int32
 	output   string
 	// attempt is the number of the attempt that Start records.
 	attempt int
 	// requeueAt is when to decide again although nothing has changed, or zero if that is not needed.
 	requeueAt time.Time
-	// waits is true if the At waits for its time or for a user. Its pod is checked again from time to time.
+	// waits is true if the At waits for its time or for a user. Its pod is then checked from time to time.
 	waits bool
 }
 
-// row is a row of the state table, or several that share their condition. It returns false if it does not apply.
+// row is one row of the state table, or several that share their condition. It returns false if it does not apply.
 type row func(*Observation) (Plan, bool)
 
-// table has the rows in the order of the table in doc.go.
+// table has the rows in the order of doc.go.
 var table = []row{
 	whileDeleted,    // 1
 	afterEnd,        // 2 and 3
@@ -76,7 +75,7 @@ var table = []row{
 	dueRun,          // 27
 }
 
-// MakePlan returns what the first row that applies says.
+// MakePlan returns the plan of the first row that applies.
 func MakePlan(o Observation) Plan {
 	if len(o.unconfirmed) > 0 {
 		return Plan{LookUp: o.unconfirmed, unchanged: true}
@@ -89,7 +88,7 @@ func MakePlan(o Observation) Plan {
 	return Plan{unchanged: true} // unreachable: dueRun always applies
 }
 
-// lookUp returns the plan to look a pod up, because the next decision depends on its absence. It returns false if the API server has
+// lookUp returns the plan to look up a pod, because the next decision depends on its absence. It returns false if the API server has
 // already been asked.
 func (o *Observation) lookUp(name string) (Plan, bool) {
 	_, asked := o.LookedUp[name]
@@ -117,25 +116,25 @@ func (o *Observation) wait(s scheduled, requeueAt time.Time) Plan {
 	return p
 }
 
-// canceledEnd returns the end of an At that was canceled after an attempt ended so. The zero end is that of an At without a pod.
+// canceledEnd returns the end of an At that was canceled after an attempt ended with e. The zero end is that of an At without a pod.
 func canceledEnd(e atrun.End) atrun.End {
 	e.Message = atrun.JoinNonEmpty("; ", "the At was canceled by spec.cancel", e.Message)
 	e.Reason = cnatv1alpha1.ReasonCanceled
 	return e
 }
 
-// deadlineEnd returns the end of an At whose run took too long, after an attempt ended so.
+// deadlineEnd returns the end of an At whose run exceeded its deadline after an attempt ended with e.
 func (o *Observation) deadlineEnd(e atrun.End) atrun.End {
 	e.Message = atrun.JoinNonEmpty("; last attempt: ", fmt.Sprintf("activeDeadlineSeconds (%d) exceeded", *o.At.Spec.ActiveDeadlineSeconds), e.Message)
 	e.Reason = cnatv1alpha1.ReasonDeadlineExceeded
 	return e
 }
 
-// nameCollisionRetry is the interval at which a create is retried while a pod of an older At has the name. The garbage
-// collector removes that pod, usually within seconds.
+// nameCollisionRetry is the interval between creates while a pod of an older At has the name. The garbage collector usually removes that
+// pod within seconds.
 const nameCollisionRetry = 10 * time.Second
 
-// after returns the plan after its check or its create had an outcome (rows 28 to 32).
+// after returns the plan after its check or its create has an outcome (rows 28 to 32).
 func (p Plan) after(o *Observation, outcome Outcome) Plan {
 	switch {
 	case outcome.Answer != nil && !p.Start: // 23 and 24

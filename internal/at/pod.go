@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// annotationDefaultContainer names the container that kubectl logs shows if webhooks have added others.
+	// annotationDefaultContainer sets the container that kubectl logs shows if webhooks have added others.
 	annotationDefaultContainer = "kubectl.kubernetes.io/default-container"
 	// labelApp is the label of the tutorial, with the name of the At. Services and PodDisruptionBudgets commonly select by it, so only a pod
 	// without a template has it.
@@ -38,8 +38,7 @@ var (
 
 func atKind() schema.GroupVersionKind { return cnatv1alpha1.GroupVersion.WithKind("At") }
 
-// newPod returns the pod of an attempt. The command splits or is absent, and the template has a container: unusable has checked
-// both.
+// newPod returns the pod of an attempt. unusable has checked that the command splits or is absent, and that the template has a container.
 func newPod(o *Observation, attempt int) *corev1.Pod {
 	template := o.At.Spec.Template
 	if template == nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// whileDeleted leaves an At alone that is being deleted, unless the end of a pod has to be recorded.
+// whileDeleted does nothing for an At that is being deleted, unless the end of a pod must be recorded.
 func whileDeleted(o *Observation) (Plan, bool) {
 	s := &o.At.Status
 	return Plan{unchanged: true}, o.isDeleted() && (atrun.IsDone(s) || o.run().uid == "" || s.RetryTime != nil)
 }
 
-// afterEnd deletes a pod that must not go on, and an At whose TTL is over. A cache that lags may show a pod that has ended as running, and a
-// deletion removes its logs. So if the status has the exit code, the cache must show the end of a container.
+// afterEnd deletes a pod that must not continue, and an At whose TTL is over. A cache that lags may show a pod that has ended as running,
+// and a deletion removes its logs. So if the status has the exit code, the cache must show the end of a container.
 func afterEnd(o *Observation) (Plan, bool) {
 	if !atrun.IsDone(&o.At.Status) {
 		return Plan{}, false
@@ -48,8 +48,8 @@ func afterEnd(o *Observation) (Plan, bool) {
 
 func isTerminated(s corev1.ContainerStatus) bool { return s.State.Terminated != nil }
 
-// changedPod ends the At if admission has changed the identity of a pod. Row 2 deletes the pod after that is recorded: a crash after an
-// earlier deletion would leave no trace of the run.
+// changedPod ends the At if admission has changed the identity of a pod. Row 2 deletes the pod after that is recorded: if the pod were
+// deleted first, a crash would leave no trace of the run.
 func changedPod(o *Observation) (Plan, bool) {
 	if !atrun.HasStarted(&o.At.Status) {
 		return Plan{}, false
@@ -67,19 +67,19 @@ func changedPod(o *Observation) (Plan, bool) {
 	return o.finish(modifiedEnd(changed, "the pod is deleted, because the command could run more than once")), changed != ""
 }
 
-// modifiedEnd returns the end of an At whose pod admission has changed. then is what happened to the pod.
+// modifiedEnd returns the end of an At whose pod was changed by admission. then is what happened to the pod.
 func modifiedEnd(changed, then string) atrun.End {
 	return atrun.End{Reason: cnatv1alpha1.ReasonPodModified, Message: modifiedMessage("admission changed "+changed, then)}
 }
 
-// modifiedMessage says what admission changed, what follows, and what to do.
+// modifiedMessage describes what admission changed, what follows, and what to do.
 func modifiedMessage(changed, then string) string {
 	return fmt.Sprintf("%s; %s. Exclude pods with the label %s: %s from the webhook or policy that changes them, then create the At again",
 		changed, then, pods.LabelManagedBy, pods.ManagedBy)
 }
 
-// missingPod creates the pod of an attempt whose start is recorded and whose pod is not known. An earlier request may have created it:
-// its name is accepted once.
+// missingPod creates the pod of an attempt whose start is recorded and whose pod is not known. An earlier request may have created it: the
+// API server accepts the name once.
 func missingPod(o *Observation) (Plan, bool) {
 	r := o.run()
 	if r.attempt < 0 || r.uid != "" {
@@ -160,7 +160,7 @@ const (
 	endGrace = 5 * time.Second
 )
 
-// stopAt returns when the operator stops a pod at the deadline of the run, or zero if it has none. The kubelet enforces the
+// stopAt returns when the operator stops a pod at the deadline of the run, or zero if the run has none. The kubelet enforces the
 // activeDeadlineSeconds of a pod on its node, and keeps the pod for its logs.
 func (o *Observation) stopAt(pod *corev1.Pod) time.Time {
 	deadline := o.deadline()
@@ -189,7 +189,7 @@ func lingersUntil(pod *corev1.Pod, command *corev1.ContainerStateTerminated, now
 	return from.Add(lingerGrace)
 }
 
-// stoppedRun deletes the pod of an At that is canceled or took too long. The end of the pod is recorded by another row.
+// stoppedRun deletes the pod of an At that is canceled or exceeded its deadline. Another row records the end of the pod.
 func stoppedRun(o *Observation) (Plan, bool) {
 	pod := o.run().pod
 	if pod == nil || o.isDeleted() || o.isOver(pod) {

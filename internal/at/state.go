@@ -14,8 +14,7 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// State is what one process knows about one At beyond what its caches show. The zero value is the State of a process that
-// has just started: nothing in it has to survive a restart.
+// State is what one process knows about one At beyond what its caches show. The zero value is the State of a process that has just started: nothing in it must survive a restart.
 //
 // Each reconcile observes, plans, acts, reports, and records:
 //
@@ -39,24 +38,23 @@ type State struct {
 	rejection expectations.LastRejection
 	// check is the last answer to a check of the pod.
 	check Check
-	// known is what is known of the pod of the attempt with this number, from 1.
+	// known is what is known about the pod of the attempt with this number, from 1.
 	known   Known
 	attempt int32
-	// failingSince is when the first of the last requests about the pod failed, if all since then have failed without being rejected; zero
-	// otherwise.
+	// failingSince is when the current series of requests about the pod that failed without a rejection began, or zero if there is none.
 	failingSince time.Time
 	// observed is true if a reconcile was recorded.
 	observed bool
 }
 
-// Seen is what the caches show of one At, and what the API server was asked for.
+// Seen is what the caches show about one At, and what the API server returned for lookups.
 type Seen struct {
 	// At is the At, Pods are the pods that it controls, and Older those that a deleted At of the same name controls, from the caches.
 	At          *cnatv1alpha1.At
 	Pods, Older []*corev1.Pod
 	// LookedUp are the answers of the API server to the lookups of earlier plans: nil for a pod that does not exist.
 	LookedUp map[string]*corev1.Pod
-	// LastState is the last state of the pod of the At that was deleted last, or nil if the watch delivered none.
+	// LastState is the last state of the At's most recently deleted pod, or nil if the watch delivered none.
 	LastState *corev1.Pod
 }
 
@@ -91,7 +89,7 @@ func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation
 	return o
 }
 
-// know adds to what is known of the pod of the newest attempt what the observation shows.
+// know adds what the observation shows about the pod of the newest attempt.
 func (o *Observation) know(last *corev1.Pod) {
 	r := o.run()
 	if last != nil && last.UID == r.uid {
@@ -105,7 +103,7 @@ func (o *Observation) know(last *corev1.Pod) {
 	}
 }
 
-// createErrorGrace is how long requests about a pod may fail, without being rejected, before the status says so: a single error needs no
+// createErrorGrace is how long requests about a pod may fail without a rejection before the status reports it: a single error needs no
 // write.
 const createErrorGrace = 5 * time.Second
 
@@ -119,8 +117,8 @@ func versionOf(status *expectations.Status[cnatv1alpha1.AtStatus]) string {
 
 func statusOf(at *cnatv1alpha1.At) *cnatv1alpha1.AtStatus { return &at.Status }
 
-// ReportNow reports whether the status must be written in the same reconcile. After a create it can wait a moment, because
-// other Ats that are due must not wait for their pods.
+// ReportNow reports whether the status must be written in the same reconcile. After a create it can wait a moment, because other Ats that
+// are due must not wait for their pods.
 func (s *State) ReportNow(o Observation, plan Plan, outcome Outcome) bool {
 	if outcome.CreateError != nil || plan.Check != nil && outcome.Answer == nil {
 		return !s.failingSince.IsZero() && o.Now.Sub(s.failingSince) >= createErrorGrace
@@ -171,7 +169,7 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 }
 
 // RequeueAt returns when to reconcile the At again although nothing has changed, after a report and its outcome were recorded, or zero if
-// that is not needed. It may have passed. canWait is true if this reconcile only checks the pod again.
+// that is not needed. It may be in the past. canWait is true if this reconcile only checks the pod again.
 func (s *State) RequeueAt(o Observation, plan Plan, report Report, outcome Outcome) (at time.Time, canWait bool) {
 	if atrun.IsDone(&report.Status) {
 		return report.RequeueAt, false

@@ -21,7 +21,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// TestExplore covers the sequences of a State. These tests name the properties that it relies on.
+// TestExplore covers the sequences of a State. These tests cover the properties that it relies on.
 
 // process is a State of one process, and what its caches show.
 type process struct {
@@ -263,7 +263,7 @@ func TestState_ReportNow(t *testing.T) {
 	}
 }
 
-// A single error says nothing about the next create, but a user has to know about a webhook that does not work.
+// A single error says nothing about the next create, but users must learn about a webhook that does not work.
 func TestState_ReportNow_failures(t *testing.T) {
 	failing, waits := errors.New("creating Pod a-pod: no endpoints available for service"), at.Outcome{CreateError: errors.New("timeout")}
 	p := starts(a().Begun(1).Obj(), due)

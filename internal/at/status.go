@@ -22,7 +22,7 @@ type Report struct {
 	Status cnatv1alpha1.AtStatus
 	// Events describe what has changed since the stored status. The caller sends them after it has written the new one.
 	Events []event.Event
-	// RequeueAt is when to reconcile again although nothing has changed, or zero if that is not needed. It may have passed.
+	// RequeueAt is when to reconcile again although nothing has changed, or zero if that is not needed. It may be in the past.
 	RequeueAt time.Time
 }
 
@@ -44,8 +44,8 @@ func MakeReport(o Observation, p Plan, outcome Outcome) Report {
 	return report
 }
 
-// StartedStatus returns the status that records the start of the attempt of a plan, and the events for what has changed. The pod is
-// created after this status was written.
+// StartedStatus returns the status that records the start of the attempt of a plan, and the events for what has changed. The pod is created
+// after this status is written.
 func StartedStatus(o Observation, p Plan) Report {
 	report := Report{Status: p.status(&o)}
 	s := &report.Status
@@ -158,8 +158,8 @@ func phaseChanges(stored, s *cnatv1alpha1.AtStatus) []event.Event {
 	return events
 }
 
-// failureEvent returns the reason of the event about a failure. A failure that the operator detects has its own reason. The
-// event about a pod that failed has the reason Failed, and the note has the details.
+// failureEvent returns the reason of the event about a failure. A failure that the operator detects has its own reason. The event about a
+// failed pod has the reason Failed, and its note has the details.
 func failureEvent(reason string) string {
 	switch reason {
 	case cnatv1alpha1.ReasonMissedDeadline, cnatv1alpha1.ReasonDeadlineExceeded, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ReasonPodNameConflict,

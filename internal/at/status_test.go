@@ -31,7 +31,7 @@ func phaseChange(phase cnatv1alpha1.Phase) event.Event {
 	return event.Normal("PhaseChange", actions[phase], string(phase))
 }
 
-// stored is a status as the API server gives it back: in JSON times have whole seconds and a zone of their own.
+// stored is a status as the API server returns it: JSON times have whole seconds and their own zone.
 func stored(t testing.TB, status cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
 	t.Helper()
 	data, err := json.Marshal(status)
@@ -348,7 +348,7 @@ func TestMakeReport_Ready(t *testing.T) {
 		out            at.Outcome
 		ready, stalled bool
 		reason         string
-		message        string // the end of that of Ready
+		message        string // how the message of Ready ends
 	}{
 		"suspended":         {at: a().Suspend(), out: answer(at.Answer{}), ready: true, reason: "Suspended"},
 		"the name is taken": {at: a(), older: older, reason: "NameTaken"},

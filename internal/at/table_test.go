@@ -26,11 +26,11 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// decided is what one reconcile decides and says, in short.
+// decided is the decision of one reconcile and its report, in short.
 type decided struct {
 	Create, Delete, LookUp, Check string
 	Start, DeleteAt               bool
-	// Phase and Reason are of the status after the reconcile. Scheduled and Ready are the reasons of the conditions.
+	// Phase and Reason are those of the status after the reconcile. Scheduled and Ready are the reasons of the conditions.
 	Phase     cnatv1alpha1.Phase
 	Reason    string
 	Scheduled string
@@ -95,7 +95,7 @@ var (
 
 func in(d time.Duration) *time.Duration { return &d }
 
-// The numbers are those of the table in doc.go.
+// The numbers are those in doc.go.
 func TestMakePlan(t *testing.T) {
 	const (
 		pending, runs, done = cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone
@@ -118,7 +118,7 @@ func TestMakePlan(t *testing.T) {
 	for name, test := range map[string]struct {
 		at      *testutil.AtBuilder
 		pods    []*corev1.Pod
-		now     time.Duration // from the time of the At
+		now     time.Duration // since the time of the At
 		seen    obs
 		outcome at.Outcome
 		want    decided
@@ -571,7 +571,7 @@ func lookedUp(name string, pod *corev1.Pod) at.Observation {
 	return at.Observation{LookedUp: map[string]*corev1.Pod{name: pod}}
 }
 
-// missing is an observation after a pod that this process had seen was missing since a time, and the API server had none.
+// missing is an observation in which a pod that this process has seen is missing since a time, and the API server does not have it.
 func missing(pod *corev1.Pod, since time.Duration) at.Observation {
 	o := lookedUp(pod.Name, nil)
 	o.Known = at.Known{Pod: pod, MissingSince: due.Add(since)}

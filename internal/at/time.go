@@ -13,7 +13,7 @@ import (
 	"github.com/redhat/podset-operator/internal/atspec"
 )
 
-// dueTime returns when an At is due. An At with the schedule now is due as soon as it is observed, whatever the clocks say.
+// dueTime returns when an At is due. An At with the schedule now is due as soon as it is observed, whatever the clocks show.
 func (o *Observation) dueTime() (time.Time, error) {
 	due, err := atspec.ParseSchedule(o.At.Spec.Schedule, o.At.CreationTimestamp.Time)
 	if o.At.Spec.Schedule == atspec.Now && due.After(o.Now) {
@@ -59,7 +59,7 @@ func IsDueWithin(at *cnatv1alpha1.At, now time.Time, within time.Duration) bool 
 	return err == nil && !due.Before(now) && !due.After(now.Add(within))
 }
 
-// The range of times that the API can store: the zero time of Go is stored as null, and a year has four digits.
+// The range of times that the API can store: Go's zero time is stored as null, and a year has four digits.
 var (
 	firstTime = time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)
 	lastTime  = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package atrun knows which pod is the run of an At, and what the end of that pod proves. It is pure, and both the operator and kubectl at
-// use it.
+// Package atrun decides which pod is the run of an At, and what the end of that pod proves. It is pure, and both the operator and kubectl
+// at use it.
 //
 // # Identity
 //
@@ -22,7 +22,7 @@
 //	5  anything else                                                        Unknown    never
 //
 // The kubelet writes the state of a container. The container runtime reports its exit code with one of the reasons of row 1 only after the
-// process has ended. Every other reason, of any runtime, proves nothing: containerd reports StartError also if the start fails after the
-// process has begun, and 255 Unknown for each container that was lost in a loss of power; the kubelet reports ContainerStatusUnknown for a
-// container that it lost; Evicted says nothing about the command; virtual kubelets have reasons of their own.
+// process has ended. Every other reason proves nothing, whatever the runtime: containerd also reports StartError if the start fails after
+// the process has begun, and 255 Unknown for each container lost in a power failure; the kubelet reports ContainerStatusUnknown for a
+// container that it lost; Evicted says nothing about the command; virtual kubelets have their own reasons.
 package atrun

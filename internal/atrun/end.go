@@ -22,7 +22,7 @@ import (
 // maxOutput bounds status.output, in bytes.
 const maxOutput = 2048
 
-// Reasons that the kubelet and container runtimes give; Kubernetes has no constants for them.
+// Reasons from the kubelet and container runtimes, for which Kubernetes has no constants.
 const (
 	reasonDeadlineExceeded   = "DeadlineExceeded" // of a pod: its activeDeadlineSeconds are over
 	reasonEvicted            = "Evicted"          // of a pod
@@ -51,22 +51,21 @@ const (
 type End struct {
 	// Proof is what is proven about the command.
 	Proof Proof
-	// Reason is a terminal reason of the API, and Message says what is known and what is not.
+	// Reason is a terminal reason of the API, and Message describes what is known and what is not.
 	Reason, Message string
 	// ExitCode is the exit code of the command, or nil if it is not proven. Output is its termination message, or "".
 	ExitCode *int32
 	Output   string
 	// Finished is when the last container ended according to the kubelet, or zero if that is not known.
 	Finished time.Time
-	// ByDeadline is true if the kubelet ended the pod because of its activeDeadlineSeconds, which come from the At or from the
-	// template.
+	// ByDeadline is true if the kubelet ended the pod because of its activeDeadlineSeconds, from the At or from the template.
 	ByDeadline bool
 	// Stopped is true if the command may have ended because its pod was deleted.
 	Stopped bool
 }
 
 // EndOf returns how a pod of the At ended. Call it if the pod has finished or its command has ended. The exit code that the status has
-// recorded for this pod counts more than what the pod shows later.
+// recorded for this pod takes precedence over what the pod shows later.
 func EndOf(at *cnatv1alpha1.At, pod *corev1.Pod) End {
 	command := CommandState(at, pod).Terminated
 	byKubelet := pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != ""
@@ -95,7 +94,7 @@ func EndOf(at *cnatv1alpha1.At, pod *corev1.Pod) End {
 	return e
 }
 
-// EndOfDeleted returns how a pod ended that does not exist anymore, from its last state. It returns false if the state does not prove it.
+// EndOfDeleted returns how a pod that no longer exists ended, from its last state. It returns false if the state does not prove it.
 func EndOfDeleted(at *cnatv1alpha1.At, last *corev1.Pod) (End, bool) {
 	switch {
 	case pods.IsFinished(last) || CommandEnded(at, last):
@@ -107,8 +106,8 @@ func EndOfDeleted(at *cnatv1alpha1.At, last *corev1.Pod) (End, bool) {
 	return End{}, false
 }
 
-// RecordedEnd returns the end of the newest attempt as the status records it, after its pod is gone. It returns false if the status does
-// not record how the command ended.
+// RecordedEnd returns the end of the newest attempt from the status, after its pod is gone. It returns false if the status does not record
+// how the command ended.
 func RecordedEnd(s *cnatv1alpha1.AtStatus) (End, bool) {
 	if s.ExitCode == nil {
 		return End{}, false
@@ -121,8 +120,8 @@ func RecordedEnd(s *cnatv1alpha1.AtStatus) (End, bool) {
 	return e, true
 }
 
-// ExitSeen returns the exit code and the output of the command of a pod that has not ended, so that the status can record them: what follows
-// may hide them. It returns nil if the command has not ended, or if it ended with 0 when its deadline was over: the kubelet may have
+// ExitSeen returns the exit code and the output of the command of a pod that has not ended. The status must record them, because later
+// changes may hide them. It returns nil if the command has not ended, or if it ended with 0 after its deadline: the kubelet may have
 // stopped it.
 func ExitSeen(at *cnatv1alpha1.At, pod *corev1.Pod) (code *int32, output string) {
 	command := CommandState(at, pod).Terminated
@@ -137,7 +136,7 @@ func CommandEnded(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	return CommandState(at, pod).Terminated != nil
 }
 
-// CommandState returns the state of the container that runs the command, or an empty one if the pod does not show it.
+// CommandState returns the state of the container that runs the command, or an empty state if the pod does not show it.
 func CommandState(at *cnatv1alpha1.At, pod *corev1.Pod) corev1.ContainerState {
 	if s := commandStatus(at, pod); s != nil {
 		return s.State
@@ -207,7 +206,7 @@ func (e *End) describe(pod *corev1.Pod, command *corev1.ContainerStateTerminated
 }
 
 // endedBeforeDeadline reports whether a command ended before the kubelet could stop it because of the activeDeadlineSeconds of the pod.
-// Both times are of the kubelet.
+// Both times come from the kubelet.
 func endedBeforeDeadline(pod *corev1.Pod, command *corev1.ContainerStateTerminated) bool {
 	start, limit := pod.Status.StartTime, pod.Spec.ActiveDeadlineSeconds
 	return start != nil && limit != nil && command.FinishedAt.Time.Before(start.Add(atspec.Seconds(*limit)))
@@ -223,8 +222,8 @@ func isStopped(pod *corev1.Pod, command *corev1.ContainerStateTerminated) bool {
 	return command == nil || !command.FinishedAt.Time.Before(requested)
 }
 
-// Disruption returns why Kubernetes ended a pod, from the condition DisruptionTarget, or "" if it did not: a preemption, an eviction, a
-// taint, the end of the node, or the pod garbage collector.
+// Disruption returns why Kubernetes ended a pod, from the condition DisruptionTarget, or "" if it did not. The reason is a preemption, an
+// eviction, a taint, the end of the node, or the pod garbage collector.
 func Disruption(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
@@ -255,8 +254,8 @@ func otherFailure(pod *corev1.Pod) string {
 	return pod.Status.Message
 }
 
-// tail returns the last maxOutput bytes of a text as valid UTF-8 that begins with a whole character. The kubelet also keeps
-// the end of a log.
+// tail returns the last maxOutput bytes of a text as valid UTF-8 that begins with a whole character. The kubelet also keeps the end of a
+// log.
 func tail(text string) string {
 	text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	if len(text) <= maxOutput {

@@ -60,13 +60,13 @@ func withoutID(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-// created gives a container that waits an ID: the runtime has created it.
+// created adds an ID to the container that waits: the runtime has created it.
 func created(p *corev1.Pod) *corev1.Pod {
 	p.Status.ContainerStatuses[0].ContainerID = "containerd://1"
 	return p
 }
 
-// The numbers are those of the table in doc.go.
+// The numbers are those in doc.go.
 func TestEndOf(t *testing.T) {
 	const failed, succeeded = corev1.PodFailed, corev1.PodSucceeded
 	for name, test := range map[string]struct {

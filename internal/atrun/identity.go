@@ -61,9 +61,9 @@ func MayRestart(spec *corev1.PodSpec) bool {
 		slices.ContainsFunc(spec.InitContainers, pods.HasRestartRules)
 }
 
-// KeepSpec returns what a cache must keep of the spec of a pod: its deadline, its sidecars, and, as restartPolicy, whether its containers can
-// be restarted or the one that runs the command is missing. MayRestart reports both for the pod of an At. What was kept is kept again as it is:
-// a cache may trim a pod twice.
+// KeepSpec returns what a cache must keep of a pod's spec: its deadline, its sidecars, and, as restartPolicy, whether its containers can be
+// restarted or the one that runs the command is missing. MayRestart reports both for the pod of an At. KeepSpec is idempotent, because a
+// cache may trim a pod twice.
 func KeepSpec(pod *corev1.Pod) corev1.PodSpec {
 	kept := corev1.PodSpec{RestartPolicy: pod.Spec.RestartPolicy, ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds}
 	command, ofAt := pod.Annotations[cnatv1alpha1.AnnotationContainer]

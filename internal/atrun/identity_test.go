@@ -20,7 +20,7 @@ func TestChanged(t *testing.T) {
 	requested.Spec.Containers = []corev1.Container{{Name: "busybox", Image: "busybox"}}
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
-		want   string // the beginning
+		want   string // how it begins
 	}{
 		"nothing":                {func(*corev1.Pod) {}, ""},
 		"the image":              {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "mirror/busybox" }, ""},

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// MaxAttempts is the maximum of spec.backoffLimit, and the first attempt.
+	// MaxAttempts is one more than the maximum of spec.backoffLimit.
 	MaxAttempts = 11
 	// maxNameLength is the longest DNS label and label value. A pod's name may be longer, its host name may not.
 	maxNameLength = 63
 )
 
-// PodName returns the name of the pod of an attempt, counted from 0: <name>-pod, <name>-pod-1, and so on. The API server
-// accepts a name once, so the name prevents that an attempt is created twice. Therefore it depends only on the arguments.
-// Two pairs of name and attempt never have the same pod name unless the name was shortened. A name of more than 63 characters
-// is shortened, and a hash of the UID distinguishes it from others with the same prefix.
+// PodName returns the name of the pod of an attempt, counted from 0: <name>-pod, <name>-pod-1, and so on. The API server accepts a name
+// once, so the name prevents a second create of the same attempt. It must therefore depend only on the arguments. Two pairs of name and
+// attempt never have the same pod name unless the name was shortened. A name of more than 63 characters is shortened, and a hash of the UID
+// distinguishes it from others with the same prefix.
 func PodName(at *cnatv1alpha1.At, attempt int) string {
 	suffix := "-pod"
 	if attempt > 0 {

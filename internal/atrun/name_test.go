@@ -42,7 +42,7 @@ func TestPodName(t *testing.T) {
 	}
 }
 
-// Another number of digits would give the pod of a running At another name, and the command would run again.
+// With another number of digits, the pod of a running At would have another name, and the command would run again.
 func TestPodName_hash(t *testing.T) {
 	a := testutil.MakeAt(strings.Repeat("a", 60)).Obj()
 	a.UID = "000001eb"

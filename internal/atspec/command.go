@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// SplitCommand returns the words of a command: at least one, and the first is not empty. It splits as a shell does
-// (POSIX.1-2017, Shell Command Language, 2.2 Quoting and 2.6.5 Field Splitting with the default IFS) and does nothing else
-// that a shell does: no expansion, no comments, and no operators. $, *, #, ; and | are ordinary characters. A backslash before
-// a newline continues the line. An error names the position of the character, counted from 1, and the remedy.
+// SplitCommand returns the words of a command: at least one, and the first is not empty. It splits as a shell does (POSIX.1-2017, Shell
+// Command Language, 2.2 Quoting and 2.6.5 Field Splitting with the default IFS), without expansion, comments, or operators: $, *, #, ; and
+// | are ordinary characters. A backslash before a newline continues the line. An error contains the position of the character, counted from
+// 1, and the remedy.
 func SplitCommand(command string) ([]string, error) {
 	words, _, err := splitCommand(command)
 	return words, err
@@ -26,7 +26,7 @@ func splitCommand(command string) (words, plain []string, err error) {
 	}
 	var (
 		word     strings.Builder
-		inWord   bool // The length of word does not tell: '' is a word.
+		inWord   bool // not the length of word: '' is a word
 		isQuoted bool
 	)
 	endWord := func() {
@@ -73,8 +73,8 @@ func splitCommand(command string) (words, plain []string, err error) {
 	return words, plain, nil
 }
 
-// quoted adds the text between the quotes at the start of s to word. It returns the length of the text in s including the
-// quotes, or 0 if the quote is never closed.
+// quoted appends the text between the quotes at the start of s to word. It returns the length of the text in s including the quotes, or 0
+// if the quote is never closed.
 func quoted(s string, word *strings.Builder) int {
 	quote := s[0]
 	for i := 1; i < len(s); i++ {

@@ -12,8 +12,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// CommandProblem returns why no program can be run, or "" if one can. Admission rejects the same specs. This function and
-// TemplateProblem are for an At that was stored before the CRD had these checks.
+// CommandProblem returns why the command cannot run, or "" if it can. Admission rejects the same specs. This function and TemplateProblem
+// are for an At that was stored before the CRD had these checks.
 func CommandProblem(at *cnatv1alpha1.AtSpec) string {
 	switch {
 	case at.Command == "" && at.Template == nil:
@@ -50,7 +50,7 @@ func TemplateProblem(at *cnatv1alpha1.AtSpec) string {
 	return ""
 }
 
-// MayRestart reports whether the kubelet may run a container again in the same pod despite the restartPolicy of the pod.
+// MayRestart reports whether the kubelet may run a container again in the same pod despite the pod's restartPolicy.
 func MayRestart(container corev1.Container) bool {
 	policy := container.RestartPolicy
 	return policy != nil && *policy != corev1.ContainerRestartPolicyNever || pods.HasRestartRules(container)

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxCommand is the most that spec.command holds, in characters.
+// MaxCommand is the maximum length of spec.command, in characters.
 const MaxCommand = 32768
 
 // plainWord is a word that needs no quotes in spec.command.
@@ -38,10 +38,10 @@ func QuoteCommand(words []string) (string, error) {
 	return command, nil
 }
 
-// ErrTooLong is the error about a command that spec.command does not hold.
+// ErrTooLong is the error about a command that is too long for spec.command.
 var ErrTooLong = fmt.Errorf("the command is too long: must be at most %d characters, including quotes; put a script into the image or into a ConfigMap", MaxCommand)
 
-// ScriptWarnings returns what is to be said about a script that sh runs.
+// ScriptWarnings returns warnings about a script that sh runs.
 func ScriptWarnings(script string) []string {
 	var warnings []string
 	if text, ok := strings.CutPrefix(script, "\ufeff"); ok {
@@ -60,7 +60,7 @@ func ScriptWarnings(script string) []string {
 	return warnings
 }
 
-// interpreter returns the program that a line behind #! names, and its arguments. env runs the program that it is given.
+// interpreter returns the program in a line that begins with #!, and its arguments. For env, it returns the program that env runs.
 func interpreter(line string) (program string, arguments []string) {
 	words := strings.Fields(line)
 	if len(words) > 0 && path.Base(words[0]) == "env" {
@@ -80,7 +80,7 @@ var (
 	shellSyntax = regexp.MustCompile(`[|&;<>$]|\s`)
 )
 
-// WordWarnings returns what is to be said about the words of a command that look as if a shell ran it.
+// WordWarnings returns warnings about words that look as if a shell ran them.
 func WordWarnings(words []string) []string {
 	first := words[0]
 	if slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(first)) && len(words) > 1 {

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package atspec knows what a user can write in the spec of an At: the schedule, the command, and a template that can run it once. It is
-// pure, and both the operator and kubectl at use it.
+// Package atspec interprets the spec of an At: the schedule, the command, and a template that can run it once. It is pure, and both the
+// operator and kubectl at use it.
 package atspec
 
 import (
@@ -39,11 +39,11 @@ const (
 
 var scheduleRegexp = regexp.MustCompile(SchedulePattern)
 
-// unitSeconds has days of 24 hours. An At has no time zone, so no day is shorter or longer.
+// unitSeconds has days of 24 hours, because an At has no time zone.
 var unitSeconds = map[string]int64{"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 
-// ParseSchedule returns when an At is due, in UTC. A relative schedule counts from created, the creation time of the At. The
-// error for an invalid schedule describes a valid one.
+// ParseSchedule returns when an At is due, in UTC. A relative schedule counts from created, the creation time of the At. The error about an
+// invalid schedule describes a valid one.
 func ParseSchedule(schedule string, created time.Time) (time.Time, error) {
 	match := scheduleRegexp.FindStringSubmatch(schedule)
 	switch {

@@ -14,8 +14,8 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// Source returns what a person would write for an At, to keep it in Git: without its status and what the API server adds, and with an
-// absolute time.
+// Source returns an At as a user would keep it in Git: without its status and the fields that the API server adds, and with an absolute
+// time.
 func Source(object *unstructured.Unstructured) (map[string]any, error) {
 	spec, _, err := unstructured.NestedMap(object.Object, "spec")
 	if err != nil {
@@ -41,7 +41,7 @@ func Source(object *unstructured.Unstructured) (map[string]any, error) {
 	return map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": metadata, "spec": spec}, nil
 }
 
-// leaveOutDefaults removes the values of a spec that mean the same as nothing.
+// leaveOutDefaults removes the values of a spec that mean the same as an absent field.
 func leaveOutDefaults(spec map[string]any) {
 	if spec["suspend"] == false {
 		delete(spec, "suspend")
@@ -63,7 +63,7 @@ func leaveOutDefaults(spec map[string]any) {
 	}
 }
 
-// leaveOutEmpty removes a field if it has no fields of its own.
+// leaveOutEmpty removes a field if its value is an empty object.
 func leaveOutEmpty(object map[string]any, field string) {
 	if value, ok := object[field].(map[string]any); ok && len(value) == 0 {
 		delete(object, field)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// row is a line of testdata: what both admission and the operator say to an input, and what comes out of it.
+// row is a line of testdata: the response of both admission and the operator to an input, and the result.
 type row struct {
 	ok    bool
 	input string
@@ -55,7 +55,7 @@ func apiTypes(t testing.TB) string {
 	return string(data)
 }
 
-// wantRule fails when admission does not apply this pattern with this message.
+// wantRule fails unless admission applies this pattern with this message.
 func wantRule(t *testing.T, rule, message string) {
 	t.Helper()
 	marker := "+kubebuilder:validation:XValidation:rule=`" + rule + "`,message=`" + message + "`\n"

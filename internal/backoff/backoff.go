@@ -10,7 +10,7 @@ import "time"
 var (
 	// RejectedCreate delays the next create after the API server has rejected one.
 	RejectedCreate = Range{First: time.Second, Max: time.Minute}
-	// FinishedPods delays the deletion of the finished pods of a PodSet.
+	// FinishedPods delays the deletion of a PodSet's finished pods.
 	FinishedPods = Range{First: 10 * time.Second, Max: 5 * time.Minute}
 	// FailedCheck delays the next check of a pod that the API server would reject, or could not check.
 	FailedCheck = Range{First: time.Minute, Max: time.Hour}
@@ -18,7 +18,7 @@ var (
 	attempt = Range{First: 10 * time.Second, Max: 6 * time.Minute}
 )
 
-// Retry returns when the attempt of an At after the one with the number n, from 0, is due, if the failure of that one is recorded at now.
+// Retry returns when the next attempt of an At is due if the failure of attempt n, from 0, is recorded at now.
 func Retry(n int, now time.Time) time.Time { return now.Add(min(attempt.First<<n, attempt.Max)) }
 
 // Range bounds the delays of a Backoff.
@@ -29,17 +29,17 @@ type Range struct {
 	Max time.Duration
 }
 
-// Backoff is a delay that doubles each time it is used. It is a value: Next returns the following one and leaves its receiver
-// unchanged, so a caller can compute a delay without starting it. The zero value is ready to use.
+// Backoff is a delay that doubles each time it is used. It is a value: Next returns the next one and leaves its receiver unchanged, so a
+// caller can compute a delay without starting it. The zero value is ready to use.
 type Backoff struct {
-	// Delay is the current delay, or zero if none was used yet.
+	// Delay is the current delay, or zero if none has been used yet.
 	Delay time.Duration
 	// Until is when the current delay ends.
 	Until time.Time
 }
 
-// Next returns the back-off after one more failure, of something that began at began and failed at now. The delay starts over at the
-// first one if the back-off was not used for more than twice its delay after the delay had ended. The failure is a new one then.
+// Next returns the back-off after another failure: the operation began at began and failed at now. The delay starts over if the back-off
+// was not used for more than twice its delay after the delay had ended, because this is a new failure.
 func (b Backoff) Next(began, now time.Time, r Range) Backoff {
 	delay := min(2*b.Delay, r.Max)
 	if b.Delay == 0 || began.Sub(b.Until) > 2*b.Delay {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// maxNote is the bound that the API events.k8s.io/v1 sets on a note, in bytes.
+// maxNote is the maximum length of a note in the API events.k8s.io/v1, in bytes.
 const maxNote = 1024
 
 // Event is an event about one object.
@@ -23,7 +23,7 @@ type Event struct {
 	Action string
 	// Note is the message for users.
 	Note string
-	// Related is another object that the event is about, or nil if there is none. Events that differ only in their note count as
+	// Related is another object that the event is about, or nil if there is none. Events that differ only in their note are counted as
 	// repetitions of the first one, whose note is kept.
 	Related runtime.Object
 }

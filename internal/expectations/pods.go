@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// ConfirmAfter is how long a created pod may stay out of the cache before it must be looked up with the API server. Such a pod
-	// was probably deleted before the cache could show it.
+	// ConfirmAfter is how long a created pod may be missing from the cache before it must be looked up. Such a pod was probably deleted
+	// before the cache could show it.
 	ConfirmAfter = 5 * time.Second
-	// maxLost bounds how many lost pods are remembered for one owner. A cache that lags behind by more of them may show the oldest
-	// one as running until it catches up.
+	// maxLost limits how many lost pods are remembered for one owner. A cache that lags by more than that may show the oldest one as
+	// running until it catches up.
 	maxLost = 256
 )
 
-// Pods are the pods of one owner that this process created or deleted and that the cache may not show so yet. The zero
-// value expects nothing.
+// Pods are the pods of one owner that this process created or deleted and that the cache may not show so yet. The zero value expects
+// nothing.
 type Pods struct {
 	// created are the expected creations: pods that were created and that the cache has not shown.
 	created []creation
 	// deleted are pods that were deleted and that the cache does not show as terminating yet.
 	deleted sets.Set[types.UID]
-	// lost are pods that were created and were gone, or released by their owner, before the cache showed them, the oldest first. A
-	// cache that lags can still show them as running for a while.
+	// lost are pods that were created and were gone, or released by their owner, before the cache showed them, oldest first. A cache that
+	// lags can show them as running for a while.
 	lost []lostPod
 }
 
@@ -42,22 +42,22 @@ type lostPod struct {
 	uid types.UID
 	// shown is true if the cache shows the pod now, as an active pod of the owner.
 	shown bool
-	// released is the resource version of a pod that exists without its owner, or "" for a pod that is gone. A cache that shows a later
-	// version is right: the pod has its owner again.
+	// released is the resource version of a pod that exists without its owner, or "" if the pod is gone. A cache that shows a later version
+	// is right: the pod has its owner again.
 	released string
 }
 
 // creation is an expected creation.
 type creation struct {
 	pod *corev1.Pod
-	// confirmed is when the API server last said that the pod exists.
+	// confirmed is when the API server last confirmed that the pod exists.
 	confirmed time.Time
 }
 
-// Unconfirmed returns the names of the expected creations that the cache does not show, once one of them must be looked up: the API
-// server confirmed it ConfirmAfter ago, or the cache shows another pod in a later version. In the second case the cache has probably
-// shown the pod and its end already. The caller gets each from the API server and passes the answers to Observe. All are looked up
-// together, because a pod that was not looked up is unseen, and an unseen pod can delay the deletion of others.
+// Unconfirmed returns the names of the expected creations that the cache does not show, once one of them must be looked up: the API server
+// confirmed it ConfirmAfter ago, or the cache shows another pod in a later version. In the second case the cache has probably shown the pod
+// and its end already. The caller gets each from the API server and passes the answers to Observe. All are looked up together, because a
+// pod that was not looked up is unseen, and an unseen pod can delay the deletion of others.
 func (p Pods) Unconfirmed(cached []*corev1.Pod, now time.Time) []string {
 	var names []string
 	due := false
@@ -83,7 +83,7 @@ func NotLookedUp(names []string, lookedUp map[string]*corev1.Pod) []string {
 	})
 }
 
-// View is what a cache shows of the pods of an owner, corrected by the expectations.
+// View is what a cache shows of an owner's pods, corrected by the expectations.
 type View struct {
 	// Pods are the cached pods without those that are known to be gone, followed by the expected creations that the cache
 	// does not show. The slice must not be changed: it may be the one that was passed to Observe.
@@ -91,16 +91,15 @@ type View struct {
 	// Unseen are the pods that neither the cache nor a lookup shows now. They must not be deleted, because another client may have
 	// taken them from their owner since their create. The set must not be changed.
 	Unseen sets.Set[types.UID]
-	// Deleted are the pods that count as terminating although they have no deletion timestamp in Pods. The set must not be
-	// changed.
+	// Deleted are the pods that are treated as terminating although they have no deletion timestamp in Pods. The set must not be changed.
 	Deleted sets.Set[types.UID]
-	// Next are the expectations that remain. The caller stores them when it records what it has done. Until then the
-	// original is still good.
+	// Next are the expectations that remain. The caller stores them when it records what it has done. Until then the original remains
+	// valid.
 	Next Pods
 }
 
-// Observe corrects what the cache shows. lookedUp are the answers of the API server for the names of Unconfirmed, with nil for a pod
-// that does not exist.
+// Observe corrects what the cache shows. lookedUp are the answers of the API server for the names of Unconfirmed, with nil for a pod that
+// does not exist.
 func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time) View {
 	v := View{Pods: slices.Clip(cached)}
 	v.observeLost(p.lost, cached)
@@ -119,8 +118,8 @@ func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now
 	return v
 }
 
-// observeLost removes the pods that are known to be gone or released. Such a pod is forgotten once the cache has shown it and does
-// not show it any more, or shows it later than it was released.
+// observeLost removes the pods that are known to be gone or released. Such a pod is forgotten once the cache has shown it and no longer
+// does, or shows a version after its release.
 func (v *View) observeLost(lost []lostPod, cached []*corev1.Pod) {
 	for _, pod := range lost {
 		shown := pods.ByUID(cached, pod.uid)
@@ -135,13 +134,14 @@ func (v *View) observeLost(lost []lostPod, cached []*corev1.Pod) {
 	}
 }
 
-// isLater reports whether a pod has a later resource version than version. Versions that cannot be compared, such as "", have no order.
+// isLater reports whether a pod has a later resource version than version. It returns false for versions that cannot be compared, such as
+// "".
 func isLater(pod *corev1.Pod, version string) bool {
 	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, version)
 	return err == nil && order > 0
 }
 
-// observeCreation adds a pod that the cache does not show, unless the API server has said that it is gone.
+// observeCreation adds a pod that the cache does not show, unless the API server has confirmed that it is gone.
 func (v *View) observeCreation(c creation, deleted bool, lookedUp map[string]*corev1.Pod, now time.Time) {
 	if live, asked := lookedUp[c.pod.Name]; asked {
 		if live == nil || live.UID != c.pod.UID {
@@ -185,7 +185,7 @@ func (p Pods) Deleted(deleted ...*corev1.Pod) Pods {
 	return p
 }
 
-// CheckAt returns when Unconfirmed will name a pod unless the cache shows it before, or zero if nothing is expected.
+// CheckAt returns when Unconfirmed will return a pod unless the cache shows it first, or zero if nothing is expected.
 func (p Pods) CheckAt() time.Time {
 	var first time.Time
 	for _, c := range p.created {
@@ -196,7 +196,7 @@ func (p Pods) CheckAt() time.Time {
 	return first
 }
 
-// String returns the expectations as a text, in a fixed order.
+// String returns the expectations as text, in a fixed order.
 func (p Pods) String() string {
 	text := "created"
 	for _, c := range p.created {
@@ -205,7 +205,7 @@ func (p Pods) String() string {
 	return fmt.Sprintf("%s deleted %v lost %v", text, sets.List(p.deleted), p.lost)
 }
 
-// with returns a set with one more element and leaves the original as it is.
+// with returns a set with one more element and leaves the original unchanged.
 func with(set sets.Set[types.UID], uid types.UID) sets.Set[types.UID] {
 	if set.Has(uid) {
 		return set

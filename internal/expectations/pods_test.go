@@ -144,7 +144,7 @@ func TestPods_lost(t *testing.T) {
 	}
 }
 
-// Otherwise the pods would take turns in being unseen, and none of them would be deleted while the cache lags.
+// Otherwise the pods would take turns being unseen, and none of them would be deleted while the cache lags.
 func TestPods_CheckAt(t *testing.T) {
 	p := Pods{}.Created(now, pod("x").Obj()).Created(now.Add(2*time.Second), pod("y").Obj(), pod("z").Obj())
 	if got := p.CheckAt(); !got.Equal(now.Add(ConfirmAfter)) {

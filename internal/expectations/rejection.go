@@ -20,7 +20,7 @@ import (
 type Rejection struct {
 	// Message is the message of the API server.
 	Message string
-	// Invalid is true if the validation of the API server found fields of the pod that are invalid: its template must be edited.
+	// Invalid is true if the validation of the API server found invalid fields in the pod: its template must be edited.
 	Invalid bool
 	// NamespaceTerminating is true if the namespace is being deleted.
 	NamespaceTerminating bool
@@ -37,8 +37,8 @@ func NewRejection(err error) *Rejection {
 	}
 }
 
-// namesFields reports whether an error is of the validation of the API server: each cause names a field. An admission policy that answers
-// with the same code names none.
+// namesFields reports whether an error comes from the validation of the API server, where each cause has a field. An admission policy that
+// answers with the same code has none.
 func namesFields(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -55,8 +55,8 @@ type LastRejection struct {
 	backoff    backoff.Backoff
 }
 
-// Rejected returns the value after a create for a generation of the owner's spec, which began at began, was rejected at now. The
-// delay before the next create doubles with each rejection.
+// Rejected returns the value after a create for a generation of the owner's spec, which began at began, was rejected at now. The delay
+// before the next create doubles with each rejection.
 func (l LastRejection) Rejected(err error, generation int64, began, now time.Time) LastRejection {
 	next := l.backoff.Next(began, now, backoff.RejectedCreate)
 	rejection := NewRejection(err)
@@ -64,8 +64,8 @@ func (l LastRejection) Rejected(err error, generation int64, began, now time.Tim
 	return LastRejection{rejection: rejection, generation: generation, backoff: next}
 }
 
-// Of returns the rejection that applies to a generation of the owner's spec, or nil if there is none. It must not be changed. An
-// edited spec has a new generation, so its create is retried at once.
+// Of returns the rejection that applies to a generation of the owner's spec, or nil if there is none. It must not be changed. An edited
+// spec has a new generation, so its create is retried at once.
 func (l LastRejection) Of(generation int64) *Rejection {
 	if l.generation != generation {
 		return nil

@@ -21,9 +21,8 @@ type Status[S any] struct {
 	Value S
 }
 
-// Newest returns what the cache shows or, if that is older than what was written, a copy with the version and the status that were written.
-// It also returns the expectation that remains. statusOf returns the status of an object. Versions that cannot be compared count as equal,
-// so that the cache wins.
+// Newest returns what the cache shows or, if that is older than the last write, a copy with the version and the status that were written.
+// It also returns the expectation that remains. statusOf returns the status of an object. If versions cannot be compared, the cache wins.
 func Newest[T, S any, P interface {
 	*T
 	metav1.Object

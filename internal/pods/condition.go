@@ -13,15 +13,15 @@ import (
 	"github.com/redhat/podset-operator/internal/event"
 )
 
-// maxMessage bounds the message of a condition, which may quote others, in bytes.
+// maxMessage limits the message of a condition, which may quote other messages, in bytes.
 const maxMessage = 1024
 
 // maxConditions is the maxItems of status.conditions in the CRDs of both kinds.
 const maxConditions = 8
 
-// StampConditions completes conditions that were computed at now for a generation of a spec, and adds those in stored whose type
-// is not in own: they belong to other controllers. A computed condition keeps the transition time that it has in stored while its
-// status is the same. Times have whole seconds, as the API stores them, so that conditions which did not change equal the stored ones.
+// StampConditions completes conditions that were computed at now for a generation of a spec, and adds those in stored whose type is not in
+// own: they belong to other controllers. A computed condition keeps its transition time from stored while its status is the same. Times
+// have whole seconds, as the API stores them, so that unchanged conditions equal the stored ones.
 func StampConditions(computed, stored []metav1.Condition, own sets.Set[string], generation int64, now time.Time) []metav1.Condition {
 	for i := range computed {
 		c := &computed[i]

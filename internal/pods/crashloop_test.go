@@ -39,7 +39,7 @@ func TestCrashLoop(t *testing.T) {
 		restarts    int32
 		now         int
 		app, init   bool // whether it is in a crash loop as a container and as an init container
-		until       int  // when that ends if it keeps running; 0: never
+		until       int  // when that ends if it keeps running, or 0 if never
 	}{
 		"it runs for the first time":                  {state: running(0), now: 1},
 		"it waits for its image":                      {state: waiting("ImagePullBackOff"), now: 1},

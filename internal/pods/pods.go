@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pods answers the questions that PodSets and Ats both ask about their pods, and builds what the pods and the
-// statuses of both have in common.
+// Package pods answers the questions that PodSets and Ats both ask about their pods, and builds what their pods and statuses have in
+// common.
 package pods
 
 import (
@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Reasons that the kubelet gives for a waiting container. Kubernetes has no constants for them.
+// Reasons from the kubelet for a waiting container, for which Kubernetes has no constants.
 const (
 	reasonContainerCreating          = "ContainerCreating"
 	reasonPodInitializing            = "PodInitializing"
@@ -25,7 +25,7 @@ const (
 	reasonImagePullBackOff           = "ImagePullBackOff"
 )
 
-// OwnerUID returns the UID of the object that controls pod, "" if there is none.
+// OwnerUID returns the UID of the object that controls pod, or "" if there is none.
 func OwnerUID(pod metav1.Object) types.UID {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		return owner.UID
@@ -63,8 +63,8 @@ func IsPaused(object metav1.Object, annotation string) bool {
 	return err == nil && paused
 }
 
-// HasRestartRules reports whether the exit of a container may restart it or, by the action RestartAllContainers, every
-// container of the pod.
+// HasRestartRules reports whether the exit of a container may restart it or, with the action RestartAllContainers, every container of the
+// pod.
 func HasRestartRules(container corev1.Container) bool { return len(container.RestartPolicyRules) > 0 }
 
 // IsSidecar reports whether an init container runs as long as its pod.
@@ -101,8 +101,8 @@ func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
-// WaitingReason returns why pod cannot start or keep running; "" while it may be just starting. It leaves out messages,
-// which count nodes or attempts and change all the time.
+// WaitingReason returns why pod cannot start or keep running, or "" while it may be just starting. It omits messages, which count nodes or
+// attempts and change all the time.
 func WaitingReason(pod *corev1.Pod) string {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -128,8 +128,8 @@ func WaitingReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// WaitingMessage returns the message of the container whose reason WaitingReason returns, if it names what is missing, or "". The messages
-// of other reasons count attempts.
+// WaitingMessage returns the message of the container whose reason WaitingReason returns if the message contains what is missing, or "".
+// The messages of other reasons count attempts.
 func WaitingMessage(pod *corev1.Pod) string {
 	for _, status := range ContainerStatuses(pod) {
 		if waiting := status.State.Waiting; waiting != nil && waiting.Reason == reasonCreateContainerConfigError {
@@ -139,7 +139,7 @@ func WaitingMessage(pod *corev1.Pod) string {
 	return ""
 }
 
-// CreatingReason returns what the kubelet does with a pod whose containers have not started.
+// CreatingReason returns what the kubelet is doing with a pod whose containers have not started.
 func CreatingReason(pod *corev1.Pod) string {
 	for _, status := range ContainerStatuses(pod) {
 		if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "" {
@@ -152,8 +152,8 @@ func CreatingReason(pod *corev1.Pod) string {
 // startGrace is how long a pod may take to start without an explanation.
 const startGrace = time.Minute
 
-// SlowStart returns what the kubelet has been doing with a pod for more than a minute although no container of the pod has started to do
-// its work, or "". It also returns when that will be, or zero.
+// SlowStart returns what the kubelet has been doing with a pod for more than a minute before any container has started its work, or "". It
+// also returns when that will be, or zero.
 func SlowStart(pod *corev1.Pod, now time.Time) (reason string, at time.Time) {
 	if pod.Status.Phase != corev1.PodPending {
 		return "", time.Time{}
@@ -178,7 +178,7 @@ func NotReadyReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// Earliest returns which of some times comes first, seen from now, or zero if all are zero. Zero times do not count. A time that this process
+// Earliest returns the first of some times, seen from now, or zero if all are zero. It ignores zero times. A time that this process
 // measured differs from now by the monotonic clock, and a time from an object by the wall clock, so a jump of the wall clock does not
 // change which of two delays is shorter.
 func Earliest(now time.Time, times ...time.Time) time.Time {

@@ -114,7 +114,7 @@ func TestFromTemplate(t *testing.T) {
 	}
 }
 
-// A test of the package controllers shows that an API server which enforces "restricted" accepts such a pod.
+// A test of package controllers shows that an API server that enforces "restricted" accepts such a pod.
 func TestRestrict(t *testing.T) {
 	for title, tc := range map[string]struct {
 		fixedUser bool
@@ -174,7 +174,7 @@ func TestStampConditions(t *testing.T) {
 	}
 }
 
-// A list of more conditions than the CRDs allow could not be written, so the status would stay as it is for ever.
+// A status with more conditions than the CRDs allow could not be written, so it would never change again.
 func TestStampConditions_full(t *testing.T) {
 	var stored []metav1.Condition
 	for _, letter := range "ABCDEFGH" {

@@ -16,14 +16,14 @@ import (
 const (
 	// LabelManagedBy is a label that Kubernetes recommends. Every pod has it, with the value ManagedBy.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
-	// ManagedBy names this operator.
+	// ManagedBy identifies this operator.
 	ManagedBy = "podset-operator"
 	// nobody is the UID of the user without permissions.
 	nobody = 65534
 )
 
-// FromTemplate returns a pod of a template that owner controls. The pod shares no memory with the template. Its labels and
-// annotations are never nil.
+// FromTemplate returns a pod from a template, controlled by owner. The pod shares no memory with the template. Its labels and annotations
+// are never nil.
 func FromTemplate(template *corev1.PodTemplateSpec, name string, owner metav1.Object, kind schema.GroupVersionKind) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -42,16 +42,15 @@ func FromTemplate(template *corev1.PodTemplateSpec, name string, owner metav1.Ob
 	return pod
 }
 
-// OnLinux makes the pod run on nodes with Linux only, as its image needs.
+// OnLinux restricts the pod to Linux nodes, which its image needs.
 func OnLinux(spec *corev1.PodSpec) {
 	spec.OS = &corev1.PodOS{Name: corev1.Linux}
 	spec.NodeSelector = map[string]string{corev1.LabelOSStable: string(corev1.Linux)}
 }
 
-// Restrict makes spec pass the Pod Security Standard "restricted"
-// (https://kubernetes.io/docs/concepts/security/pod-security-standards/) and OpenShift's security context constraint
-// "restricted-v2", and gives it no token of its service account. With fixedUser the pod runs as the user nobody, for
-// images whose own user is root. OpenShift rejects a fixed user, since it gives each namespace its own range of users.
+// Restrict makes spec pass the Pod Security Standard "restricted" (https://kubernetes.io/docs/concepts/security/pod-security-standards/)
+// and OpenShift's security context constraint "restricted-v2", and removes the service account token. With fixedUser the pod runs as the
+// user nobody, for images whose own user is root. OpenShift rejects a fixed user, since it assigns a range of users to each namespace.
 func Restrict(spec *corev1.PodSpec, fixedUser bool) {
 	spec.AutomountServiceAccountToken = ptr.To(false)
 	spec.SecurityContext = &corev1.PodSecurityContext{

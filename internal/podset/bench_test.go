@@ -12,7 +12,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// BenchmarkReconcile measures the pure part of a pass: the plan, and the status after all of it was done.
+// BenchmarkReconcile measures the pure part of a reconcile: the plan, and the status after it was carried out.
 func BenchmarkReconcile(b *testing.B) {
 	ten, seven := testutil.MakePodSet("a").Replicas(10).Image("v1"), testutil.MakePodSet("a").Replicas(7).Image("v1")
 	hash := HashTemplate(ten.Obj().Spec.Template) // The controller remembers it.
@@ -44,7 +44,7 @@ func BenchmarkReconcile(b *testing.B) {
 	}
 }
 
-// The limits are a tenth above what was measured.
+// The limits are 10 % above the measured values.
 func TestAllocations(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(10).Image("v1").Obj()
 	template := set.Spec.Template
@@ -62,7 +62,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkHashTemplate measures what every generation of a PodSet costs once.
+// BenchmarkHashTemplate measures the cost of each generation of a PodSet.
 func BenchmarkHashTemplate(b *testing.B) {
 	user := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
 		template.Spec = defaultTemplate(testutil.MakePodSet("a").Obj(), Defaults{Image: "busybox", FixedUser: true}).Spec

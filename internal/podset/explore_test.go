@@ -52,7 +52,7 @@ const editTemplate = -1
 
 // change is one event of the store that the cache has not shown.
 type change struct {
-	pod  *corev1.Pod // nil: the event is about the set
+	pod  *corev1.Pod // nil means the event is about the set
 	gone bool
 	set  spec
 }
@@ -100,7 +100,7 @@ type node struct {
 	queue        []change // what the store has done and the cache has not shown
 	foreign      string   // the name of a conflicting pod, which the cache does not show
 	now          time.Time
-	script       []int32 // what the user will do to the set, in this order: replicas, 0 to delete it, or edit
+	script       []int32 // what the user will do to the set, in order: replicas, 0 to delete it, or edit
 	uids         int     // how many pods were created
 	most         int     // the most replicas since the set had what it asked for
 	budget       budget
@@ -118,7 +118,7 @@ func (n *node) clone() *node {
 	return &c
 }
 
-// key names a state: two with the same key have the same future.
+// key identifies a state: two states with the same key have the same future.
 func (n *node) key() string {
 	var k strings.Builder
 	describe := func(pod *corev1.Pod) {
@@ -200,8 +200,8 @@ func (e *explorer) push(n *node) {
 	}
 }
 
-// The first scenario has everything in it. Its states are too many to visit all of them. The others have less in them and
-// go deeper: they visit at most a quarter as many states.
+// The first scenario contains everything, and has too many states to visit. The others contain less and go deeper: they visit at most a
+// quarter as many states.
 var scenarios = map[string]struct {
 	replicas int32
 	script   []int32
@@ -242,7 +242,7 @@ func TestExplore(t *testing.T) {
 				store: empty, cache: empty.clone(), there: sets.New[types.UID](), deleted: sets.New[types.UID](), now: now,
 				script: scenario.script, most: int(scenario.replicas), budget: scenario.budget, minReady: scenario.minReady, policy: scenario.policy,
 			})
-			// Breadth first: everything that can happen in a few steps comes before what needs many.
+			// Breadth first: short sequences come before long ones.
 			for len(e.queue) > 0 && len(e.seen) < limit && !t.Failed() {
 				n := e.queue[0]
 				e.queue = e.queue[1:]
@@ -342,7 +342,7 @@ func (n *node) restart() {
 	n.state, n.there, n.deleted = State{}, sets.New[types.UID](), sets.New[types.UID]()
 }
 
-// observe is what the reconciler sees. It changes nothing.
+// observe returns what the reconciler sees. It changes nothing.
 func (e *explorer) observe(n *node) Observation {
 	cached := n.cache.sorted()
 	lookedUp := map[string]*corev1.Pod{}
@@ -362,8 +362,8 @@ func (e *explorer) observe(n *node) Observation {
 	return o
 }
 
-// writes are the calls of the API server that a plan asks for. Carrying them out stops before the call with the number
-// crash, and the call with the number lost is not answered; -1: neither.
+// writes are the API calls of a plan. Carrying them out stops before call number crash, and call number lost gets no answer. -1 means
+// neither.
 type writes struct {
 	n           *node
 	plan        Plan
@@ -457,8 +457,8 @@ func (n *node) inSlotOf(other *corev1.Pod) *corev1.Pod {
 	return nil
 }
 
-// reconcile pushes what one reconcile can lead to: every write succeeds; the process crashes between two of them; one of
-// them is not answered; a create is rejected.
+// reconcile pushes the states that one reconcile can lead to: every write succeeds; the process crashes between two writes; one of them
+// gets no answer; a create is rejected.
 func (e *explorer) reconcile(n *node) {
 	o := e.observe(n)
 	plan := MakePlan(o)
@@ -484,7 +484,7 @@ func (e *explorer) reconcile(n *node) {
 	}
 }
 
-// reconciled is the state after a reconcile that the process survives.
+// reconciled pushes the state after a reconcile that the process survives.
 func (e *explorer) reconciled(n *node, o Observation, w *writes) *node {
 	w.n = n.clone()
 	e.act(w, o)
@@ -509,7 +509,7 @@ func (n *node) learn(o Observation, outcome Outcome) {
 	}
 	n.deleted = n.deleted.Union(n.there.Difference(there))
 	n.there = there
-	// The cache cannot show the others any more, and a key without them makes more states equal.
+	// The cache cannot show the others anymore, and a key without them makes more states equal.
 	shown := sets.New[types.UID]()
 	for _, pod := range n.cache.pods {
 		shown.Insert(pod.UID)
@@ -588,7 +588,7 @@ func (e *explorer) settle(n *node) {
 	e.t.Errorf("P3: it never ends, from %s", n.key())
 }
 
-// converged ends the period of P2 where the set has what it asks for and the operator knows it.
+// converged ends the period of P2 when the set has what it asks for and the operator knows it.
 func (e *explorer) converged(n *node) {
 	if len(n.queue) > 0 || n.store.active() != int(n.store.replicas) || n.most == int(n.store.replicas) {
 		return

@@ -20,7 +20,7 @@ func template(t *testing.T, text string) *corev1.PodTemplateSpec {
 	return template
 }
 
-// A hash that changes between versions of the operator replaces every pod of every user at the upgrade.
+// If the hash changed between versions of the operator, an upgrade would replace every pod of every user.
 func TestHashTemplate(t *testing.T) {
 	if got := HashTemplate(nil); got != "74234e98af" {
 		t.Errorf("no template: %s", got)
@@ -88,7 +88,7 @@ func TestHashTemplate_different(t *testing.T) {
 	}
 }
 
-// Clients and libraries differ in what they write for a field that says nothing.
+// Clients and libraries encode unset fields differently.
 func TestHashTemplate_equal(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"spec: {containers: [{name: a}]}", "{metadata: {creationTimestamp: null}, spec: {containers: [{name: a, resources: {}}]}}"},
@@ -117,7 +117,7 @@ func TestHashTemplate_equal(t *testing.T) {
 	}
 }
 
-// The types stand for one type of the Kubernetes API in two versions of its library.
+// The types represent one type of the Kubernetes API in two versions of its library.
 func TestHashTemplate_library(t *testing.T) {
 	type inner struct {
 		A string `json:"a"`

@@ -20,8 +20,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// Observation is everything that a decision about one PodSet depends on, at one instant. It is a value. Do not modify the
-// objects that it refers to: they may belong to a cache.
+// Observation is everything that a decision about one PodSet depends on, at one instant. It is a value. Do not modify the objects that it
+// refers to: they may belong to a cache.
 type Observation struct {
 	// Set is the PodSet, with the status that was last written.
 	Set *appv1alpha1.PodSet
@@ -30,18 +30,18 @@ type Observation struct {
 	// Pods are the pods that the PodSet's UID controls, in any phase and any order, including those that were just created
 	// and that the cache does not show yet.
 	Pods []*corev1.Pod
-	// Unseen are the UIDs of pods that were created and that neither the cache nor a lookup shows now. They must not be deleted,
-	// because somebody may have taken them from their owner.
+	// Unseen are the UIDs of pods that this process created and that neither the cache nor a lookup shows now. They must not be deleted,
+	// because another client may have taken them from their owner.
 	Unseen sets.Set[types.UID]
 	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]
 	// Undeleted are the UIDs of pods whose deletion was requested and not answered. It may have succeeded.
 	Undeleted sets.Set[types.UID]
-	// Attempts are the lowest possible attempts of slots; 0 for a slot that is not in it. They skip names that conflicting
-	// pods have: pods of another owner, or terminating ones of this PodSet that the cache does not show yet. They also keep
-	// the attempt of a create that was not answered.
+	// Attempts are the lowest possible attempts of slots, or 0 for a slot that is not in it. They skip names of conflicting pods: pods of
+	// another owner, or terminating ones of this PodSet that the cache does not show yet. They also keep the attempt of a create that was
+	// not answered.
 	Attempts map[int]MinAttempt
-	// Modified are the pods that this process has created for the PodSet, and that admission has renamed or taken from it. They must be
+	// Modified are the pods that this process created for the PodSet and whose name or controller was changed by admission. They must be
 	// deleted before another pod is created.
 	Modified []*corev1.Pod
 	// Lookups are the names of the pods that the caller must get from the API server before it plans. State.Observe sets them.
@@ -55,8 +55,8 @@ type Observation struct {
 	// Defaults come from the operator's environment.
 	Defaults Defaults
 
-	// next is the State once the observation is recorded: without the expectations that the cache fulfills by now, and with
-	// the delay that begins with the first finished pod. Record needs it.
+	// next is the State once the observation is recorded: without the expectations that the cache fulfills by now, and with the delay that
+	// begins with the first finished pod. Record needs it.
 	next *State
 }
 
@@ -70,7 +70,7 @@ type Defaults struct {
 	FixedUser bool
 }
 
-// classes are the pods of an observation, by how the rules count them.
+// classes are the pods of an observation, by their role in the rules.
 type classes struct {
 	active      []*corev1.Pod
 	terminating []*corev1.Pod
@@ -92,12 +92,12 @@ func classify(o Observation) classes {
 	return c
 }
 
-// IsActive reports whether pod counts as one of the pods that spec.replicas asks for (rules 1 and 2).
+// IsActive reports whether pod is one of the pods that spec.replicas asks for (rules 1 and 2).
 func (o Observation) IsActive(pod *corev1.Pod) bool {
 	return metav1.IsControlledBy(pod, o.Set) && !o.isTerminating(pod) && !pods.IsFinished(pod)
 }
 
-// isTerminating reports whether a pod counts as terminating (rule 6).
+// isTerminating reports whether a pod is treated as terminating (rule 6).
 func (o Observation) isTerminating(pod *corev1.Pod) bool { return pods.IsTerminating(pod, o.Deleted) }
 
 // hasFinished reports whether there is a finished pod to delete.
@@ -121,7 +121,7 @@ func (o Observation) isAvailable(pod *corev1.Pod) bool {
 	return pods.IsReady(pod) && !o.availableAt(pod).After(o.Now)
 }
 
-// availableAt returns when a pod that is Ready becomes available. If it is not known since when it is Ready, that is as late as possible.
+// availableAt returns when a Ready pod becomes available. If the start of its readiness is not known, that is as late as possible.
 func (o Observation) availableAt(pod *corev1.Pod) time.Time {
 	if o.Set.Spec.MinReadySeconds == 0 {
 		return time.Time{}
@@ -168,12 +168,12 @@ func (o Observation) maxUnavailable() int {
 	return max(n, 1)
 }
 
-// waitsForTermination reports whether a pod is replaced only once it is gone (rule 14).
+// waitsForTermination reports whether a pod is replaced only after it is gone (rule 14).
 func (o Observation) waitsForTermination() bool {
 	return o.Set.Spec.PodReplacementPolicy == appv1alpha1.TerminationComplete
 }
 
-// isPredecessor reports whether pod, whose name a new pod was to have, is to be gone before the new pod is created.
+// isPredecessor reports whether pod has the name of a new pod and must be gone before the new pod is created.
 func (o Observation) isPredecessor(pod *corev1.Pod) bool {
 	return o.waitsForTermination() && pod != nil && metav1.IsControlledBy(pod, o.Set)
 }

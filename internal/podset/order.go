@@ -33,9 +33,10 @@ import (
 //  13. else by its UID, which is random, and then by its name, so that the order is total.
 //
 // These are the ranks of the ReplicaSet controller of Kubernetes 1.37 (ActivePodsWithRanks in kubernetes/pkg/controller), with rules 4, 5,
-// and 8 added. The order by rules 9 to 12 changes with time, so without rule 8 the repetition of a deletion could delete another pod, too. Times are compared as there, by the logarithm of how long ago they are, so that pods of about the same age are equal. Two
-// pods that have been Ready for about as long, but not exactly, are there compared by their UID alone. That is no order for three pods,
-// so here rules 10 to 12 come first.
+// and 8 added. The order by rules 9 to 12 changes with time, so without rule 8 a repeated deletion could delete a second pod. Times are
+// compared as there, by the logarithm of how long ago they are, so that pods of about the same age are equal. There, two pods that have
+// been Ready for about the same time are compared by their UID alone. This is not an order for three pods, so here rules 10 to 12 come
+// first.
 func byDeletionPriority(o Observation, active []*corev1.Pod, hash string) []*corev1.Pod {
 	onNode := map[string]int{}
 	for _, pod := range active {
@@ -86,7 +87,7 @@ func progress(pod *corev1.Pod) int {
 	}
 }
 
-// deletionCost reads the annotation; a value that is not a 32-bit integer counts as 0, as in a ReplicaSet.
+// deletionCost reads the annotation. A value that is not a 32-bit integer means 0, as in a ReplicaSet.
 func deletionCost(pod *corev1.Pod) int {
 	cost, err := strconv.ParseInt(pod.Annotations[corev1.PodDeletionCost], 10, 32)
 	if err != nil {
@@ -103,8 +104,7 @@ func readySince(pod *corev1.Pod) time.Time {
 	return pods.ReadySince(pod)
 }
 
-// ageRank ranks a time by how long ago it is: the logarithm to the base 2 of the nanoseconds. A time that is not known comes first, then
-// one that has not passed.
+// ageRank ranks a time by its age: the base 2 logarithm of the nanoseconds. An unknown time comes first, then one in the future.
 func (o Observation) ageRank(t time.Time) int {
 	switch age := o.Now.Sub(t); {
 	case t.IsZero():
@@ -116,7 +116,7 @@ func (o Observation) ageRank(t time.Time) int {
 	}
 }
 
-// restarts returns how often the container of a pod that has restarted most often has.
+// restarts returns the largest number of restarts among the containers of a pod.
 func restarts(pod *corev1.Pod) int32 {
 	most := int32(0)
 	for i := range pod.Status.ContainerStatuses {
@@ -125,7 +125,7 @@ func restarts(pod *corev1.Pod) int32 {
 	return most
 }
 
-// sidecarRestarts returns how often the sidecar of a pod that has restarted most often has.
+// sidecarRestarts returns the largest number of restarts among the sidecars of a pod.
 func sidecarRestarts(pod *corev1.Pod) int32 {
 	sidecars, most := sets.New[string](), int32(0)
 	for i := range pod.Spec.InitContainers {

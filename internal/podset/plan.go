@@ -60,7 +60,7 @@ func (p *Plan) planCleanup(o Observation, c classes) {
 	p.Cleanup = c.finished
 }
 
-// planDeletes deletes surplus pods, and pods of an older template (rules 7, 9 and 12).
+// planDeletes deletes surplus pods, and pods of an older template (rules 7, 9, and 12).
 func (p *Plan) planDeletes(o Observation, c classes, hash string) {
 	sorted := byDeletionPriority(o, c.active, hash)
 	surplus := max(len(sorted)-o.desired(), 0)
@@ -85,7 +85,7 @@ func (p *Plan) planDeletes(o Observation, c classes, hash string) {
 	}
 }
 
-// planCreates creates the missing pods (rules 4, 5, 8, 12 and 14).
+// planCreates creates the missing pods (rules 4, 5, 8, 12, and 14).
 func (p *Plan) planCreates(o Observation, c classes, hash string) {
 	missing := o.desired() - len(c.active)
 	if ahead := len(c.finished) - len(p.Cleanup); ahead > o.desired() {

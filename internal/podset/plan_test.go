@@ -28,7 +28,7 @@ func ready(set *testutil.PodSetBuilder, n int) []*corev1.Pod {
 	return pods
 }
 
-// pod starts a pod of a set's present template in a slot. Lower slots are much younger, so they are given up first.
+// pod builds a pod from a set's current template in a slot. Lower slots are much younger, so they are deleted first.
 func pod(set *testutil.PodSetBuilder, slot int) *testutil.PodBuilder {
 	owner := set.Obj()
 	return testutil.MakePod(podName(owner, slotAttempt{slot: slot})).OwnedBy(owner).Slot(slot).
@@ -363,7 +363,7 @@ func withoutReplicas() *testutil.PodSetBuilder {
 }
 
 func TestDeletionPriority(t *testing.T) {
-	// Each row names two pods, of which the first is worse by the rank in the title and better by the one after it.
+	// Each row has two pods. The first is worse by the rank in the title and better by the next rank.
 	day, long := 24*time.Hour, now.Add(-time.Hour)
 	mk := testutil.MakePod
 	for title, tc := range map[string]struct{ worse, better *corev1.Pod }{
@@ -449,7 +449,7 @@ func TestDeletionPriority(t *testing.T) {
 	}
 }
 
-// The older pod has become Ready just now, after many restarts. The newer one is stable.
+// The older pod has just become Ready, after many restarts. The newer one is stable.
 func TestDeletionPriority_stable(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(1)
 	unstable := pod(set, 1).ReadySince(now).Restarts(50).Created(now.Add(-48 * time.Hour)).Obj()

@@ -17,8 +17,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// selectorLabels returns the labels of every pod of the set. They take precedence over the template, because the selector of
-// the scale subresource consists of them.
+// selectorLabels returns the labels of every pod of the set. They take precedence over the template, because they are the selector of the
+// scale subresource.
 func selectorLabels(set *appv1alpha1.PodSet) labels.Set {
 	return labels.Set{
 		pods.LabelManagedBy:     pods.ManagedBy,
@@ -66,7 +66,7 @@ func defaultTemplate(set *appv1alpha1.PodSet, d Defaults) *corev1.PodTemplateSpe
 				},
 			},
 		}},
-		// sleep ignores SIGTERM when it is the first process of its container, so a longer grace period is useless.
+		// As the first process of its container, sleep ignores SIGTERM, so a longer grace period is useless.
 		TerminationGracePeriodSeconds: ptr.To[int64](1),
 	}
 	pods.OnLinux(&spec)

@@ -177,7 +177,7 @@ func TestNewPod(t *testing.T) {
 	}
 }
 
-// FuzzNewPod checks that no template takes the operator's marks from its pods.
+// FuzzNewPod checks that no template removes the operator's labels and annotations from its pods.
 func FuzzNewPod(f *testing.F) {
 	f.Add("app", "shop", "note", "x")
 	f.Add("app.example.com/podset", "stolen", "app.example.com/slot", "7")

@@ -20,10 +20,10 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// defaultProgressDeadline is spec.progressDeadlineSeconds if it is absent, as in a Deployment.
+// defaultProgressDeadline is the default of spec.progressDeadlineSeconds, as in a Deployment.
 const defaultProgressDeadline = 600
 
-// progressing returns the condition Progressing, if available of the active pods are available.
+// progressing returns the condition Progressing if this many of the active pods are available.
 func progressing(o Observation, s appv1alpha1.PodSetStatus, of classes, available int) metav1.Condition {
 	c := metav1.Condition{Type: appv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
 	unknown := count(of.active, func(pod *corev1.Pod) bool { return hashOfPod(pod) == "" })
@@ -69,7 +69,7 @@ func (o Observation) isStuck(of classes) bool {
 	return !deadline.IsZero() && !o.Now.Before(deadline)
 }
 
-// stuckAt returns when a PodSet that does not match its spec is stuck unless it makes progress before, or zero if it has no deadline.
+// stuckAt returns when a PodSet that does not match its spec is stuck unless it makes progress first, or zero if it has no deadline.
 func (o Observation) stuckAt(of classes) time.Time {
 	if o.progressDeadline() == math.MaxInt32 {
 		return time.Time{}
@@ -81,14 +81,14 @@ func (o Observation) stuckAt(of classes) time.Time {
 	return last.Add(time.Duration(o.progressDeadline()) * time.Second)
 }
 
-// wasStuck reports whether the status says that the PodSet makes no progress.
+// wasStuck reports whether the status shows that the PodSet makes no progress.
 func wasStuck(set *appv1alpha1.PodSet) bool {
 	stored := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
 	return stored != nil && stored.Reason == appv1alpha1.ReasonProgressDeadlineExceeded
 }
 
-// progressedAt returns when a PodSet that does not match its spec last made progress, or zero if it was stuck and has no pod. Progress is a
-// pod that was created, that was deleted, or that became Ready or available. The pods have these times, and the condition Progressing has
+// progressedAt returns when a PodSet that does not match its spec last made progress, or zero if it was stuck and has no pods. Progress
+// means that a pod was created, was deleted, or became Ready or available. The pods have these times, and the condition Progressing has
 // since when the PodSet does not match its spec, so a restart of the operator changes nothing.
 func (o Observation) progressedAt(of classes) time.Time {
 	var last time.Time
@@ -125,7 +125,7 @@ func (o Observation) deletedAt(pod *corev1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
-// awaitedEnds says which pods must be gone before the operator creates others in their slots (rule 14).
+// awaitedEnds describes which pods must be gone before the operator creates others in their slots (rule 14).
 func (o Observation) awaitedEnds(of classes) []string {
 	if !o.waitsForTermination() {
 		return nil
@@ -146,7 +146,7 @@ func (o Observation) awaitedEnds(of classes) []string {
 	return waits
 }
 
-// awaitedPods says what the active pods wait for that are not available.
+// awaitedPods describes what active pods that are not available wait for.
 func (o Observation) awaitedPods(of classes) []string {
 	var waits []string
 	for _, pod := range of.active {

@@ -108,7 +108,7 @@ func TestProgressDeadline(t *testing.T) {
 	}
 }
 
-// A rejection tells more than that there is no progress. It is not temporary then.
+// A rejection is more specific than a lack of progress. It is not temporary then.
 func TestProgressDeadline_rejected(t *testing.T) {
 	set := withProgress(testutil.MakePodSet("a"), "True", "Scaling", now.Add(-600*time.Second))
 	o := Observation{Set: set.Obj(), Pods: []*corev1.Pod{pod(set, 3).Running().Created(now.Add(-time.Hour)).TerminatingSince(now.Add(-time.Hour)).Obj()}, Now: now}
@@ -141,7 +141,7 @@ func TestProgressDeadline_terminating(t *testing.T) {
 	}
 }
 
-// While pods keep coming, the deadline does not end: the rejection of the last one does not count from the first.
+// While pods are still created, the deadline does not end: the rejection of the last one does not count from the first.
 func TestProgressDeadline_continues(t *testing.T) {
 	set := withProgress(testutil.MakePodSet("a").Replicas(2), "False", "ProgressDeadlineExceeded", now.Add(-time.Hour))
 	o := Observation{Set: set.Obj(), Now: now, Rejection: &expectations.Rejection{Message: "exceeded quota"}}

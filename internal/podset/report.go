@@ -16,19 +16,20 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// Report is what a reconcile tells users, and when the next one is needed although nothing has changed.
+// Report is what a reconcile reports to users, and when the next one is needed although nothing has changed.
 type Report struct {
 	// Status is the whole status.
 	Status appv1alpha1.PodSetStatus
 	// Events are about the outcome.
 	Events []event.Event
-	// StatusEvents are about what is new in the status. They are sent once it is written.
+	// StatusEvents are about what is new in the status. They are sent after it is written.
 	StatusEvents []event.Event
-	// RequeueAt is when to reconcile again, or zero if that is not needed. It may have passed.
+	// RequeueAt is when to reconcile again, or zero if that is not needed. It may be in the past.
 	RequeueAt time.Time
 }
 
-// retryPredecessor is when to repeat a create whose name a pod of the same slot still has, in case the cache has shown that one before.
+// retryPredecessor is the delay before a create is repeated whose name another pod of the same slot still has, in case the cache has
+// already shown the end of that pod.
 const retryPredecessor = time.Second
 
 // MakeReport reports an observation and the outcome of its plan.
@@ -48,7 +49,7 @@ func MakeReport(o Observation, outcome Outcome) Report {
 	return report
 }
 
-// nextChange returns when the status will change although nothing else has, or zero if it will not. If the PodSet progresses, it has a
+// nextChange returns when the status will change although nothing else has, or zero if it will not. A PodSet that progresses has a
 // deadline.
 func nextChange(o Observation, progresses bool) time.Time {
 	c := classify(o)
@@ -66,8 +67,8 @@ func nextChange(o Observation, progresses bool) time.Time {
 	return next
 }
 
-// events returns the events about an outcome, one for each kind of action. Each relates to its first pod, so that an event about other
-// pods does not count as its repetition.
+// events returns the events about an outcome, one for each kind of action. Each relates to its first pod, so that an event about other pods
+// is not counted as its repetition.
 func events(outcome Outcome) []event.Event {
 	var events []event.Event
 	if pods := outcome.Created; len(pods) > 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// reportWithin is the longest time that the status of a PodSet may lag behind pods which were created or deleted without a
-// problem. While one change follows another, the status is written once for all of them.
+// reportWithin is the longest time that the status of a PodSet may lag behind pods that were created or deleted without a problem. During a
+// series of changes, the status is written once for all of them.
 const reportWithin = time.Second
 
 // State is what one process knows about one PodSet beyond what its caches show. The zero value is the State of a process
@@ -57,14 +57,14 @@ type State struct {
 	cleanupBackoff backoff.Backoff
 	// reportBy is when the status must be written at the latest, or zero if it is up to date.
 	reportBy time.Time
-	// templateHash is the hash of the template of hashedGeneration, or "" if it has not been computed. Computing it costs more
-	// than everything else in a reconcile that changes nothing.
+	// templateHash is the hash of the template of hashedGeneration, or "" if it has not been computed. Computing it costs more than the
+	// rest of a reconcile that changes nothing.
 	templateHash     string
 	hashedGeneration int64
 }
 
-// Observe combines what the caches show at now with what the State knows. set and cached are the PodSet and its pods from
-// the caches. lookedUp are the answers of the API server for the Lookups of earlier Observations, nil for a pod that does not exist.
+// Observe combines what the caches show at now with what the State knows. set and cached are the PodSet and its pods from the caches.
+// lookedUp are the answers of the API server for the Lookups of earlier Observations, with nil for a pod that does not exist.
 func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
 	next := *s
 	set, next.status = expectations.Newest(set, s.status, statusOf)
@@ -102,13 +102,12 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 	return o
 }
 
-// confirmNamed requests lookups of the pods that the status names and the cache does not show, and adds those that exist. A process
-// that has just started can see a PodSet before its pods: if it was not permitted to list pods at first, its cache has none. It
-// would create them again.
+// confirmNamed requests lookups of the pods that the status lists and the cache does not show, and adds those that exist. A new process can
+// see a PodSet before its pods: if it had no permission to list pods at first, its cache has none. It would create them again.
 func (o *Observation) confirmNamed(lookedUp map[string]*corev1.Pod) {
 	for _, name := range o.Set.Status.PodNames {
 		shown := slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool { return pod.Name == name })
-		if shown || len(validation.IsDNS1123Subdomain(name)) > 0 { // Anybody who may write the status can write any name.
+		if shown || len(validation.IsDNS1123Subdomain(name)) > 0 { // Any user with write access to the status can write any name.
 			continue
 		}
 		switch pod, asked := lookedUp[name]; {
@@ -123,14 +122,14 @@ func (o *Observation) confirmNamed(lookedUp map[string]*corev1.Pod) {
 
 func statusOf(set *appv1alpha1.PodSet) *appv1alpha1.PodSetStatus { return &set.Status }
 
-// ReportNow reports whether the status must be written now. After writes of pods that all succeeded it can wait for the
-// changes that follow from them, but not longer than reportWithin.
+// ReportNow reports whether the status must be written now. After writes of pods that all succeeded it can wait for the changes that
+// follow, but at most reportWithin.
 func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 	return !outcome.Succeeded() || !s.reportBy.IsZero() && !o.Now.Before(s.reportBy)
 }
 
-// Record remembers an observation and the outcome of its plan. o must be the last one that Observe returned. now is when the
-// last response of the API server arrived: a response can take a while, and delays count from it.
+// Record remembers an observation and the outcome of its plan. o must be the last one that Observe returned. now is when the last response
+// of the API server arrived: a response can take a while, and delays count from it.
 func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 	next := *o.next
 	next.recorded = true
@@ -167,7 +166,7 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 	*s = next
 }
 
-// undeletedAfter returns the pods whose deletion was not answered, after a plan was carried out, as long as the cache shows them.
+// undeletedAfter returns the pods with unanswered deletions after a plan was carried out, as long as the cache shows them.
 func undeletedAfter(o Observation, outcome Outcome) sets.Set[types.UID] {
 	var undeleted sets.Set[types.UID]
 	for _, pod := range o.Pods {
@@ -183,14 +182,14 @@ func undeletedAfter(o Observation, outcome Outcome) sets.Set[types.UID] {
 	return undeleted
 }
 
-// RequeueAt returns when to reconcile the PodSet again although nothing has changed, or zero if that is not needed. It may have
-// passed. o, report, and outcome are those that were recorded last.
+// RequeueAt returns when to reconcile the PodSet again although nothing has changed, or zero if that is not needed. It may be in the past.
+// o, report, and outcome are those that were recorded last.
 func (s *State) RequeueAt(o Observation, report Report, outcome Outcome) time.Time {
 	requeueAt := pods.Earliest(o.Now, report.RequeueAt, s.pods.CheckAt())
 	if outcome.Rejected != nil {
 		requeueAt = pods.Earliest(o.Now, requeueAt, s.rejection.Of(o.Set.Generation).Until)
 	}
-	if len(o.Modified) > 0 { // The plan did nothing else, and no event follows from their deletion.
+	if len(o.Modified) > 0 { // The plan did nothing else, and their deletion causes no event.
 		requeueAt = o.Now
 	}
 	return requeueAt

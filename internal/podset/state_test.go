@@ -38,7 +38,7 @@ func succeed(plan Plan) Outcome {
 	return Outcome{Plan: plan, Created: created, Deleted: plan.Delete, CleanedUp: plan.Cleanup, Reported: true}
 }
 
-// A process that was not permitted to list pods when it started has a cache without pods.
+// A process that had no permission to list pods when it started has a cache without pods.
 func TestState_start(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(3)
 	shown, hidden := pod(set, 0).Running().Obj(), pod(set, 1).Running().Obj()
@@ -127,7 +127,7 @@ func TestState_cleanup(t *testing.T) {
 		at        time.Duration
 		cached    []*corev1.Pod
 		act       func(Plan) Outcome
-		cleanupAt time.Duration // -1: none
+		cleanupAt time.Duration // or -1 if there are no finished pods
 		cleanup   int
 	}{
 		{"no pod has finished", 0, nil, succeed, -1, 0},
@@ -171,7 +171,7 @@ func TestState_rejection(t *testing.T) {
 		at       time.Duration
 		act      func(Plan) Outcome
 		creates  int
-		rejected time.Duration // when the remembered rejection ends, afterwards; -1: none
+		rejected time.Duration // when the remembered rejection ends, afterwards, or -1 if there is none
 	}{
 		{"the first create is rejected", set, 0, reject, 1, 1},
 		{"nothing is tried before the delay is over", set, 0, func(Plan) Outcome { return Outcome{Reported: true} }, 0, 1},
@@ -183,7 +183,7 @@ func TestState_rejection(t *testing.T) {
 		at := now.Add(tc.at * time.Second)
 		gone := map[string]*corev1.Pod{}
 		for _, name := range s.Observe(tc.set.Obj(), nil, nil, at.Add(time.Hour), Defaults{}).Lookups {
-			gone[name] = nil // somebody has deleted what was created
+			gone[name] = nil // another client has deleted the created pod
 		}
 		o := s.Observe(tc.set.Obj(), nil, gone, at, Defaults{})
 		plan := MakePlan(o)
@@ -444,7 +444,7 @@ func TestState_hash(t *testing.T) {
 	}
 }
 
-// The order of two pods changes while the answer is lost: their ages have other ranks.
+// The order of two pods changes while there is no answer: their age ranks differ.
 func TestState_unansweredDelete(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	since := func(slot int, age time.Duration) *corev1.Pod {
@@ -466,7 +466,7 @@ func TestState_unansweredDelete(t *testing.T) {
 	}
 }
 
-// A create that finds the pod of the same slot waits until the cache shows that pod, or shows that it is gone.
+// A create that finds the pod of the same slot waits until the cache shows that pod or its end.
 func TestRequeueAt_slot(t *testing.T) {
 	set := testutil.MakePodSet("a").ReplacementPolicy(appv1alpha1.TerminationComplete)
 	for title, tc := range map[string]struct {

@@ -62,7 +62,7 @@ func newStatus(o Observation, outcome Outcome) appv1alpha1.PodSetStatus {
 	return s
 }
 
-// available returns the condition Available, if n pods are available.
+// available returns the condition Available if n pods are available.
 func available(o Observation, n int) metav1.Condition {
 	c := metav1.Condition{
 		Type:    appv1alpha1.ConditionAvailable,
@@ -76,7 +76,7 @@ func available(o Observation, n int) metav1.Condition {
 	return c
 }
 
-// availability says that n pods are available.
+// availability describes that n pods are available.
 func availability(o Observation, n int) string {
 	if seconds := o.Set.Spec.MinReadySeconds; seconds > 0 {
 		return fmt.Sprintf("%d of %d pods have been ready for %d seconds", n, o.desired(), seconds)
@@ -99,7 +99,7 @@ func degraded(o Observation, of classes, outcome Outcome, progress metav1.Condit
 		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, o.Rejection.Message
 	case outcome.DeleteError != nil:
 		c.Reason, c.Message = appv1alpha1.ReasonFailedDelete, outcome.DeleteError.Error()
-	case progress.Reason == appv1alpha1.ReasonProgressDeadlineExceeded: // Its message names the reasons of the pods.
+	case progress.Reason == appv1alpha1.ReasonProgressDeadlineExceeded: // Its message contains the reasons of the pods.
 		c.Reason, c.Message = progress.Reason, progress.Message
 	case waiting != "":
 		c.Reason, c.Message = appv1alpha1.ReasonPodsWaiting, waiting
@@ -125,7 +125,7 @@ func (o Observation) problemOf(pod *corev1.Pod) (reason string, until time.Time)
 // finishReason returns why a finished pod ended: the reason in its status (such as Evicted), or else its phase.
 func finishReason(pod *corev1.Pod) string { return cmp.Or(pod.Status.Reason, string(pod.Status.Phase)) }
 
-// countReasons lists the reasons of pods, the most frequent first: "2 of 3 pods: ImagePullBackOff"; "" if there are none.
+// countReasons lists the reasons of pods, most frequent first: "2 of 3 pods: ImagePullBackOff". It returns "" if there are none.
 func countReasons(pods []*corev1.Pod, reason func(*corev1.Pod) string) string {
 	counts := map[string]int{}
 	for _, pod := range pods {

@@ -11,8 +11,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// templateProblem returns why the pods of a template would not keep running, "" if they would. Admission rejects the same
-// templates. This function is for a PodSet that was stored before the CRD had these checks.
+// templateProblem returns why the pods of a template would not keep running, or "" if they would. Admission rejects the same templates.
+// This function is for a PodSet that was stored before the CRD had these checks.
 func templateProblem(template *corev1.PodTemplateSpec) string {
 	if template == nil {
 		return ""
@@ -39,7 +39,7 @@ func mayEnd(container corev1.Container) bool {
 	return policy != nil && *policy != corev1.ContainerRestartPolicyAlways || pods.HasRestartRules(container)
 }
 
-// mayFail reports whether an init container that fails ends its pod instead of being tried again.
+// mayFail reports whether an init container that fails ends its pod instead of being retried.
 func mayFail(container corev1.Container) bool {
 	policy := container.RestartPolicy
 	return policy != nil && *policy == corev1.ContainerRestartPolicyNever || pods.HasRestartRules(container)

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testutil builds the objects of tests. Everything that a test does not set has a default.
+// Package testutil builds objects for tests. Everything that a test does not set has a default.
 package testutil
 
 import (
@@ -125,8 +125,7 @@ func (b *AtBuilder) Generation(generation int64) *AtBuilder {
 	return b
 }
 
-// RetryRecorded sets a status that records the failure of the newest attempt, and when the next one is due, counted from
-// AtDue.
+// RetryRecorded sets a status that records the failure of the newest attempt, and when the next one is due, relative to AtDue.
 func (b *AtBuilder) RetryRecorded(attempts int32, podName string, next time.Duration) *AtBuilder {
 	b.Recorded(attempts, podName, types.UID(podName+"-uid"))
 	b.at.Status.StartTime = ptr.To(metav1.NewTime(AtDue))
@@ -186,7 +185,7 @@ func (b *AtPodBuilder) Because(reason, message string) *AtPodBuilder {
 	return b
 }
 
-// Unschedulable makes the pod one that fits on no node.
+// Unschedulable makes the pod fit on no node.
 func (b *AtPodBuilder) Unschedulable() *AtPodBuilder {
 	b.pod.Status.Conditions = append(b.pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Web returns the pod of an application, with all that a command beside it needs and much that it does not.
+// Web returns the pod of an application, with everything that a command beside it needs and much that it does not.
 func Web() *corev1.PodSpec {
 	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(80)}}}
 	return &corev1.PodSpec{

@@ -9,24 +9,23 @@ import (
 	"time"
 )
 
-// A wall time is what a calendar and a clock on the wall show. It is kept as a time in UTC, where every one exists once.
+// A wall time is what a calendar and a wall clock show. It is stored as a time in UTC, where each one exists once.
 
 // wall returns the wall time of t.
 func wall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// onClock returns when the clocks in the time zone of now show local. If a change of the clocks skips local, it uses the offset from
-// before the change. If local occurs twice, it returns the first time that is not over. The note says so in both cases; otherwise it
-// is "". counted reports whether a step counts from that time. name is "", or the name of the time zone at that time, which tells the
-// two apart.
+// onClock returns when the clocks in the time zone of now show local. If a change of the clocks skips local, it uses the offset from before
+// the change. If local occurs twice, it returns the first time that is not over. The note describes this in both cases; otherwise it is "".
+// counted reports whether a step counts from that time. name is the name of the time zone at that time, which distinguishes the two, or "".
 func onClock(local, now time.Time, counted bool, name string) (time.Time, string) {
 	runsAt, runs := "It runs at", "It runs"
 	if counted {
 		runsAt, runs = "The step counts from", "The step counts from"
 	}
 	if local.Equal(wall(now)) && (name == "" || isZone(now, name)) {
-		return now, "" // Now is now, also when this wall time comes again.
+		return now, "" // Now is now, even when this wall time comes again.
 	}
 	location := now.Location()
 	guess := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), local.Second(), local.Nanosecond(), location)

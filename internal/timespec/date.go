@@ -29,7 +29,7 @@ func (p *parser) date() error {
 	return nil
 }
 
-// weekdayDate reads the date of the calendar behind a day of the week, if there is one.
+// weekdayDate reads the calendar date after a day of the week, if there is one.
 func (p *parser) weekdayDate() error {
 	weekday, tokens := p.spec.date.weekday, p.tokens
 	if p.peek(0).text == "," {
@@ -108,7 +108,7 @@ func (p *parser) dayMonth() error {
 	return p.yearAndDate(name, dayNumber, dayNumber.text+" "+name.text)
 }
 
-// yearAndDate reads a year if there is one, behind a month and a day. In Nov 28 10am the 10 is an hour.
+// yearAndDate reads a year if there is one after a month and a day. In Nov 28 10am the 10 is an hour.
 func (p *parser) yearAndDate(name, dayNumber token, text string) error {
 	years := ""
 	if half := p.peek(1).text; isYear(p.peek(0)) && half != "am" && half != "pm" {
@@ -135,7 +135,7 @@ func (p *parser) slashes() error {
 
 func isYear(t token) bool { return t.kind == number && (len(t.text) == 2 || len(t.text) == 4) }
 
-// setDate keeps a date of the calendar. Whether the day exists is known with the year.
+// setDate keeps a calendar date. The day can be validated once the year is known.
 func (p *parser) setDate(text, years, months, days string) error {
 	d := &date{year: atoi(years), month: atoi(months), day: atoi(days)}
 	switch {

@@ -93,8 +93,7 @@ func near(times ...time.Time) bool {
 	return false
 }
 
-// The differences from Debian's at(1) 3.2.5, in the order in which they are looked for. A trial that differs and has none
-// of them fails the test.
+// The differences from Debian's at(1) 3.2.5, in the order of the search. A trial that differs for none of these reasons fails the test.
 var differences = []struct {
 	name, reason string
 	is           func(trial) bool
@@ -182,9 +181,9 @@ var differences = []struct {
 		}},
 }
 
-// TestParse_debian compares the package with at(1): of the same words at the same time they understand the
-// same, but for the differences above. It needs at, faketime, and root for at's spool directory, where it removes what it
-// adds. at is copied, because the time of a setuid program cannot be faked.
+// TestParse_debian compares the package with at(1): both interpret the same words at the same time in the same way, except for the
+// differences above. It needs at, faketime, and root for at's spool directory, from which it removes what it adds. at is copied, because
+// the time of a setuid program cannot be faked.
 func TestParse_debian(t *testing.T) {
 	program := copyOfAt(t)
 	random := rand.New(rand.NewPCG(*seed, 0))
@@ -221,7 +220,7 @@ func TestParse_debian(t *testing.T) {
 	}
 }
 
-// compare names the difference between both answers, "" when they agree, "?" when it has no name.
+// compare returns the name of the difference between both answers, "" if they agree, or "?" if it has no name.
 func compare(c trial) string {
 	if c.err != nil && c.theirs.IsZero() || c.both() && c.ours.Equal(c.theirs) {
 		return ""
@@ -293,7 +292,7 @@ func askAt(t *testing.T, program string, trials []trial) {
 	}
 }
 
-// generate returns a specification. One in eight lost a word or changed its order, and most of those are wrong.
+// generate returns a specification. One in eight loses a word or changes its order, and most of those are wrong.
 func generate(r *rand.Rand) string {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	var parts []string

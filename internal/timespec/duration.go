@@ -17,8 +17,8 @@ var (
 	amountPattern   = regexp.MustCompile(`([0-9.]+)\s*([a-zA-Z]+)`)
 )
 
-// ParseDuration reads a duration as Go does (1h30m), or with the units of this language up to a week, which need no blank (7d, 2 weeks,
-// 1d 12h). Months and years do not have the same length each time, so they are no units of it.
+// ParseDuration reads a duration as Go does (1h30m), or with the units of this language up to a week, which need no blank (7d, 2 weeks, 1d
+// 12h). Months and years are not units of a duration, because their length varies.
 func ParseDuration(text string) (time.Duration, error) {
 	text = strings.TrimSpace(text)
 	if d, err := time.ParseDuration(text); err == nil {
@@ -46,7 +46,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	return time.Duration(math.Round(seconds * 1e9)), nil
 }
 
-// secondsOf returns the length of a unit. M is not clearly a minute.
+// secondsOf returns the length of a unit. M is ambiguous.
 func secondsOf(name string) (float64, bool) {
 	if name == "M" {
 		return 0, false

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Format returns t as people read it, with seconds where there are some.
+// Format returns t for people, with seconds if there are any.
 func Format(t time.Time) string {
 	if t.Second() != 0 {
 		return t.Format("Mon 2 Jan 2006 15:04:05 MST")

@@ -12,7 +12,7 @@ import (
 type kind int
 
 const (
-	end        kind = iota // behind the last token
+	end        kind = iota // after the last token
 	word                   // a keyword; value is its number among those of its class
 	number                 // digits
 	clockTime              // HH:MM or HH:MM:SS
@@ -31,11 +31,11 @@ type token struct {
 	word  keyword  // of a word
 }
 
-// class is what a keyword is good for.
+// class is the role of a keyword.
 type class int
 
 const (
-	other class = iota // a keyword that means one thing, known by its name
+	other class = iota // a keyword with one meaning, identified by its name
 	weekdayName
 	monthName
 	unitName
@@ -51,7 +51,7 @@ type keyword struct {
 // keywords are the words by every spelling. They need no blank between them.
 var keywords = makeKeywords()
 
-// shortUnits are spellings of units that are no keywords, because they are only understood where they stand alone.
+// shortUnits are spellings of units that are not keywords, because they are only understood alone.
 var shortUnits = map[string]string{
 	"s": "second", "sec": "second", "secs": "second", "m": "minute", "mins": "minute", "h": "hour", "hr": "hour", "hrs": "hour",
 	"d": "day", "w": "week", "y": "year",
@@ -149,7 +149,7 @@ func scanNumeric(s string) token {
 	return longest
 }
 
-// splitWords splits letters into keywords, at each point the longest there is. It returns false when there is none.
+// splitWords splits letters into keywords, always taking the longest. It returns false if there is none.
 func splitWords(run string) ([]token, bool) {
 	if name, ok := shortUnits[run]; ok {
 		return []token{{kind: word, text: run, word: keywords[name]}}, true

@@ -30,9 +30,9 @@ type step struct {
 	unit  unit
 }
 
-// date is a day: a date of the calendar when month is set, else days from today.
+// date is a day: a calendar date if month is set, otherwise a number of days from today.
 type date struct {
-	year       int // 0: not given
+	year       int // or 0 if there is none
 	month, day int
 	digits     string        // how a date without separators was written
 	days       int           // from today
@@ -58,9 +58,9 @@ type parser struct {
 	spec       spec
 }
 
-// Parse returns the instant that words mean at the time now in location, which the returned time is in. The notes tell
-// what is not obvious about it, each as a sentence: a change of the clocks, a month that is too short, or digits that look like
-// another form. The error is a SyntaxError, or says why the time cannot be meant. The package comment specifies the language.
+// Parse returns the instant that words mean at the time now in location, which the returned time is in. Each note is a sentence about
+// something that is not obvious: a change of the clocks, a month that is too short, or digits that look like another form. The error is a
+// SyntaxError, or describes why the time is impossible. The package comment specifies the language.
 func Parse(words []string, now time.Time, location *time.Location) (time.Time, []string, error) {
 	text := strings.TrimSpace(strings.Join(words, " "))
 	p := &parser{text: text, tokens: scan(text), zoneNames: zoneNames(now.In(location))}
@@ -97,7 +97,7 @@ func (p *parser) parse() error {
 	return nil
 }
 
-// timeAndDate reads a time, a date, or both in either order. The year can be behind the time, as date(1) prints it.
+// timeAndDate reads a time, a date, or both in either order. The year can follow the time, as date(1) prints it.
 func (p *parser) timeAndDate() error {
 	for _, read := range []func() error{p.time, p.date, p.time} {
 		if err := read(); err != nil {
@@ -166,8 +166,8 @@ func (p *parser) halfOfDay() error {
 	return nil
 }
 
-// dayAhead reports whether the next number is the day or month of a date, and not an hour: 10 Nov 28 is in 2028, and only
-// the comma of 10 Nov 28, 2026 makes the 10 an hour.
+// dayAhead reports whether the next number is the day or month of a date rather than an hour: 10 Nov 28 is in 2028, and only the comma of
+// 10 Nov 28, 2026 makes the 10 an hour.
 func (p *parser) dayAhead() bool {
 	next := p.peek(1)
 	return next.text == "/" || next.word.class == monthName && p.peek(3).text != ","
@@ -192,7 +192,7 @@ func (p *parser) readSteps() error {
 	}
 }
 
-// amounts reads one or more of "N unit" behind a word, such as 1 hour 30 minutes or 1h30m.
+// amounts reads one or more of "N unit" after a word, such as 1 hour 30 minutes or 1h30m.
 func (p *parser) amounts(sign int, behind string) error {
 	first := len(p.spec.steps)
 	for {
@@ -243,7 +243,7 @@ func (p *parser) peek(i int) token {
 	return token{}
 }
 
-// takeWord reads one keyword, and reports whether it is there.
+// takeWord reads one keyword, and reports whether it was there.
 func (p *parser) takeWord(name string) bool {
 	if t := p.peek(0); t.kind != word || t.word.name != name {
 		return false

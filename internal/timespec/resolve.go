@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Layout is how times are written in notes and errors.
+// Layout is the format of times in notes and errors.
 const Layout = "Mon 2 Jan 2006 15:04 MST"
 
 // unitSeconds has the units that are counted on the clock.
@@ -55,7 +55,7 @@ func (s *spec) in(location *time.Location, now time.Time) (time.Time, []string, 
 	return t, notes, err
 }
 
-// check returns an error if a date of the calendar does not exist, or is on another day of the week. base is the day that it led to.
+// check returns an error if a calendar date does not exist, or is on another day of the week. base is the resulting day.
 func (d *date) check(base time.Time) error {
 	if base.Day() != d.day {
 		return fmt.Errorf("%s has no day %d", time.Date(base.Year(), time.Month(d.month), 1, 0, 0, 0, 0, time.UTC).Format("January 2006"), d.day)
@@ -89,8 +89,8 @@ func (s *spec) needsYear() bool {
 	return s.date != nil && s.date.month != 0 && s.date.year == 0
 }
 
-// dayPassed reports whether the day of a result is over this year. Without steps it is the day as written: a 29 February
-// that this year does not have is over on 1 March.
+// dayPassed reports whether the day of a result is over this year. Without steps it is the day as written: a 29 February that does not
+// exist this year is over on 1 March.
 func (s *spec) dayPassed(result, today time.Time) bool {
 	if len(s.steps) == 0 {
 		written := time.Month(s.date.month)
@@ -120,7 +120,7 @@ func (s *spec) base(today time.Time) time.Time {
 	return base
 }
 
-// count adds the steps to base. Days and more are counted on the calendar, the rest on the clock.
+// count adds the steps to base. Days and longer units are counted on the calendar, the others on the clock.
 func (s *spec) count(base, now time.Time) (time.Time, []string, error) {
 	var notes []string
 	local, elapsed := base, int64(0)
@@ -153,7 +153,7 @@ func (s *spec) count(base, now time.Time) (time.Time, []string, error) {
 	return time.Unix(t.Unix()+elapsed, int64(t.Nanosecond())).In(now.Location()), notes, nil
 }
 
-// checkRange returns an error for a time before the current minute, and for one that RFC 3339 cannot write.
+// checkRange returns an error for a time before the current minute, and for a time outside the range of RFC 3339.
 func checkRange(t, now time.Time) error {
 	switch {
 	case t.Before(startOfMinute(now)):

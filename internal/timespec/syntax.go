@@ -18,11 +18,11 @@ type SyntaxError struct {
 	Text string
 	// Offset is where the parser stopped, in bytes of Text.
 	Offset int
-	// Complete is true if what is before Offset is a time, and not the beginning of one.
+	// Complete is true if the text before Offset is a complete time.
 	Complete bool
 	// Expected is what could follow there, such as "a date or a step such as + 2 hours".
 	Expected string
-	// Remedy is how to write what stands there, or "" if that is not known.
+	// Remedy is the correct spelling of the text there, or "" if that is not known.
 	Remedy string
 }
 
@@ -52,7 +52,7 @@ func (p *parser) expected(i int, what string) *SyntaxError {
 	return &SyntaxError{Text: p.text, Offset: offset, Expected: what, Remedy: p.remedy(p.text[offset:])}
 }
 
-// remedy returns how to write what the rest of the text begins with, or "" if that is not known.
+// remedy returns the correct spelling of the beginning of the remaining text, or "" if that is not known.
 func (p *parser) remedy(rest string) string {
 	if rest == "" {
 		return ""
@@ -70,7 +70,7 @@ func (p *parser) remedy(rest string) string {
 	return ""
 }
 
-// unexpected returns the error about the next token, which nothing of the language can begin with here.
+// unexpected returns the error about the next token, which is invalid here.
 func (p *parser) unexpected() error {
 	s := &p.spec
 	what := "a step such as + 2 hours"

@@ -106,7 +106,7 @@ func TestParse(t *testing.T) {
 		"Jan 10 + 1 month":   "2027-02-10T12:00:30+01:00",
 		"next week + 1 day":  "2026-11-29T12:00:30+01:00",
 
-		// Neither's.
+		// The examples of neither.
 		"Nov 21":                    "2026-11-21T12:00:30+01:00",
 		"13:00 Nov 21":              "2026-11-21T13:00:00+01:00",
 		"Nov 20 + 1 day":            "2026-11-21T12:00:30+01:00",
@@ -455,7 +455,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A command behind a time can be told from a mistake in the time.
+// A command after a time can be distinguished from a mistake in the time.
 func TestSyntaxError(t *testing.T) {
 	for spec, want := range map[string]string{
 		"02:00 bin/rails db:migrate": "bin/rails db:migrate",

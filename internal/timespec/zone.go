@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// zoneNames returns the names that a time zone has for its times in the years after now, such as CET and CEST.
+// zoneNames returns the names of a time zone in the years after now, such as CET and CEST.
 func zoneNames(now time.Time) []string {
 	var names []string
 	for month := range 24 {
@@ -22,11 +22,11 @@ func zoneNames(now time.Time) []string {
 	return names
 }
 
-// isZoneName recognizes what is meant as the name of a time zone, so that one of another place is reported as such.
+// isZoneName matches text that looks like the name of a time zone, so that the name of another zone is reported as such.
 var isZoneName = regexp.MustCompile(`^[A-Z]{3,5}$`)
 
-// zone reads utc, an offset, or a name of the local time zone behind a time, if there is one. An offset needs a time with a colon, and
-// a negative one a date before it: 2026-11 and 10:00-12:00 are no times.
+// zone reads utc, an offset, or a name of the local time zone after a time, if there is one. An offset needs a time with a colon, and a
+// negative one a date before it: 2026-11 and 10:00-12:00 are not times.
 func (p *parser) zone(clock token) error {
 	t := p.peek(0)
 	isLocal := func(name string) bool { return strings.EqualFold(name, t.text) }
@@ -44,7 +44,7 @@ func (p *parser) zone(clock token) error {
 	return nil
 }
 
-// offset reads +HH:MM, +HHMM, or +HH. With a unit behind it, it is a step.
+// offset reads +HH:MM, +HHMM, or +HH. If a unit follows, it is a step.
 func (p *parser) offset() error {
 	sign, t := p.peek(0), p.peek(1)
 	hours, minutes := t.text, "0"

@@ -52,7 +52,7 @@ func TestParse_invalid(t *testing.T) {
 	}
 }
 
-// A script that fills in variables which are not set must not serve all namespaces.
+// A script with unset variables must not serve all namespaces.
 func TestParse_empty(t *testing.T) {
 	for _, value := range []string{",", " , ", ",,"} {
 		if got, err := Parse(value); err == nil || !strings.Contains(err.Error(), EnvVar) {

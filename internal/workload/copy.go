@@ -13,13 +13,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// serviceAccountVolume is how the volume of the service account's token begins, which the API server adds to each pod.
+// serviceAccountVolume is the prefix of the volume with the service account's token, which the API server adds to each pod.
 const serviceAccountVolume = "kube-api-access-"
 
-// Copy returns a pod template with one container of a pod, the default one if its name is "": its image, command, environment, volumes, resources, and
-// security context, and of the pod what determines who it is, what it may do, what it sees of the network, and where it may run. It
-// has no probes, ports, or labels, so no Service of the application sends traffic to its pods. The containers of with run beside it. It
-// also returns what is left out and the command may need.
+// Copy returns a pod template with one container of a pod, or the default one if containerName is "": its image, command, environment,
+// volumes, resources, and security context, and the fields of the pod that determine its identity, permissions, network, and node. It has
+// no probes, ports, or labels, so the application's Services send no traffic to its pods. The containers in with run beside it. Copy also
+// returns what it left out and the command may need.
 func (w *Workload) Copy(containerName string, with []string) (*corev1.PodTemplateSpec, []string, error) {
 	pod := &w.Template.Spec
 	container, err := podcmd.FindOrDefaultContainerByName(&corev1.Pod{ObjectMeta: w.Template.ObjectMeta, Spec: *pod}, containerName, true, nil)
@@ -68,15 +68,15 @@ func (w *Workload) Copy(containerName string, with []string) (*corev1.PodTemplat
 	return &corev1.PodTemplateSpec{Spec: *spec.DeepCopy()}, c.omitted, nil
 }
 
-// copier copies what one container of a workload needs, and collects what it leaves out.
+// copier copies what one container of a workload needs, and collects what it omits.
 type copier struct {
 	from      *Workload
 	container *corev1.Container  // of the command
 	helpers   []corev1.Container // of --with, as init containers
 	mounted   []string           // the volumes of the copy
 	claimed   []string           // the resource claims of the copy
-	unset     []string           // the variables that are left out, as $(NAME)
-	omitted   []string           // all that is left out, for a message
+	unset     []string           // the omitted variables, as $(NAME)
+	omitted   []string           // everything that is omitted, for a message
 }
 
 func (c *copier) omit(format string, args ...any) {
@@ -115,7 +115,7 @@ func (c *copier) isCopied(name string) bool {
 	return name == c.container.Name || slices.ContainsFunc(c.helpers, func(h corev1.Container) bool { return h.Name == name })
 }
 
-// omitOthers names the other containers of the pod, the host name, which is that of one pod, and the deadline, which --deadline sets.
+// omitOthers reports the other containers of the pod, the host name, which belongs to one pod, and the deadline, which --deadline sets.
 func (c *copier) omitOthers() {
 	pod := &c.from.Template.Spec
 	for i, container := range slices.Concat(pod.InitContainers, pod.Containers) {
@@ -140,8 +140,8 @@ func (c *copier) omitOthers() {
 	}
 }
 
-// copyHelpers copies the containers of --with. What says that they have started, and their hooks, stay: the command waits for them. Only
-// one pod of a node can have a port of the host.
+// copyHelpers copies the containers of --with. It keeps their hooks and startup probes, because the command waits for them. Only one pod of
+// a node can have a host port.
 func (c *copier) copyHelpers() []corev1.Container {
 	var copied []corev1.Container
 	for i := range c.helpers {
@@ -156,7 +156,7 @@ func (c *copier) copyHelpers() []corev1.Container {
 	return copied
 }
 
-// copyContainer copies what a command needs to run as a container does. Probes, ports, and hooks belong to a server.
+// copyContainer copies what a command needs to run in the same way as a container. Probes, ports, and hooks belong to a server.
 func (c *copier) copyContainer(from *corev1.Container) corev1.Container {
 	result := corev1.Container{
 		Name:            from.Name,
@@ -202,7 +202,7 @@ func (c *copier) copies(volume string) bool {
 	return true
 }
 
-// isOfOther reports whether a reference to resources is to those of a container that is not copied.
+// isOfOther reports whether a reference to resources is about a container that is not copied.
 func (c *copier) isOfOther(resources *corev1.ResourceFieldSelector) bool {
 	return resources != nil && resources.ContainerName != "" && !c.isCopied(resources.ContainerName)
 }
@@ -214,7 +214,7 @@ func (c *copier) isWritten(volume string) bool {
 	})
 }
 
-// copyEnv leaves out variables that the kubelet could not set, since it would then never start the container.
+// copyEnv omits variables that the kubelet could not set, since it would then never start the container.
 func (c *copier) copyEnv(container *corev1.Container) []corev1.EnvVar {
 	var copied []corev1.EnvVar
 	for _, variable := range container.Env {
@@ -268,8 +268,7 @@ func (c *copier) copyVolumes() []corev1.Volume {
 	return copied
 }
 
-// copyAffinity returns the node affinity, unless it names the one node of a pod. The affinity to other pods depends on labels, which are
-// not copied.
+// copyAffinity returns the node affinity, unless it selects the single node of a pod. Pod affinity depends on labels, which are not copied.
 func (c *copier) copyAffinity() *corev1.Affinity {
 	from := c.from.Template.Spec.Affinity
 	if from == nil {

@@ -1,7 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload reads what runs an application, such as a Deployment, and copies what a command needs that runs beside it, once.
+// Package workload reads an object that runs an application, such as a Deployment, and copies what a one-time command needs to run beside
+// it.
 package workload
 
 import (
@@ -24,10 +25,11 @@ type Workload struct {
 	Deadline   *int64   // of a Job, in seconds, or nil if there is none
 }
 
-// Of returns the pod template of an object, which is in spec.template of most kinds, also of other projects, and what belongs to it.
+// Of returns the pod template of an object, which is in spec.template for most kinds, including those of other projects, and the rest of
+// the workload.
 func Of(object *unstructured.Unstructured) (*Workload, error) {
 	w := &Workload{Kind: object.GetKind(), Name: object.GetName()}
-	spec := []string{"spec"} // of what has the template
+	spec := []string{"spec"} // of the object that has the template
 	if w.Kind == "CronJob" {
 		spec = []string{"spec", "jobTemplate", "spec"}
 	}
@@ -60,8 +62,8 @@ var descriptive = []string{
 	"statefulset.kubernetes.io", "topology.kubernetes.io",
 }
 
-// OmittedKeys names the labels and annotations of a pod template that webhooks and controllers may act on, such as injectors and
-// service meshes, and that the flags do not set.
+// OmittedKeys returns the labels and annotations of a pod template that webhooks and controllers, such as injectors and service meshes, may
+// act on, and that the flags do not set.
 func (w *Workload) OmittedKeys(labels, annotations []string) []string {
 	var omitted []string
 	for _, keys := range []struct {
@@ -83,7 +85,7 @@ func (w *Workload) OmittedKeys(labels, annotations []string) []string {
 // metadataField has the kind and the key of a label or an annotation in a fieldPath.
 var metadataField = regexp.MustCompile(`^metadata\.(label|annotation)s\['(.*)'\]$`)
 
-// omitMetadata names a label or an annotation that something in the copy reads, and that is not copied.
+// omitMetadata reports a label or an annotation that something in the copy reads, and that is not copied.
 func (c *copier) omitMetadata(field *corev1.ObjectFieldSelector, reader string) {
 	if match := metadataField.FindStringSubmatch(field.FieldPath); match != nil {
 		c.omit("the %s %s that %s reads", match[1], match[2], reader)

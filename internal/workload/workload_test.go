@@ -125,7 +125,7 @@ func TestCopy_defaultContainer(t *testing.T) {
 	}
 }
 
-// What refers to another container could never be resolved, and the pod would never start.
+// A reference to another container could never be resolved, and the pod would never start.
 func TestCopy_otherContainers(t *testing.T) {
 	resources := func(container string) *corev1.ResourceFieldSelector {
 		return &corev1.ResourceFieldSelector{ContainerName: container, Resource: "limits.cpu"}
@@ -230,7 +230,7 @@ func TestCopy_nodes(t *testing.T) {
 	if !cmp.Equal(omitted[:2], []string{"the required pod affinity", "the required pod anti-affinity"}) {
 		t.Errorf("omitted %q", omitted)
 	}
-	spec.Affinity = &corev1.Affinity{NodeAffinity: required(node)} // that of a pod of a DaemonSet
+	spec.Affinity = &corev1.Affinity{NodeAffinity: required(node)} // as in a pod of a DaemonSet
 	template, omitted, err = w.Copy("", nil)
 	if err != nil || template.Spec.Affinity != nil || omitted[0] != "the affinity to a node by its name" {
 		t.Errorf("got %+v, omitted %q, %v", template.Spec.Affinity, omitted, err)

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package await waits for a state of an object, as long as the API server may give it.
+// Package await waits for a state of an object, for as long as the API server needs.
 package await
 
 import (
@@ -24,8 +24,8 @@ import (
 // server starts and does not know all permissions yet, or until a credential plugin has a new token.
 const maxRejections = 5
 
-// Object watches the object of a name until done says so, and returns it as it is then. If the object does not
-// exist or is deleted, the error is a NotFound. An API server that fails later is asked again.
+// Object watches the object with this name until done returns true, and returns the object in that state. If the object does not exist or
+// is deleted, the error is a NotFound. If the API server fails later, the requests are retried.
 func Object[T client.Object](ctx context.Context, c client.WithWatch, key client.ObjectKey, list client.ObjectList, object T, done func(T) bool) (T, error) {
 	only := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFields{"metadata.name": key.Name}}
 	// The reflector below retries after every error, so the first request is made without it.
@@ -59,7 +59,7 @@ func Object[T client.Object](ctx context.Context, c client.WithWatch, key client
 	case ctx.Err() != nil:
 		return object, context.Cause(ctx)
 	case err != nil:
-		return object, err // not wrapped: kubectl's way to print it goes by its type
+		return object, err // not wrapped: kubectl prints it according to its type
 	}
 	return event.Object.(T), nil
 }

@@ -25,11 +25,11 @@ import (
 // errOutdated is a custom resource definition that is older than the process.
 var errOutdated = errors.New("older than this manager")
 
-// definitionAge is how long what a definition lacks is remembered, because the informers of several namespaces ask at the same time.
+// definitionAge is how long the result of a check is remembered, because the informers of several namespaces ask at the same time.
 const definitionAge = time.Second
 
-// Definitions finds out whether the custom resource definition of a kind has every field of the status that the type of the kind has. The
-// API server would drop the others, or reject the status. It reads the OpenAPI schema of the group, for which it needs no permission.
+// Definitions checks whether the custom resource definition of a kind has every status field of the kind's type. The API server would drop
+// the other fields, or reject the status. It reads the OpenAPI schema of the group, for which it needs no permission.
 type Definitions struct {
 	clock  clock.PassiveClock
 	client rest.Interface
@@ -80,7 +80,7 @@ func crdOf(kind schema.GroupVersionKind) string {
 	return plural.GroupResource().String()
 }
 
-// openAPI is what lacks reads of the OpenAPI document of a group and version.
+// openAPI is the part of the OpenAPI document of a group and version that lacks reads.
 type openAPI struct {
 	Paths      map[string]struct{}
 	Components struct {
@@ -99,8 +99,8 @@ type fieldSchema struct {
 	PreserveUnknownFields bool `json:"x-kubernetes-preserve-unknown-fields"`
 }
 
-// lacks returns what an OpenAPI document lacks of the status of a kind whose objects have a type, such as "the field status.phase", or "" if
-// it lacks nothing, or if it does not have the kind.
+// lacks returns what an OpenAPI document lacks of the status of a kind whose objects have a type, such as "the field status.phase". It
+// returns "" if nothing is missing, or if the document does not have the kind.
 func lacks(document []byte, kind schema.GroupVersionKind, object reflect.Type) string {
 	var served openAPI
 	if err := json.Unmarshal(document, &served); err != nil {
@@ -127,7 +127,7 @@ func lacks(document []byte, kind schema.GroupVersionKind, object reflect.Type) s
 
 var marshaler = reflect.TypeFor[json.Marshaler]()
 
-// missingField returns the path of the first field of a type that its schema, which is nil if there is none, does not have, or "".
+// missingField returns the path of the first field of a type that is not in its schema, or "". The schema is nil if there is none.
 func missingField(served *fieldSchema, t reflect.Type, path string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

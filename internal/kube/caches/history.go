@@ -28,9 +28,9 @@ func (l *tolerantLister) lastShown() string {
 }
 
 // checkHistory returns an error if the API server does not show its latest state, or if that is older than what the informer has seen. It
-// must follow the begin of each watch, because a watch that begins after the latest resource version gets neither events nor an error: the
-// cache would miss every change until the API server has reached that version again. A restore of etcd needs a restart of the API server,
-// and this ends all watches.
+// must follow the start of each watch, because a watch that starts after the latest resource version gets neither events nor an error: the
+// cache would miss every change until the API server reaches that version again. A restore of etcd needs a restart of the API server, and
+// this ends all watches.
 func (l *tolerantLister) checkHistory(ctx context.Context) error {
 	shown := l.lastShown()
 	if shown == "" {

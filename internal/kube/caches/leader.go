@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// leaderCache is a cache that is filled when its process starts to lead. Its first lists are consistent reads, so it shows
-// everything that earlier leaders wrote. A cache that is filled earlier may lag when the process starts to lead. The process
-// would then create a pod a second time, or delete pods that another process has already replaced.
+// leaderCache is a cache that is filled when its process starts to lead. Its first lists are consistent reads, so it shows everything that
+// earlier leaders wrote. A cache that is filled earlier may lag when the process starts to lead. The process would then create a pod a
+// second time, or delete pods that another process has already replaced.
 type leaderCache struct {
 	cache.Cache
 	leads <-chan struct{}
@@ -40,7 +40,7 @@ func FillWhenLeading(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Start fills the cache once the process leads, and keeps it up to date until ctx is done.
+// Start fills the cache once the process leads, and updates it until ctx is done.
 func (c *leaderCache) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

@@ -18,7 +18,7 @@ import (
 // ErrForbidden is a missing permission to list or watch.
 var ErrForbidden = errors.New("not allowed")
 
-// accessRetry is the interval at which a namespace or a kind that cannot be read is tried again.
+// accessRetry is the interval at which an unreadable namespace or kind is tried again.
 const accessRetry = 5 * time.Second
 
 // Namespaces reports which of the watched namespaces cannot be read because permissions are missing. It is a
@@ -26,21 +26,21 @@ const accessRetry = 5 * time.Second
 type Namespaces struct {
 	clock       clock.WithTicker
 	canRead     func(ctx context.Context, namespace string) error
-	definitions *Definitions // nil: they are not checked
+	definitions *Definitions // or nil if they are not checked
 	gauge       *prometheus.GaugeVec
 	namespaces  []string
-	// unreadable has the reason for each namespace that cannot be read.
+	// unreadable has the reason for each unreadable namespace.
 	unreadable map[string]error
-	// forbidden has an element when an informer was rejected since the namespaces were inspected.
+	// forbidden has an element if an informer was rejected since the namespaces were inspected.
 	forbidden chan struct{}
-	// unserved has, for each kind that is not served, what the log says: that its definition is outdated, or that it is missing.
+	// unserved has the log message for each kind that is not served: its definition is outdated, or missing.
 	unserved sync.Map
 	// failed has the reason why the caches cannot be right anymore.
 	failed chan error
 }
 
-// NewNamespaces returns a reporter for some namespaces. canRead returns an error unless everything that the process reads can be read in
-// a namespace; the error wraps ErrForbidden if a permission is missing. gauge is 1 for a namespace that cannot be read, otherwise 0.
+// NewNamespaces returns a reporter for some namespaces. canRead returns an error unless everything that the process reads can be read in a
+// namespace; the error wraps ErrForbidden if a permission is missing. gauge is 1 for an unreadable namespace, otherwise 0.
 func NewNamespaces(
 	c clock.WithTicker, namespaces []string, canRead func(ctx context.Context, namespace string) error, definitions *Definitions, gauge *prometheus.GaugeVec,
 ) *Namespaces {
@@ -50,7 +50,7 @@ func NewNamespaces(
 	}
 }
 
-// isSeveral reports whether there are several namespaces, each with informers of its own.
+// isSeveral reports whether there are several namespaces, each with its own informers.
 func (a *Namespaces) isSeveral() bool { return len(a.namespaces) > 1 }
 
 // Inspect finds out which namespaces can be read. It returns an error if none can be read, or if a request fails.

@@ -45,7 +45,7 @@ func (s *source) listWatch() toolscache.ListerWatcherWithContext {
 	}
 }
 
-// lister returns a tolerant lister of a namespace, and the number of times that it reported a missing permission.
+// lister returns a tolerant lister of a namespace, and the number of missing permissions that it reported.
 func lister(s *source) (l *tolerantLister, clock *clocktesting.FakeClock, reports *int) {
 	clock, reports = clocktesting.NewFakeClock(time.Now()), new(int)
 	return &tolerantLister{
@@ -75,7 +75,7 @@ func TestList_forbidden(t *testing.T) {
 	l, _, reports := lister(s)
 	for i, tc := range []struct {
 		err     error
-		pods    int // -1: an error
+		pods    int // or -1 for an error
 		reports int
 	}{
 		{errRBAC, 0, 1},
@@ -202,10 +202,10 @@ func TestNamespaces_notServed(t *testing.T) {
 		gomega.ContainSubstring("does not serve a kind yet"), gomega.ContainSubstring("serves the kind now")))
 }
 
-// The process ends, because its caches have objects whose status it cannot write anymore.
+// The process ends, because its caches have objects whose status it can no longer write.
 func TestWatch_outdated(t *testing.T) {
 	l, clock, _ := lister(&source{})
-	var outdated atomic.Bool // The watch may still read it when it has been stopped.
+	var outdated atomic.Bool // The watch may still read it after it is stopped.
 	var failed []error
 	l.mayBeMissing, l.fail = true, func(err error) { failed = append(failed, err) }
 	l.definition = func(context.Context) error {

@@ -18,11 +18,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// listLatestInPages lists the latest state, page by page, and ignores the resource version that an informer requests. If the
-// API server does not stream lists, an informer requests its first list with resource version 0. The API server then ignores
-// the limit, and can return a state that is older than the writes of an earlier process. After a gap the informer requests a
-// list with the version that it observed last and without a limit. In both cases the process would decode all foreign pods
-// at once.
+// listLatestInPages lists the latest state, page by page, and ignores the resource version that an informer requests. If the API server
+// does not stream lists, an informer requests its first list with resource version 0. The API server then ignores the limit, and can return
+// a state that is older than the writes of an earlier process. After a gap the informer requests a list with the version that it observed
+// last and without a limit. In both cases the process would decode all foreign pods at once.
 func listLatestInPages(source toolscache.ListerWatcherWithContext) toolscache.ListWithContextFunc {
 	pages := pager.New(source.ListWithContext)
 	// If the continue token of a slow list expires, the list fails and the informer lists again in pages. The fallback of the
@@ -35,8 +34,8 @@ func listLatestInPages(source toolscache.ListerWatcherWithContext) toolscache.Li
 	}
 }
 
-// ownPods removes foreign pods from the lists and watches of the API server. A pod that the informer has received stays until it
-// is deleted, because its former controller must observe that the pod has another controller.
+// ownPods removes foreign pods from the lists and watches of the API server. A pod that the informer has received stays until it is
+// deleted, because its former controller must observe that the pod has another controller.
 type ownPods struct {
 	all   toolscache.ListerWatcherWithContext
 	kinds PodOwners
@@ -45,15 +44,15 @@ type ownPods struct {
 	shown sets.Set[types.UID]
 }
 
-// podPageSize is how many pods, of all owners, a page of a list has at most. A page is decoded as a whole. With the 500 of an informer,
-// that would take most of the memory of a start: see docs/performance.md.
+// podPageSize is the maximum number of pods, of all owners, in a page of a list. A page is decoded as a whole. With an informer's default
+// of 500, that would take most of the memory of a start: see docs/performance.md.
 const podPageSize = 100
 
 func newOwnPods(all toolscache.ListerWatcherWithContext, kinds PodOwners) *ownPods {
 	return &ownPods{all: all, kinds: kinds, shown: sets.New[types.UID]()}
 }
 
-// ListWithContext lists a page of the own pods.
+// ListWithContext lists a page of our own pods.
 func (o *ownPods) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.Continue == "" {
 		o.begin()
@@ -66,7 +65,7 @@ func (o *ownPods) ListWithContext(ctx context.Context, options metav1.ListOption
 	return list, err
 }
 
-// WatchWithContext watches the own pods.
+// WatchWithContext watches our own pods.
 func (o *ownPods) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if ptr.Deref(options.SendInitialEvents, false) {
 		o.begin()
@@ -78,7 +77,7 @@ func (o *ownPods) WatchWithContext(ctx context.Context, options metav1.ListOptio
 	return watch.Filter(events, o.filterEvent), nil
 }
 
-// begin starts a new list. The informer itself detects the pods that are not in it anymore.
+// begin starts a new list. The informer itself detects the pods that are no longer in it.
 func (o *ownPods) begin() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -170,7 +170,7 @@ func TestOwnPods(t *testing.T) {
 		t.Fatalf("of the first list the informer reported: %s", diff)
 	}
 
-	// All events of a foreign pod, and then a pod of our own, so that the silence before it is known to have been received.
+	// All events of a foreign pod, and then one of our own pods, which shows that the foreign events were received.
 	events.Add(pod("stranger", nobodys))
 	events.Modify(pod("stranger", nobodys))
 	events.Delete(pod("stranger", nobodys))
@@ -199,7 +199,7 @@ func TestOwnPods(t *testing.T) {
 		}
 	}
 
-	// A list after a gap: the pod that is no longer ours is gone for the informer.
+	// A list after a gap: to the informer, the pod that is no longer ours is gone.
 	events.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
 	events = <-source.watches
 	again := map[string]bool{received.next(t): true, received.next(t): true}

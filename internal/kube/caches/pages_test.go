@@ -62,7 +62,7 @@ func (s *pagedSource) page(options metav1.ListOptions) (runtime.Object, error) {
 	return s.current[page], nil
 }
 
-// checkFiltered looks at a page when the next one is requested: nothing may be left in it of what the cache does not hold.
+// checkFiltered checks a page when the next one is requested: it must contain only what the cache holds.
 func (s *pagedSource) checkFiltered(page runtime.Object) {
 	pods, ok := page.(*corev1.PodList)
 	if !ok {
@@ -73,7 +73,7 @@ func (s *pagedSource) checkFiltered(page runtime.Object) {
 	}
 }
 
-// listRequest is what matters of the options of a list.
+// listRequest has the relevant options of a list.
 type listRequest struct {
 	ResourceVersion, Continue string
 	Limit                     int64
@@ -133,7 +133,7 @@ func TestListLatestInPages(t *testing.T) {
 			source := newPagedSource(t, of.pages)
 			informer := startInformer(t, source, of.kind, nil)
 			events := source.nextWatch(t)
-			// The continue token of the first list expires, so the list begins again, and it is in pages again.
+			// The continue token of the first list expires, so the list starts over, again in pages.
 			if diff := cmp.Diff([]listRequest{first, second, first, second}, source.requests()); diff != "" {
 				t.Errorf("the first list (-want +got): %s", diff)
 			}

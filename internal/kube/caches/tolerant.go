@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// TolerateUnreadable makes a cache start although the API server does not serve a kind yet, or although some of several namespaces cannot
-// be read. A cache is ready when all its informers have listed, so one kind whose custom resource definition is not installed, or one
-// namespace without permissions, would stop the operator for everything else. Call it after other functions that set NewInformer.
+// TolerateUnreadable makes a cache start although the API server does not serve a kind yet, or although some of several namespaces are
+// unreadable. A cache is ready when all its informers have listed, so one kind without a custom resource definition, or one namespace
+// without permissions, would stop the operator for everything else. Call it after other functions that set NewInformer.
 func (a *Namespaces) TolerateUnreadable(o *cache.Options) {
 	next := o.NewInformer
 	if next == nil {
@@ -42,25 +42,25 @@ func (a *Namespaces) TolerateUnreadable(o *cache.Options) {
 	}
 }
 
-// tolerantLister lists and watches one kind in one namespace. While the kind does not exist or its definition is outdated, and, with several
-// namespaces, until the first list is allowed, it returns an empty list instead of an error, and retries. After the first list it returns
-// errors unchanged, because a cache that has objects must not lose them when a permission is revoked or the kind is removed. If the
+// tolerantLister lists and watches one kind in one namespace. While the kind does not exist or its definition is outdated, and, with
+// several namespaces, until the first list is allowed, it returns an empty list instead of an error, and retries. After the first list it
+// returns errors unchanged, because a cache must not lose its objects when a permission is revoked or the kind is removed. If the
 // definition becomes outdated then, the process ends, and the next one does not serve the kind.
 type tolerantLister struct {
 	all               toolscache.ListerWatcherWithContext
 	clock             clock.WithTicker
 	severalNamespaces bool
 	noteForbidden     func()
-	mayBeMissing      bool                         // The kind is one of a custom resource definition.
+	mayBeMissing      bool                         // The kind has a custom resource definition.
 	noteServed        func(context.Context, error) // called with the result of each list of such a kind
-	definition        func(context.Context) error  // reports whether the definition of the kind is outdated, or nil if it cannot be
+	definition        func(context.Context) error  // returns an error if the definition of the kind is outdated, or is nil if it cannot be
 	fail              func(error)                  // ends the process
 
 	mu     sync.Mutex
 	ended  bool   // The process ends.
 	listed bool   // A list, or a watch that begins with one, has succeeded.
 	empty  bool   // The last list was rejected and replaced by an empty one.
-	shown  string // The resource version up to which the informer has seen everything; "" if it has seen nothing.
+	shown  string // The resource version up to which the informer has seen everything, or "" if it has seen nothing.
 }
 
 func (l *tolerantLister) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -114,7 +114,7 @@ func (l *tolerantLister) hasEnded() bool {
 	return l.ended
 }
 
-// watch returns a watch without events if the list before it was empty because it was rejected.
+// watch returns a watch without events if the preceding list was rejected and replaced by an empty one.
 func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	listing := ptr.Deref(options.SendInitialEvents, false)
 	if !listing && l.isEmpty() {
@@ -133,7 +133,7 @@ func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) 
 	return events, err // An informer that cannot stream a list requests an ordinary one.
 }
 
-// begin begins a watch whose events continue what the informer has seen, and whose definition is not outdated.
+// begin starts a watch whose events continue what the informer has seen, and whose definition is not outdated.
 func (l *tolerantLister) begin(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if err := l.outdated(ctx); err != nil {
 		return nil, err
@@ -153,8 +153,8 @@ func (l *tolerantLister) begin(ctx context.Context, options metav1.ListOptions) 
 	return events, nil
 }
 
-// checkAgain checks the definition a while after a watch has begun. The API server ends each watch of a kind whose definition changes, but
-// the schema that it publishes can follow later than the next watch.
+// checkAgain checks the definition some time after a watch has started. The API server ends each watch of a kind whose definition changes,
+// but it may publish the new schema only after the next watch has started.
 func (l *tolerantLister) checkAgain(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -185,8 +185,8 @@ func (l *tolerantLister) isEmpty() bool {
 	return l.empty
 }
 
-// awaitList returns a watch that tries periodically whether a list succeeds, and expires when it does. An informer whose watch has expired
-// lists again.
+// awaitList returns a watch that periodically tries to list, and expires when a list succeeds. An informer whose watch has expired lists
+// again.
 func (l *tolerantLister) awaitList(ctx context.Context) watch.Interface {
 	events := make(chan watch.Event)
 	watcher := watch.NewProxyWatcher(events)

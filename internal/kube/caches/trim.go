@@ -40,7 +40,7 @@ func (k PodOwners) Trim(pod *corev1.Pod) *corev1.Pod {
 		},
 	}
 	trimmed.Spec.NodeName = pod.Spec.NodeName
-	if pod.DeletionTimestamp != nil { // They tell what a terminating pod waits for.
+	if pod.DeletionTimestamp != nil { // They show what a terminating pod waits for.
 		trimmed.Finalizers = pod.Finalizers
 	}
 	for _, c := range pod.Status.Conditions {
@@ -51,9 +51,9 @@ func (k PodOwners) Trim(pod *corev1.Pod) *corev1.Pod {
 	return trimmed
 }
 
-// trimCondition returns what the controllers read of a condition, and false if that is nothing. Without the condition Ready, a pod is not
-// ready, and without the others, nothing keeps it from a node, keeps it from starting, or disrupts it. The message of PodScheduled counts
-// nodes and changes all the time.
+// trimCondition returns what the controllers read from a condition, and false if that is nothing. An absent Ready condition means not
+// ready, and any other absent condition means that nothing keeps the pod from a node, keeps it from starting, or disrupts it. The message
+// of PodScheduled counts nodes and changes all the time.
 func trimCondition(c *corev1.PodCondition) (corev1.PodCondition, bool) {
 	kept := corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason}
 	switch c.Type {
@@ -80,8 +80,8 @@ func (k PodOwners) trimAnnotations(annotations map[string]string) map[string]str
 	return kept
 }
 
-// trimLabels keeps the labels of the API groups of the kinds that tell more than the rest of the pod. Most pods have none: a label repeats
-// the annotation of the same key, unless an admission webhook has removed that, or it repeats the name of the controller.
+// trimLabels keeps the labels of the API groups of the kinds that add to the rest of the pod. Most pods have none: a label repeats the
+// annotation with the same key, unless an admission webhook has removed that, or it repeats the name of the controller.
 func (k PodOwners) trimLabels(pod *corev1.Pod) map[string]string {
 	var kept map[string]string
 	owner := metav1.GetControllerOfNoCopy(pod)
@@ -106,8 +106,8 @@ func (k PodOwners) isOwnKey(key string) bool {
 // running is the state of all containers that run and have not ended before. No controller reads their start time.
 var running = &corev1.ContainerStateRunning{}
 
-// trimContainers keeps the names, the restarts, and whether a container runs, or why it is waiting or has terminated. Of a pod that runs,
-// it drops the containers that run and have not restarted, unless another one has ended: they tell no more than the phase of the pod.
+// trimContainers keeps the names, the restarts, and whether a container runs, or why it is waiting or has terminated. In a pod that runs,
+// it drops the containers that run and have not restarted, unless another one has ended: they add nothing to the phase of the pod.
 func trimContainers(phase corev1.PodPhase, statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var trimmed []corev1.ContainerStatus
 	ended := slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.State.Terminated != nil })
@@ -127,7 +127,7 @@ func trimContainers(phase corev1.PodPhase, statuses []corev1.ContainerStatus) []
 		if s.State.Waiting != nil { // A container with an ID was created, so it may have run.
 			kept.ContainerID = s.ContainerID
 		}
-		if last := s.LastTerminationState.Terminated; last != nil { // The rest tells whether the container is in a crash loop.
+		if last := s.LastTerminationState.Terminated; last != nil { // The rest shows whether the container is in a crash loop.
 			kept.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{StartedAt: last.StartedAt, FinishedAt: last.FinishedAt}
 			kept.State.Running = s.State.Running
 		}

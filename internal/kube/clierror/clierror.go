@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clierror says in a command line what the API server has answered, as kubectl does.
+// Package clierror prints errors from the API server as kubectl does.
 package clierror
 
 import (
@@ -17,7 +17,7 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// Describe returns what kubectl prints about an error, and its exit code. kinds are those whose absence is explained, by their resource. The
+// Describe returns what kubectl prints about an error, and its exit code. kinds has the explanation of a missing kind, by resource. The
 // function of kubectl is in k8s.io/kubectl/pkg/cmd/util, which registers every kind of Kubernetes when a program starts. That takes longer
 // than "kubectl at list" may take.
 func Describe(err error, kinds map[string]string) (string, int) {
@@ -59,7 +59,7 @@ func describeStatus(status metav1.Status, err error, kinds map[string]string) st
 	return fmt.Sprintf("Error from server: %v", err)
 }
 
-// describeInvalid returns what kubectl prints about an object that the API server finds invalid: each cause once.
+// describeInvalid returns what kubectl prints about an invalid object: each cause once.
 func describeInvalid(details *metav1.StatusDetails) string {
 	text := fmt.Sprintf("The %s %q is invalid", details.Kind, details.Name)
 	var causes []string

@@ -25,8 +25,8 @@ const (
 	tolerance = 200 * time.Millisecond
 )
 
-// Watch requeues objects after the wall clock has jumped, by a correction or because the machine was suspended. The timers of
-// the work queue count monotonic time and do not notice. It is a manager.Runnable.
+// Watch requeues objects after the wall clock has jumped, because it was corrected or the machine was suspended. The timers of the work
+// queue use monotonic time and do not notice. Watch is a manager.Runnable.
 type Watch struct {
 	clock clock.WithTicker
 	// list returns the objects that wait for a time.

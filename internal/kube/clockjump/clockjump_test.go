@@ -23,7 +23,7 @@ func TestWatch(t *testing.T) {
 	}
 
 	for title, tc := range map[string]struct {
-		wall, monotonic time.Duration // what passes between two ticks
+		wall, monotonic time.Duration // the time between two ticks
 		want            []string
 	}{
 		"clocks in step":                {time.Second, time.Second, nil},

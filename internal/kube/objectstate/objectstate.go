@@ -26,8 +26,8 @@ type Entry[S any] struct {
 	deletedPod        atomic.Pointer[corev1.Pod]
 }
 
-// DeletedPod returns the last state of the pod of the object that was deleted last, or nil if the watch delivered none. To be sure that it
-// is not older than a cache, list the cache first.
+// DeletedPod returns the last state of the object's most recently deleted pod, or nil if the watch delivered none. To be sure that it is
+// not older than a cache, list the cache first.
 func (e *Entry[S]) DeletedPod() *corev1.Pod { return e.deletedPod.Load() }
 
 // StatusWritten records the resource version of a write of the status, so that IgnoreOwnStatusUpdates drops its event. Call it

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// operatorConditionEnvVar names the OperatorCondition of this installation. Only OLM v0 sets it.
+// operatorConditionEnvVar is set by OLM v0 only, to the name of the OperatorCondition of this installation.
 const operatorConditionEnvVar = "OPERATOR_CONDITION_NAME"
 
 const (
@@ -32,7 +32,7 @@ const (
 	maxUpgradeDelay = 10 * time.Minute
 	// upgradeWindow is the time in which a delayed upgrade can begin.
 	upgradeWindow = time.Minute
-	// openTimeout bounds the last report. Another process can lead 5 s after this one has lost its lease, and reports then.
+	// openTimeout limits the last report. Another process can lead 5 s after this one has lost its lease, and then reports.
 	openTimeout = 3 * time.Second
 )
 
@@ -68,7 +68,8 @@ func Add(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker, waiting func
 	return mgr.Add(&upgradeable{waiting: waiting, condition: condition, clock: c})
 }
 
-// Start reports each change until ctx is done. Then an upgrade may begin, because it cannot make an At later than the end of this process does.
+// Start reports each change until ctx is done. Then an upgrade may begin, because it cannot delay an At more than the end of this process
+// does.
 func (u *upgradeable) Start(ctx context.Context) error {
 	defer u.open(ctx)
 	ticker := u.clock.NewTicker(upgradeInterval)
@@ -92,8 +93,8 @@ func (u *upgradeable) Start(ctx context.Context) error {
 	}
 }
 
-// open reports that an upgrade may begin, if this process has reported that none may. The next process may not be able to start, and an upgrade
-// may be the repair.
+// open reports that an upgrade may begin, if this process has reported that none may. The next process may be unable to start, and an
+// upgrade may be the fix.
 func (u *upgradeable) open(ctx context.Context) {
 	if !u.mayBeFalse {
 		return
@@ -130,10 +131,10 @@ func (u *upgradeable) report(ctx context.Context, reported metav1.ConditionStatu
 	return status, u.set(ctx, status, reason, message)
 }
 
-// upgradeGate remembers for how long upgrades have been delayed.
+// upgradeGate remembers how long upgrades have been delayed.
 type upgradeGate struct {
 	closedAt time.Time // zero while open
-	openedAt time.Time // when maxUpgradeDelay was over; zero otherwise
+	openedAt time.Time // when maxUpgradeDelay was over, or zero if it is not
 }
 
 // decide returns the condition.

@@ -49,7 +49,7 @@ func TestUpgradeGate(t *testing.T) {
 	}
 }
 
-// recorded is an OperatorCondition that remembers what it was set to, and rejects the first time.
+// recorded is an OperatorCondition that remembers what it was set to, and rejects the first write.
 type recorded struct {
 	set chan metav1.ConditionStatus
 	err error
@@ -98,7 +98,7 @@ func TestUpgradeable(t *testing.T) {
 	}
 }
 
-// A manager that stops lets an upgrade begin, which may repair the next one. It writes only what it has to correct.
+// A manager that stops lets an upgrade begin, which may fix the next one. It writes only what it must correct.
 func TestUpgradeable_end(t *testing.T) {
 	for title, tc := range map[string]struct {
 		waiting bool

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outage waits for an API server that is away, and distinguishes an outage from a wrong setup.
+// Package outage waits for an API server that is away, and distinguishes an outage from an invalid setup.
 package outage
 
 import (
@@ -25,7 +25,7 @@ import (
 // During an outage the API server is tried again after retryEvery plus a random part of up to jitter times as much.
 const retryEvery, jitter = time.Second, 0.2
 
-// transientFor is how long a denial is retried if the API server does not say whether it is ready.
+// transientFor is how long a denial is retried if the API server does not report whether it is ready.
 const transientFor = 10 * time.Second
 
 // Wait calls try until its error is neither an outage nor transient, and returns the error. transient is not nil if the API server may
@@ -33,7 +33,7 @@ const transientFor = 10 * time.Second
 // only after up to 5 minutes.
 func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Context) (err, transient error)) error {
 	logger := log.FromContext(ctx)
-	var since, transientSince time.Time // zero if not now
+	var since, transientSince time.Time // zero if there is none now
 	for {
 		err, transient := try(ctx)
 		if ctx.Err() != nil {
@@ -63,9 +63,9 @@ func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Cont
 	}
 }
 
-// Is reports whether an error goes away when the API server, the network, or the server's certificate is repaired. Every other
-// error is a wrong setup of the operator. A certificate of an unknown authority is a wrong setup, because the process must
-// start again to read another one.
+// Is reports whether an error disappears when the API server, the network, or the server's certificate is repaired. Every other error is an
+// invalid setup of the operator. This includes a certificate of an unknown authority, because the process must be restarted to read another
+// authority.
 func Is(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

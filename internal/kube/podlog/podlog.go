@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podlog prints the log of a container so that nothing is missing without an error.
+// Package podlog prints the log of a container, and returns an error if anything is missing.
 package podlog
 
 import (
@@ -22,9 +22,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Log prints the log of a container, each part of it once, however often it is read. The API server puts the time before each line.
-// That tells lines of the log, which are printed without it, from what else a node sends, such as that it cannot read the log. It
-// also makes each line unique: if the log does not begin with what was printed, the node has rotated it, and lines can be missing.
+// Log prints each part of a container's log once, however often it is read. The API server puts the time before each line. The time
+// distinguishes log lines, which are printed without it, from other text of a node, such as an error that it cannot read the log. It also
+// makes each line unique: if the log does not begin with what was printed, the node has rotated it, and lines can be missing.
 type Log struct {
 	Config    *rest.Config
 	Pod       *corev1.Pod
@@ -43,7 +43,7 @@ type Log struct {
 // ErrRotated is the error about a log that does not begin with what was printed.
 var ErrRotated = errors.New("the node rotated the log while it was being read, so lines may be missing; for large output, use a volume or an upload")
 
-// Read prints what follows what was printed, with follow until the container ends.
+// Read prints what follows the printed part and, with follow, continues until the container ends.
 func (l *Log) Read(ctx context.Context, follow bool) error {
 	client, err := typedcorev1.NewForConfig(l.Config)
 	if err != nil {
@@ -68,7 +68,7 @@ func (l *Log) Read(ctx context.Context, follow bool) error {
 	return l.print(stream, follow)
 }
 
-// print prints lines without their times. A connection that breaks can leave a part of a time, which the next read brings whole.
+// print prints lines without their times. A broken connection can leave a part of a time, which the next read returns in full.
 func (l *Log) print(stream io.Reader, isPart bool) error {
 	in, out := bufio.NewReaderSize(stream, 1<<16), bufio.NewWriterSize(l.Out, 1<<16)
 	for {
@@ -111,12 +111,12 @@ func (l *Log) print(stream io.Reader, isPart bool) error {
 	}
 }
 
-// UnreadableError is a text of the node in place of a line of the log.
+// UnreadableError is text from the node in place of a log line.
 type UnreadableError struct{ Text string }
 
 func (e UnreadableError) Error() string { return "the node cannot read the log: " + e.Text }
 
-// IsInterruption reports whether another attempt to read a log can succeed: neither the node nor the API server has answered why not.
+// IsInterruption reports whether another attempt to read a log can succeed: neither the node nor the API server has reported why not.
 func IsInterruption(err error) bool {
 	var status apierrors.APIStatus
 	return !errors.Is(err, ErrRotated) && !errors.As(err, new(UnreadableError)) && !errors.As(err, &status)

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// maxEventRequests is how many events are sent at the same time. The recorder of controller-runtime sends all events at once. After a
-// burst of Ats, thousands of events would delay pods and statuses: see docs/performance.md.
+// maxEventRequests is how many events are sent at the same time. The recorder of controller-runtime sends all events at once. After a burst
+// of Ats, thousands of events would delay pods and statuses: see docs/performance.md.
 const maxEventRequests = 4
 
-// LimitEvents returns a function that returns the event recorder of a controller of mgr. All these recorders together send at most
+// LimitEvents returns a function that returns the event recorder of a controller of mgr. Together, these recorders send at most
 // maxEventRequests events at the same time.
 func LimitEvents(ctx context.Context, mgr ctrl.Manager) (func(controller string) events.EventRecorder, error) {
 	client, err := eventsclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
@@ -47,7 +47,7 @@ func LimitEvents(ctx context.Context, mgr ctrl.Manager) (func(controller string)
 type limitedSink struct {
 	events.EventSink
 	inFlight chan struct{}
-	// terminating has the namespaces that are being deleted, as far as the log names them.
+	// terminating has the namespaces that are being deleted and that were logged.
 	terminating sync.Map
 }
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// EnvPrefix is the beginning of the name of each environment variable that sets a flag.
+// EnvPrefix is the prefix of each environment variable that sets a flag.
 const EnvPrefix = "PODSET_OPERATOR_"
 
 // EnvVar returns the name of the environment variable that sets a flag.

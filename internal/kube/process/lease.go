@@ -28,7 +28,7 @@ import (
 const (
 	// LeaseName is the name of the lease.
 	LeaseName = "podset-operator"
-	// serviceAccountNamespace is a file of every pod that has a service account.
+	// serviceAccountNamespace is a file in every pod that has a service account.
 	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
@@ -37,16 +37,17 @@ const (
 type LeaseLock struct {
 	resourcelock.LeaseLock
 	failure  atomic.Pointer[error]
-	reported bool       // whether the log explains the missing permission; only the leader election reads and writes it
+	reported bool       // whether the log explains the missing permission; used only by the leader election
 	failed   chan error // has the reason why the process must end
 }
 
-// watchedLeases are the leases of a namespace, of which the leader election uses one. A leader writes it every second. If its resource version
-// ever decreases, etcd was restored from a backup. This proof holds even if the other resource versions have passed those from before.
+// watchedLeases are the leases of a namespace, of which the leader election uses one. A leader writes it every second. If its resource
+// version ever decreases, etcd was restored from a backup. This proof holds even if the other resource versions have passed those from
+// before.
 type watchedLeases struct {
 	coordinationv1.LeaseInterface
 
-	shown  string // the greatest resource version so far; only the leader election reads and writes it
+	shown  string // the greatest resource version so far; used only by the leader election
 	failed chan<- error
 }
 
@@ -78,7 +79,7 @@ func (l *watchedLeases) check(lease *leasev1.Lease, err error) {
 	l.shown = history.Latest(lease.ResourceVersion, l.shown)
 }
 
-// Leases returns the leases. The lock asks for no other namespace.
+// Leases returns the leases. The lock requests no other namespace.
 func (l *watchedLeases) Leases(string) coordinationv1.LeaseInterface { return l }
 
 // NeedLeaderElection is false, because Start must run while the process leads.
@@ -115,10 +116,10 @@ func (l *LeaseLock) Update(ctx context.Context, record resourcelock.LeaderElecti
 	return err
 }
 
-// observe remembers the result of a request. The leader election logs each error, but not what it means, so observe logs that once.
+// observe remembers the result of a request. The leader election logs each error but does not explain it, so observe explains it once.
 func (l *LeaseLock) observe(ctx context.Context, err error) {
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
-		l.failure.Store(nil) // On a conflict, another replica was faster.
+		l.failure.Store(nil) // A conflict means that another replica was faster.
 		return
 	}
 	l.failure.Store(&err)
@@ -139,7 +140,7 @@ func (l *LeaseLock) usable() error {
 	return nil
 }
 
-// PodNamespace returns the namespace of the pod that the process runs in, or "" outside of a pod.
+// PodNamespace returns the namespace of the pod that the process runs in, or "" outside a pod.
 func PodNamespace() string {
 	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
 		return namespace

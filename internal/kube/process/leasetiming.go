@@ -16,7 +16,7 @@ type LeaseTiming struct {
 	Duration time.Duration
 	// RenewDeadline is how long the leader tries to renew the lease before it ends.
 	RenewDeadline time.Duration
-	// RetryPeriod is how often the leader renews the lease, and how often a replica that waits checks it, with up to 1.2 times as much added
+	// RetryPeriod is how often the leader renews the lease, and how often a replica that waits checks it. Up to 1.2 times as much is added
 	// at random.
 	RetryPeriod time.Duration
 }

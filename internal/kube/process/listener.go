@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// boundedListener accepts a bounded number of connections at a time. A connection that has waited for a request of its client for some time
-// gives way to a new one, the oldest first, so clients that send nothing cannot keep out those that do. If there is no such connection, a
-// new one waits.
+// boundedListener accepts a limited number of connections at a time. A connection that has waited some time for a request from its client
+// gives way to a new one, oldest first, so clients that send nothing cannot block the others. If there is no such connection, a new one
+// waits.
 type boundedListener struct {
 	net.Listener
 	most  int
-	grace time.Duration // how long a client has for its request, with the TLS handshake, before the connection can give way
+	grace time.Duration // how long a client may take to send its request, with the TLS handshake, before the connection can give way
 
 	mu      sync.Mutex
 	changed *sync.Cond // a connection was closed, or its request has ended
@@ -51,7 +51,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	c := &boundedConn{Conn: accepted, listener: l}
 	oldest := l.add(c)
 	if oldest != nil {
-		_ = oldest.Close() // Its client waits for nothing.
+		_ = oldest.Close() // Its client is not waiting for a response.
 	}
 	return c, nil
 }
@@ -81,7 +81,7 @@ func (l *boundedListener) add(c *boundedConn) (oldest *boundedConn) {
 	return oldest
 }
 
-// Close closes the listener. The server then closes also the connection that waits for room.
+// Close closes the listener. The server then also closes the connection that waits for room.
 func (l *boundedListener) Close() error {
 	l.mu.Lock()
 	l.most = math.MaxInt
@@ -90,7 +90,7 @@ func (l *boundedListener) Close() error {
 	return l.Listener.Close()
 }
 
-// Close closes the connection. The server closes a connection again that has given way.
+// Close closes the connection. The server may close it twice.
 func (c *boundedConn) Close() error {
 	l := c.listener
 	l.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// boundedTo serves a handler on a listener with a bound, and returns a function that opens a connection.
+// boundedTo serves a handler on a bounded listener, and returns a function that opens a connection.
 func boundedTo(t *testing.T, most int, grace time.Duration, handler http.HandlerFunc) func() net.Conn {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -50,9 +50,9 @@ func send(t *testing.T, connection net.Conn, text string) {
 	}
 }
 
-// answered reports whether the server sends something within a time, and does not close the connection.
+// answered reports whether the server sends something within a time and keeps the connection open.
 func answered(connection net.Conn, within time.Duration) bool {
-	_ = connection.SetReadDeadline(time.Now().Add(within)) // An error is one of the next line too.
+	_ = connection.SetReadDeadline(time.Now().Add(within)) // An error would also occur on the next line.
 	n, _ := connection.Read(make([]byte, 1<<10))
 	return n > 0
 }

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process has what a process of an operator needs besides its controllers: the lease, the health probes, the memory limit, the
-// authorization of metrics, a limit of events, a log that is quiet at the end, and flags that are environment variables too.
+// Package process has what an operator process needs besides its controllers: the lease, the health probes, the memory limit, the
+// authorization of metrics, a limit on events, a log without errors at shutdown, and flags that can be set by environment variables.
 package process
 
 import (
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// KnownLevels makes the levels of the log words that log stores know. zapr logs the verbosity 4 as "Level(-4)"; here it is "debug".
+// KnownLevels writes log levels as words that log stores know. zapr logs the verbosity 4 as "Level(-4)"; here it is "debug".
 func KnownLevels(c *zapcore.EncoderConfig) {
 	encode := c.EncodeLevel
 	c.EncodeLevel = func(level zapcore.Level, out zapcore.PrimitiveArrayEncoder) {
@@ -54,7 +54,7 @@ func (s quietSink) WithName(name string) logr.LogSink {
 	return quietSink{s.LogSink.WithName(name), s.ctx}
 }
 
-// seldom is a sink that logs an error only now and then. Each client whose token is not valid is an error.
+// seldom is a sink that limits the rate of errors. Each request with an invalid token is logged as an error.
 type seldom struct {
 	logr.LogSink
 	limit *rate.Sometimes

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// goMemoryPercent is the part of the memory limit of the container that the Go runtime may use. The rest is for memory that the
-// runtime does not count, such as the program and the buffers of the kernel, and for peaks.
+// goMemoryPercent is the part of the container's memory limit that the Go runtime may use. The rest is for memory outside the runtime, such
+// as the program and the buffers of the kernel, and for peaks.
 const goMemoryPercent = 85
 
-// LimitMemory keeps the Go runtime below the memory limit of the container. The environment variable MEMORY_LIMIT contains the
-// limit in bytes. GOMEMLIMIT, which the runtime reads itself, takes precedence.
+// LimitMemory keeps the Go runtime below the memory limit of the container. The environment variable MEMORY_LIMIT contains the limit in
+// bytes. GOMEMLIMIT, which the runtime reads itself, takes precedence.
 func LimitMemory() error {
 	limit, err := memoryLimit(os.Getenv("MEMORY_LIMIT"))
 	if err == nil && limit > 0 && os.Getenv("GOMEMLIMIT") == "" {

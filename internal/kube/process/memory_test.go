@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// resident returns the memory that the Go runtime has, and has not returned to the operating system.
+// resident returns the memory that the Go runtime has not returned to the operating system.
 func resident() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapSys - stats.HeapReleased
 }
 
-// garbage is where allocateGarbage allocates, so that the compiler does not remove the allocation.
+// garbage prevents the compiler from removing the allocation in allocateGarbage.
 var garbage []byte
 
 func allocateGarbage(bytes int) {

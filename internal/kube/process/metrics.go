@@ -25,18 +25,18 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// reviewsPerSecond limits the requests to the API server about the clients, which are two for a client that is not known yet. Every pod of the
-// cluster can send requests.
+// reviewsPerSecond limits the requests to the API server about clients: two for each new client. Every pod of the cluster can send
+// requests.
 const reviewsPerSecond = 100
 
-// metricsServer serves /metrics over HTTPS to authorized clients. The server of controller-runtime bounds neither connections nor headers.
+// metricsServer serves /metrics over HTTPS to authorized clients. The server of controller-runtime limits neither connections nor headers.
 type metricsServer struct {
 	address, certificates string
 	authorized            metricsserver.Filter
 }
 
-// AddMetrics makes mgr serve its metrics on an address, unless that is "0". The certificate is in a directory, as tls.crt and tls.key, or
-// self-signed if the name of the directory is empty.
+// AddMetrics makes mgr serve its metrics on an address, unless that is "0". The certificate is in the directory certificates, as tls.crt
+// and tls.key, or self-signed if certificates is empty.
 func AddMetrics(mgr ctrl.Manager, address, certificates string) error {
 	if address == "" || address == "0" {
 		return nil

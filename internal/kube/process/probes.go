@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// Probes serves /healthz and /readyz as long as the process runs. The probes of a manager are served only after it starts. It does
-// not start while the process waits for the API server, so the kubelet would kill the process.
+// Probes serves /healthz and /readyz as long as the process runs. A manager serves its probes only after it starts. It does not start while
+// the process waits for the API server, so the kubelet would kill the process.
 type Probes struct {
 	server *boundedServer
-	cache  atomic.Pointer[cache.Cache] // nil before there is a manager
+	cache  atomic.Pointer[cache.Cache] // or nil if there is no manager yet
 	// These are set before cache. starts is closed when the manager starts to work, and nil if it may have to wait for the lease.
 	// lock is nil without leader election.
 	starts <-chan struct{}
@@ -61,7 +61,7 @@ func (p *Probes) ready(ctx context.Context) error {
 	if p.starts != nil {
 		select {
 		case <-p.starts:
-		default: // A cache that is not started yet does not make anybody wait.
+		default: // A cache that has not started does not delay readiness.
 			return errors.New("the manager is starting")
 		}
 	}

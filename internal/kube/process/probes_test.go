@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 )
 
-// The cache of a process that does not lead yet makes nobody wait, because a process may wait for the lease for days.
+// The cache of a process that does not lead yet must not delay readiness, because a process may wait days for the lease.
 func TestProbes(t *testing.T) {
 	p := &Probes{}
 	if err := p.ready(t.Context()); err == nil {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Every pod of the cluster can connect to the ports of the operator. These bounds keep what all connections of a port need below about
+// Every pod of the cluster can connect to the ports of the operator. These limits keep the memory for all connections of a port below about
 // 20 MiB.
 const (
 	// The kubelet sends the request of a probe with the connection, and waits for a second. Prometheus waits for 10 s.
@@ -30,7 +30,7 @@ const (
 	idleTimeout     = 30 * time.Second
 )
 
-// boundedServer is a server for clients that may send anything. What they do wrong is logged at the level debug.
+// boundedServer is a server for clients that may send anything. Client errors are logged at the level debug.
 type boundedServer struct {
 	server   *http.Server
 	listener *boundedListener

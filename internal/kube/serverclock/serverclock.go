@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serverclock tells the time by which nothing begins too early. Durations that begin at a timestamp of the API server, such as the
+// Package serverclock has a clock by which nothing begins too early. Durations that begin at a timestamp of the API server, such as the
 // creation of an object, can only be compared with its clock: the clock of another machine can be minutes ahead or behind.
 package serverclock
 
@@ -13,25 +13,25 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// settle is for how long all responses must say that the API server is later than was known, before that counts. One response proves
-// nothing: a load balancer or a cache can have written its date. API servers behind one address can have different clocks; that of the
-// earlier one counts.
+// settle is how long all responses must show a later time of the API server than was known, before it is accepted. One response proves
+// nothing: a load balancer or a cache can have written its date. API servers behind one address can have different clocks; the earliest one
+// is used.
 const settle = 10 * time.Second
 
-// Clock is the earlier of two clocks: that of this machine, and that of the API server where its responses prove a difference. So nothing
-// begins too early by either, and nothing later than by the difference, the time that a request takes, and a second, which is the resolution
-// of a response.
+// Clock is the earlier of two clocks: that of this machine, and that of the API server if its responses prove a difference. So nothing
+// begins too early by either clock. The delay is at most the difference, plus the time of a request, plus the resolution of a response,
+// which is a second.
 type Clock struct {
 	clock.WithTicker
 
 	mu sync.Mutex
-	// known is how far the API server is ahead of this machine, or nil before the first response. later is what the responses since
-	// laterSince say, all of them, if that is more than known; otherwise nil.
+	// known is how far the API server is ahead of this machine, or nil before the first response. later is what all responses since
+	// laterSince show, if that is more than known; otherwise nil.
 	known, later *span
 	laterSince   time.Time
 }
 
-// span are the offsets between low and high.
+// span is the range of offsets from low to high.
 type span struct{ low, high time.Duration }
 
 // intersection returns the offsets that are in both spans, or nil if there are none.
@@ -62,7 +62,7 @@ func (c *Clock) Offset() time.Duration {
 	return 0
 }
 
-// Observe notes that a response to a request of sent, which was received at received, says that the time is date, in whole seconds.
+// Observe records the time in the response to a request. sent and received are local times. date is in whole seconds.
 func (c *Clock) Observe(date, sent, received time.Time) {
 	said := &span{date.Sub(received.Round(0)), date.Add(time.Second).Sub(sent.Round(0))} // Round drops the monotonic reading.
 	c.mu.Lock()
@@ -82,7 +82,7 @@ func (c *Clock) Observe(date, sent, received time.Time) {
 	}
 }
 
-// RoundTripper returns a transport that observes the successful responses of next. Other ones may come from a load balancer.
+// RoundTripper returns a transport that observes the successful responses of next. Other responses may come from a load balancer.
 func (c *Clock) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return roundTripper{clock: c, next: next}
 }

@@ -68,7 +68,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// seen is a response, or several, each a second after the other, that say how far the API server is ahead. pause is the time before.
+// seen is one response, or several one second apart, that show how far the API server is ahead. pause is the time before.
 type seen struct {
 	pause     time.Duration
 	ahead     time.Duration

@@ -20,9 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// IsRejected reports whether the API server understood a write and rejected it, so that an immediate retry is useless: a quota
-// is exceeded, an admission policy forbids the pod, the pod is invalid. Conflicts, overload, timeouts, and broken connections
-// are no rejections.
+// IsRejected reports whether the API server understood a write and rejected it, so that an immediate retry is useless: a quota is exceeded,
+// an admission policy forbids the pod, or the pod is invalid. Conflicts, overload, timeouts, and broken connections are not rejections.
 func IsRejected(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -68,7 +67,7 @@ func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *
 	return nil, nil
 }
 
-// TakenName returns the name that another object has, from the error of a create. Admission may have changed the name of the request.
+// TakenName returns the name of the existing object from the error of a create. Admission may have changed the requested name.
 func TakenName(err error, requested string) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != "" {
@@ -77,9 +76,9 @@ func TakenName(err error, requested string) string {
 	return requested
 }
 
-// InBatches calls create for pods in batches of 1, 2, 4, ..., each batch in parallel, and stops after the first batch with an
-// error: if one pod is rejected, the others would be too. It returns what create returned without an error, and the first
-// rejection, or the first error if there is no rejection: the caller must not retry a rejection at once.
+// InBatches calls create for pods in batches of 1, 2, 4, ..., each batch in parallel, and stops after the first batch with an error: if one
+// pod is rejected, the others would be too. It returns the results without an error, and the first rejection or, if there is none, the
+// first error: the caller must not retry a rejection at once.
 func InBatches(pods []*corev1.Pod, create func(*corev1.Pod) (*corev1.Pod, error)) ([]*corev1.Pod, error) {
 	var created []*corev1.Pod
 	for size := 1; len(pods) > 0; size *= 2 {
@@ -94,8 +93,8 @@ func InBatches(pods []*corev1.Pod, create func(*corev1.Pod) (*corev1.Pod, error)
 	return created, nil
 }
 
-// DeletePods deletes pods in parallel, each only if it still has its UID. A pod that does not exist any more counts as
-// deleted. It returns the deleted pods and the first error.
+// DeletePods deletes pods in parallel, each only if it still has its UID. A pod that no longer exists is included in the result. It returns
+// the deleted pods and the first error.
 func DeletePods(ctx context.Context, c client.Client, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	deleted, errs := inParallel(pods, func(pod *corev1.Pod) (*corev1.Pod, error) {
 		err := c.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
