@@ -26,7 +26,7 @@ const (
 	atYAML     = "{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, metadata: {name: %s}, spec: %s}"
 )
 
-// try creates an object from YAML without keeping it. It returns it as it would be stored, or what the API server said.
+// try creates an object from YAML with a dry run. It returns the object as it would be stored, or the error of the API server.
 func try(t *testing.T, format, name, spec string) (*unstructured.Unstructured, error) {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
@@ -88,7 +88,7 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// A rule on an optional field does not see that the field is removed. So each rule that needs more than one field is on their parent.
+// A rule on an optional field is not evaluated when the field is removed. So each rule that needs more than one field is on their parent.
 func TestAdmission_edits(t *testing.T) {
 	set := podSet(newNamespace(t), "a", 1)
 	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
@@ -120,7 +120,7 @@ func TestAdmission_edits(t *testing.T) {
 func TestAdmission_commands(t *testing.T) {
 	const (
 		missing = "spec.command: Required value: spec.command is required without a template: set spec.command to the program to run, or set spec.template"
-		// Kubernetes 1.31 adds "object" in front of the message.
+		// Kubernetes 1.31 adds "object" before the message.
 		twice = "spec.template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
 	)
 	for title, tc := range map[string]struct{ spec, want string }{
@@ -139,8 +139,7 @@ func TestAdmission_commands(t *testing.T) {
 	}
 }
 
-// A tool that waits for an object must not take one for ready that the operator has not seen: kstatus compares observedGeneration
-// with the generation.
+// Tools must not treat an object as ready that the operator has not seen: kstatus compares observedGeneration with the generation.
 func TestAdmission_generation(t *testing.T) {
 	for _, tc := range []struct{ format, spec string }{{podSetYAML, "{}"}, {atYAML, "{schedule: now, command: echo}"}} {
 		obj, err := try(t, tc.format, "a", tc.spec)
@@ -154,7 +153,7 @@ func TestAdmission_generation(t *testing.T) {
 	}
 }
 
-// TestAdmission_templates applies templates that would break a promise of their kind, and their neighbors that keep it.
+// TestAdmission_templates applies templates that would break a promise of their kind, and similar ones that keep it.
 func TestAdmission_templates(t *testing.T) {
 	const (
 		once     = "an At runs its command once"
@@ -223,8 +222,8 @@ func TestAdmission_defaults(t *testing.T) {
 	}
 }
 
-// TestAdmission_deployment has what the API server accepts in a Deployment although the lists have keys, and what older
-// versions of kubectl print.
+// TestAdmission_deployment has templates that the API server accepts in a Deployment although they have duplicate keys in lists, and the
+// output of older versions of kubectl.
 func TestAdmission_deployment(t *testing.T) {
 	const template = `{template: {metadata: {creationTimestamp: null}, spec: {
 		imagePullSecrets: [{name: a}, {name: a}], hostAliases: [{ip: 10.0.0.1, hostnames: [a]}, {ip: 10.0.0.1, hostnames: [b]}],
@@ -247,7 +246,7 @@ func TestAt_longNames(t *testing.T) {
 	}
 }
 
-// The API server drops fields of a template that a cluster does not have by default, and kubectl asks it to reject them.
+// The API server drops template fields that a cluster does not have by default. kubectl asks it to reject them.
 func TestAdmission_unknownFields(t *testing.T) {
 	const spec = "{template: {spec: {schedulingGroup: {podGroupName: x}, containers: [{name: main, image: x, lifecycle: {stopSignal: SIGUSR1}}]}}}"
 	stored, err := try(t, podSetYAML, "a", spec)

@@ -40,7 +40,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// The tests of this file show how one reconcile treats what the API server answers. A fake client gives the answers.
+// These tests show how one reconcile handles the answers of the API server, which come from a fake client.
 
 // fields lets caches.Index add its index to a fake client.
 type fields struct{ *fake.ClientBuilder }
@@ -115,7 +115,7 @@ var podResource = schema.GroupResource{Resource: "pods"}
 
 func TestAtReconcile_createError(t *testing.T) {
 	for title, tc := range map[string]struct {
-		answer             error // nil: a foreign pod has the name
+		answer             error // or nil if a foreign pod has the name
 		fails              bool
 		reason             string
 		rejected, collided float64
@@ -141,7 +141,7 @@ func TestAtReconcile_createError(t *testing.T) {
 		if (err != nil) != tc.fails || tc.rejected > 0 && result.RequeueAfter != time.Second {
 			t.Errorf("%s: %v, %v", title, result, err)
 		}
-		// The retries of what fails slowly must not keep the workers from anything else.
+		// The retries of slow failures must not occupy all workers.
 		if ptr.Deref(result.Priority, 0) != tc.priority {
 			t.Errorf("%s: the retry has the priority %d, want %d", title, ptr.Deref(result.Priority, 0), tc.priority)
 		}
@@ -215,7 +215,7 @@ func TestAtReconcile_ttl(t *testing.T) {
 	}
 }
 
-// kinds of answers to the dry run of a pod.
+// TestAnswerOf has the kinds of answers to the dry run of a pod.
 func TestAnswerOf(t *testing.T) {
 	at0 := testutil.MakeAt("a").Obj()
 	requested := testutil.MakeAtPod(at0, "a-pod").Obj()
@@ -298,7 +298,7 @@ func TestAtReconcile_start(t *testing.T) {
 	}
 }
 
-// A pod that admission changes in its create, although it did not in the dry run, is deleted, and the At ends.
+// If admission changes a pod in its create, although it did not in the dry run, the pod is deleted, and the At ends.
 func TestAtReconcile_changedPod(t *testing.T) {
 	for title, change := range map[string]func(*corev1.Pod){
 		"another name":         func(pod *corev1.Pod) { pod.Name = "renamed" },
@@ -523,8 +523,8 @@ func TestPodSetReconcile_changedPod(t *testing.T) {
 	}
 }
 
-// A pod without a reference to its PodSet would neither count nor be deleted with it. A pod with another name would be created again after a
-// lost response. The last row is a webhook that gives all pods one name, which another pod has.
+// A pod without a reference to its PodSet would neither be counted nor be deleted with it. A pod with another name would be created again
+// after a lost response. In the last row, a webhook gives all pods one name, which another pod has.
 func TestPodSetReconcile_identity(t *testing.T) {
 	another := []metav1.OwnerReference{*metav1.NewControllerRef(testutil.MakePodSet("other").Obj(), podSetKind)}
 	disown := func(pod *corev1.Pod) { pod.OwnerReferences = nil }

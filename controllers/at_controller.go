@@ -37,15 +37,15 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// duePriority puts Ats that are due before Ats that have only changed. Without it an At that was in the initial list would
-	// keep the low priority of that list.
+	// duePriority puts Ats that are due before Ats that have only changed. Without it, an At from the initial list would keep the low
+	// priority of that list.
 	duePriority = 100
-	// recordAfter is the delay before the status records a pod that was created. An event of the pod usually arrives earlier.
-	// The record can wait, but other Ats that are due must not wait for their pods.
+	// recordAfter is the delay before the status records a created pod. An event of the pod usually arrives earlier. The record can wait,
+	// but other Ats that are due must not wait for their pods.
 	recordAfter = 100 * time.Millisecond
 )
 
-// AtReconciler runs the commands of Ats. Its rules are those of the package at.
+// AtReconciler runs the commands of Ats. Package at has its rules.
 type AtReconciler struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
@@ -53,7 +53,7 @@ type AtReconciler struct {
 	APIReader client.Reader
 	// Recorder sends events.
 	Recorder events.EventRecorder
-	// Clock tells the time.
+	// Clock provides the current time.
 	Clock clock.WithTicker
 	// Defaults are the values from the operator's environment that pods use.
 	Defaults at.Defaults
@@ -79,7 +79,7 @@ func (r *AtReconciler) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// decided is one At, what was observed of it, and the plan that follows.
+// decided is one At, its observation, and the plan that follows.
 type decided struct {
 	entry *objectstate.Entry[at.State]
 	seen  at.Seen
@@ -126,7 +126,7 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	return result(ctx, atKind, err, now, requeueAt, &priority)
 }
 
-// observe reads everything that the plan depends on, and makes it. It returns nil if the At is gone.
+// observe reads everything that the plan depends on, and makes the plan. It returns nil if the At is gone.
 func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*decided, error) {
 	current := &cnatv1alpha1.At{}
 	if err := r.Client.Get(ctx, req.NamespacedName, current); err != nil {
@@ -141,7 +141,7 @@ func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*decided,
 	return d, r.decide(ctx, d)
 }
 
-// decide makes the plan, after it has looked up the pods that this needs.
+// decide makes the plan, after it has looked up the necessary pods.
 func (r *AtReconciler) decide(ctx context.Context, d *decided) error {
 	now := r.Clock.Now()
 	return podOwners.ReadMissing(ctx, r.APIReader, d.seen.At.Namespace, func(read map[string]*corev1.Pod) []string {
@@ -152,8 +152,8 @@ func (r *AtReconciler) decide(ctx context.Context, d *decided) error {
 	})
 }
 
-// start records the start of an attempt, and makes the plan that follows from it. An edit, a cancel, or a deletion that came first makes the
-// API server reject the record as a conflict. It returns false if the At is gone.
+// start records the start of an attempt, and makes the plan that follows. If an edit, a cancel, or a deletion came first, the API server
+// rejects the record as a conflict. It returns false if the At is gone.
 func (r *AtReconciler) start(ctx context.Context, d *decided, outcome *at.Outcome) (exists bool, err error) {
 	since, first := at.StartableSince(d.o)
 	written, err := r.write(ctx, d, at.StartedStatus(d.o, d.plan), outcome)
@@ -179,7 +179,7 @@ func (r *AtReconciler) act(ctx context.Context, d *decided, outcome *at.Outcome)
 	}
 	if d.plan.DeleteAt {
 		logger.V(1).Info("Deleting the At: ttlSecondsAfterFinished exceeded")
-		// An At that was edited in the meantime may have another TTL. The precondition makes the API server reject the delete then.
+		// An At that was edited in the meantime may have another TTL. Because of the precondition, the API server then rejects the delete.
 		same := client.Preconditions{UID: &d.o.At.UID, ResourceVersion: &d.o.At.ResourceVersion}
 		if err := r.Client.Delete(ctx, d.o.At, same, client.PropagationPolicy(metav1.DeletePropagationBackground)); !apierrors.IsNotFound(err) && err != nil {
 			outcome.DeleteError = fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", d.o.At.Name, err)

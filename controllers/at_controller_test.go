@@ -31,7 +31,7 @@ func newAt(namespace, name, schedule, command string) *cnatv1alpha1.At {
 	}
 }
 
-// expectPhase waits for a phase of an At that says what generation it is of.
+// expectPhase waits for a phase of an At and checks its observedGeneration.
 func expectPhase(t *testing.T, at *cnatv1alpha1.At, phase cnatv1alpha1.Phase) {
 	t.Helper()
 	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
@@ -57,7 +57,7 @@ func podOf(t *testing.T, at *cnatv1alpha1.At, name string) *corev1.Pod {
 	return pod
 }
 
-// exit plays the kubelet of a pod whose command has ended.
+// exit stands in for the kubelet of a pod whose command has ended.
 func exit(t *testing.T, pod *corev1.Pod, code int32, message string) {
 	t.Helper()
 	changeStatus(t, pod, func(pod *corev1.Pod) {
@@ -98,8 +98,8 @@ func TestAt(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-// phaseEvents returns the notes of the events about the phases of an At, in the order in which kubectl shows them. The name of
-// an event contains its time.
+// phaseEvents returns the notes of the events about the phases of an At, in the order in which kubectl shows them. The name of an event
+// contains its time.
 func phaseEvents(ctx context.Context, g Gomega, at *cnatv1alpha1.At) []string {
 	var notes []string
 	for _, e := range eventsOf(ctx, g, at) {

@@ -21,7 +21,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// What the operator may ask of the API server. Writes are counted, not timed, so these bounds hold on any machine.
+// What the operator may request from the API server. Writes are counted, not timed, so these limits hold on any machine.
 const (
 	countedSets, podsPerSet = 20, 10
 	countedPods             = countedSets * podsPerSet
@@ -46,7 +46,7 @@ type tally struct {
 	elapsed    time.Duration
 }
 
-// countWhile does something in a namespace, waits until the operator is at rest there, and returns what that took.
+// countWhile does something in a namespace, waits until the operator is idle there, and returns the requests.
 func countWhile(t *testing.T, namespace, controller string, do func()) tally {
 	t.Helper()
 	verbs := []string{podSetStatus, atStatus, newPod, checkedPod, oldPod, newEvent}
@@ -73,7 +73,7 @@ func countWhile(t *testing.T, namespace, controller string, do func()) tally {
 	return result
 }
 
-// reconcilesOf is how often a controller was called.
+// reconcilesOf returns how often a controller was called.
 func reconcilesOf(t *testing.T, controller string) int {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
@@ -103,7 +103,7 @@ func atMost(t *testing.T, what string, got int, limit float64) {
 	}
 }
 
-// everySet waits until all PodSets of a namespace fulfil a condition.
+// everySet waits until all PodSets of a namespace meet a condition.
 func everySet(t *testing.T, namespace string, holds func(*appv1alpha1.PodSet) bool) {
 	t.Helper()
 	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
@@ -116,7 +116,7 @@ func everySet(t *testing.T, namespace string, holds func(*appv1alpha1.PodSet) bo
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-// countUntilReady makes all pods of a namespace ready, and waits until the status of each PodSet counts them.
+// countUntilReady makes all pods of a namespace ready, and waits until the status of each PodSet includes them.
 func countUntilReady(t *testing.T, namespace string, each int32) tally {
 	t.Helper()
 	return countWhile(t, namespace, "podset", func() {
@@ -147,7 +147,7 @@ func TestCounts_podSets(t *testing.T) {
 
 	ready := countUntilReady(t, namespace, podsPerSet)
 	atMost(t, "writes while pods become ready", ready.writes, countedSets*(2+4*ready.elapsed.Seconds()))
-	// On a slow machine, the pods of a set become ready in more than one window of the operator. The usual bound is for two seconds.
+	// On a slow machine, the pods of a set become ready in more than one window of the operator. The usual limit is for two seconds.
 	slow := countedSets * max(0, (created.elapsed+ready.elapsed).Seconds()-2)
 	atMost(t, "reconciles until all pods are ready", created.reconciles+ready.reconciles, 0.5*countedPods+slow)
 
@@ -186,7 +186,7 @@ func TestCounts_podSets(t *testing.T) {
 	}
 }
 
-// The bounds of the reconciles are what the ReplicaSet controller needs.
+// The limits of the reconciles are what the ReplicaSet controller needs.
 func TestCounts_onePod(t *testing.T) {
 	namespace := newNamespace(t)
 	created := countWhile(t, namespace, "podset", func() {
@@ -210,7 +210,7 @@ func TestCounts_ats(t *testing.T) {
 	}{
 		// The pod, and the statuses of the start, the run, and the end.
 		"due when they are created": {delay: -time.Hour, writes: 4, events: 3, reconciles: 5},
-		// The fifth write says that it waits.
+		// The fifth write reports that it waits.
 		"due later": {delay: 10 * time.Second, writes: 5, events: 3, reconciles: 7},
 	} {
 		t.Run(title, func(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 	"github.com/redhat/podset-operator/test/repository"
 )
 
-// The API server accepts each PodSet and At of the documentation, and knows all of its fields.
+// The API server accepts each PodSet and At in the documentation, including all its fields.
 func TestDocs_manifests(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/how-to/*.md"} {

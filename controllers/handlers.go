@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// coalesceWindow is how long an event that only changes the status waits for others. Ten pods that become ready one after
-	// the other then cause one or two writes of the status and not ten. A reconcile that created or deleted pods also writes the
-	// status at the end of the window.
+	// coalesceWindow is how long an event that only changes the status waits for others. Ten pods that become ready one after the other
+	// then cause one or two status writes instead of ten. A reconcile that created or deleted pods also writes the status at the end of the
+	// window.
 	coalesceWindow = 250 * time.Millisecond
 	// reportPriority puts the status of a PodSet behind the pods of other PodSets.
 	reportPriority = -20
@@ -35,8 +35,8 @@ const (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podSetHandler enqueues PodSets. A PodSet that is close to its number of replicas comes first, so that a small one does not wait
-// until a thousand large ones are reconciled. A change of the status alone can wait.
+// podSetHandler enqueues PodSets. A PodSet that is close to its number of replicas comes first, so that a small one does not wait for a
+// thousand large ones. A change of the status alone can wait.
 type podSetHandler struct {
 	handler.EnqueueRequestForObject
 }
@@ -93,8 +93,8 @@ func (h podHandler) Update(ctx context.Context, e rtevent.UpdateEvent, q queue) 
 	h.EventHandler.Update(ctx, e, q)
 }
 
-// atPodHandler enqueues the At of a pod, and keeps the last state of a deleted pod: it may say how the command ended. After a gap in the
-// watch, the last state is not known.
+// atPodHandler enqueues the At of a pod, and keeps the last state of a deleted pod, which may show how the command ended. After a gap in
+// the watch, the last state is not known.
 type atPodHandler struct {
 	handler.EventHandler
 	states *objectstate.Map[at.State]
@@ -108,15 +108,15 @@ func (h atPodHandler) Delete(ctx context.Context, e rtevent.DeleteEvent, q queue
 	h.EventHandler.Delete(ctx, e, q)
 }
 
-// queueWithOptions is a queue that adds every request with the same options. A request that is already queued for an earlier
-// time or with a higher priority keeps the time or the priority.
+// queueWithOptions is a queue that adds every request with the same options. A request that is already queued for an earlier time or with a
+// higher priority keeps the time or the priority.
 type queueWithOptions struct {
 	queue
 	options priorityqueue.AddOpts
 }
 
 func (w queueWithOptions) Add(req reconcile.Request) {
-	w.queue.(priorityqueue.PriorityQueue[reconcile.Request]).AddWithOpts(w.options, req) // controller-runtime has no other queue by default.
+	w.queue.(priorityqueue.PriorityQueue[reconcile.Request]).AddWithOpts(w.options, req) // The default queue of controller-runtime.
 }
 
 // coalesce returns a queue whose requests wait until the end of the window, behind requests that create pods.

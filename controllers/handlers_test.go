@@ -22,7 +22,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// podSetWith is a PodSet that asks for some pods and has others.
+// podSetWith is a PodSet that has some pods and wants others.
 func podSetWith(name string, has, wants int32) *appv1alpha1.PodSet {
 	return testutil.MakePodSet(name).Replicas(wants).Status(appv1alpha1.PodSetStatus{Replicas: has}).Obj()
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/redhat/podset-operator/internal/event"
 )
 
-// maxLoggedCommand bounds the command in the line of the history of runs, in bytes.
+// maxLoggedCommand limits the length of the logged command, in bytes.
 const maxLoggedCommand = 256
 
-// logFinishedRun writes the line of the history of runs. docs/how-to/history.md documents its keys. The logger adds namespace and name.
+// logFinishedRun logs a finished run. docs/how-to/history.md documents the keys. The logger adds namespace and name.
 func (r *AtReconciler) logFinishedRun(logger logr.Logger, o at.Observation, finished *cnatv1alpha1.At) {
 	s := &finished.Status
 	image, command, node := r.Defaults.Image, finished.Spec.Command, ""
@@ -42,7 +42,7 @@ func (r *AtReconciler) logFinishedRun(logger logr.Logger, o at.Observation, fini
 	logger.Info("Run finished", keys...)
 }
 
-// logTime returns a time in RFC 3339, or nil. The logger would print a metav1.Time in the format of Go.
+// logTime returns a time in RFC 3339, or nil. The logger would print a metav1.Time in Go's format.
 func logTime(t *metav1.Time) any {
 	if t == nil {
 		return nil

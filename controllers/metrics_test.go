@@ -26,7 +26,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// Prometheus sees no increase in a counter that appears with the value 1. So an alert would miss the first failure.
+// Prometheus sees no increase in a counter that appears with the value 1, so an alert would miss the first failure.
 func TestStartCounters(t *testing.T) {
 	startCounters()
 	registry := prometheus.NewPedanticRegistry()
@@ -109,7 +109,7 @@ func TestStateCollector(t *testing.T) {
 	}
 }
 
-// resultReasons returns the values of the constants that are documented as reasons of status.reason.
+// resultReasons returns the values of the constants that are documented as values of status.reason.
 func resultReasons(t *testing.T) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../api/cnat/v1alpha1/conditions.go", nil, parser.ParseComments)

@@ -21,7 +21,7 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// fullPod is a pod of a PodSet with a value in everything that a kubelet fills in.
+// fullPod is a pod of a PodSet with a value in every field that a kubelet sets.
 func fullPod() *corev1.Pod {
 	set := testutil.MakePodSet("a").Obj()
 	pod := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).Hash("x").Annotation("example.com/note", "long").
@@ -83,7 +83,7 @@ func TestTrim_deletionOrder(t *testing.T) {
 	}
 }
 
-// A cluster has many pods that run and few that do not, so the memory of the operator depends on what a pod that runs needs.
+// Most pods in a cluster are running, so the operator's memory depends on what it stores for a running pod.
 func TestTrim_running(t *testing.T) {
 	pod := fullPod()
 	pod.Status.ContainerStatuses[0].RestartCount = 0
@@ -95,7 +95,7 @@ func TestTrim_running(t *testing.T) {
 	}
 }
 
-// TestTrim_ats compares the decisions about a pod with those about the trimmed one, in all combinations of states.
+// TestTrim_ats compares the decisions for a pod with those for the trimmed pod, in all combinations of states.
 func TestTrim_ats(t *testing.T) {
 	terminated := func(code int32, reason string) corev1.ContainerState {
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{

@@ -35,7 +35,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// PodSetReconciler keeps the pods of PodSets running. Its rules are those of the package podset.
+// PodSetReconciler keeps the pods of PodSets running. Package podset has its rules.
 type PodSetReconciler struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
@@ -43,7 +43,7 @@ type PodSetReconciler struct {
 	APIReader client.Reader
 	// Recorder sends events.
 	Recorder events.EventRecorder
-	// Clock tells the time.
+	// Clock provides the current time.
 	Clock clock.WithTicker
 	// Defaults are the values that pods without a template use.
 	Defaults podset.Defaults
@@ -77,7 +77,7 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	if reportNow {
 		err = r.writeStatus(ctx, entry, o, report.Status, &outcome)
 	}
-	if ctx.Err() == nil { // Otherwise the process ends, and its requests were interrupted.
+	if ctx.Err() == nil { // Otherwise the process is ending, and its requests were interrupted.
 		recordEvents(r.Recorder, o.Set, report.Events)
 		if outcome.Reported {
 			recordEvents(r.Recorder, o.Set, report.StatusEvents)
@@ -151,7 +151,7 @@ func (l *podList) add(pod *corev1.Pod) {
 	l.pods = append(l.pods, pod)
 }
 
-// deleteModified deletes the pods that admission has renamed or taken from the PodSet when they were created.
+// deleteModified deletes the pods whose name or controller was changed by admission when they were created.
 func (r *PodSetReconciler) deleteModified(ctx context.Context, pods []*corev1.Pod, outcome *podset.Outcome) {
 	deleted, err := write.DeletePods(ctx, r.Client, pods)
 	outcome.Deleted = append(outcome.Deleted, deleted...)
@@ -159,7 +159,7 @@ func (r *PodSetReconciler) deleteModified(ctx context.Context, pods []*corev1.Po
 	outcome.DeleteError = errors.Join(outcome.DeleteError, err)
 }
 
-// classify stores the first error of the creates by what it means for the next reconcile.
+// classify stores the first error of the creates by its consequence for the next reconcile.
 func (r *PodSetReconciler) classify(ctx context.Context, err error, outcome *podset.Outcome) {
 	logger := log.FromContext(ctx)
 	var collision *nameCollisionError
@@ -177,8 +177,8 @@ func (r *PodSetReconciler) classify(ctx context.Context, err error, outcome *pod
 	}
 }
 
-// create creates one pod. If an active pod of the PodSet already has the name, it is the requested pod. A pod that admission has renamed
-// or taken from the PodSet is rejected and added to created. If another pod already has the name that admission gives, nothing is created.
+// create creates one pod. If an active pod of the PodSet already has the name, it is the requested pod. A pod whose name or controller was
+// changed by admission is rejected and added to created. If another pod already has the changed name, nothing is created.
 func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod *corev1.Pod, created *podList) (*corev1.Pod, error) {
 	name := pod.Name
 	existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod)

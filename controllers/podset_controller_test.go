@@ -28,7 +28,7 @@ import (
 
 const (
 	patience = 30 * time.Second
-	// quiet is how long nothing may happen for a claim that nothing happens.
+	// quiet is how long a test waits to check that nothing happens.
 	quiet = 2 * time.Second
 )
 
@@ -44,7 +44,7 @@ func ownedBy(set client.Object) func(*corev1.Pod) bool {
 	return func(pod *corev1.Pod) bool { return metav1.IsControlledBy(pod, set) && pod.DeletionTimestamp == nil }
 }
 
-// setPhase plays the kubelet.
+// setPhase stands in for the kubelet.
 func setPhase(t *testing.T, pod *corev1.Pod, phase corev1.PodPhase) {
 	t.Helper()
 	changeStatus(t, pod, func(pod *corev1.Pod) {
@@ -57,7 +57,7 @@ func setPhase(t *testing.T, pod *corev1.Pod, phase corev1.PodPhase) {
 	})
 }
 
-// expectPods waits until a PodSet has n living pods and says so, and returns them.
+// expectPods waits until a PodSet has n living pods and reports them, and returns them.
 func expectPods(t *testing.T, set *appv1alpha1.PodSet, n int) []corev1.Pod {
 	t.Helper()
 	var pods []corev1.Pod
@@ -117,7 +117,7 @@ func TestPodSet(t *testing.T) {
 		t.Errorf("the labels of the slots are %v, want %v: a replacement fills the slot of the pod that is gone", slots, want)
 	}
 
-	// The two Ready pods that are left are the last to go.
+	// The two remaining Ready pods are deleted last.
 	change(t, set, func(set *appv1alpha1.PodSet) { set.Spec.Replicas = ptr.To[int32](2) })
 	kept := expectPods(t, set, 2)
 	if want := podNames(first[1:]); !slices.Equal(podNames(kept), want) {
@@ -161,7 +161,7 @@ func TestPodSet_events(t *testing.T) {
 		g.Expect(admin.Get(t.Context(), client.ObjectKeyFromObject(&pod), &pod)).To(Succeed())
 		inCache := &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: pod.ResourceVersion}}
 		g.Expect(admin.Get(t.Context(), client.ObjectKeyFromObject(&pod), &pod, inCache)).To(Succeed())
-		if err := admin.Delete(t.Context(), &pod); err != nil { // Its node is to end it.
+		if err := admin.Delete(t.Context(), &pod); err != nil { // Its node must end it.
 			t.Fatal(err)
 		}
 		g.Eventually(func() int { return len(podsIn(t.Context(), g, set.Namespace)) }).WithTimeout(patience).Should(Equal(4 + i))
@@ -242,7 +242,7 @@ func TestPodSet_quota(t *testing.T) {
 		g.Expect(degraded).NotTo(BeNil())
 		g.Expect(degraded.Reason).To(Equal(appv1alpha1.ReasonFailedCreate))
 		g.Expect(degraded.Message).To(ContainSubstring("exceeded quota"))
-		// Refusals that repeat are one event with a count, not ever more events.
+		// Repeated rejections are one event with a count.
 		g.Expect(eventsOf(ctx, g, set)).To(ContainElement(And(HaveField("Reason", "FailedCreate"), HaveField("Series", Not(BeNil())))))
 	}).WithTimeout(patience).Should(Succeed())
 	if err := admin.DeleteAllOf(t.Context(), &corev1.ResourceQuota{}, client.InNamespace(namespace)); err != nil {
@@ -290,7 +290,7 @@ func TestPodSet_rejectedDeletion(t *testing.T) {
 	expectPods(t, set, 1)
 }
 
-// protectPods makes an admission policy that rejects deletions of the pods of a namespace, and waits until it is in force.
+// protectPods creates an admission policy that rejects deletions of pods in a namespace, and waits until it is enforced.
 func protectPods(t *testing.T, namespace string) []client.Object {
 	t.Helper()
 	policy := &admissionv1.ValidatingAdmissionPolicy{

@@ -29,26 +29,26 @@ import (
 )
 
 const (
-	// preflightTimeout bounds each request at the start.
+	// preflightTimeout limits each request at the start.
 	preflightTimeout = 15 * time.Second
-	// readyTimeout bounds the request whether the API server is ready.
+	// readyTimeout limits the readiness request to the API server.
 	readyTimeout = 3 * time.Second
 )
 
-// PreflightResult is what Preflight finds out about the cluster.
+// PreflightResult is the result of Preflight.
 type PreflightResult struct {
 	OpenShift bool
-	// Mapper knows the kinds that the controllers use, so that setting them up needs no further request. It knows both custom kinds also
+	// Mapper has the kinds that the controllers use, so that they can be set up without further requests. It has both custom kinds even
 	// before their custom resource definitions are installed.
 	Mapper meta.RESTMapper
 	// Namespaces reports which of the watched namespaces can be read.
 	Namespaces *caches.Namespaces
 }
 
-// Preflight checks the cluster at the start, because a problem would otherwise appear only as endless retries in the log. It
-// waits while the API server is unreachable, overloaded, or starting. It returns an error for a problem that does not go away
-// by itself: wrong credentials, or missing permissions in all of the namespaces or, if there are none, in the cluster. The error is one
-// line that names the remedy. A missing CRD is logged: the other kind is served, and this one as soon as it is installed.
+// Preflight checks the cluster at the start, because a problem would otherwise appear only as endless retries in the log. It waits while
+// the API server is unreachable, overloaded, or starting. It returns an error for a permanent problem: wrong credentials, or missing
+// permissions in all of the namespaces or, if there are none, in the cluster. The error is one line with the remedy. A missing CRD is
+// logged: the other kind is served now, and this one as soon as it is installed.
 func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (*PreflightResult, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = preflightTimeout
@@ -63,8 +63,8 @@ func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, sch
 	return found, err
 }
 
-// reportMissing logs which namespaces do not exist, as far as the operator is allowed to know it: its own role does not contain this
-// permission, but that of an administrator does, who runs it outside the cluster. A namespace may be created later, so it is no error.
+// reportMissing logs which namespaces do not exist, if it has permission to read them: the operator's own role does not have it, but an
+// administrator who runs the operator outside the cluster does. This is not an error, because a namespace may be created later.
 func reportMissing(ctx context.Context, reader client.Reader, namespaces []string) {
 	for _, name := range namespaces {
 		namespace := &metav1.PartialObjectMetadata{}
@@ -93,8 +93,8 @@ func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	found = &PreflightResult{Mapper: mapper, Namespaces: caches.NewNamespaces(c, namespaces, func(ctx context.Context, namespace string) error {
 		return canRead(ctx, reader, namespace)
 	}, caches.NewDefinitions(c, discoverer.RESTClient(), scheme), namespaceUnreadable)}
-	// An API server that is starting can reject a request that it accepts a moment later, and can lack kinds and groups that it
-	// serves a moment later. A denial counts only if it follows after the API server was ready.
+	// While it starts, an API server can reject a request that it accepts a moment later, and can lack kinds and groups that it serves a
+	// moment later. A denial counts only if the API server was ready before it.
 	notReady := checkReady(ctx, discoverer)
 	if outage.Is(notReady) {
 		return nil, fmt.Errorf("the API server is not ready: %w", notReady), nil
@@ -118,7 +118,7 @@ func ownKinds() meta.RESTMapper {
 	return mapper
 }
 
-// inspect reads the properties of the cluster. The error is a wrong setup or an outage.
+// inspect reads the properties of the cluster. The error is an invalid setup or an outage.
 func (r *PreflightResult) inspect(ctx context.Context, discoverer *discovery.DiscoveryClient) error {
 	groups, err := discoverer.ServerGroupsWithContext(ctx)
 	switch {
@@ -164,7 +164,7 @@ func canRead(ctx context.Context, reader client.WithWatch, namespace string) err
 			where = "in namespace " + namespace
 		}
 		switch {
-		case apierrors.IsNotFound(err) && kind.Group != corev1.GroupName: // The log says so: see caches.Namespaces.
+		case apierrors.IsNotFound(err) && kind.Group != corev1.GroupName: // caches.Namespaces logs this.
 		case apierrors.IsForbidden(err):
 			return fmt.Errorf("%w to %s %s %s: bind the operator's role there, or set WATCH_NAMESPACE to namespaces where it is bound: %w", caches.ErrForbidden, verb, kind.resource, where, err)
 		case err != nil:
@@ -174,7 +174,7 @@ func canRead(ctx context.Context, reader client.WithWatch, namespace string) err
 	return nil
 }
 
-// canWatch returns an error unless what follows after a list can be watched.
+// canWatch returns an error unless the changes after a list can be watched.
 func canWatch(ctx context.Context, reader client.WithWatch, list client.ObjectList, namespace string) error {
 	// Without a resource version the API server would send all objects.
 	options := &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}

@@ -62,7 +62,7 @@ func TestPreflight_openShift(t *testing.T) {
 	}
 }
 
-// An API server that starts may say that a kind does not exist, or is forbidden, before it is ready.
+// Before it is ready, an API server may answer that a kind does not exist, or that a request is forbidden.
 func TestPreflight_starting(t *testing.T) {
 	for title, tc := range map[string]struct {
 		answer, readyz int
@@ -130,8 +130,8 @@ func TestPreflight_starting(t *testing.T) {
 	}
 }
 
-// preflight runs Preflight with the rights of the operator. answer returns the status code with which a request is answered, or 0 for
-// what the API server answers.
+// preflight runs Preflight with the rights of the operator. answer returns the status code for a request, or 0 for the answer of the API
+// server.
 func preflight(t *testing.T, answer func(req *http.Request, verb string) int) (*rest.Config, error) {
 	t.Helper()
 	config := rest.CopyConfig(operator)

@@ -19,17 +19,17 @@ import (
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-// verbsUsed records the permissions that the operator used while the tests ran, as "verb group/resource", and its requests.
+// verbsUsed records the permissions that the operator used during the tests, as "verb group/resource", and its requests.
 type verbsUsed struct {
 	mu       sync.Mutex
 	verbs    sets.Set[string]
-	lax      sets.Set[string] // those of writes whose unknown fields the API server drops
+	lax      sets.Set[string] // permissions of writes whose unknown fields the API server drops
 	requests []request
 }
 
 type request struct{ verb, path string }
 
-// in returns the permissions that the requests in a namespace used, in order: only the given ones, such as "create /pods", or all.
+// in returns the permissions used by the requests in a namespace, in order: only the given ones, such as "create /pods", or all.
 func (v *verbsUsed) in(namespace string, verbs ...string) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -95,7 +95,7 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 // requestInfos parses requests as kube-apiserver does.
 var requestInfos = apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// permissionOf returns the permission that a request needs; "" for discovery, which needs none.
+// permissionOf returns the permission that a request needs, or "" for discovery, which needs none.
 func permissionOf(req *http.Request) (string, error) {
 	info, err := requestInfos.NewRequestInfo(req)
 	if err != nil || !info.IsResourceRequest {
@@ -128,7 +128,7 @@ func (v *verbsUsed) compareWithRole() error {
 	granted.Delete("get app.example.com/podsets", "get cnat.d2iq.com/ats")
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// An event without a field is better than none.
+	// An event that lacks a field is better than no event.
 	if lax := v.lax.Difference(sets.New("create events.k8s.io/events", "patch events.k8s.io/events")); lax.Len() > 0 {
 		return fmt.Errorf("writes whose unknown fields the API server drops: %s", strings.Join(slices.Sorted(slices.Values(lax.UnsortedList())), ", "))
 	}

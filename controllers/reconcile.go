@@ -33,17 +33,17 @@ import (
 )
 
 const (
-	// How many objects of each kind are reconciled at the same time. A reconcile waits for the API server most of the time, so
-	// this is not a multiple of the cores. A PodSet creates up to four pods at a time, an At one, so both kinds have up to 32
-	// requests in flight. More would gain little, and a small PodSet would wait longer for the others: see docs/performance.md.
+	// The number of objects of each kind that are reconciled at the same time. A reconcile mostly waits for the API server, so this does
+	// not depend on the number of cores. A PodSet creates up to four pods at a time, an At one, so both kinds have up to 32 requests in
+	// flight. More would gain little, and a small PodSet would wait longer for the others: see docs/performance.md.
 	podSetConcurrency, atConcurrency = 8, 32
-	// An error is retried after 20 ms, doubling to 2 s, so that an At which became due while the API server was away runs within
-	// 3 s of its return.
+	// An error is retried after 20 ms, doubling to 2 s, so that an At that became due during an outage of the API server runs within 3 s of
+	// its end.
 	minErrorBackoff, maxErrorBackoff = 20 * time.Millisecond, 2 * time.Second
 	// staleRetry is the delay before an object is reconciled again after a conflict, which shows that the cache was behind.
 	staleRetry = 200 * time.Millisecond
-	// retryPriority puts retries behind everything else. A request to an admission webhook that does not work can take 10 s. If the
-	// retries of twenty Ats came first, no worker would be left for anything else.
+	// retryPriority puts retries behind everything else. A request to a broken admission webhook can take 10 s. If the retries of twenty
+	// Ats came first, no worker would be left for anything else.
 	retryPriority = handler.LowPriority
 )
 
@@ -62,7 +62,7 @@ func controllerOptions(concurrency int) controller.Options {
 	}
 }
 
-// result builds a ctrl.Result. A zero requeueAt means no requeue; a nil priority keeps the current one. The work queue retries an error
+// result builds a ctrl.Result. A zero requeueAt means no requeue, and a nil priority keeps the current one. The work queue retries an error
 // with a back-off. A conflict is not an error: the cache was behind.
 func result(ctx context.Context, kind schema.GroupVersionKind, err error, now, requeueAt time.Time, priority *int) (ctrl.Result, error) {
 	switch {
@@ -78,7 +78,7 @@ func result(ctx context.Context, kind schema.GroupVersionKind, err error, now, r
 	return ctrl.Result{RequeueAfter: max(requeueAt.Sub(now), time.Millisecond), Priority: priority}, nil
 }
 
-// afterJumps returns a source of the objects of a kind that wait for a time. It requests them after the clock has jumped.
+// afterJumps returns a source that requests the objects of a kind that wait for a time, after the clock has jumped.
 func afterJumps(mgr ctrl.Manager, c clock.WithTicker, kind client.ObjectList, waits func(client.Object) bool) (source.Source, error) {
 	jumps := clockjump.New(c, func(ctx context.Context) (waiting []client.Object, err error) {
 		list := kind.DeepCopyObject().(client.ObjectList)

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers connects the two kinds to a cluster. The rules are in internal/podset and internal/at. The packages in
-// internal/kube talk to the API server and know no kind.
+// Package controllers connects the two kinds to a cluster. The rules are in internal/podset and internal/at. The packages in internal/kube
+// talk to the API server and do not depend on a kind.
 package controllers
 
 import (
@@ -26,9 +26,9 @@ import (
 	"github.com/redhat/podset-operator/internal/podset"
 )
 
-// Options are the settings that the controllers get from the environment of the process.
+// Options are the settings of the controllers from the environment of the process.
 type Options struct {
-	// Clock tells the time.
+	// Clock provides the current time.
 	Clock clock.WithTicker
 	// Image is the image of pods without a template.
 	Image string
@@ -38,13 +38,13 @@ type Options struct {
 	OpenShift bool
 	// Proxy are the proxy variables of the pods of Ats without a template.
 	Proxy []corev1.EnvVar
-	// NewRecorder returns the event recorder of a controller, or is nil to use those of the manager.
+	// NewRecorder returns the event recorder of a controller, or is nil to use that of the manager.
 	NewRecorder func(controller string) events.EventRecorder
 }
 
-// ConfigureCaches sets the options of a manager so that it caches what the controllers need, in these namespaces or, if there
-// are none, in all namespaces. The caches are filled when the manager starts to lead. The API server rejects a write of a field that a
-// custom resource definition does not have, instead of dropping the field: it could be the record of a run. Add requires all this.
+// ConfigureCaches sets the options of a manager so that it caches what the controllers need, in these namespaces or, if there are none, in
+// all namespaces. The caches are filled when the manager becomes the leader. The API server rejects a write of a field that a custom
+// resource definition does not have, instead of dropping the field, which could be the record of a run. Add requires all this.
 func ConfigureCaches(o *ctrl.Options, namespaces []string) {
 	o.Client.FieldValidation = metav1.FieldValidationStrict
 	o.Cache.DefaultTransform = trim
@@ -79,8 +79,8 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return errors.Join(podSets.setup(caches.OwnKinds(mgr)), ats.setup(caches.OwnKinds(mgr)))
 }
 
-// AddUpgradeable makes mgr report to Operator Lifecycle Manager whether it may replace the operator now: not while an At is due
-// soon. Outside an installation by OLM v0 it does nothing.
+// AddUpgradeable makes mgr report to Operator Lifecycle Manager whether it may replace the operator now: not while an At is due soon.
+// Without OLM v0 it does nothing.
 func AddUpgradeable(mgr ctrl.Manager, c clock.WithTicker) error {
 	return olm.Add(mgr, mgr.GetConfig(), c, func(ctx context.Context) (bool, error) { return isAtDueSoon(ctx, mgr, c) })
 }

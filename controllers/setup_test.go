@@ -54,7 +54,7 @@ func TestUpgradeGate(t *testing.T) {
 	}
 }
 
-// An At that became due while the API server was away must run within 3 s of its return.
+// An At that became due during an outage of the API server must run within 3 s of its end.
 func TestControllerOptions(t *testing.T) {
 	o := controllerOptions(7)
 	first, last := o.RateLimiter.When(reconcile.Request{}), time.Duration(0)

@@ -27,13 +27,13 @@ import (
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-// The tests of this package share one API server and one operator, which works with the rights of config/rbac/role.yaml
-// and nothing else. Each test has a namespace of its own.
+// The tests of this package share one API server and one operator, which has only the permissions of config/rbac/role.yaml. Each test has
+// its own namespace.
 var (
 	scheme   = apiserver.Scheme()
 	admin    client.Client  // of a cluster administrator
 	operator *rest.Config   // of the operator
-	used     = &verbsUsed{} // what the operator asked for
+	used     = &verbsUsed{} // what the operator requested
 )
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ func runSuite(m *testing.M) (code int, err error) {
 	}
 	ctrl.SetLogger(zap.New(zap.WriteTo(logs)))
 	environment := apiserver.New("..")
-	// OpenShift has this plugin on: a user who sets blockOwnerDeletion needs the permission to update the owner's finalizers.
+	// OpenShift enables this plugin: a user who sets blockOwnerDeletion needs the permission to update the owner's finalizers.
 	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	defer func() { _ = environment.Stop() }()
 	adminConfig, err := environment.Start()
@@ -87,13 +87,13 @@ func runSuite(m *testing.M) (code int, err error) {
 	return code, used.compareWithRole()
 }
 
-// all reports whether every test was asked for, so that rights which were not used are used by nobody.
+// all reports whether all tests were selected, so that a permission that was not used is not needed.
 func all() bool {
 	run, short := flag.Lookup("test.run"), testing.Short()
 	return (run == nil || run.Value.String() == "") && !short
 }
 
-// newManager is a manager as main makes it, without metrics and probes.
+// newManager returns a manager like that of main, without metrics and probes.
 func newManager(ctx context.Context, config *rest.Config) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(config, managerOptions())
 	if err != nil {
@@ -112,8 +112,8 @@ func managerOptions() ctrl.Options {
 	return o
 }
 
-// newNamespace makes a namespace for one test. Its Ats are deleted at the end, because an At whose pod does not start is reconciled
-// again after a minute, and other tests count reconciles.
+// newNamespace creates a namespace for one test. Its Ats are deleted at the end, because an At whose pod does not start is reconciled again
+// after a minute, and other tests count reconciles.
 func newNamespace(t *testing.T, labels ...string) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Labels: map[string]string{}}}
@@ -131,7 +131,7 @@ func newNamespace(t *testing.T, labels ...string) string {
 	return namespace.Name
 }
 
-// create makes objects as the administrator.
+// create creates objects as the administrator.
 func create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, obj := range objects {
@@ -167,7 +167,7 @@ func changeStatus[T client.Object](t *testing.T, obj T, edit func(T)) {
 	}
 }
 
-// podsIn lists the pods of a namespace that fulfil all conditions.
+// podsIn lists the pods of a namespace that meet all conditions.
 func podsIn(ctx context.Context, g gomega.Gomega, namespace string, conditions ...func(*corev1.Pod) bool) []corev1.Pod {
 	list := &corev1.PodList{}
 	g.Expect(admin.List(ctx, list, client.InNamespace(namespace))).To(gomega.Succeed())

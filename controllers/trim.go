@@ -11,8 +11,8 @@ import (
 	"github.com/redhat/podset-operator/internal/atrun"
 )
 
-// trim removes from a PodSet or an At what the controllers do not read, before it is cached. Users could fill the memory of the operator
-// with it, and Ats that are done would keep theirs. Nothing is written back from the cache except a status.
+// trim removes from a PodSet or an At what the controllers do not read, before it is cached. Otherwise users could fill the operator's
+// memory with it, and completed Ats would keep theirs. The operator writes only statuses from the cache.
 func trim(obj any) (any, error) {
 	switch o := obj.(type) {
 	case *appv1alpha1.PodSet:
