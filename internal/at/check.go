@@ -25,7 +25,7 @@ type Check struct {
 	generation int64
 	// at is when the answer arrived, or zero if an earlier process got it.
 	at time.Time
-	// said is what the answer says.
+	// said is the verdict of the answer.
 	said verdict
 	// answer is the answer if it is about the pod of this attempt, from 1, which was about to start. Otherwise attempt is 0.
 	answer  *Answer

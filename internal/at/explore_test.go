@@ -42,10 +42,10 @@ var states = flag.Int("states", 40_000, "how many states the explorer visits of 
 // These invariants hold in every state:
 //
 //	A1   at most one pod is created for each attempt, unless a process crashed and the pod was deleted before the next one had seen its UID
-//	A2   no pod is created before the time
+//	A2   no pod is created before its time
 //	A3   left alone, the At gets done
 //	A4   the phase moves forward, DONE has a reason, and the conditions Ready and Stalled agree with it
-//	A11  what the status says is true: MissedDeadline means that the deadline has passed and that no pod was ever created,
+//	A11  the status is true: MissedDeadline means that the deadline has passed and that no pod was ever created,
 //	     DeadlineExceeded that the deadline has passed, PodLost that the pod whose end was not seen was deleted, any other reason that the pod ended so
 //	A16  no attempt begins after a cancel
 //	A17  an attempt begins after the one before it has failed
@@ -413,7 +413,7 @@ func (e *explorer) carryOut(n *node, r request) *corev1.Pod {
 		e.t.Errorf("A18: pod %s runs %q, but attempt %d began with %q, in %s", r.pod.Name, got, attempt, n.words[attempt], n.key())
 	}
 	if n.stored().Status.Reason == cnatv1alpha1.ReasonMissedDeadline {
-		e.t.Errorf("A11: a pod of an At that was not run, in %s", n.key())
+		e.t.Errorf("A11: a pod is created for an At that missed its deadline, in %s", n.key())
 	}
 	pod := r.pod.DeepCopy()
 	pod.UID = types.UID(fmt.Sprintf("%s#%d", pod.Name, n.created))
@@ -551,7 +551,7 @@ func (e *explorer) settle(n *node) {
 		alone.queue, alone.seen = nil, map[string]bool{}
 		alone.reconcile(c)
 		if len(alone.queue) != 1 {
-			e.t.Fatalf("A3: %d ways to go on alone, from %s", len(alone.queue), n.key())
+			e.t.Fatalf("A3: %d ways to continue without events, from %s", len(alone.queue), n.key())
 		}
 		c = alone.queue[0].clone()
 	}

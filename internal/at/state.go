@@ -14,7 +14,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// State is what one process knows about one At beyond what its caches show. The zero value is the State of a process that has just started: nothing in it must survive a restart.
+// State is what one process knows about one At beyond what its caches show. The zero value is the State of a process that has just started:
+// nothing in it must survive a restart.
 //
 // Each reconcile observes, plans, acts, reports, and records:
 //
@@ -27,8 +28,8 @@ import (
 // A plan that starts an attempt is recorded after the status of StartedStatus was written. The next observation then has the plan to create
 // the pod.
 //
-// Only Record changes a State. Everything that a State refers to is replaced and never modified, so a copy by assignment
-// is independent of the original, and an Observation stays as it is.
+// Only Record changes a State. Everything that a State refers to is replaced and never modified, so a copy by assignment is independent of
+// the original, and an Observation stays as it is.
 type State struct {
 	// pods are the pods that this process created or deleted and that the cache may not show so yet.
 	pods expectations.Pods
@@ -126,8 +127,8 @@ func (s *State) ReportNow(o Observation, plan Plan, outcome Outcome) bool {
 	return outcome.Created == nil
 }
 
-// Record remembers an observation and the outcome of its plan. o must be the last one that Observe returned. now is when the last
-// response of the API server arrived.
+// Record remembers an observation and the outcome of its plan. o must be the last one that Observe returned. now is when the last response
+// of the API server arrived.
 func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time) {
 	next := *s
 	next.observed = true

@@ -140,11 +140,11 @@ func TestState_LastState(t *testing.T) {
 	}
 	p.seen.LastState = succeeded().Obj()
 	if o, plan := p.plan(); at.MakeReport(o, plan, at.Outcome{}).Status.Reason != cnatv1alpha1.ReasonCompleted {
-		t.Error("the last state does not count")
+		t.Error("the last state is ignored")
 	}
 	p.seen.LastState = succeeded().UID("of another pod").Obj()
 	if o, plan := p.plan(); at.MakeReport(o, plan, at.Outcome{}).Status.Phase != cnatv1alpha1.PhaseRunning {
-		t.Error("the last state of another pod counts")
+		t.Error("the last state of another pod is used")
 	}
 }
 
@@ -335,7 +335,7 @@ func TestState_Rejection(t *testing.T) {
 		edited := starts(a().Generation(2).Obj(), p.now)
 		edited.state = p.state
 		if o, _ := edited.plan(); o.Rejection != nil {
-			t.Error("the rejection of an earlier generation counts")
+			t.Error("the rejection of an earlier generation is used")
 		}
 		p.now = answered.Add(delay)
 	}
@@ -358,7 +358,7 @@ func TestState_Written(t *testing.T) {
 	p.seen.At = next
 	p.record(at.Outcome{})
 	if o, _ := p.plan(); o.At != next {
-		t.Error("the cache shows the status, and does not count")
+		t.Error("the cache shows the status, but is ignored")
 	}
 }
 

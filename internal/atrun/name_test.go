@@ -59,7 +59,7 @@ func FuzzPodName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name1, uid1, name2, uid2 string, attempt1, attempt2 int) {
 		for _, name := range []string{name1, name2} {
 			if len(validation.IsDNS1123Subdomain(name)) > 0 {
-				t.Skip("no name of an At")
+				t.Skip("not a name of an At")
 			}
 		}
 		if min(attempt1, attempt2) < 0 || max(attempt1, attempt2) > 10 {
@@ -70,7 +70,7 @@ func FuzzPodName(f *testing.F) {
 			a.UID = types.UID(uid)
 			pod := atrun.PodName(a, attempt)
 			if problems := validation.IsDNS1123Subdomain(pod); len(pod) > 63 || len(problems) > 0 {
-				t.Errorf("%q is no name of a pod: %v", pod, problems)
+				t.Errorf("%q is not a valid pod name: %v", pod, problems)
 			}
 			return pod
 		}

@@ -39,7 +39,7 @@ func splitCommand(command string) (words, plain []string, err error) {
 			inWord, isQuoted = false, false
 		}
 	}
-	// Bytes are sufficient: all special characters are ASCII, and no byte of a longer UTF-8 sequence is.
+	// Bytes are sufficient: all special characters are ASCII, and no byte of a multibyte UTF-8 sequence is ASCII.
 	for i := 0; i < len(command); i++ {
 		switch c := command[i]; c {
 		case ' ', '\t', '\n':
@@ -98,8 +98,8 @@ func position(s string, i int) int {
 	return utf8.RuneCountInString(s[:i]) + 1
 }
 
-// ContainerCommand returns the command of a container that runs exactly these words. Kubernetes replaces $(NAME) with the
-// environment variable of that name, and $$ with $.
+// ContainerCommand returns the command of a container that runs exactly these words. Kubernetes replaces $(NAME) with the environment
+// variable of that name, and $$ with $.
 func ContainerCommand(words []string) []string {
 	command := make([]string, len(words))
 	for i, word := range words {

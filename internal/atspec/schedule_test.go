@@ -63,7 +63,7 @@ func TestParseSchedule_error(t *testing.T) {
 	_, err := atspec.ParseSchedule("tomorrow", created)
 	for _, want := range []string{"2030-01-30T10:02:00Z", "now + 5 minutes"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v does not name %q", err, want)
+			t.Errorf("error %v does not contain %q", err, want)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func FuzzParseSchedule(f *testing.F) {
 		if relative && got.Before(created) {
 			t.Errorf("%q is before the creation: %s", schedule, got)
 		}
-		// An absolute schedule is what Go's own parser makes of it; RFC 3339 allows lower case where that does not.
+		// An absolute schedule means the same as to Go's parser; RFC 3339 allows lower case where that does not.
 		want, wantErr := time.Parse(time.RFC3339, strings.ToUpper(schedule))
 		if !relative && (wantErr != nil || !want.Equal(got)) {
 			t.Errorf("%q: got %s, want %s (%v)", schedule, got, want, wantErr)
@@ -97,7 +97,7 @@ func FuzzParseSchedule(f *testing.F) {
 	})
 }
 
-// What Go's parser takes and the pattern does not is known, so that nothing is refused by mistake.
+// The times that Go's parser accepts and the pattern does not are known, so that no time is rejected by mistake.
 func TestParseSchedule_days(t *testing.T) {
 	for day := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2032; day = day.AddDate(0, 0, 1) {
 		if _, err := atspec.ParseSchedule(day.Format(time.RFC3339), created); err != nil {

@@ -30,7 +30,7 @@ func TestEvent_longNote(t *testing.T) {
 				t.Errorf("a note that fits was changed to %q", got)
 			}
 			if len(note) > 1024 && !strings.HasSuffix(got, "...") {
-				t.Errorf("a note that was cut does not say so: ...%q", got[len(got)-10:])
+				t.Errorf("a truncated note is not marked: ...%q", got[len(got)-10:])
 			}
 		}
 	}

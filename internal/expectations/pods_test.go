@@ -99,14 +99,14 @@ func TestPods_Unconfirmed(t *testing.T) {
 			t.Errorf("%s: it is looked up again at %s", title, got)
 		}
 		if v.Unseen.Len() > 0 {
-			t.Errorf("%s: it counts as unseen", title)
+			t.Errorf("%s: it is unseen", title)
 		}
 	}
 	if v := p.Observe(nil, nil, now); !v.Unseen.Has("x-uid") {
-		t.Errorf("a pod of which only the create is known does not count as unseen: %v", v.Unseen)
+		t.Errorf("a pod of which only the create is known is not unseen: %v", v.Unseen)
 	}
 	if v := p.Observe(list(pod("x").Obj()), nil, now); v.Unseen.Len() > 0 {
-		t.Errorf("a pod that the cache shows counts as unseen: %v", v.Unseen)
+		t.Errorf("a pod that the cache shows is unseen: %v", v.Unseen)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestPods_lost(t *testing.T) {
 		t.Errorf("%d pods are remembered, want %d", got, maxLost)
 	}
 	if got := p.Observe(list(pod("pod-1999").Obj()), nil, now).Pods; len(got) > 0 {
-		t.Error("the last pod counts again")
+		t.Error("the last pod is active again")
 	}
 }
 

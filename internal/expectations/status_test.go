@@ -45,7 +45,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%s: got version %s, want %s, with %d replicas", title, got.ResourceVersion, tc.want, got.Status.Replicas)
 		}
 		if again, _ := Newest(set("1"), next, statusOf); (again.ResourceVersion == tc.written) != tc.remains {
-			t.Errorf("%s: the expectation remains is not %t", title, tc.remains)
+			t.Errorf("%s: want the expectation to remain: %t", title, tc.remains)
 		}
 	}
 }

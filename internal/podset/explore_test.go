@@ -41,7 +41,7 @@ var states = flag.Int("states", 40_000, "how many states the explorer visits")
 //	P3  left alone, the set gets what it asks for, and then nothing is left to do
 //	P4  only pods of the set are deleted, by UID
 //	P5  a set that is being deleted gets no writes
-//	P6  no pod is deleted but the surplus, and no ready pod while one lives that is not ready
+//	P6  only surplus pods are deleted, and no ready pod while there is one that is not ready
 //	P7  a pod that the process knows to be deleted never counts as active again, whatever the cache shows
 //	P8  only finished pods are cleaned up
 //	P9  a rolling update leaves all available pods but one
@@ -184,7 +184,7 @@ func (n *node) cachedSet() *testutil.PodSetBuilder {
 	return set
 }
 
-// explorer counts and checks.
+// explorer counts the states and checks the invariants.
 type explorer struct {
 	t     *testing.T
 	seen  map[string]bool
@@ -541,7 +541,7 @@ func (e *explorer) checkPlan(n *node, o Observation, plan Plan) {
 	}
 	active := slices.DeleteFunc(slices.Clone(o.Pods), func(pod *corev1.Pod) bool { return !o.IsActive(pod) })
 	if deleted.Intersection(o.Unseen).Len() > 0 {
-		e.t.Errorf("P4: a pod is deleted that nobody has shown since its create, in %s", n.key())
+		e.t.Errorf("P4: a pod is deleted that neither the cache nor a lookup has shown since its create, in %s", n.key())
 	}
 	waits := len(plan.Delete) == 0 && slices.ContainsFunc(active, func(pod *corev1.Pod) bool { return o.Unseen.Has(pod.UID) })
 	surplus := max(len(active)-o.desired(), 0)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// stubCache closes started when it is started, and counts as filled after filled is closed.
+// stubCache closes started when it is started, and is filled once filled is closed.
 type stubCache struct {
 	cache.Cache
 	started, filled chan struct{}

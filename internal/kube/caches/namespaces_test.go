@@ -163,7 +163,7 @@ func TestList_tolerated(t *testing.T) {
 			t.Errorf("%s: %v", title, err)
 		}
 		if _, logged := n.unserved.Load(fmt.Sprintf("%T", tc.obj)); logged != (tc.want && apierrors.IsNotFound(tc.err)) {
-			t.Errorf("%s: the log says that a custom resource definition is missing: %t", title, logged)
+			t.Errorf("%s: the log reports a missing custom resource definition: %t", title, logged)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// Log stores know the words, and not "Level(-4)".
+// Log stores know the words, but not "Level(-4)".
 func TestKnownLevels(t *testing.T) {
 	var log strings.Builder
 	logger := zap.New(zap.WriteTo(&log), zap.Level(zapcore.Level(-4)), func(o *zap.Options) {

@@ -35,11 +35,10 @@ func IsRejected(err error) bool {
 	}
 }
 
-// createAttempts bounds how often a create is retried because the pod that has its name disappears before it is read.
+// createAttempts limits how often a create is retried because the pod that has its name disappears before it is read.
 const createAttempts = 3
 
-// CreatePod creates a pod. If another pod has its name, CreatePod gets that pod from reader, which must not be a cache, and
-// returns it.
+// CreatePod creates a pod. If another pod has its name, CreatePod gets that pod from reader, which must not be a cache, and returns it.
 func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *corev1.Pod) (existing *corev1.Pod, err error) {
 	for range createAttempts {
 		err = c.Create(ctx, pod)
@@ -58,8 +57,8 @@ func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *
 	}
 	switch {
 	case apierrors.IsConflict(err):
-		// The conflict is not wrapped, because callers take one for a stale cache. Here, another request has updated a quota at
-		// the same time.
+		// The conflict is not wrapped, because callers treat a conflict as a stale cache. Here, another request has updated a quota at the same
+		// time.
 		return nil, fmt.Errorf("creating Pod %s: %s", pod.Name, err.Error())
 	case err != nil:
 		return nil, fmt.Errorf("creating Pod %s: %w", pod.Name, err)
@@ -110,8 +109,8 @@ func DeletePods(ctx context.Context, c client.Client, pods []*corev1.Pod) ([]*co
 	return deleted, nil
 }
 
-// inParallel calls do for all pods at the same time. It returns the results of the calls that succeeded, and the errors of the
-// others, both in the order of the pods.
+// inParallel calls do for all pods at the same time. It returns the results of the calls that succeeded, and the errors of the others, both
+// in the order of the pods.
 func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) (*corev1.Pod, error)) (done []*corev1.Pod, failed []error) {
 	results, errs := make([]*corev1.Pod, len(pods)), make([]error, len(pods))
 	var wait sync.WaitGroup
@@ -129,13 +128,12 @@ func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) (*corev1.Pod, error)) (
 	return done, failed
 }
 
-// Status writes status, the whole status of obj, and sets the resource version of obj to that of the write. If the object has
-// changed since it was read, nothing is written and the error is a conflict: a status that was computed from an older object
-// could hide the record of a run, or belong to another object of the same name. If the object is gone, written is false and
-// there is no error.
+// Status writes status, the whole status of obj, and sets the resource version of obj to that of the write. If the object has changed since
+// it was read, nothing is written and the error is a conflict: a status that was computed from an older object could hide the record of a
+// run, or belong to another object of the same name. If the object is gone, written is false and there is no error.
 //
-// The patch has the whole status, because a computed difference would omit fields with a zero value. The API server responds
-// with the metadata only, because the rest is known.
+// The patch has the whole status, because a computed difference would omit fields with a zero value. The API server responds with the
+// metadata only, because the rest is known.
 func Status(ctx context.Context, c client.Client, obj client.Object, status any) (written bool, err error) {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": obj.GetResourceVersion()},

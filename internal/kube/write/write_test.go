@@ -145,7 +145,7 @@ func TestCreatePod_retry(t *testing.T) {
 			t.Errorf("%s: existing pod %v, error %v, %d calls", title, existing, err, calls)
 		}
 		if IsRejected(err) {
-			t.Errorf("%s: counts as a rejection: %v", title, err)
+			t.Errorf("%s: is treated as a rejection: %v", title, err)
 		}
 	}
 }
