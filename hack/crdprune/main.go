@@ -1,11 +1,11 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crdprune adapts the schemas of the given CRD files. In every spec.template, it removes the descriptions and the defaults, bounds
-// the values that can be a number or a string, and accepts and rejects what the API server accepts and rejects in a pod. It gives each
-// time a pattern.
+// Command crdprune adapts the schemas of the given CRD files. In every spec.template, it removes the descriptions and the defaults, limits
+// the values that can be a number or a string, and accepts and rejects what the API server accepts and rejects in a pod. It sets a pattern
+// for each time.
 //
-// The descriptions of a pod template have thousands of lines, which kubectl explain also shows for pods. With them, the CRD is too
+// The descriptions of a pod template have thousands of lines, which kubectl explain also shows for pods. With them, the CRD would be too
 // large for the annotation in which `kubectl apply` and `oc apply` store the applied object (256 KiB).
 //
 // The API server writes the defaults of a CRD into every object that it serves. A new default in a newer Kubernetes API library would
@@ -13,13 +13,13 @@
 //
 // The API server checks a template with the schema only. controller-gen's schema accepts numbers and quantities that no program in Go can
 // decode, or only with all of its memory. The format date-time of the API server accepts times that metav1.Time cannot decode. One such
-// object would end every list and every watch of its kind, and with them the work of the operator in all namespaces.
+// object would end every list and every watch of its kind, and so stop the operator in all namespaces.
 //
-// OLM v1 rejects an update of a CRD that lacks a field, and Kubernetes removes alpha fields again. So a template has no field that is turned
-// off in a cluster by default.
+// OLM v1 rejects an update of a CRD that lacks a field, and Kubernetes removes alpha fields again. So a template omits the fields that
+// clusters disable by default.
 //
-// A template without an image is rejected when it is written, and not when its first pod is created, which can be years later. A template
-// of a Deployment is accepted, also if it repeats a variable or has a creationTimestamp, as older versions of kubectl print it.
+// A template without an image is rejected when it is written, instead of when its first pod is created, perhaps years later. A template of
+// a Deployment is accepted even if it repeats a variable or has a creationTimestamp, as older versions of kubectl print it.
 package main
 
 import (
@@ -92,8 +92,8 @@ func prune(file string) error {
 	return os.WriteFile(file, append([]byte("---\n"), out...), 0o644)
 }
 
-// unstable are the fields of a pod whose feature gate is off by default in the Kubernetes version of the library, by the field that contains
-// them. The gates are in pkg/features/kube_features.go of k8s.io/kubernetes. TestFields finds the fields of a newer library.
+// unstable are the fields of a pod whose feature gate is off by default in the Kubernetes version of the library, by the field that
+// contains them. The gates are in pkg/features/kube_features.go of k8s.io/kubernetes. TestFields finds the fields of a newer library.
 var unstable = map[string][]string{
 	"clusterTrustBundle":  {"user"},                                  // AtomicWriteVolumeUserFields
 	"configMap":           {"defaultUser"},                           // AtomicWriteVolumeUserFields
@@ -138,15 +138,15 @@ func dropUnstable(template map[string]any) error {
 	return nil
 }
 
-// quantity is the pattern of a quantity with an exponent of at most two digits, and maxQuantity its longest text. controller-gen accepts
-// exponents that resource.Quantity rejects, such as 1.5, and those for which it would compute a number of a billion digits.
+// quantity is the pattern of a quantity with an exponent of at most two digits, and maxQuantity its maximum length. controller-gen accepts
+// exponents that resource.Quantity rejects, such as 1.5, and exponents for which it would compute a number with a billion digits.
 const (
 	quantity    = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?$`
 	maxQuantity = 64
 )
 
-// boundIntOrStrings bounds the values that can be a number or a string in a schema and in all schemas below it. Those with a pattern are
-// quantities. The others are of the type intstr.IntOrString, whose numbers have 32 bits. The bounds of numbers do not apply to strings.
+// boundIntOrStrings limits the values that can be a number or a string in a schema and in all schemas below it. Those with a pattern are
+// quantities. The others are of the type intstr.IntOrString, whose numbers have 32 bits. The limits of numbers do not apply to strings.
 func boundIntOrStrings(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -167,9 +167,9 @@ func boundIntOrStrings(schema any) {
 	}
 }
 
-// atomic are lists of a pod that are no lists of the type map here. The rules of a CRD ignore the order of such a list, but the first
-// container of an At runs its command, init containers run in their order, and a variable can refer to those before it. A list of the type
-// map also requires that its keys are unique. The API server does not require this of variables, ports, secrets, and host aliases of a pod.
+// atomic are lists of a pod that are not lists of the type map here. The rules of a CRD ignore the order of such a list, but the first
+// container of an At runs its command, init containers run in order, and a variable can refer to earlier ones. A list of the type map also
+// requires unique keys. The API server does not require this of a pod's variables, ports, secrets, and host aliases.
 var atomic = []string{"containers", "initContainers", "env", "ports", "imagePullSecrets", "hostAliases"}
 
 // makeAtomic makes these lists atomic in a schema and in all schemas below it.
@@ -193,8 +193,8 @@ func allowCreationTimestamps(schema any) {
 	})
 }
 
-// restrictTimes gives each time in a schema the pattern of what metav1.Time writes. The format date-time also accepts leap seconds, offsets
-// of 99 hours, and a lower-case t or z, none of which metav1.Time can decode.
+// restrictTimes sets the pattern of each time in a schema to the format that metav1.Time writes. The format date-time also accepts leap
+// seconds, offsets of 99 hours, and a lower-case t or z, which metav1.Time cannot decode.
 func restrictTimes(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -211,8 +211,8 @@ func restrictTimes(schema any) {
 	}
 }
 
-// requireImages requires of each container of a template an image and a name that is a DNS label, and of the template that it has no
-// ephemeral containers, which can only be added to a pod that exists.
+// requireImages requires that each container of a template has an image and a name that is a DNS label, and that the template has no
+// ephemeral containers, which can only be added to an existing pod.
 func requireImages(template map[string]any) error {
 	for _, list := range []string{"containers", "initContainers"} {
 		container, ok := dig(template, "properties", "spec", "properties", list, "items")
@@ -258,8 +258,8 @@ func dig(object any, keys ...string) (map[string]any, bool) {
 	return m, ok
 }
 
-// removeDescriptions removes the descriptions of a schema and of all schemas below it. A description is a string. A schema under this
-// key is a property with the name "description", and remains.
+// removeDescriptions removes the descriptions of a schema and of all schemas below it. A description is a string. A schema under this key
+// is a property with the name "description", and remains.
 func removeDescriptions(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -276,8 +276,8 @@ func removeDescriptions(schema any) {
 	}
 }
 
-// removeDefaults removes the defaults of the properties of a schema and of all schemas below it. keys are the properties that
-// identify the items of a list. The API server requires that they are required or have a default.
+// removeDefaults removes the defaults of the properties of a schema and of all schemas below it. keys are the properties that identify the
+// items of a list, which the API server requires to be required or to have a default.
 func removeDefaults(schema any, keys []any) {
 	s, _ := schema.(map[string]any)
 	properties, _ := s["properties"].(map[string]any)

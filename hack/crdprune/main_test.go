@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The API server writes the defaults of a CRD into the objects that it serves. A new default in a newer Kubernetes API library would
-// change the hash of templates that were not edited, and the operator would replace their pods.
+// The API server writes the defaults of a CRD into the objects that it serves. A new default in a newer Kubernetes API library would change
+// the hash of templates that were not edited, and the operator would replace their pods.
 func TestDefaults(t *testing.T) {
 	for file, template := range templates(t) {
 		for _, path := range defaults("template", template) {
@@ -23,8 +23,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A field of a template remains in the CRD for ever, so somebody must judge each field that a newer library adds. testdata/fields.txt has
-// those that are stable, by the field that contains them.
+// A field of a template stays in the CRD forever, so each field that a newer library adds must be reviewed. testdata/fields.txt has those
+// that are stable, by the field that contains them.
 func TestFields(t *testing.T) {
 	data, err := os.ReadFile("testdata/fields.txt")
 	if err != nil {

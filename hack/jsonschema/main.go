@@ -84,8 +84,8 @@ func convert(crd []byte) (map[string][]byte, error) {
 	return schemas, nil
 }
 
-// adapt turns a schema of a CRD, and all schemas in it, into JSON Schema: it rejects unknown fields as `kubectl apply` does, and spells
-// nullable as a type.
+// adapt converts a schema of a CRD, and all schemas in it, to JSON Schema: it rejects unknown fields as `kubectl apply` does, and converts
+// nullable to a type.
 func adapt(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:

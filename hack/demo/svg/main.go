@@ -107,7 +107,7 @@ func schedule(scenes []scene) time.Duration {
 	return now
 }
 
-// wrap breaks long lines at their last space that fits, or in a word that is too long.
+// wrap breaks long lines at the last space that fits, or inside a word that is too long.
 func wrap(lines []string) []string {
 	const indent = "    "
 	var wrapped []string
