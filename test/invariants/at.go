@@ -22,11 +22,10 @@ import (
 
 var phases = []cnatv1alpha1.Phase{"", cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone}
 
-// lateEdit is how shortly before a create an edit may come without counting: both requests are in flight at the same time.
+// lateEdit is how shortly before a create an edit is ignored, because both requests are in flight at the same time.
 const lateEdit = 500 * time.Millisecond
 
-// at checks a change of an At: A4. Only the phases that the operator writes must move forward, because users can write the
-// status too.
+// at checks a change of an At: A4. Only the phases that the operator writes must move forward, because users can write the status too.
 func (c *Checker) at(before, at *cnatv1alpha1.At) {
 	if before != nil && before.Generation != at.Generation {
 		c.edits[at.UID] = append(c.edits[at.UID], edit{before, c.now.Seen})
@@ -35,7 +34,7 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 		c.check("A5", before.Status.Attempts == 0, "At "+at.Name, "an edit after the start was not rejected")
 	}
 	if before != nil && isTrue(before.Spec.Cancel) {
-		c.check("A16", isTrue(at.Spec.Cancel), "At "+at.Name, "a cancel was taken back")
+		c.check("A16", isTrue(at.Spec.Cancel), "At "+at.Name, "a cancel was undone")
 	}
 	c.unusable(at)
 	if c.specs[at.UID] == nil {
@@ -60,7 +59,7 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 	if to != cnatv1alpha1.PhaseDone {
 		return
 	}
-	if reason := at.Status.Reason; reason == "" || before == nil || before.Status.Reason != reason { // Else it was said earlier, perhaps by another clock.
+	if reason := at.Status.Reason; reason == "" || before == nil || before.Status.Reason != reason { // Otherwise it was reported earlier, perhaps by another clock.
 		c.truth(at)
 		c.exitCodeIsTrue(at)
 		c.neverFailed(at, write)
@@ -79,7 +78,7 @@ func (c *Checker) ready(at *cnatv1alpha1.At) {
 	got := meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionReady)
 	c.check("A4", got == want, "At "+at.Name, "the condition Ready is %t in phase %s with result %q", got, s.Phase, s.Result)
 	stalled := meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionStalled)
-	c.check("A4", stalled || s.Result != cnatv1alpha1.ResultFailed, "At "+at.Name, "the At has failed and has no condition Stalled")
+	c.check("A4", stalled || s.Result != cnatv1alpha1.ResultFailed, "At "+at.Name, "the At has failed without the condition Stalled")
 }
 
 // truth checks that the status of a finished At is true: A4, A11.
@@ -95,7 +94,7 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 		run := c.state.Pods[at.Status.PodUID]
 		c.check("A13", run != nil && run.Spec.NodeName == "" && c.state.Removed[run.UID], "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or exists", at.Status.PodName)
 	case cnatv1alpha1.ReasonPodModified:
-		c.check("A11", c.ChangesIdentity, "At "+at.Name, "the reason is PodModified, but admission left the identity of the pod as it was")
+		c.check("A11", c.ChangesIdentity, "At "+at.Name, "the reason is PodModified, but admission did not change the identity of the pod")
 	case cnatv1alpha1.ReasonCanceled:
 		c.check("A16", isTrue(at.Spec.Cancel), "At "+at.Name, "the reason is Canceled, but spec.cancel is not true")
 		c.hasStopped(at)
@@ -114,7 +113,7 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 		}
 		words := strings.Fields(spec.Command)
 		ran := CommandContainer(pod).Command
-		c.check("A11", slices.Equal(words, ran), "At "+at.Name, "the pod names generation %d with the words %q, but %q ran", generation, words, ran)
+		c.check("A11", slices.Equal(words, ran), "At "+at.Name, "the pod is for generation %d with the words %q, but %q ran", generation, words, ran)
 	}
 }
 
@@ -151,7 +150,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	c.runsLatest(at, pod, write)
 	c.waitsBeforeRetry(at, pod, write)
 	if due, ok := Due(at); ok && len(c.runs[at.UID]) == 1 { // An edit after the first run does not delay a retry.
-		now := false // An At for now runs at once, whatever the clock of the operator says.
+		now := false // An At for now runs at once, whatever the operator's clock shows.
 		for _, known := range versions {
 			now = now || known.Spec.Schedule == "now"
 			if earlier, _ := Due(known); earlier.Before(due) {
@@ -169,19 +168,19 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	}
 }
 
-// isUnknown reports whether the process that sent a write could not know of an earlier pod of the At: admission renamed that pod, so that a
-// lookup by its name does not find it, the response to its create did not arrive, and the cache had not shown it when the write was decided.
+// isUnknown reports whether the process that sent a write could not know of an earlier pod of the At: admission renamed that pod, so a
+// lookup by its name does not find it; the response to its create was lost; and the cache had not shown it when the write was decided.
 func (c *Checker) isUnknown(earlier *corev1.Pod, write Write) bool {
 	create := c.byUID[earlier.UID]
 	unanswered := create.Fault != "" || create.Process != write.Process
 	return create.Renamed && unanswered && (write.StalePods || c.LaggingPods || write.Sent.Sub(create.Sent) < decidedWithin)
 }
 
-// decidedWithin is how old the view of the cache may be on which a write was decided.
+// decidedWithin is the maximum age of the cached state on which a write was decided.
 const decidedWithin = time.Second
 
-// late returns how long after the last of the starting deadlines of some versions of an At its first pod was created, at most 0 if one of them
-// has no deadline. The API counts in whole seconds.
+// late returns how long after the latest starting deadline of some versions of an At its first pod was created, at most 0 if one of them
+// has no deadline. API times have whole seconds.
 func (c *Checker) late(versions []*cnatv1alpha1.At, write Write) time.Duration {
 	var last time.Time
 	for _, at := range versions {
@@ -204,8 +203,8 @@ func (c *Checker) decisiveTime(write Write) time.Time {
 	return write.Clock
 }
 
-// known returns the latest version of an At, and those earlier ones that may have been the latest that the operator knew when it sent a
-// write: neither an edit that came late counts, nor one that the cache did not show.
+// known returns the latest version of an At, and earlier versions that may have been the latest that the operator knew when it sent a
+// write: those before a late edit, or before an edit that the cache did not show.
 func (c *Checker) known(at *cnatv1alpha1.At, write Write) []*cnatv1alpha1.At {
 	versions := []*cnatv1alpha1.At{at}
 	for _, e := range c.edits[at.UID] {
@@ -233,8 +232,8 @@ func (c *Checker) mayHaveSucceeded(pod *corev1.Pod) bool {
 
 var relative = regexp.MustCompile(`^now *\+ *([0-9]+) *(second|minute|hour)s?$`)
 
-// Due returns the time of an At's schedule in the few formats that the tests use; false for others. The checker does not
-// share the parser of the operator on purpose.
+// Due returns the time of an At's schedule in the few formats that the tests use, and false for others. It intentionally does not share the
+// operator's parser.
 func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 	if at.Spec.Schedule == "now" {
 		return at.CreationTimestamp.Time, true
@@ -248,8 +247,8 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 	return due, err == nil
 }
 
-// AtSettled returns why an At is not settled (A3), or "" if it is. An At is settled when it is DONE, for a reason that A4
-// and A11 check, or PENDING for a reason that lasts. No pod of an At that is DONE runs on.
+// AtSettled returns why an At is not settled (A3), or "" if it is. An At is settled when it is DONE, for a reason that A4 and A11 check, or
+// PENDING for a reason that lasts. No pod of an At that is DONE is still running.
 func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone && (!full || at.Status.Reason != "") { // Without a reason, another client wrote the phase.
 		if left := s.Active(at.UID); full && len(left) > 0 {

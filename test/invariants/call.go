@@ -26,8 +26,8 @@ type Event struct {
 
 // Call is one request to the API server, with the attributes that authorization uses.
 type Call struct {
-	// Verb is get, list, watch, create, update, patch, delete, or deletecollection; "" for a request that names no resource,
-	// such as discovery.
+	// Verb is get, list, watch, create, update, patch, delete, or deletecollection, or "" for a request without a resource, such as
+	// discovery.
 	Verb string
 	// Resource is the plural name of the resource, such as pods. Subresource is, for example, status.
 	Resource, Subresource string
@@ -35,15 +35,15 @@ type Call struct {
 	Namespace, Name string
 	// AnyAge is true if a list or a watch accepts a state of any age (resourceVersion=0), such as an old watch cache.
 	AnyAge bool
-	// Precondition is the UID that a delete requires; "" if it deletes any object that has the name.
+	// Precondition is the UID that a delete requires, or "" if it deletes any object with the name.
 	Precondition types.UID
-	// Owner is the controller of the pod that a create contains; "" if it is not known.
+	// Owner is the controller of the pod in a create, or "" if it is not known.
 	Owner types.UID
-	// Requested is the name in the body of a create, which admission may change; "" if it is not known.
+	// Requested is the name in the body of a create, which admission may change, or "" if it is not known.
 	Requested string
-	// Generation is that of the spec of the At for which a dry run is; 0 if it is not known.
+	// Generation is the generation of the At's spec for a dry run, or 0 if it is not known.
 	Generation int64
-	// Slot is the slot of a PodSet for which a create is; "" if it is not known.
+	// Slot is the slot of the PodSet for a create, or "" if it is not known.
 	Slot string
 	// Body is the content of a write, as JSON.
 	Body []byte
@@ -71,26 +71,26 @@ type Write struct {
 	Sent time.Time
 	// Clock is the time of the operator's clock at that moment.
 	Clock time.Time
-	// StaleUntil is when the watches of PodSets and Ats last began to deliver; Sent if they were held at that moment.
+	// StaleUntil is when the watches of PodSets and Ats last began to deliver, or Sent if they were held at that moment.
 	StaleUntil time.Time
 	// StalePods is true if the cache of pods was known to be behind at that moment.
 	StalePods bool
-	// Unseen is true if the process had seen nothing of the pod that it deletes but the response to its create.
+	// Unseen is true if the process has seen only the response to the create of the pod that it deletes.
 	Unseen bool
-	// Code is the response code of the API server; 0 if the call did not reach it.
+	// Code is the response code of the API server, or 0 if the call did not reach it.
 	Code int
 	// Stripped is true if admission removed the controller of the pod that was created.
 	Stripped bool
-	// Renamed is true if admission changed the name of the pod that was created, or that was not because another pod has the changed name.
+	// Renamed is true if admission changed the name of the pod, even if the pod was not created because another pod has the changed name.
 	Renamed bool
 	// UID and Version are those of the object in the response.
 	UID     types.UID
 	Version string
-	// Fault describes what the operator received instead of the response; "" if it received the response.
+	// Fault describes what the operator received instead of the response, or is "" if it received the response.
 	Fault string
 }
 
-// Verdict is what the API server says about a pod in a dry run.
+// Verdict is the answer of the API server about a pod in a dry run.
 type Verdict string
 
 // The verdicts.
@@ -98,10 +98,10 @@ const (
 	Accepted Verdict = "accepted"
 	Rejected Verdict = "rejected"
 	Changed  Verdict = "changed"   // Admission would change the identity of the pod.
-	NoAnswer Verdict = "no answer" // The API server, or a webhook, says nothing about the pod.
+	NoAnswer Verdict = "no answer" // The API server, or a webhook, gives no answer about the pod.
 )
 
-// Check is a dry run of the create of the pod of an At, whose answer a process has received.
+// Check is a dry run of the create of an At's pod, whose answer a process has received.
 type Check struct {
 	Call
 	Process  int

@@ -20,7 +20,7 @@ import (
 type Violation struct {
 	// Invariant is its number in docs/testing.md, such as P2.
 	Invariant string
-	// What describes the violation. Version is the resource version at which it was found; 0: no single one.
+	// What describes the violation. Version is the resource version at which it was found, or 0 if there is no single one.
 	What    string
 	Version uint64
 }
@@ -36,21 +36,21 @@ type Checker struct {
 	// LaggingPods is true if the cache of pods may lag at any time, so that the operator cannot know which pods are ready.
 	LaggingPods bool
 
-	// FaultsEnded is when the last fault ended, and End when the events ended; zero: reports are not checked.
+	// FaultsEnded is when the last fault ended, and End when the events ended. If they are zero, reports are not checked.
 	FaultsEnded, End time.Time
-	// Runs are what the nodes know of the commands of pods, whether a status says so or not; nil: it is not known.
+	// Runs are what the nodes know about the commands of pods, whether a status shows it or not. Nil means that it is not known.
 	Runs map[types.UID]*Run
-	// Checks are the dry runs whose answers the operator has received; nil: they are not known.
+	// Checks are the dry runs whose answers the operator has received. Nil means that they are not known.
 	Checks []Check
 	// ChangesIdentity is true if admission changes the names, the controllers, the containers, or the restartPolicy of new pods of Ats.
 	ChangesIdentity bool
-	// Told are the processes to which a watch delivered the last state of a pod that was deleted.
+	// Told are the processes to which a watch delivered the last state of a deleted pod.
 	Told map[types.UID]int
 	// StripsOwners is true if admission removes the owner references of new pods.
 	StripsOwners bool
-	// HidesSlots is true if admission removes all that tells the slot of a pod.
+	// HidesSlots is true if admission removes everything that shows the slot of a pod.
 	HidesSlots bool
-	// ServerAhead is how far the clock of the API server is ahead of the times in Sent and Seen; nil: the clocks do not differ.
+	// ServerAhead is how far the clock of the API server is ahead of the times in Sent and Seen, or nil if the clocks are the same.
 	ServerAhead *time.Duration
 
 	full      bool // whether the operator fills the whole status: see Controllers
@@ -72,12 +72,13 @@ type Checker struct {
 	begins    map[types.UID]map[int32]Write                // the write that recorded the start of each attempt of each At
 	failures  map[types.UID]map[int32]Write                // the write that recorded the failure of each attempt of each At
 	history   map[types.UID][]Event                        // the changes of each PodSet and At
-	writings  map[types.UID]int                            // the writes of the operator to each unusable At since another change
+	writings  map[types.UID]int                            // the operator's writes to each unusable At since another change
 	specs     map[types.UID]map[int64]*cnatv1alpha1.AtSpec // of each At, by generation
 	reported  map[string]bool
-	// foreign has the pods that an owner controlled, and since when they have none; zero: they have one.
+	// foreign has the pods that an owner once controlled, and since when they have no owner, or zero if they have one.
 	foreign map[types.UID]time.Time
-	// spells are the states of pods that last and that their owners must report, and over those that have ended. zero is when commands of pods ended with exit code 0.
+	// spells are the states of pods that last and that their owners must report, and over those that have ended. zero is when commands of
+	// pods ended with exit code 0.
 	spells map[types.UID]spell
 	over   []spell
 	zero   map[types.UID]time.Time
@@ -88,7 +89,7 @@ type Checker struct {
 	// stuck are the PodSets that do not match their spec, since they last made progress.
 	stuck    map[types.UID]spell
 	progress map[types.UID]*progress
-	// degraded says when Degraded last became True because of a pod that crashes.
+	// degraded is when Degraded last became True because of a pod that crashes.
 	degraded map[types.UID]time.Time
 	now      Event
 
@@ -104,8 +105,8 @@ type edit struct {
 	seen   time.Time
 }
 
-// NewChecker returns a checker for an operator with these writes. full is true if it fills the whole status. started is when each
-// of its processes started, by number.
+// NewChecker returns a checker for an operator with these writes. full is true if it fills the whole status. started is when each of its
+// processes started, by number.
 func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 	c := &Checker{
 		InFlight: 2 * time.Second, full: full, state: NewState(), writes: writes, started: started, byUID: map[types.UID]Write{},
@@ -263,7 +264,7 @@ func (c *Checker) deletions() {
 	}
 }
 
-// noteOwner records since when a pod has no owner. An owner that controlled it before may still be shown by a cache.
+// noteOwner records since when a pod has no owner. A cache may still show an owner that controlled it before.
 func (c *Checker) noteOwner(pod *corev1.Pod) {
 	owned := c.owners[ControllerOf(pod)]
 	since, known := c.foreign[pod.UID]

@@ -24,17 +24,18 @@ import (
 const (
 	// InjectedContainer is the name of the container that admission adds to pods.
 	InjectedContainer = "proxy"
-	// LostContainer is the reason of a container that a kubelet started and then lost: the exit code is made up.
+	// LostContainer is the reason of a container that a kubelet started and then lost. Its exit code is not real.
 	LostContainer = "ContainerStatusUnknown"
-	// ForeignCondition is the type of the condition that another controller keeps in the status of an object.
+	// ForeignCondition is a condition type that another controller maintains in the status of an object.
 	ForeignCondition = "example.com/Foreign"
-	// reportTime is how long the operator may take to report a crash loop or a hang, and how often a report may change for one cause.
+	// reportTime is how long the operator may take to report a crash loop or a hang, and the minimum time between changes of a report for
+	// one cause.
 	reportTime = time.Minute
-	// clockError is how inaccurate the operator may know the clock of the API server: dates have whole seconds.
+	// clockError is the maximum error of the operator's estimate of the API server's clock: dates have whole seconds.
 	clockError = 2 * time.Second
 )
 
-// IsInjected reports whether a container is not one of the user, under any name that admission gives it.
+// IsInjected reports whether a container was not written by the user, under any name that admission gives it.
 func IsInjected(name string) bool { return strings.HasSuffix(name, InjectedContainer) }
 
 // CommandContainer returns the container that runs the command of an At, or the first one of the template of a PodSet, wherever admission
@@ -56,7 +57,7 @@ func OwnerKind(pod *corev1.Pod) string {
 	return ""
 }
 
-// spell is a time in which a pod was in a state that its owner must report.
+// spell is a period in which a pod was in a state that its owner must report.
 type spell struct {
 	owner    types.UID
 	pod      string
@@ -192,7 +193,7 @@ func (c *Checker) foreignConditions(before, after client.Object, was, is []metav
 }
 
 // slots checks that no two active pods of a PodSet were created for one slot: P13. A webhook and a user together can remove everything that
-// tells the slot of a pod.
+// shows the slot of a pod.
 func (c *Checker) slots(set types.UID, pod *corev1.Pod, write Write) {
 	if write.Slot == "" || c.HidesSlots {
 		return
@@ -206,7 +207,7 @@ func (c *Checker) slots(set types.UID, pod *corev1.Pod, write Write) {
 	c.check("P13", true, "", "")
 }
 
-// stripped checks that the pods of a PodSet whose owner references admission removes are few, because the operator deletes them: P2.
+// stripped checks that the operator deletes the pods of a PodSet whose owner references admission removes, so that only a few are left: P2.
 func (c *Checker) stripped(set *appv1alpha1.PodSet) {
 	var left []string
 	for uid, pod := range c.state.Pods {
@@ -218,7 +219,7 @@ func (c *Checker) stripped(set *appv1alpha1.PodSet) {
 	c.check("P2", len(left) <= 2*(c.window(set).most+len(c.started)), "PodSet "+set.Name, "%d pods without an owner are left: %v", len(left), left)
 }
 
-// neverFailed checks that an At whose command is known to have ended with exit code 0 before its deadline has not failed: A12.
+// neverFailed checks that an At has not failed if its command is known to have ended with exit code 0 before its deadline: A12.
 func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 	if at.Status.Result != cnatv1alpha1.ResultFailed || c.LaggingPods || write.StalePods {
 		return
@@ -230,7 +231,7 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 			late = late || deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
 		}
 		inTime := ended.Before(write.Sent) && !late && c.couldKnow(pod, write) && !c.mayHaveFailed(at, pod)
-		c.check("A12", c.ownerOf(pod) != at.UID || !inTime, "At "+at.Name, "it has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
+		c.check("A12", c.ownerOf(pod) != at.UID || !inTime, "At "+at.Name, "the At has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
 	}
 }
 
@@ -244,9 +245,9 @@ func (c *Checker) mayHaveFailed(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 			return true
 		}
 	}
-	// After a lost answer, nothing tells whose pod it is if admission has removed its controller.
+	// After a lost answer, the owner of a pod is not known if admission has removed its controller.
 	lost := c.ChangesIdentity && ControllerOf(pod) == ""
-	// What an eviction or a virtual kubelet has hidden counts if the status of the At had recorded it.
+	// An exit code that an eviction or a virtual kubelet has hidden is known if the status of the At had recorded it.
 	hidden := ptr.Deref(exitCode(pod), 1) != 0 && !c.recorded[pod.UID]
 	return lost || hidden || c.renamed(pod)
 }
@@ -269,13 +270,13 @@ func (c *Checker) noteExit(pod *corev1.Pod) {
 	}
 }
 
-// couldKnow reports whether the process that sent a write could know the last state of a pod: the pod exists, or a watch told this process. A
-// gap in the watch hides the state, and a pod without a controller is not watched.
+// couldKnow reports whether the process that sent a write could know the last state of a pod: the pod exists, or a watch delivered the
+// state to this process. A gap in the watch hides the state, and a pod without a controller is not watched.
 func (c *Checker) couldKnow(pod *corev1.Pod, write Write) bool {
 	return !c.state.Removed[pod.UID] || c.Told[pod.UID] == write.Process && ControllerOf(pod) != ""
 }
 
-// disruptionIsNamed checks that the status of an At that failed names the disruption of its pod: A13.
+// disruptionIsNamed checks that the status of a failed At includes the disruption of its pod: A13.
 func (c *Checker) disruptionIsNamed(at *cnatv1alpha1.At, write Write) {
 	pod := c.state.Pods[at.Status.PodUID]
 	if at.Status.Result != cnatv1alpha1.ResultFailed || pod == nil || c.LaggingPods || write.StalePods {
@@ -290,6 +291,6 @@ func (c *Checker) disruptionIsNamed(at *cnatv1alpha1.At, write Write) {
 	}
 	for _, d := range pod.Status.Conditions {
 		named := slices.ContainsFunc(at.Status.Conditions, func(said metav1.Condition) bool { return strings.Contains(said.Message, d.Reason) })
-		c.check("A13", d.Type != corev1.DisruptionTarget || named, "At "+at.Name, "no condition names the disruption of pod %s by %s", pod.Name, d.Reason)
+		c.check("A13", d.Type != corev1.DisruptionTarget || named, "At "+at.Name, "no condition reports the disruption of pod %s by %s", pod.Name, d.Reason)
 	}
 }

@@ -21,16 +21,17 @@ import (
 // window is what the checker knows about a PodSet since it last converged.
 type window struct {
 	most int // the largest replicas
-	// unready are the pods that were not ready when replicas last shrank and are still not; they must be deleted first.
+	// unready are the pods that were not ready when replicas last shrank and are still not. They must be deleted first.
 	unready map[types.UID]bool
-	// deletedReady is a Ready pod that the operator has deleted since then, and not because its template is outdated, or "" if there is none.
+	// deletedReady is a Ready pod that the operator has deleted since then for another reason than an outdated template, or "" if there is
+	// none.
 	deletedReady string
 	// edited is when replicas last changed.
 	edited time.Time
 }
 
-// stablePeriod is how long replicas must not have changed before they shrink for P6 to be checked. Otherwise the operator may
-// have decided on its deletions before the last change.
+// stablePeriod is how long replicas must be unchanged before a scale-down for P6 to be checked. Otherwise the operator may have decided on
+// its deletions before the last change.
 const stablePeriod = time.Second
 
 func (c *Checker) window(set *appv1alpha1.PodSet) *window {
@@ -84,7 +85,7 @@ func (c *Checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, was
 	if isReady(pod) || !c.state.IsActive(pod) {
 		delete(w.unready, pod.UID)
 	}
-	// With a cache that is behind, the operator cannot know which pods are ready. A pod that has ended is deleted later, in any case.
+	// With a cache that is behind, the operator cannot know which pods are ready. A pod that has ended is deleted later in any case.
 	deletion, deleted := c.deletes[pod.UID]
 	began := pod.DeletionTimestamp != nil || c.state.Removed[pod.UID]
 	if wasActive && began && deleted && !deletion.StalePods && isReady(before) && !c.outdated(set, pod) && w.deletedReady == "" {
@@ -96,14 +97,14 @@ func (c *Checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, was
 // setPod is what the checker knows about a pod that a PodSet controls or controlled.
 type setPod struct {
 	image string // of the first container
-	// inactive is when the pod stopped being active; zero: it is active.
+	// inactive is when the pod stopped being active, or zero if it is active.
 	inactive time.Time
 }
 
 // DefaultImage is the image of pods without a template.
 const DefaultImage = "busybox"
 
-// staleLimit is how long a cache of pods may lag behind in these tests.
+// staleLimit is how far a cache of pods may lag behind in these tests.
 const staleLimit = time.Minute
 
 // revision is what the checker knows about a generation of a PodSet.
@@ -128,7 +129,7 @@ func (c *Checker) noteRevision(set *appv1alpha1.PodSet) {
 func (c *Checker) notePod(pod *corev1.Pod) {
 	owner := ControllerOf(pod)
 	if of := c.ownerOf(pod); c.state.Ats[of] != nil {
-		owner = of // A run is one also without an owner. A pod of a PodSet is not.
+		owner = of // A run without an owner is still a run. A pod of a PodSet is not.
 	}
 	if c.setPods[owner] == nil {
 		c.setPods[owner] = map[types.UID]*setPod{}
@@ -143,8 +144,8 @@ func (c *Checker) notePod(pod *corev1.Pod) {
 	}
 }
 
-// outdated reports whether the operator may replace a pod, because its template is not that of its PodSet. The operator may not have
-// seen the generations after the one that it reported last.
+// outdated reports whether the operator may replace a pod because its template differs from that of its PodSet. The operator may not have
+// seen generations after the one that it reported last.
 func (c *Checker) outdated(set *appv1alpha1.PodSet, pod *corev1.Pod) bool {
 	for generation, r := range c.revisions[set.UID] {
 		if generation >= set.Status.ObservedGeneration && r.replaces && r.image != CommandContainer(pod).Image {
@@ -154,8 +155,8 @@ func (c *Checker) outdated(set *appv1alpha1.PodSet, pod *corev1.Pod) bool {
 	return false
 }
 
-// updatedReplicas checks that updatedReplicas counts no pod of another template: P11. A pod counts as active for a while after
-// its end, because the cache of the operator may still have shown it.
+// updatedReplicas checks that updatedReplicas includes no pods of other templates: P11. A pod is treated as active for a while after its
+// end, because the operator's cache may still have shown it.
 func (c *Checker) updatedReplicas(set *appv1alpha1.PodSet, write Write) {
 	r, ok := c.revisions[set.UID][set.Status.ObservedGeneration]
 	if !ok || !c.full {
@@ -173,7 +174,7 @@ func (c *Checker) updatedReplicas(set *appv1alpha1.PodSet, write Write) {
 
 var notInNames = regexp.MustCompile("[^a-z0-9.-]+")
 
-// KubernetesEvents checks that an event about deleted pods names pods that the operator deleted before: P11.
+// KubernetesEvents checks that an event about deleted pods lists only pods that the operator deleted before: P11.
 func (c *Checker) KubernetesEvents(all []eventsv1.Event) {
 	for _, e := range all {
 		if e.Reason != "SuccessfulDelete" && e.Reason != appv1alpha1.ReasonPodsFinished {
@@ -181,16 +182,16 @@ func (c *Checker) KubernetesEvents(all []eventsv1.Event) {
 		}
 		subject, words := "event about "+e.Regarding.Name, notInNames.Split(e.Note, -1)
 		deleted := func(name string) bool { return c.wasDeleted(name, e.EventTime.Time) }
-		c.check("P11", slices.ContainsFunc(words, deleted), subject, "%s names no pod that the operator deleted: %s", e.Reason, e.Note)
+		c.check("P11", slices.ContainsFunc(words, deleted), subject, "%s does not include any pod that the operator deleted: %s", e.Reason, e.Note)
 		for uid := range c.setPods[e.Regarding.UID] {
 			name := c.state.Pods[uid].Name
-			c.check("P11", !slices.Contains(words, name) || deleted(name), subject, "%s names pod %s, which the operator had not deleted: %s", e.Reason, name, e.Note)
+			c.check("P11", !slices.Contains(words, name) || deleted(name), subject, "%s includes pod %s, which the operator had not deleted: %s", e.Reason, name, e.Note)
 		}
 	}
 }
 
-// wasDeleted reports whether, before a moment, the operator sent a delete of a pod after which the pod was gone: the API server
-// deleted it, did not find it, or found another UID under its name.
+// wasDeleted reports whether, before a moment, the operator sent a delete of a pod after which the pod was gone: the API server deleted it,
+// did not find it, or found another UID under its name.
 func (c *Checker) wasDeleted(name string, before time.Time) bool {
 	return slices.ContainsFunc(c.writes, func(w Write) bool {
 		gone := w.Committed() || w.Code == http.StatusNotFound || w.Code == http.StatusConflict
@@ -207,7 +208,7 @@ func (c *Checker) converge(set *appv1alpha1.PodSet) {
 	if w.deletedReady != "" && !c.LaggingPods {
 		var remaining []string
 		for uid := range w.unready {
-			// Neither a pod counts that a user took away, nor one that is left because its deletion failed.
+			// Ignore pods that a user took away, and pods that are left because their deletion failed.
 			if pod := c.state.Pods[uid]; ControllerOf(pod) == set.UID && !c.tried[uid] {
 				remaining = append(remaining, pod.Name)
 			}
@@ -218,7 +219,7 @@ func (c *Checker) converge(set *appv1alpha1.PodSet) {
 	clear(w.unready)
 }
 
-// saysUnknown reports whether the status of a PodSet says that the templates of its pods are not known because admission removed them.
+// saysUnknown reports whether the status of a PodSet shows that the templates of its pods are not known because admission removed them.
 func saysUnknown(set *appv1alpha1.PodSet, active []*corev1.Pod) bool {
 	unknown := count(active, func(pod *corev1.Pod) bool {
 		return pod.Annotations[appv1alpha1.AnnotationTemplateHash]+pod.Labels[appv1alpha1.LabelTemplateHash] == ""

@@ -23,15 +23,15 @@ func progressDeadline(set *appv1alpha1.PodSet) time.Duration {
 
 // progress is what the checker knows about the progress of a PodSet.
 type progress struct {
-	// last is when a pod last was created, was deleted, or became Ready. since is when the PodSet last began not to match its spec; zero:
-	// it matches, and has done so since matched. before is when it last began not to match before that.
+	// last is when a pod last was created, was deleted, or became Ready. since is when the PodSet last began not to match its spec, or zero
+	// if it has matched its spec since matched. before is when it last began not to match before that.
 	last, since, matched, before time.Time
 }
 
-// unseenTime is for how long a PodSet may match its spec without a status that says so.
+// unseenTime is how long a PodSet may match its spec without a status that shows it.
 const unseenTime = 2 * time.Second
 
-// noteProgress records a change of a PodSet, or of a pod that it controls; before is the pod before.
+// noteProgress records a change of a PodSet, or of a pod that it controls. before is the previous state of the pod.
 func (c *Checker) noteProgress(set *appv1alpha1.PodSet, before, pod *corev1.Pod) {
 	p := c.progress[set.UID]
 	if p == nil {
@@ -53,7 +53,7 @@ func (c *Checker) noteProgress(set *appv1alpha1.PodSet, before, pod *corev1.Pod)
 	c.noteStuck(set, p)
 }
 
-// matches reports whether a PodSet has what its spec asks for, or is not to get it.
+// matches reports whether a PodSet has what its spec asks for, or must not get it.
 func (c *Checker) matches(set *appv1alpha1.PodSet) bool {
 	if c.state.Removed[set.UID] || set.DeletionTimestamp != nil || set.Annotations[appv1alpha1.AnnotationPaused] == "true" {
 		return true
@@ -85,7 +85,7 @@ func (c *Checker) noteStuck(set *appv1alpha1.PodSet, p *progress) {
 	}
 }
 
-// tooEarly checks a status that begins to say that a PodSet makes no progress: P14. The times in it are those of the clock of the operator.
+// tooEarly checks a status that starts to report that a PodSet makes no progress: P14. Its times come from the operator's clock.
 func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 	said := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
 	if before == nil || said == nil || said.Reason != appv1alpha1.ReasonProgressDeadlineExceeded || c.clocksDiffer() || c.LaggingPods || write.StalePods || write.isStale() {
@@ -119,7 +119,7 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 		}
 		last = slices.MaxFunc(append(times, last), time.Time.Compare)
 	}
-	c.check("P14", write.Sent.Sub(last) >= progressDeadline(set)-clockError, "PodSet "+set.Name, "the status says that there is no progress %v after a change, but the deadline is %v",
+	c.check("P14", write.Sent.Sub(last) >= progressDeadline(set)-clockError, "PodSet "+set.Name, "the status reports a lack of progress %v after a change, but the deadline is %v",
 		write.Sent.Sub(last), progressDeadline(set))
 }
 
@@ -143,7 +143,7 @@ func (c *Checker) clocksDiffer() bool {
 	return false
 }
 
-// counted returns from when on a spell counts. The progress of a PodSet counts from its first status, as that of a Deployment.
+// counted returns the time from which a spell counts. The progress of a PodSet counts from its first status, as that of a Deployment.
 func (c *Checker) counted(s spell) time.Time {
 	for _, e := range c.history[s.owner] {
 		set, ok := e.Object.(*appv1alpha1.PodSet)
@@ -154,7 +154,7 @@ func (c *Checker) counted(s spell) time.Time {
 	return s.from
 }
 
-// saysStuck checks that the status of a PodSet says that it makes no progress: P14.
+// saysStuck checks that the status of a PodSet shows that it makes no progress: P14.
 func (c *Checker) saysStuck(set *appv1alpha1.PodSet, s spell) {
 	said := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
 	unknown := said != nil && said.Status == metav1.ConditionUnknown
@@ -171,7 +171,7 @@ func (c *Checker) modified(w Write) bool {
 	return (w.Stripped || w.Renamed) && c.state.Sets[w.Owner] != nil
 }
 
-// identities checks that no pod stays whose name or controller admission changed: P15. A process that crashes, or does not get the
+// identities checks that no pod remains whose name or controller was changed by admission: P15. A process that crashes, or does not get the
 // response, does not know of the pod.
 func (c *Checker) identities() {
 	if c.FaultsEnded.IsZero() {
@@ -190,7 +190,7 @@ func (c *Checker) identities() {
 	}
 	for uid, w := range c.byUID {
 		if set := c.state.Sets[w.Owner]; c.modified(w) && !c.state.Deleting[set.UID] {
-			c.check("P15", !stays(uid, w), "PodSet "+set.Name, "pod %s stays, although admission changed its name or its controller", c.state.Pods[uid].Name)
+			c.check("P15", !stays(uid, w), "PodSet "+set.Name, "pod %s remains although admission changed its name or its controller", c.state.Pods[uid].Name)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// ended checks that the run which a status names ended as the reason says: A11. An operator that gives no reason needs a pod that
-// has finished: A4.
+// ended checks that the run in a status ended for the reason in the status: A11. An operator that gives no reason needs a pod that has
+// finished: A4.
 func (c *Checker) ended(at *cnatv1alpha1.At) {
 	s := &at.Status
 	if s.Reason == "" {
@@ -37,7 +37,7 @@ func (c *Checker) ended(at *cnatv1alpha1.At) {
 		return
 	}
 	ran := c.setPods[at.UID][s.PodUID] != nil
-	c.check("A11", ran && c.endedAs(s.Reason, at, c.state.Pods[s.PodUID]), "At "+at.Name, "the reason is %s, but no run ended so; podUID is %q", s.Reason, s.PodUID)
+	c.check("A11", ran && c.endedAs(s.Reason, at, c.state.Pods[s.PodUID]), "At "+at.Name, "the reason is %s, but no run ended in that way; podUID is %q", s.Reason, s.PodUID)
 }
 
 // endedAs reports whether the end of a pod of an At agrees with a reason.
@@ -61,8 +61,8 @@ func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) b
 	return false
 }
 
-// codeOf returns the exit code of the command of a pod, as its node knows it or else as its status says, or nil if it has not ended, or
-// nobody knows how.
+// codeOf returns the exit code of the command of a pod, as its node knows it or else from its status. It returns nil if the command has not
+// ended, or if its exit code is unknown.
 func (c *Checker) codeOf(pod *corev1.Pod) *int32 {
 	if c.Runs == nil {
 		return exitCode(pod)
@@ -73,13 +73,13 @@ func (c *Checker) codeOf(pod *corev1.Pod) *int32 {
 	return nil
 }
 
-// renamed reports whether admission has changed the name of the container that runs the command. If the answer to the create was lost, nothing
-// tells which container it is.
+// renamed reports whether admission has changed the name of the container that runs the command. If the answer to the create was lost, that
+// container cannot be identified.
 func (c *Checker) renamed(pod *corev1.Pod) bool {
 	return c.ChangesIdentity && CommandContainer(pod).Name != pod.Annotations[cnatv1alpha1.AnnotationContainer]
 }
 
-// termination returns how the container of the command of a pod ended, or nil if the status of the pod does not say that it has.
+// termination returns how the container of the command of a pod ended, or nil if the status of the pod does not show its end.
 func termination(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.Name == CommandContainer(pod).Name {
@@ -109,8 +109,8 @@ func (c *Checker) missedDeadline(at *cnatv1alpha1.At) {
 	}
 }
 
-// decidedAt returns when the operator can have decided that an At is done: when it wrote the status, or earlier if its clock has
-// moved back since. The API counts in whole seconds.
+// decidedAt returns when the operator can have decided that an At is done: when it wrote the status, or earlier if its clock has moved back
+// since. API times have whole seconds.
 func (c *Checker) decidedAt(at *cnatv1alpha1.At) time.Time {
 	written, end := c.decisiveTime(c.ours[at.ResourceVersion]), ptr.Deref(at.Status.CompletionTime, metav1.Time{}).Add(time.Second)
 	if end.After(written) && c.ServerAhead == nil {
@@ -127,7 +127,7 @@ func (c *Checker) deadlines() string {
 	return "A11"
 }
 
-// hasForeignPod reports whether there was a pod without a controller, or with one other than an At, with the name of a pod of an At.
+// hasForeignPod reports whether there was a pod with the name of a pod of an At and with no controller, or a controller that is not an At.
 func (s *State) hasForeignPod(at *cnatv1alpha1.At) bool {
 	for _, pod := range s.Pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
@@ -139,7 +139,7 @@ func (s *State) hasForeignPod(at *cnatv1alpha1.At) bool {
 	return false
 }
 
-// waitsForUser reports whether an At waits for a user according to its condition Scheduled, and the At shows that this is true.
+// waitsForUser reports whether an At waits for a user according to its condition Scheduled, and the At confirms this.
 func waitsForUser(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
 	if scheduled.Status != metav1.ConditionFalse {
 		return false

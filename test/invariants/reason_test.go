@@ -87,7 +87,7 @@ func TestA11(t *testing.T) {
 	}
 	lost := cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, PodUID: "pod", Reason: cnatv1alpha1.ReasonPodLost}
 	if violated("A11", map[int]bool{3: true}, running, taken, at("at", lost)) {
-		t.Error("PodLost: a pod that somebody has taken from its At violates A11")
+		t.Error("PodLost: a pod that a user has taken from its At violates A11")
 	}
 }
 

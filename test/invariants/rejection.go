@@ -14,7 +14,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// firstRejectionBackoff and lastRejectionBackoff bound the back-off after rejected creates.
+// firstRejectionBackoff and lastRejectionBackoff limit the back-off after rejected creates.
 const firstRejectionBackoff, lastRejectionBackoff = time.Second, time.Minute
 
 // rejected is what the checker knows about the rejected creates of one owner.
@@ -24,8 +24,8 @@ type rejected struct {
 	number int
 }
 
-// rejections checks that creates which the API server rejects are retried with a back-off that doubles, and that a condition says
-// why: P9. The creates of one reconcile are one step.
+// rejections checks that rejected creates are retried with a back-off that doubles, and that a condition gives the reason: P9. The creates
+// of one reconcile are one step.
 func (c *Checker) rejections() {
 	type key struct {
 		process int
@@ -60,7 +60,7 @@ func (c *Checker) step(step *rejected, w Write) {
 	// Round removes the monotonic clock, which does not jump.
 	gap, passed := w.Sent.Sub(step.last.Sent), w.Clock.Round(0).Sub(step.last.Clock.Round(0))
 	subject := "owner " + string(w.Owner)
-	// After a jump of the clock, a delay is of another length, and an At may have waited for its time again.
+	// After a jump of the clock, a delay has another length, and an At may have waited for its time again.
 	compared := step.number > 0 && (passed-gap).Abs() <= time.Second
 	if c.ServerAhead != nil { // While the operator learns the time of the API server, its own time changes by up to a second.
 		gap += time.Second
@@ -69,7 +69,7 @@ func (c *Checker) step(step *rejected, w Write) {
 		c.check("P9", gap >= step.delay/2, subject, "rejected create %s came %v after the previous one, before the back-off of %v had passed", w.Name, gap, step.delay)
 	}
 	if compared && !c.LaggingPods && !w.isStale() && c.full { // A status from a stale cache is a conflict.
-		c.check("P9", c.reportsRejection(w.Owner, w.Sent), subject, "no condition names the rejection of %s", w.Name)
+		c.check("P9", c.reportsRejection(w.Owner, w.Sent), subject, "no condition reports the rejection of %s", w.Name)
 	}
 	next := min(2*step.delay, lastRejectionBackoff)
 	if step.number == 0 || gap > 5*step.delay/2 { // A back-off that was not used for a while starts over.
@@ -78,8 +78,8 @@ func (c *Checker) step(step *rejected, w Write) {
 	*step = rejected{last: w, delay: next, number: step.number + 1}
 }
 
-// edited reports whether the spec of the owner of two creates changed between them or, if the caches may have been behind, before the
-// first one, which is perhaps of the earlier spec then.
+// edited reports whether the owner's spec changed between two of its creates. If the caches may have been behind, the change may also
+// precede the first create, which may then be for the earlier spec.
 func (c *Checker) edited(first, second Write) bool {
 	from := first.Sent
 	if c.LaggingPods || first.isStale() {
@@ -94,8 +94,8 @@ func (c *Checker) edited(first, second Write) bool {
 	return false
 }
 
-// reportsRejection reports whether a condition of an owner said at a moment that its pods are rejected. A status that another client
-// wrote last does not count.
+// reportsRejection reports whether a condition of an owner reported at a moment that its pods are rejected. It ignores a status that
+// another client wrote last.
 func (c *Checker) reportsRejection(owner types.UID, at time.Time) bool {
 	reports := true
 	for _, e := range c.history[owner] {

@@ -28,8 +28,8 @@ func (c *Checker) runsLatest(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) 
 		"At "+at.Name, "pod %s runs %q, but the command is %q", pod.Name, ran, commands)
 }
 
-// ownRun checks that the run which a status records is a run of this At: A6, A9. Neither a pod of an earlier At with the same name
-// counts, nor a foreign pod.
+// ownRun checks that the run that a status records belongs to this At: A6, A9. It must be neither a pod of an earlier At with the same name
+// nor a foreign pod.
 func (c *Checker) ownRun(at *cnatv1alpha1.At) {
 	s := &at.Status
 	subject, own := "At "+at.Name, c.setPods[at.UID]
@@ -50,12 +50,11 @@ func (c *Checker) ownRun(at *cnatv1alpha1.At) {
 	_, recorded := own[s.PodUID]
 	ran := len(own) > 0 && (recorded || s.PodUID == "")
 	claims := s.Reason == "" || s.Result == cnatv1alpha1.ResultSucceeded || s.PodUID != ""
-	c.check("A6", ran || !claims || len(earlier) == 0, subject, "it is DONE, but only an earlier At with the same name ran: %v", earlier)
-	c.check("A9", ran || !claims || len(foreign) == 0, subject, "it is DONE, but only a foreign pod ran: %v", foreign)
+	c.check("A6", ran || !claims || len(earlier) == 0, subject, "the At is DONE, but only an earlier At with the same name ran: %v", earlier)
+	c.check("A9", ran || !claims || len(foreign) == 0, subject, "the At is DONE, but only a foreign pod ran: %v", foreign)
 }
 
-// Unusable are a schedule and a command that the operator can never run, with which Ats may have been stored before the CRD rejected
-// them.
+// Unusable are a schedule and a command that the operator can never run. Ats may have been stored with them before the CRD rejected them.
 const (
 	UnusableSchedule = "tomorrow"
 	UnusableCommand  = "echo 'no end"
@@ -66,7 +65,7 @@ func IsUnusable(at *cnatv1alpha1.At) bool {
 	return at.Spec.Schedule == UnusableSchedule || at.Spec.Command == UnusableCommand
 }
 
-// maxUnusableWrites is how often the operator may write the status of an unusable At after something else has changed it.
+// maxUnusableWrites is how often the operator may write the status of an unusable At after another change of the At.
 const maxUnusableWrites = 2
 
 // unusable checks that the operator leaves an unusable At alone: A7. A3 checks that a condition gives the reason.

@@ -16,11 +16,12 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// Run is what the node of a pod knows of the command of the pod, whether a status says so or not.
+// Run is what the node of a pod knows about its command, whether a status shows it or not.
 type Run struct {
 	// Started is true if the command was started, or may have been.
 	Started bool
-	// Code is the exit code of the command, and Ended when it ended; nil: it has not ended, or nobody saw how.
+	// Code is the exit code of the command, and Ended when it ended. Code is nil if the command has not ended, or if its exit code is
+	// unknown.
 	Code  *int32
 	Ended time.Time
 }
@@ -28,16 +29,16 @@ type Run struct {
 const (
 	// checkedFor is how long before a start its dry run may have been made.
 	checkedFor = time.Hour
-	// maxChecks is how many dry runs for one generation of an At a process may make in a minute: with a back-off that doubles from one second,
-	// there are seven, and one more if an answer that is good is not good any more.
+	// maxChecks is how many dry runs for one generation of an At a process may make in a minute. A back-off that doubles from one second
+	// allows seven, and one more is needed if a good answer becomes a bad one.
 	maxChecks = 10
-	// firstRetryBackoff and lastRetryBackoff bound the back-off before a retry.
+	// firstRetryBackoff and lastRetryBackoff limit the back-off before a retry.
 	firstRetryBackoff, lastRetryBackoff = 10 * time.Second, 6 * time.Minute
 )
 
 func isTrue(b *bool) bool { return ptr.Deref(b, false) }
 
-// wouldBeRejected reports whether a status says that the pod of an At that waits would be rejected.
+// wouldBeRejected reports whether a status shows that the pod of an At that waits would be rejected.
 func wouldBeRejected(at *cnatv1alpha1.At) bool {
 	ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)
 	scheduled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
@@ -75,7 +76,7 @@ func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) {
 	}
 }
 
-// maxDuration is how long a reconcile may take, and how inaccurate the clocks may be.
+// maxDuration is how long a reconcile may take, and the maximum error of the clocks.
 const maxDuration = 2 * time.Minute
 
 // lastCheck returns the last dry run for a generation of an At whose answer the process of a write had received, or nil.
@@ -88,7 +89,7 @@ func (c *Checker) lastCheck(at *cnatv1alpha1.At, write Write) *Check {
 	return nil
 }
 
-// answers checks that the status of an At that waits says what the last dry run said: A19.
+// answers checks that the status of an At that waits shows the answer of the last dry run: A19.
 func (c *Checker) answers(at *cnatv1alpha1.At, write Write) {
 	last := c.lastCheck(at, write)
 	if s := &at.Status; last == nil || s.Phase != cnatv1alpha1.PhasePending || s.Attempts > 0 || s.ObservedGeneration != at.Generation {
@@ -96,10 +97,10 @@ func (c *Checker) answers(at *cnatv1alpha1.At, write Write) {
 	}
 	scheduled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	if scheduled == nil || scheduled.Reason != cnatv1alpha1.ReasonWaiting && scheduled.Reason != cnatv1alpha1.ReasonSuspended {
-		return // The condition says why the At does not start now.
+		return // The condition shows why the At does not start now.
 	}
 	bad := last.Verdict == Rejected || last.Verdict == Changed
-	c.check("A19", bad == wouldBeRejected(at), "At "+at.Name, "the last dry run said %q, and the condition Ready says %+v", last.Verdict, meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady))
+	c.check("A19", bad == wouldBeRejected(at), "At "+at.Name, "the verdict of the last dry run is %q, but the condition Ready is %+v", last.Verdict, meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady))
 }
 
 // checksAreFew checks that dry runs have a back-off: A19.
@@ -123,7 +124,7 @@ func (c *Checker) requested(pod *corev1.Pod) string {
 	return pod.Name
 }
 
-// AttemptOf returns the number of the attempt of an At, from 1, whose pod has a name, or 0 if it is none.
+// AttemptOf returns the number of the attempt of an At, from 1, whose pod has this name, or 0 if there is none.
 func AttemptOf(at *cnatv1alpha1.At, pod string) int32 {
 	suffix, ok := strings.CutPrefix(pod, at.Name+"-pod")
 	switch {
@@ -152,7 +153,7 @@ func (c *Checker) isProven(at *cnatv1alpha1.At, earlier *corev1.Pod) bool {
 	return code != nil && *code != 0 && (len(codes) == 0 || slices.Contains(codes, *code))
 }
 
-// waitsBeforeRetry checks that a retry waits for a back-off from the record of the failure on: A20.
+// waitsBeforeRetry checks that a retry waits for a back-off after the record of the failure: A20.
 func (c *Checker) waitsBeforeRetry(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	attempt := AttemptOf(at, c.requested(pod)) - 1
 	if attempt < 1 || !c.full {
@@ -170,7 +171,7 @@ func (c *Checker) waitsBeforeRetry(at *cnatv1alpha1.At, pod *corev1.Pod, write W
 	}
 }
 
-// exitCodeIsTrue checks that the exit code of a status is that of the command: A11.
+// exitCodeIsTrue checks that the exit code in a status is that of the command: A11.
 func (c *Checker) exitCodeIsTrue(at *cnatv1alpha1.At) {
 	run := c.Runs[at.Status.PodUID]
 	if at.Status.ExitCode == nil || c.Runs == nil {
@@ -179,8 +180,8 @@ func (c *Checker) exitCodeIsTrue(at *cnatv1alpha1.At) {
 	c.check("A11", run != nil && run.Code != nil && *run.Code == *at.Status.ExitCode, "At "+at.Name, "the exit code is %d, but that of pod %s is not", *at.Status.ExitCode, at.Status.PodName)
 }
 
-// exitIsRecorded checks that the status of an At that runs has the exit code that the pod shows: A11. What follows may hide it. An exit code of 0
-// may be that of a command that was stopped at its deadline. Only a simulation knows what the caches of the operator showed.
+// exitIsRecorded checks that the status of a running At has the exit code that the pod shows, because later changes may hide it: A11. An
+// exit code of 0 may be that of a command that was stopped at its deadline. Only a simulation knows what the operator's caches showed.
 func (c *Checker) exitIsRecorded(at *cnatv1alpha1.At, write Write) {
 	pod, s := c.state.Pods[at.Status.PodUID], &at.Status
 	if pod == nil || c.Runs == nil || s.Phase != cnatv1alpha1.PhaseRunning || s.RetryTime != nil || c.LaggingPods || write.StalePods || ControllerOf(pod) != at.UID || c.renamed(pod) {
@@ -190,10 +191,10 @@ func (c *Checker) exitIsRecorded(at *cnatv1alpha1.At, write Write) {
 	if !shown || !since.Before(write.Sent) || *exitCode(pod) == 0 && pod.Spec.ActiveDeadlineSeconds != nil {
 		return
 	}
-	c.check("A11", s.ExitCode != nil && *s.ExitCode == *exitCode(pod), "At "+at.Name, "pod %s shows the exit code %d, and the status does not have it", pod.Name, *exitCode(pod))
+	c.check("A11", s.ExitCode != nil && *s.ExitCode == *exitCode(pod), "At "+at.Name, "pod %s shows the exit code %d, but the status does not have it", pod.Name, *exitCode(pod))
 }
 
-// hasStopped checks that the command of an At that was stopped does not run on: A11.
+// hasStopped checks that the command of a stopped At is not still running: A11.
 func (c *Checker) hasStopped(at *cnatv1alpha1.At) {
 	pod, run := c.state.Pods[at.Status.PodUID], c.Runs[at.Status.PodUID]
 	if pod == nil || run == nil || c.ownerOf(pod) != at.UID || ControllerOf(pod) != at.UID {
@@ -201,5 +202,5 @@ func (c *Checker) hasStopped(at *cnatv1alpha1.At) {
 	}
 	finished := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || termination(pod) != nil
 	runs := run.Started && c.codeOf(pod) == nil && !c.state.Removed[pod.UID] && !finished
-	c.check("A11", !runs, "At "+at.Name, "the reason is %s, but the command in pod %s runs", at.Status.Reason, pod.Name)
+	c.check("A11", !runs, "At "+at.Name, "the reason is %s, but the command in pod %s is still running", at.Status.Reason, pod.Name)
 }

@@ -16,8 +16,8 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// replay replays changes, one in each second, of which the operator wrote those in writes, by version. It reports whether an invariant did
-// not hold.
+// replay replays changes, one per second, of which the operator wrote those in writes, by version. It reports whether an invariant did not
+// hold.
 func replay(invariant string, c *Checker, events []Event) bool {
 	c.Replay(events)
 	return slices.ContainsFunc(c.Violations, func(v Violation) bool { return v.Invariant == invariant })
@@ -60,7 +60,7 @@ func TestA17(t *testing.T) {
 	}
 }
 
-// docs/at-most-once.md lists this exception: only the name that the pod had in the request is looked up.
+// docs/at-most-once.md lists this exception: only the requested name of the pod is looked up.
 func TestA1_renamed(t *testing.T) {
 	for title, tc := range map[string]struct {
 		first  Write

@@ -79,7 +79,7 @@ func Watched(object client.Object) bool {
 	return false
 }
 
-// ControllerOf returns the UID of a pod's controller; "" if it has none.
+// ControllerOf returns the UID of a pod's controller, or "" if it has none.
 func ControllerOf(pod *corev1.Pod) types.UID {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		return owner.UID
@@ -87,7 +87,7 @@ func ControllerOf(pod *corev1.Pod) types.UID {
 	return ""
 }
 
-// IsActive is the second rule of PodSet, and also applies to a pod of an At. It is implemented again on purpose: the checker shares no code with the operator.
+// IsActive is the second rule of PodSet, and also applies to a pod of an At. The checker intentionally implements it again.
 func (s *State) IsActive(pod *corev1.Pod) bool {
 	return !s.Removed[pod.UID] && pod.DeletionTimestamp == nil &&
 		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
@@ -125,7 +125,7 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// isAvailable reports whether an active pod counts in availableReplicas.
+// isAvailable reports whether an active pod is included in availableReplicas.
 func isAvailable(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodUnknown }
 
 func count(pods []*corev1.Pod, matches func(*corev1.Pod) bool) int {
@@ -146,8 +146,8 @@ func names(pods []*corev1.Pod) []string {
 	return list
 }
 
-// converged reports whether a PodSet has as many active pods as it asks for and its status names them, in any order. If the
-// operator fills the whole status, observedGeneration must also be current: the pods of an older spec may be as many by chance.
+// converged reports whether a PodSet has as many active pods as it asks for and its status lists them, in any order. If the operator fills
+// the whole status, observedGeneration must also be current: the pods of an older spec may be as many by chance.
 func (s *State) converged(set *appv1alpha1.PodSet, full bool) bool {
 	active := s.Active(set.UID)
 	known := !full || set.Status.ObservedGeneration == set.Generation

@@ -84,7 +84,7 @@ func load(file string) (*admission, error) {
 	return a, nil
 }
 
-// statusAndName removes from a rule what reads the attempts, the phases, or the name.
+// statusAndName removes the parts of a rule that read the attempts, the phases, or the name.
 var statusAndName = strings.NewReplacer(
 	"oldSelf.?status.?attempts", "", "oldSelf.?status.?phase", "", "oldSelf.status.phase", "", "self.?status.?phase", "", "self.metadata.name", "",
 )
@@ -106,7 +106,7 @@ func (a *admission) validateNew(content map[string]any) field.ErrorList {
 	return errs
 }
 
-// validateUpdate validates the spec of an object that changes. What was invalid and does not change is accepted.
+// validateUpdate validates the spec of a changed object. Unchanged invalid values are accepted.
 func (a *admission) validateUpdate(content, old map[string]any) field.ErrorList {
 	if equality.Semantic.DeepEqual(content["spec"], old["spec"]) {
 		return nil
@@ -120,8 +120,8 @@ func (a *admission) validateUpdate(content, old map[string]any) field.ErrorList 
 	return errs
 }
 
-// validateStatus validates a status. The simulation only stores valid ones, so nothing invalid can remain. No rule rejects a new
-// status, because the rules read only whether the phase changes, and allow a change of it: load checks what they read.
+// validateStatus validates a status. The simulation only stores valid ones, so nothing invalid can remain. No rule rejects a new status,
+// because the rules only check whether the phase changes, and allow a change: load checks what they read.
 func (a *admission) validateStatus(status any) field.ErrorList {
 	path, properties := field.NewPath("status"), a.schema.Properties["status"]
 	errs := validation.ValidateCustomResource(path, status, a.status)

@@ -23,7 +23,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// BenchmarkRules measures what the rules of a CRD cost the API server.
+// BenchmarkRules measures the cost of a CRD's rules for the API server.
 func BenchmarkRules(b *testing.B) {
 	for name, validate := range validations(b) {
 		b.Run(name, func(b *testing.B) {
@@ -35,8 +35,8 @@ func BenchmarkRules(b *testing.B) {
 	}
 }
 
-// TestRules_cost limits what the rules allocate when the status is written at the end of an At, to 2.5 times as much as
-// for a new At. To compare a template takes 3.9 times as much.
+// TestRules_cost limits what the rules allocate when the status is written at the end of an At, to 2.5 times as much as for a new At.
+// Comparing a template takes 3.9 times as much.
 func TestRules_cost(t *testing.T) {
 	all := validations(t)
 	create, status := testing.AllocsPerRun(10, all[ats+"/create"]), testing.AllocsPerRun(10, all[ats+"/status"])
@@ -45,8 +45,8 @@ func TestRules_cost(t *testing.T) {
 	}
 }
 
-// validations returns functions that run the rules of a kind: for a new object with a template, for an edit, and for the status. The
-// At has ended when it is edited, and ends when its status is written.
+// validations returns functions that run the rules of a kind: for a new object with a template, for an edit, and for the status. The At has
+// ended when it is edited, and ends when its status is written.
 func validations(tb testing.TB) map[string]func() {
 	tb.Helper()
 	template := templateOf("busybox")
@@ -124,7 +124,7 @@ func TestRules_edits(t *testing.T) {
 		"cancel, removed":              {field: "cancel", before: true, waits: canceled, runs: canceled},
 		"the exit codes of retries":    {field: "retryExitCodes", before: []any{int64(75)}, after: []any{int64(76)}, runs: started},
 	} {
-		for attempts, want := range map[int64]string{-1: edit.waits, 0: edit.waits, 1: edit.runs, 2: edit.runs} { // negative: there is no status
+		for attempts, want := range map[int64]string{-1: edit.waits, 0: edit.waits, 1: edit.runs, 2: edit.runs} { // negative if there is no status
 			at := func(value any) map[string]any {
 				content := map[string]any{
 					"metadata": map[string]any{"name": "a"},
@@ -160,8 +160,7 @@ var extremes = map[string][]any{
 	"boolean": {true},
 }
 
-// leaves calls visit with objects that set one field below a schema to one value. wrap makes the object from the value of the
-// schema.
+// leaves calls visit with objects that set one field below a schema to one value. wrap makes the object from the value of the schema.
 func leaves(path string, s *schema.Structural, visit func(path string, value any), wrap func(any) any) {
 	values := extremes[s.Type]
 	if s.XIntOrString {
@@ -181,8 +180,8 @@ func leaves(path string, s *schema.Structural, visit func(path string, value any
 	}
 }
 
-// An object that the API server stores and the operator cannot decode would stop the operator for all namespaces, because the watch that
-// delivers it ends. The API server checks a template and a status with the schema and the rules of the CRD only.
+// An object that the API server stores and the operator cannot decode would stop the operator in all namespaces, because the watch that
+// delivers it ends. The API server checks a template and a status only with the schema and the rules of the CRD.
 func TestRules_decode(t *testing.T) {
 	for kind, object := range map[string]func() any{podSets: func() any { return &appv1alpha1.PodSet{} }, ats: func() any { return &cnatv1alpha1.At{} }} {
 		a := admissions[kind]()

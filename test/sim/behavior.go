@@ -16,10 +16,10 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// Behavior is something that the nodes, webhooks, clocks, and other controllers of real clusters do.
+// Behavior is something that nodes, webhooks, clocks, and other controllers do in real clusters.
 type Behavior string
 
-// The behaviors, each with the fault that it is in docs/testing.md.
+// The behaviors, each with its fault in docs/testing.md.
 const (
 	CrashLoop  Behavior = "crash-loop" // F29: a container of a PodSet crashes again and again
 	Sidecar    Behavior = "sidecar"    // F30: admission adds a container that ends before or after the command, or never
@@ -54,7 +54,7 @@ func (s Scenario) has(b Behavior) bool { return slices.Contains(s.With, b) }
 
 // fate is what a node does with one pod for a while.
 type fate struct {
-	// crashes is true if a container crashes; else the pod hangs.
+	// crashes is true if a container crashes, and false if the pod hangs.
 	crashes bool
 	// next is when the node acts again.
 	next time.Time
@@ -113,7 +113,7 @@ func statuses(containers []corev1.Container, state corev1.ContainerState) []core
 	return all
 }
 
-// followFate does what follows from the fate of a pod. It returns false if its time has not come.
+// followFate takes the next step of a pod's fate. It returns false if it is not time yet.
 func (e *env) followFate(pod *corev1.Pod, f *fate) bool {
 	if e.now().Before(f.next) {
 		return false
@@ -128,14 +128,15 @@ func (e *env) followFate(pod *corev1.Pod, f *fate) bool {
 	return true
 }
 
-// mayCrash reports whether a container of a PodSet can begin to crash: it has not done so before. The clocks do not differ, because the
-// operator takes from a node since when a container runs.
+// mayCrash reports whether a container of a PodSet can begin to crash: it has not done so before. The clocks must not differ, because the
+// operator gets the start time of a container from its node.
 func (e *env) mayCrash(pod *corev1.Pod) bool {
 	return e.scenario.has(CrashLoop) && !e.scenario.has(Clocks) && pod.Spec.NodeName != "" && pod.Status.ContainerStatuses == nil && invariants.OwnerKind(pod) == "PodSet"
 }
 
-// crashAgain is the next change of a container that crashes again and again, as the kubelet of Kubernetes 1.37 reports it: the container is
-// terminated during the back-off, and then waits for an instant. The first restart has no back-off. Half of the pods are Ready while they run.
+// crashAgain makes the next change of a container that crashes again and again, as the kubelet of Kubernetes 1.37 reports it: the container
+// is terminated during the back-off, and then waits for an instant. The first restart has no back-off. Half of the pods are Ready while
+// they run.
 func (e *env) crashAgain(pod *corev1.Pod, f *fate) {
 	now, ready := metav1.NewTime(e.nodeNow()), corev1.ConditionFalse
 	if pod.Status.ContainerStatuses == nil {
@@ -177,7 +178,7 @@ func (e *env) hasFate() bool {
 	})
 }
 
-// disruptPod lets Kubernetes end a pod. A pod that is deleted must be a recorded one: see recordedPods.
+// disruptPod lets Kubernetes end a pod. A deleted pod must be in recordedPods.
 func (e *env) disruptPod(random *rand.Rand, pod *corev1.Pod) bool {
 	by := pick(random, corev1.PodReasonTerminationByKubelet, corev1.PodReasonPreemptionByScheduler, "DeletionByTaintManager", "DeletionByPodGC")
 	recorded := slices.ContainsFunc(e.recordedPods(), func(other *corev1.Pod) bool { return other.UID == pod.UID })

@@ -31,13 +31,13 @@ type call struct {
 	commit func() (client.Object, error)
 	// answers receives the response.
 	answers chan answer
-	// committed is the response once the call was committed; nil: it was not.
+	// committed is the response once the call is committed, or nil before.
 	committed *answer
-	// verdict is that of a dry run that was committed.
+	// verdict is that of a committed dry run.
 	verdict invariants.Verdict
-	// written is the number of the write of this call in env.writes, from 1; 0: none.
+	// written is the number of this call's write in env.writes, from 1, or 0 if there is none.
 	written int
-	// abandoned says that nobody waits for the response: the process has crashed.
+	// abandoned is true if the process has crashed, so that it does not wait for the response.
 	abandoned bool
 }
 
@@ -48,7 +48,7 @@ type answer struct {
 	err    error
 }
 
-// errCrashed is what a call of a process returns that has crashed.
+// errCrashed is the error of every call of a process that has crashed.
 var errCrashed = errors.New("the process has crashed")
 
 // do sends a call and waits for the response.
@@ -70,14 +70,14 @@ func (p *process) do(ctx context.Context, request invariants.Call, commit func()
 	}
 }
 
-// maxIdle is how often a process may reconcile between two things that happen.
+// maxIdle is how often a process may reconcile between two events.
 const maxIdle = 2000
 
 // began is the beginning of a reconcile.
 type began struct {
 	// at is the time, and clock that of the operator's clock.
 	at, clock time.Time
-	// stale says that a cache of PodSets or Ats was behind, and stalePods that the cache of pods was.
+	// stale is true if a cache of PodSets or Ats was behind, and stalePods if the cache of pods was.
 	stale, stalePods bool
 }
 
@@ -144,8 +144,8 @@ func (e *env) carryOut(c *call) {
 	e.countWrite(c, write)
 }
 
-// noteRenamed records that a process knows of its last create that another pod has the name which admission has given its pod. In a large
-// scenario it is not known which object a read is for.
+// noteRenamed records that a process knows that its last create failed because another pod has the name that admission gave its pod. In a
+// large scenario it is not known which object a read is for.
 func (e *env) noteRenamed(read *call, err error) {
 	if !e.webhook.oneName || e.scenario.Only == "" || read.Verb != "get" || read.Name != oneName || err != nil {
 		return
@@ -192,7 +192,7 @@ func (e *env) respond(c *call, a answer) {
 	}
 }
 
-// verdict returns what the answer to a dry run says about the pod.
+// verdict returns the meaning of the answer to a dry run.
 func (e *env) verdict(c *call, err error) invariants.Verdict {
 	var status apierrors.APIStatus
 	switch {

@@ -37,7 +37,7 @@ func (e *env) check() []invariants.Violation {
 	return append(c.Violations, e.violations...)
 }
 
-// checkWords checks A8 and A18: the command of a pod of an At has the words of the At as it was when the start of the attempt was recorded.
+// checkWords checks A8 and A18: the command of a pod of an At has the words of the At at the recorded start of the attempt.
 func (e *env) checkWords() {
 	requested := map[types.UID]string{}
 	for _, w := range e.writes {

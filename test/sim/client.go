@@ -26,7 +26,7 @@ import (
 
 // operatorClient is the client of a process: it reads from the cache and writes to the Store.
 type operatorClient struct {
-	client.Client // nil: the operator does not use the rest
+	client.Client // nil, because the operator does not use the rest
 	process       *process
 }
 
@@ -35,7 +35,7 @@ func (c operatorClient) Get(ctx context.Context, key client.ObjectKey, object cl
 	return c.process.cache.Get(ctx, key, object, options...)
 }
 
-// List lists from the cache. The order of a cache is random, so it is replaced by a random order that depends on the seed.
+// List lists from the cache. A cache has a random order, which List replaces with one that depends on the seed.
 func (c operatorClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	if err := c.process.cache.List(ctx, list, options...); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (c operatorClient) List(ctx context.Context, list client.ObjectList, option
 	return nil
 }
 
-// shuffle sorts items in an order that only a seed and their names determine.
+// shuffle sorts items in an order that depends only on a seed and their names.
 func shuffle[T any](seed uint64, items []T, name func(T) string) {
 	slices.SortFunc(items, func(a, b T) int {
 		return cmp.Or(cmp.Compare(hash(seed, name(a)), hash(seed, name(b))), cmp.Compare(name(a), name(b)))
@@ -128,7 +128,7 @@ func (c operatorClient) GroupVersionKindFor(object runtime.Object) (schema.Group
 
 // statusWriter writes the status of objects.
 type statusWriter struct {
-	client.SubResourceWriter // nil: the operator does not use the rest
+	client.SubResourceWriter // nil, because the operator does not use the rest
 	process                  *process
 }
 
@@ -191,7 +191,7 @@ func (p *process) write(ctx context.Context, object client.Object, verb, subreso
 
 // apiReader reads from the Store.
 type apiReader struct {
-	client.Reader // nil: the operator does not use the rest
+	client.Reader // nil, because the operator does not use the rest
 	process       *process
 }
 

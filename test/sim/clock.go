@@ -13,8 +13,8 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// wallClock is the clock of the machine of the operator. When it jumps, its times have another wall time but the same monotonic
-// time, as on a real machine. Otherwise delays inside the process would seem to change with the wall clock.
+// wallClock is the clock of the operator's machine. When it jumps, its wall time changes and its monotonic time does not, as on a real
+// machine. Otherwise delays inside the process would seem to change with the wall clock.
 type wallClock struct {
 	clock.RealClock // of the bubble
 
@@ -57,8 +57,8 @@ func (c aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 // oddBy is how far an odd date is ahead of the API server.
 const oddBy = time.Hour
 
-// makeOdd gives some of the responses an odd date, as if a load balancer or a cache had written it. It is never that of the first response of
-// a process, and never that of two in a row.
+// makeOdd gives some of the responses an odd date, as if a load balancer or a cache had written it, but never the first response of a
+// process, and never two in a row.
 func (e *env) makeOdd(c *call) {
 	if !e.scenario.has(Clocks) {
 		return
@@ -67,7 +67,7 @@ func (e *env) makeOdd(c *call) {
 	c.process.answered, c.process.odd = true, !first && !c.process.odd && e.oddDates.IntN(4) == 0
 	if c.process.odd {
 		c.date = c.date.Add(oddBy)
-		e.note("the next response says that it is an hour later")
+		e.note("the date of the next response is an hour ahead")
 	}
 }
 

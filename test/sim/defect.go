@@ -14,8 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Defect is a defect of the operator that the simulation seeds, to show that the invariants detect it. Nil functions change
-// nothing.
+// Defect is a defect of the operator that the simulation seeds, to show that the invariants detect it. Nil functions change nothing.
 type Defect struct {
 	// Create changes an object that the operator creates.
 	Create func(client.Object)
@@ -25,13 +24,13 @@ type Defect struct {
 	Delete func(*metav1.DeleteOptions)
 	// Event changes an event that the operator sends.
 	Event func(*eventsv1.Event)
-	// Overwrite says that a status is written whatever was written since the operator read it.
+	// Overwrite is true if a status is written whatever was written since the operator read it.
 	Overwrite bool
 	// Deliver reports whether an event of a watch reaches the operator. It may change the object, which is a copy.
 	Deliver func(watch.EventType, client.Object) bool
-	// Accepts says that the operator takes each answer to a dry run for one that accepts the pod as it is.
+	// Accepts is true if the operator treats each answer to a dry run as one that accepts the pod unchanged.
 	Accepts bool
-	// Blind says that the operator does not see that a pod has got another name than it asked for.
+	// Blind is true if the operator does not notice that a pod has another name than requested.
 	Blind bool
 	// Ahead is how far the clock of the operator is ahead.
 	Ahead time.Duration

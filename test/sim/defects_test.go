@@ -76,8 +76,8 @@ func onAt(change func(*cnatv1alpha1.At)) sim.Operator {
 	}})
 }
 
-// neverRan changes a failed pod whose command has not ended so that its command seems to have waited for an init container that failed: this
-// was a rule of At once.
+// neverRan changes a failed pod whose command has not ended so that its command seems to have waited for an init container that failed.
+// This was once a rule of At.
 func neverRan(pod *corev1.Pod) {
 	states := pod.Status.ContainerStatuses
 	if pod.Status.Phase != corev1.PodFailed || slices.ContainsFunc(states, func(s corev1.ContainerStatus) bool {
@@ -114,7 +114,7 @@ func replaceReason(from string, status metav1.ConditionStatus, to string) func(m
 	}
 }
 
-// endsAs is this operator if it reports that an At has ended although the At is in another phase.
+// endsAs is this operator if it reports the end of an At that is in another phase.
 func endsAs(phase cnatv1alpha1.Phase, reason string, result cnatv1alpha1.Result) sim.Operator {
 	return onStatus(func(status map[string]any) {
 		if status["phase"] == string(phase) {
@@ -124,7 +124,7 @@ func endsAs(phase cnatv1alpha1.Phase, reason string, result cnatv1alpha1.Result)
 	})
 }
 
-// suspendsEdited is this operator if it takes an At that was edited for one that is suspended.
+// suspendsEdited is this operator if it treats an edited At as suspended.
 func suspendsEdited() sim.Operator {
 	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
 		if at, ok := object.(*cnatv1alpha1.At); ok && at.Generation > 1 {
@@ -151,7 +151,7 @@ func forgetsStatus() sim.Operator {
 	})
 }
 
-// prefersReady is this operator if it takes pods that are Ready for pods that are not, and the other way round.
+// prefersReady is this operator if it swaps pods that are Ready with pods that are not.
 func prefersReady() sim.Operator {
 	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
 		pod, ok := object.(*corev1.Pod)
@@ -179,7 +179,7 @@ func missesEdits() sim.Operator {
 	})
 }
 
-// repeatsLive is this operator if it takes the pod of an At that runs for one that has failed.
+// repeatsLive is this operator if it treats the running pod of an At as failed.
 func repeatsLive() sim.Operator {
 	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
 		if pod, ok := object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
@@ -207,7 +207,7 @@ func panics() sim.Operator {
 	return with(sim.Defect{Event: func(*eventsv1.Event) { panic("on purpose") }})
 }
 
-// ends is this operator with a part that ends with an error, which ends the process.
+// ends is this operator with a component that returns an error, which ends the process.
 func ends() sim.Operator {
 	operator := sim.Ours
 	operator.Setup = func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error {
@@ -437,7 +437,7 @@ var defects = map[string]struct {
 	"accepts lists of any age": {acceptsOldLists(), "L1", "P5"},
 }
 
-// silent is this operator if it replaces the messages of conditions that have a word.
+// silent is this operator if it replaces the messages of conditions that contain a word.
 func silent(word string) sim.Operator {
 	return onStatus(func(status map[string]any) {
 		conditions, _ := status["conditions"].([]any)
@@ -449,14 +449,14 @@ func silent(word string) sim.Operator {
 	})
 }
 
-// ownClock is this operator if it takes its own clock for that of the API server.
+// ownClock is this operator if it uses its own clock as that of the API server.
 func ownClock() sim.Operator {
 	operator := sim.Ours
 	operator.Clock = nil
 	return operator
 }
 
-// believesDates is this operator if each response replaces what it knows of the clock of the API server.
+// believesDates is this operator if each response replaces what it knows about the clock of the API server.
 func believesDates() sim.Operator {
 	operator := sim.Ours
 	operator.Clock = func(own clock.WithTicker) (clock.WithTicker, func(date, sent, received time.Time)) {

@@ -26,7 +26,7 @@ func (e *env) planOf(pod *corev1.Pod) (code int32, ends bool) {
 	return 0, true
 }
 
-// chance decides something about one in so many pods.
+// chance decides whether something happens to a pod. It happens to one in oneIn pods.
 func (e *env) chance(pod *corev1.Pod, what string, oneIn uint64) bool {
 	return hash(e.scenario.Seed, what+" "+string(pod.UID))>>32%oneIn == 0
 }
@@ -96,7 +96,7 @@ func waitingFor(reason string) corev1.ContainerState {
 }
 
 // ended returns the state of a container whose process has ended with an exit code, as a kubelet reports it. If it is the command, the node
-// knows its exit code now.
+// now knows its exit code.
 func (e *env) ended(pod *corev1.Pod, name string, code int32) corev1.ContainerState {
 	reason := "Completed"
 	if code != 0 {
@@ -110,7 +110,7 @@ func (e *env) ended(pod *corev1.Pod, name string, code int32) corev1.ContainerSt
 	}}
 }
 
-// runOf returns what the node of a pod knows of its command.
+// runOf returns what the node of a pod knows about its command.
 func (e *env) runOf(pod *corev1.Pod) *invariants.Run {
 	if e.runs[pod.UID] == nil {
 		e.runs[pod.UID] = &invariants.Run{}
@@ -118,7 +118,7 @@ func (e *env) runOf(pod *corev1.Pod) *invariants.Run {
 	return e.runs[pod.UID]
 }
 
-// evict ends a pod whose node needs its resources. The kubelet may lose a container of it.
+// evict ends a pod because its node needs resources. The kubelet may lose one of its containers.
 func (e *env) evict(pod *corev1.Pod, loses bool) {
 	e.note("kubelet: pod %s is evicted", pod.Name)
 	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
@@ -132,8 +132,8 @@ func (e *env) evict(pod *corev1.Pod, loses bool) {
 	pod.Status.Conditions = nil
 }
 
-// loseContainers replaces the states of the containers of a pod that have not ended by what a kubelet reports of containers that it has lost:
-// in the next status they wait, and the exit code of the last termination is made up. See docs/testing.md, F38.
+// loseContainers replaces the states of the containers of a pod that have not ended with what a kubelet reports about containers that it
+// has lost: in the next status they wait, and the exit code of the last termination is not real. See docs/testing.md, F38.
 func (e *env) loseContainers(pod *corev1.Pod) {
 	before := pod.Status.ContainerStatuses
 	pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("ContainerCreating"))
@@ -151,8 +151,8 @@ func (e *env) loseContainers(pod *corev1.Pod) {
 	}
 }
 
-// loseNode does what the pod garbage collector does with a pod whose node is gone: the states of the containers stay as the node reported
-// them last. The command may still run there.
+// loseNode does what the pod garbage collector does to a pod whose node is gone: the containers keep the states that the node reported
+// last. The command may still run there.
 func (e *env) loseNode(pod *corev1.Pod) {
 	e.note("the node of pod %s is lost", pod.Name)
 	pod.Status.Phase, pod.Status.Conditions = corev1.PodFailed, nil
@@ -191,7 +191,7 @@ func (e *env) endBadly(n int, random *rand.Rand, pod *corev1.Pod) bool {
 }
 
 // doubt ends a pod with a status that does not prove how its command ended, or that it ran: see docs/testing.md, F38. Whatever the status
-// says, the command may have been started.
+// shows, the command may have been started.
 func (e *env) doubt(random *rand.Rand, pod *corev1.Pod) {
 	ways := []string{"Evicted", "Unknown", "ProviderFailed", "NotFound", "StartError", "ContainerCannotRun"}
 	if len(pod.Spec.InitContainers) > 1 {
@@ -207,7 +207,7 @@ func (e *env) doubt(random *rand.Rand, pod *corev1.Pod) {
 	}
 	pod.Status.Phase, pod.Status.Conditions = corev1.PodFailed, nil
 	switch way {
-	case "Evicted": // The exit code of a command that has ended is lost, too.
+	case "Evicted": // The exit code of a command that has ended is also lost.
 		pod.Status.Reason = way
 		if random.IntN(2) == 0 {
 			pod.Status.ContainerStatuses = nil
@@ -235,7 +235,7 @@ func (e *env) doubt(random *rand.Rand, pod *corev1.Pod) {
 	_, _ = e.store.Update(pod, true)
 }
 
-// endContainer ends one container of a pod that has several: the command, or the one that was added. The pod ends with its last container.
+// endContainer ends one container of a pod that has several: the command, or the injected one. The pod ends with its last container.
 func (e *env) endContainer(random *rand.Rand, pod *corev1.Pod) {
 	if len(pod.Status.ContainerStatuses) != len(pod.Spec.Containers) {
 		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
@@ -265,12 +265,12 @@ func (e *env) endPodWithContainers(pod *corev1.Pod) {
 	_, _ = e.store.Update(pod, true)
 }
 
-// outlives reports whether the container that was added to a pod never ends by itself. The other containers end with exit code 0 then.
+// outlives reports whether the injected container of a pod never ends by itself. The other containers then end with exit code 0.
 func (e *env) outlives(pod *corev1.Pod) bool {
 	return e.scenario.has(Sidecar) && len(pod.Spec.Containers) > 1 && hash(e.scenario.Seed, string(pod.UID))>>32%2 == 0
 }
 
-// endCommandOnly ends all containers of a pod but the one that was added. It returns false if they have ended.
+// endCommandOnly ends all containers of a pod except the injected one. It returns false if they have ended.
 func (e *env) endCommandOnly(pod *corev1.Pod) bool {
 	before := pod.Status.ContainerStatuses
 	if len(before) != len(pod.Spec.Containers) {

@@ -21,16 +21,16 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// env is one scenario: a Store, a process of the operator, and everything that is in flight between them. Only the scheduler
-// changes it, while all goroutines of the operator are blocked. The operator only adds calls, watches, and notes.
+// env is one scenario: a Store, a process of the operator, and everything in flight between them. Only the scheduler changes it, while all
+// goroutines of the operator are blocked. The operator only adds calls, watches, and notes.
 type env struct {
 	operator Operator
 	scenario Scenario
 	store    *Store
 	clock    wallClock
 	begin    time.Time
-	process  *process // nil: none runs
-	// oldVersion is that of the state which a list of any age returns.
+	process  *process // or nil if none is running
+	// oldVersion is the version of the state that a list of any age returns.
 	oldVersion uint64
 	started    map[int]time.Time
 	writes     []invariants.Write
@@ -39,34 +39,34 @@ type env struct {
 	events     []eventsv1.Event
 	violations []invariants.Violation
 	stats      Stats
-	trace      *[]string // nil: no timeline is wanted
-	// order decides in which order caches list objects in this step.
+	trace      *[]string // or nil without a timeline
+	// order decides the order in which caches list objects in this step.
 	order uint64
-	// state is that after the first changes of the Store, of which there are applied.
+	// state is the state after the first applied changes of the Store.
 	state   *invariants.State
 	applied int
 	// collected is when the garbage collector last did something after the last fault.
 	collected time.Time
 	// jumped is when the clock last jumped.
 	jumped time.Time
-	// webhook changes new pods, and fates are those of pods. runs are what the nodes know of the commands of pods, reported or not.
+	// webhook changes new pods, and fates are those of pods. runs are what the nodes know about the commands of pods, reported or not.
 	webhook webhook
 	fates   map[types.UID]*fate
 	runs    map[types.UID]*invariants.Run
 	// told are the processes to which a watch delivered the end of an object.
 	told map[types.UID]int
-	// serverAhead and nodesAhead are how far the clocks of the API server and of the nodes are ahead of that of the operator.
+	// serverAhead and nodesAhead are how far the clocks of the API server and of the nodes are ahead of the operator's clock.
 	serverAhead, nodesAhead time.Duration
 	// oddDates decides which responses have an odd date.
 	oddDates *rand.Rand
 	// faultsEnded is when the last fault ended, and retry how much later the last retry is due.
 	faultsEnded time.Time
 	retry       time.Duration
-	// streams says that the Store streams lists, as servers of Kubernetes 1.34 and later do.
+	// streams is true if the Store streams lists, as servers of Kubernetes 1.34 and later do.
 	streams bool
-	// synced is true if the operator knows everything before anything else happens.
+	// synced is true if the operator receives all changes before the next event.
 	synced bool
-	// lagging says that it was not so in all steps.
+	// lagging is true if the operator was not synced in all steps.
 	lagging bool
 
 	mu       sync.Mutex
@@ -177,8 +177,8 @@ func (e *env) behind() []*watcher {
 	return behind
 }
 
-// behind reports whether a cache does not show the latest change of a resource. Only the goroutines of the operator call it, and
-// the Store does not change while they run.
+// behind reports whether a cache does not show the latest change of a resource. Only the goroutines of the operator call it, and the Store
+// does not change while they run.
 func (p *process) behind(resource string) bool {
 	p.env.mu.Lock()
 	defer p.env.mu.Unlock()
@@ -272,7 +272,7 @@ func (e *env) restart() error {
 	return err
 }
 
-// seedDelays makes the delays of client-go depend only on the step that causes them. They come from a global random source.
+// seedDelays makes the delays of client-go, which come from a global random source, depend only on the step that causes them.
 func (e *env) seedDelays() {
 	mathrand.Seed(int64(e.order)) //nolint:staticcheck,gosec // Client-go uses this source.
 }

@@ -29,7 +29,7 @@ func (s *Store) pods() []*corev1.Pod {
 	return list
 }
 
-// kubelet does the next thing with one pod. It returns false if there is none.
+// kubelet performs the next action of a kubelet for one pod. It returns false if there is none.
 func (e *env) kubelet(random *rand.Rand) bool {
 	all := e.store.pods()
 	if len(all) == 0 {
@@ -85,7 +85,7 @@ func (e *env) endCommand(pod *corev1.Pod, n int) {
 	}
 }
 
-// sync does the next regular thing with a pod. It returns false if there is nothing to do.
+// sync performs the next regular action for a pod. It returns false if there is nothing to do.
 func (e *env) sync(pod *corev1.Pod) bool {
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	code, ends := e.planOf(pod)
@@ -152,7 +152,7 @@ func (e *env) succeed(pod *corev1.Pod) {
 	_, _ = e.store.Update(pod, true)
 }
 
-// failPod ends a pod as Failed. A negative code: its container has none.
+// failPod ends a pod as Failed. With a negative code, its container has no exit code.
 func (e *env) failPod(pod *corev1.Pod, reason string, code int32) {
 	e.note("kubelet: pod %s fails: %s", pod.Name, reason)
 	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, reason
@@ -163,7 +163,7 @@ func (e *env) failPod(pod *corev1.Pod, reason string, code int32) {
 	_, _ = e.store.Update(pod, true)
 }
 
-// collectGarbage does one thing that the garbage collector does. It returns false if there is nothing to do.
+// collectGarbage performs one action of the garbage collector. It returns false if there is nothing to do.
 func (e *env) collectGarbage() bool {
 	owners := map[types.UID]bool{}
 	for _, resource := range []string{podSets, ats} {

@@ -62,16 +62,17 @@ func newMapper() meta.RESTMapper {
 
 // Operator is what a simulation runs.
 type Operator struct {
-	// Configure sets the caches of the manager; nil: the default caches.
+	// Configure sets the caches of the manager. Nil means the default caches.
 	Configure func(o *ctrl.Options, namespaces []string)
 	// Setup adds the controllers.
 	Setup func(ctx context.Context, mgr ctrl.Manager, clock clock.WithTicker) error
-	// Clock returns the clock that the operator uses instead of its own, and what is told the Date of each response of the API server,
-	// and when the request was sent and the response received, on its own clock; nil: the operator uses its own clock.
+	// Clock returns the clock that the operator uses instead of its own, and a function that gets the Date of each response of the API
+	// server, and when the request was sent and the response received, by the operator's own clock. Nil means that the operator uses its
+	// own clock.
 	Clock func(own clock.WithTicker) (used clock.WithTicker, observe func(date, sent, received time.Time))
-	// Full says that the operator fills the whole status.
+	// Full is true if the operator fills the whole status.
 	Full bool
-	// Defect is a defect that is added to the operator.
+	// Defect is a seeded defect of the operator.
 	Defect Defect
 }
 
@@ -89,14 +90,14 @@ var Ours = Operator{
 
 // process is one process of the operator: it leads from its start.
 type process struct {
-	manager.Manager // nil: the operator does not use the rest
+	manager.Manager // nil, because the operator does not use the rest
 	number          int
 	env             *env
 	ctx             context.Context
 	kill            context.CancelFunc
 	cache           cache.Cache
 	clock           *wallClock
-	observe         func(date, sent, received time.Time) // see Operator; nil: nothing
+	observe         func(date, sent, received time.Time) // see Operator; may be nil
 	answered, odd   bool                                 // whether it got a response, and whether the date of the last one was odd
 	runnables       []manager.Runnable
 	elected         chan struct{}
@@ -107,7 +108,7 @@ type process struct {
 
 	mu         sync.Mutex
 	reconciles map[types.UID]began
-	idle       int // how often it has reconciled since something happened
+	idle       int // how often it has reconciled since the last event
 }
 
 var restConfig = &rest.Config{Host: "http://simulated"}
@@ -156,8 +157,8 @@ func (e *env) start() (*process, error) {
 // processKey is the key of the process in the contexts of its runnables.
 type processKey struct{}
 
-// RecordPanic records that a process panicked: P10. It is one of the PanicHandlers of k8s.io/apimachinery, which controller-runtime
-// calls when it recovers from a panic of a reconciler.
+// RecordPanic records that a process panicked: P10. It is one of the PanicHandlers of k8s.io/apimachinery, which controller-runtime calls
+// when it recovers from a panic of a reconciler.
 func RecordPanic(ctx context.Context, value any) {
 	if p, ok := ctx.Value(processKey{}).(*process); ok {
 		p.env.violate("P10", "process %d panicked: %v", p.number, value)

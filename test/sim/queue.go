@@ -13,9 +13,9 @@ import (
 
 type newQueue = func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// adapt makes a controller fit into a bubble. It leaves other runnables as they are. The work queue has no name, because a queue
-// without a name has no metrics, which would need a ticker. A controller has as many workers as a scenario has objects of its kind:
-// more would do nothing, but each would need a stack.
+// adapt makes a controller work in a bubble. It leaves other runnables unchanged. The work queue has no name, because a named queue has
+// metrics, which need a ticker. A controller has as many workers as a scenario has objects of its kind: more would be idle, but each needs
+// a stack.
 func adapt(runnable manager.Runnable) {
 	v := reflect.Indirect(reflect.ValueOf(runnable))
 	if v.Kind() != reflect.Struct {

@@ -21,16 +21,15 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// Scenario is a sequence of steps. A step is the seed of its random choices, so the steps that remain do the same things when
-// others are removed.
+// Scenario is a sequence of steps. A step is the seed of its random choices, so the remaining steps do the same when others are removed.
 type Scenario struct {
 	Seed  uint64
 	Steps []uint64
-	// Only is the resource of the only object of a small scenario, which exists from the start; "": users create up to maxObjects
+	// Only is the resource of the only object of a small scenario, which exists from the start. If it is "", users create up to maxObjects
 	// objects of each kind.
 	Only string
-	// NoUsers is true if only the operator and its faults change the objects, so that a twin without faults can tell how
-	// many pods are created and deleted.
+	// NoUsers is true if only the operator and its faults change the objects, so that a twin without faults shows how many pods must be
+	// created and deleted.
 	NoUsers bool
 	// NoFaults is true for a twin.
 	NoFaults bool
@@ -41,8 +40,8 @@ type Scenario struct {
 const (
 	maxObjects = 2  // of each kind
 	smallSteps = 30 // of a small scenario
-	smallShare = 10 // One scenario in so many is large.
-	twinShare  = 10 // One small scenario in so many has a twin.
+	smallShare = 10 // One in this many scenarios is large.
+	twinShare  = 10 // One in this many small scenarios has a twin.
 )
 
 // NewScenario returns the scenario of a seed.
@@ -58,7 +57,7 @@ func NewScenario(seed uint64) Scenario {
 	return scenario
 }
 
-// Basic returns a scenario in which users act and nodes do only what they have always done. Most of them are small.
+// Basic returns a scenario in which users act and nodes have only the basic behavior. Most of them are small.
 func Basic(seed uint64) Scenario {
 	random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // reproducible; independent of the steps
 	if random.IntN(smallShare) == 0 {
@@ -182,7 +181,7 @@ func (e *env) live() error {
 	return e.expectIdle()
 }
 
-// take takes steps, which are faults for the most part. A twin has none.
+// take takes steps, most of which are faults. A twin has none.
 func (e *env) take(steps []uint64) error {
 	if e.scenario.NoFaults {
 		return nil

@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// jumpInterval is longer than the interval at which the operator looks for jumps of the clock. It does not notice jumps within
-	// one interval that cancel each other out.
+	// jumpInterval is longer than the interval at which the operator checks for jumps of the clock. It does not notice jumps within one
+	// interval that cancel each other out.
 	jumpInterval = 1500 * time.Millisecond
 	// settleTime is how long everything may take to settle after the last fault: P3, A3. Some things may take longer.
 	settleTime = time.Minute
 	// settleSteps is how many steps that may take.
 	settleSteps = 4000
-	// cleanupDelay is the longest delay before finished pods are deleted, rejectionDelay that before a create that was rejected is
-	// retried, and retryDelay that before a command that has failed is retried.
+	// cleanupDelay is the longest delay before finished pods are deleted, rejectionDelay that before a rejected create is retried, and
+	// retryDelay that before a failed command is retried.
 	cleanupDelay, rejectionDelay, retryDelay = 5 * time.Minute, time.Minute, 6 * time.Minute
 	// collectInterval is the time between two actions of the garbage collector. Otherwise it would delete the pods of a PodSet that is
 	// gone as fast as the operator creates them while its watch of PodSets is interrupted.
 	collectInterval = 100 * time.Millisecond
 	// statusTime is how long the operator may still update a status after everything has settled.
 	statusTime = 6 * time.Second
-	// quietTime is how long the operator may write nothing then.
+	// quietTime is how long the operator may then write nothing.
 	quietTime = 30 * time.Second
 )
 
@@ -56,7 +56,7 @@ func (e *env) settleWithoutFaults() (settled bool, err error) {
 	return e.waitUntilSettled(), nil
 }
 
-// expectIdle ends all faults and checks P3 and A3: everything settles, and the operator writes nothing afterward.
+// expectIdle ends all faults and checks P3 and A3: everything settles, and then the operator writes nothing.
 func (e *env) expectIdle() error {
 	if settled, err := e.settleWithoutFaults(); err != nil || !settled {
 		return err
@@ -65,8 +65,8 @@ func (e *env) expectIdle() error {
 	before, varies := len(e.writes), e.answersVary()
 	e.idleFor(quietTime)
 	for _, write := range e.writes[before:] {
-		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner or their name are tried again with back-off. A
-		// crash loop counts as over a while after its last restart. Dry runs may go on, and have other answers.
+		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner or their name are tried again with
+		// back-off. A crash loop is over some time after its last restart. Dry runs may continue, with other answers.
 		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.modifiesSets() && write.Resource != ats ||
 			e.scenario.has(CrashLoop) && write.Resource == podSets || write.Resource == ats && (varies || e.answersVary()); !expected {
 			e.violate("P3", "a write after everything had settled: %s", write)
@@ -150,7 +150,7 @@ func (e *env) unsettled() []problem {
 	}
 	var problems []problem
 	for _, set := range state.NotDeleting() {
-		// A PodSet whose pods lose their owner or their name at admission cannot settle: P2 bounds its pods.
+		// A PodSet whose pods lose their owner or their name at admission cannot settle: P2 limits its pods.
 		if what := state.Settled(set, e.operator.Full); what != "" && set.Annotations[pausedSet] != "true" && !e.webhook.modifiesSets() {
 			problems = append(problems, problem{"P3", "PodSet " + set.Name + ": " + what, settleTime + e.delayOfRejection(set.UID)})
 		}
@@ -173,8 +173,8 @@ func (e *env) unsettled() []problem {
 	return problems
 }
 
-// wrongAnswers returns the Ats that wait and whose status says that their pods would be rejected, or could not be checked, although a dry run
-// would pass now: A19. The delay of the next dry run doubles, so it is not longer than the At has waited.
+// wrongAnswers returns the Ats that wait and whose status shows that their pods would be rejected, or could not be checked, although a dry
+// run would pass now: A19. The delay of the next dry run doubles, so it is not longer than the At has waited.
 func (e *env) wrongAnswers() []problem {
 	var problems []problem
 	for _, object := range e.store.List(ats) {
@@ -191,8 +191,8 @@ func (e *env) wrongAnswers() []problem {
 	return problems
 }
 
-// answersVary reports whether the next dry run for an At that waits may have another answer than the last one: admission generates a name, a
-// pod of somebody else has the name, or the last answer was bad or none.
+// answersVary reports whether the next dry run for an At that waits may have another answer than the last one: admission generates a name,
+// another user's pod has the name, or the last answer was bad or missing.
 func (e *env) answersVary() bool {
 	generates := e.webhook.generatedName && e.webhook.changesIdentity(true)
 	return generates || slices.ContainsFunc(e.store.List(ats), func(object client.Object) bool {
@@ -201,7 +201,7 @@ func (e *env) answersVary() bool {
 	})
 }
 
-// modifiedPods returns the pods that are left although their Ats have ended because admission changed them. Nothing tells a process of a pod
+// modifiedPods returns the pods that are left although their Ats have ended because admission changed them. A process cannot know of a pod
 // without a controller that an earlier process has created.
 func (e *env) modifiedPods() []problem {
 	var problems []problem
@@ -219,13 +219,13 @@ func (e *env) modifiedPods() []problem {
 	return problems
 }
 
-// nameIsTaken reports whether a pod exists that has the name of the first pod of an At, so that a dry run does not check anything else.
+// nameIsTaken reports whether a pod exists that has the name of the first pod of an At, so that a dry run checks nothing else.
 func (e *env) nameIsTaken(at *cnatv1alpha1.At) bool {
 	_, taken := e.store.objects[storeKey{pods, at.Name + "-pod"}]
 	return taken
 }
 
-// delayOfRejection returns how long the operator may wait because creates of pods for an owner were rejected.
+// delayOfRejection returns how long the operator may wait because creates of an owner's pods were rejected.
 func (e *env) delayOfRejection(owner types.UID) time.Duration {
 	for _, write := range e.writes {
 		if write.Owner == owner && write.Code == http.StatusForbidden {
@@ -235,8 +235,8 @@ func (e *env) delayOfRejection(owner types.UID) time.Duration {
 	return 0
 }
 
-// delayOfNodes returns how long nodes may do what they do to some pods. Only pods of PodSets crash again and again, and other containers
-// outlive only the commands of Ats.
+// delayOfNodes returns how long the actions of nodes on some pods may last. Only pods of PodSets crash again and again, and other
+// containers outlive only the commands of Ats.
 func (e *env) delayOfNodes(invariant string) (delay time.Duration) {
 	if e.scenario.has(Hang) || e.scenario.has(CrashLoop) && invariant == "P3" {
 		delay += fateTime
@@ -247,7 +247,7 @@ func (e *env) delayOfNodes(invariant string) (delay time.Duration) {
 	if e.webhook.injects && invariant == "A3" {
 		delay += time.Minute
 	}
-	if invariant == "A3" { // The operator acts by the earlier of two clocks, and waits for the containers of each attempt by that of the node.
+	if invariant == "A3" { // The operator uses the earlier of two clocks, and waits for the containers of each attempt by that of the node.
 		delay += 4 * max(e.serverAhead, e.nodesAhead, 0)
 	}
 	return delay

@@ -35,8 +35,8 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	debug.SetGCPercent(400) // A scenario leaves much garbage and little else.
-	// The steps follow one another, so another processor would mostly search for work. And on several processors, goroutines of
-	// client-go that start together can run in either order, which would give some seeds two timelines.
+	// The steps follow one another, so another processor would mostly search for work. On several processors, goroutines of client-go that
+	// start together can run in either order, which would give some seeds two timelines.
 	runtime.GOMAXPROCS(1)
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// findings are seeds of basic scenarios that detect a bug which the simulation found, if its fix is undone: see docs/testing.md.
+// findings are seeds of basic scenarios that detect a bug that the simulation found, if its fix is reverted: see docs/testing.md.
 var findings = []uint64{
 	1664,                // P2: another name was used for a pod whose create was not answered.
 	5154,                // P4: a pod that no cache had shown since its create was deleted, although a user had taken it.
@@ -116,7 +116,7 @@ func TestScenarios(t *testing.T) {
 			"stale reads": small.StaleReads - small.StaleWrites, // Not every reconcile writes.
 		} {
 			if n <= 0 {
-				t.Errorf("no %s in scenarios in which there should be some", what)
+				t.Errorf("there are no %s in the scenarios", what)
 			}
 		}
 	}
@@ -141,20 +141,20 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A panic that nobody recovers from ends the tests. Its stack names the seed.
+// A panic that is not recovered ends the tests. Its stack contains the seed.
 func TestRun_stack(t *testing.T) {
 	var stack string
 	operator := with(sim.Defect{Event: func(*eventsv1.Event) { stack = string(debug.Stack()) }})
 	sim.Run(t, operator, sim.NewScenario(4711), false)
 	if !strings.Contains(stack, `"seed": "4711"`) {
-		t.Errorf("the stack of a goroutine of the operator does not name the seed:\n%s", stack)
+		t.Errorf("the stack of an operator goroutine does not contain the seed:\n%s", stack)
 	}
 }
 
 // A violation of a seeded defect shrinks to a few steps.
 func TestShrink(t *testing.T) {
 	operator := defects["creates a pod under another name after a lost response"].operator
-	for number := uint64(2); ; number += 2 { // With an odd seed, the steps before an action of a user deliver what is in flight, so they are needed.
+	for number := uint64(2); ; number += 2 { // With an odd seed, the steps before a user's action deliver what is in flight, so they are needed.
 		scenario := sim.NewScenario(number)
 		if !sim.Run(t, operator, scenario, false).Violates("P2") {
 			continue

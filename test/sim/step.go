@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// syncedCrash says that one in so many calls meets a crash if the operator knows everything before anything else happens.
+// syncedCrash is the share of calls, one in this many, that meet a crash if the operator is synced.
 const syncedCrash = 50
 
-// The upper bounds, in percent, of what a step does if something can be in flight. The rest are disturbances.
+// The upper bounds, in percent, of the actions of a step if something can be in flight. The rest are disturbances.
 const (
 	stepAnswers  = 35
 	stepDelivers = 58
@@ -25,7 +25,7 @@ const (
 	stepCollects = 96
 )
 
-// The upper bounds, in percent, of what happens to a call.
+// The upper bounds, in percent, of the outcomes of a call.
 const (
 	lateResponseLost = 10 // of a call that has been carried out
 	callSucceeds     = 70
@@ -34,7 +34,7 @@ const (
 	callFails        = 98
 )
 
-// step does one thing, which only its seed and the state of the environment decide.
+// step does one thing, which depends only on its seed and the state of the environment.
 func (e *env) step(seed uint64) error {
 	e.stats.Steps++
 	e.order = seed
@@ -80,7 +80,7 @@ func (e *env) step(seed uint64) error {
 	return nil
 }
 
-// races lets a user edit an At while it is started. It returns false if that does not happen.
+// races lets a user edit an At while it is being started. It returns false if that does not happen.
 func (e *env) races(random *rand.Rand) bool {
 	if !e.scenario.has(Race) || random.IntN(3) != 0 || !e.starts() {
 		return false
@@ -117,7 +117,7 @@ func (e *env) finish(c *call) {
 	e.respond(c, *c.committed)
 }
 
-// answerCall does something with one of the calls that wait. It returns false if there is none.
+// answerCall does something with one of the waiting calls. It returns false if there is none.
 func (e *env) answerCall(random *rand.Rand) bool {
 	if len(e.calls) == 0 {
 		return false
@@ -126,8 +126,8 @@ func (e *env) answerCall(random *rand.Rand) bool {
 	return true
 }
 
-// maxFailedLists is how many lists of a process fail. Otherwise the back-off of an informer would take longer than anything else may, and
-// a process ends if its caches are not filled in two minutes.
+// maxFailedLists is how many lists of a process fail. More would make the back-off of an informer the longest delay, and a process ends if
+// its caches are not filled in two minutes.
 const maxFailedLists = 3
 
 // answer carries out a call, loses its response, or lets it fail.
@@ -177,7 +177,7 @@ func (e *env) deliverEvent(random *rand.Rand) bool {
 // maxLag is how long a call or an event can be in flight.
 const maxLag = 20 * time.Second
 
-// pass lets time pass. While something is in flight it is not long, and nothing is in flight for longer than maxLag.
+// pass lets time pass. While something is in flight, it passes little time, so that nothing is in flight for longer than maxLag.
 func (e *env) pass(random *rand.Rand) {
 	for _, c := range e.calls {
 		if e.now().Sub(c.sent) > maxLag {

@@ -85,7 +85,7 @@ type Store struct {
 	objects map[storeKey]client.Object
 	// log has all changes, in the order of their versions.
 	log []invariants.Event
-	// podLimit is the quota of pods; negative: none.
+	// podLimit is the quota of pods. A negative value means that there is none.
 	podLimit int
 }
 
@@ -130,7 +130,7 @@ func (s *Store) Create(object client.Object) (client.Object, error) {
 	return s.add(created), nil
 }
 
-// Check returns the object that a create would store, or the error with which it would answer. It stores nothing.
+// Check returns the object that a create would store, or its error. It stores nothing.
 func (s *Store) Check(object client.Object) (client.Object, error) {
 	resource := ResourceOf(object)
 	sent, err := received(object)
@@ -165,7 +165,7 @@ func (s *Store) add(object client.Object) client.Object {
 	return s.put(watch.Added, object)
 }
 
-// countPods counts the pods that a quota counts: those that have not finished.
+// countPods counts the pods that use the quota: those that have not finished.
 func (s *Store) countPods() int {
 	n := 0
 	for key, object := range s.objects {

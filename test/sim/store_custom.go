@@ -17,16 +17,16 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// decoded is the result of admission: an object with the decoded spec, and what is invalid. It belongs to the memo and is
-// never modified.
+// decoded is the result of admission: an object with the decoded spec, and the validation errors. It belongs to the memo and is never
+// modified.
 type decoded struct {
 	object client.Object
 	err    error
 	errs   field.ErrorList
 }
 
-// memo remembers results of admission by all that they depend on. The same specs and statuses occur in many scenarios, and admission
-// takes longer than anything else in a scenario.
+// memo remembers results of admission by their inputs. The same specs and statuses occur in many scenarios, and admission takes longer than
+// anything else in a scenario.
 type memo struct {
 	mu      sync.Mutex
 	results map[string]decoded
@@ -68,8 +68,8 @@ func (a *admission) decodeNew(resource string, sent *unstructured.Unstructured) 
 	return assemble(resource, name, content["metadata"], result, result.object)
 }
 
-// decodeUpdate decodes and validates a custom resource whose status stays. So the rules read the specs, the name, the attempts, and the phase:
-// load checks this.
+// decodeUpdate decodes and validates a custom resource with an unchanged status. So the rules read the specs, the name, the attempts, and
+// the phase: load checks this.
 func (a *admission) decodeUpdate(current client.Object, content map[string]any) (client.Object, error) {
 	resource, name := ResourceOf(current), current.GetName()
 	spec, status := specOf(current)
@@ -88,7 +88,7 @@ func (a *admission) decodeUpdate(current client.Object, content map[string]any) 
 	return assemble(resource, name, content["metadata"], result, current)
 }
 
-// replaceStatus decodes and validates a status, and returns a custom resource that has it.
+// replaceStatus decodes and validates a status, and returns a custom resource with it.
 func (a *admission) replaceStatus(current client.Object, status any) (client.Object, error) {
 	content := map[string]any{"status": status}
 	a.decode(content)
@@ -157,7 +157,7 @@ func specOf(object client.Object) (spec, status any) {
 	return nil, nil
 }
 
-// setParts gives a custom resource the spec and the status of others.
+// setParts sets the spec and the status of a custom resource to those of others.
 func setParts(object, spec, status client.Object) {
 	switch o := object.(type) {
 	case *appv1alpha1.PodSet:

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Delete deletes an object, or marks it as being deleted. It returns the object, which exists still if gone is false.
+// Delete deletes an object, or marks it as being deleted. It returns the object, which still exists if gone is false.
 func (s *Store) Delete(resource, name string, options metav1.DeleteOptions) (object client.Object, gone bool, err error) {
 	current, ok := s.objects[storeKey{resource, name}]
 	if !ok {
@@ -40,7 +40,7 @@ func (s *Store) Delete(resource, name string, options metav1.DeleteOptions) (obj
 	if p := options.Preconditions; !graceful && !finalizers && len(current.GetFinalizers()) > 0 && p != nil && p.ResourceVersion != nil {
 		return nil, false, conflict(resource, name, "the API server compares the version with that of an empty object when the policy removes the last finalizer")
 	}
-	// A pod that goes at once is changed first and deleted then.
+	// A pod that is removed at once is first changed and then deleted.
 	if (graceful || finalizers) && !equality.Semantic.DeepEqual(current, deleted) {
 		s.put(watch.Modified, deleted)
 	}
@@ -63,8 +63,8 @@ func checkPreconditions(current client.Object, p *metav1.Preconditions) error {
 	return nil
 }
 
-// shorten begins the deletion of a pod, or shortens its grace period. Other objects have none: graceful is false. pending says that
-// the deletion has begun with a grace period that is not longer.
+// shorten begins the deletion of a pod, or shortens its grace period. Other objects have none: graceful is false. pending is true if the
+// deletion has begun with a grace period that is not longer.
 func (s *Store) shorten(object client.Object, wanted *int64) (graceful, pending bool) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -103,7 +103,7 @@ func (s *Store) mark(object client.Object, grace int64) {
 	object.SetDeletionGracePeriodSeconds(&grace)
 }
 
-// finalizersFor returns the finalizers of an object that is deleted with a policy. Without a policy they stay.
+// finalizersFor returns the finalizers of an object that is deleted with a policy. Without a policy they do not change.
 func finalizersFor(present []string, policy *metav1.DeletionPropagation) []string {
 	if policy == nil {
 		return present

@@ -26,8 +26,8 @@ import (
 // CopyOf returns a deep copy of an object.
 func CopyOf(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
 
-// received returns an object as the API server receives it: times lose their fractions, and empty fields disappear. A pod is sent in
-// its binary form, and a custom resource as JSON.
+// received returns an object as the API server receives it: times lose their fractions, and empty fields disappear. A pod is sent in its
+// binary form, and a custom resource as JSON.
 func received(object client.Object) (client.Object, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -94,8 +94,8 @@ func (s *Store) Patch(resource, name string, kind types.PatchType, patch []byte,
 	return s.replace(current, sent, status)
 }
 
-// sentStatus returns what a JSON patch sets if it sets only the resource version and the status, as the operator does. To apply it to the
-// whole object would give the same result and take longer than anything else in a scenario.
+// sentStatus returns the status in a JSON patch that sets only the resource version and the status, as the operator's patches do. Applying
+// the patch to the whole object would give the same result and take longer than anything else in a scenario.
 func sentStatus(kind types.PatchType, patch []byte) (*unstructured.Unstructured, bool) {
 	var operations []map[string]any
 	if kind != types.JSONPatchType || utiljson.Unmarshal(patch, &operations) != nil || len(operations) != 2 {
@@ -129,7 +129,8 @@ func applyPatch(kind types.PatchType, data, patch []byte) ([]byte, error) {
 	return patched, nil
 }
 
-// decodeNew returns an object as the API server creates it: it drops what a client may not set, sets defaults, and validates the rest.
+// decodeNew returns an object as the API server creates it: it drops fields that clients must not set, sets defaults, and validates the
+// rest.
 func decodeNew(resource string, object client.Object) (client.Object, error) {
 	if load, custom := admissions[resource]; custom {
 		var err error

@@ -35,7 +35,7 @@ func validatePod(pod *corev1.Pod) field.ErrorList {
 	return nil
 }
 
-// updatePod keeps what an update of a pod, or of its status, does not change, and validates the rest.
+// updatePod restores what an update of a pod, or of its status, must not change, and validates the rest.
 func updatePod(current, updated *corev1.Pod, status bool) field.ErrorList {
 	if status {
 		updated.Spec, updated.OwnerReferences = *current.Spec.DeepCopy(), current.OwnerReferences

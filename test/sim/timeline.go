@@ -17,7 +17,7 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// pausedSet is the annotation that allows the operator to leave a PodSet as it is while it is true.
+// pausedSet is the annotation that pauses a PodSet while it is true.
 const pausedSet = appv1alpha1.AnnotationPaused
 
 // describe describes a change in a few words.
@@ -49,7 +49,7 @@ type logSink struct {
 // Init does nothing.
 func (*logSink) Init(logr.RuntimeInfo) {}
 
-// Enabled says that only the lines of a timeline are wanted.
+// Enabled reports whether the timeline includes lines of this level.
 func (s *logSink) Enabled(level int) bool { return s.process.env.trace != nil && level <= 4 }
 
 // Info adds a line of a reconcile.
@@ -93,7 +93,7 @@ func words(values []any) string {
 	return text.String()
 }
 
-// WithValues returns a sink that knows the object.
+// WithValues returns a sink with the object.
 func (s *logSink) WithValues(values ...any) logr.LogSink {
 	return &logSink{s.process, append(append([]any{}, s.values...), values...)}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// counts are the pods that were created for PodSets and Ats, and those that the operator deleted. P8: with faults, they are as
-// many as in a twin without faults.
+// counts are the pods that were created for PodSets and Ats, and those that the operator deleted. P8: with faults, they are as many as in a
+// twin without faults.
 type counts struct{ creates, deletes int }
 
 func (e *env) counts() counts {
@@ -45,8 +45,8 @@ func (e *env) createLasting(random *rand.Rand) {
 	e.create(at, " for "+at.Spec.Schedule)
 }
 
-// endOfPod decides how a pod ends in a scenario that has a twin: its attempt and its slot decide, and nothing that a fault changes.
-// The pod of an At ends with an exit code. The first pods of some slots of a PodSet fail.
+// endOfPod decides how a pod ends in a scenario that has a twin. It depends only on the pod's attempt and slot, which no fault changes. The
+// pod of an At ends with an exit code. The first pods of some slots of a PodSet fail.
 func (e *env) endOfPod(pod *corev1.Pod) (code int32, ends bool) {
 	if pod.Spec.RestartPolicy == corev1.RestartPolicyNever {
 		return int32(hash(e.scenario.Seed, pod.Annotations[cnatv1alpha1.AnnotationAttempt]) >> 32 % 2), true //nolint:gosec // 0 or 1

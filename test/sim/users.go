@@ -21,7 +21,7 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// user does something with an object or a pod. The names are few, so that deleted objects are created again.
+// user does something with an object or a pod. There are few names, so that deleted objects are created again.
 func (e *env) user(random *rand.Rand) {
 	resource := e.scenario.Only
 	if resource == "" {
@@ -135,7 +135,7 @@ func schedule(random *rand.Rand, now time.Time) string {
 	return pick(random, "now", "now + 1 second", "now + 10 seconds", "now + 1 minute", now.Add(20*time.Second).Format(time.RFC3339), "1999-01-01T00:00:00Z")
 }
 
-// laterSchedule returns a schedule that an At can be changed to.
+// laterSchedule returns a valid new schedule for an At.
 func laterSchedule(random *rand.Rand, now time.Time) string {
 	after := pick(random, 0, time.Second, 10*time.Second, time.Minute, 20*time.Second, -24*time.Hour)
 	return now.Add(after).Format(time.RFC3339)
@@ -229,8 +229,8 @@ func (e *env) deleteOwner(random *rand.Rand, resource, name string) {
 	}
 }
 
-// recordedPods returns the pods without those of Ats that no status has recorded, and without those of calls in flight. A pod that is
-// deleted before its run is recorded is the one case in which a command can run twice, as the package at documents.
+// recordedPods returns the pods without those of Ats that no status has recorded, and without those of calls in flight. A command can run
+// twice only if its pod is deleted before the run is recorded, as package at documents.
 func (e *env) recordedPods() []*corev1.Pod {
 	recorded := map[types.UID]bool{}
 	for _, at := range e.store.List(ats) {
@@ -260,7 +260,7 @@ func (e *env) deletePod(random *rand.Rand) {
 	}
 }
 
-// foreignPod creates a pod of nobody with the name or with the labels of a pod of an At or a PodSet.
+// foreignPod creates a pod without an owner, with the name or the labels of a pod of an At or a PodSet.
 func (e *env) foreignPod(random *rand.Rand, resource, owner string) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: owner + "-pod"}, Spec: templateOf("foreign").Spec}
 	if taken := e.namesToTake(); resource == podSets && len(taken) > 0 {

@@ -70,7 +70,7 @@ func (s source) WatchWithContext(ctx context.Context, options metav1.ListOptions
 
 // initialEvents returns a list as a server streams it: an event for each object, and a bookmark.
 func initialEvents(resource string, list runtime.Object) []watch.Event {
-	items, _ := meta.ExtractList(list) // It is one.
+	items, _ := meta.ExtractList(list) // It is a list.
 	var events []watch.Event
 	for _, item := range items {
 		events = append(events, watch.Event{Type: watch.Added, Object: item})
@@ -85,7 +85,7 @@ func initialEvents(resource string, list runtime.Object) []watch.Event {
 type watcher struct {
 	process  *process
 	resource string
-	// version is that of the last event that was delivered.
+	// version is that of the last delivered event.
 	version uint64
 	// scanned is the version before which there is no event to deliver.
 	scanned uint64

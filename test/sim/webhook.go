@@ -20,22 +20,22 @@ import (
 // oneName is the name that a webhook gives the pods of all PodSets.
 const oneName = "taken"
 
-// webhook is what admission changes in every new pod of a scenario, and what it answers.
+// webhook is what admission changes in every new pod of a scenario, and its answers.
 type webhook struct {
 	injects                                                             bool
 	name, generatedName, labels, annotations, owners, renames, reorders bool
-	// oneName says that the pods of all PodSets get the same name.
+	// oneName is true if the pods of all PodSets get the same name.
 	oneName bool
-	// restarts is the restartPolicy of pods of Ats; "": it stays.
+	// restarts is the new restartPolicy of pods of Ats, or "" if it does not change.
 	restarts corev1.RestartPolicy
-	// sparesAts says that the identity of pods of Ats stays as it is for now, always that it always does, and changesMind that it does in dry
-	// runs.
+	// sparesAts is true if admission does not change the identity of pods of Ats for now, always if it never does, and changesMind if it
+	// does not in dry runs.
 	sparesAts, always, changesMind bool
-	// policy is the answer to creates and dry runs of pods of Ats, and failure that to dry runs; nil: they are accepted.
+	// policy is the answer to creates and dry runs of pods of Ats, and failure that to dry runs. Nil means that they are accepted.
 	policy, failure error
 }
 
-// changedName is what admission puts before the name of a pod.
+// changedName is the prefix that admission adds to the name of a pod.
 const changedName = "changed-"
 
 func newWebhook(s Scenario) webhook {
@@ -68,7 +68,7 @@ var (
 	}
 )
 
-// changesIdentity reports whether a pod of an At is another one for its operator after admission.
+// changesIdentity reports whether the operator must treat a pod of an At as another pod after admission.
 func (w webhook) changesIdentity(dryRun bool) bool {
 	return !w.sparesAts && (!dryRun || !w.changesMind) && w.canChangeIdentity()
 }

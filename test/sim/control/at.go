@@ -54,11 +54,11 @@ func (r *ats) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, err
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: at.Name + "-pod"}, pod)
 		switch {
 		case apierrors.IsNotFound(err):
-			// Defect: it takes a deleted pod for a pod that was never created.
+			// Defect: it treats a deleted pod as a pod that was never created.
 			return ctrl.Result{}, r.create(ctx, at)
 		case err != nil:
 			return ctrl.Result{}, err
-		// Defect: it takes any pod of that name for its own.
+		// Defect: it treats any pod of that name as its own.
 		case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
 			at.Status.Phase = cnatv1alpha1.PhaseDone
 		default:
