@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver starts a real etcd and kube-apiserver for the tests of a package, and has what the clients of these tests need: a
-// scheme, users, and the permissions of the manager.
+// Package apiserver starts a real etcd and kube-apiserver for the tests of a package, and provides a scheme, users, and the permissions of
+// the manager.
 package apiserver
 
 import (
@@ -32,7 +32,7 @@ import (
 // code of run, or with 1 after an error.
 func Main(run func() (code int, err error)) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		fmt.Println("KUBEBUILDER_ASSETS is not set: it names the directory of etcd and kube-apiserver. `make test` sets it.")
+		fmt.Println("KUBEBUILDER_ASSETS is not set: it must be the directory of etcd and kube-apiserver. `make test` sets it.")
 		os.Exit(1)
 	}
 	code, err := run()

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// arm is what is measured: a process, or the bare client.
+// arm is the subject of a measurement: a process, or the bare client.
 type arm struct {
 	name string
 	// command returns the program with its flags. It is nil for the bare client, which only creates the pods.
@@ -56,7 +56,7 @@ func run(b *testing.B, what string, arms []*arm, measure func(b *testing.B, a *a
 	b.Helper()
 	for _, i := range rand.Perm(len(arms)) {
 		b.Run(what+"/arm="+arms[i].name, func(b *testing.B) {
-			b.ReportMetric(0, "ns/op") // The time with its preparation means nothing, and is not shown.
+			b.ReportMetric(0, "ns/op") // The time includes preparation and is meaningless, so it is not shown.
 			measure(b, arms[i])
 		})
 	}
@@ -89,10 +89,10 @@ func (c *cluster) start(b *testing.B, a *arm, flags ...string) *process {
 	return p
 }
 
-// end sends a signal and waits until the process is gone. It does nothing if it is gone already.
+// end sends a signal and waits until the process is gone. It does nothing if the process is already gone.
 func (p *process) end(signal syscall.Signal) {
 	_ = p.command.Process.Signal(signal)
-	_ = p.command.Wait() // The error says which signal it was.
+	_ = p.command.Wait() // The error contains the signal.
 }
 
 // startWarm starts an arm and waits until it works: it has created a pod for an object of each of its kinds.
@@ -131,7 +131,7 @@ func (p *process) cpuSeconds(b *testing.B) float64 {
 	return stat.CPUTime()
 }
 
-// residentMiB returns the resident memory of the process without the pages of its program's file, which are shared and can be dropped.
+// residentMiB returns the resident memory of the process without the pages of its executable, which are shared and can be dropped.
 func (p *process) residentMiB(b *testing.B) float64 {
 	b.Helper()
 	status, err := p.proc(b).NewStatus()

@@ -30,11 +30,11 @@ import (
 )
 
 const (
-	// inFlight is how many requests of the harness are under way at the same time.
+	// inFlight is how many requests of the harness are in flight at the same time.
 	inFlight = 32
 	// patience limits every wait.
 	patience = 15 * time.Minute
-	// idleTime is how long nothing is written until the controller counts as done.
+	// idleTime is how long nothing must be written before the controller is considered done.
 	idleTime = 1500 * time.Millisecond
 	// armUser is the user of every arm: a service account, as an operator is. Priority and fairness would exempt an administrator.
 	armUser = "system:serviceaccount:bench:arm"
@@ -57,14 +57,14 @@ func startCluster(b *testing.B) *cluster {
 	ctrl.SetLogger(logr.Discard())
 	c := &cluster{directory: b.TempDir(), assets: os.Getenv("KUBEBUILDER_ASSETS")}
 	if c.assets == "" {
-		b.Fatal("KUBEBUILDER_ASSETS is not set: it names the directory of etcd, kube-apiserver, kube-controller-manager, and manager. `make bench` sets it.")
+		b.Fatal("KUBEBUILDER_ASSETS is not set: it must be the directory of etcd, kube-apiserver, kube-controller-manager, and manager. `make bench` sets it.")
 	}
 	env := apiserver.New("../..")
 	env.ControlPlane.Etcd = &envtest.Etcd{}
 	// 100,000 Ats, the pods of 5000 PodSets, and their history do not fit into the default of 2 GiB.
 	env.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", "8589934592")
 	flags := env.ControlPlane.GetAPIServer().Configure().Append("delete-collection-workers", "16")
-	// Nothing that the API server does every few minutes falls into a measurement: it neither compacts etcd nor compares its cache with it.
+	// No periodic work of the API server falls into a measurement: it neither compacts etcd nor compares its cache with it.
 	flags.Append("etcd-compaction-interval", "0").Append("feature-gates", "DetectCacheInconsistency=false")
 	b.Cleanup(func() {
 		if err := env.Stop(); err != nil {
@@ -136,7 +136,7 @@ func (c *cluster) clear(b *testing.B, namespace string) {
 	}
 }
 
-// collectGarbage collects the garbage of the API server. Otherwise a run of a second depends more on whether a collection falls into it than
+// collectGarbage collects the garbage of the API server. Otherwise a one-second run depends more on whether a collection falls into it than
 // on the arm.
 func (c *cluster) collectGarbage(b *testing.B) {
 	b.Helper()
@@ -144,13 +144,13 @@ func (c *cluster) collectGarbage(b *testing.B) {
 	must(b, err)
 }
 
-// The writes that count. What the API server does for itself, such as its leases, does not.
+// The writes that are counted, without those of the API server itself, such as its leases.
 var (
 	writingVerbs     = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE"}
 	countedResources = []string{"pods", "events", "podsets", "ats", "replicasets", "cronjobs", "jobs"}
 )
 
-// writes returns how many writes the API server has answered, those of the harness among them.
+// writes returns how many writes the API server has answered, including those of the harness.
 func (c *cluster) writes(ctx context.Context) (float64, error) {
 	reader, err := c.raw.Get().AbsPath("/metrics").Stream(ctx)
 	if err != nil {
@@ -175,7 +175,7 @@ func (c *cluster) writes(ctx context.Context) (float64, error) {
 	return n, nil
 }
 
-// waitForIdle waits until nothing is written any more and returns the number of writes so far.
+// waitForIdle waits until nothing is written anymore and returns the number of writes so far.
 func (c *cluster) waitForIdle(b *testing.B) float64 {
 	b.Helper()
 	last, since := -1.0, time.Now()

@@ -23,7 +23,7 @@ const leaseNamespace = "bench"
 // kube-controller-manager every 2 to 4.4 s.
 const longestRetry = 4400 * time.Millisecond
 
-// BenchmarkFailover measures how long nobody works after the leader of two processes is asked to end, and after it is killed.
+// BenchmarkFailover measures how long no process works after the leader of two processes is asked to end, and after it is killed.
 func BenchmarkFailover(b *testing.B) {
 	size := grid{1000, 10}
 	if testing.Short() {

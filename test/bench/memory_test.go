@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// BenchmarkMemory measures the resident memory of a controller that was started next to many pods of its own, and next to pods of others.
+// BenchmarkMemory measures the resident memory of a controller that starts with many pods of its own, and with many foreign pods.
 func BenchmarkMemory(b *testing.B) {
 	own, others := grid{1000, 10}, 50000
 	rest := 45 * time.Second // The operator returns the garbage of its start after 30 s.

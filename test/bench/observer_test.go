@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// observer notes when it first sees each pod of a namespace, by the clock of the harness: a creationTimestamp has only seconds. It is the
-// same for every arm, so what it adds to the times is too.
+// observer records when it first sees each pod of a namespace, by the clock of the harness: a creationTimestamp has only seconds. It adds
+// the same delay for every arm.
 type observer struct {
 	namespace string
 
@@ -40,7 +40,7 @@ func (c *cluster) observePods(b *testing.B, namespace string) *observer {
 	})
 	must(b, err)
 	ctx := b.Context()
-	go func() { _ = informers.Start(ctx) }() // WaitForCacheSync notices if it does not start.
+	go func() { _ = informers.Start(ctx) }() // WaitForCacheSync fails if it does not start.
 	pods := &metav1.PartialObjectMetadata{}
 	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 	informer, err := informers.GetInformer(ctx, pods)
@@ -95,7 +95,7 @@ func (o *observer) delays(b *testing.B, format string, since func(i int) time.Ti
 	for pod, seen := range o.seen {
 		var i int
 		if _, err := fmt.Sscanf(pod, format, &i); err != nil {
-			b.Fatalf("the pod %s is not of this run: %v", pod, err)
+			b.Fatalf("pod %s does not belong to this run: %v", pod, err)
 		}
 		delays = append(delays, seen.Sub(since(i)))
 	}

@@ -105,7 +105,7 @@ func BenchmarkSmallSet(b *testing.B) {
 	})
 }
 
-// createProbes creates a set of one pod every 100 ms, even if the last one has no pod yet, and notes when.
+// createProbes creates a set of one pod every 100 ms, even if the previous one has no pod yet, and records when.
 func (c *cluster) createProbes(ctx context.Context, a *arm, namespace string, created []time.Time) error {
 	return inParallel(ctx, len(created), len(created), func(ctx context.Context, i int) error {
 		if err := pause(ctx, time.Duration(i)*100*time.Millisecond); err != nil {

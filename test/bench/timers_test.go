@@ -22,8 +22,8 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// BenchmarkTimers measures how late the pods of timers, Ats or CronJobs, are created: if one is due at a time, and if many are due in the same
-// second. Of those it also measures the writes until each timer is done. The bare client creates as many pods, without a timer.
+// BenchmarkTimers measures how late the pods of timers, Ats or CronJobs, are created: if one is due at a time, and if many are due in the
+// same second. For the latter it also measures the writes until each timer is done. The bare client creates as many pods, without a timer.
 func BenchmarkTimers(b *testing.B) {
 	alone, together := 20, 1000
 	if testing.Short() {
@@ -157,7 +157,7 @@ func (c *cluster) checkDone(b *testing.B, a *arm, namespace string, want int) {
 	}
 }
 
-// createPods lets the bare client create pods in a new namespace and waits until all were seen. It returns when it began.
+// createPods makes the bare client create pods in a new namespace and waits until all were seen. It returns the start time.
 func (c *cluster) createPods(b *testing.B, n int) (start time.Time, pods *observer) {
 	b.Helper()
 	bare, err := client.New(c.arm, client.Options{Scheme: scheme, Mapper: c.admin.RESTMapper()})

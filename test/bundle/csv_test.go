@@ -40,7 +40,7 @@ func TestRelatedImages(t *testing.T) {
 	if csv.Annotations["containerImage"] != container.Image {
 		t.Errorf("containerImage is %s, the container has %s", csv.Annotations["containerImage"], container.Image)
 	}
-	// A disconnected cluster mirrors the related images only, so no sample and no manifest may name another one.
+	// A disconnected cluster mirrors the related images only, so samples and manifests must not use any other image.
 	related := slices.Collect(maps.Values(got))
 	for _, pattern := range []string{"bundle/manifests/*.yaml", "config/samples/*.yaml", "config/openshift/*/*.yaml"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
@@ -84,7 +84,7 @@ func TestManager_node(t *testing.T) {
 	}
 }
 
-// OpenShift recommends requests and no limits. The memory limit remains, because it protects the node from a cache of many pods.
+// OpenShift recommends requests without limits. The memory limit remains, because it protects the node from a cache of many pods.
 func TestManager_resources(t *testing.T) {
 	container := manager(t)
 	requests, limits := container.Resources.Requests, container.Resources.Limits

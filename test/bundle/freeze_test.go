@@ -22,18 +22,18 @@ import (
 // change.
 const baseline = "test/bundle/testdata/baseline"
 
-// advice says what to do instead of a change, by the validation of crdify that refuses it.
+// advice describes what to do instead of a change, by the validation of crdify that rejects it.
 var advice = map[string]string{
 	"existingFieldRemoval": "keep the field and ignore it; say in its comment that it is deprecated",
 	"required":             "make the field optional, and let the controller choose a value",
 	"default":              "keep the default; let the controller treat an absent value of a new field as the default",
 	"type":                 "add a field of the other type",
 	"enum":                 "keep the value, and let the controller treat it as another one",
-	// crdify knows no rule for these: CEL rules and their messages, list types, preserve-unknown-fields.
+	// crdify has no rule for these: CEL rules and their messages, list types, preserve-unknown-fields.
 	"unhandled": "keep it as it is; check more in the controller, which reports a condition, and put a new rule on a new field",
 }
 
-// OLM v1 refuses to upgrade to a version with other changes than these, for ever.
+// OLM v1 never upgrades to a version with changes other than these.
 func TestFreeze(t *testing.T) {
 	frozen := readCRDs(t, baseline)
 	for name, crd := range readCRDs(t, "config/crd/bases") {
@@ -43,7 +43,7 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// refusals returns why OLM v1 refuses to replace a CRD by another one: the node, the rule of crdify, and what to do instead.
+// refusals returns why OLM v1 refuses to replace a CRD with another one: the node, the rule of crdify, and what to do instead.
 func refusals(t *testing.T, from, to apiextensionsv1.CustomResourceDefinition) []string {
 	t.Helper()
 	// This is the configuration of operator-controller 1.11, in internal/operator-controller/rukpak/preflights/crdupgradesafety.

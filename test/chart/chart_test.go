@@ -137,7 +137,7 @@ func convention(t *testing.T, release string, all objects) {
 	}
 }
 
-// unlabeled removes the labels that convention removes from the objects of the chart. Only CRDs have none, because they belong to no
+// unlabeled removes the labels that convention removes from the objects of the chart. Only CRDs have none, because they do not belong to an
 // installation.
 func unlabeled(t *testing.T, all objects) {
 	t.Helper()
@@ -156,8 +156,8 @@ func unlabeled(t *testing.T, all objects) {
 	}
 }
 
-// Every object of config/default is in the chart with the same content, and the other way round. The exceptions are the labels that
-// convention removes, and the Namespace: helm creates it if --create-namespace is given, and without labels.
+// The chart and config/default have the same objects with the same content. The exceptions are the labels that convention removes, and the
+// Namespace: helm creates it with --create-namespace, without labels.
 func TestChart(t *testing.T) {
 	const system = "Namespace /podset-operator-system"
 	for name, test := range map[string]struct {
@@ -266,7 +266,7 @@ func remove(texts ...string) func(*testing.T, objects) {
 	}
 }
 
-// watches limits the operator to some namespaces: its role and the binding are there, and not in the whole cluster.
+// watches limits the operator to some namespaces, which then have its role and binding, instead of the whole cluster.
 func watches(namespaces ...string) func(*testing.T, objects) {
 	return func(_ *testing.T, o objects) {
 		for _, name := range []string{"ClusterRole /podset-operator-manager-role", "ClusterRoleBinding /podset-operator-manager-rolebinding"} {

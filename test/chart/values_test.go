@@ -40,7 +40,7 @@ const (
 	inMain   = inPod + "containers 0 "
 )
 
-// Each value changes what its name says.
+// Each value changes what its name describes.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	tested := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// difference is a difference that the simulation has on purpose.
+// difference is an intentional difference of the simulation.
 type difference struct {
 	name, reason string
 	// is reports whether this is the difference between a response of the API server, want, and that of the simulation, got.
@@ -45,7 +45,7 @@ func listed(about, want, got string) bool {
 // allSeen is the number of sequences in which each listed difference must occur.
 const allSeen = 1000
 
-// reportDifferences prints how often each listed difference occurred. One that does not occur any more must leave the list.
+// reportDifferences prints how often each listed difference occurred. One that no longer occurs must be removed from the list.
 func reportDifferences(t *testing.T, sequences int) {
 	for _, d := range differences {
 		fmt.Printf("%d times: %s (%s)\n", d.seen.Load(), d.name, d.reason)

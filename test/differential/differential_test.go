@@ -47,7 +47,7 @@ func TestStore(t *testing.T) {
 	reportDifferences(t, len(numbers))
 }
 
-// compare sends one sequence to both servers. It ends with the first difference, because the next ones may follow from it.
+// compare sends one sequence to both servers. It ends with the first difference, because later ones may follow from it.
 func compare(t *testing.T, number uint64) {
 	c := choices{rand.New(rand.NewPCG(number, 0))} //nolint:gosec // reproducible
 	simulated, wanted := &side{server: simulated{sim.NewStore(time.Now)}}, &side{server: newAPIServer(t)}

@@ -24,7 +24,7 @@ type side struct {
 	server
 	// seen are the objects in its responses, in order.
 	seen []client.Object
-	// uids names the UIDs by the order in which they appeared.
+	// uids replaces UIDs with numbers, in the order of their appearance.
 	uids *strings.Replacer
 	all  []string
 }
@@ -42,8 +42,8 @@ func (s *side) note(object client.Object) {
 	s.seen = append(s.seen, sim.CopyOf(object))
 }
 
-// normal returns an object as JSON, without what two API servers never have in common: UIDs are numbered, times are only present
-// or absent, and versions, which only order changes, are compared apart.
+// normal returns an object as JSON, without what differs between any two API servers: UIDs are numbered, times are only present or absent,
+// and versions, whose order is checked elsewhere, are compared separately.
 func (s *side) normal(object client.Object) string {
 	object = sim.CopyOf(object)
 	object.GetObjectKind().SetGroupVersionKind(metav1.Unversioned.WithKind(""))
@@ -74,7 +74,7 @@ func present(t metav1.Time) metav1.Time {
 	return metav1.Unix(1, 0)
 }
 
-// normalPod sets the defaults that the API server gives a pod and that nobody in the simulation reads.
+// normalPod sets the pod defaults of the API server that are not used in the simulation.
 func normalPod(pod *corev1.Pod) {
 	spec := &pod.Spec
 	set(&spec.DNSPolicy, corev1.DNSClusterFirst)
@@ -112,7 +112,8 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// normalError returns what a client can decide on: the code, the reason, and the object. The message and the causes are for people.
+// normalError returns the parts of an error on which a client can decide: the code, the reason, and the object. The message and the causes
+// are for people.
 func normalError(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -39,7 +39,7 @@ func minimal(resource, name string) client.Object {
 	return object
 }
 
-// name returns one of a few names, so that requests meet each other's objects.
+// name returns one of a few names, so that requests use the same objects.
 func (c choices) name(resource string) string {
 	return map[string]string{podSets: "set-", ats: "at-", pods: "pod-"}[resource] + pick(c, "a", "a", "b")
 }
@@ -73,7 +73,7 @@ func (c choices) fill(object client.Object) {
 	}
 }
 
-// forbidden sets fields that a client may not set, now and then.
+// forbidden occasionally sets fields that clients must not set.
 func (c choices) forbidden(object client.Object) {
 	if c.one(20) {
 		object.SetResourceVersion("1")

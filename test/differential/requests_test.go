@@ -18,8 +18,8 @@ import (
 	"github.com/redhat/podset-operator/test/sim"
 )
 
-// request is one request. send sends it to one of the two servers. It takes everything that differs between them, such as UIDs,
-// from the objects that this server returned earlier.
+// request is one request. send sends it to one of the two servers. Values that differ between the servers, such as UIDs, come from the
+// objects that this server returned earlier.
 type request struct {
 	about string
 	send  func(*side) ([]client.Object, error)
@@ -56,7 +56,7 @@ func (c choices) request(seen []client.Object) request {
 	}
 }
 
-// earlier chooses an earlier object: the latest ones are the most likely. It returns its index; -1 if there is none.
+// earlier chooses an earlier object, most likely a recent one. It returns its index, or -1 if there is none.
 func (c choices) earlier(seen []client.Object) int {
 	return len(seen) - 1 - min(c.IntN(4)*c.IntN(4), max(len(seen)-1, 0))
 }
@@ -90,7 +90,7 @@ func (c choices) update(seen []client.Object) request {
 	}}
 }
 
-// edit changes something that is not in the status.
+// edit changes something outside the status.
 func (c choices) edit(object client.Object) {
 	switch c.IntN(5) {
 	case 0:

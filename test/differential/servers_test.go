@@ -118,8 +118,8 @@ func newAPIServer(t *testing.T) *apiServer {
 	return a
 }
 
-// create creates an object and removes its managed fields. The API server does not track them from then on. Otherwise it would also
-// store a new version when a request changes nothing but the managers of fields, which the simulation does not have.
+// create creates an object and removes its managed fields, so that the API server stops tracking them. Otherwise it would also store a new
+// version when a request changes only the managers of fields, which the simulation does not have.
 func (a *apiServer) create(object client.Object) (client.Object, error) {
 	object = sim.CopyOf(object)
 	object.SetNamespace(a.namespace)
@@ -185,7 +185,7 @@ func (a *apiServer) list(resource string) ([]client.Object, error) {
 	return objects, err
 }
 
-// events creates a last object of each resource, so that the watches are known to have delivered everything before it.
+// events creates a last object of each resource, to be sure that the watches have delivered everything before it.
 func (a *apiServer) events() ([]invariants.Event, error) {
 	var all []invariants.Event
 	for _, resource := range resources {

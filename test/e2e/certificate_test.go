@@ -32,8 +32,9 @@ import (
 	"github.com/redhat/podset-operator/test/openshift"
 )
 
-// With config/monitoring, the manager starts when its certificate exists, and whoever has the CA, the name, and the token of the
-// ServiceMonitor reads the metrics. The cluster has the CRDs of cert-manager and of the Prometheus operator. The test takes their place.
+// With config/monitoring, the manager starts when its certificate exists, and a client with the CA, the name, and the token of the
+// ServiceMonitor can read the metrics. The cluster has the CRDs of cert-manager and of the Prometheus operator. The test stands in for both
+// operators.
 func TestDeploy_certificate(t *testing.T) {
 	installCRDs(t)
 	p := newProject(t)
@@ -124,7 +125,7 @@ func (p *project) issueCertificate() {
 	})
 }
 
-// read reads an object of a kind that the scheme does not have.
+// read reads an object of a kind that is not in the scheme.
 func (p *project) read(apiVersion, kind, name string) *unstructured.Unstructured {
 	p.t.Helper()
 	obj := &unstructured.Unstructured{}
@@ -135,7 +136,7 @@ func (p *project) read(apiVersion, kind, name string) *unstructured.Unstructured
 	return obj
 }
 
-// selected returns what a selector of a name and a key finds in a Secret. fields is the path of the selector.
+// selected returns the value in a Secret that a selector of a name and a key refers to. fields is the path of the selector.
 func (p *project) selected(obj map[string]any, fields ...string) []byte {
 	p.t.Helper()
 	selector, _, err := unstructured.NestedStringMap(obj, fields...)

@@ -50,7 +50,7 @@ func TestChart(t *testing.T) {
 	p.leavesNothing()
 }
 
-// Two operators for disjoint namespaces, installed in each documented way, each lead and serve their own namespace.
+// Two operators for disjoint namespaces, installed in each documented way, both lead and serve their own namespaces.
 func TestChart_two(t *testing.T) {
 	skipInShortMode(t)
 	homes := [2]*project{newProject(t), newProject(t)}
@@ -79,7 +79,7 @@ func TestChart_two(t *testing.T) {
 			for m, team := range teams {
 				output, _ := execute(team.kubeconfig, "kubectl auth can-i create pods --as system:serviceaccount:"+homes[n].name+":"+account+"-controller-manager")
 				if allowed := strings.TrimSpace(output) == "yes"; allowed != (n == m) {
-					t.Errorf("the operator %d may create pods in the namespace %d: %s", n, m, output)
+					t.Errorf("operator %d may create pods in namespace %d: %s", n, m, output)
 				}
 			}
 		}
@@ -151,7 +151,7 @@ func serveSideBySide(t *testing.T, homes, teams [2]*project) {
 		})
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: homes[n].name, Name: leader}}
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
-			t.Errorf("the leader of %s is no pod there: %v", homes[n].name, err)
+			t.Errorf("the leader in %s is not a pod there: %v", homes[n].name, err)
 		}
 	}
 	teams[0].types("kubectl get podsets,ats,pods,leases -A -l '!component' | grep -E 'NAME|podset|web|hello'")

@@ -20,8 +20,8 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 )
 
-// Without OLM, `make deploy` installs the operator and `make undeploy` removes all of it. The operator works with the permissions
-// of its own service account, and continues after the loss of its pod.
+// Without OLM, `make deploy` installs the operator and `make undeploy` removes it completely. The operator works with the permissions of
+// its own service account, and continues after the loss of its pod.
 func TestDeploy(t *testing.T) {
 	p := newProject(t)
 	system := p.newSystem("make undeploy")

@@ -41,7 +41,7 @@ var (
 	admin   client.Client
 	scheme  = runtime.NewScheme()
 	// previous and next are the two versions of the operator. The others are next with one change of a CRD: a smaller maximum, another
-	// message of a rule, and a larger maximum with one value more.
+	// message of a rule, and a larger maximum with one more value.
 	previous, next, smaller, reworded, wider release
 	kubectlImage                             string // for `helm test`
 )

@@ -43,7 +43,7 @@ func TestInstallModes(t *testing.T) {
 			home.subscribe(previous, targets...)
 			defer home.unsubscribe()
 
-			// The objects outside are created first. When those inside are served, those outside would have been served too.
+			// The objects outside are created first. When those inside are served, those outside would also have been served.
 			var inside, outside, privileged, plain []string
 			for _, p := range everywhere {
 				if !slices.Contains(served, p) {

@@ -92,7 +92,7 @@ func pending(t *testing.T, at *cnatv1alpha1.At) {
 	})
 }
 
-// record is the state that must not change when the operator does: the pods and statuses of a PodSet and of an At that is DONE.
+// record is the state that must not change when the operator changes: the pods and statuses of a PodSet and of an At that is DONE.
 type record struct {
 	set  *appv1alpha1.PodSet
 	at   *cnatv1alpha1.At
@@ -116,7 +116,7 @@ func newRecord(p *project) record {
 	return r
 }
 
-// compare checks that the pods and statuses are still the same, and that there was not even a write without a change.
+// compare checks that the pods and statuses are still the same, and that they were not even written without a change.
 func (r record) compare(t *testing.T) {
 	t.Helper()
 	set, at := r.set.DeepCopy(), r.at.DeepCopy()

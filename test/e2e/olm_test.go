@@ -93,7 +93,7 @@ func (p *project) unsubscribe() {
 	p.types("kubectl delete csv -l " + operatorLabel(p.name))
 	p.types("kubectl delete operatorgroup " + operatorName)
 	gone(p.t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: deploymentName, Namespace: p.name}})
-	// OLM gives the InstallPlan to the next Subscription if the garbage collector has not deleted it, and then installs nothing.
+	// If the garbage collector has not deleted the InstallPlan, OLM gives it to the next Subscription, and then installs nothing.
 	eventually(p.t, "the InstallPlan is deleted", func(g gomega.Gomega) {
 		plans := &operatorsv1alpha1.InstallPlanList{}
 		g.Expect(admin.List(context.Background(), plans, client.InNamespace(p.name))).To(gomega.Succeed())
@@ -112,8 +112,8 @@ func (p *project) removeRest() {
 	p.types("kubectl delete lease podset-operator --ignore-not-found")
 }
 
-// deletesObjects deletes all objects with their pods, if the CRDs exist. If a CRD is removed before the garbage collector has seen the end of
-// an object, it leaves the pods.
+// deletesObjects deletes all objects with their pods, if the CRDs exist. If a CRD is removed before the garbage collector has seen the end
+// of an object, it leaves the pods.
 func (p *project) deletesObjects() {
 	p.t.Helper()
 	p.types("kubectl get crd --ignore-not-found -o name %s | cut -d / -f 2 | xargs -r -I {} kubectl delete {} --all --all-namespaces --cascade=foreground --timeout 120s",

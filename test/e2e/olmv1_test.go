@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// olmv1 is what the cluster's CRD of ClusterExtensions allows.
+// olmv1 is the version and feature set of OLM v1 on the cluster, from the CRD of ClusterExtensions.
 type olmv1 struct {
 	needsAccount bool // spec.serviceAccount is required: OLM v1.10 and older
 	experimental bool // spec.config exists
@@ -109,7 +109,8 @@ func (p *project) extend(o olmv1, r release, watched string) {
 	p.types("kubectl get clusterextension podset-operator; kubectl get deployments,pods -o wide")
 }
 
-// rejects asks OLM v1 for a version and checks that OLM v1 reports why it does not install it, and that the installed release continues.
+// rejects requests a version from OLM v1 and checks that OLM v1 reports why it does not install it, and that the installed release
+// continues.
 func (p *project) rejects(o olmv1, version, why string, installed release) {
 	p.t.Helper()
 	p.types("kubectl apply -f - <<'END'\n%s\nEND", p.extension(o, version, ""))

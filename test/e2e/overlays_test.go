@@ -46,7 +46,7 @@ func TestDeploy_namespaced(t *testing.T) {
 	outside.leavesNothing()
 }
 
-// With config/components/ha, a second manager takes over when the leader is evicted, and the PodDisruptionBudget lets only one be evicted
+// With config/components/ha, a second manager takes over when the leader is evicted, and the PodDisruptionBudget allows only one eviction
 // at a time. A PodDisruptionBudget also works for the pods of a PodSet.
 func TestDeploy_highAvailability(t *testing.T) {
 	skipInShortMode(t)

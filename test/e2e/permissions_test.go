@@ -101,8 +101,7 @@ func (p *project) grants(r release) grants {
 	return g
 }
 
-// hasOnly checks that the operator in p has exactly the wanted permissions in a namespace. The permissions of every service account
-// do not count.
+// hasOnly checks that the operator in p has exactly the wanted permissions in a namespace, besides those of every service account.
 func (p *project) hasOnly(account, namespace string, want ...permissionSet) {
 	p.t.Helper()
 	all := permissionSet{}
@@ -130,7 +129,7 @@ func readsNamespaces() permissionSet {
 }
 
 // hasOnlyThePermissionsOf checks that the operator in p, which OLM v0 installed, has exactly the permissions of the bundle in each
-// namespace. Its own and the target namespaces are inside, under AllNamespaces every namespace.
+// namespace. Its own and the target namespaces are inside, which with AllNamespaces are all namespaces.
 func (p *project) hasOnlyThePermissionsOf(r release, inside, outside []string) {
 	p.t.Helper()
 	g := p.grants(r)

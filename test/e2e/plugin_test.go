@@ -65,7 +65,7 @@ func (p *project) usesThePlugin() {
 		`kubectl at now --name reads --from deploy/web --wait -- sh -c 'echo "$PASSWORD, $(cat /config/greeting)"'`)
 	shows("connected\n", "kubectl at now --from deploy/web --with proxy --wait -- sh -c 'nc 127.0.0.1 5432 </dev/null'")
 	shows("web", "kubectl get pod reads-pod -o jsonpath='{.spec.serviceAccountName}'")
-	shows("No resources found", "kubectl get pods -l app=web,cnat.d2iq.com/at") // No Service sends it traffic.
+	shows("No resources found", "kubectl get pods -l app=web,cnat.d2iq.com/at") // No Service sends traffic to it.
 
 	p.types("kubectl at now + 3 seconds --name counts -- sh -c 'for i in 1 2 3; do echo line $i; sleep 1; done; exit 3'")
 	shows("line 1\nline 2\nline 3\n", "kubectl at logs -f counts")

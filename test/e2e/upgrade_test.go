@@ -19,10 +19,10 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// punctual is how late the pod of an At may be created.
+// punctual is the maximum delay of an At's pod.
 const punctual = 5 * time.Second
 
-// An upgrade through the channel waits for an At that is due soon, then proceeds. It changes no pod, and an At that is due later runs
+// An upgrade through the channel waits for an At that is due soon, then proceeds. It changes no pods, and an At that is due later runs
 // once, on time. Then the test removes the operator as the documentation describes.
 func TestUpgrade(t *testing.T) {
 	skipInShortMode(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// degraded reports whether a condition says that creates fail, and why.
+// degraded reports whether a condition shows that creates fail, and why.
 func degraded(why string) func(*appv1alpha1.PodSet) bool {
 	return func(s *appv1alpha1.PodSet) bool {
 		c := meta.FindStatusCondition(s.Status.Conditions, appv1alpha1.ConditionDegraded)

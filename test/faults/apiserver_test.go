@@ -31,8 +31,8 @@ func TestCRDs(t *testing.T) {
 	crdsRemoved(t, ownCluster(t))
 }
 
-// crdsRemoved checks P3 while the kinds are not served: the operator neither ends nor retries without back-off, and works again
-// afterwards. Meanwhile only its informers send requests, with back-off.
+// crdsRemoved checks P3 while the kinds are not served: the operator neither ends nor retries without back-off, and works again afterwards.
+// Meanwhile only its informers send requests, with back-off.
 func crdsRemoved(t *testing.T, c *faults.Cluster) {
 	e := faults.NewEnv(t, c, "F15")
 	e.Supervise()

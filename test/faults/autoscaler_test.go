@@ -28,8 +28,8 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// The horizontal pod autoscaler of Kubernetes scales a PodSet with the processor time of its pods. It reads and writes the subresource
-// scale, whose selector tells it the pods.
+// The horizontal pod autoscaler of Kubernetes scales a PodSet by the CPU time of its pods. It reads and writes the subresource scale, which
+// has the selector of the pods.
 func TestAutoscaler(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t) // Until the metrics are available, namespaces cannot be deleted, so no other test may use this cluster.
@@ -43,7 +43,7 @@ func TestAutoscaler(t *testing.T) {
 	set := podSet("shop", 2)
 	set.Spec.Template = template("web")
 	set.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
-	bystander := podSet("bystander", 1) // Its pod is not one of the PodSet, so its load does not count.
+	bystander := podSet("bystander", 1) // Its pod does not belong to the PodSet, so its load is ignored.
 	autoscaler := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: appv1alpha1.GroupVersion.String(), Kind: "PodSet", Name: "shop"},
 		MinReplicas:    ptr.To[int32](1), MaxReplicas: 4,
@@ -67,7 +67,7 @@ func TestAutoscaler(t *testing.T) {
 	e.ExpectIdle()
 }
 
-// metricsServer stands in for metrics-server. The pods that it is asked for share a load, which is in thousandths of a processor.
+// metricsServer stands in for metrics-server. The requested pods share a load, in millicores.
 type metricsServer struct {
 	admin client.Client
 	load  atomic.Int32

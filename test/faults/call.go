@@ -22,8 +22,8 @@ type Call = invariants.Call
 // Match selects calls.
 type Match func(*Call) bool
 
-// Writes matches calls that change objects. It leaves out leases and events: the event recorder sends events in the
-// background, and no reconciler depends on them.
+// Writes matches calls that change objects. It omits leases and events: the event recorder sends events in the background, and no
+// reconciler depends on them.
 func Writes(c *Call) bool {
 	switch c.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":

@@ -23,8 +23,8 @@ import (
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-// Cluster is etcd, kube-apiserver, and kube-controller-manager (for garbage collection, namespaces, and quota). It has no
-// scheduler and no nodes: a Kubelet of this package stands in for them.
+// Cluster is etcd, kube-apiserver, and kube-controller-manager (for garbage collection, namespaces, and quota). It has no scheduler and no
+// nodes: a Kubelet of this package stands in for them.
 type Cluster struct {
 	// Config is the configuration of an administrator.
 	Config *rest.Config
@@ -43,8 +43,8 @@ type Cluster struct {
 	files      string // the directory of the controller manager's kubeconfig and log
 }
 
-// startTimeout is how long the servers may take to start, and then to serve CRDs. Several API servers start at the same time, with
-// the race detector on the cores that compile the next package.
+// startTimeout is how long the servers may take to start, and then to serve CRDs. Several API servers start at the same time, with the race
+// detector on the cores that compile the next package.
 const startTimeout = 2 * time.Minute
 
 // StartCluster starts a cluster from the binaries in KUBEBUILDER_ASSETS, with the CRDs of a directory.
@@ -92,7 +92,7 @@ func (c *Cluster) connect() error {
 
 func (c *Cluster) kubeconfig() string { return filepath.Join(c.files, "kubeconfig") }
 
-// StartControllers starts controllers of Kubernetes. A cluster has those that interact with every operator.
+// StartControllers starts controllers of Kubernetes. Every cluster has those that interact with any operator.
 func (c *Cluster) StartControllers(names string, flags ...string) error {
 	output, err := os.Create(filepath.Join(c.files, fmt.Sprintf("kube-controller-manager-%d.log", len(c.managers))))
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *Cluster) Stop() error {
 	var err error
 	for _, manager := range c.managers {
 		err = errors.Join(err, manager.Process.Kill())
-		_ = manager.Wait() // The error says that the process was killed.
+		_ = manager.Wait() // The error reports that the process was killed.
 	}
 	for _, end := range c.restarted {
 		end()

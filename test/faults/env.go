@@ -60,8 +60,8 @@ type Env struct {
 	violations []Violation // found by Check
 }
 
-// NewEnv creates an environment that tests the operator with a fault. It does not start the operator. When the test ends, the
-// invariants are checked, and a violation fails the test.
+// NewEnv creates an environment that tests the operator with a fault. It does not start the operator. When the test ends, the invariants
+// are checked, and a violation fails the test.
 func NewEnv(t testing.TB, cluster *Cluster, fault string) *Env {
 	t.Helper()
 	e := &Env{
@@ -115,7 +115,7 @@ func (e *Env) mustHave(missing string) {
 // Context ends with the environment.
 func (e *Env) Context() context.Context { return e.ctx }
 
-// Start starts the next process of the operator. The previous one should have ended, unless the test needs two of them.
+// Start starts the next process of the operator. The previous one should have ended, unless the test needs both.
 func (e *Env) Start(prepare ...func(*Injector)) *Process {
 	e.Helper()
 	p, err := e.start(prepare...)
@@ -225,8 +225,8 @@ func (e *Env) WaitForDeletion(object client.Object) {
 	}))
 }
 
-// waitFor waits until want returns "", which says that nothing is missing. It calls want after each event. After the timeout it
-// returns what is missing.
+// waitFor waits until want returns "", which means that nothing is missing. It calls want after each event. After the timeout it returns
+// what is missing.
 func (e *Env) waitFor(want func(*invariants.State) string) string {
 	timeout := time.After(e.Timeout)
 	for {

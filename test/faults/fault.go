@@ -17,7 +17,7 @@ import (
 // Fault responds to a call instead of the API server. It may call send, which passes the call on and returns the response.
 type Fault func(call *Call, send func() (*http.Response, error)) (*http.Response, error)
 
-// Rule returns the fault for a call; nil: none. An injector calls its rules for one call at a time.
+// Rule returns the fault for a call, or nil if there is none. An injector calls its rules for one call at a time.
 type Rule func(*Call) Fault
 
 func pass(_ *Call, send func() (*http.Response, error)) (*http.Response, error) { return send() }

@@ -54,7 +54,7 @@ func (i *Injector) Config(config *rest.Config) *rest.Config {
 	return config
 }
 
-// staleUntil returns when the watches of PodSets and Ats last began to deliver; now if one of them delivers nothing.
+// staleUntil returns when the watches of PodSets and Ats last began to deliver, or now if one of them is held.
 func (i *Injector) staleUntil() time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -72,7 +72,7 @@ func (i *Injector) Inject(rules ...Rule) {
 	i.rules = append(i.rules, rules...)
 }
 
-// Kill makes every call fail from now on, which is what the API server sees of a crash.
+// Kill makes every call fail from now on, which looks like a crash to the API server.
 func (i *Injector) Kill() { i.cancel() }
 
 // Stopped returns a channel that is closed when the process is killed or ends.
@@ -142,8 +142,8 @@ func (i *Injector) record(write Write, resp *http.Response, err error) {
 	i.log.add(write)
 }
 
-// acceptJSON removes protobuf from the accepted content types, because the log parses responses. The metadata client of
-// client-go requests protobuf whatever its configuration is.
+// acceptJSON removes protobuf from the accepted content types, because the log parses responses. The metadata client of client-go requests
+// protobuf regardless of its configuration.
 func acceptJSON(req *http.Request) {
 	kinds := slices.DeleteFunc(strings.Split(req.Header.Get("Accept"), ","), func(kind string) bool {
 		return strings.Contains(kind, "protobuf")
@@ -172,7 +172,7 @@ func readUID(w *Write, resp *http.Response) error {
 	w.UID, w.Version = object.Metadata.UID, object.Metadata.ResourceVersion
 	if w.Verb == "create" && w.Resource == "pods" && w.UID != "" && metav1.GetControllerOfNoCopy(&object.Metadata) == nil {
 		var sent metav1.PartialObjectMetadata
-		_ = json.Unmarshal(w.Body, &sent) // A body that is no object has no owner.
+		_ = json.Unmarshal(w.Body, &sent) // A body that is not an object has no owner.
 		if owner := metav1.GetControllerOfNoCopy(&sent); owner != nil {
 			w.Stripped, w.Owner = true, owner.UID
 		}

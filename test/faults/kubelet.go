@@ -18,11 +18,11 @@ import (
 // that are being deleted.
 type Kubelet struct {
 	admin client.Client
-	// Ready reports whether a pod becomes Ready; nil: every pod does. A pod that does not stays Pending on its node.
+	// Ready reports whether a pod becomes Ready. Nil means that every pod does. A pod that does not stays Pending on its node.
 	Ready func(*corev1.Pod) bool
-	// Exit returns the exit code of a pod's command; nil: the command does not end. Pods with restartPolicy Always do not exit.
+	// Exit returns the exit code of a pod's command. Nil means that the command does not end. Pods with restartPolicy Always do not exit.
 	Exit func(*corev1.Pod) *int32
-	// Ended returns when a command ended; nil: now.
+	// Ended returns when a command ended. Nil means now.
 	Ended func() metav1.Time
 }
 
@@ -62,7 +62,7 @@ func (e *Env) currentKubelet() *Kubelet {
 	return e.kubelet
 }
 
-// sync acts on a pod as the observer saw it. It ignores errors: if the pod has changed meanwhile, another event follows.
+// sync handles a pod as the observer saw it. It ignores errors: if the pod has changed meanwhile, another event follows.
 func (k *Kubelet) sync(ctx context.Context, kind watch.EventType, seen *corev1.Pod) {
 	if kind == watch.Deleted {
 		return
@@ -72,7 +72,7 @@ func (k *Kubelet) sync(ctx context.Context, kind watch.EventType, seen *corev1.P
 	}
 }
 
-// next returns what the kubelet does with a pod; nil: nothing until the pod changes or the test does.
+// next returns the kubelet's next action for a pod, or nil if there is none until the pod or the test changes something.
 func (k *Kubelet) next(pod *corev1.Pod) func(context.Context, *corev1.Pod) error {
 	switch {
 	case pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0:

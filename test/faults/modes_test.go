@@ -25,8 +25,8 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// core are the faults that depend on how the cache reads. They run with every cache mode and every kind of list. The simulation has
-// them in many more orders, with the caches of one mode.
+// core are the faults that depend on how the cache reads. They run with every cache mode and every kind of list. The simulation covers many
+// more orders of them, with the caches of one mode.
 var core = map[string]testCase{
 	"F1, scale 10 to 3":    crashScale,
 	"F1, at with a retry":  crashRetry,
@@ -174,7 +174,7 @@ const modeQuiet = 5 * time.Second
 // allNamespaces makes the cache hold the objects of all namespaces, as in the default deployment.
 func allNamespaces(o *ctrl.Options) { o.Cache.DefaultNamespaces = nil }
 
-// twoNamespaces makes the cache hold the objects of two namespaces, each with informers of its own.
+// twoNamespaces makes the cache hold the objects of two namespaces, with informers for each.
 func twoNamespaces(o *ctrl.Options) {
 	namespaces := maps.Clone(o.Cache.DefaultNamespaces)
 	namespaces[corev1.NamespaceDefault] = cache.Config{}

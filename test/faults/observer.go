@@ -72,8 +72,8 @@ func startObserver(ctx context.Context, c client.WithWatch, namespace string, po
 	return o, nil
 }
 
-// listWatch lists and watches the objects of a list's kind in a namespace. If the API server does not respond, it tries again at
-// once: the back-off of an informer (InformerBackoff) would make the observer blind for a minute after an outage.
+// listWatch lists and watches the objects of a list's kind in a namespace. If the API server does not respond, it retries at once: with the
+// back-off of an informer (InformerBackoff), the observer would see nothing for a minute after an outage.
 func listWatch(c client.WithWatch, list client.ObjectList, namespace string) *toolscache.ListWatch {
 	of := func(options metav1.ListOptions) (client.ObjectList, *client.ListOptions) {
 		return list.DeepCopyObject().(client.ObjectList), &client.ListOptions{Raw: &options, Namespace: namespace}

@@ -77,7 +77,7 @@ func namespaceStays(object client.Object, begun func(*faults.Env)) testCase {
 	}
 }
 
-// traffic is how many requests an operator may send: writes, events, and all of them including reads and watches.
+// traffic is the maximum number of an operator's requests: writes, events, and all requests including reads and watches.
 type traffic struct{ writes, events, calls int }
 
 // bounded checks that the operator does not retry too often during d.
@@ -86,8 +86,8 @@ func bounded(e *faults.Env, d time.Duration, most traffic) {
 	boundedFrom(e, len(e.Log.Calls(faults.AnyCall)), d, most)
 }
 
-// boundedFrom is bounded, but counts all calls after the first seen ones, also those before d begins. The calls are counted the moment
-// d has passed, because Wait may take much longer on a busy machine.
+// boundedFrom is like bounded, but counts all calls after the first seen ones, including those before d begins. The calls are counted the
+// moment d has passed, because Wait may take much longer on a busy machine.
 func boundedFrom(e *faults.Env, seen int, d time.Duration, most traffic) {
 	e.Helper()
 	counted := make(chan []faults.Call, 1)

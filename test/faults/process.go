@@ -23,7 +23,7 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// Process is one start of the operator: a manager with caches and state of its own.
+// Process is one start of the operator: a manager with its own caches and state.
 type Process struct {
 	*Injector
 	// Number counts the starts from 1.
@@ -36,8 +36,8 @@ type Process struct {
 	err    error // see Err
 }
 
-// Err returns when the process has ended. Its error says why the manager ended by itself, or that it did not end in time after it
-// was killed. A manager with leader election may end by itself, because it has lost its lease.
+// Err returns when the process has ended. Its error describes why the manager ended by itself, or that it did not end in time after it was
+// killed. A manager with leader election may end by itself, because it has lost its lease.
 func (p *Process) Err() error {
 	<-p.done
 	return p.err
@@ -65,7 +65,7 @@ func start(c *Cluster, injector *Injector, namespace string, clock clock.WithTic
 	p := &Process{Injector: injector, Number: injector.process, Started: time.Now(), synced: make(chan struct{}), done: make(chan struct{})}
 	opts := ctrl.Options{
 		Scheme: c.Scheme,
-		// Discovery would take most of the time of a start.
+		// Discovery would take most of the start time.
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.mapper, nil },
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		Controller:     config.Controller{SkipNameValidation: ptr.To(true), RecoverPanic: ptr.To(false)}, // P10: a panic ends the tests.

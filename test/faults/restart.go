@@ -57,7 +57,7 @@ func (c *Cluster) killServer(dir string) (again func() error, err error) {
 			return fmt.Errorf("starting %s again: %w", args[0], err)
 		}
 		ended := make(chan struct{})
-		go func() { defer close(ended); _ = server.Wait() }() // The error says that the process was killed.
+		go func() { defer close(ended); _ = server.Wait() }() // The error reports that the process was killed.
 		c.restarting.Lock()
 		c.restarted = append(c.restarted, func() { _ = server.Process.Kill(); <-ended })
 		c.restarting.Unlock()
@@ -79,7 +79,7 @@ func findProcess(dir string) (pid int, args []string, err error) {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(command)))
 		return pid, strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"), err
 	}
-	return 0, nil, fmt.Errorf("no process works in %s", dir)
+	return 0, nil, fmt.Errorf("no process has the directory %s among its arguments", dir)
 }
 
 // kill sends SIGKILL to a process and returns when it has ended.

@@ -25,7 +25,7 @@ var Quiet = 30 * time.Second
 // a second for the reconcile.
 const statusTime = 6 * time.Second
 
-// Counts says how many pods were created for PodSets and Ats and how many pods the operator deleted.
+// Counts is how many pods were created for PodSets and Ats and how many pods the operator deleted.
 type Counts struct{ Creates, Deletes int }
 
 // Counts counts the pods that were created and deleted, not the requests.
@@ -94,7 +94,7 @@ func (e *Env) Settle() {
 	}
 }
 
-// kubeletBusy returns what the kubelet has left to do; "" if that is nothing.
+// kubeletBusy returns what the kubelet has left to do, or "" if there is nothing.
 func (e *Env) kubeletBusy(s *invariants.State) string {
 	kubelet := e.currentKubelet()
 	if kubelet == nil {
@@ -108,8 +108,8 @@ func (e *Env) kubeletBusy(s *invariants.State) string {
 	return ""
 }
 
-// ExpectIdle is Settle, and then checks that the operator writes nothing for a while: the second part of P3. The pods that are being
-// deleted must be gone before, because each removal changes status.terminatingReplicas.
+// ExpectIdle calls Settle and then checks that the operator writes nothing for a while: the second part of P3. The pods that are being
+// deleted must be gone first, because each removal changes status.terminatingReplicas.
 func (e *Env) ExpectIdle() {
 	e.Helper()
 	e.Settle()
@@ -181,13 +181,13 @@ func (e *Env) WaitForPods(n int) bool {
 	}) == ""
 }
 
-// WaitForSet waits until a PodSet is as wanted. It is a violation of the invariant if that does not happen.
+// WaitForSet waits for a state of a PodSet. If the PodSet does not reach it, the invariant is violated.
 func (e *Env) WaitForSet(invariant, name string, want func(*appv1alpha1.PodSet) bool) {
 	e.Helper()
 	waitForNamed(e, invariant, name, func(s *invariants.State) map[types.UID]*appv1alpha1.PodSet { return s.Sets }, want)
 }
 
-// WaitForAt waits until an At is as wanted. It is a violation of the invariant if that does not happen.
+// WaitForAt waits for a state of an At. If the At does not reach it, the invariant is violated.
 func (e *Env) WaitForAt(invariant, name string, want func(*cnatv1alpha1.At) bool) {
 	e.Helper()
 	waitForNamed(e, invariant, name, func(s *invariants.State) map[types.UID]*cnatv1alpha1.At { return s.Ats }, want)

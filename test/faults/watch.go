@@ -19,7 +19,7 @@ type gate struct {
 	delivering time.Time // when a watch last began to deliver
 }
 
-// staleUntil returns when a watch last began to deliver; now if none delivers. A cache can be older than this moment.
+// staleUntil returns when a watch last began to deliver, or now if none delivers. A cache can be older than this moment.
 func (g *gate) staleUntil() time.Time {
 	if len(g.streams) == 0 || !isClosed(g.open) {
 		return time.Now()
@@ -27,7 +27,7 @@ func (g *gate) staleUntil() time.Time {
 	return g.delivering
 }
 
-// gate returns the gate of a resource; i.mu is held.
+// gate returns the gate of a resource. The caller holds i.mu.
 func (i *Injector) gate(resource string) *gate {
 	g, ok := i.gates[resource]
 	if !ok {

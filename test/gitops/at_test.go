@@ -76,7 +76,7 @@ func ats() map[string]situation {
 	return situations
 }
 
-// done returns an At whose status says how a pod ended.
+// done returns an At whose status shows how a pod ended.
 func done(b *testutil.AtBuilder, pod *corev1.Pod) *testutil.AtBuilder {
 	o := new(at.State).Observe(at.Seen{At: b.Obj(), Pods: []*corev1.Pod{pod}}, testutil.AtDue.Add(time.Minute), at.Defaults{})
 	return b.Status(at.MakeReport(o, at.MakePlan(o), at.Outcome{}).Status)

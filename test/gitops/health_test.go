@@ -31,7 +31,7 @@ type situation struct {
 	message string // of Argo CD
 }
 
-// unseen is the status of an object that the operator has not seen yet: the API server sets it by a default of the CRD.
+// unseen is the observedGeneration of an object that the operator has not seen yet, from a default of the CRD.
 const unseen = -1
 
 func TestHealth(t *testing.T) {
@@ -93,8 +93,8 @@ func healthScript(t *testing.T, kind string) string {
 	return patch.Data["resource.customizations.health."+group+"_"+kind]
 }
 
-// runHealthScript runs a health check with what Argo CD gives it by default: the object as the global obj, the libraries base,
-// package, and table, and one second. A script that returns something other than a table with a health status is an error.
+// runHealthScript runs a health check as Argo CD does by default: with the object as the global obj, the libraries base, package, and
+// table, and a limit of one second. A script that does not return a table with a health status is an error.
 func runHealthScript(t *testing.T, script string, object map[string]any) []string {
 	t.Helper()
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
@@ -119,7 +119,7 @@ func runHealthScript(t *testing.T, script string, object map[string]any) []strin
 	switch health[0] {
 	case "Healthy", "Progressing", "Degraded", "Suspended", "Missing", "Unknown":
 	default:
-		t.Errorf("Argo CD knows no health status %q", health[0])
+		t.Errorf("Argo CD does not have a health status %q", health[0])
 	}
 	return health
 }

@@ -41,8 +41,8 @@ var foreign = []string{
 	"process_cpu_seconds_total", "process_resident_memory_bytes", "rest_client_requests_total", "up", "workqueue_depth",
 }
 
-// metricName matches the names in a query that a label selector, a range, or an operator follows. Names of labels are only in
-// parentheses and braces.
+// metricName matches the names in a query that a label selector, a range, or an operator follows. Names of labels are only in parentheses
+// and braces.
 var metricName = regexp.MustCompile(`[a-z]+(?:_[a-z]+)+|\bup\b`)
 
 func TestQueries(t *testing.T) {

@@ -80,7 +80,7 @@ func checkMetric(t *testing.T, metric objectMetric, schema *apiextensionsv1.JSON
 	t.Helper()
 	source := map[string]*values{"Gauge": metric.Each.Gauge, "StateSet": metric.Each.StateSet, "Info": metric.Each.Info}[metric.Each.Type]
 	if source == nil {
-		t.Fatalf("no values of the type %q", metric.Each.Type)
+		t.Fatalf("there are no values of the type %q", metric.Each.Type)
 	}
 	schema = field(t, schema, source.Path)
 	for _, path := range source.LabelsFromPath {

@@ -52,7 +52,7 @@ func cluster(t *testing.T) client.Client {
 	return client.WithFieldValidation(admin, metav1.FieldValidationStrict)
 }
 
-// The API server knows the kinds and rejects fields that they do not have.
+// The API server has the kinds and rejects unknown fields.
 func TestConfig(t *testing.T) {
 	admin := cluster(t)
 	objects := apply(t, admin, "config/openshift")
@@ -62,8 +62,9 @@ func TestConfig(t *testing.T) {
 	managerIsAdmitted(t, admin, objects)
 }
 
-// managerIsAdmitted checks what the SecurityContextConstraints restricted-v2 requires of the manager: its namespace enforces the restricted
-// Pod Security Standard, so the API server rejects a pod that asks for more. In addition, OpenShift chooses the user and the groups.
+// managerIsAdmitted checks the requirements of the SecurityContextConstraints restricted-v2 for the manager: its namespace enforces the
+// restricted Pod Security Standard, so the API server rejects a pod that asks for more. In addition, OpenShift chooses the user and the
+// groups.
 func managerIsAdmitted(t *testing.T, admin client.Client, objects []*unstructured.Unstructured) {
 	t.Helper()
 	deployment := &appsv1.Deployment{}
@@ -120,7 +121,7 @@ func TestBundle(t *testing.T) {
 		for _, obj := range decode(t, bytes.NewReader(content)) {
 			objects = append(objects, obj)
 			if obj.GetKind() == "ClusterServiceVersion" {
-				continue // The kind is that of OLM. The validators check it.
+				continue // The kind belongs to OLM. The validators check it.
 			}
 			if namespaced, err := admin.IsObjectNamespaced(obj); err != nil {
 				t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
@@ -138,7 +139,7 @@ func TestBundle(t *testing.T) {
 		case "ServiceAccount":
 			return
 		case "Secret":
-			t.Fatal("the token comes before its service account, so Kubernetes deletes it")
+			t.Fatal("the token precedes its service account, so Kubernetes deletes it")
 		}
 	}
 }
@@ -154,9 +155,9 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind string) *unst
 	return nil
 }
 
-// metricsAreVerified checks what the user-workload monitoring of OpenShift requires: a ServiceMonitor that names no file of Prometheus.
-// OpenShift rejects such a ServiceMonitor, because its setting arbitraryFSAccessThroughSMs denies it. And Prometheus verifies the
-// certificate of the manager with the CA in a ConfigMap.
+// metricsAreVerified checks the requirements of OpenShift's user-workload monitoring: a ServiceMonitor must not refer to files of
+// Prometheus, because the setting arbitraryFSAccessThroughSMs denies it. Prometheus verifies the certificate of the manager with the CA in
+// a ConfigMap.
 func metricsAreVerified(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	endpoints, _, err := unstructured.NestedSlice(find(t, objects, "ServiceMonitor").Object, "spec", "endpoints")

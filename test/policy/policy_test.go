@@ -149,7 +149,7 @@ func enforced(t *testing.T, rejected func(ctx context.Context) error) {
 	}
 }
 
-// compare compares the answer of the API server with a part of the message that is wanted, or with success if it is empty.
+// compare compares the answer of the API server with a part of the wanted message, or with success if it is empty.
 func compare(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -232,13 +232,13 @@ func approver(t *testing.T, namespace, user string) {
 	})
 }
 
-// In a namespace with two keys, nothing runs that one user alone has written and released.
+// In a namespace with two keys, nothing runs that a single user has both written and released.
 func TestTwoKeys(t *testing.T) {
 	const ns, free = "two-keys", "one-key"
 	apply(t, "", root+"/config/components/two-keys")
 	namespace(t, ns, map[string]string{"cnat.d2iq.com/two-keys": "required"})
 	namespace(t, free, nil)
-	// The policy of a default installation asks who may create pods.
+	// The policy of a default installation checks who may create pods.
 	apply(t, "", overlay(t, "components", "config/components/policy", "nameSuffix: -of-two-keys"))
 	edit := []string{"create", "get", "update", "patch"}
 	for _, user := range []string{"alice", "carol", "dave"} { // carol may do everything

@@ -17,8 +17,8 @@ import (
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-// The administrator of a namespace can install the operator for it after a cluster administrator has installed what all tenants share, and
-// cannot grant the permissions of the manager elsewhere.
+// The administrator of a namespace can install the operator for it after a cluster administrator has installed the shared parts, and cannot
+// grant the permissions of the manager elsewhere.
 func TestTenants(t *testing.T) {
 	const ns, other, user = "tenant", "not-the-tenant", "tenant-admin"
 	apply(t, "", overlay(t, "resources", "config/components/tenants", "patches: [{target: {kind: CustomResourceDefinition}, "+

@@ -17,7 +17,8 @@ import (
 	"github.com/redhat/podset-operator/test/repository"
 )
 
-// The policies by user of docs/security.md do what the page says. They apply to one namespace here, because other tests share the cluster.
+// The policies by user in docs/security.md work as the page describes. They apply to one namespace here, because other tests share the
+// cluster.
 func TestPoliciesByUser(t *testing.T) {
 	const ns = "policies-by-user"
 	namespace(t, ns, map[string]string{"policies": "by-user"})

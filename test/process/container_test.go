@@ -18,16 +18,16 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// The kubelet restarts a container that has ended with a back-off: the first time at once, then after firstRestart, which
-// doubles up to lastRestart. A container that ran for at least ranLong starts with no back-off again.
+// The kubelet restarts a container that has ended with a back-off: the first time at once, then after firstRestart, which doubles up to
+// lastRestart. After a run of at least ranLong, the back-off starts over.
 const (
 	firstRestart = 10 * time.Second
 	lastRestart  = 5 * time.Minute
 	ranLong      = 10 * time.Minute
 )
 
-// container is a manager that is restarted as the kubelet restarts a container. No fault injector is between it and the API server, so the
-// log of the environment does not have its writes.
+// container is a manager that is restarted as the kubelet restarts a container. There is no fault injector between it and the API server,
+// so the log of the environment does not have its writes.
 type container struct {
 	output
 

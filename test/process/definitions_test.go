@@ -58,7 +58,7 @@ func (d definition) install(t *testing.T, config *rest.Config, older bool) {
 	}
 }
 
-// isNamed returns a function that counts the errors in the log of a process that name the definition and the field.
+// isNamed returns a function that counts the errors in the log of a process that contain the definition and the field.
 func (d definition) isNamed(p *operator) func() int {
 	return func() int {
 		n := 0
@@ -71,7 +71,7 @@ func (d definition) isNamed(p *operator) func() int {
 	}
 }
 
-// A definition of an older release would drop the record of a run.
+// With a definition of an older release, the API server would drop the record of a run.
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	server, admin := startServer(t)
@@ -114,7 +114,7 @@ func TestDefinitions(t *testing.T) {
 	p.terminate(t)
 }
 
-// checkNoFieldIsDropped checks that the API server rejects a status of the operator if the definition does not have all its fields.
+// checkNoFieldIsDropped checks that the API server rejects a status of the operator if the definition lacks some of its fields.
 func checkNoFieldIsDropped(t *testing.T, config *rest.Config, set *appv1alpha1.PodSet, timer *cnatv1alpha1.At) {
 	t.Helper()
 	options := ctrl.Options{Scheme: apiserver.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}}

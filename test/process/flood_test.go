@@ -41,7 +41,7 @@ func TestFlood(t *testing.T) {
 			func() (net.Conn, error) { return (&net.Dialer{}).DialContext(t.Context(), "tcp", probes) },
 			func() (net.Conn, error) {
 				dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: time.Second}, Config: insecure().Transport.(*http.Transport).TLSClientConfig}
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // A connection above the bound waits.
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // A connection above the limit waits.
 				defer cancel()
 				return dialer.DialContext(ctx, "tcp", metrics)
 			},
@@ -66,7 +66,7 @@ func TestFlood(t *testing.T) {
 		}
 	})
 	t.Run("invalid tokens", func(t *testing.T) {
-		const clients = 200 // below the bound of connections: a connection above it can take the place of another one
+		const clients = 200 // below the limit of connections: a connection above it can replace another one
 		ctx, stop := context.WithCancel(t.Context())
 		var senders sync.WaitGroup
 		for n := range clients {

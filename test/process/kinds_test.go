@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// The manager serves each kind from the installation of its custom resource definition on, also if that follows after its own start.
+// The manager serves each kind as soon as its custom resource definition is installed, even after its own start.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	server, admin := startServer(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-// Without permission to use its lease, a manager never leads and serves nothing, so it must not be Ready. When it has the permission,
-// it leads without a restart. When it ends, it releases the lease.
+// Without permission to use its lease, a manager never leads and serves nothing, so it must not be Ready. When it gets the permission, it
+// leads without a restart. When it ends, it releases the lease.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	admin := cluster.Admin

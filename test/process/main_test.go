@@ -32,7 +32,7 @@ const (
 var (
 	// binary is the manager.
 	binary string
-	// cluster is shared by the tests that need both CRDs and do no harm to the API server. Each test has namespaces of its own, and its
+	// cluster is shared by the tests that need both CRDs and do not disturb the API server. Each test has its own namespaces, and its
 	// managers watch only these.
 	cluster *faults.Cluster
 )
@@ -63,7 +63,7 @@ func runSuite(m *testing.M) (code int, err error) {
 	return code, cluster.Stop()
 }
 
-// startServer starts an API server for one test, and returns it with a client that may do everything.
+// startServer starts an API server for one test, and returns it with a client of an administrator.
 func startServer(t *testing.T, crds ...string) (*envtest.Environment, client.Client) {
 	t.Helper()
 	environment := apiserver.New(root)
@@ -94,7 +94,7 @@ func kubeconfig(t *testing.T, environment *envtest.Environment, user string, gro
 	return writeFile(t, "kubeconfig", data)
 }
 
-// administrator returns the path of a new kubeconfig for a user who may do everything.
+// administrator returns the path of a new kubeconfig for an administrator.
 func administrator(t *testing.T, environment *envtest.Environment) string {
 	t.Helper()
 	return kubeconfig(t, environment, "admin", "system:masters")

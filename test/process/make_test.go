@@ -30,7 +30,7 @@ func TestMakeRun(t *testing.T) {
 			for line := range strings.Lines(log) {
 				for _, unwanted := range []string{"{", "make: ***", "make[", "exit status", "signal: ", "Error", "podset-operator:"} {
 					if strings.HasPrefix(line, unwanted) {
-						t.Errorf("a person does not want to read: %s", line)
+						t.Errorf("unexpected line in the output: %s", line)
 					}
 				}
 				if strings.Contains(line, "\tERROR\t") || strings.Contains(line, "*** ") {
@@ -44,12 +44,12 @@ func TestMakeRun(t *testing.T) {
 	}
 }
 
-// interrupted runs `make run`, interrupts it after its output has these texts one after the other, and returns the output.
+// interrupted runs `make run`, interrupts it once its output contains these texts in order, and returns the output.
 func interrupted(t *testing.T, kubeconfig, namespace string, texts []string) string {
 	t.Helper()
 	printed := &output{}
 	cmd := exec.CommandContext(t.Context(), "make", "run", "ARGS=--metrics-bind-address=0 --health-probe-bind-address=0")
-	// With these variables, which `make test` sets, make prints that it is called by another make.
+	// With these variables, which `make test` sets, make reports that another make has called it.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "MAKELEVEL=") || strings.HasPrefix(variable, "MAKEFLAGS=") || strings.HasPrefix(variable, "MFLAGS=")
 	})
@@ -81,7 +81,7 @@ func interrupted(t *testing.T, kubeconfig, namespace string, texts []string) str
 	return printed.String()
 }
 
-// A signal while the controllers start is no failure. They start within half a second after the probes are served.
+// A signal while the controllers start is not a failure. They start within half a second after the probes are served.
 func TestSignal(t *testing.T) {
 	t.Parallel()
 	kubeconfig, env := administrator(t, cluster.Environment), []string{"WATCH_NAMESPACE=" + namespace(t, cluster.Admin)}

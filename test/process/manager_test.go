@@ -104,8 +104,8 @@ func (p *operator) wait(t *testing.T) error {
 	}
 }
 
-// runExpectingError runs the manager, which must end by itself with the exit code 1, and returns the last line, which says why: a line of
-// the log at the level error, or, if the flags are wrong, the only line.
+// runExpectingError runs the manager, which must end by itself with the exit code 1, and returns the last line with the reason: a log line
+// at the level error, or, if the flags are wrong, the only line.
 func runExpectingError(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	p := start(t, env, append(args, noPorts...)...)

@@ -36,7 +36,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// A mistake at the start is one line, which names the remedy.
+// A mistake at the start is reported on one line with the remedy.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	nobody := kubeconfig(t, cluster.Environment, "nobody")

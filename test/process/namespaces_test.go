@@ -79,7 +79,7 @@ func unreadable(t *testing.T, revoke func(*rbacv1.Role)) {
 	t.Logf("the namespace was served %v after its permissions were restored", again.Round(10*time.Millisecond))
 	bank.Check("A3", again <= servedWithin, "the namespace was served %v after its permissions were restored", again)
 	gauge(bank, "0")
-	bank.Check("P3", p.Lines("can be read again") == 1, "the log does not say once that the namespace can be read again")
+	bank.Check("P3", p.Lines("can be read again") == 1, "the log does not report exactly once that the namespace can be read again")
 	for _, e := range []*faults.Env{shop, bank} {
 		e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 		e.Settle()
@@ -88,11 +88,11 @@ func unreadable(t *testing.T, revoke func(*rbacv1.Role)) {
 	bank.Check("P3", p.Starts() == 2, "the process was started %d times", p.Starts())
 }
 
-// unreadableGauge returns an address for the metrics of a user's manager, and a function that waits until podset_operator_namespace_unreadable
-// has a value for a namespace.
+// unreadableGauge returns an address for the metrics of a user's manager, and a function that waits until
+// podset_operator_namespace_unreadable has a value for a namespace.
 func unreadableGauge(t *testing.T, user string) (address string, waitFor func(e *faults.Env, value string)) {
 	t.Helper()
-	// The manager asks the API server who may read its metrics.
+	// The manager asks the API server which clients may read its metrics.
 	create(t, cluster.Admin, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:auth-delegator"},
@@ -107,8 +107,8 @@ func unreadableGauge(t *testing.T, user string) (address string, waitFor func(e 
 	}
 }
 
-// replacePods deletes the pods of a PodSet and holds their names until they are replaced. The names of the replacements are not those
-// that an operator would choose that sees no pods.
+// replacePods deletes the pods of a PodSet and holds their names until they are replaced. The names of the replacements differ from those
+// that an operator without a view of the pods would choose.
 func replacePods(e *faults.Env, set string) {
 	e.Helper()
 	var old []*corev1.Pod

@@ -21,10 +21,10 @@ import (
 var outageLengths = flag.String("outages", "5s,20s", "how long the API server is unavailable to the manager (F26), such as 5s,90s,10m")
 
 // recoverWithin is how soon the operator must work after the API server is available again. An idle machine needs 3 s, and 18 s more if the
-// process has lost its lease. The margin is for a busy one: a crash loop shows in the number of starts.
+// process has lost its lease. The margin is for a busy machine: a crash loop would show in the number of starts.
 const recoverWithin = 45 * time.Second
 
-// F26: an outage of the API server. The manager runs in a process of its own, which is restarted as by a kubelet.
+// F26: an outage of the API server. The manager runs in its own process, which is restarted as by a kubelet.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t)
@@ -75,7 +75,7 @@ func checkRecovery(e *faults.Env, p *container, back time.Time) {
 	e.Check("A3", ranOnce(e) == 1, "the At did not run")
 	e.Check("P3", p.Starts() <= 2, "the process was started %d times", p.Starts())
 	waits, ends := p.Lines("Waiting for the API server"), p.Lines("The API server is back")
-	e.Check("P3", waits == p.Starts()-1 && ends == waits, "%d log lines about the begin of a wait and %d about its end, with %d starts", waits, ends, p.Starts())
+	e.Check("P3", waits == p.Starts()-1 && ends == waits, "%d log lines about the start of a wait and %d about its end, with %d starts", waits, ends, p.Starts())
 }
 
 // ownCluster starts a cluster for a test that kills the API server.

@@ -70,11 +70,11 @@ func TestCompression(t *testing.T) {
 	})
 }
 
-// proxy passes requests on to an API server, after it is back. Before that, it responds with a code, or does not listen if that is 0.
+// proxy forwards requests to an API server once it is back. Before that, it responds with a code, or does not listen if that is 0.
 type proxy struct {
 	kubeconfig string
 	back       func()
-	encodings  sync.Map // the keys are those that requests have accepted
+	encodings  sync.Map // the keys are the encodings that requests have accepted
 }
 
 func newProxy(t *testing.T, config *rest.Config, code int) *proxy {

@@ -20,8 +20,8 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-// After a restore of etcd, a manager that runs on would see no change: its watches begin after the latest resource version. Without a restart
-// of the API server, which is as blind then, the watches do not even begin again, and only the lease shows it.
+// After a restore of etcd, a running manager would see no change: its watches begin after the latest resource version. Without a restart of
+// the API server, which then has the same problem, the watches do not even begin again, and only the lease shows it.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	t.Run("with a restart of the API server", func(t *testing.T) {
@@ -107,7 +107,7 @@ func whileStopped(t *testing.T, c *faults.Cluster, do func() error) {
 	}
 }
 
-// bump increases the resource version by more than what the manager and the servers write while they start.
+// bump increases the resource version by more than the manager and the servers increase it while they start.
 func bump(t *testing.T, admin client.Client, namespace string) {
 	t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bump"}}

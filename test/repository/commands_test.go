@@ -31,7 +31,7 @@ var (
 	fileFlag  = regexp.MustCompile(`(?:\s)(?:-f|-k) +((?:config|dist|catalog|bundle|docs|examples|charts)/[\w./-]+)`)
 )
 
-// checkLine returns what is wrong with one command line: a make target, a script, or a manifest that does not exist.
+// checkLine returns the problem with one command line: a make target, a script, or a manifest that does not exist.
 func checkLine(line string, targets map[string]bool) []string {
 	var problems []string
 	line = quoted.ReplaceAllString(comment.ReplaceAllString(line, ""), "=")

@@ -19,7 +19,7 @@ func pages(t *testing.T) []string {
 	return glob(t, "*.md", "docs/*.md", "docs/*/*.md", "examples/*.md", "charts/*/*.md")
 }
 
-// Commands in blocks name make targets, scripts, and manifests that exist.
+// The make targets, scripts, and manifests in blocks of commands exist.
 func TestCommands(t *testing.T) {
 	targets := makeTargets(t)
 	for _, page := range pages(t) {

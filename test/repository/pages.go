@@ -26,7 +26,7 @@ var (
 	checkedMarker = regexp.MustCompile(`^checked \(.+\)$`)
 )
 
-// hasCommands is false for YAML, for other program text, and for output: their fences name a language.
+// hasCommands is false for YAML, for other program text, and for output, whose fences have a language.
 func (b block) hasCommands() bool {
 	return slices.Contains([]string{"", "bash", "console", "sh", "shell"}, b.language)
 }
@@ -36,7 +36,7 @@ func (b block) isYAML() bool { return b.language == "yaml" }
 // isExecuted reports whether a test runs the commands, or applies the YAML.
 func (b block) isExecuted() bool { return demoMarker.MatchString(b.marker) }
 
-// script returns the commands without those that the marker excepts, and the exceptions that no command begins with.
+// script returns the commands without the exceptions of the marker, and the exceptions that match no command.
 func (b block) script() (commands string, unused []string) {
 	for _, match := range exception.FindAllStringSubmatch(b.marker, -1) {
 		unused = append(unused, match[1])
@@ -53,7 +53,7 @@ func (b block) script() (commands string, unused []string) {
 	return commands, unused
 }
 
-// problem returns what is wrong with the marker, or nothing.
+// problem returns the problem with the marker, or "" if there is none.
 func (b block) problem() string {
 	commands, unused := b.script()
 	switch {

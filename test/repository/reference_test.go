@@ -16,7 +16,7 @@ var (
 	camelCaseWord     = regexp.MustCompile("`([A-Z]\\w+)`")
 )
 
-// matches returns what the first group of a pattern matches in the files of a glob, without tests.
+// matches returns the matches of a pattern's first group in the files of a glob, without tests.
 func matches(t *testing.T, pattern *regexp.Regexp, files string) []string {
 	t.Helper()
 	var found []string
@@ -49,7 +49,7 @@ func listedIn(page, heading, row string) []string {
 	return words
 }
 
-// The tables of docs/reference.md have the conditions, reasons, and events of each kind, and no others.
+// The tables of docs/reference.md list exactly the conditions, reasons, and events of each kind.
 func TestReference(t *testing.T) {
 	page := string(read(t, "docs/reference.md"))
 	for _, kind := range []struct{ name, heading, types, rules string }{

@@ -129,7 +129,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// release-verify compares every file that release-files writes. It finds an SBOM that depends on the machine.
+// release-verify compares every file that release-files writes. It detects an SBOM that depends on the machine.
 func TestReleaseVerify(t *testing.T) {
 	dir := writeScripts(t, map[string]string{
 		"hack/release-verify.sh": string(read(t, "hack/release-verify.sh")),
@@ -156,7 +156,7 @@ esac
 	}
 }
 
-// The release logs in to the registry of IMAGE_BASE, and the workflow names no registry.
+// The release logs in to the registry of IMAGE_BASE, and the workflow contains no registry.
 func TestRelease_login(t *testing.T) {
 	const imageBase = "IMAGE_BASE=registry.example.com:5000/me/operator"
 	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "release-login", imageBase)
@@ -167,11 +167,11 @@ func TestRelease_login(t *testing.T) {
 	}
 	steps := string(read(t, ".github/workflows/release.yaml"))
 	if strings.Contains(steps, "quay.io") || !strings.Contains(steps, "make release-login") {
-		t.Error("the workflow does not take the registry from IMAGE_BASE")
+		t.Error("the workflow does not use the registry of IMAGE_BASE")
 	}
 }
 
-// A version can be added to a channel after a newer one. What people have added to the other entries remains.
+// A version can be added to a channel after a newer one. Manual additions to the other entries remain.
 func TestCatalog(t *testing.T) {
 	dir := writeScripts(t, map[string]string{
 		"hack/catalog.sh": string(read(t, "hack/catalog.sh")),

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestCommands_run runs the blocks with the comment <!-- commands: demo -->, in a namespace of each page. It applies a block of
-// YAML with this comment. `make test-docs` starts the cluster.
+// TestCommands_run runs the blocks with the comment <!-- commands: demo -->, in one namespace for each page. It applies a block of YAML
+// with this comment. `make test-docs` starts the cluster.
 func TestCommands_run(t *testing.T) {
 	if os.Getenv("DOCS_CLUSTER") == "" {
 		t.Skip("make test-docs starts a cluster for this test")
@@ -80,7 +80,7 @@ func clone(t *testing.T) string {
 		t.Fatal(err)
 	}
 	save(t, dir, "kubeconfig", string(kubeconfig))
-	save(t, dir, "oc", "#!/bin/sh\nexec kubectl \"$@\"\n") // The pages say that both are interchangeable.
+	save(t, dir, "oc", "#!/bin/sh\nexec kubectl \"$@\"\n") // The pages describe both as interchangeable.
 	return dir
 }
 

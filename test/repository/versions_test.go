@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// The versions of Kubernetes that the documentation names are those that the tests use, and the oldest one is the minimum of the bundle.
+// The documentation and the tests use the same versions of Kubernetes, and the oldest one is the minimum of the bundle.
 func TestVersions(t *testing.T) {
 	pinned := func(module string) string {
 		match := regexp.MustCompile(`k8s\.io/kubernetes v(\S+)`).FindSubmatch(read(t, "hack/tools/"+module+"/go.mod"))
 		if match == nil {
-			t.Fatal("no Kubernetes in the module ", module)
+			t.Fatal("there is no Kubernetes version in the module ", module)
 		}
 		return string(match[1])
 	}

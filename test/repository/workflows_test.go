@@ -25,7 +25,7 @@ func TestWorkflows_pinned(t *testing.T) {
 			}
 		}
 		if !strings.Contains(content, "\npermissions:") {
-			t.Errorf("%s does not name its permissions, so it gets all of them", file)
+			t.Errorf("%s does not set its permissions, so it gets all of them", file)
 		}
 	}
 }
