@@ -88,7 +88,6 @@ func counted(t *testing.T, c prometheus.Counter) float64 {
 	return valueOf(t, c).GetCounter().GetValue()
 }
 
-// rejectCreates is an API server that rejects every create.
 func rejectCreates(answer error) interceptor.Funcs {
 	return interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return answer }}
 }
@@ -103,7 +102,6 @@ func slowStatus(c *clocktesting.FakeClock, takes time.Duration) interceptor.Func
 	}
 }
 
-// doneAt is an At that has ended.
 func doneAt(at *testutil.AtBuilder, result cnatv1alpha1.Result, reason string) *cnatv1alpha1.At {
 	done := at.Recorded(1, "a-pod", "a-pod-uid").Obj()
 	done.Status.Phase, done.Status.Result, done.Status.Reason = cnatv1alpha1.PhaseDone, result, reason

@@ -168,7 +168,6 @@ func (r *AtReconciler) start(ctx context.Context, d *decided, outcome *at.Outcom
 	return true, r.decide(ctx, d)
 }
 
-// act carries out the plan.
 func (r *AtReconciler) act(ctx context.Context, d *decided, outcome *at.Outcome) {
 	logger := log.FromContext(ctx)
 	if d.plan.Delete != nil {

@@ -73,7 +73,6 @@ func countWhile(t *testing.T, namespace, controller string, do func()) tally {
 	return result
 }
 
-// reconcilesOf returns how often a controller was called.
 func reconcilesOf(t *testing.T, controller string) int {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

@@ -131,7 +131,6 @@ func TestPodSet(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-// eventsOf lists the events about an object.
 func eventsOf(ctx context.Context, g Gomega, obj client.Object) []eventsv1.Event {
 	list := &eventsv1.EventList{}
 	g.Expect(admin.List(ctx, list, client.InNamespace(obj.GetNamespace()))).To(Succeed())

@@ -110,7 +110,6 @@ func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, schem
 	return found, err, nil
 }
 
-// ownKinds returns a mapper of both custom kinds.
 func ownKinds() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(podSetKind, meta.RESTScopeNamespace)

@@ -95,7 +95,6 @@ func afterJumps(mgr ctrl.Manager, c clock.WithTicker, kind client.ObjectList, wa
 	return jumps.Source(), mgr.Add(jumps)
 }
 
-// recordEvents sends events about obj.
 func recordEvents(recorder events.EventRecorder, obj client.Object, all []event.Event) {
 	for _, e := range all {
 		kind := corev1.EventTypeNormal

@@ -141,7 +141,6 @@ func create(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// refresh reads obj again.
 func refresh[T client.Object](g gomega.Gomega, ctx context.Context, obj T) T {
 	g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(gomega.Succeed())
 	return obj

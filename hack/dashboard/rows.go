@@ -3,7 +3,6 @@
 
 package main
 
-// rows returns the content of the dashboard.
 func rows() []row {
 	return []row{
 		{"Ats", []panel{

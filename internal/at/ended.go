@@ -13,7 +13,6 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// endedRun follows from the end of the pod.
 func endedRun(o *Observation) (Plan, bool) {
 	pod := o.run().pod
 	if pod == nil {

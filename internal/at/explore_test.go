@@ -188,7 +188,6 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// next pushes all states that can follow.
 func (e *explorer) next(n *node) {
 	if n.hour < dueHour+3 {
 		c := n.clone()
@@ -358,7 +357,6 @@ func (e *explorer) reconcile(n *node) {
 	}
 }
 
-// reconcileBegun continues the reconcile that has recorded a start.
 func (e *explorer) reconcileBegun(n *node) {
 	o, plan := n.observe()
 	if plan.Create == nil {
@@ -463,7 +461,6 @@ func (e *explorer) write(n *node, o Observation, plan Plan, outcome Outcome, sta
 	then(n)
 }
 
-// commit stores a status.
 func (e *explorer) commit(n *node, status cnatv1alpha1.AtStatus) {
 	before := n.stored()
 	written := before.DeepCopy()
@@ -487,7 +484,6 @@ func sameStatus(a, b *cnatv1alpha1.AtStatus) bool {
 	return a.Phase == b.Phase && a.Reason == b.Reason && a.PodUID == b.PodUID && a.Attempts == b.Attempts && (a.RetryTime != nil) == (b.RetryTime != nil)
 }
 
-// checkStatus checks a status that the operator writes.
 func (e *explorer) checkStatus(n *node, s *cnatv1alpha1.AtStatus) {
 	if slices.Index(phaseOrder, s.Phase) < n.phase {
 		e.t.Errorf("A4: from %s to %s, in %s", phaseOrder[n.phase], s.Phase, n.key())

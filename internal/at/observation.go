@@ -118,7 +118,6 @@ type run struct {
 	pod *corev1.Pod
 }
 
-// run returns what is known about the newest attempt.
 func (o *Observation) run() run {
 	r := run{attempt: int(o.At.Status.Attempts) - 1, uid: o.At.Status.PodUID}
 	if r.attempt < 0 {
@@ -159,7 +158,6 @@ func (o *Observation) deadline() time.Time {
 	return start.Add(atspec.Seconds(*o.At.Spec.ActiveDeadlineSeconds))
 }
 
-// deadlineOver reports whether the run must have ended.
 func (o *Observation) deadlineOver() bool {
 	deadline := o.deadline()
 	return !deadline.IsZero() && !o.Now.Before(deadline)
@@ -170,16 +168,13 @@ func (o *Observation) backoffLimit() int {
 	return min(int(ptr.Deref(o.At.Spec.BackoffLimit, 0)), atrun.MaxAttempts-1)
 }
 
-// isCanceled reports whether spec.cancel is true.
 func (o *Observation) isCanceled() bool { return ptr.Deref(o.At.Spec.Cancel, false) }
 
-// isSuspended reports whether spec.suspend is true.
 func (o *Observation) isSuspended() bool { return ptr.Deref(o.At.Spec.Suspend, false) }
 
 // isDeleted reports whether the At is being deleted. The operator then creates and deletes nothing for it.
 func (o *Observation) isDeleted() bool { return o.At.DeletionTimestamp != nil }
 
-// isTerminating reports whether a pod is being deleted.
 func (o *Observation) isTerminating(pod *corev1.Pod) bool { return pods.IsTerminating(pod, o.Deleted) }
 
 // deletable returns a pod, or nil if the pod is terminating, has ended, or must not be deleted because the cache does not show it.

@@ -34,7 +34,6 @@ func starts(at0 *cnatv1alpha1.At, now time.Time) *process {
 	return &process{seen: at.Seen{At: at0}, now: now}
 }
 
-// plan observes and plans.
 func (p *process) plan() (at.Observation, at.Plan) {
 	o := p.state.Observe(p.seen, p.now, at.Defaults{})
 	return o, at.MakePlan(o)
@@ -54,7 +53,6 @@ func written(at0 *cnatv1alpha1.At, status cnatv1alpha1.AtStatus, version string)
 	return next
 }
 
-// begins records the start of the first attempt.
 func (p *process) begins(t *testing.T) {
 	t.Helper()
 	p.seen.At.ResourceVersion = "1"

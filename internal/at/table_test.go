@@ -585,7 +585,6 @@ func last(pod *corev1.Pod) at.Observation {
 	return o
 }
 
-// restarting returns the pod after admission changed its restartPolicy.
 func restarting(pod *corev1.Pod) *corev1.Pod {
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	return pod

@@ -42,7 +42,6 @@ func lost(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-// sidecar makes an init container a sidecar.
 func sidecar(p *corev1.Pod, name string) *corev1.Pod {
 	p.Spec.InitContainers = []corev1.Container{{Name: name, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
 	return p

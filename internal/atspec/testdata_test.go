@@ -45,7 +45,6 @@ func rows(t testing.TB, path string) []row {
 	return rows
 }
 
-// apiTypes is the source of the CRD.
 func apiTypes(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile("../../api/cnat/v1alpha1/at_types.go")

@@ -172,7 +172,6 @@ func (n *node) deliver() {
 	n.queue = n.queue[1:]
 }
 
-// cachedSet is what the cache shows of the set.
 func (n *node) cachedSet() *testutil.PodSetBuilder {
 	set := testutil.MakePodSet("a").Replicas(n.cache.replicas).MinReadySeconds(n.minReady).ReplacementPolicy(n.policy)
 	if n.cache.edits > 0 {
@@ -267,7 +266,6 @@ func (e *explorer) spend(n *node, item func(*budget) *int, change func(*node)) {
 	}
 }
 
-// next pushes all states that can follow.
 func (e *explorer) next(n *node) {
 	e.user(n)
 	for _, pod := range n.store.sorted() {

@@ -133,7 +133,6 @@ func (o Observation) availableAt(pod *corev1.Pod) time.Time {
 	return since.Add(time.Duration(o.Set.Spec.MinReadySeconds) * time.Second)
 }
 
-// templateHash returns the hash of the current template.
 func (o Observation) templateHash() string {
 	if o.TemplateHash != "" {
 		return o.TemplateHash

@@ -21,7 +21,6 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// withProgress adds a stored condition Progressing to a set.
 func withProgress(set *testutil.PodSetBuilder, status metav1.ConditionStatus, reason string, since time.Time) *testutil.PodSetBuilder {
 	return testutil.FromPodSet(set.Obj()).Status(appv1alpha1.PodSetStatus{Conditions: []metav1.Condition{
 		{Type: appv1alpha1.ConditionProgressing, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(since)},

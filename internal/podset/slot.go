@@ -157,7 +157,6 @@ func plannedFor(pod *corev1.Pod) slotAttempt {
 	return slotAttempt{slot, attempt}
 }
 
-// fills reports whether a pod fills a slot.
 func fills(pod *corev1.Pod, slot int) bool {
 	of, ok := slotOf(pod)
 	return ok && of == slot

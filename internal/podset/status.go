@@ -84,7 +84,6 @@ func availability(o Observation, n int) string {
 	return fmt.Sprintf("%d of %d pods are ready", n, o.desired())
 }
 
-// degraded returns the condition Degraded.
 func degraded(o Observation, of classes, outcome Outcome, progress metav1.Condition) metav1.Condition {
 	c := metav1.Condition{Type: appv1alpha1.ConditionDegraded, Status: metav1.ConditionTrue}
 	waiting := countReasons(of.active, func(pod *corev1.Pod) string { reason, _ := o.problemOf(pod); return reason })

@@ -11,7 +11,6 @@ import (
 
 // A wall time is what a calendar and a wall clock show. It is stored as a time in UTC, where each one exists once.
 
-// wall returns the wall time of t.
 func wall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
@@ -69,7 +68,6 @@ func offset(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// zone returns the abbreviation of the time zone.
 func zone(t time.Time) string {
 	name, _ := t.Zone()
 	return name

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// date reads a date if there is one.
 func (p *parser) date() error {
 	switch t := p.peek(0); {
 	case p.takeWord("today"):

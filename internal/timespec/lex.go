@@ -99,7 +99,6 @@ var (
 	isoTime = regexp.MustCompile(`^[tT](([0-9]{2})(?::?([0-9]{2})(?::?([0-9]{2})(?:[.,]([0-9]+))?)?)?)(?:[^0-9]|$)`)
 )
 
-// scan returns the tokens of a text.
 func scan(text string) []token {
 	var tokens []token
 	trim := func(s string) string { return strings.TrimLeft(s, " \t\r\n") }
@@ -169,7 +168,6 @@ func splitWords(run string) ([]token, bool) {
 	return tokens, run != ""
 }
 
-// firstWord returns s up to its first blank.
 func firstWord(s string) string {
 	return strings.Fields(s)[0]
 }

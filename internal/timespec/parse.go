@@ -73,7 +73,6 @@ func Parse(words []string, now time.Time, location *time.Location) (time.Time, [
 	return p.spec.resolve(now, location)
 }
 
-// parse reads a timespec.
 func (p *parser) parse() error {
 	first := p.peek(0)
 	switch p.isRelative = true; {
@@ -221,7 +220,6 @@ func (p *parser) amounts(sign int, behind string) error {
 	}
 }
 
-// nextUnit reads "next unit".
 func (p *parser) nextUnit() error {
 	name := p.peek(1)
 	if name.kind != word || name.word.class != unitName {
@@ -235,7 +233,6 @@ func (p *parser) nextUnit() error {
 	return nil
 }
 
-// peek returns the token i places ahead.
 func (p *parser) peek(i int) token {
 	if i < len(p.tokens) {
 		return p.tokens[i]

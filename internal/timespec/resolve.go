@@ -16,7 +16,6 @@ const Layout = "Mon 2 Jan 2006 15:04 MST"
 // unitSeconds has the units that are counted on the clock.
 var unitSeconds = map[unit]int64{second: 1, minute: 60, hour: 3600}
 
-// resolve returns the instant that a specification means.
 func (s *spec) resolve(now time.Time, location *time.Location) (time.Time, []string, error) {
 	t, notes, err := s.in(cmp.Or(s.zone, location), now)
 	if err != nil {

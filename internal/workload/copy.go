@@ -110,7 +110,6 @@ func (c *copier) chooseHelpers(with []string) error {
 	return nil
 }
 
-// isCopied reports whether the copy has a container.
 func (c *copier) isCopied(name string) bool {
 	return name == c.container.Name || slices.ContainsFunc(c.helpers, func(h corev1.Container) bool { return h.Name == name })
 }

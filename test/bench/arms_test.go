@@ -115,7 +115,6 @@ func (c *cluster) startWarm(b *testing.B, a *arm, flags ...string) *process {
 	return p
 }
 
-// proc reads /proc.
 func (p *process) proc(b *testing.B) procfs.Proc {
 	b.Helper()
 	proc, err := procfs.NewProc(p.command.Process.Pid)

@@ -51,7 +51,6 @@ type cluster struct {
 	directory, kubeconfig, assets string
 }
 
-// startCluster starts a cluster, which ends with the benchmark.
 func startCluster(b *testing.B) *cluster {
 	b.Helper()
 	ctrl.SetLogger(logr.Discard())
@@ -113,7 +112,6 @@ func (c *cluster) connect(ctx context.Context, env *envtest.Environment) error {
 	})
 }
 
-// namespace creates a namespace.
 func (c *cluster) namespace(b *testing.B) string {
 	b.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "run-"}}
@@ -199,7 +197,6 @@ func inParallel(ctx context.Context, n, width int, do func(ctx context.Context, 
 	return group.Wait()
 }
 
-// pause waits for d.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -209,7 +206,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// must fails if there is an error.
 func must(b *testing.B, err error) {
 	b.Helper()
 	if err != nil {

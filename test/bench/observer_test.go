@@ -31,7 +31,6 @@ type observer struct {
 	last time.Time            // when the last of them was seen
 }
 
-// observePods starts an observer.
 func (c *cluster) observePods(b *testing.B, namespace string) *observer {
 	b.Helper()
 	o := &observer{namespace: namespace, seen: map[string]time.Time{}}
@@ -78,7 +77,6 @@ func (o *observer) waitFor(b *testing.B, n int) time.Time {
 	return o.last
 }
 
-// names returns the names of the pods.
 func (o *observer) names() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -137,7 +137,6 @@ func (c *cluster) endPods(b *testing.B, pods *observer) {
 	}))
 }
 
-// checkDone fails unless all timers have ended.
 func (c *cluster) checkDone(b *testing.B, a *arm, namespace string, want int) {
 	b.Helper()
 	var done int

@@ -48,7 +48,6 @@ func key(o object) string {
 	return o["kind"].(string) + " " + namespace + "/" + metadata["name"].(string)
 }
 
-// kustomized returns the objects of a kustomization.
 func kustomized(t *testing.T, directory string) objects {
 	t.Helper()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), directory)

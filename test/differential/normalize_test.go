@@ -29,7 +29,6 @@ type side struct {
 	all  []string
 }
 
-// note remembers an object of a response.
 func (s *side) note(object client.Object) {
 	if uid := string(object.GetUID()); !slices.Contains(s.all, uid) {
 		s.all = append(s.all, uid)

@@ -95,7 +95,6 @@ type apiServer struct {
 	cleared map[string]bool
 }
 
-// newAPIServer creates a namespace and watches it.
 func newAPIServer(t *testing.T) *apiServer {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "differential-"}}

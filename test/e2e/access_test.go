@@ -103,7 +103,6 @@ func (p *project) forward(namespace, service, port string) string {
 	return address
 }
 
-// get reads a page.
 func get(ctx context.Context, g gomega.Gomega, url, token string, trust *tls.Config) (status int, body string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	g.Expect(err).NotTo(gomega.HaveOccurred())

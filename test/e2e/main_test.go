@@ -55,7 +55,6 @@ type release struct {
 	dir     string // contains bundle/
 }
 
-// csv returns the name of the ClusterServiceVersion.
 func (r release) csv() string { return operatorName + ".v" + r.version }
 
 const (

@@ -31,7 +31,6 @@ func (p *project) newPodSet(name string, replicas int32) *appv1alpha1.PodSet {
 	return set
 }
 
-// newAt creates an At.
 func (p *project) newAt(name, schedule, command string) *cnatv1alpha1.At {
 	p.t.Helper()
 	at := &cnatv1alpha1.At{
@@ -132,5 +131,4 @@ func (r record) compare(t *testing.T) {
 	}
 }
 
-// dueNow makes an At due.
 func dueNow(at *cnatv1alpha1.At) { at.Spec.Schedule = time.Now().UTC().Format(time.RFC3339) }

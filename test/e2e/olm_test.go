@@ -120,7 +120,6 @@ func (p *project) deletesObjects() {
 		strings.Join(crdNames, " "))
 }
 
-// gone waits until these objects no longer exist.
 func gone(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context()) // A cleanup runs after the end of the test.

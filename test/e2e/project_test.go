@@ -160,7 +160,6 @@ func create(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// refresh reads obj again.
 func refresh[T client.Object](ctx context.Context, g gomega.Gomega, obj T) T {
 	g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(gomega.Succeed())
 	return obj

@@ -61,7 +61,6 @@ func (p *project) followsTheTutorial() {
 	p.hasNoPods()
 }
 
-// hasNoPods waits until the project has no pods.
 func (p *project) hasNoPods() {
 	p.t.Helper()
 	eventually(p.t, "the pods are gone", func(g gomega.Gomega) {

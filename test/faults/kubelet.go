@@ -109,7 +109,6 @@ func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	return k.admin.Status().Update(ctx, pod)
 }
 
-// end ends the command of a pod.
 func (k *Kubelet) end(ctx context.Context, pod *corev1.Pod, code int32) error {
 	reason := "Completed"
 	pod.Status.Phase = corev1.PodSucceeded

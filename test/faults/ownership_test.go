@@ -29,7 +29,6 @@ func TestTerminatingNamespace(t *testing.T) {
 	})
 }
 
-// terminate deletes the namespace.
 func terminate(e *faults.Env) {
 	e.Helper()
 	e.Delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}})

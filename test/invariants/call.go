@@ -57,7 +57,6 @@ func (c *Call) String() string {
 	return c.Verb + " " + resource + " " + c.Name
 }
 
-// createsPod reports whether the call creates a pod.
 func (c *Call) createsPod() bool {
 	return c.Verb == "create" && c.Resource == "pods" && c.Subresource == ""
 }

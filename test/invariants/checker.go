@@ -202,7 +202,6 @@ func (c *Checker) ownerOf(pod *corev1.Pod) types.UID {
 	return ControllerOf(pod)
 }
 
-// noteDeletion records when the deletion of an owner began.
 func (c *Checker) noteDeletion(uid types.UID) {
 	if _, ok := c.deleted[uid]; !ok && (c.now.Object.GetDeletionTimestamp() != nil || c.state.Removed[uid]) {
 		c.deleted[uid] = c.now.Seen

@@ -125,7 +125,6 @@ func (c *Checker) noteRevision(set *appv1alpha1.PodSet) {
 	c.revisions[set.UID][set.Generation] = revision{image, set.Spec.UpdateStrategy.Type != appv1alpha1.OnDelete}
 }
 
-// notePod records the pods that a PodSet controls.
 func (c *Checker) notePod(pod *corev1.Pod) {
 	owner := ControllerOf(pod)
 	if of := c.ownerOf(pod); c.state.Ats[of] != nil {

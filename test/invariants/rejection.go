@@ -55,7 +55,6 @@ func (c *Checker) rejections() {
 	}
 }
 
-// step checks one step of a back-off.
 func (c *Checker) step(step *rejected, w Write) {
 	// Round removes the monotonic clock, which does not jump.
 	gap, passed := w.Sent.Sub(step.last.Sent), w.Clock.Round(0).Sub(step.last.Clock.Round(0))

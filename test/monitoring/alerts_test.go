@@ -95,7 +95,6 @@ func promtool(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// needPromtool skips a test if promtool is not installed.
 func needPromtool(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("promtool"); err != nil {

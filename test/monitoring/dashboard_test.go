@@ -90,7 +90,6 @@ func TestQueries_syntax(t *testing.T) {
 	promtool(t, dir, "check", "rules", "queries.yaml")
 }
 
-// metricsOf returns the metrics in a query.
 func metricsOf(expr string) []string {
 	for _, labels := range []string{`\{[^}]*\}`, `"[^"]*"`, `\b(?:by|on|without)\s*\([^)]*\)`, `\b(?:histogram_quantile|last_over_time)\b`} {
 		expr = regexp.MustCompile(labels).ReplaceAllString(expr, " ")

@@ -120,13 +120,11 @@ func overlay(t *testing.T, field, path, more string) string {
 	return overlay
 }
 
-// namespace creates a namespace with labels.
 func namespace(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
 	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 }
 
-// object decodes YAML.
 func object(t *testing.T, namespace, name, text string) *unstructured.Unstructured {
 	t.Helper()
 	obj := &unstructured.Unstructured{}

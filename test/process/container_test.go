@@ -76,7 +76,6 @@ func (c *container) supervise(ctx context.Context) {
 	}
 }
 
-// runOnce runs the process until it ends.
 func (c *container) runOnce(ctx context.Context) {
 	command := exec.CommandContext(ctx, binary, c.args...)
 	command.Env, command.Stdout, command.Stderr = c.env, &c.output, &c.output

@@ -97,7 +97,6 @@ func TestFlood(t *testing.T) {
 	p.terminate(t)
 }
 
-// residentBytes returns the resident memory of a process.
 func residentBytes(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -74,7 +74,6 @@ func restore(t *testing.T, while func(*testing.T, *faults.Cluster, func() error)
 	return serve
 }
 
-// whileEtcdIsStopped stops etcd, and starts it again after do.
 func whileEtcdIsStopped(t *testing.T, c *faults.Cluster, do func() error) {
 	t.Helper()
 	again, err := c.KillEtcd()

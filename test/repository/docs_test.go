@@ -13,7 +13,6 @@ import (
 	"github.com/redhat/podset-operator/internal/kube/process"
 )
 
-// pages returns the pages of the documentation.
 func pages(t *testing.T) []string {
 	t.Helper()
 	return glob(t, "*.md", "docs/*.md", "docs/*/*.md", "examples/*.md", "charts/*/*.md")

@@ -96,7 +96,6 @@ func (a *admission) decode(content map[string]any) {
 	defaulting.Default(content, a.schema)
 }
 
-// validateNew validates an object that is created.
 func (a *admission) validateNew(content map[string]any) field.ErrorList {
 	errs := validation.ValidateCustomResource(nil, content, a.object)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, a.schema, content)...)

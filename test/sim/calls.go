@@ -172,7 +172,6 @@ func (e *env) fail(c *call, why string) {
 	}
 }
 
-// respond delivers a response.
 func (e *env) respond(c *call, a answer) {
 	e.remove(c)
 	if c.written > 0 && a != *c.committed {

@@ -82,7 +82,6 @@ func (c operatorClient) Create(ctx context.Context, object client.Object, option
 	})
 }
 
-// dryRun checks a pod as a create would.
 func (c operatorClient) dryRun(ctx context.Context, object client.Object) error {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

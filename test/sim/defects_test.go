@@ -39,7 +39,6 @@ var detectWithin = flag.Uint64("detect", often, "the number of scenarios within 
 // often is the number of scenarios in which most defects are detected, and seldom that for the others.
 const often, seldom = 200, 10_000
 
-// with returns this operator with a defect.
 func with(defect sim.Defect) sim.Operator {
 	operator := sim.Ours
 	operator.Defect = defect
@@ -90,7 +89,6 @@ func neverRan(pod *corev1.Pod) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Annotations[cnatv1alpha1.AnnotationContainer], State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}}
 }
 
-// deny sets a condition to False.
 func deny(condition string) func(status map[string]any) {
 	return func(status map[string]any) {
 		conditions, _ := status["conditions"].([]any)
@@ -102,7 +100,6 @@ func deny(condition string) func(status map[string]any) {
 	}
 }
 
-// replaceReason replaces a reason of the condition Progressing.
 func replaceReason(from string, status metav1.ConditionStatus, to string) func(map[string]any) {
 	return func(all map[string]any) {
 		conditions, _ := all["conditions"].([]any)

@@ -50,7 +50,6 @@ func (e *env) endRun(pod *corev1.Pod, code int32) bool {
 	return true
 }
 
-// endWith ends a pod with an exit code.
 func (e *env) endWith(pod *corev1.Pod, code int32) {
 	if code != 0 {
 		e.failPod(pod, "", code)

@@ -191,7 +191,6 @@ func (p *process) behind(resource string) bool {
 	return true
 }
 
-// deliver delivers the next event of a watch.
 func (e *env) deliver(to *watcher) {
 	change, _ := to.next()
 	to.version = change.Version
@@ -277,7 +276,6 @@ func (e *env) seedDelays() {
 	mathrand.Seed(int64(e.order)) //nolint:staticcheck,gosec // Client-go uses this source.
 }
 
-// end stops the process.
 func (e *env) end() {
 	if p := e.process; p != nil {
 		p.kill()

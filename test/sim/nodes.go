@@ -122,7 +122,6 @@ func (e *env) deadlineIsOver(pod *corev1.Pod) bool {
 	return limit != nil && start != nil && e.nodeNow().Sub(start.Time) > time.Duration(*limit)*time.Second
 }
 
-// run lets the containers of a pod run.
 func (e *env) run(pod *corev1.Pod) {
 	if pod.Status.StartTime == nil {
 		pod.Status.StartTime = ptr.To(metav1.NewTime(e.nodeNow()))
@@ -144,7 +143,6 @@ func (e *env) setReady(pod *corev1.Pod, ready corev1.ConditionStatus) {
 	_, _ = e.store.Update(pod, true)
 }
 
-// succeed ends a pod as Succeeded.
 func (e *env) succeed(pod *corev1.Pod) {
 	e.note("the command of pod %s ends", pod.Name)
 	e.ended(pod, invariants.CommandContainer(pod).Name, 0)

@@ -113,7 +113,6 @@ type process struct {
 
 var restConfig = &rest.Config{Host: "http://simulated"}
 
-// start starts a process.
 func (e *env) start() (*process, error) {
 	p := &process{number: len(e.started) + 1, env: e, clock: &e.clock, elected: make(chan struct{}), reconciles: map[types.UID]began{}, shown: map[types.UID]bool{}}
 	p.ctx, p.kill = context.WithCancel(context.WithValue(context.Background(), processKey{}, p))

@@ -195,7 +195,6 @@ func (e *env) take(steps []uint64) error {
 	return nil
 }
 
-// createFirst creates the object of a small scenario.
 func (e *env) createFirst(random *rand.Rand) {
 	switch only := e.scenario.Only; {
 	case only == "":

@@ -141,7 +141,6 @@ type problem struct {
 	limit           time.Duration
 }
 
-// unsettled returns what has not settled.
 func (e *env) unsettled() []problem {
 	synctest.Wait()
 	state := e.state

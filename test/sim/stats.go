@@ -37,7 +37,6 @@ func (s *Stats) Add(other Stats) {
 	s.Settle = max(s.Settle, other.Settle)
 }
 
-// perSecond returns how many scenarios ran in a second.
 func (s Stats) perSecond() float64 { return float64(s.Scenarios) / max(s.Real, 1).Seconds() }
 
 func (s Stats) String() string {

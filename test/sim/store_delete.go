@@ -91,7 +91,6 @@ func (s *Store) shorten(object client.Object, wanted *int64) (graceful, pending 
 	return true, false
 }
 
-// mark marks an object as being deleted.
 func (s *Store) mark(object client.Object, grace int64) {
 	at := metav1.NewTime(s.now().Add(time.Duration(grace) * time.Second)).Rfc3339Copy()
 	if before := object.GetDeletionTimestamp(); before == nil {

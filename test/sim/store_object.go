@@ -42,7 +42,6 @@ func received(object client.Object) (client.Object, error) {
 	return sent, sent.Unmarshal(data)
 }
 
-// contentOf returns an object as JSON.
 func contentOf(object client.Object) (map[string]any, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

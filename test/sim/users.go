@@ -74,7 +74,6 @@ func (e *env) create(object client.Object, about string) {
 	}
 }
 
-// patch patches an object as a user.
 func (e *env) patch(resource, name, patch string, status bool) {
 	if _, err := e.store.Patch(resource, name, types.MergePatchType, []byte(patch), status); err == nil {
 		e.note("user patches %s %s: %s", resource, name, patch)
@@ -247,7 +246,6 @@ func (e *env) recordedPods() []*corev1.Pod {
 	})
 }
 
-// deletePod deletes a pod.
 func (e *env) deletePod(random *rand.Rand) {
 	all := e.recordedPods()
 	if len(all) == 0 {

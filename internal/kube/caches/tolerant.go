@@ -100,7 +100,6 @@ func (l *tolerantLister) outdated(ctx context.Context) error {
 	return err
 }
 
-// end ends the process.
 func (l *tolerantLister) end(err error) {
 	l.mu.Lock()
 	l.ended = true

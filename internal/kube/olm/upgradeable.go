@@ -107,7 +107,6 @@ func (u *upgradeable) open(ctx context.Context) {
 	}
 }
 
-// set writes the condition.
 func (u *upgradeable) set(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
 	u.mayBeFalse = u.mayBeFalse || status == metav1.ConditionFalse
 	if err := u.condition.Set(ctx, status, conditions.WithReason(reason), conditions.WithMessage(message)); err != nil {
@@ -137,7 +136,6 @@ type upgradeGate struct {
 	openedAt time.Time // when maxUpgradeDelay was over, or zero if it is not
 }
 
-// decide returns the condition.
 func (g *upgradeGate) decide(now time.Time, waiting bool) (status metav1.ConditionStatus, reason, message string) {
 	switch {
 	case !waiting:

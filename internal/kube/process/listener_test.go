@@ -42,7 +42,6 @@ func boundedTo(t *testing.T, most int, grace time.Duration, handler http.Handler
 
 const request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-// send sends a text on a connection.
 func send(t *testing.T, connection net.Conn, text string) {
 	t.Helper()
 	if _, err := connection.Write([]byte(text)); err != nil {

@@ -61,7 +61,6 @@ func (s *boundedServer) serve(config *tls.Config) error {
 	return s.server.Serve(listener)
 }
 
-// close ends all connections.
 func (s *boundedServer) close() {
 	_ = s.listener.Close() // The process ends now, so an error does not matter.
 	_ = s.server.Close()

@@ -27,7 +27,6 @@ func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.code, Header: http.Header{"Date": {date}}, Body: http.NoBody}, nil
 }
 
-// request sends a request and drops the response.
 func request(t *testing.T, transport http.RoundTripper) {
 	response, err := transport.RoundTrip(nil)
 	if err != nil {
