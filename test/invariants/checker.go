@@ -184,6 +184,8 @@ func (c *Checker) Replay(events []Event) {
 			if set, ok := c.state.Sets[ControllerOf(object)]; ok {
 				c.podOfSet(set, before, object, wasActive)
 				c.noteProgress(set, before, object)
+			} else if before != nil && c.state.Sets[ControllerOf(before)] != nil { // The pod has lost its owner.
+				c.noteProgress(c.state.Sets[ControllerOf(before)], nil, nil)
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 		}
 	}
 	for _, pod := range c.state.owned[set.UID] {
-		if c.state.Removed[pod.UID] {
+		if c.state.Removed[pod.UID] || c.byUID[pod.UID].Sent.After(write.Sent) {
 			continue
 		}
 		times := []time.Time{pod.CreationTimestamp.Time}
