@@ -112,7 +112,7 @@ type lister struct {
 func (l *lister) printTable(ats []cnatv1alpha1.At, header bool) error {
 	width := 0
 	if !l.columns.wide {
-		width, _ = sizeOf(l.raw)
+		width, _ = sizeOf(l.stdout)
 	}
 	_, err := fmt.Fprintln(l.Out, strings.Join(l.columns.lines(ats, l.clock.Now(), header, width), "\n"))
 	return err
@@ -151,8 +151,8 @@ func (l *lister) printEach(ats ...cnatv1alpha1.At) error {
 
 // watch keeps a list up to date. A screen is drawn again every second; elsewhere, each change is printed, as kubectl get -w does.
 func (l *lister) watch(list *cnatv1alpha1.AtList, in []client.ListOption) error {
-	screen, header := &screen{out: l.raw, columns: l.columns, header: !l.noHeaders}, !l.noHeaders
-	onScreen := l.printer == nil && isScreen(l.raw)
+	screen, header := &screen{out: l.stdout, columns: l.columns, header: !l.noHeaders}, !l.noHeaders
+	onScreen := l.printer == nil && isScreen(l.stdout)
 	show := func(changed ...cnatv1alpha1.At) error {
 		switch {
 		case onScreen:

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
@@ -21,7 +20,6 @@ import (
 	"github.com/redhat/podset-operator/internal/kube/await"
 	"github.com/redhat/podset-operator/internal/kube/podlog"
 	"github.com/redhat/podset-operator/internal/pods"
-	"github.com/redhat/podset-operator/internal/timespec"
 )
 
 // newest stands for the newest attempt.
@@ -60,7 +58,7 @@ func logsVerb() verb {
 				err = hasAttempt(at, attempt)
 			}
 			if err == nil && !complete {
-				err = fmt.Errorf("the log of at/%s is not complete", at.Name)
+				err = fmt.Errorf("the log of at/%s may be incomplete", at.Name)
 			}
 			return err
 		},
@@ -73,19 +71,27 @@ func (r *request) printLogs(attempt int) error {
 	if err := r.get(at); err != nil {
 		return err
 	}
+	if attempt == newest {
+		attempt = max(int(at.Status.Attempts)-1, 0)
+		if attempt > 0 && !hasStartedAttempt(at, attempt) && !atrun.IsDone(&at.Status) { // The pod of a retry does not exist yet.
+			attempt--
+		}
+	}
 	if err := hasAttempt(at, attempt); err != nil {
 		return err
-	}
-	if attempt == newest {
-		attempt = int(at.Status.Attempts) - 1
 	}
 	pod, err := r.podOf(r.ctx(), at, attempt)
 	if err != nil {
 		return err
 	}
-	log := &podlog.Log{Config: r.rest, Pod: pod, Container: atspec.ContainerName(&at.Spec), Out: r.raw}
-	defer r.warnOfBeginning(at, log)
-	return log.Read(r.ctx(), false)
+	log := r.logOf(at, pod)
+	if err := log.ReadToEnd(r.ctx()); err != nil {
+		return err
+	}
+	if err := log.CheckBeginning(r.timesOf(at, pod)); err != nil {
+		return fmt.Errorf("the log of pod/%s may be incomplete: %w", pod.Name, err)
+	}
+	return nil
 }
 
 // hasStartedAttempt reports whether the pod of an attempt was created. The name and the number of an attempt are recorded before.
@@ -96,20 +102,22 @@ func hasStartedAttempt(at *cnatv1alpha1.At, attempt int) bool {
 
 // hasAttempt returns an error if an At has not had an attempt.
 func hasAttempt(at *cnatv1alpha1.At, attempt int) error {
-	attempts := int(at.Status.Attempts)
+	attempts, what := int(at.Status.Attempts), "at/"+at.Name
 	switch {
+	case hasStartedAttempt(at, max(attempt, 0)):
+		return nil
 	case attempts > 0 && attempt >= attempts:
 		return fmt.Errorf("invalid --attempt %d: at/%s has the attempts 0 to %d", attempt, at.Name, attempts-1)
-	case attempts > 1 || hasStartedAttempt(at, 0):
-		return nil
 	case atrun.IsDone(&at.Status) && attempts == 0:
 		return fmt.Errorf("at/%s was not run: %s%s", at.Name, at.Status.Reason, failure(at))
 	case atrun.IsDone(&at.Status):
 		return fmt.Errorf("at/%s has no known pod: %s%s", at.Name, at.Status.Reason, failure(at))
 	case isOver(at):
 		return outcome(at)
+	case attempt > 0:
+		what = fmt.Sprintf("attempt %d of %s", attempt, what)
 	}
-	return fmt.Errorf("at/%s has not started; with -f, the logs are followed from its start", at.Name)
+	return fmt.Errorf("%s has not started; with -f, the logs are followed from its start", what)
 }
 
 // errPodGone is the error about the logs of a pod that is deleted. How the run ended is in the status of the At.
@@ -127,6 +135,22 @@ func (c *cluster) podOf(ctx context.Context, at *cnatv1alpha1.At, attempt int) (
 		return nil, fmt.Errorf("%w: pod/%s", errPodGone, name)
 	}
 	return pod, err
+}
+
+// logOf returns the log of the command in a pod.
+func (r *request) logOf(at *cnatv1alpha1.At, pod *corev1.Pod) *podlog.Log {
+	return &podlog.Log{Config: r.rest, Pod: pod, Container: atspec.ContainerName(&at.Spec), Out: r.raw}
+}
+
+// timesOf returns when the container of the command started, or zero, and when it ended, or the current time.
+func (r *request) timesOf(at *cnatv1alpha1.At, pod *corev1.Pod) (started, ended time.Time) {
+	switch state := atrun.CommandState(at, pod); {
+	case state.Running != nil:
+		return state.Running.StartedAt.Time, r.clock.Now()
+	case state.Terminated != nil:
+		return state.Terminated.StartedAt.Time, state.Terminated.FinishedAt.Time
+	}
+	return time.Time{}, time.Time{}
 }
 
 // follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
@@ -149,13 +173,13 @@ func (r *request) follow(name string, attempt int) (at *cnatv1alpha1.At, complet
 			}
 			continue
 		}
-		err = r.followAttempt(at, attempt)
-		switch {
-		case err != nil && !only && ctx.Err() == nil: // The exit code counts, and the command may still run.
-			complete = false
-			r.warn(fmt.Sprintf("the log of attempt %d of at/%s is not complete: %v", attempt, name, err))
-		case err != nil:
-			return at, complete, err
+		if err := r.followAttempt(at, attempt); err != nil {
+			err = fmt.Errorf("the log of attempt %d of at/%s may be incomplete: %w", attempt, name, err)
+			if only || ctx.Err() != nil {
+				return at, false, err
+			}
+			complete = false // The exit code counts, and the command may still run.
+			r.warn(err.Error())
 		}
 		if only {
 			return at, complete, nil
@@ -174,10 +198,14 @@ func (r *request) followToEnd(name string) error {
 		return err
 	}
 	if !complete {
-		return fmt.Errorf("at/%s succeeded, but its log is not complete", name)
+		return fmt.Errorf("at/%s succeeded, but its log may be incomplete", name)
 	}
 	return nil
 }
+
+// promptness is how soon after the start of a container its log must be followed, so that a node cannot have removed its beginning: it looks
+// every 10 s whether it is time to do so.
+const promptness = 10 * time.Second
 
 // followAttempt waits for the command of an attempt to start and prints its log until it ends.
 func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
@@ -199,39 +227,46 @@ func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 	if err != nil {
 		return err
 	}
-	log := &podlog.Log{Config: r.rest, Pod: pod, Container: atspec.ContainerName(&at.Spec), Out: r.raw}
+	log := r.logOf(at, pod)
+	started, ended := r.timesOf(at, pod)
+	isFromStart := waited && r.clock.Now().Sub(started) < promptness // The watch can be late.
 	if err := r.followLog(ctx, at, log); apierrors.IsForbidden(err) {
 		return err
 	} else if err != nil {
 		return fmt.Errorf("%w; %q prints what the node has", err, r.hint("logs", at.Name))
 	}
-	if !waited {
-		r.warnOfBeginning(at, log)
+	if isFromStart {
+		return nil
 	}
-	return nil
+	return log.CheckBeginning(started, ended)
 }
 
-// statusPatience is how long a node may take to report the end of a container after the end of its log.
-const statusPatience = 10 * time.Second
+const (
+	// statusPatience is how long a node may take to report the end of a container after the end of its log.
+	statusPatience = 10 * time.Second
+	// fruitless is how short a connection is that is not made again if it has brought nothing. A longer one may have been idle for too long.
+	fruitless = time.Second
+)
 
 // followLog prints a log until its container ends. The API server ends a log without an error if its connection to the node breaks, and
 // the node does if it rotates the log, so after the end of the container the log is read again.
 func (r *request) followLog(ctx context.Context, at *cnatv1alpha1.At, log *podlog.Log) error {
 	for {
-		before := log.Printed
-		err := log.Read(ctx, true)
-		if err != nil && !podlog.IsInterruption(err) {
+		printed, began := log.Printed, time.Now()
+		err := log.Follow(ctx)
+		if err != nil && !errors.As(err, new(podlog.InterruptedError)) {
 			return err
 		}
+		isFruitless := log.Printed == printed && time.Since(began) < fruitless
 		short, stop := context.WithTimeout(ctx, statusPatience)
 		_, awaitErr := r.awaitPod(short, log.Pod, func(pod *corev1.Pod) bool { return hasEnded(at, pod) })
 		stop()
 		switch {
 		case awaitErr == nil:
-			return log.Read(ctx, false)
+			return log.ReadToEnd(ctx)
 		case ctx.Err() != nil || short.Err() == nil:
 			return awaitErr
-		case log.Printed == before: // The next connection would not bring more either.
+		case isFruitless: // The next connection would not bring more either.
 			return cmp.Or(err, errors.New("the connection to the node ended"))
 		}
 	}
@@ -244,25 +279,6 @@ func (r *request) awaitPod(ctx context.Context, pod *corev1.Pod, done func(*core
 		return nil, errPodGone
 	}
 	return found, err
-}
-
-// silence is how long a command may have printed nothing before its log is suspected to have lost its beginning. A node looks every 10 s
-// whether it is time to rotate logs.
-const silence = 10 * time.Second
-
-// warnOfBeginning warns if a log begins so late that the node may have removed its beginning. Only the node knows.
-func (r *request) warnOfBeginning(at *cnatv1alpha1.At, log *podlog.Log) {
-	var started metav1.Time
-	switch state := atrun.CommandState(at, log.Pod); {
-	case state.Running != nil:
-		started = state.Running.StartedAt
-	case state.Terminated != nil:
-		started = state.Terminated.StartedAt
-	}
-	if late := log.First.Sub(started.Time); !started.IsZero() && !log.First.IsZero() && late > silence {
-		r.warn(fmt.Sprintf("the log of pod/%s begins %s after its container started: either the command printed nothing before, or the node has removed the beginning (by default, it keeps the last 10 MiB)",
-			log.Pod.Name, timespec.FormatSeconds(int64(late/time.Second))))
-	}
 }
 
 // hasEnded reports whether the container of the command has ended, or never will start.

@@ -6,11 +6,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,9 +42,19 @@ func (s *shell) start(name, pod string, attempts int32, logs string) *corev1.Pod
 	if err := admin.Create(s.Context(), created); err != nil {
 		s.Fatal(err)
 	}
-	kubelet.set(s.namespace+"/"+pod+"/busybox", logs)
+	kubelet.set(s.namespace+"/"+pod+"/busybox", logs, nil)
 	s.setStatus(name, cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: attempts, PodName: pod, PodUID: created.UID})
 	return created
+}
+
+// awaitAt waits until an At exists.
+func (s *shell) awaitAt(name string) {
+	s.Helper()
+	if err := wait.PollUntilContextTimeout(s.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return s.run("", "cat", name).code == 0, nil
+	}); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // end does what the operator does when a run has ended.
@@ -155,7 +167,7 @@ func TestWait_logs(t *testing.T) {
 	if err := admin.Delete(t.Context(), retry, &deleteNow); err != nil {
 		t.Fatal(err)
 	}
-	s.expect(result{errOut: "Warning: the log of attempt 1 of at/a is not complete: the pod is gone, and its log with it: pod/a-pod-1\nthe log of at/a is not complete\n", code: 1}, "", "logs", "-f", "a")
+	s.expect(result{errOut: "Warning: the log of attempt 1 of at/a may be incomplete: the pod is gone, and its log with it: pod/a-pod-1\nthe log of at/a may be incomplete\n", code: 1}, "", "logs", "-f", "a")
 }
 
 func TestHasStarted(t *testing.T) {
@@ -206,7 +218,7 @@ func TestWait_unreadableLog(t *testing.T) {
 	pod := s.start("a", "a-pod", 1, "")
 	kubelet.remove(s.namespace + "/a-pod/busybox")
 	s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
-	output.expect(`Warning: the log of attempt 0 of at/a is not complete: the server could not find the requested resource ( pods/log a-pod); "kubectl at logs a -n ` + s.namespace + `" prints what the node has`)
+	output.expect(`Warning: the log of attempt 0 of at/a may be incomplete: the server could not find the requested resource ( pods/log a-pod); "kubectl at logs a -n ` + s.namespace + `" prints what the node has`)
 	s.end("a", cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3))
 	if err := endOf(ended); err == nil || err.Error() != "error: at/a failed: NonZeroExitCode, exit code 3" {
 		t.Errorf("got %v", err)
@@ -224,9 +236,9 @@ func TestWait_shortLog(t *testing.T) {
 	output.expect("at/a runs at Sat 21 Nov 2026 16:48 CET (now)")
 	s.setState(s.start("a", "a-pod", 1, "row 1\n"), corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	output.expect("row 1")
-	output.expect(`Warning: the log of attempt 0 of at/a is not complete: the connection to the node ended; "kubectl at logs a -n ` + s.namespace + `" prints what the node has`)
+	output.expect(`Warning: the log of attempt 0 of at/a may be incomplete: the connection to the node ended; "kubectl at logs a -n ` + s.namespace + `" prints what the node has`)
 	s.end("a", cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
-	if err := endOf(ended); err == nil || err.Error() != "at/a succeeded, but its log is not complete" {
+	if err := endOf(ended); err == nil || err.Error() != "at/a succeeded, but its log may be incomplete" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -308,7 +320,12 @@ func (s *shell) logged(name, followed, log string) *corev1.Pod {
 	s.Helper()
 	s.run("", "now", "--name", name, "--", "true")
 	pod := s.start(name, name+"-pod", 1, log)
-	kubelet.setFollowed(s.namespace+"/"+pod.Name+"/busybox", followed)
+	kubelet.set(s.namespace+"/"+pod.Name+"/busybox", log, func(follow bool, _ int) string {
+		if follow {
+			return followed
+		}
+		return log
+	})
 	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(s.now)}})
 	s.end(name, cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
 	return pod
@@ -329,12 +346,13 @@ func TestLogs_whole(t *testing.T) {
 		"it breaks in a line":             {"1\nab", "1\nabc\n", result{out: "1\nabc\n"}},
 		"it breaks in a long line":        {long, long + long, result{out: long + long}},
 		"it breaks before the first line": {"", "1\n", result{out: "1\n"}},
+		"it breaks in a time":             {kubeletError + "2026-11-2", "1\n", result{out: "1\n"}},
 		"the node has rotated the log": {"1\n2\n", "3\n4\n", result{out: "1\n2\n", code: 1,
-			errOut: "Warning: the log of attempt 0 of at/%[1]s is not complete: the node rotated the log while it was being read, so lines may be missing; " +
-				"for large output, use a volume or an upload; \"kubectl at logs %[1]s -n %[2]s\" prints what the node has\nthe log of at/%[1]s is not complete\n"}},
+			errOut: "Warning: the log of attempt 0 of at/%[1]s may be incomplete: the node rotated the log while it was being read, so lines may be missing; " +
+				"for large output, use a volume or an upload; \"kubectl at logs %[1]s -n %[2]s\" prints what the node has\nthe log of at/%[1]s may be incomplete\n"}},
 		"it is rotated, and its lines are equal": {"y\ny\ny\n", "y\ny\n", result{out: "y\ny\ny\n", code: 1, errOut: "Warning: "}},
 		"the node cannot read it": {kubeletError + "unable to retrieve container logs for containerd://4f\x1b", "", result{code: 1,
-			errOut: "Warning: the log of attempt 0 of at/%[1]s is not complete: the node cannot read the log: unable to retrieve container logs for containerd://4f\\x1b; "}},
+			errOut: "Warning: the log of attempt 0 of at/%[1]s may be incomplete: the node cannot read the log: unable to retrieve container logs for containerd://4f\\x1b; "}},
 		"the node cannot read it afterwards": {"1\n", kubeletError + "failed to open log file \"/var/log/pods/x\": no such file", result{out: "1\n", code: 1, errOut: "Warning: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -346,7 +364,7 @@ func TestLogs_whole(t *testing.T) {
 				test.want.errOut = fmt.Sprintf(test.want.errOut, at, s.namespace)
 			}
 			if got.out != test.want.out || got.code != test.want.code || !strings.HasPrefix(got.errOut, test.want.errOut) || (got.errOut == "") != (test.want.errOut == "") {
-				t.Errorf("got %.3000v\nwant %.3000v", got, test.want)
+				t.Errorf("got %.300s, %s%d\nwant %.300s, %s%d", got.out, got.errOut, got.code, test.want.out, test.want.errOut, test.want.code)
 			}
 		})
 	}
@@ -358,14 +376,140 @@ func TestLogs_unreadable(t *testing.T) {
 	s.expect(result{errOut: "the node cannot read the log: failed to try resolving symlinks in path \"/var/log/pods/x/0.log\": no such file or directory\n", code: 1}, "", "logs", "a")
 }
 
+// After a run, only the node knows whether it has removed the beginning of its log.
 func TestLogs_beginning(t *testing.T) {
 	s := newShell(t)
-	pod := s.logged("a", "1\n", "1\n")
-	s.expect(result{out: "1\n"}, "", "logs", "a")
-	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(s.now.Add(-time.Minute))}})
-	want := result{out: "1\n", errOut: "Warning: the log of pod/a-pod begins 1m after its container started: either the command printed nothing before, or the node has removed the beginning (by default, it keeps the last 10 MiB)\n"}
-	s.expect(want, "", "logs", "a")
-	s.expect(want, "", "logs", "-f", "a")
+	large := strings.Repeat("x", 1<<20) + "\n"
+	const either = ", so either the command printed nothing before, or the node has removed the beginning (by default, a node keeps the last 10 MiB)"
+	for name, test := range map[string]struct {
+		log  string
+		late time.Duration // from the start of the container to the first line
+		want string
+	}{
+		"soon":       {"1\n", 9 * time.Second, ""},
+		"late":       {"1\n", 33 * time.Second, "it begins 33s after its container started" + either},
+		"large":      {large, time.Second, ""},
+		"large-late": {large, 3 * time.Second, "it begins 3s after its container started" + either},
+		"empty":      {"", 9 * time.Second, ""},
+		"empty-late": {"", 33 * time.Second, "it is empty 33s after its container started" + either},
+	} {
+		pod := s.logged(name, test.log, test.log)
+		s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			StartedAt: metav1.NewTime(s.now.Add(-test.late)), FinishedAt: metav1.NewTime(s.now),
+		}})
+		logs, follow := result{out: test.log}, result{out: test.log}
+		if test.want != "" {
+			logs.code, logs.errOut = 1, fmt.Sprintf("the log of pod/%s-pod may be incomplete: %s\n", name, test.want)
+			follow.code, follow.errOut = 1, fmt.Sprintf("Warning: the log of attempt 0 of at/%[1]s may be incomplete: %[2]s\nthe log of at/%[1]s may be incomplete\n", name, test.want)
+		}
+		for flag, want := range map[string]result{"--attempt=0": logs, "-f": follow} {
+			if got := s.run("", "logs", name, flag); got != want {
+				t.Errorf("%s %s: got %d bytes, %s%d\nwant %d bytes, %s%d", name, flag, len(got.out), got.errOut, got.code, len(want.out), want.errOut, want.code)
+			}
+		}
+	}
+}
+
+// What a command prints late has not lost its beginning if it was followed from its start. A watch that broke can be late, too.
+func TestLogs_quiet(t *testing.T) {
+	for name, test := range map[string]struct {
+		seen time.Duration // after the start of the container
+		want string
+	}{
+		"at once": {0, ""},
+		"late":    {time.Minute, "at/a succeeded, but its log may be incomplete"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t)
+			s.now = saturday().Add(-time.Minute)
+			output, ended := s.background(t.Context(), "now", "--name", "a", "--wait", "-q", "--", "true")
+			s.awaitAt("a")
+			pod := s.start("a", "a-pod", 1, "1\n")
+			s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+			output.expect("pod/a-pod waits: ImagePullBackOff")
+			started := metav1.NewTime(s.now.Add(-test.seen))
+			s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: started, FinishedAt: started}})
+			s.end("a", cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
+			if err := endOf(ended); fmt.Sprint(err) != cmp.Or(test.want, "<nil>") {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+// The API server ends a log without an error if its connection to the node breaks.
+func TestLogs_cut(t *testing.T) {
+	s := newShell(t)
+	pod := s.logged("a", "", "")
+	for _, flag := range []string{"--attempt=0", "-f"} {
+		kubelet.set(s.namespace+"/"+pod.Name+"/busybox", "", func(_ bool, before int) string { return "1\n2\n3\n"[:2*min(before+1, 3)] })
+		s.expect(result{out: "1\n2\n3\n"}, "", "logs", "a", flag)
+	}
+}
+
+// Proxies break connections that are idle, such as after a minute.
+func TestLogs_idle(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.run("", "now", "--name", "a", "--", "true")
+	pod := s.start("a", "a-pod", 1, "")
+	s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	connected := make(chan int, 10)
+	kubelet.set(s.namespace+"/a-pod/busybox", "1\n", func(follow bool, before int) string {
+		if follow {
+			connected <- before
+			<-time.After(fruitless + 100*time.Millisecond)
+		}
+		if before < 2 {
+			return ""
+		}
+		return "1\n"
+	})
+	output, ended := s.background(t.Context(), "logs", "-f", "a")
+	for range 3 {
+		select {
+		case <-connected:
+		case <-time.After(time.Minute):
+			t.Fatal("the log is not read again")
+		}
+	}
+	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
+	s.end("a", cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
+	output.expect("1")
+	if err := endOf(ended); err != nil {
+		t.Error(err)
+	}
+}
+
+// full is a disk without space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestOutput_full(t *testing.T) {
+	s := newShell(t)
+	s.kubeconfig = adminKubeconfig
+	s.logged("a", "1\n", "1\n")
+	for _, command := range []string{
+		"logs a", "logs -f a", "list", "list -o name", "list -o yaml", "list -w", "cat a", "wait a", "check", "--version",
+		"rerun a --name b", "rerun a -o yaml", "suspend b", "reschedule b tomorrow", "resume b", "cancel b", "rm b",
+	} {
+		cmd := newCommand(genericiooptions.IOStreams{Out: full{}, ErrOut: io.Discard}, clocktesting.NewFakeClock(s.now))
+		cmd.SetArgs(append(s.flags(), strings.Fields(command)...))
+		if err := cmd.ExecuteContext(t.Context()); err == nil {
+			t.Errorf("kubectl at %s: no error", command)
+		}
+	}
+}
+
+// A retry is recorded before its pod exists.
+func TestLogs_retry(t *testing.T) {
+	s := newShell(t)
+	s.run("", "now", "--name", "a", "--retries", "1", "--", "true")
+	s.start("a", "a-pod", 1, "first\n")
+	s.setStatus("a", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Attempts: 2, PodName: "a-pod-1"})
+	s.expect(result{out: "first\n"}, "", "logs", "a")
+	s.expect(result{errOut: "attempt 1 of at/a has not started; with -f, the logs are followed from its start\n", code: 1}, "", "logs", "a", "--attempt", "1")
 }
 
 // The status names the pod: it is neither computed nor any pod of that name.
@@ -429,11 +573,7 @@ func TestWait_interrupted(t *testing.T) {
 		}
 		ctx, interrupt := context.WithCancel(t.Context())
 		output, ended := s.background(ctx, strings.Fields(command)...)
-		if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-			return s.run("", "cat", name).code == 0, nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		s.awaitAt(name)
 		s.setStatus(name, cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{{
 			Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonFailedCreate, Message: command,
 			LastTransitionTime: metav1.NewTime(s.now),

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -29,16 +30,29 @@ var version = "unknown"
 type plugin struct {
 	genericiooptions.IOStreams // Its outputs are texts.
 
-	raw    io.Writer // standard output as it is, for the logs of a run and for a screen
+	stdout io.Writer // as it is, to ask whether it is a terminal
+	raw    *output   // for the logs of a run, for programs, and for a screen
 	clock  clock.WithTicker
 	config *genericclioptions.ConfigFlags
 	zone   string // of --tz
 }
 
 func newPlugin(streams genericiooptions.IOStreams, clock clock.WithTicker) *plugin {
-	p := &plugin{IOStreams: streams, raw: streams.Out, clock: clock, config: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag()}
-	p.Out, p.ErrOut = textWriter{streams.Out}, textWriter{streams.ErrOut}
+	p := &plugin{IOStreams: streams, stdout: streams.Out, raw: &output{to: streams.Out}, clock: clock, config: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag()}
+	p.Out, p.ErrOut = textWriter{p.raw}, textWriter{streams.ErrOut}
 	return p
+}
+
+// output remembers that something could not be written. Some printers of kubectl ignore it.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+func (o *output) Write(data []byte) (int, error) {
+	n, err := o.to.Write(data)
+	o.err = cmp.Or(o.err, err)
+	return n, err
 }
 
 // textWriter is an output that escapes what is not printable. Otherwise everybody who may create an object could control the terminals of those
@@ -70,7 +84,7 @@ func escape(value, except string) string {
 
 // data returns where an object is printed for programs: unchanged, unless a terminal shows it.
 func (p *plugin) data() io.Writer {
-	if (term.TTY{Out: p.raw}).IsTerminalOut() {
+	if (term.TTY{Out: p.stdout}).IsTerminalOut() {
 		return p.Out
 	}
 	return p.raw

@@ -44,7 +44,7 @@ var (
 	adminKubeconfig string        // of the cluster administrator
 	// addUser returns the kubeconfig of a new user.
 	addUser func(name string) (string, error)
-	kubelet = &logServer{logs: map[string]string{}, followed: map[string]string{}}
+	kubelet = &logServer{logs: map[string]*containerLog{}}
 )
 
 func TestMain(m *testing.M) {
@@ -116,22 +116,31 @@ func grantPermissions(user string) error {
 
 // logServer is a kubelet that has logs and nothing else, by namespace/pod/container. Each line is a second after the one before.
 type logServer struct {
-	mutex    sync.Mutex
-	logs     map[string]string
-	followed map[string]string // what of it arrives with follow, if that differs
+	mutex sync.Mutex
+	logs  map[string]*containerLog
+}
+
+// containerLog is the log of a container.
+type containerLog struct {
+	log string
+	// arrives returns what of it arrives, by whether it is followed, and by the requests before. It is nil if all of it always arrives.
+	arrives  func(follow bool, before int) string
+	requests int
 }
 
 func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	container := strings.TrimPrefix(r.URL.Path, "/containerLogs/")
-	logs, ok := s.logs[container]
-	if part, isPart := s.followed[container]; isPart && r.URL.Query().Get("follow") == "true" {
-		logs = part
-	}
-	if !ok {
+	container := s.logs[strings.TrimPrefix(r.URL.Path, "/containerLogs/")]
+	if container == nil {
+		s.mutex.Unlock()
 		http.NotFound(w, r)
 		return
+	}
+	logs, arrives, before := container.log, container.arrives, container.requests
+	container.requests++
+	s.mutex.Unlock()
+	if arrives != nil {
+		logs = arrives(r.URL.Query().Get("follow") == "true", before)
 	}
 	text, isError := strings.CutPrefix(logs, kubeletError) // A kubelet sends it as if it were the log.
 	if r.URL.Query().Get("timestamps") != "true" || isError {
@@ -150,16 +159,10 @@ func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // kubeletError begins what a kubelet sends in place of a log.
 const kubeletError = "error:"
 
-func (s *logServer) set(pod, logs string) {
+func (s *logServer) set(pod, log string, arrives func(follow bool, before int) string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.logs[pod] = logs
-}
-
-func (s *logServer) setFollowed(pod, logs string) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.followed[pod] = logs
+	s.logs[pod] = &containerLog{log: log, arrives: arrives}
 }
 
 func (s *logServer) remove(pod string) {

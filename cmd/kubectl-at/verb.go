@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -71,7 +72,7 @@ func (v verb) command(p *plugin) *cobra.Command {
 		if r.cluster, err = p.connect(); err != nil {
 			return err
 		}
-		return v.run(r)
+		return cmp.Or(v.run(r), p.raw.err)
 	}
 	return cmd
 }

@@ -20,6 +20,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/redhat/podset-operator/internal/timespec"
 )
 
 // Log prints each part of a container's log once, however often it is read. The API server puts the time before each line. The time
@@ -43,16 +45,36 @@ type Log struct {
 // ErrRotated is the error about a log that does not begin with what was printed.
 var ErrRotated = errors.New("the node rotated the log while it was being read, so lines may be missing; for large output, use a volume or an upload")
 
-// Read prints what follows the printed part and, with follow, continues until the container ends.
-func (l *Log) Read(ctx context.Context, follow bool) error {
+// Follow prints what follows the printed part, until the container ends.
+func (l *Log) Follow(ctx context.Context) error { return l.read(ctx, true) }
+
+// ReadToEnd prints what follows the printed part, until nothing more comes: a connection to the node that breaks can look like the end.
+// It gives up if a container prints faster.
+func (l *Log) ReadToEnd(ctx context.Context) error {
+	var err error
+	for range 3 {
+		printed := l.Printed
+		err = l.read(ctx, false)
+		if err == nil && l.Printed == printed || err != nil && !errors.As(err, new(InterruptedError)) {
+			break
+		}
+	}
+	return err
+}
+
+func (l *Log) read(ctx context.Context, follow bool) error {
 	client, err := typedcorev1.NewForConfig(l.Config)
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	options := &corev1.PodLogOptions{Container: l.Container, Follow: follow, Timestamps: true}
 	stream, err := client.Pods(l.Pod.Namespace).GetLogs(l.Pod.Name, options).Stream(ctx)
-	if err != nil {
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &status):
 		return err
+	case err != nil:
+		return InterruptedError{err}
 	}
 	defer func() { _ = stream.Close() }()
 	if l.sum == nil {
@@ -61,15 +83,15 @@ func (l *Log) Read(ctx context.Context, follow bool) error {
 	again := sha256.New()
 	switch _, err := io.CopyN(again, stream, l.Printed); {
 	case err != nil && !errors.Is(err, io.EOF):
-		return fmt.Errorf("reading the log of pod/%s: %w", l.Pod.Name, err)
+		return InterruptedError{err}
 	case err != nil || !bytes.Equal(again.Sum(nil), l.sum.Sum(nil)):
 		return ErrRotated
 	}
-	return l.print(stream, follow)
+	return l.print(stream)
 }
 
-// print prints lines without their times. A broken connection can leave a part of a time, which the next read returns in full.
-func (l *Log) print(stream io.Reader, isPart bool) error {
+// print prints lines without their times.
+func (l *Log) print(stream io.Reader) error {
 	in, out := bufio.NewReaderSize(stream, 1<<16), bufio.NewWriterSize(l.Out, 1<<16)
 	for {
 		part, err := in.ReadSlice('\n')
@@ -79,8 +101,8 @@ func (l *Log) print(stream io.Reader, isPart bool) error {
 			stamp, line, isWhole := bytes.Cut(part, []byte(" "))
 			at, parseErr := time.Parse(time.RFC3339Nano, string(stamp))
 			switch {
-			case !isWhole && err != nil && isPart:
-				part, line = nil, nil
+			case !isWhole && err != nil && !isLong: // The connection broke in a time, which the next read brings whole.
+				return errors.Join(out.Flush(), InterruptedError{io.ErrUnexpectedEOF})
 			case parseErr != nil:
 				rest, _ := io.ReadAll(io.LimitReader(in, 1<<10))
 				return errors.Join(out.Flush(), UnreadableError{strings.Join(strings.Fields(string(part)+string(rest)), " ")})
@@ -106,9 +128,34 @@ func (l *Log) print(stream io.Reader, isPart bool) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil && !isLong:
-			return fmt.Errorf("reading the log of pod/%s: %w", l.Pod.Name, err)
+			return InterruptedError{err}
 		}
 	}
+}
+
+// A node looks every 10 s whether a log is so long that its beginning is removed. A large log is suspected earlier to have lost it.
+const (
+	silence        = 10 * time.Second
+	silenceOfLarge = time.Second
+	large          = 1 << 20
+)
+
+// CheckBeginning returns an error about a log that begins late, or does not at all, so that its node may have removed the beginning: only
+// the node knows. The container has started and ended at these times.
+func (l *Log) CheckBeginning(started, ended time.Time) error {
+	begins, first, limit := "begins", l.First, silence
+	if first.IsZero() {
+		begins, first = "is empty", ended
+	}
+	if l.Printed > large {
+		limit = silenceOfLarge
+	}
+	late := first.Sub(started)
+	if started.IsZero() || late <= limit {
+		return nil
+	}
+	return fmt.Errorf("it %s %s after its container started, so either the command printed nothing before, or the node has removed the beginning "+
+		"(by default, a node keeps the last 10 MiB)", begins, timespec.FormatSeconds(int64(late/time.Second)))
 }
 
 // UnreadableError is text from the node in place of a log line.
@@ -116,8 +163,10 @@ type UnreadableError struct{ Text string }
 
 func (e UnreadableError) Error() string { return "the node cannot read the log: " + e.Text }
 
-// IsInterruption reports whether another attempt to read a log can succeed: neither the node nor the API server has reported why not.
-func IsInterruption(err error) bool {
-	var status apierrors.APIStatus
-	return !errors.Is(err, ErrRotated) && !errors.As(err, new(UnreadableError)) && !errors.As(err, &status)
-}
+// InterruptedError is about a connection that could not be made or broke, so that another one can bring more.
+type InterruptedError struct{ cause error }
+
+func (e InterruptedError) Error() string { return "reading the log: " + e.cause.Error() }
+
+// Unwrap returns the error of the connection.
+func (e InterruptedError) Unwrap() error { return e.cause }
