@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,9 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/ptr"
@@ -28,7 +27,7 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/timespec"
-	"github.com/redhat/podset-operator/internal/workload"
+	"github.com/redhat/podset-operator/internal/watchnamespace"
 )
 
 // answerFailed is the answer to a question that keeps Ats from running.
@@ -56,20 +55,18 @@ func checkVerb() verb {
 		run: func(r *request) error {
 			ctx, cancel := context.WithTimeout(r.ctx(), checkPatience)
 			defer cancel()
-			c := &checker{request: r, table: printers.GetNewTabWriter(r.Out)}
+			table := printers.GetNewTabWriter(r.Out)
+			c := &checker{request: r, table: table}
 			c.line("plugin", "ok", version)
 			if c.server() {
 				c.operator(ctx)
 				c.permission(ctx)
 				c.ats(ctx)
 			}
-			if err := c.table.Flush(); err != nil {
+			if err := table.Flush(); err != nil || !c.failed {
 				return err
 			}
-			if c.failed {
-				return errors.New("something keeps Ats from running")
-			}
-			return nil
+			return errors.New("something keeps Ats from running")
 		},
 	}
 }
@@ -78,10 +75,7 @@ func checkVerb() verb {
 type checker struct {
 	*request
 
-	table interface {
-		io.Writer
-		Flush() error
-	}
+	table  io.Writer
 	failed bool
 }
 
@@ -98,11 +92,8 @@ func (c *checker) error(question, answer string, err error) {
 
 // server checks the API server and the kinds, and reports whether there are Ats.
 func (c *checker) server() (hasAts bool) {
-	client, err := discovery.NewDiscoveryClientForConfig(c.rest)
-	var server *apimachineryversion.Info
-	if err == nil {
-		server, err = client.ServerVersion()
-	}
+	client := discovery.NewDiscoveryClientForConfigOrDie(c.rest) // connect has used it
+	server, err := client.ServerVersion()
 	if err != nil {
 		c.error("API server", answerFailed, err)
 		return false
@@ -134,13 +125,19 @@ func (c *checker) operator(ctx context.Context) {
 	case len(installations) == 0:
 		c.line("operator", answerFailed, "there is no Deployment with the label "+operatorLabel)
 	}
+	serves := func(i installation) bool { return len(i.namespaces) == 0 || slices.Contains(i.namespaces, c.namespace) }
 	for _, i := range installations {
-		answer := map[bool]string{true: "ok", false: answerFailed}
-		c.line("operator", answer[i.ready > 0], fmt.Sprintf("%s, %d of its pods are ready", i, i.ready))
-		if i.namespaces != "" {
-			serves := slices.Contains(strings.Split(strings.ReplaceAll(i.namespaces, " ", ""), ","), c.namespace)
-			c.line("served namespaces", answer[serves || len(installations) > 1], i.namespaces)
+		answer, detail := "ok", fmt.Sprintf("%s, %d of its pods are ready", i, i.ready)
+		if len(i.namespaces) > 0 {
+			detail += ", serves " + strings.Join(i.namespaces, ", ")
 		}
+		switch {
+		case !serves(i) && slices.ContainsFunc(installations, serves):
+			answer = "other" // Another one is for this namespace.
+		case !serves(i) || i.ready == 0:
+			answer = answerFailed
+		}
+		c.line("operator", answer, detail)
 	}
 }
 
@@ -150,8 +147,8 @@ const operatorLabel = "app.kubernetes.io/name=podset-operator"
 // installation is a Deployment of the operator.
 type installation struct {
 	namespace, name, image string
-	namespaces             string // that it serves, or "" for all
-	ready                  int64
+	namespaces             []string // that it serves, or none for all
+	ready                  int32
 }
 
 func (i installation) String() string {
@@ -160,29 +157,35 @@ func (i installation) String() string {
 
 // installations returns the Deployments of the operator.
 func (c *cluster) installations(ctx context.Context) ([]installation, error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("DeploymentList"))
-	name, value, _ := strings.Cut(operatorLabel, "=")
-	if err := c.List(ctx, list, client.MatchingLabels{name: value}); err != nil {
+	list := &appsv1.DeploymentList{}
+	if err := c.List(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{LabelSelector: operatorLabel}}); err != nil {
 		return nil, err
 	}
 	var found []installation
 	for i := range list.Items {
-		w, err := workload.Of(&list.Items[i])
-		if err != nil {
-			continue
-		}
-		first := w.Template.Spec.Containers[0]
-		it := installation{namespace: list.Items[i].GetNamespace(), name: w.Name, image: first.Image}
-		it.ready, _, _ = unstructured.NestedInt64(list.Items[i].Object, "status", "readyReplicas")
-		for _, variable := range first.Env {
-			if variable.Name == "WATCH_NAMESPACE" {
-				it.namespaces = variable.Value
-			}
-		}
-		found = append(found, it)
+		d := &list.Items[i]
+		found = append(found, installation{
+			namespace: d.Namespace, name: d.Name, image: d.Spec.Template.Spec.Containers[0].Image, namespaces: servedNamespaces(d), ready: d.Status.ReadyReplicas,
+		})
 	}
 	return found, nil
+}
+
+// servedNamespaces returns the namespaces that an operator serves, or nothing for all. They are a value, or a field of the pods: their own
+// namespace or, under Operator Lifecycle Manager, an annotation.
+func servedNamespaces(d *appsv1.Deployment) []string {
+	for _, variable := range d.Spec.Template.Spec.Containers[0].Env {
+		value := variable.Value
+		if from := variable.ValueFrom; from != nil && from.FieldRef != nil {
+			_, annotation, _ := strings.Cut(strings.Trim(from.FieldRef.FieldPath, "']"), "['")
+			value = cmp.Or(d.Spec.Template.Annotations[annotation], map[string]string{"metadata.namespace": d.Namespace}[from.FieldRef.FieldPath])
+		}
+		if variable.Name == watchnamespace.EnvVar {
+			namespaces, _ := watchnamespace.Parse(value) // An operator with another value does not start.
+			return namespaces
+		}
+	}
+	return nil
 }
 
 // permission creates an At as a dry run, which asks RBAC and every admission policy, and names two keys.
@@ -226,7 +229,7 @@ func (c *checker) ats(ctx context.Context) {
 		at := &list.Items[i]
 		age := c.clock.Now().Sub(at.CreationTimestamp.Time)
 		switch {
-		case at.Status.ObservedGeneration < 0 && age > operatorPatience:
+		case isUnseen(at) && age > operatorPatience:
 			c.line("at/"+at.Name, answerFailed, fmt.Sprintf("no operator has seen it for %s: none runs, or none serves the namespace %s", timespec.FormatSeconds(int64(age/time.Second)), c.namespace))
 		case heldBy(at) != "" && meta.IsStatusConditionTrue(at.Status.Conditions, cnatv1alpha1.ConditionStalled):
 			c.line("at/"+at.Name, answerFailed, heldBy(at))

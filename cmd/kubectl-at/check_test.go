@@ -17,11 +17,11 @@ import (
 )
 
 // installOperator creates the Deployment of an operator that serves the namespaces, all of them with "".
-func (s *shell) installOperator(namespaces string, ready int32) {
+func (s *shell) installOperator(name, namespaces string, ready int32) {
 	s.Helper()
 	labels := map[string]string{"app.kubernetes.io/name": "podset-operator"}
 	deployment := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "manager", Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{
@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 	})
 	s.kubeconfig = adminKubeconfig
 	check(1, map[string]string{"operator": "FAILED there is no Deployment with the label app.kubernetes.io/name=podset-operator"})
-	s.installOperator("", 1)
+	s.installOperator("manager", "", 1)
 	check(0, map[string]string{
 		"plugin": "ok unknown", "kind At": "ok cnat.d2iq.com/v1alpha1", "kind PodSet": "ok app.example.com/v1alpha1", "operator": "ok " + operator + ", 1 of its pods are ready",
 		"two keys": "no the namespace " + s.namespace + " has no label cnat.d2iq.com/two-keys=required", "create Ats": "ok in the namespace " + s.namespace,
@@ -95,13 +95,22 @@ func TestCheck(t *testing.T) {
 func TestCheck_installation(t *testing.T) {
 	s := newShell(t)
 	s.kubeconfig = adminKubeconfig
-	s.installOperator("other, "+s.namespace, 0)
-	got := rows(s.run("", "check").out)
-	if !strings.HasPrefix(got["operator"], "FAILED ") || got["served namespaces"] != "ok other, "+s.namespace {
+	operator := "registry.example.com/podset-operator:1.2.3 (Deployment manager in the namespace " + s.namespace + "), 0 of its pods are ready"
+	s.installOperator("manager", "other, "+s.namespace, 0)
+	if got := rows(s.run("", "check").out); got["operator"] != "FAILED "+operator+", serves other, "+s.namespace {
 		t.Errorf("got %q", got)
 	}
-	if got := rows(s.run("", "check", "-n", "default").out); !strings.HasPrefix(got["served namespaces"], "FAILED ") {
-		t.Errorf("another namespace: got %q", got)
+	s.installOperator("second", s.namespace, 1)
+	for namespace, want := range map[string]string{s.namespace: "FAILED ok", "other": "FAILED other", "default": "FAILED FAILED"} {
+		var answers []string
+		for line := range strings.Lines(s.run("", "check", "-n", namespace).out) {
+			if words := strings.Fields(line); words[0] == "operator" {
+				answers = append(answers, words[1])
+			}
+		}
+		if got := strings.Join(answers, " "); got != want {
+			t.Errorf("two installations and the namespace %s: got %s, want %s", namespace, got, want)
+		}
 	}
 	if got := rows(s.run("", "check", "-n", "no-such").out); got["namespace"] != "FAILED there is no namespace no-such" {
 		t.Errorf("no namespace: got %q", got)
@@ -117,5 +126,29 @@ func TestCheck_installation(t *testing.T) {
 	}
 	if got := rows(s.run("", "check").out); got["two keys"] != "yes create Ats with --suspend; another user releases them with kubectl at approve" || !strings.HasPrefix(got["create Ats"], "ok") {
 		t.Errorf("two keys: got %q", got)
+	}
+}
+
+func TestServedNamespaces(t *testing.T) {
+	field := func(path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: "WATCH_NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+	}
+	for name, test := range map[string]struct {
+		variable corev1.EnvVar
+		want     string
+	}{
+		"all":              {corev1.EnvVar{Name: "MEMORY_LIMIT", Value: "1"}, ""},
+		"a list":           {corev1.EnvVar{Name: "WATCH_NAMESPACE", Value: "b, a"}, "a b"},
+		"its own":          {field("metadata.namespace"), "system"},
+		"those of OLM":     {field("metadata.annotations['olm.targetNamespaces']"), "team"},
+		"all, says OLM":    {field("metadata.annotations['no-such']"), ""},
+		"another variable": {corev1.EnvVar{Name: "POD_NAMESPACE", ValueFrom: field("metadata.namespace").ValueFrom}, ""},
+	} {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "system"}}
+		d.Spec.Template.Annotations = map[string]string{"olm.targetNamespaces": "team"}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{test.variable}}}
+		if got := strings.Join(servedNamespaces(d), " "); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
 	}
 }

@@ -5,13 +5,48 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/redhat/podset-operator/internal/atspec"
 )
+
+// command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of --from or
+// the image of --image has a program to run.
+func (o *createOptions) command(in io.Reader, words []string) (string, []string, error) {
+	if len(words) > 0 {
+		if o.file != "" {
+			return "", nil, errors.New("--file cannot be combined with a command after --")
+		}
+		if words[0] == "" {
+			return "", nil, errors.New("invalid command: its first word is empty")
+		}
+		command, err := atspec.QuoteCommand(words)
+		return command, atspec.WordWarnings(words), err
+	}
+	if o.repeats { // An At is repeated with its command.
+		return "", nil, nil
+	}
+	script, given, err := readScript(o.file, in)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case strings.TrimSpace(script) != "":
+		command, err := atspec.QuoteCommand([]string{"sh", "-c", script})
+		return command, atspec.ScriptWarnings(script), err
+	case o.file != "":
+		return "", nil, fmt.Errorf("invalid --file %q: the script is empty", o.file)
+	case o.pod.isSet() && given:
+		return "", nil, errors.New("the script on standard input is empty; for the program of the container, use </dev/null")
+	case o.pod.isSet():
+		return "", nil, nil
+	}
+	return "", nil, errors.New("missing COMMAND: put it after --, pipe a script into standard input, or name a file with --file")
+}
 
 // readScript returns the script of a file or, with the path "" or -, of standard input, and whether there is one.
 func readScript(path string, in io.Reader) (script string, given bool, err error) {

@@ -4,20 +4,19 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/kube/await"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
 
@@ -131,31 +130,6 @@ func (o *createOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.andWait, "wait", false, "Wait for the run, print its logs, and exit with the exit code of the command.")
 }
 
-// explain adds to an error about TIME where the parser stopped: at a mistyped verb, or at a command without -- before it.
-func explain(cmd *cobra.Command, words, command []string, stamp string, err error) error {
-	before, rest := "-t "+stamp, words // what is the time, and what is not
-	if syntax, ok := errors.AsType[*timespec.SyntaxError](err); ok {
-		if similar := cmd.SuggestionsFor(words[0]); syntax.Offset == 0 && syntax.Remedy == "" && len(words[0]) > 2 && len(similar) > 0 {
-			return fmt.Errorf("%q is neither a time nor a command; did you mean \"kubectl at %s\"?", words[0], similar[0])
-		}
-		n := len(strings.Fields(syntax.Text[:syntax.Offset]))
-		if !syntax.Complete || n >= len(words) || syntax.Text[syntax.Offset-1] != ' ' || syntax.Remedy != "" {
-			return err
-		}
-		before, rest = strings.Join(words[:n], " "), words[n:]
-	} else if stamp == "" || len(words) == 0 {
-		return err
-	}
-	if len(command) > 0 {
-		rest = slices.Concat(rest, []string{"--"}, command)
-	}
-	quoted, quoteErr := atspec.QuoteCommand(rest)
-	if quoteErr != nil {
-		return err
-	}
-	return fmt.Errorf("%w; a command goes after --: kubectl at %s -- %s", err, before, quoted)
-}
-
 // run creates an At that is due at a time, with the command of words, of a script, or of --from and --image.
 func (o *createOptions) run(r *request, due time.Time, notes, words []string) error {
 	if err := o.validate(r.cmd.Flags(), r.dryRun); err != nil {
@@ -169,7 +143,7 @@ func (o *createOptions) run(r *request, due time.Time, notes, words []string) er
 	if o.quiet || r.printer != nil { // Otherwise they are in the line that is printed.
 		r.warn(notes...)
 	}
-	if err := r.dryRun.send(func() error { return r.Create(r.ctx(), at) }, func() error { return r.Create(r.ctx(), at, client.DryRunAll) }); err != nil {
+	if err := r.send(func(w client.Writer) error { return w.Create(r.ctx(), at) }); err != nil {
 		return err
 	}
 	r.warnOfClock(at)
@@ -243,39 +217,6 @@ func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv
 	return at, append(warnings, omitted...), o.limits.set(r.cmd.Flags(), &at.Spec)
 }
 
-// command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of --from or
-// the image of --image has a program to run.
-func (o *createOptions) command(in io.Reader, words []string) (string, []string, error) {
-	if len(words) > 0 {
-		if o.file != "" {
-			return "", nil, errors.New("--file cannot be combined with a command after --")
-		}
-		if words[0] == "" {
-			return "", nil, errors.New("invalid command: its first word is empty")
-		}
-		command, err := atspec.QuoteCommand(words)
-		return command, atspec.WordWarnings(words), err
-	}
-	if o.repeats { // An At is repeated with its command.
-		return "", nil, nil
-	}
-	script, given, err := readScript(o.file, in)
-	switch {
-	case err != nil:
-		return "", nil, err
-	case strings.TrimSpace(script) != "":
-		command, err := atspec.QuoteCommand([]string{"sh", "-c", script})
-		return command, atspec.ScriptWarnings(script), err
-	case o.file != "":
-		return "", nil, fmt.Errorf("invalid --file %q: the script is empty", o.file)
-	case o.pod.isSet() && given:
-		return "", nil, errors.New("the script on standard input is empty; for the program of the container, use </dev/null")
-	case o.pod.isSet():
-		return "", nil, nil
-	}
-	return "", nil, errors.New("missing COMMAND: put it after --, pipe a script into standard input, or name a file with --file")
-}
-
 // mostSkew is how far the clocks of this machine and of the API server may differ before a warning.
 const mostSkew = 5 * time.Second
 
@@ -290,4 +231,35 @@ func (r *request) warnOfClock(at *cnatv1alpha1.At) {
 		how = "behind"
 	}
 	r.warn(fmt.Sprintf("the clock of this machine, which has read the time, is %s %s that of the cluster", timespec.FormatSeconds(int64(skew.Abs()/time.Second)), how))
+}
+
+// answerTime is how long a new At waits for what the operator says about its pod. The operator usually answers within a tenth of it.
+var answerTime = time.Second
+
+// warnOfPod warns if the API server would reject the pod of a new At. The operator says so in the condition Ready. It says nothing about an At
+// that was not created, so the pod of a template is then checked as the user: a policy may treat the operator in another way.
+func (r *request) warnOfPod(at *cnatv1alpha1.At) {
+	switch {
+	case r.dryRun == dryRunServer && at.Spec.Template != nil:
+		if err := r.Create(r.ctx(), podOf(at), client.DryRunAll); err != nil {
+			r.warn("the API server would reject the pod of this At now, if you created it: " + err.Error())
+		}
+	case r.dryRun == dryRunNone:
+		if problem := r.problemOf(at, answerTime); problem != "" {
+			r.warn(problem)
+		}
+	}
+}
+
+// problemOf returns what keeps an At from its time, or "" if there is nothing, or if the operator does not say it within a limit.
+func (r *request) problemOf(at *cnatv1alpha1.At, limit time.Duration) (problem string) {
+	ctx, cancel := context.WithTimeout(r.ctx(), limit)
+	defer cancel()
+	// The At was created, and this is only a warning about it, so an error is ignored.
+	_, _ = await.Object(ctx, r.WithWatch, r.key(at.Name), &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, func(at *cnatv1alpha1.At) bool {
+		problem = stalled(at)
+		ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)
+		return ready != nil && ready.ObservedGeneration == at.Generation
+	})
+	return problem
 }

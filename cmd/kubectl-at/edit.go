@@ -4,8 +4,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
@@ -31,12 +29,11 @@ func rescheduleVerb() verb {
 			if err != nil {
 				return err
 			}
-			at, err := r.change(hasNotStarted, func(at *cnatv1alpha1.At) { at.Spec.Schedule = formatSchedule(due) })
-			if err != nil {
-				return err
-			}
-			at.Status.ScheduledTime = nil // of the old schedule
-			return r.reportDue(at, "", notes)
+			schedule := func(at *cnatv1alpha1.At) { at.Spec.Schedule = formatSchedule(due) }
+			return r.change(hasNotStarted, schedule, func(at *cnatv1alpha1.At) error {
+				at.Status.ScheduledTime = nil // of the old schedule
+				return r.reportDue(at, "", notes)
+			})
 		},
 	}
 }
@@ -51,11 +48,8 @@ func suspendVerb() verb {
 			# Hold an At
 			kubectl at suspend at-7gk2p`,
 		run: func(r *request) error {
-			at, err := r.change(hasNotStarted, func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(true) })
-			if err != nil {
-				return err
-			}
-			return r.report(at, fmt.Sprintf("at/%s suspended", at.Name))
+			suspend := func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(true) }
+			return r.change(hasNotStarted, suspend, func(at *cnatv1alpha1.At) error { return r.report(at, "at/"+at.Name+" suspended") })
 		},
 	}
 }
@@ -70,11 +64,8 @@ func resumeVerb() verb {
 			# Release an At
 			kubectl at resume at-7gk2p`,
 		run: func(r *request) error {
-			at, err := r.change(hasNotStarted, func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(false) })
-			if err != nil {
-				return err
-			}
-			return r.reportDue(at, "resumed: ", nil)
+			resume := func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(false) }
+			return r.change(hasNotStarted, resume, func(at *cnatv1alpha1.At) error { return r.reportDue(at, "resumed: ", nil) })
 		},
 	}
 }
@@ -91,23 +82,21 @@ func cancelVerb() verb {
 			# Stop an At
 			kubectl at cancel at-7gk2p`,
 		run: func(r *request) error {
-			at, err := r.change(isNotDone, func(at *cnatv1alpha1.At) { at.Spec.Cancel = ptr.To(true) })
-			if err != nil {
-				return err
-			}
-			line := fmt.Sprintf("at/%s canceled", at.Name)
-			if atrun.HasStarted(&at.Status) {
-				line = fmt.Sprintf("at/%s is being canceled: its command is stopped", at.Name)
-			}
-			return r.report(at, line)
+			cancel := func(at *cnatv1alpha1.At) { at.Spec.Cancel = ptr.To(true) }
+			return r.change(isNotDone, cancel, func(at *cnatv1alpha1.At) error {
+				if atrun.HasStarted(&at.Status) {
+					return r.report(at, "at/"+at.Name+" is being canceled: its command is stopped")
+				}
+				return r.report(at, "at/"+at.Name+" canceled")
+			})
 		},
 	}
 }
 
-// change edits an At that may be edited, and that does not start or end meanwhile.
-func (r *request) change(mayEdit func(*cnatv1alpha1.At) error, edit func(*cnatv1alpha1.At)) (*cnatv1alpha1.At, error) {
+// change edits an At that may be edited, and that does not start or end meanwhile, and reports it.
+func (r *request) change(mayEdit func(*cnatv1alpha1.At) error, edit func(*cnatv1alpha1.At), report func(*cnatv1alpha1.At) error) error {
 	at := &cnatv1alpha1.At{}
-	return at, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if err := r.get(at); err != nil {
 			return err
 		}
@@ -117,34 +106,16 @@ func (r *request) change(mayEdit func(*cnatv1alpha1.At) error, edit func(*cnatv1
 		base := at.DeepCopy()
 		edit(at)
 		return r.patch(at, base)
-	})
+	}); err != nil {
+		return err
+	}
+	return report(at)
 }
 
 // patch writes the difference to base, if the At still has the version of base.
 func (r *request) patch(at, base *cnatv1alpha1.At) error {
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-	return r.dryRun.send(
-		func() error { return r.Patch(r.ctx(), at, patch) },
-		func() error { return r.Patch(r.ctx(), at, patch, client.DryRunAll) })
-}
-
-// hasNotStarted returns an error about an At that has started.
-func hasNotStarted(at *cnatv1alpha1.At) error {
-	if err := isNotDone(at); err != nil {
-		return err
-	}
-	if atrun.HasStarted(&at.Status) {
-		return fmt.Errorf("at/%s has started and cannot be changed", at.Name)
-	}
-	return nil
-}
-
-// isNotDone returns an error about an At that is done.
-func isNotDone(at *cnatv1alpha1.At) error {
-	if atrun.IsDone(&at.Status) {
-		return fmt.Errorf("at/%s is done and cannot be changed", at.Name)
-	}
-	return nil
+	return r.send(func(w client.Writer) error { return w.Patch(r.ctx(), at, patch) })
 }
 
 // reportDue prints an At as -o says, or else when it runs.

@@ -29,7 +29,6 @@ func (o *limitOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&o.deadline, "deadline", "How long the run may take, such as 30m; no limit by default. Then the command gets SIGTERM and, after the grace period of the pod (30s), SIGKILL.")
 	flags.Var(&o.startDeadline, "starting-deadline", "How late the run may start, such as 10m; no limit by default.")
 	flags.Var(&o.ttl, "ttl", "How long the At is kept after its end, such as 7d; the default is until it is deleted.")
-	hideDefaults(flags, "deadline", "starting-deadline", "ttl")
 }
 
 // set sets the fields whose flags were given. The others stay as they are.

@@ -6,6 +6,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,23 +19,26 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/kubectl/pkg/util/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/kube/await"
 )
 
-// listOptions are the flags of "kubectl at list".
-type listOptions struct {
-	print         *genericclioptions.PrintFlags
-	allNamespaces bool
-	watch         bool
-	noHeaders     bool
-	selector      string
+// lister is "kubectl at list" with its flags.
+type lister struct {
+	*request
+
+	columns   columns
+	print     *genericclioptions.PrintFlags
+	isWatch   bool
+	noHeaders bool
+	selector  string
 }
 
 func listVerb() verb {
-	o := &listOptions{print: newPrintFlags("")}
+	l := &lister{print: newPrintFlags("")}
 	return verb{
 		use: "list", args: noArguments,
 		aliases:    []string{"atq", "ls"},
@@ -49,39 +55,38 @@ func listVerb() verb {
 
 			# Watch all Ats count down
 			kubectl at list -A -w`,
-		flags: o.addFlags,
-		run:   o.run,
+		flags: l.addFlags,
+		run:   l.run,
 	}
 }
 
-func (o *listOptions) addFlags(cmd *cobra.Command) {
-	flags, formats := cmd.Flags(), append([]string{"wide"}, o.print.AllowedFormats()...)
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "List the Ats of all namespaces.")
-	flags.BoolVarP(&o.watch, "watch", "w", false, "Keep the list up to date and count down, until Ctrl-C.")
-	flags.BoolVar(&o.noHeaders, "no-headers", false, "Print no header.")
-	flags.StringVarP(&o.selector, "selector", "l", "", "List the Ats with these labels only, such as -l team=db.")
-	o.print.AddFlags(cmd)
+func (l *lister) addFlags(cmd *cobra.Command) {
+	flags, formats := cmd.Flags(), append([]string{"wide"}, l.print.AllowedFormats()...)
+	flags.BoolVarP(&l.columns.namespace, "all-namespaces", "A", false, "List the Ats of all namespaces.")
+	flags.BoolVarP(&l.isWatch, "watch", "w", false, "Keep the list up to date and count down, until Ctrl-C.")
+	flags.BoolVar(&l.noHeaders, "no-headers", false, "Print no header.")
+	flags.StringVarP(&l.selector, "selector", "l", "", "List the Ats with these labels only, such as -l team=db.")
+	l.print.AddFlags(cmd)
 	flags.Lookup("output").Usage = fmt.Sprintf("Output format. One of: (%s).", strings.Join(formats, ", "))
 	completeValues(cmd, "output", formats...)
 }
 
-func (o *listOptions) run(r *request) error {
-	location, err := r.location()
-	if err != nil {
+func (l *lister) run(r *request) (err error) {
+	l.request, l.columns.wide = r, *l.print.OutputFormat == "wide"
+	if l.columns.location, err = r.location(); err != nil {
 		return err
 	}
-	l := &lister{request: r, listOptions: o, columns: columns{namespace: o.allNamespaces, location: location, wide: *o.print.OutputFormat == "wide"}}
 	if isOutputSet(r.cmd) && !l.columns.wide {
-		if r.printer, err = o.print.ToPrinter(); err != nil {
+		if r.printer, err = l.print.ToPrinter(); err != nil {
 			return err
 		}
 	}
-	selector, err := labels.Parse(o.selector)
+	selector, err := labels.Parse(l.selector)
 	if err != nil {
-		return fmt.Errorf("invalid --selector %q: %w", o.selector, err)
+		return fmt.Errorf("invalid --selector %q: %w", l.selector, err)
 	}
 	in := []client.ListOption{client.MatchingLabelsSelector{Selector: selector}}
-	if !o.allNamespaces {
+	if !l.columns.namespace {
 		in = append(in, client.InNamespace(r.namespace))
 	}
 	list := &cnatv1alpha1.AtList{}
@@ -90,42 +95,50 @@ func (o *listOptions) run(r *request) error {
 	}
 	sortByTime(list.Items)
 	switch {
-	case o.watch:
+	case l.isWatch:
 		return l.watch(list, in)
 	case r.printer != nil:
 		return l.printObjects(list)
-	case len(list.Items) == 0:
-		return l.printNone()
+	case len(list.Items) > 0:
+		return l.printTable(list.Items, !l.noHeaders)
 	}
-	return l.printTable(list.Items, !o.noHeaders)
+	where := " in " + r.namespace + " namespace" // as kubectl get says it
+	if l.columns.namespace {
+		where = ""
+	}
+	_, err = fmt.Fprintf(r.ErrOut, "No Ats found%s.\n", where)
+	return err
 }
 
-// lister is one call of "kubectl at list".
-type lister struct {
-	*request
-	*listOptions
-
-	columns columns
-}
-
-// printTable prints lines that fit a terminal, unless -o wide asks for all.
 func (l *lister) printTable(ats []cnatv1alpha1.At, header bool) error {
-	width := 0
-	if !l.columns.wide {
-		width, _ = sizeOf(l.stdout)
-	}
-	_, err := fmt.Fprintln(l.Out, strings.Join(l.columns.lines(ats, l.clock.Now(), header, width), "\n"))
+	_, err := fmt.Fprintln(l.Out, strings.Join(l.columns.lines(ats, l.clock.Now(), header), "\n"))
 	return err
 }
 
-// printNone says that there are none, as kubectl get does.
-func (l *lister) printNone() error {
-	text := "No Ats found in " + l.namespace + " namespace."
-	if l.allNamespaces {
-		text = "No Ats found."
+// isScreen reports whether standard output is a terminal that can be cleared.
+func (l *lister) isScreen() bool {
+	name := os.Getenv("TERM")
+	return term.TTY{Out: l.stdout}.IsTerminalOut() && name != "dumb" && (name != "" || runtime.GOOS == "windows")
+}
+
+// draw prints the table in place of what the terminal shows. Only the last Ats are shown if it has not enough lines, so that nothing scrolls.
+func (l *lister) draw(ats []cnatv1alpha1.At) error {
+	lines := l.columns.lines(ats, l.clock.Now(), !l.noHeaders)
+	if size := (term.TTY{Out: l.stdout}).GetSize(); size != nil {
+		lines = lastLines(lines, int(size.Height)-1, !l.noHeaders) // The last line is that of the cursor.
 	}
-	_, err := fmt.Fprintln(l.ErrOut, text)
+	const erase, cutLines, wrapLines = "\x1b[H\x1b[J", "\x1b[?7l", "\x1b[?7h"
+	_, err := io.WriteString(l.raw, erase+cutLines+strings.Join(lines, "\n")+"\n"+wrapLines)
 	return err
+}
+
+// lastLines returns the header of a table and the last of its other lines, up to most in all.
+func lastLines(lines []string, most int, header bool) []string {
+	first := 0
+	if header {
+		first = 1
+	}
+	return slices.Delete(lines, first, max(first, len(lines)-max(most-first, 0)))
 }
 
 // printObjects prints the list as -o says.
@@ -151,12 +164,11 @@ func (l *lister) printEach(ats ...cnatv1alpha1.At) error {
 
 // watch keeps a list up to date. A screen is drawn again every second; elsewhere, each change is printed, as kubectl get -w does.
 func (l *lister) watch(list *cnatv1alpha1.AtList, in []client.ListOption) error {
-	screen, header := &screen{out: l.stdout, columns: l.columns, header: !l.noHeaders}, !l.noHeaders
-	onScreen := l.printer == nil && isScreen(l.stdout)
+	header, onScreen := !l.noHeaders, l.printer == nil && l.isScreen()
 	show := func(changed ...cnatv1alpha1.At) error {
 		switch {
 		case onScreen:
-			return screen.draw(list.Items, l.clock.Now())
+			return l.draw(list.Items)
 		case l.printer != nil:
 			return l.printEach(changed...)
 		}

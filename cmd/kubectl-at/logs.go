@@ -44,7 +44,7 @@ func logsVerb() verb {
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().BoolVarP(&follow, "follow", "f", false, "Wait for the start, and follow the logs until the end.")
 			cmd.Flags().IntVar(&attempt, "attempt", newest, "Which attempt: 0 is the first, 1 the first retry; the default is the newest.")
-			hideDefaults(cmd.Flags(), "attempt")
+			cmd.Flags().Lookup("attempt").DefValue = ""
 		},
 		run: func(r *request) error {
 			if attempt < 0 && r.cmd.Flags().Changed("attempt") {
@@ -203,10 +203,6 @@ func (r *request) followToEnd(name string) error {
 	return nil
 }
 
-// promptness is how soon after the start of a container its log must be followed, so that a node cannot have removed its beginning: it looks
-// every 10 s whether it is time to do so.
-const promptness = 10 * time.Second
-
 // followAttempt waits for the command of an attempt to start and prints its log until it ends.
 func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 	ctx := r.ctx()
@@ -229,7 +225,7 @@ func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 	}
 	log := r.logOf(at, pod)
 	started, ended := r.timesOf(at, pod)
-	isFromStart := waited && r.clock.Now().Sub(started) < promptness // The watch can be late.
+	isFromStart := waited && r.clock.Now().Sub(started) < podlog.RotationInterval // The watch can be late.
 	if err := r.followLog(ctx, at, log); apierrors.IsForbidden(err) {
 		return err
 	} else if err != nil {

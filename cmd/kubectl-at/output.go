@@ -13,7 +13,6 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -104,13 +103,6 @@ func orNone(s string) string {
 	return s
 }
 
-// hideDefaults leaves the defaults of flags out of the help, because their values mean that the flag was not given.
-func hideDefaults(flags *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		flags.Lookup(name).DefValue = ""
-	}
-}
-
 // completeValues completes a flag with values.
 func completeValues(cmd *cobra.Command, flag string, values ...string) {
 	complete(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -148,30 +140,13 @@ func (d dryRun) suffix() string {
 	return map[dryRun]string{dryRunClient: " (dry run)", dryRunServer: " (server dry run)"}[d]
 }
 
-// send calls one of the functions, or none of them, as --dry-run says.
-func (d dryRun) send(send, sendDry func() error) error {
-	switch d {
-	case dryRunClient:
-		return nil
-	case dryRunServer:
-		return sendDry()
-	default:
-		return send()
-	}
-}
-
-// printer returns what prints an object as -o says, or nil without -o. With -o name, it prints the suffix, too.
+// printer returns what prints an object as -o says, or nil without -o.
 func (d dryRun) printer(cmd *cobra.Command, flags *genericclioptions.PrintFlags) (printers.ResourcePrinter, error) {
 	if !slices.Contains([]dryRun{dryRunNone, dryRunClient, dryRunServer}, d) {
 		return nil, fmt.Errorf(`invalid --dry-run %q: must be "none", "server", or "client"`, d)
 	}
 	if !isOutputSet(cmd) {
 		return nil, nil
-	}
-	if d != dryRunNone {
-		if err := flags.Complete("%s" + d.suffix()); err != nil {
-			return nil, err
-		}
 	}
 	return flags.ToPrinter()
 }

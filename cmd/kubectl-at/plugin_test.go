@@ -304,7 +304,10 @@ func TestRemove_running(t *testing.T) {
 	}
 	s.setStatus("runs", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: 1})
 	s.expect(result{out: "at/waits deleted\n", errOut: "at/runs is running; --force deletes it and stops its command\n", code: 1}, "", "rm", "runs", "waits")
+	s.expect(result{out: "at.cnat.d2iq.com/runs\n"}, "", "rm", "--force", "runs", "-o", "name", "--dry-run")
 	s.expect(result{out: "at/runs deleted\n"}, "", "atrm", "--force", "runs")
+	notFound := `ats.cnat.d2iq.com "a" not found` + "\n"
+	s.expect(result{errOut: "Error from server (NotFound): " + notFound + notFound, code: 1}, "", "rm", "a", "a")
 }
 
 func TestReschedule(t *testing.T) {

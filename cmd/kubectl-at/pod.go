@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/workload"
 )
 
@@ -245,4 +247,22 @@ func (p *plugin) workload(ctx context.Context, c *cluster, from reference) (*wor
 		return nil, err
 	}
 	return workload.Of(object)
+}
+
+// podOf returns the pod of the template of an At as far as the API server can reject it.
+func podOf(at *cnatv1alpha1.At) *corev1.Pod {
+	template := at.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Name, pod.Namespace = atrun.PodName(at, 0), at.Namespace
+	if at.Name == "" {
+		pod.Name, pod.GenerateName = "", at.GenerateName
+	}
+	for key, value := range atrun.SelectorLabels(at) {
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, key, value)
+	}
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	if words, err := atspec.SplitCommand(at.Spec.Command); err == nil && len(pod.Spec.Containers) > 0 {
+		pod.Spec.Containers[0].Command = atspec.ContainerCommand(words)
+	}
+	return pod
 }

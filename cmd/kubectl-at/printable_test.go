@@ -74,7 +74,7 @@ func TestPrintable(t *testing.T) {
 		object := newAtObject()
 		object.Object = fields
 		for _, columns := range []columns{{location: time.UTC}, {location: time.UTC, wide: true, namespace: true}} {
-			l := &lister{request: r, listOptions: &listOptions{}, columns: columns}
+			l := &lister{request: r, columns: columns}
 			if err := l.printTable([]cnatv1alpha1.At{*at}, true); err != nil {
 				t.Fatal(err)
 			}

@@ -6,12 +6,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -22,13 +21,12 @@ import (
 type removeOptions struct {
 	force, finished bool
 	olderThan       durationValue
-	dryRun          dryRun
 }
 
 func removeVerb() verb {
 	o := &removeOptions{}
 	return verb{
-		use: "rm (NAME... | --finished)", args: anyNames,
+		use: "rm (NAME... | --finished)", args: anyNames, operation: "deleted",
 		aliases:    []string{"atrm", "delete"},
 		suggestFor: []string{"remove"},
 		short:      "Delete Ats",
@@ -47,85 +45,78 @@ func removeVerb() verb {
 			cmd.Flags().BoolVar(&o.force, "force", false, "Delete an At that runs, too, and stop its command.")
 			cmd.Flags().BoolVar(&o.finished, "finished", false, "Delete the Ats of the namespace that are done.")
 			cmd.Flags().Var(&o.olderThan, "older-than", "With --finished: only those that ended longer ago than this, such as 7d.")
-			hideDefaults(cmd.Flags(), "older-than")
-			o.dryRun.addFlag(cmd)
 		},
 		run: o.run,
 	}
 }
 
 func (o *removeOptions) run(r *request) error {
-	names, finished := r.names, map[string]*cnatv1alpha1.At{}
-	_, err := o.dryRun.printer(r.cmd, newPrintFlags("deleted"))
 	switch {
-	case err != nil:
-		return err
-	case o.finished && (len(names) > 0 || o.force):
+	case o.finished && (len(r.names) > 0 || o.force):
 		return errors.New("--finished cannot be combined with NAME or --force")
-	case !o.finished && r.cmd.Flags().Changed("older-than"):
-		return errors.New("--older-than requires --finished")
-	case !o.finished && len(names) == 0:
-		return oneName.check(r.cmd, nil)
 	case o.finished:
-		list := &cnatv1alpha1.AtList{}
-		if err := r.List(r.ctx(), list, client.InNamespace(r.namespace)); err != nil {
-			return err
-		}
-		sortByTime(list.Items)
-		for i := range list.Items {
-			at := &list.Items[i]
-			if atrun.IsDone(&at.Status) && !at.Status.CompletionTime.After(r.clock.Now().Add(-time.Duration(o.olderThan))) {
-				names, finished[at.Name] = append(names, at.Name), at
-			}
-		}
+		return o.removeFinished(r)
+	case r.cmd.Flags().Changed("older-than"):
+		return errors.New("--older-than requires --finished")
+	case len(r.names) == 0:
+		return oneName.check(r.cmd, nil)
 	}
-	if len(names) == 0 {
+	return r.each(len(r.names), func(i int) error { return o.remove(r, r.names[i]) })
+}
+
+// removeFinished deletes the Ats that are done, and no At that has replaced one of them.
+func (o *removeOptions) removeFinished(r *request) error {
+	list := &cnatv1alpha1.AtList{}
+	if err := r.List(r.ctx(), list, client.InNamespace(r.namespace)); err != nil {
+		return err
+	}
+	list.Items = slices.DeleteFunc(list.Items, func(at cnatv1alpha1.At) bool {
+		return !atrun.IsDone(&at.Status) || at.Status.CompletionTime.After(r.clock.Now().Add(-time.Duration(o.olderThan)))
+	})
+	if len(list.Items) == 0 {
 		_, err := fmt.Fprintf(r.ErrOut, "No finished Ats to delete in %s namespace.\n", r.namespace)
 		return err
 	}
-	var failed []error
-	for _, name := range names {
-		if err := o.remove(r, name, finished[name]); err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		if _, err := fmt.Fprintf(r.Out, "at/%s deleted%s\n", name, o.dryRun.suffix()); err != nil {
-			return err
-		}
-	}
-	if len(failed) == 1 {
-		return failed[0]
-	}
-	return utilerrors.NewAggregate(failed)
+	sortByTime(list.Items)
+	return r.each(len(list.Items), func(i int) error { return r.delete(&list.Items[i]) })
 }
 
-// remove deletes an At. Without force it does not delete one that runs, or that starts in this very moment. seen is the version to delete, or
-// nil for that of now.
-func (o *removeOptions) remove(r *request, name string, seen *cnatv1alpha1.At) error {
-	remove := func(at *cnatv1alpha1.At, options ...client.DeleteOption) error {
-		return o.dryRun.send(
-			func() error { return r.Delete(r.ctx(), at, options...) },
-			func() error { return r.Delete(r.ctx(), at, append(options, client.DryRunAll)...) })
+// each does something n times. It returns the last error, and prints the others.
+func (r *request) each(n int, do func(int) error) error {
+	var last error
+	for i := range n {
+		if err := do(i); err != nil {
+			if last != nil {
+				message, _ := describe(last)
+				_, _ = fmt.Fprintln(r.ErrOut, message)
+			}
+			last = err
+		}
 	}
-	exactly := func(at *cnatv1alpha1.At) client.DeleteOption {
-		return client.Preconditions{UID: &at.UID, ResourceVersion: &at.ResourceVersion}
-	}
-	if seen != nil {
-		return remove(seen, exactly(seen))
-	}
-	at := &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
-	if o.force {
-		return remove(at)
-	}
+	return last
+}
+
+// remove deletes an At. Without --force it does not delete one that runs, or that starts in this very moment.
+func (o *removeOptions) remove(r *request, name string) error {
+	at := &cnatv1alpha1.At{}
 	for {
 		if err := r.Get(r.ctx(), r.key(name), at); err != nil {
 			return err
 		}
-		if atrun.HasStarted(&at.Status) && !atrun.IsDone(&at.Status) {
+		if !o.force && atrun.HasStarted(&at.Status) && !atrun.IsDone(&at.Status) {
 			return errors.New("at/" + name + " is running; --force deletes it and stops its command")
 		}
-		if err := remove(at, exactly(at)); !apierrors.IsConflict(err) {
+		if err := r.delete(at); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
+}
+
+// delete deletes an At, if it still has this version.
+func (r *request) delete(at *cnatv1alpha1.At) error {
+	exactly := client.Preconditions{UID: &at.UID, ResourceVersion: &at.ResourceVersion}
+	if err := r.send(func(w client.Writer) error { return w.Delete(r.ctx(), at, exactly) }); err != nil {
+		return err
+	}
+	return r.report(at, "at/"+at.Name+" deleted")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,6 +84,31 @@ func (p *plugin) parseTime(words []string, stamp string) (time.Time, []string, e
 	}
 }
 
+// explain adds to an error about TIME where the parser stopped: at a mistyped verb, or at a command without -- before it.
+func explain(cmd *cobra.Command, words, command []string, stamp string, err error) error {
+	before, rest := "-t "+stamp, words // what is the time, and what is not
+	if syntax, ok := errors.AsType[*timespec.SyntaxError](err); ok {
+		if similar := cmd.SuggestionsFor(words[0]); syntax.Offset == 0 && syntax.Remedy == "" && len(words[0]) > 2 && len(similar) > 0 {
+			return fmt.Errorf("%q is neither a time nor a command; did you mean \"kubectl at %s\"?", words[0], similar[0])
+		}
+		n := len(strings.Fields(syntax.Text[:syntax.Offset]))
+		if !syntax.Complete || n >= len(words) || syntax.Text[syntax.Offset-1] != ' ' || syntax.Remedy != "" {
+			return err
+		}
+		before, rest = strings.Join(words[:n], " "), words[n:]
+	} else if stamp == "" || len(words) == 0 {
+		return err
+	}
+	if len(command) > 0 {
+		rest = slices.Concat(rest, []string{"--"}, command)
+	}
+	quoted, quoteErr := atspec.QuoteCommand(rest)
+	if quoteErr != nil {
+		return err
+	}
+	return fmt.Errorf("%w; a command goes after --: kubectl at %s -- %s", err, before, quoted)
+}
+
 // dueTime returns when an At runs: what the operator says, or what its schedule means. It is zero when there is none.
 func dueTime(a *cnatv1alpha1.At) time.Time {
 	if a.Status.ScheduledTime != nil {
@@ -130,5 +156,5 @@ func (d *durationValue) Set(text string) error {
 	return err
 }
 
-func (d *durationValue) String() string { return time.Duration(*d).String() }
+func (d *durationValue) String() string { return strings.TrimPrefix(time.Duration(*d).String(), "0s") } // no default in the help
 func (d *durationValue) Type() string   { return "duration" }

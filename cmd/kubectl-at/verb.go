@@ -52,7 +52,9 @@ func (v verb) command(p *plugin) *cobra.Command {
 	}
 	if v.flags != nil {
 		v.flags(cmd)
-		p.completeFlags(cmd)
+	}
+	if cmd.Flags().Lookup("from") != nil {
+		complete(cmd, "from", p.completeFrom)
 	}
 	if v.operation != "" {
 		dryRun.addFlag(cmd)
@@ -81,6 +83,18 @@ func (r *request) ctx() context.Context { return r.cmd.Context() }
 
 // get reads the At that is named.
 func (r *request) get(object client.Object) error { return r.Get(r.ctx(), r.key(r.names[0]), object) }
+
+// send sends a change to the API server, as --dry-run says.
+func (r *request) send(change func(client.Writer) error) error {
+	switch r.dryRun {
+	case dryRunClient:
+		return nil
+	case dryRunServer:
+		return change(client.NewDryRunClient(r.WithWatch))
+	default:
+		return change(r.WithWatch)
+	}
+}
 
 // report prints an At as -o says, or else a line.
 func (r *request) report(at *cnatv1alpha1.At, line string) error {

@@ -133,17 +133,19 @@ func (l *Log) print(stream io.Reader) error {
 	}
 }
 
-// A node looks every 10 s whether a log is so long that its beginning is removed. A large log is suspected earlier to have lost it.
+// RotationInterval is how often a node looks whether a log is so long that it removes the beginning.
+const RotationInterval = 10 * time.Second
+
+// A log of this size is suspected earlier to have lost its beginning.
 const (
-	silence        = 10 * time.Second
-	silenceOfLarge = time.Second
 	large          = 1 << 20
+	silenceOfLarge = time.Second
 )
 
 // CheckBeginning returns an error about a log that begins late, or does not at all, so that its node may have removed the beginning: only
 // the node knows. The container has started and ended at these times.
 func (l *Log) CheckBeginning(started, ended time.Time) error {
-	begins, first, limit := "begins", l.First, silence
+	begins, first, limit := "begins", l.First, RotationInterval
 	if first.IsZero() {
 		begins, first = "is empty", ended
 	}
