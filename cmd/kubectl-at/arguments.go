@@ -89,9 +89,6 @@ func (p *plugin) completeArguments(a arguments) cobra.CompletionFunc {
 	}
 }
 
-// completionPatience is how long an API server may take to answer when a user has pressed Tab.
-const completionPatience = 5 * time.Second
-
 // completeObjects offers the names of the objects of a kind that an API server lists, behind a kind if the prefix has one.
 func (p *plugin) completeObjects(cmd *cobra.Command, kind schema.GroupVersionKind, prefix string) ([]string, cobra.ShellCompDirective) {
 	form := prefix[:strings.Index(prefix, "/")+1]
@@ -102,7 +99,7 @@ func (p *plugin) completeObjects(cmd *cobra.Command, kind schema.GroupVersionKin
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+	ctx, cancel := context.WithTimeout(cmd.Context(), 5*time.Second) // A user waits who has pressed Tab.
 	defer cancel()
 	var in []client.ListOption
 	if kind.Kind != "Namespace" {
@@ -137,10 +134,10 @@ func (p *plugin) completeFrom(cmd *cobra.Command, _ []string, prefix string) ([]
 
 // completeGlobalFlags completes the flags of all commands.
 func (p *plugin) completeGlobalFlags(root *cobra.Command) {
-	complete(root, "namespace", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	_ = root.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return p.completeObjects(cmd, corev1.SchemeGroupVersion.WithKind("Namespace"), prefix)
 	})
-	complete(root, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		config, err := p.config.ToRawKubeConfigLoader().RawConfig()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError

@@ -253,12 +253,12 @@ func (p *plugin) printVersions(ctx context.Context) error {
 		installations, err = c.installations(ctx)
 	}
 	operator := "there is no Deployment with the label " + operatorLabel
-	if err != nil {
-		operator, _ = describe(err)
-		operator = "unknown: " + operator
-	}
-	if len(installations) > 0 {
-		operator = strings.Trim(fmt.Sprint(installations), "[]")
+	switch {
+	case err != nil:
+		message, _ := describe(err)
+		operator = "unknown: " + message
+	case len(installations) > 0:
+		operator = printable(strings.Trim(fmt.Sprint(installations), "[]"))
 	}
 	_, err = fmt.Fprintf(p.Out, "kubectl at version %s\npodset-operator: %s\n", version, operator)
 	return err

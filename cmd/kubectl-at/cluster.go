@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -99,11 +98,6 @@ func (p *plugin) connect() (*cluster, error) {
 	return &cluster{WithWatch: c, rest: config, mapper: mapper, namespace: namespace}, nil
 }
 
-// newPrintFlags returns kubectl's -o for an operation such as "created".
-func newPrintFlags(operation string) *genericclioptions.PrintFlags {
-	return genericclioptions.NewPrintFlags(operation).WithTypeSetter(scheme)
-}
-
 // newMapper returns the resources of the kinds that the plugin asks for.
 func newMapper() *meta.DefaultRESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -116,29 +110,6 @@ func newMapper() *meta.DefaultRESTMapper {
 		mapper.Add(s.kind, meta.RESTScopeNamespace)
 	}
 	return mapper
-}
-
-// find returns the kind of a resource that only the API server knows, by any name that kubectl takes.
-func (p *plugin) find(c *cluster, resource string) (schema.GroupVersionKind, error) {
-	known, err := p.config.ToRESTMapper()
-	if err != nil {
-		return schema.GroupVersionKind{}, err
-	}
-	full, short := schema.ParseResourceArg(resource)
-	var kind schema.GroupVersionKind
-	if full != nil {
-		kind, _ = known.KindFor(*full) // as kubectl does: it can also be a group of two words
-	}
-	if kind.Empty() {
-		if kind, err = known.KindFor(short.WithVersion("")); err != nil {
-			return kind, err
-		}
-	}
-	mapping, err := known.RESTMapping(kind.GroupKind(), kind.Version)
-	if err == nil {
-		c.mapper.AddSpecific(kind, mapping.Resource, mapping.Resource, mapping.Scope)
-	}
-	return kind, err
 }
 
 // key names an object in the namespace.

@@ -23,7 +23,7 @@ func (o *createOptions) command(in io.Reader, words []string) (string, []string,
 			return "", nil, errors.New("--file cannot be combined with a command after --")
 		}
 		if words[0] == "" {
-			return "", nil, errors.New("invalid command: its first word is empty")
+			return "", nil, errors.New("invalid command: the first word must not be empty")
 		}
 		command, err := atspec.QuoteCommand(words)
 		return command, atspec.WordWarnings(words), err
@@ -39,9 +39,9 @@ func (o *createOptions) command(in io.Reader, words []string) (string, []string,
 		command, err := atspec.QuoteCommand([]string{"sh", "-c", script})
 		return command, atspec.ScriptWarnings(script), err
 	case o.file != "":
-		return "", nil, fmt.Errorf("invalid --file %q: the script is empty", o.file)
+		return "", nil, fmt.Errorf("invalid --file %q: must not be empty", o.file)
 	case o.pod.isSet() && given:
-		return "", nil, errors.New("the script on standard input is empty; for the program of the container, use </dev/null")
+		return "", nil, errors.New("invalid script in standard input: must not be empty; for the program of the container, use </dev/null")
 	case o.pod.isSet():
 		return "", nil, nil
 	}
@@ -50,22 +50,19 @@ func (o *createOptions) command(in io.Reader, words []string) (string, []string,
 
 // readScript returns the script of a file or, with the path "" or -, of standard input, and whether there is one.
 func readScript(path string, in io.Reader) (script string, given bool, err error) {
-	switch path {
-	case "":
-		if !isPiped(in) {
-			return "", false, nil
-		}
-		script, err = readText(in, "standard input")
-	case "-":
-		script, err = readText(in, "standard input")
-	default:
-		var file *os.File
-		if file, err = os.Open(path); err != nil {
+	name := "standard input"
+	switch {
+	case path == "" && !isPiped(in):
+		return "", false, nil
+	case path != "" && path != "-":
+		file, err := os.Open(path)
+		if err != nil {
 			return "", false, fmt.Errorf("reading the script: %w", err)
 		}
 		defer func() { _ = file.Close() }()
-		script, err = readText(file, path)
+		in, name = file, path
 	}
+	script, err = readText(in, name)
 	return script, true, err
 }
 

@@ -20,9 +20,6 @@ import (
 	"github.com/redhat/podset-operator/internal/timespec"
 )
 
-// leastTTLOfWait leaves --wait the time to read the outcome, also when its watch is interrupted.
-const leastTTLOfWait = time.Minute
-
 // createOptions are the flags of "kubectl at TIME..." and of "kubectl at rerun".
 type createOptions struct {
 	repeats        bool // it is "kubectl at rerun"
@@ -72,7 +69,7 @@ func createVerb() verb {
 			if dash := r.cmd.ArgsLenAtDash(); dash >= 0 {
 				words, command = r.words[:dash], r.words[dash:]
 			}
-			if err := o.pod.validate(); err != nil { // --from deploy web leaves web to TIME
+			if err := o.validate(r.cmd.Flags(), r.dryRun); err != nil { // --from deploy web leaves web to TIME.
 				return err
 			}
 			due, notes, err := r.parseTime(words, o.stamp)
@@ -106,6 +103,9 @@ func rerunVerb() verb {
 			if r.cmd.ArgsLenAtDash() >= 0 {
 				return errors.New("unexpected command after --: rerun repeats the command of the At; to run another one, use kubectl at TIME... --from at/NAME -- COMMAND")
 			}
+			if err := o.validate(r.cmd.Flags(), r.dryRun); err != nil {
+				return err
+			}
 			if len(r.words) == 0 && o.stamp == "" {
 				r.words = []string{"now"}
 			}
@@ -113,7 +113,7 @@ func rerunVerb() verb {
 			if err != nil {
 				return err
 			}
-			o.pod.from = "at/" + r.names[0]
+			o.pod.from, o.pod.source = "at/"+r.names[0], reference{kind: atKind, name: r.names[0]}
 			return o.run(r, due, notes, nil)
 		},
 	}
@@ -132,9 +132,6 @@ func (o *createOptions) addFlags(cmd *cobra.Command) {
 
 // run creates an At that is due at a time, with the command of words, of a script, or of --from and --image.
 func (o *createOptions) run(r *request, due time.Time, notes, words []string) error {
-	if err := o.validate(r.cmd.Flags(), r.dryRun); err != nil {
-		return err
-	}
 	at, warnings, err := o.newAt(r, due, words)
 	if err != nil {
 		return err
@@ -164,7 +161,7 @@ func (o *createOptions) run(r *request, due time.Time, notes, words []string) er
 func (o *createOptions) validate(flags *pflag.FlagSet, dryRun dryRun) error {
 	for _, name := range []string{"file", "from", "image", "name", "serviceaccount", "time"} {
 		if flag := flags.Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
-			return fmt.Errorf("invalid --%s \"\": is a variable empty?", name)
+			return fmt.Errorf("invalid --%s \"\": must not be empty; is a variable empty?", name)
 		}
 	}
 	switch ttl := time.Duration(o.limits.ttl); {
@@ -172,10 +169,10 @@ func (o *createOptions) validate(flags *pflag.FlagSet, dryRun dryRun) error {
 		return errors.New("--wait cannot be combined with --dry-run")
 	case o.andWait && o.suspend:
 		return errors.New("--wait cannot be combined with --suspend")
-	case o.andWait && flags.Changed("ttl") && ttl < leastTTLOfWait:
+	case o.andWait && flags.Changed("ttl") && ttl < time.Minute: // The watch can be interrupted.
 		return fmt.Errorf("invalid --ttl %s: must be 1m or more with --wait, because the At might be deleted before its outcome is read", ttl)
 	}
-	return nil
+	return o.pod.validate()
 }
 
 // newAt returns the At that the flags and the command describe, and warnings about it.
@@ -191,14 +188,13 @@ func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv
 	if err != nil {
 		return nil, nil, err
 	}
-	from, omitted, err := o.pod.source(r)
-	if err != nil {
+	var omitted []string
+	if at.Spec, omitted, err = o.pod.spec(r); err != nil {
 		return nil, nil, err
 	}
-	if from.repeats != "" && command == "" {
-		at.Annotations = map[string]string{annotationRerunOf: from.repeats}
+	if o.pod.source.kind == atKind && command == "" {
+		at.Annotations = map[string]string{annotationRerunOf: o.pod.source.name}
 	}
-	at.Spec = from.spec
 	at.Spec.Schedule = formatSchedule(due)
 	if command != "" {
 		at.Spec.Command = command
@@ -217,13 +213,10 @@ func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv
 	return at, append(warnings, omitted...), o.limits.set(r.cmd.Flags(), &at.Spec)
 }
 
-// mostSkew is how far the clocks of this machine and of the API server may differ before a warning.
-const mostSkew = 5 * time.Second
-
 // warnOfClock warns if this machine, which has read the time, has another time than the API server.
 func (r *request) warnOfClock(at *cnatv1alpha1.At) {
 	skew := time.Since(at.CreationTimestamp.Time)
-	if r.dryRun != dryRunNone || skew.Abs() <= mostSkew {
+	if r.dryRun != dryRunNone || skew.Abs() <= 5*time.Second {
 		return
 	}
 	how := "ahead of"

@@ -59,13 +59,9 @@ func (o *limitOptions) set(flags *pflag.FlagSet, spec *cnatv1alpha1.AtSpec) erro
 		}
 		spec.BackoffLimit = &o.retries
 	}
-	if flags.Changed("retry-exit-codes") {
-		return o.setExitCodes(spec)
+	if !flags.Changed("retry-exit-codes") {
+		return nil
 	}
-	return nil
-}
-
-func (o *limitOptions) setExitCodes(spec *cnatv1alpha1.AtSpec) error {
 	slices.Sort(o.retryExitCodes)
 	codes := slices.Compact(o.retryExitCodes)
 	if len(codes) < 1 || len(codes) > 16 || codes[0] < 1 || codes[len(codes)-1] > 255 {

@@ -38,7 +38,7 @@ type lister struct {
 }
 
 func listVerb() verb {
-	l := &lister{print: newPrintFlags("")}
+	l := &lister{print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme)}
 	return verb{
 		use: "list", args: noArguments,
 		aliases:    []string{"atq", "ls"},
@@ -201,19 +201,13 @@ func (l *lister) watch(list *cnatv1alpha1.AtList, in []client.ListOption) error 
 			if !isAt || event.Type != watch.Deleted && slices.ContainsFunc(list.Items, isShown) {
 				continue
 			}
-			list.Items = apply(list.Items, event.Type, *at)
+			list.Items = slices.DeleteFunc(list.Items, func(a cnatv1alpha1.At) bool { return a.UID == at.UID })
+			if event.Type != watch.Deleted {
+				list.Items = append(list.Items, *at)
+			}
+			sortByTime(list.Items)
 			err = show(*at)
 		}
 	}
 	return err
-}
-
-// apply returns the Ats after an event, sorted by time.
-func apply(ats []cnatv1alpha1.At, event watch.EventType, at cnatv1alpha1.At) []cnatv1alpha1.At {
-	ats = slices.DeleteFunc(ats, func(a cnatv1alpha1.At) bool { return a.UID == at.UID })
-	if event != watch.Deleted {
-		ats = append(ats, at)
-	}
-	sortByTime(ats)
-	return ats
 }

@@ -51,7 +51,13 @@ func newCommand(streams genericiooptions.IOStreams, clock clock.WithTicker) *cob
 	groups.Add(root)
 	root.AddCommand(newOptionsCommand(p))
 	templates.ActsAsRootCommand(root, []string{"options", "help"}, groups...)
-	explainFlagErrors(root)
+	explain := root.FlagErrorFunc()
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd == root && errors.As(err, new(*pflag.NotExistError)) { // It may be a flag of a command that has no -- before it.
+			err = fmt.Errorf("%w; a command and its flags go after --", err)
+		}
+		return explain(cmd, err)
+	})
 	p.completeGlobalFlags(root)
 	return root
 }
@@ -75,17 +81,6 @@ func newRoot(p *plugin) *cobra.Command {
 		return create(cmd, args)
 	}
 	return root
-}
-
-// explainFlagErrors adds to the error about a flag of "kubectl at TIME..." that it may belong to a command that has no -- before it.
-func explainFlagErrors(root *cobra.Command) {
-	explain := root.FlagErrorFunc()
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if unknown := new(pflag.NotExistError); cmd == root && errors.As(err, &unknown) {
-			err = fmt.Errorf("%w; a command and its flags go after --", err)
-		}
-		return explain(cmd, err)
-	})
 }
 
 // newOptionsCommand returns "kubectl at options", which the help of the other commands points to.

@@ -96,22 +96,12 @@ func (p *plugin) warn(warnings ...string) {
 	}
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "<none>"
-	}
-	return s
-}
+// none is what kubectl prints for an empty value.
+const none = "<none>"
 
 // completeValues completes a flag with values.
 func completeValues(cmd *cobra.Command, flag string, values ...string) {
-	complete(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func complete(cmd *cobra.Command, flag string, function cobra.CompletionFunc) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, function); err != nil {
-		panic(err) // not reached: every flag is there, and is completed once
-	}
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // isOutputSet reports whether the flags of the command say how to print an object.

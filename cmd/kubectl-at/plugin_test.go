@@ -73,7 +73,7 @@ func TestMistakes(t *testing.T) {
 	for args, want := range map[string]string{
 		"-- true":                                         "missing TIME; examples: ",
 		"tomorow -- true":                                 `invalid time "tomorow": expected a time of day, a date, or a step such as + 2 hours at "tomorow"; examples: `,
-		"10:00 today -- true":                             `Sat 21 Nov 2026 10:00 CET is in the past; use "now" to run at once`,
+		"10:00 today -- true":                             `invalid time "10:00 today": Sat 21 Nov 2026 10:00 CET is in the past; use "now" to run at once`,
 		"now -t 202611280200 -- true":                     `--time cannot be combined with TIME "now"`,
 		"now --tz Mars/Phobos -- true":                    `invalid --tz "Mars/Phobos": expected a name such as Europe/Berlin, America/New_York, or UTC, or an offset such as +05:30`,
 		"now":                                             "missing COMMAND: put it after --, pipe a script into standard input, or name a file with --file",
@@ -96,8 +96,8 @@ func TestMistakes(t *testing.T) {
 		"now --retries 1 --retry-exit-codes 256 -- true":  "invalid --retry-exit-codes [256]: expected 1 to 16 numbers from 1 to 255",
 		"now --retry-exit-codes 75 -- true":               "--retry-exit-codes requires --retries: without it, nothing is tried again",
 		"now --from deploy web -- true":                   `invalid --from "deploy": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
-		"now --image= -- true":                            `invalid --image "": is a variable empty?`,
-		"now --from= -- true":                             `invalid --from "": is a variable empty?`,
+		"now --image= -- true":                            `invalid --image "": must not be empty; is a variable empty?`,
+		"now --from= -- true":                             `invalid --from "": must not be empty; is a variable empty?`,
 		"now --image alpine --label team -- true":         `invalid --label "team": expected KEY=VALUE`,
 		"now --image alpine --label team=a/b -- true":     `invalid --label "team=a/b": a valid label must be`,
 		"now --image alpine --annotation /x=y -- true":    `invalid --annotation "/x=y": prefix part must be non-empty`,
@@ -131,6 +131,11 @@ func TestMistakes(t *testing.T) {
 		"202711282030 -- true":                            `at "202711282030"; use -t 202711282030`,
 		"11282030.15 -- true":                             `at ".15"; use -t 11282030.15`,
 		"list a":                                          `unexpected argument "a"; usage: kubectl at list [flags]`,
+		"feb 30 -- true":                                  `invalid time "feb 30": February 2027 has no day 30`,
+		"-t 202611210000 -- true":                         `invalid time "202611210000": Sat 21 Nov 2026 00:00 CET is in the past; use "now" to run at once`,
+		"now -f /dev/null":                                `invalid --file "/dev/null": must not be empty`,
+		"now --time= -- true":                             `invalid --time "": must not be empty; is a variable empty?`,
+		"rerun a --wait --suspend":                        "--wait cannot be combined with --suspend",
 		"may 32 -- true":                                  `invalid date "may 32": months go from 1 to 12, days from 1 to 31`,
 		"rerun a -- true":                                 "unexpected command after --: rerun repeats the command of the At; to run another one, use kubectl at TIME... --from at/NAME -- COMMAND",
 		"cat":                                             `missing NAME; usage: kubectl at cat NAME [flags]; "kubectl at list" shows the names`,
@@ -157,7 +162,7 @@ func TestCreate_printer(t *testing.T) {
 
 func TestCreate_emptyScript(t *testing.T) {
 	s := newShell(t)
-	want := "the script on standard input is empty; for the program of the container, use </dev/null\n"
+	want := "invalid script in standard input: must not be empty; for the program of the container, use </dev/null\n"
 	s.expect(result{errOut: want, code: 1}, " \n", "now", "--image", "web")
 	if got := s.run("", "now", "--image", "web"); got.code != 0 {
 		t.Errorf("without standard input: got %+v", got)

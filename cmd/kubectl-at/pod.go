@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -37,6 +36,7 @@ type podOptions struct {
 	with, env           []string
 	labels, annotations []string
 	serviceAccount      string
+	source              reference // what --from means
 }
 
 func (o *podOptions) addFlags(flags *pflag.FlagSet) {
@@ -53,50 +53,37 @@ func (o *podOptions) addFlags(flags *pflag.FlagSet) {
 func (o *podOptions) isSet() bool { return o.from != "" || o.image != "" }
 
 // validate returns an error about the flags that the API server is not asked about.
-func (o *podOptions) validate() error {
+func (o *podOptions) validate() (err error) {
 	if o.from == "" && len(o.with) > 0 {
 		return errors.New("--with requires --from")
 	}
 	if o.from == "" {
 		return nil
 	}
-	from, err := parseReference(o.from)
-	if err == nil && from.kind == atKind && len(o.with) > 0 {
+	if o.source, err = parseReference(o.from); err == nil && o.source.kind == atKind && len(o.with) > 0 {
 		return fmt.Errorf("--with cannot be combined with --from %s: an At is repeated as it is", o.from)
 	}
 	return err
 }
 
-// origin is what an At is made from: the spec that --from leads to, and the At that it repeats, or "" if there is none.
-type origin struct {
-	spec    cnatv1alpha1.AtSpec
-	repeats string
-}
-
-// source returns what --from names, and warnings about what is not copied from it.
-func (o *podOptions) source(r *request) (origin, []string, error) {
+// spec returns the spec that --from leads to, and warnings about what is not copied.
+func (o *podOptions) spec(r *request) (cnatv1alpha1.AtSpec, []string, error) {
 	if o.from == "" {
-		return origin{}, nil, nil
+		return cnatv1alpha1.AtSpec{}, nil, nil
 	}
-	from, err := parseReference(o.from)
-	if err != nil {
-		return origin{}, nil, err
-	}
-	if from.kind == atKind {
+	if o.source.kind == atKind {
 		at := &cnatv1alpha1.At{}
-		if err := r.Get(r.ctx(), r.key(from.name), at); err != nil {
-			return origin{}, nil, err
-		}
+		err := r.Get(r.ctx(), r.key(o.source.name), at)
 		at.Spec.Suspend, at.Spec.Cancel = nil, nil
-		return origin{spec: at.Spec, repeats: at.Name}, nil, nil
+		return at.Spec, nil, err
 	}
-	w, err := r.workload(r.ctx(), r.cluster, from)
+	w, err := r.workload(o.source)
 	if err != nil {
-		return origin{}, nil, err
+		return cnatv1alpha1.AtSpec{}, nil, err
 	}
-	template, omitted, err := w.Copy(from.container, o.with)
+	template, omitted, err := w.Copy(o.source.container, o.with)
 	if err != nil {
-		return origin{}, nil, err
+		return cnatv1alpha1.AtSpec{}, nil, err
 	}
 	warnings := r.claimWarnings(template)
 	if len(omitted) > 0 {
@@ -106,7 +93,7 @@ func (o *podOptions) source(r *request) (origin, []string, error) {
 		warnings = append(warnings, fmt.Sprintf("not copied from the %s %s: %s; --label and --annotation set those that the run needs",
 			w.Kind, w.Name, strings.Join(keys, ", ")))
 	}
-	return origin{spec: cnatv1alpha1.AtSpec{Template: template}}, warnings, nil
+	return cnatv1alpha1.AtSpec{Template: template}, warnings, nil
 }
 
 // claimWarnings returns warnings about the persistent volume claims of a template that are not known to be for several nodes at a time: the
@@ -229,24 +216,50 @@ func parseReference(text string) (reference, error) {
 	return from, nil
 }
 
+// find returns the kind of a resource that only the API server knows, by any name that kubectl takes.
+func (r *request) find(resource string) (schema.GroupVersionKind, error) {
+	known, err := r.config.ToRESTMapper()
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	full, short := schema.ParseResourceArg(resource)
+	var kind schema.GroupVersionKind
+	if full != nil {
+		kind, _ = known.KindFor(*full) // as kubectl does: it can also be a group of two words
+	}
+	if kind.Empty() {
+		if kind, err = known.KindFor(short.WithVersion("")); err != nil {
+			return kind, err
+		}
+	}
+	mapping, err := known.RESTMapping(kind.GroupKind(), kind.Version)
+	if err == nil {
+		r.mapper.AddSpecific(kind, mapping.Resource, mapping.Resource, mapping.Scope)
+	}
+	return kind, err
+}
+
 // workload reads what --from names. The pod template of most kinds, also of other projects, is in spec.template.
-func (p *plugin) workload(ctx context.Context, c *cluster, from reference) (*workload.Workload, error) {
+func (r *request) workload(from reference) (_ *workload.Workload, err error) {
 	if from.kind.Empty() {
-		kind, err := p.find(c, from.resource)
+		from.kind, err = r.find(from.resource)
 		if meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("invalid --from \"%s/%s\": the cluster has no kind %q", from.resource, from.name, from.resource)
+			err = fmt.Errorf("invalid --from \"%s/%s\": the cluster has no kind %q", from.resource, from.name, from.resource)
 		}
 		if err != nil {
 			return nil, err
 		}
-		from.kind = kind
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(from.kind)
-	if err := c.Get(ctx, c.key(from.name), object); err != nil {
+	if err := r.Get(r.ctx(), r.key(from.name), object); err != nil {
 		return nil, err
 	}
-	return workload.Of(object)
+	w, err := workload.Of(object)
+	if err != nil {
+		err = fmt.Errorf("invalid --from \"%s/%s\": %w", from.resource, from.name, err)
+	}
+	return w, err
 }
 
 // podOf returns the pod of the template of an At as far as the API server can reject it.

@@ -139,8 +139,8 @@ func TestFrom_otherKinds(t *testing.T) {
 		"rollouts.argoproj.io/web":          {out: "web:1"},
 		"rollouts.v1alpha1.argoproj.io/web": {out: "web:1"},
 		"ro web:web":                        {out: "web:1"},
-		"ro/reference":                      {errOut: "the Rollout reference has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME\n", code: 1},
-		"cm/settings":                       {errOut: "the ConfigMap settings has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME\n", code: 1},
+		"ro/reference":                      {errOut: "invalid --from \"ro/reference\": the Rollout reference has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME\n", code: 1},
+		"cm/settings":                       {errOut: "invalid --from \"cm/settings\": the ConfigMap settings has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME\n", code: 1},
 		"dc/web":                            {errOut: "invalid --from \"dc/web\": the cluster has no kind \"dc\"\n", code: 1},
 		"ro/no-such":                        {errOut: "rollouts.argoproj.io \"no-such\" not found\n", code: 1},
 	} {

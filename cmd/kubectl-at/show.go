@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -184,7 +185,7 @@ func (r *request) show(at *cnatv1alpha1.At, object *unstructured.Unstructured) e
 	for _, row := range [][2]string{
 		{"Name", at.Name},
 		{"Namespace", at.Namespace},
-		{"Requested by", orNone(at.Annotations[cnatv1alpha1.AnnotationRequestedBy])},
+		{"Requested by", cmp.Or(at.Annotations[cnatv1alpha1.AnnotationRequestedBy], none)},
 		{"Time", due},
 		{"Command", commandLine(at)},
 		{"Image", image},
@@ -210,11 +211,8 @@ func (r *request) show(at *cnatv1alpha1.At, object *unstructured.Unstructured) e
 // images returns the image of the command, and those of the other containers with their names.
 func images(pod *corev1.PodSpec) string {
 	text := pod.Containers[0].Image
-	for _, container := range pod.Containers[1:] {
+	for _, container := range slices.Concat(pod.Containers[1:], pod.InitContainers) {
 		text += fmt.Sprintf(", %s (container %s)", container.Image, container.Name)
-	}
-	for _, container := range pod.InitContainers {
-		text += fmt.Sprintf(", %s (init container %s)", container.Image, container.Name)
 	}
 	return text
 }

@@ -45,11 +45,11 @@ func isOver(at *cnatv1alpha1.At) bool {
 
 // outcome returns nil for an At that succeeded, else an error with the exit code of the command.
 func outcome(at *cnatv1alpha1.At) error {
-	if at.Status.Result == cnatv1alpha1.ResultSucceeded {
-		return nil
-	}
 	if !atrun.IsDone(&at.Status) {
 		return fmt.Errorf("at/%s does not run: %s", at.Name, heldBy(at))
+	}
+	if at.Status.Result == cnatv1alpha1.ResultSucceeded {
+		return nil
 	}
 	text, code := fmt.Sprintf("error: at/%s failed: %s", at.Name, at.Status.Reason), 1
 	if exit := at.Status.ExitCode; exit != nil && *exit != 0 {
@@ -99,13 +99,10 @@ func reasonOf(a *cnatv1alpha1.At) string {
 
 // hasNotStarted returns an error about an At that has started.
 func hasNotStarted(at *cnatv1alpha1.At) error {
-	if err := isNotDone(at); err != nil {
+	if err := isNotDone(at); err != nil || !atrun.HasStarted(&at.Status) {
 		return err
 	}
-	if atrun.HasStarted(&at.Status) {
-		return fmt.Errorf("at/%s has started and cannot be changed", at.Name)
-	}
-	return nil
+	return fmt.Errorf("at/%s has started and cannot be changed", at.Name)
 }
 
 // isNotDone returns an error about an At that is done.

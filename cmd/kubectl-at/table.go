@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +15,6 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
-
-// maxShown is how many characters of a command a table shows, except for -o wide.
-const maxShown = 40
 
 // columns are what a table shows.
 type columns struct {
@@ -43,19 +41,19 @@ func (c columns) cells(a *cnatv1alpha1.At, now time.Time) []cell {
 	if t := dueTime(a); !t.IsZero() {
 		due, in = timespec.Format(t.In(c.location)), strings.TrimPrefix(timespec.Distance(t, now), "in ")
 	}
-	if runes := []rune(command); !c.wide && len(runes) > maxShown {
-		command = string(runes[:maxShown-3]) + "..."
+	if runes := []rune(command); !c.wide && len(runes) > 40 {
+		command = string(runes[:37]) + "..."
 	}
 	cells := []cell{
-		{"NAME", a.Name}, {"DUE", due}, {"IN", in}, {"PHASE", orNone(string(a.Status.Phase))},
-		{"RESULT", orNone(string(a.Status.Result))}, {"REASON", orNone(reasonOf(a))},
+		{"NAME", a.Name}, {"DUE", due}, {"IN", in}, {"PHASE", cmp.Or(string(a.Status.Phase), none)},
+		{"RESULT", cmp.Or(string(a.Status.Result), none)}, {"REASON", cmp.Or(reasonOf(a), none)},
 	}
 	if c.wide {
-		exit := ""
+		exit := none
 		if a.Status.ExitCode != nil {
 			exit = fmt.Sprint(*a.Status.ExitCode)
 		}
-		cells = append(cells, cell{"EXIT", orNone(exit)}, cell{"POD", orNone(a.Status.PodName)})
+		cells = append(cells, cell{"EXIT", exit}, cell{"POD", cmp.Or(a.Status.PodName, none)})
 	}
 	if c.namespace {
 		cells = append([]cell{{"NAMESPACE", a.Namespace}}, cells...)

@@ -77,8 +77,6 @@ func (p *plugin) parseTime(words []string, stamp string) (time.Time, []string, e
 		return time.Time{}, nil, fmt.Errorf("--time cannot be combined with TIME %q", strings.Join(words, " "))
 	case stamp != "":
 		return timespec.ParseStamp(stamp, now, location)
-	case len(words) == 0:
-		return time.Time{}, nil, errors.New("missing TIME; examples: " + timespec.Examples)
 	default:
 		return timespec.Parse(words, now, location)
 	}

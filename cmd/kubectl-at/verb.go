@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,7 +45,7 @@ type request struct {
 
 // command returns the verb for the command line.
 func (v verb) command(p *plugin) *cobra.Command {
-	flags, dryRun := newPrintFlags(v.operation), dryRunNone
+	flags, dryRun := genericclioptions.NewPrintFlags(v.operation).WithTypeSetter(scheme), dryRunNone
 	cmd := &cobra.Command{
 		Use: v.use, Aliases: v.aliases, SuggestFor: v.suggestFor,
 		Short: v.short, Long: templates.LongDesc(v.long), Example: templates.Examples(v.example),
@@ -53,9 +54,7 @@ func (v verb) command(p *plugin) *cobra.Command {
 	if v.flags != nil {
 		v.flags(cmd)
 	}
-	if cmd.Flags().Lookup("from") != nil {
-		complete(cmd, "from", p.completeFrom)
-	}
+	_ = cmd.RegisterFlagCompletionFunc("from", p.completeFrom) // an error if there is no such flag
 	if v.operation != "" {
 		dryRun.addFlag(cmd)
 		flags.AddFlags(cmd)

@@ -39,7 +39,7 @@ func QuoteCommand(words []string) (string, error) {
 }
 
 // ErrTooLong is the error about a command that is too long for spec.command.
-var ErrTooLong = fmt.Errorf("the command is too long: must be at most %d characters, including quotes; put a script into the image or into a ConfigMap", MaxCommand)
+var ErrTooLong = fmt.Errorf("invalid command: must be at most %d characters, including quotes; put a script into the image or into a ConfigMap", MaxCommand)
 
 // ScriptWarnings returns warnings about a script that sh runs.
 func ScriptWarnings(script string) []string {

@@ -41,7 +41,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		seconds = -seconds
 	}
 	if math.Abs(seconds) >= math.MaxInt64/1e9 {
-		return 0, fmt.Errorf("invalid duration %q: it can have up to 292 years", text)
+		return 0, fmt.Errorf("invalid duration %q: must be at most 292 years", text)
 	}
 	return time.Duration(math.Round(seconds * 1e9)), nil
 }

@@ -45,7 +45,7 @@ func TestParseDuration(t *testing.T) {
 			t.Errorf("got %s, %v, want %s", got, err, want)
 		}
 	}
-	if _, err := timespec.ParseDuration("99999 weeks"); err == nil || err.Error() != `invalid duration "99999 weeks": it can have up to 292 years` {
+	if _, err := timespec.ParseDuration("99999 weeks"); err == nil || err.Error() != `invalid duration "99999 weeks": must be at most 292 years` {
 		t.Errorf("got %v", err)
 	}
 }

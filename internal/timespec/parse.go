@@ -65,12 +65,21 @@ func Parse(words []string, now time.Time, location *time.Location) (time.Time, [
 	text := strings.TrimSpace(strings.Join(words, " "))
 	p := &parser{text: text, tokens: scan(text), zoneNames: zoneNames(now.In(location))}
 	if len(p.tokens) == 0 {
-		return time.Time{}, nil, errors.New("the time is missing; examples: " + Examples)
+		return time.Time{}, nil, errors.New("missing TIME; examples: " + Examples)
 	}
 	if err := p.parse(); err != nil {
 		return time.Time{}, nil, err
 	}
-	return p.spec.resolve(now, location)
+	t, notes, err := p.spec.resolve(now, location)
+	return t, notes, invalid(text, err)
+}
+
+// invalid returns an error about a time that cannot be meant, or nil if there is none.
+func invalid(text string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("invalid time %q: %w", text, err)
 }
 
 func (p *parser) parse() error {
@@ -205,7 +214,7 @@ func (p *parser) amounts(sign int, behind string) error {
 			}
 		case count.kind == number && name.word.class == unitName:
 			if len(count.text) > 9 {
-				return fmt.Errorf("invalid number %s: it can have up to 9 digits", count.text)
+				return fmt.Errorf("invalid number %s: must have at most 9 digits", count.text)
 			}
 			p.spec.steps = append(p.spec.steps, step{sign * atoi(count.text), unit(name.word.value)})
 			p.tokens = p.tokens[2:]

@@ -40,5 +40,5 @@ func ParseStamp(stamp string, now time.Time, location *time.Location) (time.Time
 	if note != "" {
 		notes = append(notes, note)
 	}
-	return t, notes, checkRange(t, now)
+	return t, notes, invalid(stamp, checkRange(t, now))
 }

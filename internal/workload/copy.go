@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,7 +105,8 @@ func (c *copier) chooseHelpers(with []string) error {
 	}
 	for _, name := range with {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("invalid --with %q: the other containers of the %s %s are: %s", name, c.from.Kind, c.from.Name, strings.Join(names, ", "))
+			return fmt.Errorf("invalid --with %q: must be one of the other containers of the %s %s: %s", name, c.from.Kind, c.from.Name,
+				cmp.Or(strings.Join(names, ", "), "it has none"))
 		}
 	}
 	return nil

@@ -283,8 +283,8 @@ func TestCopy_with(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	for name, want := range map[string]string{
-		"web": `invalid --with "web": the other containers of the Deployment web are: init, vault, proxy`,
-		"db":  `invalid --with "db": the other containers of the Deployment web are: init, vault, proxy`,
+		"web": `invalid --with "web": must be one of the other containers of the Deployment web: init, vault, proxy`,
+		"db":  `invalid --with "db": must be one of the other containers of the Deployment web: init, vault, proxy`,
 	} {
 		if _, _, err := w.Copy("web", []string{name}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
