@@ -72,15 +72,12 @@ func nameOf(argument string) (string, error) {
 	return "", fmt.Errorf("invalid NAME %q: expected NAME or at/NAME", argument)
 }
 
-// timeWordsOf are what TIME is made of.
-const timeWordsOf = "now today tomorrow noon midnight teatime next monday tuesday wednesday thursday friday saturday sunday + minutes hours days weeks months years"
-
 // completeArguments completes the arguments of a verb.
 func (p *plugin) completeArguments(a arguments) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		switch {
 		case a.words == many && len(args) >= a.names:
-			return strings.Fields(timeWordsOf), cobra.ShellCompDirectiveNoFileComp
+			return strings.Fields("now today tomorrow noon midnight teatime next monday tuesday wednesday thursday friday saturday sunday + minutes hours days weeks months years"), cobra.ShellCompDirectiveNoFileComp
 		case a.names == many || len(args) < a.names:
 			names, directive := p.completeObjects(cmd, atKind, prefix)
 			return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), directive

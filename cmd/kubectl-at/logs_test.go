@@ -413,22 +413,38 @@ func TestLogs_beginning(t *testing.T) {
 // What a command prints late has not lost its beginning if it was followed from its start. A watch that broke can be late, too.
 func TestLogs_quiet(t *testing.T) {
 	for name, test := range map[string]struct {
-		seen time.Duration // after the start of the container
+		args string
+		seen time.Duration // how long after the start of the container
 		want string
 	}{
-		"at once": {0, ""},
-		"late":    {time.Minute, "at/a succeeded, but its log may be incomplete"},
+		"from its start":         {"now --name a --wait -q -- true", 0, ""},
+		"from its start, late":   {"now --name a --wait -q -- true", time.Minute, "at/a succeeded, but its log may be incomplete"},
+		"when it runs":           {"logs -f a", 9 * time.Second, ""},
+		"when it runs, and late": {"logs -f a", time.Minute, "the log of at/a may be incomplete"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t)
-			s.now = saturday().Add(-time.Minute)
-			output, ended := s.background(t.Context(), "now", "--name", "a", "--wait", "-q", "--", "true")
-			s.awaitAt("a")
-			pod := s.start("a", "a-pod", 1, "1\n")
-			s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
-			output.expect("pod/a-pod waits: ImagePullBackOff")
-			started := metav1.NewTime(s.now.Add(-test.seen))
-			s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: started, FinishedAt: started}})
+			s.now = saturday().Add(-time.Minute) // of the first line
+			running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(s.now.Add(-test.seen))}}
+			follow := func() (lines, chan error) { return s.background(t.Context(), strings.Fields(test.args)...) }
+			var output lines
+			var ended chan error
+			var pod *corev1.Pod
+			if strings.HasPrefix(test.args, "now") {
+				output, ended = follow()
+				s.awaitAt("a")
+				pod = s.start("a", "a-pod", 1, "1\n")
+				s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+				output.expect("pod/a-pod waits: ImagePullBackOff")
+				s.setState(pod, running)
+			} else {
+				s.run("", "now", "--name", "a", "--", "true")
+				pod = s.start("a", "a-pod", 1, "1\n")
+				s.setState(pod, running)
+				output, ended = follow()
+			}
+			output.expect("1")
+			s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: running.Running.StartedAt}})
 			s.end("a", cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
 			if err := endOf(ended); fmt.Sprint(err) != cmp.Or(test.want, "<nil>") {
 				t.Errorf("got %v, want %s", err, test.want)

@@ -142,22 +142,21 @@ const (
 	silenceOfLarge = time.Second
 )
 
-// CheckBeginning returns an error about a log that begins late, or does not at all, so that its node may have removed the beginning: only
-// the node knows. The container has started and ended at these times.
-func (l *Log) CheckBeginning(started, ended time.Time) error {
+// CheckBeginning returns an error about a log whose node may have removed the beginning: only the node knows, but the log begins late, or does
+// not begin at all. What the container, which has started at a time, has printed after the time seen is known to be there.
+func (l *Log) CheckBeginning(started, seen time.Time) error {
 	begins, first, limit := "begins", l.First, RotationInterval
 	if first.IsZero() {
-		begins, first = "is empty", ended
+		begins, first = "is empty", seen
 	}
 	if l.Printed > large {
 		limit = silenceOfLarge
 	}
-	late := first.Sub(started)
-	if started.IsZero() || late <= limit {
+	if late := min(first.Sub(started), seen.Sub(started)); started.IsZero() || late <= limit {
 		return nil
 	}
 	return fmt.Errorf("it %s %s after its container started, so either the command printed nothing before, or the node has removed the beginning "+
-		"(by default, a node keeps the last 10 MiB)", begins, timespec.FormatSeconds(int64(late/time.Second)))
+		"(by default, a node keeps the last 10 MiB)", begins, timespec.FormatSeconds(int64(first.Sub(started)/time.Second)))
 }
 
 // UnreadableError is text from the node in place of a log line.
