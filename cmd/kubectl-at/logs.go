@@ -88,8 +88,19 @@ func (r *request) printLogs(attempt int) error {
 	if err := log.ReadToEnd(r.ctx()); err != nil {
 		return err
 	}
-	if err := log.CheckBeginning(r.timesOf(at, pod)); err != nil {
-		return fmt.Errorf("the log of pod/%s may be incomplete: %w", pod.Name, err)
+	started, ended := r.timesOf(at, pod)
+	return r.checkBeginning(log, started, ended)
+}
+
+// checkBeginning returns an error about a log that has probably lost its beginning, and warns of one that perhaps has.
+func (r *request) checkBeginning(log *podlog.Log, started, followed time.Time) error {
+	why, isProbable := log.CheckBeginning(started, followed)
+	problem := fmt.Sprintf("the log of pod/%s may be incomplete: %s", log.Pod.Name, why)
+	switch {
+	case isProbable:
+		return errors.New(problem)
+	case why != "":
+		r.warn(problem)
 	}
 	return nil
 }
@@ -234,7 +245,7 @@ func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 	if isFromStart {
 		return nil
 	}
-	return log.CheckBeginning(started, ended)
+	return r.checkBeginning(log, started, ended)
 }
 
 const (

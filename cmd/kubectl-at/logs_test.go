@@ -391,16 +391,20 @@ func TestLogs_beginning(t *testing.T) {
 		"large":      {large, time.Second, ""},
 		"large-late": {large, 3 * time.Second, "it begins 3s after its container started" + either},
 		"empty":      {"", 9 * time.Second, ""},
-		"empty-late": {"", 33 * time.Second, "it is empty 33s after its container started" + either},
+		"empty-late": {"", 33 * time.Second, ""},
 	} {
 		pod := s.logged(name, test.log, test.log)
 		s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			StartedAt: metav1.NewTime(s.now.Add(-test.late)), FinishedAt: metav1.NewTime(s.now),
 		}})
 		logs, follow := result{out: test.log}, result{out: test.log}
-		if test.want != "" {
-			logs.code, logs.errOut = 1, fmt.Sprintf("the log of pod/%s-pod may be incomplete: %s\n", name, test.want)
-			follow.code, follow.errOut = 1, fmt.Sprintf("Warning: the log of attempt 0 of at/%[1]s may be incomplete: %[2]s\nthe log of at/%[1]s may be incomplete\n", name, test.want)
+		problem := fmt.Sprintf("the log of pod/%s-pod may be incomplete: %s", name, test.want)
+		switch {
+		case test.want != "" && test.log == large:
+			logs.code, logs.errOut = 1, problem+"\n"
+			follow.code, follow.errOut = 1, fmt.Sprintf("Warning: the log of attempt 0 of at/%[1]s may be incomplete: %[2]s\nthe log of at/%[1]s may be incomplete\n", name, problem)
+		case test.want != "":
+			logs.errOut, follow.errOut = "Warning: "+problem+"\n", "Warning: "+problem+"\n"
 		}
 		for flag, want := range map[string]result{"--attempt=0": logs, "-f": follow} {
 			if got := s.run("", "logs", name, flag); got != want {
@@ -412,15 +416,18 @@ func TestLogs_beginning(t *testing.T) {
 
 // What a command prints late has not lost its beginning if it was followed from its start. A watch that broke can be late, too.
 func TestLogs_quiet(t *testing.T) {
+	large := "1\n" + strings.Repeat(strings.Repeat("x", 1<<10)+"\n", 1<<10)
 	for name, test := range map[string]struct {
 		args string
 		seen time.Duration // how long after the start of the container
+		log  string
 		want string
 	}{
-		"from its start":         {"now --name a --wait -q -- true", 0, ""},
-		"from its start, late":   {"now --name a --wait -q -- true", time.Minute, "at/a succeeded, but its log may be incomplete"},
-		"when it runs":           {"logs -f a", 9 * time.Second, ""},
-		"when it runs, and late": {"logs -f a", time.Minute, "the log of at/a may be incomplete"},
+		"from its start":       {"now --name a --wait -q -- true", 0, large, ""},
+		"from its start, late": {"now --name a --wait -q -- true", time.Minute, large, "at/a succeeded, but its log may be incomplete"},
+		"when it runs":         {"logs -f a", time.Second, large, ""},
+		"late, and large":      {"logs -f a", time.Minute, large, "the log of at/a may be incomplete"},
+		"late, and small":      {"logs -f a", time.Minute, "1\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t)
@@ -433,21 +440,25 @@ func TestLogs_quiet(t *testing.T) {
 			if strings.HasPrefix(test.args, "now") {
 				output, ended = follow()
 				s.awaitAt("a")
-				pod = s.start("a", "a-pod", 1, "1\n")
+				pod = s.start("a", "a-pod", 1, test.log)
 				s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
 				output.expect("pod/a-pod waits: ImagePullBackOff")
 				s.setState(pod, running)
 			} else {
 				s.run("", "now", "--name", "a", "--", "true")
-				pod = s.start("a", "a-pod", 1, "1\n")
+				pod = s.start("a", "a-pod", 1, test.log)
 				s.setState(pod, running)
 				output, ended = follow()
 			}
 			output.expect("1")
 			s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: running.Running.StartedAt}})
 			s.end("a", cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
-			if err := endOf(ended); fmt.Sprint(err) != cmp.Or(test.want, "<nil>") {
-				t.Errorf("got %v, want %s", err, test.want)
+			warned := false
+			for line := range output.printed {
+				warned = warned || strings.HasPrefix(line, "Warning: the log of ")
+			}
+			if err := endOf(ended); fmt.Sprint(err) != cmp.Or(test.want, "<nil>") || warned != strings.Contains(name, "late") {
+				t.Errorf("warned: %t, got %v, want %s", warned, err, test.want)
 			}
 		})
 	}

@@ -136,27 +136,25 @@ func (l *Log) print(stream io.Reader) error {
 // RotationInterval is how often a node looks whether a log is so long that it removes the beginning.
 const RotationInterval = 10 * time.Second
 
-// A log of this size is suspected earlier to have lost its beginning.
 const (
-	large          = 1 << 20
-	silenceOfLarge = time.Second
+	// large is the size from which a log that begins late has probably been rotated, and largeSilence how late that is.
+	large        = 1 << 20
+	largeSilence = time.Second
 )
 
-// CheckBeginning returns an error about a log whose node may have removed the beginning: only the node knows, but the log begins late, or does
-// not begin at all. What the container, which has started at a time, has printed after the time seen is known to be there.
-func (l *Log) CheckBeginning(started, seen time.Time) error {
-	begins, first, limit := "begins", l.First, RotationInterval
-	if first.IsZero() {
-		begins, first = "is empty", seen
+// CheckBeginning returns why the node may have removed the beginning of a log, or "" if the log begins soon after its container started, or is
+// empty. Only the node knows. isProbable is true if the log is large; the command of a small one may just have printed nothing before. What
+// was printed after the time followed is known to be there.
+func (l *Log) CheckBeginning(started, followed time.Time) (why string, isProbable bool) {
+	limit := RotationInterval
+	if isProbable = l.Printed > large; isProbable {
+		limit = largeSilence
 	}
-	if l.Printed > large {
-		limit = silenceOfLarge
+	if late := min(l.First.Sub(started), followed.Sub(started)); started.IsZero() || l.First.IsZero() || late <= limit {
+		return "", false
 	}
-	if late := min(first.Sub(started), seen.Sub(started)); started.IsZero() || late <= limit {
-		return nil
-	}
-	return fmt.Errorf("it %s %s after its container started, so either the command printed nothing before, or the node has removed the beginning "+
-		"(by default, a node keeps the last 10 MiB)", begins, timespec.FormatSeconds(int64(first.Sub(started)/time.Second)))
+	return fmt.Sprintf("it begins %s after its container started, so either the command printed nothing before, or the node has removed the beginning "+
+		"(by default, a node keeps the last 10 MiB)", timespec.FormatSeconds(int64(l.First.Sub(started)/time.Second))), isProbable
 }
 
 // UnreadableError is text from the node in place of a log line.
