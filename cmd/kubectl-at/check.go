@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/ptr"
@@ -157,6 +158,7 @@ func (i installation) String() string {
 
 // installations returns the Deployments of the operator.
 func (c *cluster) installations(ctx context.Context) ([]installation, error) {
+	utilruntime.Must(appsv1.AddToScheme(scheme)) // here, because it takes time that the other verbs do not need
 	list := &appsv1.DeploymentList{}
 	if err := c.List(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{LabelSelector: operatorLabel}}); err != nil {
 		return nil, err
