@@ -48,11 +48,16 @@ docker-buildx: $(addprefix bin/image/manager-,$(ARCHES)) ## Build and push the i
 
 ##@ Install without OLM (IMG; DEPLOY is config/default, config/openshift, or your own kustomization)
 
-DEPLOY ?= config/default
+# Your own kustomization, if there is one: config/default would reset your settings.
+DEPLOY ?= $(if $(wildcard deploy/kustomization.yaml),deploy,config/default)
 
 .PHONY: deploy
 deploy: bin/kustomize ## Install the operator, for all namespaces, into the current cluster.
 	@$(call overlay,deploy,--resources '../../../$(DEPLOY)')
+	@for image in $(if $(filter-out file,$(origin IMG)),'$(IMG)') $(if $(BUSYBOX_IMG),'$(BUSYBOX_IMG)'); do \
+	  bin/kustomize build bin/overlay/deploy | grep -F ": $$image" >/dev/null || \
+	  { echo "deploy: the kustomization $(DEPLOY) sets another image than $$image: change it there" >&2; exit 1; }; \
+	done
 	bin/kustomize build bin/overlay/deploy | $(KUBECTL) apply -f -
 
 .PHONY: undeploy

@@ -1,0 +1,60 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// docs/install.md writes the settings of an installation to deploy/kustomization.yaml. The next `make deploy` does not reset them, and does
+// not ignore an image.
+func TestMakeDeploy(t *testing.T) {
+	dir := writeScripts(t, map[string]string{
+		"bin/kustomize": "#!/bin/sh\nif [ $1 = build ]; then echo 'image: mine:1'; fi\n",
+		"kubectl":       "#!/bin/sh\ncat\n",
+	})
+	for _, name := range []string{"Makefile", "hack"} {
+		target, err := filepath.Abs(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-C", dir, "KUBECTL=./kubectl"}, args...)...).CombinedOutput()
+		return string(out), err
+	}
+	expect := func(kustomization string) {
+		t.Helper()
+		for _, target := range []string{"deploy", "undeploy"} {
+			if out, err := run("-n", target); err != nil || !strings.Contains(out, kustomization+"'") {
+				t.Errorf("make %s does not use %s: %v\n%s", target, kustomization, err, out)
+			}
+		}
+	}
+	expect("config/default")
+	if err := os.Mkdir(filepath.Join(dir, "deploy"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "deploy/kustomization.yaml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect("deploy")
+	for _, args := range [][]string{{"deploy"}, {"deploy", "IMG=mine:1"}, {"deploy", "BUSYBOX_IMG=mine:1"}} {
+		if out, err := run(args...); err != nil {
+			t.Errorf("make %s: %v\n%s", args, err, out)
+		}
+	}
+	for _, variable := range []string{"IMG=mine:2", "BUSYBOX_IMG=mine:2"} {
+		if out, err := run("deploy", variable); err == nil || !strings.Contains(out, "deploy: the kustomization deploy sets another image than mine:2") {
+			t.Errorf("make deploy %s: %v\n%s", variable, err, out)
+		}
+	}
+}
