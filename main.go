@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -128,6 +129,9 @@ func (o options) validate() error {
 	}
 	if o.leaderElect && o.leaseNamespace == "" {
 		return errors.New("--leader-elect requires --leader-elect-resource-namespace outside a pod, because the default is the namespace of the pod")
+	}
+	if problems := validation.IsDNS1123Label(o.leaseNamespace); o.leaderElect && len(problems) > 0 {
+		return fmt.Errorf("--leader-elect-resource-namespace=%s cannot be a namespace: %s", o.leaseNamespace, problems[0])
 	}
 	return o.lease.Validate()
 }

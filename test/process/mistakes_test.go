@@ -82,6 +82,10 @@ func TestMistakes(t *testing.T) {
 		"leader election outside a pod": {
 			nil, []string{"--kubeconfig=" + nobody, "--leader-elect"}, []string{"--leader-elect", "--leader-elect-resource-namespace"},
 		},
+		"a namespace of the lease that cannot be": {
+			[]string{"PODSET_OPERATOR_LEADER_ELECT_RESOURCE_NAMESPACE=Not_Valid"}, []string{"--kubeconfig=" + nobody, "--leader-elect"},
+			[]string{"environment variable PODSET_OPERATOR_LEADER_ELECT_RESOURCE_NAMESPACE", "--leader-elect-resource-namespace=Not_Valid cannot be a namespace"},
+		},
 		"another certificate authority": {
 			nil, []string{"--kubeconfig=" + withAuthority(t, nobody)}, []string{"cannot reach the API server", "certificate signed by unknown authority"},
 		},
