@@ -88,13 +88,19 @@ func (r *request) printLogs(attempt int) error {
 	if err := log.ReadToEnd(r.ctx()); err != nil {
 		return err
 	}
-	started, ended := r.timesOf(at, pod)
-	return r.checkBeginning(log, started, ended)
+	return r.checkBeginning(at, log)
 }
 
 // checkBeginning returns an error about a log that has probably lost its beginning, and warns of one that perhaps has.
-func (r *request) checkBeginning(log *podlog.Log, started, followed time.Time) error {
-	why, isProbable := log.CheckBeginning(started, followed)
+func (r *request) checkBeginning(at *cnatv1alpha1.At, log *podlog.Log) error {
+	var started time.Time
+	switch state := atrun.CommandState(at, log.Pod); {
+	case state.Running != nil:
+		started = state.Running.StartedAt.Time
+	case state.Terminated != nil:
+		started = state.Terminated.StartedAt.Time
+	}
+	why, isProbable := log.CheckBeginning(started)
 	problem := fmt.Sprintf("the log of pod/%s may be incomplete: %s", log.Pod.Name, why)
 	switch {
 	case isProbable:
@@ -151,17 +157,6 @@ func (c *cluster) podOf(ctx context.Context, at *cnatv1alpha1.At, attempt int) (
 // logOf returns the log of the command in a pod.
 func (r *request) logOf(at *cnatv1alpha1.At, pod *corev1.Pod) *podlog.Log {
 	return &podlog.Log{Config: r.rest, Pod: pod, Container: atspec.ContainerName(&at.Spec), Out: r.raw}
-}
-
-// timesOf returns when the container of the command started, or zero, and when it ended, or the current time.
-func (r *request) timesOf(at *cnatv1alpha1.At, pod *corev1.Pod) (started, ended time.Time) {
-	switch state := atrun.CommandState(at, pod); {
-	case state.Running != nil:
-		return state.Running.StartedAt.Time, r.clock.Now()
-	case state.Terminated != nil:
-		return state.Terminated.StartedAt.Time, state.Terminated.FinishedAt.Time
-	}
-	return time.Time{}, time.Time{}
 }
 
 // follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
@@ -235,17 +230,13 @@ func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 		return err
 	}
 	log := r.logOf(at, pod)
-	started, ended := r.timesOf(at, pod)
-	isFromStart := waited && r.clock.Now().Sub(started) < podlog.RotationInterval // The watch can be late.
+	log.FromStart = waited
 	if err := r.followLog(ctx, at, log); apierrors.IsForbidden(err) {
 		return err
 	} else if err != nil {
 		return fmt.Errorf("%w; %q prints what the node has", err, r.hint("logs", at.Name))
 	}
-	if isFromStart {
-		return nil
-	}
-	return r.checkBeginning(log, started, ended)
+	return r.checkBeginning(at, log)
 }
 
 const (
@@ -266,10 +257,11 @@ func (r *request) followLog(ctx context.Context, at *cnatv1alpha1.At, log *podlo
 		}
 		isFruitless := log.Printed == printed && time.Since(began) < fruitless
 		short, stop := context.WithTimeout(ctx, statusPatience)
-		_, awaitErr := r.awaitPod(short, log.Pod, func(pod *corev1.Pod) bool { return hasEnded(at, pod) })
+		pod, awaitErr := r.awaitPod(short, log.Pod, func(pod *corev1.Pod) bool { return hasEnded(at, pod) })
 		stop()
 		switch {
 		case awaitErr == nil:
+			log.Pod = pod
 			return log.ReadToEnd(ctx)
 		case ctx.Err() != nil || short.Err() == nil:
 			return awaitErr

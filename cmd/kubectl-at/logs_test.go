@@ -346,6 +346,7 @@ func TestLogs_whole(t *testing.T) {
 		"it breaks in a line":             {"1\nab", "1\nabc\n", result{out: "1\nabc\n"}},
 		"it breaks in a long line":        {long, long + long, result{out: long + long}},
 		"it breaks before the first line": {"", "1\n", result{out: "1\n"}},
+		"the node does not answer once":   {busy, "1\n", result{out: "1\n"}},
 		"it breaks in a time":             {kubeletError + "2026-11-2", "1\n", result{out: "1\n"}},
 		"the node has rotated the log": {"1\n2\n", "3\n4\n", result{out: "1\n2\n", code: 1,
 			errOut: "Warning: the log of attempt 0 of at/%[1]s may be incomplete: the node rotated the log while it was being read, so lines may be missing; " +
@@ -414,51 +415,60 @@ func TestLogs_beginning(t *testing.T) {
 	}
 }
 
-// What a command prints late has not lost its beginning if it was followed from its start. A watch that broke can be late, too.
+// What a command prints late has not lost its beginning if it was followed before.
 func TestLogs_quiet(t *testing.T) {
 	large := "1\n" + strings.Repeat(strings.Repeat("x", 1<<10)+"\n", 1<<10)
 	for name, test := range map[string]struct {
-		args string
-		seen time.Duration // how long after the start of the container
-		log  string
-		want string
+		args   string
+		quiet  time.Duration // of the 11 seconds from the start of the container to the first line
+		log    string
+		warned bool
+		want   string
 	}{
-		"from its start":       {"now --name a --wait -q -- true", 0, large, ""},
-		"from its start, late": {"now --name a --wait -q -- true", time.Minute, large, "at/a succeeded, but its log may be incomplete"},
-		"when it runs":         {"logs -f a", time.Second, large, ""},
-		"late, and large":      {"logs -f a", time.Minute, large, "the log of at/a may be incomplete"},
-		"late, and small":      {"logs -f a", time.Minute, "1\n", ""},
+		"followed from its start": {"now --name a --wait -q -- true", 2 * time.Second, "1\n", false, ""},
+		"seen late":               {"now --name a --wait -q -- true", 0, large, true, "at/a succeeded, but its log may be incomplete"},
+		"seen late, small":        {"now --name a --wait -q -- true", 0, "1\n", true, ""},
+		"followed soon":           {"logs -f a", 11 * time.Second, large, false, ""},
+		"followed late":           {"logs -f a", 2 * time.Second, large, true, "the log of at/a may be incomplete"},
+		"followed late, small":    {"logs -f a", 0, "1\n", true, ""},
+		"followed soon, small":    {"logs -f a", 2 * time.Second, "1\n", false, ""},
+		"without any line":        {"logs -f a", 0, "", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newShell(t)
-			s.now = saturday().Add(-time.Minute) // of the first line
-			running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(s.now.Add(-test.seen))}}
-			follow := func() (lines, chan error) { return s.background(t.Context(), strings.Fields(test.args)...) }
-			var output lines
-			var ended chan error
-			var pod *corev1.Pod
-			if strings.HasPrefix(test.args, "now") {
-				output, ended = follow()
-				s.awaitAt("a")
-				pod = s.start("a", "a-pod", 1, test.log)
-				s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
-				output.expect("pod/a-pod waits: ImagePullBackOff")
-				s.setState(pod, running)
-			} else {
+			if test.args[0] != 'n' {
 				s.run("", "now", "--name", "a", "--", "true")
-				pod = s.start("a", "a-pod", 1, test.log)
-				s.setState(pod, running)
-				output, ended = follow()
 			}
-			output.expect("1")
-			s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: running.Running.StartedAt}})
+			var warnings lines
+			var ended chan error
+			follow := func() { warnings, ended = s.backgroundTo(t.Context(), io.Discard, strings.Fields(test.args)...) }
+			if test.args[0] == 'n' {
+				follow()
+				s.awaitAt("a")
+			}
+			pod := s.start("a", "a-pod", 1, "")
+			connected := make(chan bool, 10)
+			kubelet.set(s.namespace+"/a-pod/busybox", "", func(isFollow bool, _ int) string {
+				connected <- isFollow
+				if isFollow {
+					<-time.After(test.quiet)
+				}
+				return test.log
+			})
+			times := metav1.NewTime(saturday().Add(-11 * time.Second))
+			s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: times}})
+			if test.args[0] != 'n' {
+				follow()
+			}
+			<-connected
+			s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: times, FinishedAt: metav1.NewTime(saturday())}})
 			s.end("a", cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
-			warned := false
-			for line := range output.printed {
-				warned = warned || strings.HasPrefix(line, "Warning: the log of ")
+			if err := endOf(ended); fmt.Sprint(err) != cmp.Or(test.want, "<nil>") {
+				t.Errorf("got %v, want %s", err, test.want)
 			}
-			if err := endOf(ended); fmt.Sprint(err) != cmp.Or(test.want, "<nil>") || warned != strings.Contains(name, "late") {
-				t.Errorf("warned: %t, got %v, want %s", warned, err, test.want)
+			if warning, warned := <-warnings.printed; warned != test.warned {
+				t.Errorf("warned: %t: %s", warned, warning)
 			}
 		})
 	}

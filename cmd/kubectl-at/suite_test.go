@@ -142,6 +142,10 @@ func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if arrives != nil {
 		logs = arrives(r.URL.Query().Get("follow") == "true", before)
 	}
+	if logs == busy {
+		http.Error(w, "busy", http.StatusServiceUnavailable)
+		return
+	}
 	text, isError := strings.CutPrefix(logs, kubeletError) // A kubelet sends it as if it were the log.
 	if r.URL.Query().Get("timestamps") != "true" || isError {
 		_, _ = io.WriteString(w, text)
@@ -155,6 +159,9 @@ func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 }
+
+// busy is the log of a kubelet that does not answer.
+const busy = "busy"
 
 // kubeletError begins what a kubelet sends in place of a log.
 const kubeletError = "error:"

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -32,14 +33,18 @@ type Log struct {
 	Pod       *corev1.Pod
 	Container string
 	Out       io.Writer
+	// FromStart is true if the container had not started when its log was waited for.
+	FromStart bool
 
 	// Printed is how much of the log was printed, in bytes with the times.
 	Printed int64
 	// First is the time of the first line.
 	First time.Time
 
-	sum    hash.Hash // of what was printed
-	inLine bool      // that ends inside a line
+	sum    hash.Hash     // of what was printed
+	inLine bool          // that ends inside a line
+	began  time.Time     // when it was read first
+	quiet  time.Duration // from there to the first line
 }
 
 // ErrRotated is the error about a log that does not begin with what was printed.
@@ -67,19 +72,19 @@ func (l *Log) read(ctx context.Context, follow bool) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
+	if l.sum == nil { // A node answers when it has the first line.
+		l.sum, l.began = sha256.New(), time.Now()
+	}
 	options := &corev1.PodLogOptions{Container: l.Container, Follow: follow, Timestamps: true}
 	stream, err := client.Pods(l.Pod.Namespace).GetLogs(l.Pod.Name, options).Stream(ctx)
 	var status apierrors.APIStatus
 	switch {
-	case errors.As(err, &status):
+	case errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError:
 		return err
 	case err != nil:
 		return InterruptedError{err}
 	}
 	defer func() { _ = stream.Close() }()
-	if l.sum == nil {
-		l.sum = sha256.New()
-	}
 	again := sha256.New()
 	switch _, err := io.CopyN(again, stream, l.Printed); {
 	case err != nil && !errors.Is(err, io.EOF):
@@ -107,7 +112,7 @@ func (l *Log) print(stream io.Reader) error {
 				rest, _ := io.ReadAll(io.LimitReader(in, 1<<10))
 				return errors.Join(out.Flush(), UnreadableError{strings.Join(strings.Fields(string(part)+string(rest)), " ")})
 			case l.First.IsZero():
-				l.First = at
+				l.First, l.quiet = at, time.Since(l.began)
 			}
 			text = line
 		}
@@ -133,28 +138,30 @@ func (l *Log) print(stream io.Reader) error {
 	}
 }
 
-// RotationInterval is how often a node looks whether a log is so long that it removes the beginning.
-const RotationInterval = 10 * time.Second
-
 const (
+	// silence is how late a log begins that may have been rotated: a node looks every 10 s whether it is too long.
+	silence = 10 * time.Second
 	// large is the size from which a log that begins late has probably been rotated, and largeSilence how late that is.
 	large        = 1 << 20
 	largeSilence = time.Second
 )
 
 // CheckBeginning returns why the node may have removed the beginning of a log, or "" if the log begins soon after its container started, or is
-// empty. Only the node knows. isProbable is true if the log is large; the command of a small one may just have printed nothing before. What
-// was printed after the time followed is known to be there.
-func (l *Log) CheckBeginning(started, followed time.Time) (why string, isProbable bool) {
-	limit := RotationInterval
-	if isProbable = l.Printed > large; isProbable {
+// empty. Only the node knows. isProbable is true if the log is large; the command of a small one may just have printed nothing before. The time
+// for which the log was followed before its first line is subtracted: it is measured by the clock of this machine, and the rest by that of the
+// node.
+func (l *Log) CheckBeginning(started time.Time) (why string, isProbable bool) {
+	isProbable = l.Printed > large
+	limit := silence
+	if isProbable && !l.FromStart {
 		limit = largeSilence
 	}
-	if late := min(l.First.Sub(started), followed.Sub(started)); started.IsZero() || l.First.IsZero() || late <= limit {
+	late := l.First.Sub(started)
+	if started.IsZero() || l.First.IsZero() || late <= limit+l.quiet {
 		return "", false
 	}
 	return fmt.Sprintf("it begins %s after its container started, so either the command printed nothing before, or the node has removed the beginning "+
-		"(by default, a node keeps the last 10 MiB)", timespec.FormatSeconds(int64(l.First.Sub(started)/time.Second))), isProbable
+		"(by default, a node keeps the last 10 MiB)", timespec.FormatSeconds(int64(late/time.Second))), isProbable
 }
 
 // UnreadableError is text from the node in place of a log line.
@@ -162,7 +169,7 @@ type UnreadableError struct{ Text string }
 
 func (e UnreadableError) Error() string { return "the node cannot read the log: " + e.Text }
 
-// InterruptedError is about a connection that could not be made or broke, so that another one can bring more.
+// InterruptedError is about a connection that could not be made or broke, or a server that failed, so that another one can bring more.
 type InterruptedError struct{ cause error }
 
 func (e InterruptedError) Error() string { return "reading the log: " + e.cause.Error() }
