@@ -96,7 +96,7 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 	}
 	p := c.progress[set.UID]
 	last := p.since
-	if !c.started[write.Process].Before(p.since) { // The process cannot know that the PodSet matched its spec before it started.
+	if !c.started[write.Process].Add(unseenTime).Before(p.since) { // The process may not know that the PodSet matched its spec before.
 		last = p.before
 	}
 	for _, pod := range c.state.owned[set.UID] {
