@@ -53,7 +53,7 @@ func TestLease(t *testing.T) {
 	})
 	g.Eventually(readyz).WithTimeout(time.Minute).Should(HavePrefix("OK"))
 	g.Eventually(pods(t, admin, shop)).WithTimeout(time.Minute).Should(Equal(3))
-	g.Expect(p.terminate(t)).To(ContainSubstring("serves nothing"))
+	g.Expect(p.terminate(t)).To(ContainSubstring("does not serve any objects until it has permission to use its lease"))
 	lease := &coordinationv1.Lease{}
 	g.Expect(admin.Get(t.Context(), client.ObjectKey{Namespace: home, Name: "podset-operator"}, lease)).To(Succeed())
 	g.Expect(ptr.Deref(lease.Spec.HolderIdentity, "")).To(BeEmpty(), "the lease is not released")

@@ -28,7 +28,9 @@ func TestMakeDeploy(t *testing.T) {
 		}
 	}
 	run := func(args ...string) (string, error) {
-		out, err := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-C", dir, "KUBECTL=./kubectl"}, args...)...).CombinedOutput()
+		cmd := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-C", dir, "KUBECTL=./kubectl"}, args...)...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // A make that runs the tests exports IMG.
+		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
 	expect := func(kustomization string) {
