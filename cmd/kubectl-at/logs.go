@@ -93,14 +93,7 @@ func (r *request) printLogs(attempt int) error {
 
 // checkBeginning returns an error about a log that has probably lost its beginning, and warns of one that perhaps has.
 func (r *request) checkBeginning(at *cnatv1alpha1.At, log *podlog.Log) error {
-	var started time.Time
-	switch state := atrun.CommandState(at, log.Pod); {
-	case state.Running != nil:
-		started = state.Running.StartedAt.Time
-	case state.Terminated != nil:
-		started = state.Terminated.StartedAt.Time
-	}
-	why, isProbable := log.CheckBeginning(started)
+	why, isProbable := log.CheckBeginning(atrun.CommandState(at, log.Pod))
 	problem := fmt.Sprintf("the log of pod/%s may be incomplete: %s", log.Pod.Name, why)
 	switch {
 	case isProbable:

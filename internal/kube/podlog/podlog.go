@@ -150,7 +150,14 @@ const (
 // empty. Only the node knows. isProbable is true if the log is large; the command of a small one may just have printed nothing before. The time
 // for which the log was followed before its first line is subtracted: it is measured by the clock of this machine, and the rest by that of the
 // node.
-func (l *Log) CheckBeginning(started time.Time) (why string, isProbable bool) {
+func (l *Log) CheckBeginning(container corev1.ContainerState) (why string, isProbable bool) {
+	var started time.Time
+	switch {
+	case container.Running != nil:
+		started = container.Running.StartedAt.Time
+	case container.Terminated != nil:
+		started = container.Terminated.StartedAt.Time
+	}
 	isProbable = l.Printed > large
 	limit := silence
 	if isProbable && !l.FromStart {
