@@ -54,14 +54,16 @@ func changedPod(o *Observation) (Plan, bool) {
 	if !atrun.HasStarted(&o.At.Status) {
 		return Plan{}, false
 	}
-	changed := o.Known.Changed
+	changed, command := o.Known.Changed, atspec.ContainerName(&o.At.Spec)
 	for _, own := range o.Pods {
 		switch {
 		case changed != "":
 		case !atrun.IsPodName(o.At, own.Name):
 			changed = fmt.Sprintf("the name of a pod of the At to %s", own.Name)
 		case !pods.IsFinished(own) && atrun.MayRestart(&own.Spec):
-			changed = fmt.Sprintf("the containers of pod %s, or their restartPolicy", own.Name)
+			changed = fmt.Sprintf("pod %s so that its containers can be restarted", own.Name)
+		case !pods.IsFinished(own) && len(own.Spec.Containers) > 0 && atrun.Lacks(own, command):
+			changed = atrun.WithoutCommand(own.Name, command)
 		}
 	}
 	return o.finish(modifiedEnd(changed, "the pod is deleted, because the command could run more than once")), changed != ""

@@ -180,6 +180,10 @@ func TestMakePlan(t *testing.T) {
 			at: runs0(), pods: pods(restarting(running().Obj())), now: time.Second,
 			want: decided{Phase: done, Reason: "PodModified", Scheduled: started, Attempts: 1, Requeue: in(time.Second)},
 		},
+		"4 a pod without the container of the command": {
+			at: runs0(), pods: pods(renamed(running().Obj())), now: time.Second,
+			want: decided{Phase: done, Reason: "PodModified", Scheduled: started, Attempts: 1, Requeue: in(time.Second)},
+		},
 		"4 a pod of the At with another name": {
 			at: a().Begun(1), pods: pods(testutil.MakeAtPod(a().Obj(), "x7k2p").Obj()), now: time.Second,
 			want: decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified", Attempts: 1, Requeue: in(time.Second)},
@@ -587,6 +591,11 @@ func last(pod *corev1.Pod) at.Observation {
 
 func restarting(pod *corev1.Pod) *corev1.Pod {
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	return pod
+}
+
+func renamed(pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.Containers = []corev1.Container{{Name: "renamed"}}
 	return pod
 }
 

@@ -41,18 +41,27 @@ func IsOfOlderAt(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 // the identity alone. requested is the pod of the request, and got the pod of the response. Its first container runs the command.
 func Changed(requested, got *corev1.Pod) string {
 	command := requested.Spec.Containers[0].Name
-	isCommand := func(c corev1.Container) bool { return c.Name == command }
 	switch {
 	case got.Name != requested.Name:
 		return fmt.Sprintf("the name of pod %s to %s", requested.Name, got.Name)
 	case pods.OwnerUID(got) != pods.OwnerUID(requested):
 		return fmt.Sprintf("the controller reference of pod %s", requested.Name)
-	case !slices.ContainsFunc(got.Spec.Containers, isCommand):
-		return fmt.Sprintf("pod %s so that container %s, which runs the command, is missing", requested.Name, command)
+	case Lacks(got, command):
+		return WithoutCommand(requested.Name, command)
 	case MayRestart(&got.Spec):
 		return fmt.Sprintf("pod %s so that its containers can be restarted", requested.Name)
 	}
 	return ""
+}
+
+// Lacks reports whether a pod does not have the container that runs the command.
+func Lacks(pod *corev1.Pod, command string) bool {
+	return !slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == command })
+}
+
+// WithoutCommand is the result of Changed for a pod that lacks the container of its command.
+func WithoutCommand(pod, command string) string {
+	return fmt.Sprintf("pod %s so that container %s, which runs the command, is missing", pod, command)
 }
 
 // MayRestart reports whether the kubelet may run a container of a pod again, other than a sidecar.
@@ -61,15 +70,17 @@ func MayRestart(spec *corev1.PodSpec) bool {
 		slices.ContainsFunc(spec.InitContainers, pods.HasRestartRules)
 }
 
-// KeepSpec returns what a cache must keep of a pod's spec: its deadline, its sidecars, and, as restartPolicy, whether its containers can be
-// restarted or the one that runs the command is missing. MayRestart reports both for the pod of an At. KeepSpec is idempotent, because a
-// cache may trim a pod twice.
+// KeepSpec returns what a cache must keep of a pod's spec: its deadline, its sidecars, the names of the containers of a pod of an At, and, as
+// restartPolicy, whether its containers can be restarted: see MayRestart. KeepSpec is idempotent, because a cache may trim a pod twice.
 func KeepSpec(pod *corev1.Pod) corev1.PodSpec {
 	kept := corev1.PodSpec{RestartPolicy: pod.Spec.RestartPolicy, ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds}
-	command, ofAt := pod.Annotations[cnatv1alpha1.AnnotationContainer]
-	isCommand := func(c corev1.Container) bool { return c.Name == command }
-	if MayRestart(&pod.Spec) || ofAt && len(pod.Spec.Containers) > 0 && !slices.ContainsFunc(pod.Spec.Containers, isCommand) {
+	if MayRestart(&pod.Spec) {
 		kept.RestartPolicy = corev1.RestartPolicyAlways
+	}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "At" {
+		for _, c := range pod.Spec.Containers {
+			kept.Containers = append(kept.Containers, corev1.Container{Name: c.Name})
+		}
 	}
 	for _, c := range pod.Spec.InitContainers {
 		if pods.IsSidecar(&c) {

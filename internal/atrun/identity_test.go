@@ -72,15 +72,15 @@ func TestIsOfOlderAt(t *testing.T) {
 }
 
 func TestKeepSpec(t *testing.T) {
-	p := testutil.MakeAtPod(a().Obj(), "a-pod").Annotation("cnat.d2iq.com/container", "busybox").Obj()
+	p := testutil.MakeAtPod(a().Obj(), "a-pod").Obj()
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
 		want   corev1.RestartPolicy
+		lacks  bool
 	}{
-		"nothing":                            {func(*corev1.Pod) {}, corev1.RestartPolicyNever},
-		"the container of the command":       {func(p *corev1.Pod) { p.Spec.Containers[0].Name = "renamed" }, corev1.RestartPolicyAlways},
-		"it, and the annotation is gone":     {func(p *corev1.Pod) { p.Spec.Containers[0].Name, p.Annotations = "renamed", nil }, corev1.RestartPolicyNever},
-		"the restartPolicy of the container": {func(p *corev1.Pod) { p.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways) }, corev1.RestartPolicyAlways},
+		"nothing":                            {func(*corev1.Pod) {}, corev1.RestartPolicyNever, false},
+		"the container of the command":       {func(p *corev1.Pod) { p.Spec.Containers[0].Name = "renamed" }, corev1.RestartPolicyNever, true},
+		"the restartPolicy of the container": {func(p *corev1.Pod) { p.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways) }, corev1.RestartPolicyAlways, false},
 	} {
 		changed := p.DeepCopy()
 		changed.Spec.Containers = []corev1.Container{{Name: "busybox"}}
@@ -90,6 +90,9 @@ func TestKeepSpec(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 		changed.Spec = kept
+		if got := atrun.Lacks(changed, "busybox"); got != test.lacks {
+			t.Errorf("%s: lacks the container of the command: %t", name, got)
+		}
 		if diff := cmp.Diff(kept, atrun.KeepSpec(changed)); diff != "" {
 			t.Errorf("%s: kept twice (-want +got): %s", name, diff)
 		}
