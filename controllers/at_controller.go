@@ -104,9 +104,8 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	}
 	r.act(ctx, d, &outcome)
 	err = outcome.DeleteError
-	reportNow := err == nil && !d.plan.DeleteAt && d.entry.State.ReportNow(d.o, d.plan, outcome)
 	report, exists := at.MakeReport(d.o, d.plan, outcome), true
-	if reportNow {
+	if err == nil && !d.plan.DeleteAt && d.entry.State.ReportNow(d.o, d.plan, outcome) {
 		exists, err = r.write(ctx, d, report, &outcome)
 	}
 	err = errors.Join(err, outcome.CreateError)
@@ -127,14 +126,9 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 }
 
 // observe reads everything that the plan depends on, and makes the plan. It returns nil if the At is gone.
-func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (*decided, error) {
-	current := &cnatv1alpha1.At{}
-	if err := r.Client.Get(ctx, req.NamespacedName, current); err != nil {
-		return nil, r.states.ForgetIfGone(req.NamespacedName, err)
-	}
-	d := &decided{entry: r.states.Of(current), seen: at.Seen{At: current}}
-	var err error
-	if d.seen.Pods, d.seen.Older, err = caches.List(ctx, r.Client, atKind, current); err != nil {
+func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (d *decided, err error) {
+	d = &decided{seen: at.Seen{At: &cnatv1alpha1.At{}}}
+	if d.entry, d.seen.Pods, d.seen.Older, err = readCaches(ctx, r.Client, &r.states, atKind, req, d.seen.At); d.entry == nil || err != nil {
 		return nil, err
 	}
 	d.seen.LastState = d.entry.DeletedPod()

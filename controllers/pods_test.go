@@ -52,7 +52,7 @@ func TestTrim_podSets(t *testing.T) {
 	looping := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).CrashLooping(time.Now().Truncate(time.Second).Add(-30 * time.Second)).Obj()
 	for _, pod := range []*corev1.Pod{full, unschedulable, stripped, looping, held} {
 		trimmed := podOwners.Trim(pod)
-		if diff := cmp.Diff(podset.MakeReport(observe(pod), podset.Outcome{}), podset.MakeReport(observe(trimmed), podset.Outcome{})); diff != "" {
+		if diff := cmp.Diff(podset.MakeReport(observe(pod), podset.Plan{}, podset.Outcome{}), podset.MakeReport(observe(trimmed), podset.Plan{}, podset.Outcome{})); diff != "" {
 			t.Errorf("the status of a PodSet depends on what was trimmed: %s", diff)
 		}
 		if diff := cmp.Diff(podset.MakePlan(observe(pod)), podset.MakePlan(observe(trimmed))); diff != "" {

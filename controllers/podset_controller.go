@@ -71,8 +71,9 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	if entry == nil || err != nil {
 		return result(ctx, podSetKind, err, time.Time{}, time.Time{}, nil)
 	}
-	outcome := r.act(ctx, o, podset.MakePlan(o))
-	report := podset.MakeReport(o, outcome)
+	plan := podset.MakePlan(o)
+	outcome := r.act(ctx, o, plan)
+	report := podset.MakeReport(o, plan, outcome)
 	reportNow := entry.State.ReportNow(o, outcome)
 	if reportNow {
 		err = r.writeStatus(ctx, entry, o, report.Status, &outcome)
@@ -84,7 +85,7 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		}
 	}
 	now := r.Clock.Now() // The responses of the API server may have taken a while.
-	entry.State.Record(o, outcome, now)
+	entry.State.Record(o, plan, outcome, now)
 	if !reportNow {
 		return ctrl.Result{RequeueAfter: coalesceWindow, Priority: ptr.To(reportPriority)}, nil
 	}
@@ -97,21 +98,15 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 }
 
 // observe reads everything that the decision depends on. The entry is nil if the PodSet is gone.
-func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*objectstate.Entry[podset.State], podset.Observation, error) {
-	var none podset.Observation
-	set := &appv1alpha1.PodSet{}
-	if err := r.Client.Get(ctx, req.NamespacedName, set); err != nil {
-		return nil, none, r.states.ForgetIfGone(req.NamespacedName, err)
+func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (entry *objectstate.Entry[podset.State], o podset.Observation, err error) {
+	seen := podset.Seen{Set: &appv1alpha1.PodSet{}}
+	if entry, seen.Pods, _, err = readCaches(ctx, r.Client, &r.states, podSetKind, req, seen.Set); entry == nil || err != nil {
+		return nil, o, err
 	}
 	now := r.Clock.Now()
-	entry := r.states.Of(set)
-	cached, _, err := caches.List(ctx, r.Client, podSetKind, set)
-	if err != nil {
-		return nil, none, err
-	}
-	var o podset.Observation
-	err = podOwners.ReadMissing(ctx, r.APIReader, set.Namespace, func(lookedUp map[string]*corev1.Pod) []string {
-		o = entry.State.Observe(set, cached, lookedUp, now, r.Defaults)
+	err = podOwners.ReadMissing(ctx, r.APIReader, req.Namespace, func(read map[string]*corev1.Pod) []string {
+		seen.LookedUp = read
+		o = entry.State.Observe(seen, now, r.Defaults)
 		return o.Lookups
 	})
 	return entry, o, err
@@ -119,7 +114,7 @@ func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (*obje
 
 // act carries out the plan. It tries every deletion; creates stop at the first error.
 func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan podset.Plan) podset.Outcome {
-	outcome := podset.Outcome{Plan: plan}
+	var outcome podset.Outcome
 	if plan.IsEmpty() {
 		return outcome
 	}

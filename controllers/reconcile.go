@@ -30,6 +30,7 @@ import (
 	"github.com/redhat/podset-operator/internal/event"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/clockjump"
+	"github.com/redhat/podset-operator/internal/kube/objectstate"
 )
 
 const (
@@ -76,6 +77,18 @@ func result(ctx context.Context, kind schema.GroupVersionKind, err error, now, r
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: max(requeueAt.Sub(now), time.Millisecond), Priority: priority}, nil
+}
+
+// readCaches reads an object into obj, the pods that it controls, and those of a deleted object of the same name from the caches. The entry,
+// which has the State of the object, is nil if the object is gone.
+func readCaches[S any](ctx context.Context, c client.Client, states *objectstate.Map[S], kind schema.GroupVersionKind, req ctrl.Request, obj client.Object) (
+	entry *objectstate.Entry[S], own, older []*corev1.Pod, err error) {
+	if err := c.Get(ctx, req.NamespacedName, obj); err != nil {
+		return nil, nil, nil, states.ForgetIfGone(req.NamespacedName, err)
+	}
+	entry = states.Of(obj)
+	own, older, err = caches.List(ctx, c, kind, obj)
+	return entry, own, older, err
 }
 
 // afterJumps returns a source that requests the objects of a kind that wait for a time, after the clock has jumped.

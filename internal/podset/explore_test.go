@@ -344,11 +344,11 @@ func (n *node) restart() {
 func (e *explorer) observe(n *node) Observation {
 	cached := n.cache.sorted()
 	lookedUp := map[string]*corev1.Pod{}
-	for _, name := range n.state.Observe(n.cachedSet().Obj(), cached, nil, n.now, Defaults{}).Lookups {
+	for _, name := range n.state.Observe(Seen{Set: n.cachedSet().Obj(), Pods: cached}, n.now, Defaults{}).Lookups {
 		lookedUp[name] = n.store.pods[name]
 	}
 	before := n.state.pods.String()
-	o := n.state.Observe(n.cachedSet().Obj(), cached, lookedUp, n.now, Defaults{})
+	o := n.state.Observe(Seen{Set: n.cachedSet().Obj(), Pods: cached, LookedUp: lookedUp}, n.now, Defaults{})
 	if after := n.state.pods.String(); before != after {
 		e.t.Errorf("Observe changed the State from %q to %q", before, after)
 	}
@@ -486,8 +486,8 @@ func (e *explorer) reconcile(n *node) {
 func (e *explorer) reconciled(n *node, o Observation, w *writes) *node {
 	w.n = n.clone()
 	e.act(w, o)
-	w.outcome.Plan, w.outcome.Reported = w.plan, true
-	w.n.state.Record(o, w.outcome, n.now)
+	w.outcome.Reported = true
+	w.n.state.Record(o, w.plan, w.outcome, n.now)
 	w.n.learn(o, w.outcome)
 	return w.n
 }

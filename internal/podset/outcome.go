@@ -16,8 +16,6 @@ import (
 
 // Outcome is the result of carrying out a plan.
 type Outcome struct {
-	// Plan is the plan that was carried out.
-	Plan Plan
 	// Created are the pods that exist now, as the API server returned them.
 	Created []*corev1.Pod
 	// Deleted are the pods that were deleted.

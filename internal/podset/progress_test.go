@@ -82,7 +82,7 @@ func TestProgressDeadline(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			o := Observation{Set: tc.set.Obj(), Pods: tc.pods, Now: now}
-			report := MakeReport(o, Outcome{})
+			report := MakeReport(o, Plan{}, Outcome{})
 			progress := meta.FindStatusCondition(report.Status.Conditions, appv1alpha1.ConditionProgressing)
 			if tc.want == "" {
 				if progress.Reason == appv1alpha1.ReasonProgressDeadlineExceeded || len(report.StatusEvents) > 0 || meta.IsStatusConditionTrue(report.Status.Conditions, appv1alpha1.ConditionStalled) {
@@ -114,7 +114,7 @@ func TestProgressDeadline_rejected(t *testing.T) {
 	for title, outcome := range map[string]Outcome{
 		"a rejection": {Rejected: errors.New("exceeded quota")}, "an error": {CreateError: errors.New("timeout")},
 	} {
-		status := MakeReport(o, outcome).Status
+		status := MakeReport(o, Plan{}, outcome).Status
 		degraded := meta.FindStatusCondition(status.Conditions, appv1alpha1.ConditionDegraded)
 		progress := meta.FindStatusCondition(status.Conditions, appv1alpha1.ConditionProgressing)
 		if degraded.Reason != appv1alpha1.ReasonFailedCreate || progress.Reason != appv1alpha1.ReasonProgressDeadlineExceeded || !meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionStalled) {

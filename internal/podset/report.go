@@ -32,11 +32,11 @@ type Report struct {
 // already shown the end of that pod.
 const retryPredecessor = time.Second
 
-// MakeReport reports an observation and the outcome of its plan.
-func MakeReport(o Observation, outcome Outcome) Report {
+// MakeReport computes the status from an observation, its plan, and the outcome of the plan.
+func MakeReport(o Observation, plan Plan, outcome Outcome) Report {
 	report := Report{Status: newStatus(o, outcome), Events: events(outcome)}
 	progress := meta.FindStatusCondition(report.Status.Conditions, appv1alpha1.ConditionProgressing)
-	report.RequeueAt = pods.Earliest(o.Now, outcome.Plan.RequeueAt, nextChange(o.after(outcome), progress.Status == metav1.ConditionTrue))
+	report.RequeueAt = pods.Earliest(o.Now, plan.RequeueAt, nextChange(o.after(outcome), progress.Status == metav1.ConditionTrue))
 	if progress.Reason == appv1alpha1.ReasonProgressDeadlineExceeded && !wasStuck(o.Set) {
 		report.StatusEvents = []event.Event{event.Warning(progress.Reason, "Progress", progress.Message)}
 	}

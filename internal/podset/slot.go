@@ -129,8 +129,8 @@ func freeAttempt(o Observation, slot int, used map[string]bool) (p slotAttempt, 
 // attemptsAfter returns the lowest possible attempt of each slot after a plan was carried out. A slot whose pod was created starts over. A
 // slot whose name a conflicting pod has uses the next attempt, unless it waits for that pod (rule 14). Every other create may have
 // succeeded although its response was lost. It is retried under the same name, because another name could give the slot two pods.
-func attemptsAfter(o Observation, attempts map[int]MinAttempt, outcome Outcome) map[int]MinAttempt {
-	planned := outcome.Plan.Create
+func attemptsAfter(o Observation, attempts map[int]MinAttempt, plan Plan, outcome Outcome) map[int]MinAttempt {
+	planned := plan.Create
 	if len(planned) == 0 || len(attempts) == 0 && len(outcome.Created) == len(planned) {
 		return attempts
 	}

@@ -28,12 +28,11 @@ const reportWithin = time.Second
 //
 // Each reconcile observes, plans, acts, reports, and records:
 //
-//	o := state.Observe(set, cached, lookedUp, now, defaults)   // the caller repeats this after it has got the pods of o.Lookups
+//	o := state.Observe(seen, now, defaults)       // the caller repeats this after it has read the pods of o.Lookups
 //	plan := MakePlan(o)
-//	...                                                        // the caller carries out the plan, which gives an outcome
-//	report := MakeReport(o, outcome)
-//	if state.ReportNow(o, outcome) { ... }                     // the caller writes report.Status, and sends report.Events
-//	state.Record(o, outcome, now)
+//	...                                           // the caller carries out the plan, which gives an outcome
+//	if state.ReportNow(o, outcome) { ... }        // the caller writes the status of MakeReport(o, plan, outcome)
+//	state.Record(o, plan, outcome, now)
 //
 // Only Record changes a State. Everything that a State refers to is replaced and never modified, so a copy by assignment
 // is independent of the original, and an Observation stays as it is.
@@ -63,12 +62,21 @@ type State struct {
 	hashedGeneration int64
 }
 
-// Observe combines what the caches show at now with what the State knows. set and cached are the PodSet and its pods from the caches.
-// lookedUp are the answers of the API server for the Lookups of earlier Observations, with nil for a pod that does not exist.
-func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time, defaults Defaults) Observation {
+// Seen is what the caches show about one PodSet, and what the API server returned for lookups.
+type Seen struct {
+	// Set is the PodSet, and Pods are the pods that it controls, from the caches.
+	Set  *appv1alpha1.PodSet
+	Pods []*corev1.Pod
+	// LookedUp are the answers of the API server to the Lookups of earlier observations: nil for a pod that does not exist.
+	LookedUp map[string]*corev1.Pod
+}
+
+// Observe combines what was seen at now with what the State knows.
+func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation {
 	next := *s
-	set, next.status = expectations.Newest(set, s.status, statusOf)
-	view := s.pods.Observe(cached, lookedUp, now)
+	var set *appv1alpha1.PodSet
+	set, next.status = expectations.Newest(seen.Set, s.status, statusOf)
+	view := s.pods.Observe(seen.Pods, seen.LookedUp, now)
 	next.pods = view.Next
 	if next.templateHash == "" || next.hashedGeneration != set.Generation {
 		next.templateHash, next.hashedGeneration = HashTemplate(set.Spec.Template), set.Generation
@@ -82,14 +90,14 @@ func (s *State) Observe(set *appv1alpha1.PodSet, cached []*corev1.Pod, lookedUp 
 		Undeleted:    s.undeleted,
 		Attempts:     s.attempts,
 		Modified:     s.modified,
-		Lookups:      expectations.NotLookedUp(s.pods.Unconfirmed(cached, now), lookedUp),
+		Lookups:      expectations.NotLookedUp(s.pods.Unconfirmed(seen.Pods, now), seen.LookedUp),
 		Now:          now,
 		Rejection:    s.rejection.Of(set.Generation),
 		Defaults:     defaults,
 		next:         &next,
 	}
 	if !s.recorded {
-		o.confirmNamed(lookedUp)
+		o.confirmNamed(seen.LookedUp)
 	}
 	switch {
 	case !o.hasFinished():
@@ -130,17 +138,17 @@ func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 
 // Record remembers an observation and the outcome of its plan. o must be the last one that Observe returned. now is when the last response
 // of the API server arrived: a response can take a while, and delays count from it.
-func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
+func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time) {
 	next := *o.next
 	next.recorded = true
-	next.attempts = attemptsAfter(o, next.attempts, outcome)
+	next.attempts = attemptsAfter(o, next.attempts, plan, outcome)
 	for _, pod := range outcome.Modified {
 		if metav1.IsControlledBy(pod, o.Set) { // The cache will show it.
 			next.pods = next.pods.Created(now, pod)
 		}
 	}
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
-	next.undeleted = undeletedAfter(o, outcome)
+	next.undeleted = undeletedAfter(o, plan, outcome)
 	next.modified = slices.DeleteFunc(slices.Concat(next.modified, outcome.Modified), func(pod *corev1.Pod) bool {
 		return pods.Contains(outcome.Deleted, pod.UID)
 	})
@@ -167,10 +175,10 @@ func (s *State) Record(o Observation, outcome Outcome, now time.Time) {
 }
 
 // undeletedAfter returns the pods with unanswered deletions after a plan was carried out, as long as the cache shows them.
-func undeletedAfter(o Observation, outcome Outcome) sets.Set[types.UID] {
+func undeletedAfter(o Observation, plan Plan, outcome Outcome) sets.Set[types.UID] {
 	var undeleted sets.Set[types.UID]
 	for _, pod := range o.Pods {
-		requested := o.Undeleted.Has(pod.UID) || pods.Contains(outcome.Plan.Delete, pod.UID)
+		requested := o.Undeleted.Has(pod.UID) || pods.Contains(plan.Delete, pod.UID)
 		if !requested || pods.Contains(outcome.Deleted, pod.UID) || o.isTerminating(pod) {
 			continue
 		}

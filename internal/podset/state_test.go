@@ -20,11 +20,9 @@ import (
 
 // step observes with a State, plans, and records an outcome.
 func step(s *State, set *testutil.PodSetBuilder, cached []*corev1.Pod, now time.Time, act func(Plan) Outcome) (Observation, Plan) {
-	o := s.Observe(set.Obj(), cached, nil, now, Defaults{})
+	o := s.Observe(Seen{Set: set.Obj(), Pods: cached}, now, Defaults{})
 	plan := MakePlan(o)
-	outcome := act(plan)
-	outcome.Plan = plan
-	s.Record(o, outcome, now)
+	s.Record(o, plan, act(plan), now)
 	return o, plan
 }
 
@@ -35,7 +33,7 @@ func succeed(plan Plan) Outcome {
 		created[i] = pod.DeepCopy()
 		created[i].UID = types.UID(pod.Name + "-uid")
 	}
-	return Outcome{Plan: plan, Created: created, Deleted: plan.Delete, CleanedUp: plan.Cleanup, Reported: true}
+	return Outcome{Created: created, Deleted: plan.Delete, CleanedUp: plan.Cleanup, Reported: true}
 }
 
 // A process that had no permission to list pods when it started has a cache without pods.
@@ -47,18 +45,18 @@ func TestState_start(t *testing.T) {
 	cached := []*corev1.Pod{shown}
 
 	var s State
-	o := s.Observe(named, cached, nil, now, Defaults{})
+	o := s.Observe(Seen{Set: named, Pods: cached}, now, Defaults{})
 	if diff := cmp.Diff([]string{hidden.Name, "gone", "foreign"}, o.Lookups); diff != "" {
 		t.Errorf("lookups (-want +got): %s", diff)
 	}
 	found := map[string]*corev1.Pod{hidden.Name: hidden, "gone": nil, "foreign": testutil.MakePod("foreign").Obj()}
-	o = s.Observe(named, cached, found, now, Defaults{})
+	o = s.Observe(Seen{Set: named, Pods: cached, LookedUp: found}, now, Defaults{})
 	plan := MakePlan(o)
 	if len(o.Lookups) > 0 || len(o.Pods) != 2 || len(plan.Create) != 1 || len(cached) != 1 {
 		t.Errorf("%v are looked up again, %d pods, plan %+v", o.Lookups, len(o.Pods), plan)
 	}
-	s.Record(o, Outcome{}, now)
-	if o := s.Observe(named, cached, nil, now.Add(time.Second), Defaults{}); len(o.Lookups) > 0 || len(o.Pods) != 2 {
+	s.Record(o, Plan{}, Outcome{}, now)
+	if o := s.Observe(Seen{Set: named, Pods: cached}, now.Add(time.Second), Defaults{}); len(o.Lookups) > 0 || len(o.Pods) != 2 {
 		t.Errorf("after the first reconcile: %v are looked up, %d pods", o.Lookups, len(o.Pods))
 	}
 }
@@ -76,10 +74,10 @@ func TestState_ownWrites(t *testing.T) {
 	if !o.Deleted.Equal(sets.New(old.UID)) || !plan.IsEmpty() {
 		t.Errorf("with a deleted pod: deleted %v, plan %+v", o.Deleted, plan)
 	}
-	if diff := cmp.Diff([]string{podName(set.Obj(), slotAttempt{0, 1})}, s.Observe(set.Obj(), []*corev1.Pod{old}, nil, now.Add(20*time.Second), Defaults{}).Lookups); diff != "" {
+	if diff := cmp.Diff([]string{podName(set.Obj(), slotAttempt{0, 1})}, s.Observe(Seen{Set: set.Obj(), Pods: []*corev1.Pod{old}}, now.Add(20*time.Second), Defaults{}).Lookups); diff != "" {
 		t.Errorf("lookups (-want +got): %s", diff)
 	}
-	gone := s.Observe(set.Obj(), nil, map[string]*corev1.Pod{podName(set.Obj(), slotAttempt{0, 1}): nil}, now.Add(20*time.Second), Defaults{})
+	gone := s.Observe(Seen{Set: set.Obj(), LookedUp: map[string]*corev1.Pod{podName(set.Obj(), slotAttempt{0, 1}): nil}}, now.Add(20*time.Second), Defaults{})
 	if len(gone.Pods) != 0 {
 		t.Errorf("a pod that the API server does not have: %v", names(gone.Pods))
 	}
@@ -91,8 +89,8 @@ func TestState_Observe(t *testing.T) {
 	step(&s, set, nil, now, succeed)
 	before := s
 	cached := []*corev1.Pod{pod(set, 0).Finished(corev1.PodFailed, "").Obj()}
-	first := s.Observe(set.Obj(), cached, nil, now, Defaults{})
-	second := s.Observe(set.Obj(), cached, nil, now, Defaults{})
+	first := s.Observe(Seen{Set: set.Obj(), Pods: cached}, now, Defaults{})
+	second := s.Observe(Seen{Set: set.Obj(), Pods: cached}, now, Defaults{})
 	if s.pods.String() != before.pods.String() || s.cleanupAt != before.cleanupAt || s.cleanupBackoff != before.cleanupBackoff {
 		t.Errorf("the State was %+v and is now %+v", before, s)
 	}
@@ -100,7 +98,7 @@ func TestState_Observe(t *testing.T) {
 		t.Errorf("two equal observations differ: %+v, %+v", first, second)
 	}
 	deleted, attempts := first.Deleted.Clone(), len(first.Attempts)
-	s.Record(first, Outcome{Plan: Plan{Create: []*corev1.Pod{pod(set, 1).Obj()}}, Deleted: first.Pods, CreateError: errors.New("no answer")}, now)
+	s.Record(first, Plan{Create: []*corev1.Pod{pod(set, 1).Obj()}}, Outcome{Deleted: first.Pods, CreateError: errors.New("no answer")}, now)
 	if !first.Deleted.Equal(deleted) || len(first.Attempts) != attempts {
 		t.Errorf("Record changed the observation: deleted %v, attempts %v", first.Deleted, first.Attempts)
 	}
@@ -182,14 +180,13 @@ func TestState_rejection(t *testing.T) {
 	} {
 		at := now.Add(tc.at * time.Second)
 		gone := map[string]*corev1.Pod{}
-		for _, name := range s.Observe(tc.set.Obj(), nil, nil, at.Add(time.Hour), Defaults{}).Lookups {
+		for _, name := range s.Observe(Seen{Set: tc.set.Obj()}, at.Add(time.Hour), Defaults{}).Lookups {
 			gone[name] = nil // another client has deleted the created pod
 		}
-		o := s.Observe(tc.set.Obj(), nil, gone, at, Defaults{})
+		o := s.Observe(Seen{Set: tc.set.Obj(), LookedUp: gone}, at, Defaults{})
 		plan := MakePlan(o)
 		outcome := tc.act(plan)
-		outcome.Plan = plan
-		s.Record(o, outcome, at)
+		s.Record(o, plan, outcome, at)
 		if len(plan.Create) != tc.creates {
 			t.Errorf("%s: %d creates", tc.title, len(plan.Create))
 		}
@@ -202,7 +199,7 @@ func TestState_rejection(t *testing.T) {
 		}
 		if got == nil || !got.Until.Equal(now.Add(tc.rejected*time.Second)) || got.Message != "exceeded quota" {
 			t.Errorf("%s: got %+v, want one until %d s", tc.title, got, tc.rejected)
-		} else if requeueAt := s.RequeueAt(o, MakeReport(o, outcome), outcome); !requeueAt.Equal(got.Until) {
+		} else if requeueAt := s.RequeueAt(o, MakeReport(o, plan, outcome), outcome); !requeueAt.Equal(got.Until) {
 			t.Errorf("%s: requeued at %s, want %s", tc.title, requeueAt, got.Until)
 		}
 	}
@@ -211,15 +208,15 @@ func TestState_rejection(t *testing.T) {
 func TestState_rejectionUntil(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	var s State
-	o := s.Observe(set.Obj(), nil, nil, now, Defaults{})
+	o := s.Observe(Seen{Set: set.Obj()}, now, Defaults{})
 	answered := now.Add(30 * time.Second)
-	s.Record(o, Outcome{Rejected: errors.New("no")}, answered)
+	s.Record(o, Plan{}, Outcome{Rejected: errors.New("no")}, answered)
 	if got := s.rejection.Of(1).Until; !got.Equal(answered.Add(time.Second)) {
 		t.Errorf("an answer that took 30 s is retried at %s", got)
 	}
-	o = s.Observe(set.Obj(), nil, nil, answered.Add(time.Second), Defaults{})
+	o = s.Observe(Seen{Set: set.Obj()}, answered.Add(time.Second), Defaults{})
 	again := answered.Add(time.Minute)
-	s.Record(o, Outcome{Rejected: errors.New("no")}, again)
+	s.Record(o, Plan{}, Outcome{Rejected: errors.New("no")}, again)
 	if got := s.rejection.Of(1).Until; !got.Equal(again.Add(2 * time.Second)) {
 		t.Errorf("after a second slow answer: retried at %s", got)
 	}
@@ -249,7 +246,7 @@ func TestState_rejectionKept(t *testing.T) {
 func TestAttemptsAfter(t *testing.T) {
 	set, attempts := testutil.MakePodSet("a"), map[int]MinAttempt{1: {Attempt: 2, Unanswered: true}}
 	plan := Plan{Create: []*corev1.Pod{pod(set, 0).Obj()}}
-	if diff := cmp.Diff(attempts, attemptsAfter(Observation{Set: set.Obj()}, attempts, succeed(plan))); diff != "" {
+	if diff := cmp.Diff(attempts, attemptsAfter(Observation{Set: set.Obj()}, attempts, plan, succeed(plan))); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
 	}
 }
@@ -359,7 +356,7 @@ func TestState_renamedPod(t *testing.T) {
 	} {
 		var s State
 		step(&s, set, nil, now, tc.act)
-		o := s.Observe(set.Obj(), tc.cached, nil, now.Add(time.Second), Defaults{})
+		o := s.Observe(Seen{Set: set.Obj(), Pods: tc.cached}, now.Add(time.Second), Defaults{})
 		if plan := MakePlan(o); len(plan.Create) != tc.create || len(plan.Delete) != tc.delete {
 			t.Errorf("%s: plan %+v", title, plan)
 		}
@@ -385,13 +382,13 @@ func TestState_statusDue(t *testing.T) {
 		{"a second went by", 1960 * time.Millisecond, done, true},
 		{"a pod was deleted after the second report", 1970 * time.Millisecond, done, false},
 	} {
-		o := s.Observe(set.Obj(), nil, nil, now.Add(tc.at), Defaults{})
+		o := s.Observe(Seen{Set: set.Obj()}, now.Add(tc.at), Defaults{})
 		got := s.ReportNow(o, tc.outcome)
 		if got != tc.want {
 			t.Errorf("%s: report now is %t", tc.title, got)
 		}
 		tc.outcome.Reported = got
-		s.Record(o, tc.outcome, o.Now)
+		s.Record(o, Plan{}, tc.outcome, o.Now)
 	}
 }
 
@@ -403,11 +400,11 @@ func TestState_statusFailed(t *testing.T) {
 		if at > 0 {
 			outcome.Deleted = []*corev1.Pod{pod(set, 0).Obj()}
 		}
-		o := s.Observe(set.Obj(), nil, nil, now.Add(time.Duration(at)*600*time.Millisecond), Defaults{})
+		o := s.Observe(Seen{Set: set.Obj()}, now.Add(time.Duration(at)*600*time.Millisecond), Defaults{})
 		if got := s.ReportNow(o, outcome); got != want {
 			t.Errorf("after %d ms: report now is %t", at*600, got)
 		}
-		s.Record(o, outcome, o.Now)
+		s.Record(o, Plan{}, outcome, o.Now)
 	}
 }
 
@@ -417,13 +414,13 @@ func TestState_statusWritten(t *testing.T) {
 	written := set.DeepCopy()
 	written.ResourceVersion, written.Status.Replicas = "9", 1
 	var s State
-	s.Record(s.Observe(set, nil, nil, now, Defaults{}), Outcome{Reported: true, Written: written}, now)
-	if diff := cmp.Diff(written, s.Observe(set, nil, nil, now, Defaults{}).Set); diff != "" || set.ResourceVersion != "5" {
+	s.Record(s.Observe(Seen{Set: set}, now, Defaults{}), Plan{}, Outcome{Reported: true, Written: written}, now)
+	if diff := cmp.Diff(written, s.Observe(Seen{Set: set}, now, Defaults{}).Set); diff != "" || set.ResourceVersion != "5" {
 		t.Errorf("the PodSet (-want +got): %s; the cached one has version %s", diff, set.ResourceVersion)
 	}
 	newer := written.DeepCopy()
 	newer.ResourceVersion = "10"
-	if o := s.Observe(newer, nil, nil, now, Defaults{}); o.Set != newer {
+	if o := s.Observe(Seen{Set: newer}, now, Defaults{}); o.Set != newer {
 		t.Errorf("the cache is newer, and the set has version %s", o.Set.ResourceVersion)
 	}
 }
@@ -439,7 +436,7 @@ func TestState_hash(t *testing.T) {
 		}
 	}
 	s.templateHash, s.hashedGeneration = "remembered", 1
-	if o := s.Observe(set.Obj(), nil, nil, now, Defaults{}); o.TemplateHash != "remembered" {
+	if o := s.Observe(Seen{Set: set.Obj()}, now, Defaults{}); o.TemplateHash != "remembered" {
 		t.Error("the hash of the same generation is computed again")
 	}
 }
@@ -461,7 +458,7 @@ func TestState_unansweredDelete(t *testing.T) {
 		}
 	}
 	step(&s, set, cached, now, succeed)
-	if o := s.Observe(set.Obj(), cached, nil, now, Defaults{}); o.Undeleted.Len() > 0 {
+	if o := s.Observe(Seen{Set: set.Obj(), Pods: cached}, now, Defaults{}); o.Undeleted.Len() > 0 {
 		t.Errorf("the deletion was answered, and %v is to be repeated", o.Undeleted)
 	}
 }
@@ -477,7 +474,7 @@ func TestRequeueAt_slot(t *testing.T) {
 		"the pod of a stranger": {testutil.MakePod(podName(set.Obj(), slotAttempt{})).Obj(), now},
 	} {
 		o := Observation{Set: set.Obj(), Now: now}
-		if got := MakeReport(o, Outcome{Conflicting: tc.conflicting}).RequeueAt; !got.Equal(tc.want) {
+		if got := MakeReport(o, Plan{}, Outcome{Conflicting: tc.conflicting}).RequeueAt; !got.Equal(tc.want) {
 			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
 		}
 	}
@@ -486,21 +483,22 @@ func TestRequeueAt_slot(t *testing.T) {
 func TestRequeueAt(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	var s State
-	o := s.Observe(set.Obj(), nil, nil, now, Defaults{})
+	o := s.Observe(Seen{Set: set.Obj()}, now, Defaults{})
 	waits := Plan{RequeueAt: now.Add(time.Minute)}
 	for title, tc := range map[string]struct {
+		plan    Plan
 		outcome Outcome
 		want    time.Time
 	}{
-		"the progress deadline comes":  {Outcome{}, now.Add(10 * time.Minute)},
-		"the plan waits":               {Outcome{Plan: waits}, now.Add(time.Minute)},
-		"a conflicting pod was found":  {Outcome{Plan: waits, Conflicting: pod(set, 0).Obj()}, now},
-		"a create was rejected":        {Outcome{Plan: waits, Rejected: errors.New("no")}, now.Add(time.Second)},
-		"a created pod is not in view": {Outcome{Plan: waits, Created: []*corev1.Pod{pod(set, 0).Obj()}}, now.Add(expectations.ConfirmAfter)},
+		"the progress deadline comes":  {Plan{}, Outcome{}, now.Add(10 * time.Minute)},
+		"the plan waits":               {waits, Outcome{}, now.Add(time.Minute)},
+		"a conflicting pod was found":  {waits, Outcome{Conflicting: pod(set, 0).Obj()}, now},
+		"a create was rejected":        {waits, Outcome{Rejected: errors.New("no")}, now.Add(time.Second)},
+		"a created pod is not in view": {waits, Outcome{Created: []*corev1.Pod{pod(set, 0).Obj()}}, now.Add(expectations.ConfirmAfter)},
 	} {
 		c := s
-		c.Record(o, tc.outcome, now)
-		if got := c.RequeueAt(o, MakeReport(o, tc.outcome), tc.outcome); !got.Equal(tc.want) {
+		c.Record(o, tc.plan, tc.outcome, now)
+		if got := c.RequeueAt(o, MakeReport(o, tc.plan, tc.outcome), tc.outcome); !got.Equal(tc.want) {
 			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
 		}
 	}

@@ -268,7 +268,7 @@ func TestMakeReport_available(t *testing.T) {
 		"without the field, no pod waits": {testutil.MakePodSet("a").Replicas(3), time.Time{}},
 	} {
 		o := Observation{Set: tc.set.Obj(), Pods: pods, Now: now}
-		if got := MakeReport(o, Outcome{Plan: MakePlan(o)}).RequeueAt; !got.Equal(tc.want) {
+		if got := MakeReport(o, MakePlan(o), Outcome{}).RequeueAt; !got.Equal(tc.want) {
 			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
 		}
 	}
@@ -290,7 +290,7 @@ func TestMakeReport_problems(t *testing.T) {
 		"a pod that waits for a node": {pod(set, 0).Created(now.Add(-time.Minute)), now.Add(9 * time.Minute)},
 	} {
 		o := Observation{Set: set.Obj(), Pods: []*corev1.Pod{tc.pod.Obj()}, Now: now}
-		if got := MakeReport(o, Outcome{}).RequeueAt; !got.Equal(tc.want) {
+		if got := MakeReport(o, Plan{}, Outcome{}).RequeueAt; !got.Equal(tc.want) {
 			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
 		}
 	}

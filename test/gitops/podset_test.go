@@ -80,7 +80,7 @@ func podSets() map[string]situation {
 		"it is being deleted":                      {set: mk().Deleting(), pods: ready(3), kstatus: status.TerminatingStatus},
 	} {
 		o := podset.Observation{Set: s.set.Obj(), Pods: s.pods, Now: testutil.Created, Rejection: s.rejected}
-		o.Set.Status = podset.MakeReport(o, s.outcome).Status
+		o.Set.Status = podset.MakeReport(o, podset.Plan{}, s.outcome).Status
 		situations[name] = situation{object: o.Set, kstatus: s.kstatus, argo: s.argo, message: s.message}
 	}
 	return situations
