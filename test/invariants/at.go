@@ -257,7 +257,7 @@ func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string 
 		return ""
 	}
 	if at.Status.Phase == cnatv1alpha1.PhasePending && (!full || at.Status.ObservedGeneration == at.Generation) {
-		if due, ok := Due(at); ok && due.Sub(now) > time.Minute && at.Status.Attempts == 0 {
+		if due, ok := Due(at); ok && due.Sub(now) > time.Minute && at.Status.Attempts == 0 && at.Spec.Schedule != "now" { // It needs no clock.
 			return ""
 		}
 		if s := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled); s != nil && waitsForUser(at, s) {
