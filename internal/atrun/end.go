@@ -184,7 +184,7 @@ func (e *End) describe(pod *corev1.Pod, command *corev1.ContainerStateTerminated
 		if pod.Status.Reason == reasonEvicted {
 			e.Reason = cnatv1alpha1.ReasonEvicted
 		}
-		e.Message = fmt.Sprintf("pod %s failed: %s", pod.Name, JoinNonEmpty(": ", pod.Status.Reason, pod.Status.Message))
+		e.Message = fmt.Sprintf("pod %s failed: %s", pod.Name, JoinNonEmpty(": ", pod.Status.Reason, strings.TrimSpace(pod.Status.Message)))
 	case e.ExitCode != nil && command != nil && command.Reason == reasonOOMKilled:
 		e.Reason = cnatv1alpha1.ReasonOOMKilled
 		e.Message = fmt.Sprintf("the command in pod %s exceeded its memory limit and was killed with exit code %d", pod.Name, *e.ExitCode)

@@ -161,8 +161,8 @@ func TestEndOf(t *testing.T) {
 			reason: "PodFailed", message: "it is unknown how the command in pod a-pod ended: code 137: Error; the command may have run",
 		},
 		"5 evicted, and the container is lost": {
-			pod:    lost(pod(failed).Because("Evicted", "disk").Obj()),
-			reason: "Evicted", message: "pod a-pod failed: Evicted: disk; the command may have run",
+			pod:    lost(pod(failed).Because("Evicted", "disk. ").Obj()),
+			reason: "Evicted", message: "pod a-pod failed: Evicted: disk.; the command may have run",
 		},
 		"5 rejected by its node": {
 			pod: pod(failed).Because("OutOfcpu", "").Obj(), reason: "PodFailed", message: "pod a-pod failed: OutOfcpu; the command may have run",
