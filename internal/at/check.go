@@ -25,8 +25,8 @@ type Check struct {
 	generation int64
 	// at is when the answer arrived, or zero if an earlier process got it.
 	at time.Time
-	// said is the verdict of the answer.
-	said verdict
+	// verdict is the verdict of the answer.
+	verdict verdict
 	// answer is the answer if it is about the pod of this attempt, from 1, which was about to start. Otherwise attempt is 0.
 	answer  *Answer
 	attempt int
@@ -34,7 +34,7 @@ type Check struct {
 	retry backoff.Backoff
 }
 
-// verdict is what the condition Ready says about a check. The zero value is that of a pod that the API server accepts.
+// verdict is what the condition Ready shows about a check. The zero value is that of a pod that the API server accepts.
 type verdict struct {
 	reason, message string
 	// bad is true if the pod would not run.
@@ -54,8 +54,8 @@ type Answer struct {
 // Holds reports whether an attempt must not start after this answer.
 func (a *Answer) Holds() bool { return a != nil && (a.Rejection != nil || a.Changed != "") }
 
-// says returns what the condition Ready says about an answer.
-func (a *Answer) says(at *cnatv1alpha1.At) verdict {
+// verdict returns what the condition Ready shows about an answer.
+func (a *Answer) verdict(at *cnatv1alpha1.At) verdict {
 	switch {
 	case a.Changed != "":
 		return verdict{cnatv1alpha1.ReasonWouldBeRejected, modifiedMessage("admission would change "+a.Changed, "the At would end as PodModified"), true}
@@ -79,23 +79,23 @@ func storedCheck(at *cnatv1alpha1.At) Check {
 	o := Observation{At: at}
 	ready := o.condition(cnatv1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration != at.Generation {
-		return Check{said: notChecked("it has not answered yet")}
+		return Check{verdict: notChecked("it has not answered yet")}
 	}
 	c := Check{generation: at.Generation}
 	switch ready.Reason {
 	case cnatv1alpha1.ReasonWouldBeRejected, cnatv1alpha1.ReasonInvalidTemplate, cnatv1alpha1.ReasonNotChecked:
-		c.said = verdict{ready.Reason, ready.Message, ready.Status == metav1.ConditionFalse}
+		c.verdict = verdict{ready.Reason, ready.Message, ready.Status == metav1.ConditionFalse}
 	}
 	return c
 }
 
 // answered returns the check after an answer about the pod of p. The request was sent at began.
 func (c Check) answered(a *Answer, p Plan, at *cnatv1alpha1.At, began, now time.Time) Check {
-	next := Check{generation: at.Generation, at: now, said: a.says(at)}
+	next := Check{generation: at.Generation, at: now, verdict: a.verdict(at)}
 	if p.Start && a.Rejection == nil { // A rejection has its own back-off.
 		next.answer, next.attempt = a, p.attempt+1
 	}
-	if next.said != (verdict{}) {
+	if next.verdict != (verdict{}) {
 		next.retry = c.retry.Next(began, now, backoff.FailedCheck)
 	}
 	return next
@@ -112,7 +112,7 @@ func (c Check) ofStart(attempt int, now time.Time) *Answer {
 
 // passed reports whether an attempt may start at now without another check.
 func (c Check) passed(now time.Time) bool {
-	return c.said == (verdict{}) && !c.at.IsZero() && now.Sub(c.at) < checkedFor
+	return c.verdict == (verdict{}) && !c.at.IsZero() && now.Sub(c.at) < checkedFor
 }
 
 // next returns when the pod of an At that waits is checked next, or zero if the last answer is good until the At starts.
@@ -121,9 +121,9 @@ func (c Check) next(o *Observation) time.Time {
 	switch {
 	case c.generation != o.At.Generation:
 		return o.Now
-	case c.said != (verdict{}) && c.at.IsZero(): // An earlier process got the answer.
+	case c.verdict != (verdict{}) && c.at.IsZero(): // An earlier process got the answer.
 		return o.Now
-	case c.said != (verdict{}):
+	case c.verdict != (verdict{}):
 		return c.retry.Until
 	case err != nil || o.isSuspended() || c.at.After(due.Add(-checkedFor)):
 		return time.Time{}

@@ -27,7 +27,7 @@ type scheduled struct {
 	temporary bool
 	// running is the reason of the condition Ready while the At runs, or "" for Running.
 	running string
-	// check is what the API server says about the pod of an At that waits.
+	// check is what the API server answered about the pod of an At that waits.
 	check verdict
 }
 

@@ -47,7 +47,7 @@ func beforeDue(o *Observation) (Plan, bool) {
 // checked adds the answer of the API server about the pod to the plan of an At that waits, and requests a check if one is due.
 func (o *Observation) checked(p Plan) Plan {
 	p.waits = true
-	p.scheduled.check = o.Check.said
+	p.scheduled.check = o.Check.verdict
 	if at := o.Check.next(o); !at.IsZero() && !o.Now.Before(at) {
 		p.Check = newPod(o, 0)
 	}

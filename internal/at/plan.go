@@ -138,7 +138,7 @@ const nameCollisionRetry = 10 * time.Second
 func (p Plan) after(o *Observation, outcome Outcome) Plan {
 	switch {
 	case outcome.Answer != nil && !p.Start: // 23 and 24
-		p.scheduled.check = outcome.Answer.says(o.At)
+		p.scheduled.check = outcome.Answer.verdict(o.At)
 	case outcome.Answer != nil && outcome.Answer.Changed != "": // 28
 		return o.finish(modifiedEnd(outcome.Answer.Changed, "no pod was created"))
 	case outcome.Changed != "" && outcome.Created == nil: // 28

@@ -86,12 +86,12 @@ func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation
 			o.expected = o.expected.Created(now, pod) // Nothing else shows that the pod was deleted before the cache shows it.
 		}
 	}
-	o.know(seen.LastState)
+	o.observePod(seen.LastState)
 	return o
 }
 
-// know adds what the observation shows about the pod of the newest attempt.
-func (o *Observation) know(last *corev1.Pod) {
+// observePod adds what the observation shows about the pod of the newest attempt.
+func (o *Observation) observePod(last *corev1.Pod) {
 	r := o.run()
 	if last != nil && last.UID == r.uid {
 		o.Known.LastState = last

@@ -218,8 +218,8 @@ func (c *Checker) converge(set *appv1alpha1.PodSet) {
 	clear(w.unready)
 }
 
-// saysUnknown reports whether the status of a PodSet shows that the templates of its pods are not known because admission removed them.
-func saysUnknown(set *appv1alpha1.PodSet, active []*corev1.Pod) bool {
+// reportsUnknown reports whether the status of a PodSet shows that the templates of its pods are not known because admission removed them.
+func reportsUnknown(set *appv1alpha1.PodSet, active []*corev1.Pod) bool {
 	unknown := count(active, func(pod *corev1.Pod) bool {
 		return pod.Annotations[appv1alpha1.AnnotationTemplateHash]+pod.Labels[appv1alpha1.LabelTemplateHash] == ""
 	})
@@ -247,9 +247,9 @@ func (s *State) Settled(set *appv1alpha1.PodSet, full bool) string {
 		return "status.availableReplicas is wrong"
 	case meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionAvailable) != (int(status.ReadyReplicas) >= replicas(set)):
 		return "the condition Available is wrong"
-	case !onDelete && status.UpdatedReplicas != status.Replicas && !saysUnknown(set, active):
+	case !onDelete && status.UpdatedReplicas != status.Replicas && !reportsUnknown(set, active):
 		return "pods of an older template are left"
-	case meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionReady) != (status.ReadyReplicas == status.Replicas && (onDelete || !saysUnknown(set, active))):
+	case meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionReady) != (status.ReadyReplicas == status.Replicas && (onDelete || !reportsUnknown(set, active))):
 		return "the condition Ready is wrong"
 	}
 	terminating := int32(0)

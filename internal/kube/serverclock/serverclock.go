@@ -64,18 +64,18 @@ func (c *Clock) Offset() time.Duration {
 
 // Observe records the time in the response to a request. sent and received are local times. date is in whole seconds.
 func (c *Clock) Observe(date, sent, received time.Time) {
-	said := &span{date.Sub(received.Round(0)), date.Add(time.Second).Sub(sent.Round(0))} // Round drops the monotonic reading.
+	reported := &span{date.Sub(received.Round(0)), date.Add(time.Second).Sub(sent.Round(0))} // Round drops the monotonic reading.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.known == nil || said.high < c.known.low:
-		c.known, c.later = said, nil
-	case said.low <= c.known.high:
-		c.known, c.later = intersection(c.known, said), nil
-	case c.later == nil || intersection(c.later, said) == nil:
-		c.later, c.laterSince = said, received
+	case c.known == nil || reported.high < c.known.low:
+		c.known, c.later = reported, nil
+	case reported.low <= c.known.high:
+		c.known, c.later = intersection(c.known, reported), nil
+	case c.later == nil || intersection(c.later, reported) == nil:
+		c.later, c.laterSince = reported, received
 	default:
-		c.later = intersection(c.later, said)
+		c.later = intersection(c.later, reported)
 		if received.Sub(c.laterSince) >= settle {
 			c.known, c.later = c.later, nil
 		}
