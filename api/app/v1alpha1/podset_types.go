@@ -91,32 +91,32 @@ type PodSetSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// minReadySeconds is for how many seconds a pod must be Ready until it is available, 0 to 86400. The condition Available and the
-	// rolling update count available pods. Default 0: a pod is available as soon as it is Ready.
+	// minReadySeconds is how many seconds a pod must be Ready before it is available, 0 to 86400. The condition Available and rolling
+	// updates depend on this. Default 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum ready seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// progressDeadlineSeconds is for how many seconds the PodSet may make no progress until the condition Progressing is False and the
-	// conditions Degraded and Stalled are True: more than minReadySeconds. A pod that is created, is deleted, becomes Ready, or becomes
-	// available is progress. The operator continues in any case. 2147483647 means no deadline. Default 600, also if it is absent.
+	// progressDeadlineSeconds is how many seconds the PodSet may go without progress before Progressing is False, and Degraded and
+	// Stalled are True. It must be greater than minReadySeconds. Progress is a pod that is created or deleted, or becomes Ready or
+	// available. The operator continues in any case. 2147483647 means no deadline. Default 600, also if it is absent.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Progress deadline seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ProgressDeadlineSeconds int32 `json:"progressDeadlineSeconds,omitempty"`
 
-	// podReplacementPolicy is TerminationStarted or TerminationComplete. TerminationStarted replaces a pod as soon as it is being deleted
-	// or has finished. TerminationComplete replaces it once it is gone, so that a slot never has two pods. Default TerminationStarted.
+	// podReplacementPolicy is TerminationStarted, which replaces a pod as soon as it is being deleted or has finished, or
+	// TerminationComplete, which replaces it once it is gone, so that a slot never has two pods. Default TerminationStarted.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod replacement policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:TerminationStarted","urn:alm:descriptor:com.tectonic.ui:select:TerminationComplete","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodReplacementPolicy PodReplacementPolicy `json:"podReplacementPolicy,omitempty"`
 
-	// template is the pod template. If absent, pods have one busybox container that runs "sleep 3600". The operator adds its
-	// own labels and annotations to those of the template. A template must not end its pods: the restartPolicy of the pod and
-	// of its containers is Always or absent, the restartPolicy of init containers is not Never, no container has
-	// restartPolicyRules, and activeDeadlineSeconds is absent.
+	// template is the pod template. If absent, pods have one busybox container that runs "sleep 3600". The operator adds its own
+	// labels and annotations. A template must not end its pods: the restartPolicy of the pod and of its containers is Always or
+	// absent, the restartPolicy of init containers is not Never, no container has restartPolicyRules, and activeDeadlineSeconds is
+	// absent.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="size(self.?spec.?containers.orValue([])) > 0",message="spec.template.spec.containers must name at least one container"
 	// +kubebuilder:validation:XValidation:rule="self.?spec.?restartPolicy.orValue('Always') == 'Always'",message="spec.template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"
@@ -132,11 +132,13 @@ type PodSetSpec struct {
 	UpdateStrategy UpdateStrategy `json:"updateStrategy,omitzero"`
 }
 
-// PodSetStatus is the observed state of a PodSet. The operator computes the whole status from the pods each time. Only a process
-// that has just started reads podNames: it asks the API server for the pods in this list that its cache does not show.
+// The operator computes the whole status from the pods each time. Only a process that has just started reads podNames: it asks the API
+// server for the pods in this list that its cache does not show.
+
+// PodSetStatus is the observed state of a PodSet.
 type PodSetStatus struct {
-	// podNames are the names of the active pods, sorted. A pod is active if this PodSet controls it, it is not terminating,
-	// and it has neither succeeded nor failed.
+	// podNames are the names of the active pods, sorted. A pod is active if this PodSet controls it, and it is not terminating,
+	// succeeded, or failed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -151,7 +153,7 @@ type PodSetStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Replicas",xDescriptors={"urn:alm:descriptor:text"}
 	Replicas int32 `json:"replicas"`
 
-	// availableReplicas is the number of active pods that are Pending or Running. Unlike that of a ReplicaSet, it also counts pods that
+	// availableReplicas is the number of active pods that are Pending or Running. Unlike that of a ReplicaSet, it includes pods that
 	// are not Ready. The condition Available depends on how long pods have been Ready.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -176,7 +178,7 @@ type PodSetStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Terminating replicas",xDescriptors={"urn:alm:descriptor:text"}
 	TerminatingReplicas int32 `json:"terminatingReplicas"`
 
-	// selector is the label selector of the pods, as a string, for the scale subresource and the horizontal pod autoscaler.
+	// selector is the label selector of the pods, as a string, for the scale subresource.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

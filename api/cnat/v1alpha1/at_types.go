@@ -18,7 +18,7 @@ const (
 	PhasePending Phase = "PENDING"
 	// PhaseRunning means that the pod of the At exists.
 	PhaseRunning Phase = "RUNNING"
-	// PhaseDone means that the At has ended. The result says whether it succeeded.
+	// PhaseDone means that the At has ended, with a result.
 	PhaseDone Phase = "DONE"
 )
 
@@ -29,7 +29,7 @@ type Result string
 const (
 	// ResultSucceeded means that the command exited with 0.
 	ResultSucceeded Result = "Succeeded"
-	// ResultFailed means that the command failed or was not run. The reason says why.
+	// ResultFailed means that the command failed or was not run, with a reason.
 	ResultFailed Result = "Failed"
 )
 
@@ -55,10 +55,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.command) || has(self.template)",fieldPath=".command",reason=FieldValueRequired,message="spec.command is required without a template: set spec.command to the program to run, or set spec.template, whose first container then runs its own command or the entrypoint of its image"
 // +kubebuilder:validation:XValidation:rule="!has(self.command) || (!self.?template.?spec.?containers[?0].?command.hasValue() && !self.?template.?spec.?containers[?0].?args.hasValue())",fieldPath=".template",message="spec.template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
 type AtSpec struct {
-	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now",
-	// or "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) counted from
-	// metadata.creationTimestamp. If the time has passed, the At runs at once. At most 64 characters. It can
-	// only be changed to an RFC 3339 time, because "now" counts from the creation of the At.
+	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now", or "now
+	// + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) after metadata.creationTimestamp. If the time
+	// has passed, the At runs at once. At most 64 characters. It can only be changed to an RFC 3339 time.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -67,10 +66,9 @@ type AtSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Schedule",xDescriptors={"urn:alm:descriptor:text"},order=1
 	Schedule string `json:"schedule,omitempty"`
 
-	// command is the program to run and its arguments, split into words as a POSIX shell does (quotes and backslashes),
-	// without expansion. For pipes and variables, use sh -c '...'. 1 to 32768 characters. If absent, the first container of
-	// the template runs its own command and args or, without these, the entrypoint of its image. It is required if there is no
-	// template.
+	// command is the program to run and its arguments, split into words as a POSIX shell does (quotes and backslashes), without
+	// expansion. For pipes and variables, use sh -c '...'. 1 to 32768 characters. If absent, the first container of the template runs
+	// its own command and args or the entrypoint of its image. Required without a template.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
@@ -91,8 +89,8 @@ type AtSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 
-	// suspend prevents the start of the At while true. It has no effect after the At has started. An At that is resumed
-	// after its time runs at once, within startingDeadlineSeconds. Default false.
+	// suspend prevents the start of the At, but does not affect an At that has started. An At that is resumed after its time runs at
+	// once, within startingDeadlineSeconds. Default false.
 	// +optional
 	// +kubebuilder:default=false
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Suspend",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
@@ -117,17 +115,17 @@ type AtSpec struct {
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
 	// cancel stops the At and keeps its record: the At ends as Failed with reason Canceled, with the exit code and the output that its
-	// pod reports. Before the start, no pod is created. While the command runs, its pod is deleted. There is no retry. A command that
-	// exited with 0 before is Completed. Cancel takes precedence over suspend, has no effect on an At that is DONE, and cannot be
-	// changed back to false. Default false.
+	// pod reports. It prevents the start, or deletes the pod of a command that runs, and prevents retries. A command that exited with
+	// 0 before is Completed. Cancel takes precedence over suspend, has no effect on an At that is DONE, and cannot be changed back to
+	// false. Default false.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Cancel",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Cancel *bool `json:"cancel,omitempty"`
 
-	// backoffLimit is the number of retries after a failure, 0 to 10. Each retry runs in a new pod; the older pods remain for
-	// their logs. An attempt is retried only if it is proven that the command failed with an exit code, or did not run. If that is not
-	// known, for example because the pod disappeared or its node was lost, nothing is retried. Default 0: the command runs at most once.
-	// docs/at-most-once.md of https://github.com/redhat/podset-operator lists the exceptions.
+	// backoffLimit is the number of retries after a failure, 0 to 10. Each retry runs in a new pod; the older pods remain for their
+	// logs. An attempt is retried only with proof that the command failed with an exit code, or did not run. A pod that disappeared or
+	// a lost node is not proof. Default 0: the command runs at most once. docs/at-most-once.md of
+	// https://github.com/redhat/podset-operator lists the exceptions.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
@@ -136,8 +134,8 @@ type AtSpec struct {
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 
 	// retryExitCodes are the exit codes of the command after which it is retried, if backoffLimit allows it: 1 to 16 codes, each 1 to
-	// 255. A failure with another or an unknown exit code is not retried. A pod that never started the command is retried in any case.
-	// If absent, every failure is retried.
+	// 255. A failure with another or an unknown exit code is not retried. A pod that never started the command is always retried. If
+	// absent, every failure is retried.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -175,7 +173,7 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Reason",xDescriptors={"urn:alm:descriptor:io.kubernetes.phase:reason"}
 	Reason string `json:"reason,omitempty"`
 
-	// exitCode is the exit code of the command of the newest attempt, once it is proven. It is absent if how the command ended is not known.
+	// exitCode is the exit code of the command of the newest attempt, if it is proven.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Exit code",xDescriptors={"urn:alm:descriptor:text"}
 	ExitCode *int32 `json:"exitCode,omitempty"`
