@@ -29,8 +29,8 @@ func afterEnd(o *Observation) (Plan, bool) {
 		return Plan{}, false
 	}
 	p := Plan{phase: cnatv1alpha1.PhaseDone}
-	if changed := o.Known.Pod; o.Known.Changed != "" && !o.isTerminating(changed) { // Its controller may not be the At.
-		p.Delete = changed
+	if changed := o.Known.Pod; o.Known.Changed != "" && !atrun.IsOwn(o.At, changed) && !o.isTerminating(changed) {
+		p.Delete = changed // Admission took it from the At, so the cache never shows it.
 	}
 	for _, pod := range o.Pods {
 		if p.Delete == nil && (o.At.Status.ExitCode == nil || slices.ContainsFunc(pod.Status.ContainerStatuses, isTerminated)) {

@@ -201,6 +201,11 @@ func TestMakePlan(t *testing.T) {
 			seen: obs{Known: at.Known{Pod: ownPod().Unowned().Obj(), Changed: "the controller reference of pod a-pod"}},
 			want: decided{Delete: pod0, Phase: done, Reason: "PodModified", Attempts: 1},
 		},
+		"2 the At controlled the changed pod, and the cache does not show it: a user has taken it": {
+			at:   a().Status(with(deadlineExceeded, func(s *cnatv1alpha1.AtStatus) { s.Reason = cnatv1alpha1.ReasonPodModified })),
+			seen: obs{Known: at.Known{Pod: ownPod().Obj(), Changed: "pod a-pod so that its containers can be restarted"}},
+			want: decided{Phase: done, Reason: "PodModified", Attempts: 1},
+		},
 		"24 before the start, a pod with another name means nothing": {
 			at: a(), pods: pods(testutil.MakeAtPod(a().Obj(), "x7k2p").Obj()), now: -time.Second, seen: obs{Check: passed},
 			want: decided{Phase: pending, Scheduled: waiting, Requeue: in(0)},

@@ -81,6 +81,9 @@ func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation
 	if next.templateHash == "" || next.hashedGeneration != set.Generation {
 		next.templateHash, next.hashedGeneration = HashTemplate(set.Spec.Template), set.Generation
 	}
+	next.modified = slices.DeleteFunc(slices.Clone(s.modified), func(pod *corev1.Pod) bool { // Another client has taken it from its owner.
+		return metav1.IsControlledBy(pod, set) && !pods.Contains(view.Pods, pod.UID)
+	})
 	o := Observation{
 		Set:          set,
 		TemplateHash: next.templateHash,
@@ -89,7 +92,7 @@ func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation
 		Deleted:      view.Deleted,
 		Undeleted:    s.undeleted,
 		Attempts:     s.attempts,
-		Modified:     s.modified,
+		Modified:     next.modified,
 		Lookups:      expectations.NotLookedUp(s.pods.Unconfirmed(seen.Pods, now), seen.LookedUp),
 		Now:          now,
 		Rejection:    s.rejection.Of(set.Generation),

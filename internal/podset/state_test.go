@@ -361,6 +361,13 @@ func TestState_renamedPod(t *testing.T) {
 			t.Errorf("%s: plan %+v", title, plan)
 		}
 	}
+	var s State
+	step(&s, set, nil, now, modify())
+	taken := map[string]*corev1.Pod{"renamed": testutil.MakePod("renamed").Obj()}
+	o := s.Observe(Seen{Set: set.Obj(), LookedUp: taken}, now.Add(time.Minute), Defaults{})
+	if plan := MakePlan(o); len(plan.Create) != 1 || len(plan.Delete) != 0 {
+		t.Errorf("a user has taken it: plan %+v", plan)
+	}
 }
 
 func TestState_statusDue(t *testing.T) {

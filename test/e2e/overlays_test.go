@@ -22,7 +22,7 @@ import (
 func TestDeploy_namespaced(t *testing.T) {
 	skipInShortMode(t)
 	outside := newProject(t)
-	system := outside.newSystem("make undeploy DEPLOY=config/components/namespaced; kubectl delete -k config/components/tenants")
+	system := outside.newSystem("make undeploy DEPLOY=config/components/namespaced; kubectl delete --ignore-not-found -k config/components/tenants")
 	system.types("kubectl apply -k config/components/tenants")
 	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system.name, Labels: labelled(partOf, restricted)}})
 	system.types("make deploy DEPLOY=config/components/namespaced IMG=" + next.manager)
