@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -391,6 +389,30 @@ func TestPodSetReconcile_retry(t *testing.T) {
 	}
 }
 
+func TestPodSetReconcile_rejectedDeletion(t *testing.T) {
+	set, denied := testutil.MakePodSet("a").Obj(), true
+	store := newStore(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+		if denied {
+			return apierrors.NewForbidden(podResource, obj.GetName(), errors.New("these pods stay"))
+		}
+		return c.Delete(ctx, obj, opts...)
+	}}, set, testutil.MakePod("runs").OwnedBy(set).Slot(0).Running().Obj(), testutil.MakePod("surplus").OwnedBy(set).Slot(1).Obj())
+	r, _ := setOn(store, testutil.Created.Add(time.Hour))
+	if _, err := r.Reconcile(t.Context(), requestFor(set)); err == nil {
+		t.Error("the deletion is not repeated")
+	}
+	if err := store.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+		t.Fatal(err)
+	}
+	if c := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionDegraded); c.Reason != appv1alpha1.ReasonFailedDelete || !strings.Contains(c.Message, "these pods stay") {
+		t.Errorf("%+v", c)
+	}
+	denied = false
+	if _, err := r.Reconcile(t.Context(), requestFor(set)); err != nil || len(podsOf(t, store)) != 1 {
+		t.Errorf("%v, %d pods", err, len(podsOf(t, store)))
+	}
+}
+
 func TestPodSetReconcile_interrupted(t *testing.T) {
 	for ends, want := range map[bool]int{false: 1, true: 0} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -475,16 +497,6 @@ func TestPodSetReconcile_slowWrites(t *testing.T) {
 	}
 }
 
-// mutateCreates is an API server whose admission changes every pod before it is stored. It counts the creates.
-func mutateCreates(change func(*corev1.Pod), creates *atomic.Int64) interceptor.Funcs {
-	return interceptor.Funcs{Create: func(ctx context.Context, store client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-		pod := obj.(*corev1.Pod)
-		pod.UID = types.UID(fmt.Sprintf("uid-%d", creates.Add(1)))
-		change(pod)
-		return store.Create(ctx, pod, opts...)
-	}}
-}
-
 func podsOf(t *testing.T, store client.Client) []corev1.Pod {
 	t.Helper()
 	list := &corev1.PodList{}
@@ -492,89 +504,4 @@ func podsOf(t *testing.T, store client.Client) []corev1.Pod {
 		t.Fatal(err)
 	}
 	return list.Items
-}
-
-// Admission may change everything but the name and the controller of a pod.
-func TestPodSetReconcile_changedPod(t *testing.T) {
-	for title, change := range map[string]func(*corev1.Pod){
-		"it removes all metadata": func(pod *corev1.Pod) { pod.Annotations, pod.Labels = nil, nil },
-		"it adds a container": func(pod *corev1.Pod) {
-			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "proxy"})
-		},
-		"it adds an owner": func(pod *corev1.Pod) {
-			pod.OwnerReferences = append(pod.OwnerReferences, metav1.OwnerReference{Kind: "Node", Name: "n", UID: "n"})
-		},
-	} {
-		set, now := testutil.MakePodSet("a").Replicas(3).Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
-		var creates atomic.Int64
-		store := newStore(t, mutateCreates(change, &creates), set)
-		r := &PodSetReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(100), Clock: now}
-		for range 20 {
-			if _, err := r.Reconcile(t.Context(), requestFor(set)); err != nil {
-				t.Errorf("%s: %v", title, err)
-			}
-			now.Step(10 * time.Second)
-		}
-		if pods := podsOf(t, store); len(pods) != 3 || creates.Load() != 3 {
-			t.Errorf("%s: %d creates, %d pods are left", title, creates.Load(), len(pods))
-		}
-	}
-}
-
-// A pod without a reference to its PodSet would neither be counted nor be deleted with it. A pod with another name would be created again
-// after a lost response. In the last row, a webhook gives all pods one name, which another pod has.
-func TestPodSetReconcile_identity(t *testing.T) {
-	another := []metav1.OwnerReference{*metav1.NewControllerRef(testutil.MakePodSet("other").Obj(), podSetKind)}
-	disown := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
-	call := func(name string) func(*corev1.Pod) { return func(pod *corev1.Pod) { pod.Name = name } }
-	for title, tc := range map[string]struct {
-		change   func(*corev1.Pod)
-		failures int // of the deletion
-		taken    string
-		want     string
-	}{
-		"it has no owner":                                 {change: disown, want: "admission removed the owner reference to PodSet a"},
-		"it has another owner":                            {change: func(pod *corev1.Pod) { pod.OwnerReferences = another }, want: "admission replaced the owner reference to PodSet a with one to PodSet other"},
-		"its deletion fails a few times":                  {change: disown, failures: 3, want: "admission removed the owner reference to PodSet a"},
-		"it has another name":                             {change: call("x"), want: "admission changed the name of pod a-podxvb87 to x"},
-		"it has a generated name":                         {change: func(pod *corev1.Pod) { pod.Name += "-" + string(pod.UID) }, want: "admission changed the name of pod a-podxvb87 to a-podxvb87-uid-"},
-		"the deletion of a renamed pod fails a few times": {change: call("x"), failures: 3, want: "admission changed the name of pod a-podxvb87 to x"},
-		"its name is that of another pod":                 {change: call("taken"), taken: "taken", want: "admission changed the name of pod a-podxvb87 to taken"},
-	} {
-		set, now := testutil.MakePodSet("a").Replicas(3).Obj(), clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
-		var creates atomic.Int64
-		calls := mutateCreates(tc.change, &creates)
-		calls.Delete = func(ctx context.Context, store client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-			if tc.failures--; tc.failures >= 0 {
-				return apierrors.NewInternalError(errors.New("etcd"))
-			}
-			return store.Delete(ctx, obj, opts...)
-		}
-		objects, rest := []client.Object{set}, 0
-		if tc.taken != "" {
-			objects, rest = append(objects, testutil.MakePod(tc.taken).Obj()), 1
-		}
-		store := newStore(t, calls, objects...)
-		r := &PodSetReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(100), Clock: now}
-		most := 0
-		for start := now.Now(); now.Since(start) < 5*time.Minute; {
-			result, err := r.Reconcile(t.Context(), requestFor(set))
-			if err != nil {
-				result.RequeueAfter = time.Second
-			}
-			most = max(most, len(podsOf(t, store)))
-			now.Step(max(result.RequeueAfter, 100*time.Millisecond))
-		}
-		// The delay doubles from a second to a minute.
-		if pods := podsOf(t, store); len(pods) > rest || most > rest+1 || creates.Load() > 12 {
-			t.Errorf("%s: %d creates, at most %d pods at a time, %d pods are left", title, creates.Load(), most, len(pods))
-		}
-		if err := store.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
-			t.Fatal(err)
-		}
-		c := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionDegraded)
-		if c.Reason != appv1alpha1.ReasonFailedCreate || !strings.Contains(c.Message, tc.want) || !strings.Contains(c.Message, "exclude pods with the label app.kubernetes.io/managed-by: podset-operator") {
-			t.Errorf("%s: %s: %s", title, c.Reason, c.Message)
-		}
-	}
 }

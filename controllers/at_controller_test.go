@@ -188,33 +188,6 @@ func TestAt_ttl(t *testing.T) {
 	}).WithTimeout(patience).Should(BeTrue())
 }
 
-func TestAt_retry(t *testing.T) {
-	at := newAt(newNamespace(t), "twice", "now", "false")
-	at.Spec.BackoffLimit = ptr.To[int32](1)
-	create(t, at)
-	exit(t, podOf(t, at, "twice-pod"), 1, "")
-	exit(t, podOf(t, at, "twice-pod-1"), 0, "")
-	expectPhase(t, at, cnatv1alpha1.PhaseDone)
-	if at.Status.Result != cnatv1alpha1.ResultSucceeded || at.Status.Attempts != 2 || at.Status.PodName != "twice-pod-1" {
-		t.Errorf("status: %+v", at.Status)
-	}
-}
-
-func TestAt_rejected(t *testing.T) {
-	namespace := newNamespace(t)
-	denyPods(t, namespace)
-	at := newAt(namespace, "denied", "now", "true")
-	create(t, at)
-	g := NewWithT(t)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(scheduledReason(refresh(g, ctx, at))).To(Equal(cnatv1alpha1.ReasonFailedCreate))
-	}).WithTimeout(patience).Should(Succeed())
-	if err := admin.DeleteAllOf(t.Context(), &corev1.ResourceQuota{}, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
-	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
-}
-
 func TestAtReconcile_slowWrites(t *testing.T) {
 	at := testutil.MakeAt("a").Obj()
 	now := clocktesting.NewFakeClock(testutil.AtDue.Add(-time.Minute))

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -180,10 +179,13 @@ func newScale(replicas int32) *autoscalingv1.Scale {
 	return &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
 }
 
+// A horizontal pod autoscaler reads and writes the subresource scale, and measures the pods that its selector selects.
 func TestPodSet_scale(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 1)
-	create(t, set)
+	bystander := podSet(set.Namespace, "bystander", 1)
+	create(t, set, bystander)
 	expectPods(t, set, 1)
+	expectPods(t, bystander, 1)
 	scale := newScale(4)
 	if err := admin.SubResource("scale").Update(t.Context(), set, client.WithSubResourceBody(scale)); err != nil {
 		t.Fatal(err)
@@ -202,31 +204,6 @@ func TestPodSet_scale(t *testing.T) {
 	}
 	if scale.Status.Replicas != 4 || len(selected.Items) != 4 {
 		t.Errorf("scale says %d replicas; its selector %q finds %d pods", scale.Status.Replicas, scale.Status.Selector, len(selected.Items))
-	}
-}
-
-func TestPodSet_minReadySeconds(t *testing.T) {
-	set := podSet(newNamespace(t), "shop", 2)
-	set.Spec.MinReadySeconds = 5
-	create(t, set)
-	var since time.Time
-	for _, pod := range expectPods(t, set, 2) {
-		since = time.Now().Truncate(time.Second)
-		changeStatus(t, &pod, func(pod *corev1.Pod) {
-			pod.Status.Phase = corev1.PodRunning
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(since)}}
-		})
-	}
-	g := NewWithT(t)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(refresh(g, ctx, set).Status.ReadyReplicas).To(Equal(int32(2)))
-	}).WithTimeout(patience).Should(Succeed())
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(meta.IsStatusConditionTrue(refresh(g, ctx, set).Status.Conditions, appv1alpha1.ConditionAvailable)).To(BeTrue())
-	}).WithTimeout(patience).Should(Succeed())
-	available := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionAvailable)
-	if after := available.LastTransitionTime.Sub(since); after < 5*time.Second {
-		t.Errorf("available %s after the last pod became Ready", after)
 	}
 }
 
@@ -265,97 +242,6 @@ func denyPods(t *testing.T, namespace string) {
 	changeStatus(t, quota, func(quota *corev1.ResourceQuota) {
 		quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
 	})
-}
-
-func TestPodSet_rejectedDeletion(t *testing.T) {
-	namespace := newNamespace(t)
-	set := podSet(namespace, "shop", 2)
-	create(t, set)
-	expectPods(t, set, 2)
-	protect := protectPods(t, namespace)
-	change(t, set, func(set *appv1alpha1.PodSet) { set.Spec.Replicas = ptr.To[int32](1) })
-	g := NewWithT(t)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		degraded := meta.FindStatusCondition(refresh(g, ctx, set).Status.Conditions, appv1alpha1.ConditionDegraded)
-		g.Expect(degraded).NotTo(BeNil())
-		g.Expect(degraded.Reason).To(Equal(appv1alpha1.ReasonFailedDelete))
-		g.Expect(degraded.Message).To(ContainSubstring("these pods stay"))
-	}).WithTimeout(patience).Should(Succeed())
-	for _, obj := range protect {
-		if err := admin.Delete(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
-	}
-	expectPods(t, set, 1)
-}
-
-// protectPods creates an admission policy that rejects deletions of pods in a namespace, and waits until it is enforced.
-func protectPods(t *testing.T, namespace string) []client.Object {
-	t.Helper()
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: namespace},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Delete},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-				},
-			}}},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "these pods stay"}},
-		},
-	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: namespace},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        policy.Name,
-			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-			MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
-				MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
-			}},
-		},
-	}
-	create(t, policy, binding)
-	g := NewWithT(t)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		pod := podsIn(ctx, g, namespace)[0]
-		g.Expect(admin.Delete(ctx, &pod, client.DryRunAll)).To(MatchError(ContainSubstring("these pods stay")))
-	}).WithTimeout(patience).Should(Succeed())
-	return []client.Object{binding, policy}
-}
-
-func TestPodSet_rollingUpdate(t *testing.T) {
-	set := podSet(newNamespace(t), "shop", 3)
-	create(t, set)
-	for _, pod := range expectPods(t, set, 3) {
-		setPhase(t, &pod, corev1.PodRunning)
-	}
-	image := func(image string) func(*corev1.Pod) bool {
-		return func(pod *corev1.Pod) bool { return pod.Spec.Containers[0].Image == image }
-	}
-	ready := func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }
-	g := NewWithT(t)
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(refresh(g, ctx, set).Status.ReadyReplicas).To(Equal(int32(3)))
-	}).WithTimeout(patience).Should(Succeed())
-
-	change(t, set, func(set *appv1alpha1.PodSet) {
-		set.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "v2"}}}}
-	})
-	for i := range 3 {
-		g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-			g.Expect(podsIn(ctx, g, set.Namespace, ownedBy(set), image("v2"))).To(HaveLen(i + 1))
-		}).WithTimeout(patience).Should(Succeed())
-		g.Expect(len(podsIn(t.Context(), g, set.Namespace, ownedBy(set), ready))).To(BeNumerically(">=", 2), "at most one pod is unready")
-		for _, pod := range podsIn(t.Context(), g, set.Namespace, ownedBy(set), image("v2")) {
-			setPhase(t, &pod, corev1.PodRunning)
-		}
-	}
-	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		status := refresh(g, ctx, set).Status
-		g.Expect(status.UpdatedReplicas).To(Equal(int32(3)))
-		g.Expect(status.ReadyReplicas).To(Equal(int32(3)))
-		g.Expect(meta.FindStatusCondition(status.Conditions, appv1alpha1.ConditionProgressing).Reason).To(Equal(appv1alpha1.ReasonStable))
-	}).WithTimeout(patience).Should(Succeed())
 }
 
 func TestPodSecurity(t *testing.T) {
