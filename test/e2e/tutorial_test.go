@@ -16,7 +16,7 @@ import (
 
 // followsTheTutorial runs the commands of the tutorial and checks their output.
 func (p *project) followsTheTutorial() {
-	sees := func(line string, want ...string) {
+	shows := func(line string, want ...string) {
 		p.t.Helper()
 		output := p.types("%s", line)
 		for _, text := range want {
@@ -27,37 +27,37 @@ func (p *project) followsTheTutorial() {
 	}
 	set := p.podSet("podset-sample")
 
-	sees("kubectl create -f config/samples/app_v1alpha1_podset.yaml", "podset.app.example.com/podset-sample created")
+	shows("kubectl create -f config/samples/app_v1alpha1_podset.yaml", "podset.app.example.com/podset-sample created")
 	settled(p.t, set)
-	sees("kubectl get podset", "DESIRED", "AVAILABLE", "READY", "AGE", "podset-sample   3")
-	sees("kubectl get pods", "podset-sample-pod", "Running")
+	shows("kubectl get podset", "DESIRED", "AVAILABLE", "READY", "AGE", "podset-sample   3")
+	shows("kubectl get pods", "podset-sample-pod", "Running")
 	if pods := strings.Count(p.types("kubectl get pods -l app=podset-sample --no-headers"), "podset-sample-pod"); pods != 3 {
 		p.t.Errorf("the label app=podset-sample selects %d pods", pods)
 	}
-	sees("kubectl get podset podset-sample -o yaml", "availableReplicas: 3", "podNames:", "- podset-sample-pod")
-	sees("kubectl describe podset/podset-sample", "Replicas:", "Pod Names:")
-	sees("kubectl get pods -o yaml | grep ownerReferences -A10", "kind: PodSet", "name: podset-sample", "controller: true")
+	shows("kubectl get podset podset-sample -o yaml", "availableReplicas: 3", "podNames:", "- podset-sample-pod")
+	shows("kubectl describe podset/podset-sample", "Replicas:", "Pod Names:")
+	shows("kubectl get pods -o yaml | grep ownerReferences -A10", "kind: PodSet", "name: podset-sample", "controller: true")
 
-	sees(`kubectl patch podset podset-sample --type=json -p '[{"op": "replace", "path": "/spec/replicas", "value":5}]'`, "patched")
+	shows(`kubectl patch podset podset-sample --type=json -p '[{"op": "replace", "path": "/spec/replicas", "value":5}]'`, "patched")
 	settled(p.t, set)
-	sees("kubectl get podset podset-sample", "podset-sample   5         5")
-	sees("kubectl scale podset/podset-sample --replicas=4", "scaled")
+	shows("kubectl get podset podset-sample", "podset-sample   5         5")
+	shows("kubectl scale podset/podset-sample --replicas=4", "scaled")
 	settled(p.t, set)
 	victim := set.Status.PodNames[0]
-	sees("kubectl delete pod "+victim, "deleted")
+	shows("kubectl delete pod "+victim, "deleted")
 	eventually(p.t, "the pod is replaced", func(g gomega.Gomega) { g.Expect(settled(p.t, set)).NotTo(gomega.HaveKey(victim)) })
-	sees("kubectl delete podset podset-sample", "deleted")
+	shows("kubectl delete podset podset-sample", "deleted")
 	p.hasNoPods()
 
-	sees("kubectl create -f config/samples/cnat_v1alpha1_at.yaml", "at.cnat.d2iq.com/at-sample created")
-	sees("kubectl wait --for=condition=Complete at/at-sample --timeout=60s", "condition met")
-	sees("kubectl get at", "SCHEDULE", "PHASE", "DUE", "at-sample", "2020-01-30T10:02:00Z", "DONE", "Succeeded")
-	sees("kubectl describe at at-sample", "PhaseChange", "PENDING", "RUNNING", "DONE", "at-controller")
-	sees("kubectl get pods -l app=at-sample", "at-sample-pod")
-	sees("kubectl logs at-sample-pod", "YAY\n")
-	sees("kubectl explain at.spec.schedule", "schedule is when to run", "RFC 3339")
+	shows("kubectl create -f config/samples/cnat_v1alpha1_at.yaml", "at.cnat.d2iq.com/at-sample created")
+	shows("kubectl wait --for=condition=Complete at/at-sample --timeout=60s", "condition met")
+	shows("kubectl get at", "SCHEDULE", "PHASE", "DUE", "at-sample", "2020-01-30T10:02:00Z", "DONE", "Succeeded")
+	shows("kubectl describe at at-sample", "PhaseChange", "PENDING", "RUNNING", "DONE", "at-controller")
+	shows("kubectl get pods -l app=at-sample", "at-sample-pod")
+	shows("kubectl logs at-sample-pod", "YAY\n")
+	shows("kubectl explain at.spec.schedule", "schedule is when to run", "RFC 3339")
 	done(p.t, p.at("at-sample"))
-	sees("kubectl delete at at-sample", "deleted")
+	shows("kubectl delete at at-sample", "deleted")
 	p.hasNoPods()
 }
 

@@ -150,17 +150,17 @@ func (c *Checker) isReported(owner Event, s spell) {
 	switch o := owner.Object.(type) {
 	case *appv1alpha1.PodSet:
 		if s.after > 0 {
-			c.saysStuck(o, s)
+			c.isReportedStuck(o, s)
 			return
 		}
 		silent := o.DeletionTimestamp != nil || o.Annotations[appv1alpha1.AnnotationPaused] == "true"
 		c.check("P12", silent || meta.IsStatusConditionTrue(o.Status.Conditions, appv1alpha1.ConditionDegraded), "PodSet "+o.Name,
 			"pod %s crashes since %v, and Degraded is not True", s.pod, since)
 	case *cnatv1alpha1.At:
-		said := meta.FindStatusCondition(o.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+		scheduled := meta.FindStatusCondition(o.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 		silent := o.DeletionTimestamp != nil || o.Status.Phase == cnatv1alpha1.PhaseDone || isTrue(o.Spec.Cancel)
-		c.check("A15", silent || said != nil && strings.Contains(said.Message, s.cause), "At "+o.Name, "pod %s hangs since %v because of %s, and the condition Scheduled says %+v",
-			s.pod, since, s.cause, said)
+		c.check("A15", silent || scheduled != nil && strings.Contains(scheduled.Message, s.cause), "At "+o.Name, "pod %s hangs since %v because of %s, and the condition Scheduled is %+v",
+			s.pod, since, s.cause, scheduled)
 	}
 }
 
@@ -230,7 +230,7 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 		for _, deadline := range []*int64{at.Spec.ActiveDeadlineSeconds, pod.Spec.ActiveDeadlineSeconds} { // The latter may be that of the template.
 			late = late || deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
 		}
-		inTime := ended.Before(write.Sent) && !late && c.couldKnow(pod, write) && !c.mayHaveFailed(at, pod)
+		inTime := ended.Before(write.Sent) && !late && c.couldObserve(pod, write) && !c.mayHaveFailed(at, pod)
 		c.check("A12", c.ownerOf(pod) != at.UID || !inTime, "At "+at.Name, "the At has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
 	}
 }
@@ -270,9 +270,9 @@ func (c *Checker) noteExit(pod *corev1.Pod) {
 	}
 }
 
-// couldKnow reports whether the process that sent a write could know the last state of a pod: the pod exists, or a watch delivered the
+// couldObserve reports whether the process that sent a write could observe the last state of a pod: the pod exists, or a watch delivered the
 // state to this process. A gap in the watch hides the state, and a pod without a controller is not watched.
-func (c *Checker) couldKnow(pod *corev1.Pod, write Write) bool {
+func (c *Checker) couldObserve(pod *corev1.Pod, write Write) bool {
 	return !c.state.Removed[pod.UID] || c.Told[pod.UID] == write.Process && ControllerOf(pod) != ""
 }
 
@@ -282,7 +282,7 @@ func (c *Checker) disruptionIsNamed(at *cnatv1alpha1.At, write Write) {
 	if at.Status.Result != cnatv1alpha1.ResultFailed || pod == nil || c.LaggingPods || write.StalePods {
 		return
 	}
-	if !c.couldKnow(pod, write) || c.ownerOf(pod) != at.UID {
+	if !c.couldObserve(pod, write) || c.ownerOf(pod) != at.UID {
 		return
 	}
 	switch at.Status.Reason {
@@ -290,7 +290,7 @@ func (c *Checker) disruptionIsNamed(at *cnatv1alpha1.At, write Write) {
 		return
 	}
 	for _, d := range pod.Status.Conditions {
-		named := slices.ContainsFunc(at.Status.Conditions, func(said metav1.Condition) bool { return strings.Contains(said.Message, d.Reason) })
+		named := slices.ContainsFunc(at.Status.Conditions, func(c metav1.Condition) bool { return strings.Contains(c.Message, d.Reason) })
 		c.check("A13", d.Type != corev1.DisruptionTarget || named, "At "+at.Name, "no condition reports the disruption of pod %s by %s", pod.Name, d.Reason)
 	}
 }

@@ -223,8 +223,8 @@ func reportsUnknown(set *appv1alpha1.PodSet, active []*corev1.Pod) bool {
 	unknown := count(active, func(pod *corev1.Pod) bool {
 		return pod.Annotations[appv1alpha1.AnnotationTemplateHash]+pod.Labels[appv1alpha1.LabelTemplateHash] == ""
 	})
-	said := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
-	return unknown > 0 && said != nil && said.Status == metav1.ConditionUnknown && int(set.Status.Replicas-set.Status.UpdatedReplicas) == unknown
+	progress := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
+	return unknown > 0 && progress != nil && progress.Status == metav1.ConditionUnknown && int(set.Status.Replicas-set.Status.UpdatedReplicas) == unknown
 }
 
 // Settled returns why a PodSet has not settled (P3 and P7), or "" if it has.

@@ -87,11 +87,11 @@ func (c *Checker) noteStuck(set *appv1alpha1.PodSet, p *progress) {
 
 // tooEarly checks a status that starts to report that a PodSet makes no progress: P14. Its times come from the operator's clock.
 func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
-	said := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
-	if before == nil || said == nil || said.Reason != appv1alpha1.ReasonProgressDeadlineExceeded || c.clocksDiffer() || c.LaggingPods || write.StalePods || write.isStale() {
+	progress := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
+	if before == nil || progress == nil || progress.Reason != appv1alpha1.ReasonProgressDeadlineExceeded || c.clocksDiffer() || c.LaggingPods || write.StalePods || write.isStale() {
 		return
 	}
-	if old := meta.FindStatusCondition(before.Status.Conditions, said.Type); old != nil && old.Reason == said.Reason {
+	if old := meta.FindStatusCondition(before.Status.Conditions, progress.Type); old != nil && old.Reason == progress.Reason {
 		return
 	}
 	p := c.progress[set.UID]
@@ -154,13 +154,13 @@ func (c *Checker) counted(s spell) time.Time {
 	return s.from
 }
 
-// saysStuck checks that the status of a PodSet shows that it makes no progress: P14.
-func (c *Checker) saysStuck(set *appv1alpha1.PodSet, s spell) {
-	said := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
-	unknown := said != nil && said.Status == metav1.ConditionUnknown
-	says := said != nil && said.Status == metav1.ConditionFalse && said.Reason == s.cause &&
+// isReportedStuck checks that the status of a PodSet shows that it makes no progress: P14.
+func (c *Checker) isReportedStuck(set *appv1alpha1.PodSet, s spell) {
+	progress := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
+	unknown := progress != nil && progress.Status == metav1.ConditionUnknown
+	reported := progress != nil && progress.Status == metav1.ConditionFalse && progress.Reason == s.cause &&
 		meta.IsStatusConditionTrue(set.Status.Conditions, appv1alpha1.ConditionDegraded) && meta.IsStatusConditionTrue(set.Status.Conditions, appv1alpha1.ConditionStalled)
-	c.check("P14", says || unknown || c.clocksDiffer(), "PodSet "+set.Name, "nothing has changed since %v, the deadline is %v, and Progressing is %+v", s.from, s.after, said)
+	c.check("P14", reported || unknown || c.clocksDiffer(), "PodSet "+set.Name, "nothing has changed since %v, the deadline is %v, and Progressing is %+v", s.from, s.after, progress)
 }
 
 // deleteTime is how long the operator may take to delete a pod that it must not use.

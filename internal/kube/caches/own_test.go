@@ -148,15 +148,15 @@ func TestOwnPods(t *testing.T) {
 		}
 		return pod
 	}
-	nobodys := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
+	unowned := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
 	ofReplicaSet := func(pod *corev1.Pod) {
 		pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = "apps/v1", "ReplicaSet"
 	}
 	ofOtherPodSet := func(pod *corev1.Pod) { pod.OwnerReferences[0].APIVersion = "other.example.com/v1" }
 
 	source := podLists(
-		[]corev1.Pod{*pod("foreign", nobodys), *pod("own"), *pod("replica", ofReplicaSet), *pod("other", ofOtherPodSet), *testutil.MakeAtPod(at, "run").Obj()},
-		[]corev1.Pod{*pod("foreign", nobodys), *pod("adopted", nobodys), *pod("own")},
+		[]corev1.Pod{*pod("foreign", unowned), *pod("own"), *pod("replica", ofReplicaSet), *pod("other", ofOtherPodSet), *testutil.MakeAtPod(at, "run").Obj()},
+		[]corev1.Pod{*pod("foreign", unowned), *pod("adopted", unowned), *pod("own")},
 	)
 	received := make(notifications, 100)
 	informer := startInformer(t, source, &corev1.Pod{}, received)
@@ -171,19 +171,19 @@ func TestOwnPods(t *testing.T) {
 	}
 
 	// All events of a foreign pod, and then one of our own pods, which shows that the foreign events were received.
-	events.Add(pod("stranger", nobodys))
-	events.Modify(pod("stranger", nobodys))
-	events.Delete(pod("stranger", nobodys))
+	events.Add(pod("stranger", unowned))
+	events.Modify(pod("stranger", unowned))
+	events.Delete(pod("stranger", unowned))
 	events.Add(pod("second"))
 	received.expect(t, "added second of PodSet")
 
 	// A pod that is released was ours, and an adopted one becomes ours.
-	events.Modify(pod("second", nobodys))
-	events.Modify(pod("second", nobodys))
+	events.Modify(pod("second", unowned))
+	events.Modify(pod("second", unowned))
 	events.Modify(pod("adopted"))
-	events.Modify(pod("adopted", nobodys))
-	events.Delete(pod("second", nobodys))
-	events.Delete(pod("run", nobodys))
+	events.Modify(pod("adopted", unowned))
+	events.Delete(pod("second", unowned))
+	events.Delete(pod("run", unowned))
 	received.expect(t, "updated second of PodSet to second of nobody", "updated second of nobody to second of nobody",
 		"added adopted of PodSet", "updated adopted of PodSet to adopted of nobody", "deleted second of nobody")
 	received.expect(t, "deleted run of nobody")
@@ -207,7 +207,7 @@ func TestOwnPods(t *testing.T) {
 	if diff := cmp.Diff(want, again); diff != "" {
 		t.Fatalf("of the second list the informer reported: %s", diff)
 	}
-	events.Modify(pod("adopted", nobodys))
+	events.Modify(pod("adopted", unowned))
 	events.Modify(pod("own"))
 	received.expect(t, "updated own of PodSet to own of PodSet")
 	if keys := informer.GetStore().ListKeys(); len(keys) != 1 {
