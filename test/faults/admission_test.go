@@ -37,40 +37,11 @@ func eventually(e *faults.Env, f func() error) {
 	gomega.NewWithT(e).Eventually(f).WithTimeout(faults.DefaultTimeout).WithPolling(100 * time.Millisecond).Should(gomega.Succeed())
 }
 
-// F9: a policy that denies pods, and a webhook that does not respond.
-func TestDeniedPods(t *testing.T) {
-	runCases(t, "F9", map[string]testCase{
-		"a policy that denies pods and is removed": func(e *faults.Env) {
-			remove := denyPods(e)
-			e.Supervise()
-			e.Create(podSet("a", 3))
-			e.WaitForSet("P9", "a", degraded("no pods today"))
-			e.Wait(5 * time.Second) // P9: there are three more creates, with back-off.
-			remove()
-			e.ExpectIdle()
-			e.ExpectCounts(faults.Counts{Creates: 3})
-		},
-		"a webhook that does not respond": func(e *faults.Env) {
-			e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-			repair := breakWebhook(e)
-			e.Supervise()
-			e.Create(podSet("a", 3), at("a", "now", "echo YAY"))
-			e.WaitForSet("P9", "a", degraded("failed calling webhook"))
-			e.WaitForAt("A4", "a", func(a *cnatv1alpha1.At) bool {
-				c := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-				return c != nil && c.Reason == cnatv1alpha1.ReasonFailedCreate && strings.Contains(c.Message, "failed calling webhook") &&
-					meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionStalled) == nil
-			})
-			repair()
-			e.ExpectIdle()
-			e.ExpectCounts(faults.Counts{Creates: 4})
-		},
-	})
-}
-
-// breakWebhook makes all creates of pods fail, because an admission webhook does not respond, until the returned function is called.
-func breakWebhook(e *faults.Env) (repair func()) {
-	e.Helper()
+// F9: all creates of pods fail, because an admission webhook does not respond.
+func TestBrokenWebhook(t *testing.T) {
+	t.Parallel()
+	e := faults.NewEnv(t, cluster, "F9")
+	e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
 	match := podsOf(e)
 	webhook := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}, Webhooks: []admissionv1.ValidatingWebhook{{
 		Name:                    "broken.example.com",
@@ -82,7 +53,17 @@ func breakWebhook(e *faults.Env) (repair func()) {
 		AdmissionReviewVersions: []string{"v1"},
 	}}}
 	enforce(e, apierrors.IsInternalError, webhook)
-	return func() { e.Delete(webhook) }
+	e.Supervise()
+	e.Create(podSet("a", 3), at("a", "now", "echo YAY"))
+	e.WaitForSet("P9", "a", degraded("failed calling webhook"))
+	e.WaitForAt("A4", "a", func(a *cnatv1alpha1.At) bool {
+		c := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+		return c != nil && c.Reason == cnatv1alpha1.ReasonFailedCreate && strings.Contains(c.Message, "failed calling webhook") &&
+			meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionStalled) == nil
+	})
+	e.Delete(webhook)
+	e.ExpectIdle()
+	e.ExpectCounts(faults.Counts{Creates: 4})
 }
 
 // podsOf matches creates of pods in the namespace.
@@ -93,24 +74,6 @@ func podsOf(e *faults.Env) *admissionv1.MatchResources {
 			Operations: []admissionv1.OperationType{admissionv1.Create},
 			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
 		}}},
-	}
-}
-
-// denyPods denies all creates of pods until the returned function is called.
-func denyPods(e *faults.Env) (remove func()) {
-	e.Helper()
-	name := metav1.ObjectMeta{Name: e.Namespace}
-	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicySpec{
-		MatchConstraints: podsOf(e),
-		Validations:      []admissionv1.Validation{{Expression: "false", Message: "no pods today"}},
-	}}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: e.Namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-	}}
-	enforce(e, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }, policy, binding)
-	return func() {
-		e.Delete(binding)
-		e.Delete(policy)
 	}
 }
 

@@ -14,26 +14,11 @@ import (
 
 const crds = "../../config/crd/bases"
 
-// ownCluster starts a cluster for a test whose faults affect the whole cluster.
-func ownCluster(t *testing.T) *faults.Cluster {
-	t.Helper()
-	c, err := faults.StartCluster(crds, faults.KeepData(t.TempDir(), t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Stop() })
-	return c
-}
-
-// F15: the CRDs are removed and come back.
+// F15: the CRDs are removed and come back. P3 holds while the kinds are not served: the operator neither ends nor retries without back-off,
+// and works again afterwards. Meanwhile only its informers send requests, with back-off.
 func TestCRDs(t *testing.T) {
 	t.Parallel()
-	crdsRemoved(t, ownCluster(t))
-}
-
-// crdsRemoved checks P3 while the kinds are not served: the operator neither ends nor retries without back-off, and works again afterwards.
-// Meanwhile only its informers send requests, with back-off.
-func crdsRemoved(t *testing.T, c *faults.Cluster) {
+	c := faults.OwnCluster(t, crds)
 	e := faults.NewEnv(t, c, "F15")
 	e.Supervise()
 	e.Create(podSet("a", 2))

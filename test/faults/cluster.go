@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -68,6 +69,17 @@ func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster,
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
+}
+
+// OwnCluster starts a cluster for a test whose faults affect the whole cluster.
+func OwnCluster(t *testing.T, crds string) *Cluster {
+	t.Helper()
+	c, err := StartCluster(crds, KeepData(t.TempDir(), t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	return c
 }
 
 func (c *Cluster) connect() error {

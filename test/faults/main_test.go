@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	if cluster, err = faults.StartCluster("../../config/crd/bases"); err != nil {
+	if cluster, err = faults.StartCluster(crds); err != nil {
 		return 1, err
 	}
 	defer func() { _ = cluster.Stop() }()

@@ -27,7 +27,7 @@ const recoverWithin = 45 * time.Second
 // F26: an outage of the API server. The manager runs in its own process, which is restarted as by a kubelet.
 func TestOutage(t *testing.T) {
 	t.Parallel()
-	c := ownCluster(t)
+	c := faults.OwnCluster(t, crds)
 	kubeconfig := writeFile(t, "kubeconfig", c.Environment.KubeConfig)
 	for length := range strings.SplitSeq(*outageLengths, ",") {
 		down, err := time.ParseDuration(length)
@@ -76,17 +76,6 @@ func checkRecovery(e *faults.Env, p *container, back time.Time) {
 	e.Check("P3", p.Starts() <= 2, "the process was started %d times", p.Starts())
 	waits, ends := p.Lines("Waiting for the API server"), p.Lines("The API server is back")
 	e.Check("P3", waits == p.Starts()-1 && ends == waits, "%d log lines about the start of a wait and %d about its end, with %d starts", waits, ends, p.Starts())
-}
-
-// ownCluster starts a cluster for a test that kills the API server.
-func ownCluster(t *testing.T) *faults.Cluster {
-	t.Helper()
-	c, err := faults.StartCluster(root+"/config/crd/bases", faults.KeepData(t.TempDir(), t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Stop() })
-	return c
 }
 
 func podSet(name string, replicas int32) *appv1alpha1.PodSet {

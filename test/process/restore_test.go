@@ -38,7 +38,7 @@ func TestRestore(t *testing.T) {
 // objects with a name are served.
 func restore(t *testing.T, while func(*testing.T, *faults.Cluster, func() error), args ...string) (serve func(name string)) {
 	t.Helper()
-	c := ownCluster(t)
+	c := faults.OwnCluster(t, crds)
 	shop := namespace(t, c.Admin)
 	g := NewWithT(t)
 	args = append(args, append(noPorts, "--kubeconfig="+writeFile(t, "kubeconfig", c.Environment.KubeConfig))...)
