@@ -3,7 +3,7 @@
 ##@ The oldest Kubernetes
 
 # The faults that depend on what an API server supports: lists, watches, admission.
-oldest_faults := TestAutoscaler|TestBrokenWebhook|TestCRDs|TestModes
+oldest_faults := TestBrokenWebhook|TestCRDs|TestModes
 
 .PHONY: test-oldest
 test-oldest: export KUBEBUILDER_ASSETS := $(CURDIR)/bin/oldest

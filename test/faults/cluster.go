@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -36,8 +35,8 @@ type Cluster struct {
 	// Environment starts and stops etcd and kube-apiserver.
 	Environment *envtest.Environment
 
-	mapper   meta.RESTMapper
-	managers []*exec.Cmd
+	mapper  meta.RESTMapper
+	manager *exec.Cmd // kube-controller-manager, or nil if it does not run
 	// restarted stop the servers that were killed and started again.
 	restarted  []func()
 	restarting sync.Mutex
@@ -71,10 +70,10 @@ func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster,
 	return c, nil
 }
 
-// OwnCluster starts a cluster for a test whose faults affect the whole cluster.
-func OwnCluster(t *testing.T, crds string) *Cluster {
+// OwnCluster starts a cluster for a test whose faults or options affect the whole cluster.
+func OwnCluster(t *testing.T, crds string, options ...func(*envtest.Environment)) *Cluster {
 	t.Helper()
-	c, err := StartCluster(crds, KeepData(t.TempDir(), t.TempDir()))
+	c, err := StartCluster(crds, append(options, KeepData(t.TempDir(), t.TempDir()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,36 +98,36 @@ func (c *Cluster) connect() error {
 	if err := os.WriteFile(c.kubeconfig(), c.Environment.KubeConfig, 0o600); err != nil {
 		return err
 	}
-	return c.StartControllers("garbage-collector-controller,namespace-controller,resourcequota-controller", "--resource-quota-sync-period=2s")
+	return c.startControllers()
 }
 
 func (c *Cluster) kubeconfig() string { return filepath.Join(c.files, "kubeconfig") }
 
-// StartControllers starts controllers of Kubernetes. Every cluster has those that interact with any operator.
-func (c *Cluster) StartControllers(names string, flags ...string) error {
-	output, err := os.Create(filepath.Join(c.files, fmt.Sprintf("kube-controller-manager-%d.log", len(c.managers))))
+// startControllers starts the controllers of Kubernetes that interact with any operator.
+func (c *Cluster) startControllers() error {
+	output, err := os.Create(filepath.Join(c.files, "kube-controller-manager.log"))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = output.Close() }()
-	manager := exec.Command(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager"), append(flags,
-		"--kubeconfig="+c.kubeconfig(), "--controllers="+names, "--leader-elect=false", "--secure-port=0",
-		"--kube-api-qps="+strconv.Itoa(1000), "--kube-api-burst="+strconv.Itoa(2000),
-	)...)
-	manager.Stdout, manager.Stderr = output, output
-	if err := manager.Start(); err != nil {
+	c.manager = exec.Command(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager"),
+		"--kubeconfig="+c.kubeconfig(), "--controllers=garbage-collector-controller,namespace-controller,resourcequota-controller",
+		"--resource-quota-sync-period=2s", "--leader-elect=false", "--secure-port=0", "--kube-api-qps=1000", "--kube-api-burst=2000",
+	)
+	c.manager.Stdout, c.manager.Stderr = output, output
+	if err := c.manager.Start(); err != nil {
+		c.manager = nil
 		return fmt.Errorf("starting kube-controller-manager: %w", err)
 	}
-	c.managers = append(c.managers, manager)
 	return nil
 }
 
 // Stop stops all servers.
 func (c *Cluster) Stop() error {
 	var err error
-	for _, manager := range c.managers {
-		err = errors.Join(err, manager.Process.Kill())
-		_ = manager.Wait() // The error reports that the process was killed.
+	if c.manager != nil {
+		err = c.manager.Process.Kill()
+		_ = c.manager.Wait() // The error reports that the process was killed.
 	}
 	for _, end := range c.restarted {
 		end()

@@ -104,7 +104,6 @@ func (k *Kubelet) bind(ctx context.Context, pod *corev1.Pod) error {
 
 func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	pod.Status.Phase = corev1.PodRunning
-	pod.Status.StartTime = ptr.To(metav1.Now()) // The horizontal pod autoscaler ignores pods without it.
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	return k.admin.Status().Update(ctx, pod)
 }

@@ -18,7 +18,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -194,24 +193,14 @@ func TestModes(t *testing.T) {
 	})
 	t.Run("all namespaces", func(t *testing.T) {
 		t.Parallel()
-		runAllNamespaces(t, startCluster(t))
+		runAllNamespaces(t, faults.OwnCluster(t, crds))
 	})
 	t.Run("no streamed lists", func(t *testing.T) {
 		t.Parallel()
-		c := startCluster(t, faults.WithoutStreamedLists)
+		c := faults.OwnCluster(t, crds, faults.WithoutStreamedLists)
 		t.Run("all namespaces", func(t *testing.T) { runAllNamespaces(t, c) })
 		t.Run("two namespaces", func(t *testing.T) { runTogether(t, c, twoNamespaces) })
 	})
-}
-
-func startCluster(t *testing.T, options ...func(*envtest.Environment)) *faults.Cluster {
-	t.Helper()
-	c, err := faults.StartCluster(crds, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Stop() })
-	return c
 }
 
 func runTogether(t *testing.T, c *faults.Cluster, mode func(*ctrl.Options)) {
