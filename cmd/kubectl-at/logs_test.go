@@ -259,12 +259,6 @@ func TestWait_unserved(t *testing.T) {
 	}
 }
 
-func TestLogs_notStarted(t *testing.T) {
-	s := newShell(t)
-	s.run("", "tomorrow", "--name", "a", "--", "true")
-	s.expect(result{errOut: "at/a has not started; with -f, the logs are followed from its start\n", code: 1}, "", "logs", "a")
-}
-
 func TestLogs_notRun(t *testing.T) {
 	s := newShell(t)
 	for _, name := range []string{"deleted", "late"} {
