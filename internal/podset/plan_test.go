@@ -449,17 +449,6 @@ func TestDeletionPriority(t *testing.T) {
 	}
 }
 
-// The older pod has just become Ready, after many restarts. The newer one is stable.
-func TestDeletionPriority_stable(t *testing.T) {
-	set := testutil.MakePodSet("a").Replicas(1)
-	unstable := pod(set, 1).ReadySince(now).Restarts(50).Created(now.Add(-48 * time.Hour)).Obj()
-	stable := pod(set, 0).ReadySince(now.Add(-time.Hour)).Restarts(0).Created(now.Add(-2 * time.Hour)).Obj()
-	plan := MakePlan(Observation{Set: set.Obj(), Pods: []*corev1.Pod{stable, unstable}, Now: now})
-	if diff := cmp.Diff([]string{unstable.Name}, names(plan.Delete)); diff != "" {
-		t.Errorf("deletes (-want +got): %s", diff)
-	}
-}
-
 func TestDeletionPriority_nodes(t *testing.T) {
 	mk := testutil.MakePod
 	pods := []*corev1.Pod{
@@ -469,23 +458,5 @@ func TestDeletionPriority_nodes(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"b", "c", "a"}, names(byDeletionPriority(Observation{Set: testutil.MakePodSet("a").Obj()}, pods, ""))); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
-	}
-}
-
-func TestPlan_IsEmpty(t *testing.T) {
-	some := []*corev1.Pod{{}}
-	for title, tc := range map[string]struct {
-		plan Plan
-		want bool
-	}{
-		"nothing":            {Plan{RequeueAt: now}, true},
-		"create":             {Plan{Create: some}, false},
-		"create and delete":  {Plan{Create: some, Delete: some}, false},
-		"delete and cleanup": {Plan{Delete: some, Cleanup: some}, false},
-		"create and cleanup": {Plan{Create: some, Cleanup: some}, false},
-	} {
-		if got := tc.plan.IsEmpty(); got != tc.want {
-			t.Errorf("%s: empty is %t", title, got)
-		}
 	}
 }

@@ -237,6 +237,28 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// test/gitops has the other values of Ready and Stalled.
+func TestConditions_ready(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(3)
+	bare := testutil.MakePod("bare").OwnedBy(set.Obj()).Running().Obj()
+	for title, tc := range map[string]struct {
+		set    *testutil.PodSetBuilder
+		pods   []*corev1.Pod
+		status metav1.ConditionStatus
+		reason string
+	}{
+		"a pod too many is not Ready":            {set, append(ready(set, 3), pod(set, 3).Obj()), "False", "Scaling"},
+		"a set that is being deleted":            {testutil.MakePodSet("a").Replicas(3).Deleting(), ready(set, 3), "False", "Terminating"},
+		"the template of a pod is not known":     {set, append(ready(set, 2), bare), "Unknown", "TemplateUnknown"},
+		"it is not known, and older pods remain": {testutil.MakePodSet("a").Replicas(3).OnDelete(), append(ready(set, 2), bare), "True", "TemplateUnknown"},
+	} {
+		status := newStatus(Observation{Set: tc.set.Obj(), Pods: tc.pods, Now: now}, Outcome{})
+		if c := meta.FindStatusCondition(status.Conditions, appv1alpha1.ConditionReady); c.Status != tc.status || c.Reason != tc.reason {
+			t.Errorf("%s: got %+v", title, c)
+		}
+	}
+}
+
 func TestConditions_transitionTime(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	first := newStatus(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: now}, Outcome{})
