@@ -57,14 +57,18 @@ func (c aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 // oddBy is how far an odd date is ahead of the API server.
 const oddBy = time.Hour
 
-// makeOdd gives some of the responses an odd date, as if a load balancer or a cache had written it, but never the first response of a
-// process, and never two in a row.
+// clockError is the resolution of a date.
+const clockError = time.Second
+
+// makeOdd gives some of the responses an odd date, as if a load balancer or a cache had written it, but never two in a row. It begins after the
+// first response of a process that took less than clockError: a slow one does not prove how far the clocks differ.
 func (e *env) makeOdd(c *call) {
 	if !e.scenario.has(Clocks) {
 		return
 	}
-	first := !c.process.answered
-	c.process.answered, c.process.odd = true, !first && !c.process.odd && e.oddDates.IntN(4) == 0
+	answered := c.process.answered
+	c.process.answered = answered || e.now().Sub(c.sent) < clockError
+	c.process.odd = answered && !c.process.odd && e.oddDates.IntN(4) == 0
 	if c.process.odd {
 		c.date = c.date.Add(oddBy)
 		e.note("the date of the next response is an hour ahead")

@@ -98,7 +98,7 @@ type process struct {
 	cache           cache.Cache
 	clock           *wallClock
 	observe         func(date, sent, received time.Time) // see Operator; may be nil
-	answered, odd   bool                                 // whether it got a response, and whether the date of the last one was odd
+	answered, odd   bool                                 // whether it got a prompt response, and whether the date of the last one was odd
 	runnables       []manager.Runnable
 	elected         chan struct{}
 	done            sync.WaitGroup
