@@ -50,6 +50,10 @@ const (
 	AnnotationApprovedBy = "cnat.d2iq.com/approved-by"
 )
 
+// StartGate is the scheduling gate of a pod whose attempt has not started. No scheduler binds a pod that has a gate. The operator removes the
+// gate to start the command, after it has recorded the UID of the pod in the status.
+const StartGate = "cnat.d2iq.com/start"
+
 // AtSpec is the desired state of an At.
 // +kubebuilder:validation:XValidation:rule="!oldSelf.?cancel.orValue(false) || self.?cancel.orValue(false)",fieldPath=".cancel",message="spec.cancel cannot change from true to false, and cannot be removed: create another At to run the command"
 // +kubebuilder:validation:XValidation:rule="has(self.command) || has(self.template)",fieldPath=".command",reason=FieldValueRequired,message="spec.command is required without a template: set spec.command to the program to run, or set spec.template, whose first container then runs its own command or the entrypoint of its image"
