@@ -6,7 +6,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"

@@ -4,6 +4,7 @@
 package at
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -62,8 +63,10 @@ func newPod(v *View, attempt int) *corev1.Pod {
 	if words, _ := commandOf(&v.At.Spec); len(words) > 0 {
 		main.Command = atspec.ContainerCommand(words)
 	}
-	if main.TerminationMessagePolicy == "" {
-		main.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers[:1]} {
+		for i := range containers {
+			containers[i].TerminationMessagePolicy = cmp.Or(containers[i].TerminationMessagePolicy, corev1.TerminationMessageFallbackToLogsOnError)
+		}
 	}
 	return pod
 }

@@ -121,6 +121,7 @@ func TestNewPod_template(t *testing.T) {
 	wantSpec.RestartPolicy = corev1.RestartPolicyNever
 	wantSpec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/quota"}, {Name: "cnat.d2iq.com/start"}}
 	wantSpec.Containers[0].Command = []string{"echo", "YAY"}
+	wantSpec.InitContainers[0].TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	if diff := cmp.Diff(*wantSpec, got.Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
