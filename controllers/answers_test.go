@@ -151,7 +151,10 @@ func TestAtReconcile_createError(t *testing.T) {
 
 func TestAtReconcile_delayMetric(t *testing.T) {
 	at := testutil.MakeAt("a").Obj()
-	r, _ := atOn(newStore(t, interceptor.Funcs{}, at), testutil.AtDue.Add(2*time.Second))
+	r, _ := atOn(newStore(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+		obj.SetUID("uid")
+		return c.Create(ctx, obj, opts...)
+	}}, at), testutil.AtDue.Add(2*time.Second))
 	before := valueOf(t, atStartDelay).GetHistogram()
 	if _, err := r.Reconcile(t.Context(), requestFor(at)); err != nil {
 		t.Error(err)
@@ -190,7 +193,7 @@ func TestAtReconcile_ttl(t *testing.T) {
 				obj.SetResourceVersion("998")
 				return err
 			},
-		}, requeue: staleRetry, stays: true, conflicts: 1},
+		}, requeue: time.Millisecond, stays: true, conflicts: maxPasses},
 	} {
 		at := doneAt(testutil.MakeAt("a").TTL(0), cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted)
 		store := newStore(t, tc.calls, at)
