@@ -119,8 +119,8 @@ func TestAtReconcile_createError(t *testing.T) {
 		"a quota":             {apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), false, cnatv1alpha1.ReasonFailedCreate, 1, 0, handler.LowPriority},
 		"an invalid pod":      {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", field.ErrorList{field.Required(field.NewPath("spec", "containers"), "")}), false, cnatv1alpha1.ReasonInvalidTemplate, 1, 0, handler.LowPriority},
 		"a policy":            {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), false, cnatv1alpha1.ReasonFailedCreate, 1, 0, handler.LowPriority},
-		"a broken API server": {apierrors.NewInternalError(errors.New("etcd")), true, cnatv1alpha1.ReasonWaiting, 0, 0, handler.LowPriority},
-		"a foreign pod":       {nil, false, cnatv1alpha1.ReasonPodNameConflict, 0, 1, duePriority},
+		"a broken API server": {apierrors.NewInternalError(errors.New("etcd")), true, "", 0, 0, handler.LowPriority},
+		"a foreign pod":       {nil, false, cnatv1alpha1.ReasonPodNameConflict, 0, 1, 0},
 	} {
 		at, objects, calls := testutil.MakeAt("a").Template(nil, "main").Obj(), []client.Object{}, interceptor.Funcs{}
 		if tc.answer == nil {
