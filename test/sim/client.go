@@ -72,6 +72,7 @@ func (c operatorClient) Create(ctx context.Context, object client.Object, option
 		return c.dryRun(ctx, object)
 	}
 	return c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
+		c.process.env.noteGate(object)
 		c.process.env.mutate(sent)
 		if pod, ok := sent.(*corev1.Pod); ok {
 			if err := c.process.env.webhook.admit(pod, false); err != nil {
@@ -91,6 +92,7 @@ func (c operatorClient) dryRun(ctx context.Context, object client.Object) error 
 	request.Generation, _ = strconv.ParseInt(pod.Annotations[cnatv1alpha1.AnnotationGeneration], 10, 64)
 	sent, e := pod.DeepCopy(), c.process.env
 	checked, err := c.process.do(ctx, request, func() (client.Object, error) {
+		e.noteGate(pod)
 		if err := e.webhook.admit(sent, true); err != nil {
 			return nil, err
 		}
@@ -116,6 +118,45 @@ func (c operatorClient) Delete(ctx context.Context, object client.Object, option
 		deleted, _, err := c.process.env.store.Delete(resource, name, *o)
 		return deleted, err
 	})
+}
+
+// Patch sends a JSON patch of a pod: other objects, and other patches, are not simulated.
+func (c operatorClient) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	data, err := patch.Data(object)
+	if err != nil {
+		return err
+	}
+	return c.process.patchPod(ctx, object, c.process.env.mutatePodPatch(data), patch.Type())
+}
+
+func (p *process) patchPod(ctx context.Context, object client.Object, data []byte, kind types.PatchType) error {
+	if resource := resourceOfKind(object); resource != pods {
+		return fmt.Errorf("a patch of %s is not simulated", resource)
+	}
+	request := invariants.Call{Verb: "patch", Resource: pods, Namespace: Namespace, Name: object.GetName(), Requested: object.GetName(), Body: data, Owner: p.env.creatorOf(object.GetName())}
+	request.ReadPatch()
+	return p.send(ctx, object, request, func() (client.Object, error) {
+		if request.Opens && p.env.webhook.keepsGates != nil {
+			return nil, p.env.webhook.keepsGates
+		}
+		return p.env.store.Patch(pods, object.GetName(), kind, data, false)
+	})
+}
+
+// creatorOf returns the UID of the At for whose pod of this name the operator sent the last create that was carried out.
+func (e *env) creatorOf(pod string) (owner types.UID) {
+	for _, w := range e.writes {
+		if w.Verb == "create" && w.Resource == pods && w.Requested == pod && w.Committed() {
+			owner = w.Owner
+		}
+	}
+	return owner
+}
+
+// noteGate records that the operator uses its gate.
+func (e *env) noteGate(object client.Object) {
+	pod, ok := object.(*corev1.Pod)
+	e.webhook.gates = e.webhook.gates || ok && invariants.IsGated(pod)
 }
 
 func (c operatorClient) Status() client.SubResourceWriter { return statusWriter{process: c.process} }
@@ -166,6 +207,13 @@ func (p *process) write(ctx context.Context, object client.Object, verb, subreso
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && verb == "create" {
 		request.Owner, request.Slot = owner.UID, object.GetAnnotations()[appv1alpha1.AnnotationSlot]
 	}
+	if pod, ok := object.(*corev1.Pod); ok {
+		request.Gated = verb == "create" && invariants.IsGated(pod)
+	}
+	return p.send(ctx, object, request, commit)
+}
+
+func (p *process) send(ctx context.Context, object client.Object, request invariants.Call, commit func() (client.Object, error)) error {
 	requested := object.GetName()
 	result, err := p.do(ctx, request, commit)
 	if err != nil {

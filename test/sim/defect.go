@@ -30,6 +30,8 @@ type Defect struct {
 	Deliver func(watch.EventType, client.Object) bool
 	// Accepts is true if the operator treats each answer to a dry run as one that accepts the pod unchanged.
 	Accepts bool
+	// Patch changes the operations of a patch of a pod.
+	Patch func([]map[string]any) []map[string]any
 	// Blind is true if the operator does not notice that a pod has another name than requested.
 	Blind bool
 	// Ahead is how far the clock of the operator is ahead.
@@ -50,6 +52,19 @@ func (e *env) mutate(object client.Object) {
 	if e.operator.Defect.Create != nil {
 		e.operator.Defect.Create(object)
 	}
+}
+
+// mutatePodPatch changes the operations of a patch of a pod.
+func (e *env) mutatePodPatch(patch []byte) []byte {
+	var operations []map[string]any
+	if e.operator.Defect.Patch == nil || json.Unmarshal(patch, &operations) != nil {
+		return patch
+	}
+	changed, err := json.Marshal(e.operator.Defect.Patch(operations))
+	if err != nil {
+		return patch
+	}
+	return changed
 }
 
 // mutatePatch changes the status in a JSON patch.

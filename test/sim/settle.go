@@ -44,7 +44,7 @@ const (
 func (e *env) settleWithoutFaults() (settled bool, err error) {
 	e.note("no more faults")
 	e.synced, e.faultsEnded = true, e.now()
-	e.store.podLimit, e.webhook.policy, e.webhook.failure = -1, nil, nil
+	e.store.podLimit, e.webhook.policy, e.webhook.failure, e.webhook.keepsGates = -1, nil, nil, nil
 	e.order = 0
 	if e.process == nil {
 		if err := e.restart(); err != nil {

@@ -10,6 +10,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // syncedCrash is the share of calls, one in this many, that meet a crash if the operator is synced.
@@ -82,17 +86,36 @@ func (e *env) step(seed uint64) error {
 
 // races lets a user edit an At while it is being started. It returns false if that does not happen.
 func (e *env) races(random *rand.Rand) bool {
-	if !e.scenario.has(Race) || random.IntN(3) != 0 || !e.starts() {
+	if !e.scenario.has(Race) || random.IntN(3) != 0 {
+		return false
+	}
+	if name := e.justEnded(); name != "" {
+		e.patch(ats, name, `{"spec":{"cancel":true}}`, false)
+		return true
+	}
+	if !e.starts() {
 		return false
 	}
 	e.editAt(random, e.nameOf(random, ats))
 	return true
 }
 
+// justEnded returns the name of an At that is not canceled and whose command ended in the last second, or "".
+func (e *env) justEnded() string {
+	for _, object := range e.store.List(ats) {
+		at := object.(*cnatv1alpha1.At)
+		run := e.runs[at.Status.PodUID]
+		if run != nil && run.Code != nil && at.Spec.Cancel == nil && e.now().Sub(run.Ended) < time.Second {
+			return at.Name
+		}
+	}
+	return ""
+}
+
 // starts reports whether a request is in flight that starts an At, or that begins, checks, or creates its pod.
 func (e *env) starts() bool {
 	return slices.ContainsFunc(e.calls, func(c *call) bool {
-		return c.Resource == ats && c.Subresource == "status" || c.Resource == pods && (c.Verb == "create" || c.Verb == "check") && c.Slot == ""
+		return c.Resource == ats && c.Subresource == "status" || c.Resource == pods && (c.Verb == "create" || c.Verb == "check" || c.Opens) && c.Slot == ""
 	})
 }
 
@@ -195,8 +218,18 @@ func (e *env) pass(random *rand.Rand) {
 	durations := []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, time.Minute}
 	if len(e.calls)+len(behind) > 0 {
 		durations = durations[:5]
+	} else if e.isFar() {
+		durations = append(durations, time.Hour)
 	}
 	e.advance(durations[random.IntN(len(durations))])
+}
+
+// isFar reports whether an At waits for more than half an hour.
+func (e *env) isFar() bool {
+	return slices.ContainsFunc(e.store.List(ats), func(object client.Object) bool {
+		due, ok := invariants.Due(object.(*cnatv1alpha1.At))
+		return ok && due.Sub(e.now()) > time.Hour/2
+	})
 }
 
 // disturb is a rare event: a crash, a watch that ends or expires, a clock that jumps, a quota.
