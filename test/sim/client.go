@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,6 +43,7 @@ func (c operatorClient) List(ctx context.Context, list client.ObjectList, option
 	}
 	switch l := list.(type) {
 	case *corev1.PodList:
+		l.Items = c.process.env.withoutOlder(l.Items)
 		shuffle(c.process.env.order, l.Items, func(i corev1.Pod) string { return i.Name })
 	case *appv1alpha1.PodSetList:
 		shuffle(c.process.env.order, l.Items, func(i appv1alpha1.PodSet) string { return i.Name })
@@ -79,6 +81,9 @@ func (c operatorClient) Create(ctx context.Context, object client.Object, option
 				return nil, err
 			}
 		}
+		if adopted := c.process.env.adopt(object); adopted != nil {
+			return adopted, nil
+		}
 		return c.process.env.store.Create(sent)
 	})
 }
@@ -91,6 +96,10 @@ func (c operatorClient) dryRun(ctx context.Context, object client.Object) error 
 	request := invariants.Call{Verb: "check", Resource: pods, Namespace: Namespace, Name: pod.Name, Owner: invariants.ControllerOf(pod)}
 	request.Generation, _ = strconv.ParseInt(pod.Annotations[cnatv1alpha1.AnnotationGeneration], 10, 64)
 	sent, e := pod.DeepCopy(), c.process.env
+	about := fmt.Sprint(request.Owner, request.Name, request.Generation)
+	if answer, ok := e.recall(about); ok {
+		return answer.err
+	}
 	checked, err := c.process.do(ctx, request, func() (client.Object, error) {
 		e.noteGate(pod)
 		if err := e.webhook.admit(sent, true); err != nil {
@@ -100,6 +109,9 @@ func (c operatorClient) dryRun(ctx context.Context, object client.Object) error 
 	})
 	if e.operator.Defect.Accepts {
 		return nil
+	}
+	if e.operator.Defect.Remembers && (err == nil || apierrors.IsForbidden(err)) {
+		e.answers[about] = remembered{err, e.now()}
 	}
 	if err != nil {
 		return err
@@ -114,6 +126,9 @@ func (c operatorClient) Delete(ctx context.Context, object client.Object, option
 		change(o)
 	}
 	resource, name := ResourceOf(object), object.GetName()
+	if c.process.env.keeps(object) {
+		return nil
+	}
 	return c.process.write(ctx, CopyOf(object), "delete", "", deletePrecondition(o), func() (client.Object, error) {
 		deleted, _, err := c.process.env.store.Delete(resource, name, *o)
 		return deleted, err
@@ -135,6 +150,9 @@ func (p *process) patchPod(ctx context.Context, object client.Object, data []byt
 	}
 	request := invariants.Call{Verb: "patch", Resource: pods, Namespace: Namespace, Name: object.GetName(), Requested: object.GetName(), Body: data, Owner: p.env.creatorOf(object.GetName())}
 	request.ReadPatch()
+	if request.Stops && p.env.operator.Defect.DeletesStopped {
+		return operatorClient{process: p}.Delete(ctx, object, client.Preconditions{UID: &request.Precondition})
+	}
 	return p.send(ctx, object, request, func() (client.Object, error) {
 		if request.Opens && p.env.webhook.keepsGates != nil {
 			return nil, p.env.webhook.keepsGates
@@ -182,6 +200,7 @@ func (s statusWriter) Patch(ctx context.Context, object client.Object, patch cli
 	if err != nil {
 		return err
 	}
+	s.opensFirst(ctx, data)
 	resource, name := resourceOfKind(object), object.GetName()
 	return s.process.write(ctx, object, "patch", "status", "", func() (client.Object, error) {
 		return s.process.env.store.Patch(resource, name, patch.Type(), s.process.env.mutatePatch(data), true)

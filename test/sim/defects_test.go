@@ -432,6 +432,61 @@ var defects = map[string]struct {
 		return true
 	}}), "A16", ""},
 	"accepts lists of any age": {acceptsOldLists(), "L1", "P5"},
+	"opens a pod by its name": {with(sim.Defect{Patch: func(operations []map[string]any) []map[string]any {
+		return slices.DeleteFunc(operations, func(o map[string]any) bool { return o["path"] == "/metadata/uid" })
+	}}), "P4", ""},
+	"ends an At before its gated pod is deleted":              {with(sim.Defect{Keeps: true}), "A3", "A22"},
+	"takes a user's pod for its own":                          {with(sim.Defect{Adopts: true}), "", "A21"},
+	"opens a pod before it records its UID":                   {with(sim.Defect{OpensFirst: true}), "A21", ""},
+	"uses an answer to a dry run for a day":                   {with(sim.Defect{Remembers: true}), "", "A19"},
+	"does not wait for the pods of an earlier At":             {with(sim.Defect{Forgets: true}), "", "A23"},
+	"takes the end of any deleted pod for that of the run":    {confuses(false), "", "A11"},
+	"takes the end of an earlier attempt for that of the run": {confuses(true), "", "A11"},
+	"does not see that a user has taken a pod":                {keepsOwners(), "", "P4"},
+	"deletes a pod that it has to stop":                       {with(sim.Defect{DeletesStopped: true}), "A24", ""},
+}
+
+// confuses is this operator if it takes the last state of another pod of an At for that of its run: that of any pod that is deleted, or that
+// of an earlier attempt that has failed.
+func confuses(earlier bool) sim.Operator {
+	runs, failed := map[types.UID]types.UID{}, map[types.UID]corev1.PodStatus{}
+	return with(sim.Defect{Deliver: func(kind watch.EventType, object client.Object) bool {
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			if at, ok := object.(*cnatv1alpha1.At); ok {
+				if runs[at.UID] = at.Status.PodUID; at.Status.Attempts == 0 { // UIDs are the same in each scenario.
+					delete(failed, at.UID)
+				}
+			}
+			return true
+		}
+		owner := invariants.ControllerOf(pod)
+		status, known := failed[owner]
+		switch {
+		case pod.Status.Phase == corev1.PodFailed:
+			failed[owner] = pod.Status
+		case earlier && kind == watch.Deleted && known && pod.Annotations[cnatv1alpha1.AnnotationAttempt] != "0":
+			pod.Status = status
+		}
+		if run := runs[owner]; !earlier && kind == watch.Deleted && run != "" {
+			pod.UID = run
+		}
+		return true
+	}})
+}
+
+// keepsOwners is this operator if it sees each pod with the owner that the pod had first.
+func keepsOwners() sim.Operator {
+	owners := map[types.UID][]metav1.OwnerReference{}
+	return with(sim.Defect{Deliver: func(kind watch.EventType, object client.Object) bool {
+		if pod, ok := object.(*corev1.Pod); ok {
+			if first, known := owners[pod.UID]; known && kind != watch.Added { // UIDs are the same in each scenario.
+				pod.OwnerReferences = first
+			}
+			owners[pod.UID] = pod.OwnerReferences
+		}
+		return true
+	}})
 }
 
 // silent is this operator if it replaces the messages of conditions that contain a word.
@@ -508,7 +563,7 @@ func TestDefects(t *testing.T) {
 			}
 		})
 	}
-	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 X2 L1") {
+	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 A21 A22 A23 A24 X2 L1") {
 		if !required[invariant] {
 			t.Errorf("no defect must violate %s", invariant)
 		}
