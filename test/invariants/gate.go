@@ -175,6 +175,5 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
 // expires checks that the operator deletes an At only after its time to live: A24.
 func (c *Checker) expires(at *cnatv1alpha1.At, write Write) {
 	ttl, end := at.Spec.TTLSecondsAfterFinished, at.Status.CompletionTime
-	done := ttl != nil && end != nil && at.Status.Phase == cnatv1alpha1.PhaseDone
-	c.check("A24", done && !c.decisiveTime(write).Add(clockError).Before(end.Add(time.Duration(*ttl)*time.Second)), "At "+at.Name, "the operator deleted the At before its time to live was over")
+	c.check("A24", ttl != nil && end != nil && !c.decisiveTime(write).Add(clockError).Before(end.Add(time.Duration(*ttl)*time.Second)), "At "+at.Name, "the operator deleted the At before its time to live was over")
 }

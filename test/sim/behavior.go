@@ -34,10 +34,11 @@ const (
 	TwoKeys    Behavior = "two-keys"   // F39: a policy suspends an At with each edit of its command
 	Frozen     Behavior = "frozen"     // a process was frozen beyond its lease: its requests arrive while the next one runs
 	Stuck      Behavior = "stuck"      // F42: a pod of a PodSet is not Ready, or terminates, for longer than the progress deadline
+	Purge      Behavior = "purge"      // F19: users delete all pods of Ats by force, or Ats, and create them again at once
 	Policy     Behavior = "policy"     // F41: policies that reject pods, and webhooks that do not answer dry runs, come and go
 )
 
-var behaviors = []Behavior{Sidecar, Disruption, Admission, Clocks, Conditions, Hang, CrashLoop, Doubt, Race, TwoKeys, Policy, Frozen, Stuck}
+var behaviors = []Behavior{Sidecar, Disruption, Admission, Clocks, Conditions, Hang, CrashLoop, Doubt, Race, TwoKeys, Policy, Frozen, Stuck, Purge}
 
 // behave selects the behaviors of the scenario of a seed.
 func behave(seed uint64) []Behavior {

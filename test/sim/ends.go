@@ -21,7 +21,7 @@ func (e *env) planOf(pod *corev1.Pod) (code int32, ends bool) {
 		return e.endOfPod(pod)
 	case pod.Spec.RestartPolicy == corev1.RestartPolicyAlways:
 		return 0, false
-	case e.chance(pod, "fails", 3):
+	case e.scenario.has(Purge) && e.chance(pod, "fails again", 2) || e.chance(pod, "fails", 3):
 		return 3, true
 	}
 	return 0, true

@@ -53,7 +53,9 @@ func NewScenario(seed uint64) Scenario {
 		scenario.Steps = append(scenario.Steps, steps(random, smallSteps)...) // after the change
 		return scenario
 	}
-	scenario.With = behave(seed)
+	if scenario.With = behave(seed); scenario.has(Purge) { // A retry needs time.
+		scenario.Steps = append(scenario.Steps, steps(random, smallSteps)...)
+	}
 	return scenario
 }
 

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -43,7 +45,7 @@ func (e *env) step(seed uint64) error {
 	e.stats.Steps++
 	e.order = seed
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible
-	if e.races(random) {
+	if e.races(random) || e.purges(random) {
 		return nil
 	}
 	if e.synced {
@@ -97,6 +99,33 @@ func (e *env) races(random *rand.Rand) bool {
 		return false
 	}
 	e.editAt(random, e.nameOf(random, ats))
+	return true
+}
+
+// purges lets a user delete all pods of Ats by force while a retry runs, or an At that is created again at once. It returns false if that does
+// not happen.
+func (e *env) purges(random *rand.Rand) bool {
+	if !e.scenario.has(Purge) || e.scenario.Only == podSets || random.IntN(4) != 0 {
+		return false
+	}
+	name := e.nameOf(random, ats)
+	at, ok := e.store.objects[storeKey{ats, name}].(*cnatv1alpha1.At)
+	if _, runs := e.store.objects[storeKey{pods, name + "-pod-1"}]; !ok || !runs || at.Status.Phase == cnatv1alpha1.PhaseDone {
+		return false
+	}
+	if random.IntN(3) == 0 {
+		e.deleteOwner(random, ats, name)
+		e.createAt(random, name)
+		return true
+	}
+	all := e.recordedPods()
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, pod := range all {
+		if invariants.OwnerKind(pod) == "At" {
+			e.note("user deletes pod %s by force", pod.Name)
+			_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		}
+	}
 	return true
 }
 
