@@ -249,7 +249,7 @@ func (c *Checker) mayHaveFailed(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 			return true
 		}
 	}
-	if c.wasAsked(pod) && !c.recorded[pod.UID] && c.byUID[pod.UID].Gated {
+	if c.wasAsked(pod) && !c.recorded[pod.UID] && c.createdGated(pod) {
 		return true
 	}
 	// After a lost answer, the owner of a pod is not known if admission has removed its controller.

@@ -47,7 +47,7 @@ func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) b
 	switch reason {
 	case cnatv1alpha1.ReasonCompleted:
 		run := c.Runs[pod.UID]
-		late := run != nil && !run.Asked.IsZero() && run.Ended.After(run.Asked) && c.byUID[pod.UID].Gated
+		late := run != nil && !run.Asked.IsZero() && run.Ended.After(run.Asked) && c.createdGated(pod)
 		return exit != nil && *exit == 0 && !late
 	case cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ReasonOOMKilled:
 		return failed || showsLost(at, pod)

@@ -269,10 +269,13 @@ func (r apiReader) Get(ctx context.Context, key client.ObjectKey, object client.
 	if err != nil {
 		return err
 	}
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
+	switch o := object.(type) {
+	case *corev1.Pod:
+		found.(*corev1.Pod).DeepCopyInto(o)
+	case *cnatv1alpha1.At:
+		found.(*cnatv1alpha1.At).DeepCopyInto(o)
+	default:
 		return fmt.Errorf("reading a %T is not simulated", object)
 	}
-	found.(*corev1.Pod).DeepCopyInto(pod)
 	return nil
 }
