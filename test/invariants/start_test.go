@@ -239,3 +239,131 @@ func TestA11_stopped(t *testing.T) {
 		}
 	}
 }
+
+// patchWrite is a patch of a pod by the operator, and gated a pod with the operator's gate.
+func patchWrite(version string, second int64, change Call) Write {
+	at := time.Unix(second, 0)
+	change.Verb, change.Resource, change.Precondition = "patch", "pods", "pod"
+	return Write{Call: &change, Process: 1, Code: 200, UID: "pod", Version: version, Sent: at, Clock: at}
+}
+
+func gated() *corev1.Pod {
+	pod := run(corev1.PodPending, nil)
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{gate}
+	return pod
+}
+
+func TestA21(t *testing.T) {
+	for title, tc := range map[string]struct {
+		recorded types.UID
+		creates  bool
+		want     bool
+	}{
+		"the recorded pod":      {"pod", true, false},
+		"a pod of no status":    {"", true, true},
+		"another pod":           {"other", true, true},
+		"a pod that a user has": {"pod", false, true},
+	} {
+		writes := []Write{patchWrite("3", 3, Call{Opens: true})}
+		if tc.creates {
+			writes = append(writes, podWrite("pod", "a-pod", 1))
+		}
+		opened, status := run(corev1.PodPending, nil), cnatv1alpha1.AtStatus{Attempts: 1, PodUID: tc.recorded}
+		if got := replay("A21", NewChecker(true, writes, nil), changes(gated(), at("at", status), opened)); got != tc.want {
+			t.Errorf("%s: A21 is violated: %t", title, got)
+		}
+	}
+}
+
+func TestP4_patch(t *testing.T) {
+	for title, tc := range map[string]struct {
+		change func(*corev1.Pod)
+		call   Call
+		want   bool
+	}{
+		"it opens":                  {func(p *corev1.Pod) { p.Spec.SchedulingGates = nil }, Call{Opens: true}, false},
+		"it stops":                  {func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) }, Call{Stops: true}, false},
+		"it changes something else": {func(p *corev1.Pod) { p.Spec.NodeName = "node" }, Call{Opens: true}, true},
+		"it adds a gate":            {func(p *corev1.Pod) { p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, gate) }, Call{Opens: true}, true},
+		"it is for neither purpose": {func(*corev1.Pod) {}, Call{}, true},
+	} {
+		changed := gated()
+		tc.change(changed)
+		writes := []Write{podWrite("pod", "a-pod", 1), patchWrite("3", 3, tc.call)}
+		if got := replay("P4", NewChecker(true, writes, nil), changes(gated(), at("at", cnatv1alpha1.AtStatus{PodUID: "pod"}), changed)); got != tc.want {
+			t.Errorf("%s: P4 is violated: %t", title, got)
+		}
+	}
+}
+
+func TestA22(t *testing.T) {
+	says := []metav1.Condition{{Message: "pod a-pod was not scheduled; the command did not run"}}
+	for title, tc := range map[string]struct {
+		status cnatv1alpha1.AtStatus
+		ran    bool
+		want   bool
+	}{
+		"it ran":                 {cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Attempts: 1, Conditions: says}, true, true},
+		"it did not run":         {cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Attempts: 1, Conditions: says}, false, false},
+		"it missed its deadline": {cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Reason: cnatv1alpha1.ReasonMissedDeadline}, true, true},
+		"another attempt ran":    {cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Attempts: 2, Conditions: says}, true, false},
+		"nothing is said":        {cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Attempts: 1}, true, false},
+	} {
+		c := NewChecker(true, []Write{podWrite("pod", "a-pod", 1), statusWrite("3", 3)}, nil)
+		c.Runs = map[types.UID]*Run{"pod": {Started: tc.ran}}
+		if got := replay("A22", c, changes(at("at", cnatv1alpha1.AtStatus{Attempts: 1}), run(corev1.PodPending, nil), at("at", tc.status))); got != tc.want {
+			t.Errorf("%s: A22 is violated: %t", title, got)
+		}
+	}
+}
+
+func TestA23(t *testing.T) {
+	for title, tc := range map[string]struct {
+		first *corev1.Pod
+		want  bool
+	}{
+		"it runs":       {run(corev1.PodRunning, nil), true},
+		"it has failed": {run(corev1.PodFailed, nil), false},
+	} {
+		second := run(corev1.PodPending, nil)
+		second.UID, second.OwnerReferences[0].UID = "pod-1", "at-1"
+		create := podWrite("pod-1", "a-pod", 4)
+		create.Owner = "at-1"
+		c := NewChecker(true, []Write{podWrite("pod", "a-pod", 2), create}, nil)
+		if got := replay("A23", c, changes(at("at", cnatv1alpha1.AtStatus{}), tc.first, at("at-1", cnatv1alpha1.AtStatus{}), second)); got != tc.want {
+			t.Errorf("%s: A23 is violated: %t", title, got)
+		}
+	}
+}
+
+func TestA24(t *testing.T) {
+	for title, tc := range map[string]struct {
+		stops bool
+		grace int64
+		bound string
+		want  bool
+	}{
+		"it was not stopped":           {false, 0, "node", true},
+		"its grace period is over":     {true, 0, "node", false},
+		"its grace period is not over": {true, 30, "node", true},
+		"it was never bound":           {false, 30, "", false},
+	} {
+		pods := []*corev1.Pod{run(corev1.PodRunning, nil), run(corev1.PodRunning, nil), run(corev1.PodRunning, nil)}
+		for _, pod := range pods {
+			pod.Spec.NodeName, pod.Spec.TerminationGracePeriodSeconds = tc.bound, &tc.grace
+		}
+		create, deletion := podWrite("pod", "a-pod", 2), patchWrite("4", 20, Call{})
+		create.Gated, deletion.Verb = true, "delete"
+		writes := []Write{create, deletion}
+		if tc.stops {
+			pods[1].Spec.ActiveDeadlineSeconds, pods[2].Spec.ActiveDeadlineSeconds = ptr.To[int64](1), ptr.To[int64](1)
+			writes = append(writes, patchWrite("3", 3, Call{Stops: true}))
+		}
+		pods[2].DeletionTimestamp = &metav1.Time{}
+		events := changes(at("at", cnatv1alpha1.AtStatus{PodUID: "pod"}), pods[0], pods[1], pods[2])
+		events[3].Seen = time.Unix(20, 0)
+		if got := replay("A24", NewChecker(true, writes, nil), events); got != tc.want {
+			t.Errorf("%s: A24 is violated: %t", title, got)
+		}
+	}
+}
