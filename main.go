@@ -68,10 +68,10 @@ type options struct {
 	probeAddr, pprofAddr                      process.Address
 	pullSecrets                               process.Secrets
 	logging                                   zap.Options
-	watch         []string
-	metricsServer metricsserver.Options
-	flags         *flag.FlagSet
-	fromEnv       []string // the flags that environment variables have set
+	watch                                     []string
+	metricsServer                             metricsserver.Options
+	flags                                     *flag.FlagSet
+	fromEnv                                   []string // the flags that environment variables have set
 }
 
 func parse(args []string) (options, error) {
@@ -114,6 +114,7 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.IntVar(&o.burst, "kube-api-burst", 30, "Burst of requests above --kube-api-qps. Ignored if that is -1.")
 	o.metrics.Address, o.probeAddr, o.pprofAddr = ":8443", ":8081", "0"
 	flags.Var(&o.metrics.Address, "metrics-bind-address", "Address of the metrics, served over HTTPS to authorized clients. 0 disables them.")
+	flags.BoolVar(&o.metrics.Secure, "metrics-secure", true, "Serve the metrics over HTTPS to authorized clients. If false, over HTTP to every client.")
 	flags.StringVar(&o.metrics.CertDir, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics. Without these files, the certificate is self-signed.")
 	flags.StringVar(&o.metrics.MinVersion, "metrics-tls-min-version", "VersionTLS12", "Lowest version of TLS for the metrics: VersionTLS12 or VersionTLS13.")
 	flags.StringVar(&o.metrics.CipherSuites, "metrics-tls-cipher-suites", "", "Names of the cipher suites of TLS 1.2 for the metrics, separated by commas. If empty, those of Go.")
@@ -142,7 +143,6 @@ func run(ctx context.Context, o options) error {
 		logger.Info("No flag belongs to this environment variable, which has no effect", "variable", name)
 	}
 	o.flags.VisitAll(func(f *flag.Flag) { logger.V(1).Info("Flag", "name", f.Name, "value", f.Value.String()) })
-
 	lease := &process.Lease{}
 	probes, err := process.ServeProbes(ctx, o.probeAddr, lease)
 	if err != nil {
@@ -201,14 +201,12 @@ func setup(ctx context.Context, mgr ctrl.Manager, o options, cluster *controller
 
 func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.PreflightResult) ctrl.Options {
 	options := ctrl.Options{
-		Scheme:                        scheme,
-		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return cluster.Mapper, nil },
-		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              process.LeaseName, // a label of the metrics
-		LeaderElectionNamespace:       o.leaseNamespace,
-		LeaseDuration:                 &o.leaseDuration,
-		RenewDeadline:                 &o.renewDeadline,
-		RetryPeriod:                   &o.retryPeriod,
+		Scheme:                  scheme,
+		MapperProvider:          func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return cluster.Mapper, nil },
+		LeaderElection:          o.leaderElect,
+		LeaderElectionID:        process.LeaseName, // a label of the metrics
+		LeaderElectionNamespace: o.leaseNamespace,
+		LeaseDuration:           &o.leaseDuration, RenewDeadline: &o.renewDeadline, RetryPeriod: &o.retryPeriod,
 		LeaderElectionReleaseOnCancel: true, // The process ends when run returns, so nothing works without the lease.
 		HealthProbeBindAddress:        "0",  // See process.ServeProbes.
 		PprofBindAddress:              string(o.pprofAddr),

@@ -22,7 +22,7 @@ func TestPreflight_openShift(t *testing.T) {
 	for group, want := range map[string]bool{"security.openshift.io": true, "apps": false} {
 		t.Run(group, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, req *http.Request) {
-				var response any = metav1.PartialObjectMetadataList{}
+				var response any = metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
 				switch req.URL.Path {
 				case "/apis":
 					response = metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: group}}}

@@ -36,8 +36,7 @@ import (
 const (
 	// The number of objects of each kind that are reconciled at the same time. A reconcile mostly waits for the API server, so this does
 	// not depend on the number of cores. A PodSet creates up to four pods at a time, an At one, so both kinds have up to 32 requests in
-	// flight. With 32 PodSets at a time, a small one next to many large ones waited 1.1 to 1.6 s instead of 0.40 to 0.48 s, and the throughput
-	// was the same. With 64 Ats, 300 Ats ended after 1.1 to 1.3 s instead of 0.9 to 1.1 s.
+	// flight. More would gain little, and a small PodSet would wait longer for the others: see docs/performance.md.
 	podSetConcurrency, atConcurrency = 8, 32
 	// An error is retried after 20 ms, doubling to 2 s, so that an At that became due during an outage of the API server runs within 3 s of
 	// its end.

@@ -47,8 +47,8 @@ type State struct {
 	rejection expectations.LastRejection
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
 	attempts map[int]MinAttempt
-	// deletionUnanswered are the pods of Observation.DeletionUnanswered.
-	deletionUnanswered sets.Set[types.UID]
+	// maybeDeleted are the pods of Observation.MaybeDeleted.
+	maybeDeleted sets.Set[types.UID]
 	// modified are the pods of Observation.Modified.
 	modified []*corev1.Pod
 	// cleanupAt is when the finished pods may be deleted, or zero if there are none. cleanupBackoff gives the delay.
@@ -85,19 +85,19 @@ func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation
 		return metav1.IsControlledBy(pod, set) && !pods.Contains(view.Pods, pod.UID)
 	})
 	o := Observation{
-		Set:                set,
-		TemplateHash:       next.templateHash,
-		Pods:               view.Pods,
-		Unseen:             view.Unseen,
-		Deleted:            view.Deleted,
-		DeletionUnanswered: s.deletionUnanswered,
-		Attempts:           s.attempts,
-		Modified:           next.modified,
-		Lookups:            expectations.NotLookedUp(s.pods.Unconfirmed(seen.Pods, now), seen.LookedUp),
-		Now:                now,
-		Rejection:          s.rejection.Of(set.Generation),
-		Defaults:           defaults,
-		next:               &next,
+		Set:          set,
+		TemplateHash: next.templateHash,
+		Pods:         view.Pods,
+		Unseen:       view.Unseen,
+		Deleted:      view.Deleted,
+		MaybeDeleted: s.maybeDeleted,
+		Attempts:     s.attempts,
+		Modified:     next.modified,
+		Lookups:      expectations.NotLookedUp(s.pods.Unconfirmed(seen.Pods, now), seen.LookedUp),
+		Now:          now,
+		Rejection:    s.rejection.Of(set.Generation),
+		Defaults:     defaults,
+		next:         &next,
 	}
 	if !s.recorded {
 		o.confirmNamed(seen.LookedUp)
@@ -151,7 +151,7 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 		}
 	}
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
-	next.deletionUnanswered = deletionUnansweredAfter(o, plan, outcome)
+	next.maybeDeleted = maybeDeletedAfter(o, plan, outcome)
 	next.modified = slices.DeleteFunc(slices.Concat(next.modified, outcome.Modified), func(pod *corev1.Pod) bool {
 		return pods.Contains(outcome.Deleted, pod.UID)
 	})
@@ -177,11 +177,11 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	*s = next
 }
 
-// deletionUnansweredAfter returns the pods with unanswered deletions after a plan was carried out, as long as the cache shows them.
-func deletionUnansweredAfter(o Observation, plan Plan, outcome Outcome) sets.Set[types.UID] {
+// maybeDeletedAfter returns the pods with unanswered deletions after a plan was carried out, as long as the cache shows them.
+func maybeDeletedAfter(o Observation, plan Plan, outcome Outcome) sets.Set[types.UID] {
 	var unanswered sets.Set[types.UID]
 	for _, pod := range o.Pods {
-		requested := o.DeletionUnanswered.Has(pod.UID) || pods.Contains(plan.Delete, pod.UID)
+		requested := o.MaybeDeleted.Has(pod.UID) || pods.Contains(plan.Delete, pod.UID)
 		if !requested || pods.Contains(outcome.Deleted, pod.UID) || o.isTerminating(pod) {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -156,6 +157,27 @@ func TestA19_backOff(t *testing.T) {
 		}
 		if got := replay("A19", c, nil); got != want {
 			t.Errorf("%d dry runs: A19 is violated: %t", n, got)
+		}
+	}
+}
+
+func TestA11_stopped(t *testing.T) {
+	for title, tc := range map[string]struct {
+		pod  *corev1.Pod
+		run  Run
+		want bool
+	}{
+		"it runs":         {run(corev1.PodRunning, nil), Run{Started: true}, true},
+		"it was not run":  {run(corev1.PodPending, nil), Run{}, false},
+		"it has ended":    {run(corev1.PodRunning, ptr.To[int32](1)), Run{Started: true, Code: ptr.To[int32](1)}, false},
+		"its node failed": {run(corev1.PodFailed, nil), Run{Started: true}, false},
+	} {
+		canceled := at("at", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, Result: cnatv1alpha1.ResultFailed, Reason: cnatv1alpha1.ReasonCanceled, PodUID: "pod"})
+		canceled.Spec.Cancel = ptr.To(true)
+		c := NewChecker(true, []Write{statusWrite("2", 2)}, nil)
+		c.Runs = map[types.UID]*Run{"pod": &tc.run}
+		if got := replay("A11", c, changes(tc.pod, canceled)); got != tc.want {
+			t.Errorf("%s: A11 is violated: %t", title, got)
 		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 // Metrics are the values of the flags of the metrics.
 type Metrics struct {
 	Address Address
+	// Secure is true for HTTPS to authorized clients, and false for HTTP to all clients.
+	Secure bool
 	// CertDir is the directory of tls.crt and tls.key. Without these files, the certificate is self-signed.
 	CertDir string
 	// MinVersion is a version of TLS, such as VersionTLS13.
@@ -25,7 +27,7 @@ type Metrics struct {
 	CipherSuites string
 }
 
-// Options returns the options of a server that serves the metrics over HTTPS to authorized clients.
+// Options returns the options of the server of the metrics.
 func (m *Metrics) Options() (metricsserver.Options, error) {
 	version, err := cliflag.TLSVersion(m.MinVersion)
 	if err != nil {
@@ -35,12 +37,16 @@ func (m *Metrics) Options() (metricsserver.Options, error) {
 	if err != nil {
 		return metricsserver.Options{}, fmt.Errorf("--metrics-tls-cipher-suites: %w", err)
 	}
-	return metricsserver.Options{
-		BindAddress: cmp.Or(string(m.Address), "0"), SecureServing: true, CertDir: m.CertDir, FilterProvider: filters.WithAuthenticationAndAuthorization,
+	options := metricsserver.Options{
+		BindAddress: cmp.Or(string(m.Address), "0"), SecureServing: m.Secure, CertDir: m.CertDir,
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 			// With HTTP/2, one client can open and reset any number of streams (CVE-2023-44487). Metrics do not need HTTP/2.
 			c.NextProtos = []string{"http/1.1"}
 			c.MinVersion, c.CipherSuites = version, suites
 		}},
-	}, nil
+	}
+	if m.Secure {
+		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return options, nil
 }
