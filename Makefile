@@ -49,12 +49,6 @@ demo: $(demo_programs) ## Show both kinds on a local cluster, until Ctrl-C; DEMO
 	$(demo_kubectl)
 	@hack/demo/demo.sh $(DEMO)
 
-.PHONY: demo-svg
-demo-svg: $(demo_programs) ## Draw docs/demo.svg from the transcript of the demo.
-	$(demo_kubectl)
-	@hack/demo/demo.sh check >bin/demo.txt
-	go run ./hack/demo/svg <bin/demo.txt >docs/demo.svg
-
 .PHONY: clean
 clean: ## Remove build results and measurements.
 	rm -rf bin dist cover.out

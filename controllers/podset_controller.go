@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -158,13 +157,14 @@ func (r *PodSetReconciler) deleteModified(ctx context.Context, pods []*corev1.Po
 func (r *PodSetReconciler) classify(ctx context.Context, err error, outcome *podset.Outcome) {
 	logger := log.FromContext(ctx)
 	var collision *nameCollisionError
+	var modified *modifiedError
 	switch {
 	case errors.As(err, &collision):
 		logger.V(1).Info("Another pod has this name, trying the next one", "pod", collision.pod.Name)
 		outcome.Conflicting = collision.pod
 		nameCollisions.WithLabelValues(podSetKind.Kind).Inc()
-	case write.IsRejected(err):
-		logger.V(1).Info("The API server rejected a pod", "reason", err.Error())
+	case errors.As(err, &modified), write.IsRejected(err):
+		logger.V(1).Info("A pod was rejected", "reason", err.Error())
 		outcome.Rejected = err
 		rejectedCreates.WithLabelValues(podSetKind.Kind).Inc()
 	default:
@@ -190,8 +190,11 @@ func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod
 	case existing == nil:
 		created.add(podOwners.Trim(pod))
 	}
-	return nil, apierrors.NewForbidden(corev1.Resource("pods"), name, modified)
+	return nil, &modifiedError{modified}
 }
+
+// modifiedError is how admission changed the name or the controller of a pod. Such a pod is not used.
+type modifiedError struct{ error }
 
 // nameCollisionError carries the pod that has the name of a pod that was to be created.
 type nameCollisionError struct{ pod *corev1.Pod }

@@ -165,12 +165,11 @@ fi
 title 'The application: a Deployment'
 show 'kubectl create deployment web --image=registry.example.com/shop:1.4'
 
-# docs/demo.svg shows the steps with a number: see hack/demo/svg.
-title '1. Schedule one command, with the image and the environment of an application'
+title 'Schedule one command, with the image and the environment of an application'
 show 'kubectl at tomorrow 02:00 --name migrate --from deploy/web -- bin/rails db:migrate'
 show 'kubectl at list'
 
-title '2. Run it now instead, wait for its end, and read its exit code and its log'
+title 'Run it now instead, wait for its end, and read its exit code and its log'
 show 'kubectl at reschedule migrate now'
 show 'kubectl at wait migrate; echo "exit code $?"'
 show 'kubectl at logs migrate'
@@ -179,7 +178,7 @@ expect 'phase DONE, result Succeeded, exit code 0' at_is migrate DONE Succeeded 
 kubectl apply -f config/samples/app_v1alpha1_podset.yaml >/dev/null
 expect '3 ready pods, listed in the status' settled 3
 
-title '3. Scale a PodSet from three pods to five, and delete a pod: another one takes its place'
+title 'Scale a PodSet from three pods to five, and delete a pod: another one takes its place'
 show 'kubectl scale podset/podset-sample --replicas=5'
 expect '5 ready pods, listed in the status' settled 5
 show 'kubectl get podset'

@@ -96,6 +96,7 @@ bundle: manifests bin/kustomize bin/operator-sdk ## Generate and validate the bu
 
 .PHONY: crd-baseline
 crd-baseline: manifests ## Freeze the CRDs as they are: a test compares later ones with them, by the rules of OLM v1.
+	mkdir -p test/bundle/testdata/baseline
 	cp config/crd/bases/*.yaml test/bundle/testdata/baseline/
 
 .PHONY: set-version

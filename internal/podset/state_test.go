@@ -465,8 +465,8 @@ func TestState_unansweredDelete(t *testing.T) {
 		}
 	}
 	step(&s, set, cached, now, succeed)
-	if o := s.Observe(Seen{Set: set.Obj(), Pods: cached}, now, Defaults{}); o.Undeleted.Len() > 0 {
-		t.Errorf("the deletion was answered, and %v is to be repeated", o.Undeleted)
+	if o := s.Observe(Seen{Set: set.Obj(), Pods: cached}, now, Defaults{}); o.MaybeDeleted.Len() > 0 {
+		t.Errorf("the deletion was answered, and %v is to be repeated", o.MaybeDeleted)
 	}
 }
 

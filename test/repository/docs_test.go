@@ -27,7 +27,7 @@ func TestCommands(t *testing.T) {
 				continue
 			}
 			for line := range strings.Lines(b.text) {
-				for _, problem := range checkLine(strings.TrimSpace(line), targets) {
+				for _, problem := range problemsOf(strings.TrimSpace(line), targets) {
 					t.Errorf("%s:%d: %s", page, b.line, problem)
 				}
 			}
