@@ -40,6 +40,7 @@ import (
 	"github.com/redhat/podset-operator/controllers"
 	"github.com/redhat/podset-operator/internal/kube/process"
 	"github.com/redhat/podset-operator/internal/kube/serverclock"
+	"github.com/redhat/podset-operator/internal/kube/warnings"
 	"github.com/redhat/podset-operator/internal/watchnamespace"
 )
 
@@ -68,8 +69,7 @@ type options struct {
 	lease          process.LeaseTiming
 	qps            float64
 	burst          int
-	metricsAddr    process.Address
-	metricsCerts   string
+	metrics        process.Metrics
 	probeAddr      process.Address
 	pprofAddr      process.Address
 	pullSecrets    process.Secrets
@@ -80,19 +80,22 @@ type options struct {
 }
 
 func parse(args []string) (options, error) {
-	o := options{metricsAddr: ":8443", probeAddr: ":8081", pprofAddr: "0", logging: zap.Options{EncoderConfigOptions: []zap.EncoderConfigOption{process.KnownLevels}}}
+	o := options{metrics: process.Metrics{Address: ":8443"}, probeAddr: ":8081", pprofAddr: "0", logging: zap.Options{EncoderConfigOptions: []zap.EncoderConfigOption{process.KnownLevels}}}
 	flags := flag.NewFlagSet("podset-operator", flag.ContinueOnError)
 	o.flags = flags
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Use leader election, so that only one of several replicas is active.")
 	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the lease. If empty, the namespace that the manager runs in.")
 	flags.DurationVar(&o.lease.Duration, "leader-elect-lease-duration", 15*time.Second, "How long a lease lasts if it is not renewed. After that, another replica takes over.")
 	flags.DurationVar(&o.lease.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long a leader tries to renew its lease before it exits.")
-	// A leader that ends releases the lease, so with a retry period of 1 s another replica takes over within 2.2 s.
-	flags.DurationVar(&o.lease.RetryPeriod, "leader-elect-retry-period", time.Second, "How often a leader renews its lease, and how often the other replicas check it.")
+	// A leader that ends releases the lease, so with a retry period of 2 s another replica takes over within 4.4 s. Each renewal is a write.
+	flags.DurationVar(&o.lease.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "How often a leader renews its lease, and how often the other replicas check it.")
 	flags.Float64Var(&o.qps, "kube-api-qps", -1, "Requests per second to the API server. -1 disables the limit: the API server limits requests by priority and fairness.")
 	flags.IntVar(&o.burst, "kube-api-burst", 30, "Burst of requests above --kube-api-qps. Ignored if that is -1.")
-	flags.Var(&o.metricsAddr, "metrics-bind-address", "Address of the metrics, served over HTTPS to authorized clients. 0 disables them.")
-	flags.StringVar(&o.metricsCerts, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics. If empty, the certificate is self-signed.")
+	flags.Var(&o.metrics.Address, "metrics-bind-address", "Address of the metrics, served over HTTPS to authorized clients. 0 disables them.")
+	flags.BoolVar(&o.metrics.Secure, "metrics-secure", true, "Serve the metrics over HTTPS to authorized clients. If false, over HTTP to every client.")
+	flags.Func("metrics-tls-min-version", "Lowest version of TLS of the metrics: VersionTLS12 or VersionTLS13. (default VersionTLS12)", o.metrics.SetMinVersion)
+	flags.Func("metrics-tls-cipher-suites", "Cipher suites of the metrics in TLS 1.2, separated by commas, by their names in Go. If empty, those of Go.", o.metrics.SetCipherSuites)
+	flags.StringVar(&o.metrics.Certificates, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics. If empty, the certificate is self-signed.")
 	flags.Var(&o.probeAddr, "health-probe-bind-address", "Address of /healthz and /readyz. 0 disables them.")
 	flags.Var(&o.pprofAddr, "pprof-bind-address", "Address of the Go profiles, served over HTTP without authentication. 0 disables them.")
 	flags.Var(&o.pullSecrets, "default-image-pull-secrets", "Names of Secrets in the namespace of a pod, separated by commas. Pods of PodSets and Ats without a template use them, instead of those of their service account.")
@@ -185,7 +188,7 @@ func run(ctx context.Context, o options) error {
 	if err := setup(ctx, mgr, o, cluster, serverClock); err != nil {
 		return err
 	}
-	if err := process.AddMetrics(mgr, string(o.metricsAddr), o.metricsCerts); err != nil {
+	if err := process.AddMetrics(mgr, o.metrics); err != nil {
 		return err
 	}
 	starts := mgr.Elected()
@@ -213,6 +216,7 @@ func clusterConfig(o options) (*rest.Config, error) {
 		c.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.QPS, o.burst)
 	}
 	c.UserAgent = "podset-operator/" + version
+	c.WarningHandlerWithContext = &warnings.Handler{}
 	// Since Kubernetes 1.37, the API server would compress each event separately in a watch that began with a streamed list, which slows
 	// it down: see docs/performance.md. kube-controller-manager does not ask for compression either.
 	c.DisableCompression = true
