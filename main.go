@@ -36,6 +36,7 @@ import (
 	"github.com/redhat/podset-operator/controllers"
 	"github.com/redhat/podset-operator/internal/kube/process"
 	"github.com/redhat/podset-operator/internal/kube/serverclock"
+	"github.com/redhat/podset-operator/internal/kube/warnings"
 	"github.com/redhat/podset-operator/internal/watchnamespace"
 )
 
@@ -136,6 +137,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	restConfig.UserAgent = "podset-operator/" + version
+	restConfig.WarningHandlerWithContext = &warnings.Handler{}
 	logger := logr.New(process.Quiet(ctx, zap.New(zap.UseFlagOptions(&o.logging)).GetSink()))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)

@@ -20,7 +20,7 @@ import (
 	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/expectations"
-	"github.com/redhat/podset-operator/internal/kube/warning"
+	"github.com/redhat/podset-operator/internal/kube/warnings"
 	"github.com/redhat/podset-operator/internal/kube/write"
 )
 
@@ -114,11 +114,13 @@ func (r *AtReconciler) dryRun(ctx context.Context, key client.ObjectKey, request
 	if answers.DryRunLater = !r.slots.enter(key, forDryRun); answers.DryRunLater {
 		return
 	}
-	var warnings []string
+	ctx, warned := warnings.Collect(ctx)
 	pod := requested.DeepCopy()
-	err := r.Client.Create(warning.Collect(ctx, &warnings), pod, client.DryRunAll)
+	err := r.Client.Create(ctx, pod, client.DryRunAll)
 	answers.DryRun = answerOf(requested, pod, err)
-	answers.DryRun.Warnings = append(answers.DryRun.Warnings, warnings...)
+	if text := warned.Text(); text != "" {
+		answers.DryRun.Warnings = append(answers.DryRun.Warnings, text)
+	}
 }
 
 // answerOf returns what the result of a dry run says about a pod. An error of the API server itself, and its answer that a webhook does not

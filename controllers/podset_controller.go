@@ -24,6 +24,7 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/objectstate"
+	"github.com/redhat/podset-operator/internal/kube/warnings"
 	"github.com/redhat/podset-operator/internal/kube/write"
 	"github.com/redhat/podset-operator/internal/podset"
 )
@@ -123,9 +124,11 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 	outcome.CleanedUp, cleanupErr = write.DeletePods(ctx, r.Client, plan.Cleanup)
 	outcome.DeleteError = errors.Join(deleteErr, cleanupErr)
 	var modified podList
+	creates, warned := warnings.Collect(ctx)
 	outcome.Created, createErr = write.InBatches(plan.Create, func(pod *corev1.Pod) (*corev1.Pod, error) {
-		return r.create(ctx, o, pod, &modified)
+		return r.create(creates, o, pod, &modified)
 	})
+	outcome.Warnings = warned.Text()
 	r.classify(ctx, createErr, &outcome)
 	if len(modified.pods) > 0 {
 		r.deleteModified(ctx, modified.pods, &outcome)

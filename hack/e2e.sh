@@ -63,6 +63,8 @@ fi
 
 ARCH=${ARCH:-$(go env GOARCH)}
 export ARCH
+# The tests remove what they have created.
+export DELETE_OBJECTS=yes
 # The variables of this make must not reach the make commands below and in the tests.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG BUNDLE_IMG CATALOG_IMG
 make --no-print-directory bin/kubectl bin/kustomize bin/operator-sdk bin/opm plugin

@@ -52,6 +52,7 @@ verify() {
     echo "verified: $digest, $type"
   done <images.txt
   cd "$clone"
+  bin/helm show chart "oci://$E2E_REGISTRY/charts/podset-operator" --version "$first"
 }
 
 step "clone $(git rev-parse --short HEAD)"
@@ -68,8 +69,8 @@ prepare "$first"
 step "build the files of $first"
 run release-files
 cat dist/release/checksums.txt
-step "push the images of $first"
-run docker-buildx bundle-build bundle-push catalog-build catalog-push
+step "push the images and the chart of $first"
+run docker-buildx bundle-build bundle-push catalog-build catalog-push chart-push
 step "sign"
 make --no-print-directory bin/cosign
 (cd "$work" && COSIGN_PASSWORD='' "$clone/bin/cosign" generate-key-pair)

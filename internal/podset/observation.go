@@ -50,6 +50,8 @@ type Observation struct {
 	Now time.Time
 	// Rejection is the last rejection of a pod of this generation of the spec, or nil if there is none.
 	Rejection *expectations.Rejection
+	// Warnings are the last warnings of the API server about new pods, or "" if there were none. They were reported.
+	Warnings string
 	// CleanupAt is when finished pods may be deleted.
 	CleanupAt time.Time
 	// Defaults come from the operator's environment.

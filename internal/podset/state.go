@@ -4,6 +4,7 @@
 package podset
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -45,6 +46,8 @@ type State struct {
 	status *expectations.Status[appv1alpha1.PodSetStatus]
 	// rejection is the last rejection of a create.
 	rejection expectations.LastRejection
+	// warnings are the last Outcome.Warnings that were not empty.
+	warnings string
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
 	attempts map[int]MinAttempt
 	// maybeDeleted are the pods of Observation.MaybeDeleted.
@@ -96,6 +99,7 @@ func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation
 		Lookups:      expectations.NotLookedUp(s.pods.Unconfirmed(seen.Pods, now), seen.LookedUp),
 		Now:          now,
 		Rejection:    s.rejection.Of(set.Generation),
+		Warnings:     s.warnings,
 		Defaults:     defaults,
 		next:         &next,
 	}
@@ -161,6 +165,7 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	case len(outcome.Created) > 0 && outcome.CreateError == nil && outcome.Conflicting == nil:
 		next.rejection = expectations.LastRejection{}
 	}
+	next.warnings = cmp.Or(outcome.Warnings, next.warnings)
 	// A failed deletion of finished pods is retried as an error is, and the next delay begins after it has succeeded.
 	if len(outcome.CleanedUp) > 0 && !o.after(outcome).hasFinished() {
 		next.cleanupAt = time.Time{}

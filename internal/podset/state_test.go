@@ -510,3 +510,14 @@ func TestRequeueAt(t *testing.T) {
 		}
 	}
 }
+
+func TestState_warnings(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	var s State
+	for _, tc := range []struct{ warnings, want string }{{"first", "first"}, {"", "first"}, {"second", "second"}} {
+		step(&s, set, nil, now, func(Plan) Outcome { return Outcome{Warnings: tc.warnings, Reported: true} })
+		if got := s.Observe(Seen{Set: set.Obj()}, now, Defaults{}).Warnings; got != tc.want {
+			t.Errorf("after %q, the last warnings are %q, want %q", tc.warnings, got, tc.want)
+		}
+	}
+}

@@ -20,7 +20,7 @@
 //   - P12: a crash loop sets Degraded within a minute, and at most once per minute
 //   - P13: no two active pods share a slot
 //   - P14: a PodSet reports a lack of progress within a minute after progressDeadlineSeconds, and not earlier
-//   - P15: a pod whose name or controller admission changed is removed
+//   - P15: a pod whose name or controller admission changed is removed, unless another client has taken it from the PodSet
 //
 // At:
 //

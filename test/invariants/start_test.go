@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
@@ -306,6 +307,33 @@ func TestA24(t *testing.T) {
 		events[3].Seen = time.Unix(20, 0)
 		if got := replay("A24", NewChecker(true, writes, nil), events); got != tc.want {
 			t.Errorf("%s: A24 is violated: %t", title, got)
+		}
+	}
+}
+
+func TestP15(t *testing.T) {
+	for title, tc := range map[string]struct {
+		change Write
+		owner  types.UID
+		want   bool
+	}{
+		"admission renamed it":                            {Write{Renamed: true}, "set", true},
+		"admission renamed it, and a user took it":        {Write{Renamed: true}, "", false},
+		"admission removed the owner":                     {Write{Stripped: true}, "", true},
+		"admission changed neither":                       {Write{}, "set", false},
+		"admission renamed it, and the response was lost": {Write{Renamed: true, Fault: "lost"}, "set", false},
+	} {
+		set, pod := &appv1alpha1.PodSet{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "set"}}, run(corev1.PodRunning, nil)
+		pod.OwnerReferences = nil
+		if tc.owner != "" {
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: "PodSet", Name: "a", UID: tc.owner, Controller: ptr.To(true)}}
+		}
+		write := podWrite("pod", "a-pod", 2)
+		write.Owner, write.Renamed, write.Stripped, write.Fault = "set", tc.change.Renamed, tc.change.Stripped, tc.change.Fault
+		c := NewChecker(true, []Write{write}, map[int]time.Time{1: time.Unix(1, 0)})
+		c.FaultsEnded, c.End = time.Unix(2, 0), time.Unix(60, 0)
+		if got := replay("P15", c, changes(set, pod)); got != tc.want {
+			t.Errorf("%s: P15 is violated: %t", title, got)
 		}
 	}
 }

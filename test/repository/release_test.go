@@ -34,6 +34,18 @@ func writeScripts(t *testing.T, contents map[string]string) string {
 	return dir
 }
 
+// macOS has bash 3.2, whose read also returns 1 for a timeout. Every build goes through hack/build.sh.
+func TestBuild_oldBash(t *testing.T) {
+	dir := writeScripts(t, map[string]string{
+		"hack/build.sh": string(read(t, "hack/build.sh")),
+		"fake/go":       "#!/bin/sh\nsleep 2\necho some/package >&2\nsleep 1\necho another/package >&2\n",
+		"old":           "read() { builtin read \"$@\"; local s=$?; [ $s -gt 128 ] && return 1; return $s; }\n",
+	})
+	if output, err := runScript(t, dir, "hack/build.sh", []string{"BASH_ENV=" + filepath.Join(dir, "old")}, "bin/x", dir, "."); err != nil || !strings.Contains(output, "built bin/x in ") {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
 // The release logs in to the registry of IMAGE_BASE, and the workflow contains no registry.
 func TestRelease_login(t *testing.T) {
 	const imageBase = "IMAGE_BASE=registry.example.com:5000/me/operator"
@@ -75,5 +87,46 @@ func TestCatalog(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(dir, "catalog/podset-operator/stable.yaml"))
 	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
 		t.Errorf("the channel: %v (-want +got)\n%s", err, diff)
+	}
+}
+
+// The two repositories of OperatorHub have the same files. Only the catalogs differ: one for each version of OpenShift, or one for all clusters.
+func TestCommunity(t *testing.T) {
+	for name, c := range map[string]struct{ catalogs, versions, want string }{
+		"OpenShift":                   {"v4.17 v4.18 v4.22 v4.23", "v4.18-v4.22", "[v4.18, v4.22]"},
+		"OpenShift, without an end":   {"v4.17 v4.18 v4.23", "v4.18", "[v4.18, v4.23]"},
+		"Kubernetes":                  {"latest", "v4.18-v4.22", "[latest]"},
+		"a directory without a clone": {"", "v4.18-v4.22", "[v4.18, v4.19]"},
+	} {
+		files := map[string]string{
+			"hack/community.sh": string(read(t, "hack/community.sh")), "hack/catalog.sh": string(read(t, "hack/catalog.sh")),
+			"bin/operator-sdk": "#!/bin/sh\n", "bin/opm": "#!/bin/sh\n",
+			"bundle/manifests/podset-operator.clusterserviceversion.yaml": "spec:\n  version: 1.2.3\n", "bundle/metadata/a": "", "bundle/tests/a": "",
+			"catalog/podset-operator/package.yaml": "schema: olm.package\n", "catalog/podset-operator/stable.yaml": "entries:\n- name: podset-operator.v1.2.3\n",
+		}
+		for catalog := range strings.FieldsSeq(c.catalogs) {
+			files["clone/catalogs/"+catalog+"/a"] = ""
+		}
+		dir := writeScripts(t, files)
+		env := []string{"VERSION=1.2.3", "CHANNELS=stable,candidate", "OPENSHIFT_VERSIONS=" + c.versions, "OPENSHIFT_CATALOGS=v4.18 v4.19"}
+		output, err := runScript(t, dir, "hack/community.sh", env, "clone")
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, output)
+			continue
+		}
+		got := ""
+		for _, file := range []string{"ci.yaml", "1.2.3/release-config.yaml", "catalog-templates/basic.yaml"} {
+			text, err := os.ReadFile(filepath.Join(dir, "clone/operators/podset-operator", file))
+			if err != nil {
+				t.Error(err)
+			}
+			got += string(text)
+		}
+		want := "fbc:\n  enabled: true\n  catalog_mapping:\n  - template_name: basic.yaml\n    catalog_names: " + c.want + "\n    type: olm.template.basic\n" +
+			"catalog_templates:\n- template_name: basic.yaml\n  channels: [stable, candidate]\n" +
+			"schema: olm.template.basic\nentries:\n- schema: olm.package\n"
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
