@@ -115,6 +115,9 @@ func (s *spec) base(today time.Time) time.Time {
 	}
 	if s.hasTime {
 		base = time.Date(base.Year(), base.Month(), base.Day(), s.hour, s.minute, s.second, s.nanosecond, time.UTC)
+		if s.date != nil && s.date.isTonight && s.hour < 12 && !startOfMinute(base).After(startOfMinute(today)) {
+			base = base.AddDate(0, 0, 1)
+		}
 	}
 	return base
 }
