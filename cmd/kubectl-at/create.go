@@ -7,13 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -21,6 +19,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/kube/await"
+	"github.com/redhat/podset-operator/internal/kube/clierror"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
 
@@ -236,9 +235,7 @@ func (r *request) warnOfClock(at *cnatv1alpha1.At) {
 func (r *request) create(at *cnatv1alpha1.At) error {
 	sent := at.DeepCopy()
 	err := r.send(func(w client.Writer) error { return w.Create(r.ctx(), at) })
-	var status apierrors.APIStatus
-	isAnswer := errors.As(err, &status) && status.Status().Code < http.StatusBadGateway
-	if err == nil || isAnswer || r.dryRun != dryRunNone {
+	if r.dryRun != dryRunNone || !clierror.IsLost(err) {
 		return err
 	}
 	found := &cnatv1alpha1.At{}
