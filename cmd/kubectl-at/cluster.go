@@ -131,13 +131,10 @@ func (c *cluster) userName(ctx context.Context) (string, error) {
 	return review.Status.UserInfo.Username, nil
 }
 
-// may reports whether the user may do something in the namespace with a resource, such as deployments.apps or pods/log.
-func (c *cluster) may(ctx context.Context, verb, resource string) (bool, error) {
-	name, group, _ := strings.Cut(resource, ".")
-	name, subresource, _ := strings.Cut(name, "/")
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-		Namespace: c.namespace, Verb: verb, Group: group, Resource: name, Subresource: subresource,
-	}}}
+// mayCreatePods reports whether the user may create pods in the namespace.
+func (c *cluster) mayCreatePods(ctx context.Context) (bool, error) {
+	create := &authorizationv1.ResourceAttributes{Namespace: c.namespace, Verb: "create", Resource: "pods"}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: create}}
 	err := c.Create(ctx, review)
 	return review.Status.Allowed, err
 }

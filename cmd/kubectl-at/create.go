@@ -255,7 +255,7 @@ var answerTime = time.Second
 func (r *request) checkPod(at *cnatv1alpha1.At) error {
 	switch {
 	case r.dryRun == dryRunServer && at.Spec.Template != nil:
-		if may, err := r.may(r.ctx(), "create", "pods"); err == nil && !may {
+		if may, err := r.mayCreatePods(r.ctx()); err == nil && !may {
 			r.warn("the pod of this At was not checked, because you have no permission to create pods")
 			return nil
 		}

@@ -51,7 +51,7 @@ func TestStalled(t *testing.T) {
 func TestPodOf(t *testing.T) {
 	at := testutil.MakeAt("a").Command("echo $HOME").Template(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"team": "x"} }, "main").Obj()
 	pod := podOf(at)
-	if pod.Name != "a-pod" || pod.Labels["team"] != "x" || pod.Labels["cnat.d2iq.com/at"] != "a" || pod.Spec.RestartPolicy != corev1.RestartPolicyNever ||
+	if pod.Name != "a-pod" || pod.Labels["team"] != "x" || pod.Labels["cnat.d2iq.com/at"] != "a" || pod.Spec.RestartPolicy != corev1.RestartPolicyNever || !isGated(pod) ||
 		strings.Join(pod.Spec.Containers[0].Command, " ") != "echo $$HOME" {
 		t.Errorf("%+v", pod)
 	}

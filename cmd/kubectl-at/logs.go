@@ -144,8 +144,8 @@ func (c *cluster) podOf(ctx context.Context, at *cnatv1alpha1.At, attempt int) (
 	return pod, err
 }
 
-// errNoLog is about a command that has no log, because it did not start.
-type errNoLog struct{ error }
+// noLogError is about a command that has no log, because it did not start.
+type noLogError struct{ error }
 
 // logOf returns the log of the command in a pod. If an init container failed before, it returns the log of this container, and says so.
 // fromStart is true if the command had not started when its log was waited for.
@@ -158,9 +158,9 @@ func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, fromStart bool) 
 		_, _ = fmt.Fprintf(l.ErrOut, "pod/%s: the command did not start, because the init container %s failed with exit code %d. This is its log:\n",
 			pod.Name, init.Name, init.State.Terminated.ExitCode)
 	case ended != nil:
-		return nil, errNoLog{fmt.Errorf("pod/%s has no log, because the command did not start: %s: %s", pod.Name, ended.Reason, printable(ended.Message))}
+		return nil, noLogError{fmt.Errorf("pod/%s has no log, because the command did not start: %s: %s", pod.Name, ended.Reason, printable(ended.Message))}
 	default:
-		return nil, errNoLog{fmt.Errorf("pod/%s has no log, because the command did not start: %s", pod.Name, printable(cmp.Or(pod.Status.Message, pod.Status.Reason, at.Status.Reason)))}
+		return nil, noLogError{fmt.Errorf("pod/%s has no log, because the command did not start: %s", pod.Name, printable(cmp.Or(pod.Status.Message, pod.Status.Reason, at.Status.Reason)))}
 	}
 	if l.since > 0 {
 		log.Since = l.clock.Now().Add(-time.Duration(l.since))
@@ -188,7 +188,7 @@ func (l *logReader) follow(name string) (at *cnatv1alpha1.At, problem, err error
 			return at, problem, nil
 		}
 		err := l.followAttempt(at, attempt)
-		switch isNoLog := errors.As(err, new(errNoLog)); {
+		switch isNoLog := errors.As(err, new(noLogError)); {
 		case err == nil:
 		case isNoLog && !only:
 			problem = err
@@ -244,7 +244,7 @@ func (l *logReader) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 		})
 	}
 	switch {
-	case apierrors.IsForbidden(err) || errors.As(err, new(errNoLog)):
+	case apierrors.IsForbidden(err) || errors.As(err, new(noLogError)):
 		return err
 	case err != nil:
 		return fmt.Errorf("%w; %q prints what the node has", err, l.hint("logs", at.Name))

@@ -481,6 +481,10 @@ func TestLogs_quiet(t *testing.T) {
 				}
 				return test.log
 			})
+			if test.args[0] == 'n' { // It sees the pod before its start.
+				s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+				warnings.expect("pod/a-pod waits: ImagePullBackOff")
+			}
 			times := metav1.NewTime(saturday().Add(-3 * time.Second))
 			s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: times}})
 			if test.args[0] != 'n' {

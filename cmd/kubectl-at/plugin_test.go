@@ -516,6 +516,7 @@ func TestCompletion(t *testing.T) {
 		"list -o y":                     "yaml",
 		"now -o js":                     "json",
 		"list --context ":               "envtest",
+		"list --tz ":                    "UTC",
 		"now --from ":                   "deploy/",
 		"now --from at/l":               "at/later",
 		"now --from at.cnat.d2iq.com/l": "at.cnat.d2iq.com/later",

@@ -292,6 +292,7 @@ func podOf(at *cnatv1alpha1.At) *corev1.Pod {
 		metav1.SetMetaDataLabel(&pod.ObjectMeta, key, value)
 	}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: startGate})
 	if words, err := atspec.SplitCommand(at.Spec.Command); err == nil && len(pod.Spec.Containers) > 0 {
 		pod.Spec.Containers[0].Command = atspec.ContainerCommand(words)
 	}
