@@ -93,7 +93,7 @@ func TestCreate_problem(t *testing.T) {
 	}
 	s.run("", "noon", "tomorrow", "--name", "b", "--", "true")
 	if got := r.problemOf(s.at("b"), time.Millisecond); !strings.HasPrefix(got, "at/b does not run yet: no operator has seen it; is podset-operator running, ") {
-		t.Errorf("nobody serves it: got %q", got)
+		t.Errorf("no operator: got %q", got)
 	}
 }
 
