@@ -107,7 +107,7 @@ END
   cat >"$demo/logs.yaml" <<END
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Logs
-metadata: {name: migrate-pod, namespace: default}
+metadata: {name: migrate-pod, namespace: demo}
 spec:
   logs:
   - logsFile: $demo/migrate.log
@@ -162,6 +162,10 @@ if [ "$mode" = run ]; then
   exit
 fi
 
+# The steps have a namespace of their own, so that their objects are not in the way of a reader of the tutorial.
+kubectl create namespace demo >/dev/null
+kubectl config set-context --current --namespace demo >/dev/null
+
 title 'The application: a Deployment'
 show 'kubectl create deployment web --image=registry.example.com/shop:1.4'
 
@@ -203,7 +207,8 @@ if [ "$mode" = check ]; then
   title 'Every step showed the expected result'
   exit
 fi
-title 'The cluster runs until Ctrl-C. To use it in another terminal:'
+kubectl config set-context --current --namespace default >/dev/null
+title 'The cluster runs until Ctrl-C. To use it in another terminal (the objects above are in the namespace demo):'
 echo "export KUBECONFIG=$KUBECONFIG PATH=$PWD/bin:\$PATH"
 trap 'exit 0' INT
 wait "$manager" || die "the manager has ended"

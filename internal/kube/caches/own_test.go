@@ -27,7 +27,7 @@ import (
 // kinds are those whose pods testutil builds.
 var kinds = PodOwners{
 	Kinds:    []schema.GroupVersionKind{appv1alpha1.GroupVersion.WithKind("PodSet"), cnatv1alpha1.GroupVersion.WithKind("At")},
-	KeepSpec: func(*corev1.Pod) corev1.PodSpec { return corev1.PodSpec{} },
+	TrimSpec: func(*corev1.Pod) corev1.PodSpec { return corev1.PodSpec{} },
 }
 
 // fakeSource is an API server that does not stream lists.

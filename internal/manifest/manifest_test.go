@@ -1,18 +1,16 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atspec_test
+package manifest
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/redhat/podset-operator/internal/atspec"
 )
 
-func TestSource(t *testing.T) {
+func TestOf(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "cnat.d2iq.com/v1alpha1", "kind": "At",
 		"metadata": map[string]any{
@@ -28,7 +26,7 @@ func TestSource(t *testing.T) {
 		}},
 		"status": map[string]any{"phase": "PENDING"},
 	}}
-	got, err := atspec.Source(object)
+	got, err := Of(object)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +44,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-func TestSource_invalid(t *testing.T) {
-	if _, err := atspec.Source(&unstructured.Unstructured{Object: map[string]any{"spec": "x"}}); err == nil {
+func TestOf_invalid(t *testing.T) {
+	if _, err := Of(&unstructured.Unstructured{Object: map[string]any{"spec": "x"}}); err == nil {
 		t.Error("no error")
 	}
 }

@@ -1,7 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atspec
+// Package manifest returns an At as a user keeps it in Git. It is pure.
+package manifest
 
 import (
 	"fmt"
@@ -12,17 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atspec"
 )
 
-// Source returns an At as a user would keep it in Git: without its status and the fields that the API server adds, and with an absolute
-// time.
-func Source(object *unstructured.Unstructured) (map[string]any, error) {
+// Of returns an At without its status and the fields that the API server adds, and with an absolute time.
+func Of(object *unstructured.Unstructured) (map[string]any, error) {
 	spec, _, err := unstructured.NestedMap(object.Object, "spec")
 	if err != nil {
 		return nil, fmt.Errorf("reading at/%s: %w", object.GetName(), err)
 	}
 	if text, _, _ := unstructured.NestedString(spec, "schedule"); strings.HasPrefix(text, "now") {
-		if due, err := ParseSchedule(text, object.GetCreationTimestamp().Time); err == nil {
+		if due, err := atspec.ParseSchedule(text, object.GetCreationTimestamp().Time); err == nil {
 			spec["schedule"] = due.Format(time.RFC3339Nano)
 		}
 	}
