@@ -20,6 +20,7 @@ import (
 type court struct {
 	client    client.Client
 	namespace string
+	campaign  string // ends the name of each run, so that late pods of an earlier campaign are not taken for runs of this one
 	image     string // of the command
 	counter   string // HOST:PORT, as pods reach it
 	adapters  []*adapter
@@ -59,7 +60,7 @@ func (c *court) meta(r *run) metav1.ObjectMeta {
 func (c *court) wave(ctx context.Context, random *rand.Rand, number, count int, due time.Time) {
 	for i := range count {
 		for _, a := range c.adapters {
-			r := &run{adapter: a, name: fmt.Sprintf("%s-%d-%d", a.name, number, i), plan: newPlan(random), court: c, due: due}
+			r := &run{adapter: a, name: fmt.Sprintf("%s-%d-%d-%s", a.name, number, i, c.campaign), plan: newPlan(random), court: c, due: due}
 			c.locked(func() { c.runs = append(c.runs, r) })
 			go c.live(ctx, r)
 		}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fault is one kind of fault. inject returns after its end, which it brings about even if ctx ends.
+// injector is one kind of fault. inject returns after its end, which it brings about even if ctx ends.
 type injector struct {
 	name   string
 	inject func(ctx context.Context, random *rand.Rand) error
@@ -101,15 +101,15 @@ func (c *court) exists(ctx context.Context, during time.Duration, objects ...cli
 		}
 	}
 	pause(ctx, during)
-	return c.remove(context.WithoutCancel(ctx), objects...)
+	c.remove(context.WithoutCancel(ctx), objects...)
+	return nil
 }
 
 // remove deletes objects, however long it takes.
-func (c *court) remove(ctx context.Context, objects ...client.Object) error {
+func (c *court) remove(ctx context.Context, objects ...client.Object) {
 	for _, object := range objects {
 		for client.IgnoreNotFound(c.client.Delete(ctx, object)) != nil {
 			pause(ctx, 300*time.Millisecond)
 		}
 	}
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -99,6 +100,7 @@ func (o *options) run(ctx context.Context) error {
 	verdicts := c.verdicts(!o.stopAtFirst && ctx.Err() == nil)
 	fmt.Printf("\nseed %d, %s, %s\n\n", o.seed, time.Since(started).Round(time.Second), time.Now().UTC().Format(time.DateOnly))
 	c.print(verdicts)
+	c.remove(context.WithoutCancel(ctx), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}})
 	for r := range verdicts {
 		if strings.HasPrefix(r.adapter.name, "at") {
 			return errors.New("an At violates a rule")
@@ -119,7 +121,8 @@ func (o *options) prepare(ctx context.Context) (*court, []injector, error) {
 		return nil, nil, err
 	}
 	cluster.QPS, cluster.Timeout = -1, 10*time.Second
-	c := &court{namespace: fmt.Sprintf("judge-%d", time.Now().Unix()), image: o.image, counter: o.counter, pods: map[string]string{}}
+	campaign := strconv.FormatInt(time.Now().Unix(), 36)
+	c := &court{namespace: "judge-" + campaign, campaign: campaign, image: o.image, counter: o.counter, pods: map[string]string{}}
 	c.journal = &journal{file: file}
 	if c.client, err = client.New(cluster, client.Options{Scheme: scheme.Scheme}); err != nil {
 		return nil, nil, err

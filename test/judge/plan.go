@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -22,6 +23,7 @@ type plan struct {
 	lead   time.Duration
 	action string
 	offset time.Duration // of the action, from the time of the run
+	later  time.Duration // of an action on the pod, from the time when it is seen
 }
 
 // What a user of a run may do. Half of them do nothing.
@@ -30,13 +32,14 @@ const (
 	actDelete   = "deletes the pod"
 	actForce    = "deletes the pod by force"
 	actEvict    = "evicts the pod"
+	actStrip    = "deletes the pod by force, without its finalizers"
 	actPostpone = "postpones the run"
 	actAnnotate = "annotates the object 40 times in 2 s"
 	actCancel   = "cancels the run"
 	actRemove   = "deletes the object"
 )
 
-var actions = []string{actDelete, actForce, actForce, actEvict, actPostpone, actAnnotate, actCancel, actRemove}
+var actions = []string{actDelete, actForce, actEvict, actStrip, actPostpone, actAnnotate, actCancel, actRemove}
 
 func newPlan(random *rand.Rand) *plan {
 	works := [][]string{
@@ -48,11 +51,12 @@ func newPlan(random *rand.Rand) *plan {
 		{"-takes=4s", "-code=9"},
 	}
 	p := &plan{args: works[random.IntN(len(works))], action: actNothing}
-	p.lead = 4*time.Second + time.Duration(random.IntN(16_000))*time.Millisecond
+	p.lead = seconds(random, 4, 20)
 	if random.IntN(2) == 0 {
 		p.action = actions[random.IntN(len(actions))]
 	}
-	p.offset = time.Duration(random.IntN(14_000)-4_000) * time.Millisecond
+	p.offset = seconds(random, -4, 10)
+	p.later = seconds(random, 0, 8)
 	return p
 }
 
@@ -87,7 +91,7 @@ func (c *court) act(ctx context.Context, r *run) string {
 	}
 	var err error
 	switch r.plan.action {
-	case actDelete, actForce, actEvict:
+	case actDelete, actForce, actEvict, actStrip:
 		return c.actOnPods(ctx, r)
 	case actPostpone:
 		if r.adapter.postpone == nil {
@@ -111,22 +115,29 @@ func (c *court) act(ctx context.Context, r *run) string {
 	return outcome(err)
 }
 
+// actOnPods waits for a pod of the run, and for a moment of its life.
 func (c *court) actOnPods(ctx context.Context, r *run) string {
 	pods := &corev1.PodList{}
-	if err := c.client.List(ctx, pods, client.InNamespace(c.namespace), client.MatchingLabels{label: r.name}); err != nil {
-		return outcome(err)
+	for end := time.Now().Add(time.Minute); len(pods.Items) == 0; {
+		err := c.client.List(ctx, pods, client.InNamespace(c.namespace), client.MatchingLabels{label: r.name})
+		if time.Now().After(end) || ctx.Err() != nil {
+			return "no pod: " + outcome(err)
+		}
+		pause(ctx, 200*time.Millisecond)
 	}
-	if len(pods.Items) == 0 {
-		return "no pod"
-	}
+	pause(ctx, r.plan.later)
 	var err error
-	switch p := &pods.Items[len(pods.Items)-1]; r.plan.action {
+	switch p := &pods.Items[0]; r.plan.action {
 	case actDelete:
 		err = c.client.Delete(ctx, p)
 	case actForce:
 		err = c.client.Delete(ctx, p, client.GracePeriodSeconds(0))
 	case actEvict:
 		err = c.client.SubResource("eviction").Create(ctx, p, &policyv1.Eviction{})
+	case actStrip:
+		err = errors.Join(
+			c.client.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))),
+			c.client.Delete(ctx, p, client.GracePeriodSeconds(0)))
 	}
 	return outcome(err)
 }
