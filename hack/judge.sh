@@ -42,9 +42,10 @@ if [ -n "${DEFECT-}" ]; then
   # Without the ceiling, git would take the copy for a directory of this repository, and skip files that it ignores.
   (cd "$source" && GIT_CEILING_DIRECTORIES=$out git apply "$OLDPWD/test/judge/defects/$DEFECT.patch")
 fi
-make -C "$source" --no-print-directory "bin/image/manager-$ARCH"
+# Without -trimpath, which the files of a release have, the packages that the tests use are not compiled again.
+(cd "$source" && GOOS=linux GOARCH=$ARCH hack/build.sh "bin/image/manager-$ARCH" . . -buildvcs=false)
 manager=$E2E_REGISTRY/podset-operator:judge-$(digest "$source/bin/image/manager-$ARCH")
-make -C "$source" --no-print-directory docker-build docker-push IMG="$manager"
+(cd "$source" && hack/image.sh build "$manager" Dockerfile "$ARCH" VERSION=judge && hack/image.sh push "$manager")
 trap 'make undeploy DEPLOY=config/components/ha >/dev/null' EXIT
 make --no-print-directory deploy IMG="$manager" DEPLOY=config/components/ha
 kubectl -n podset-operator-system rollout status deployment --timeout 180s
