@@ -28,25 +28,31 @@ type nemesis struct {
 	random *rand.Rand
 }
 
-// run injects faults until ctx ends. Half of them begin within 3 s of the time of a wave, which is each full minute.
+// run injects faults until ctx ends, each kind equally often. Half of them begin between 3 s before and 5 s after the time of a wave,
+// which is each full minute.
 func (n *nemesis) run(ctx context.Context) {
 	for {
-		next := n.faults[n.random.IntN(len(n.faults))]
-		wait := time.Duration(n.random.IntN(8_000)) * time.Millisecond
-		if n.random.IntN(2) == 0 {
-			wait += time.Until(time.Now().Truncate(time.Minute).Add(time.Minute-3*time.Second)) - 2*time.Second
+		for _, i := range n.random.Perm(len(n.faults)) {
+			wait := seconds(n.random, 0, 8)
+			if n.random.IntN(2) == 0 {
+				wait += time.Until(time.Now().Add(3 * time.Second).Truncate(time.Minute).Add(time.Minute - 3*time.Second))
+			}
+			pause(ctx, wait)
+			if ctx.Err() != nil {
+				return
+			}
+			n.inject(ctx, n.faults[i])
 		}
-		pause(ctx, wait)
-		if ctx.Err() != nil {
-			return
-		}
-		n.court.journal.add(event{kind: fault, text: next.name})
-		text := "end of: " + next.name
-		if err := next.inject(ctx, n.random); err != nil {
-			text += ": " + err.Error()
-		}
-		n.court.journal.add(event{kind: fault, text: text})
 	}
+}
+
+func (n *nemesis) inject(ctx context.Context, next injector) {
+	n.court.journal.add(event{kind: fault, text: next.name})
+	text := "end of: " + next.name
+	if err := next.inject(ctx, n.random); err != nil {
+		text += ": " + err.Error()
+	}
+	n.court.journal.add(event{kind: fault, text: text})
 }
 
 // seconds draws a duration.
