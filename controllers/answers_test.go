@@ -6,7 +6,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -121,7 +120,7 @@ func TestAtReconcile_createError(t *testing.T) {
 		"an invalid pod":      {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", field.ErrorList{field.Required(field.NewPath("spec", "containers"), "")}), false, cnatv1alpha1.ReasonInvalidTemplate, 1, 0, handler.LowPriority},
 		"a policy":            {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), false, cnatv1alpha1.ReasonFailedCreate, 1, 0, handler.LowPriority},
 		"a broken API server": {apierrors.NewInternalError(errors.New("etcd")), true, cnatv1alpha1.ReasonWaiting, 0, 0, handler.LowPriority},
-		"a foreign pod":       {nil, false, cnatv1alpha1.ReasonPodNameConflict, 0, 1, 0},
+		"a foreign pod":       {nil, false, cnatv1alpha1.ReasonPodNameConflict, 0, 1, duePriority},
 	} {
 		at, objects, calls := testutil.MakeAt("a").Template(nil, "main").Obj(), []client.Object{}, interceptor.Funcs{}
 		if tc.answer == nil {
@@ -154,9 +153,8 @@ func TestAtReconcile_delayMetric(t *testing.T) {
 	at := testutil.MakeAt("a").Obj()
 	r, _ := atOn(newStore(t, interceptor.Funcs{}, at), testutil.AtDue.Add(2*time.Second))
 	before := valueOf(t, atStartDelay).GetHistogram()
-	result, err := r.Reconcile(t.Context(), requestFor(at))
-	if err != nil || result.RequeueAfter != recordAfter || ptr.Deref(result.Priority, -1) != 0 {
-		t.Errorf("%+v, %v", result, err)
+	if _, err := r.Reconcile(t.Context(), requestFor(at)); err != nil {
+		t.Error(err)
 	}
 	after := valueOf(t, atStartDelay).GetHistogram()
 	if count, sum := after.GetSampleCount()-before.GetSampleCount(), after.GetSampleSum()-before.GetSampleSum(); count != 1 || math.Round(sum) != 2 {
@@ -165,10 +163,10 @@ func TestAtReconcile_delayMetric(t *testing.T) {
 }
 
 func TestAtReconcile_deleteError(t *testing.T) {
-	at := doneAt(testutil.MakeAt("a").ActiveDeadline(1), cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonDeadlineExceeded)
+	at := testutil.MakeAt("a").Cancel().Recorded(1, "a-pod", "a-pod-uid").Obj()
 	store := newStore(t, interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
 		return apierrors.NewInternalError(errors.New("etcd"))
-	}}, at, testutil.MakeAtPod(at, "a-pod").Obj())
+	}}, at, testutil.MakeAtPod(at, "a-pod").Gated(1).Obj())
 	r, _ := atOn(store, testutil.AtDue.Add(time.Minute))
 	if _, err := r.Reconcile(t.Context(), requestFor(at)); err == nil {
 		t.Error("the pod stays")
@@ -215,21 +213,27 @@ func TestAtReconcile_ttl(t *testing.T) {
 func TestAnswerOf(t *testing.T) {
 	at0 := testutil.MakeAt("a").Obj()
 	requested := testutil.MakeAtPod(at0, "a-pod").Obj()
+	requested.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: cnatv1alpha1.StartGate}}
 	requested.Spec.Containers = []corev1.Container{{Name: "busybox"}}
 	renamed := requested.DeepCopy()
 	renamed.Name = "x"
+	shorter := requested.DeepCopy()
+	shorter.Spec.ActiveDeadlineSeconds = ptr.To[int64](60)
 	taken := apierrors.NewAlreadyExists(podResource, "x")
 	for title, tc := range map[string]struct {
 		got      *corev1.Pod
 		err      error
 		rejected bool
-		changed  bool
+		modified bool
+		taken    bool
 		unknown  bool
+		warning  bool
 	}{
 		"accepted":                           {got: requested},
-		"renamed":                            {got: renamed, changed: true},
-		"renamed, and the name is taken":     {got: requested, err: taken, changed: true},
-		"its own name is taken":              {got: requested, err: apierrors.NewAlreadyExists(podResource, "a-pod"), unknown: true},
+		"a shorter deadline":                 {got: shorter, warning: true},
+		"renamed":                            {got: renamed, modified: true},
+		"renamed, and the name is taken":     {got: requested, err: taken, modified: true},
+		"its own name is taken":              {got: requested, err: apierrors.NewAlreadyExists(podResource, "a-pod"), taken: true},
 		"forbidden":                          {got: requested, err: apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), rejected: true},
 		"invalid":                            {got: requested, err: apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), rejected: true},
 		"a webhook denies it with code 400":  {got: requested, err: &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 400, Message: "denied"}}, rejected: true},
@@ -238,75 +242,23 @@ func TestAnswerOf(t *testing.T) {
 		"a timeout":                          {got: requested, err: context.DeadlineExceeded, unknown: true},
 	} {
 		got := answerOf(requested, tc.got, tc.err)
-		if (got.Rejection != nil) != tc.rejected || (got.Changed != "") != tc.changed || (got.Unknown != "") != tc.unknown {
+		if (got.Rejection != nil) != tc.rejected || (got.Modified != "") != tc.modified || got.Taken != tc.taken || (len(got.Warnings) > 0) != tc.warning || (got.Unknown != "") != tc.unknown {
 			t.Errorf("%s: %+v", title, got)
 		}
 	}
 }
 
-func TestAtReconcile_start(t *testing.T) {
-	lostWrite := errors.New("connection reset")
-	for title, tc := range map[string]struct {
-		status error // the answer to the write of the start
-		dryRun error
-		change func(*corev1.Pod) // what admission does to a dry run
-		create error
-		want   string // creates without dry runs, attempts, and the reason of the end
-	}{
-		"it starts":                         {want: "1 1 "},
-		"the record of the start conflicts": {status: apierrors.NewConflict(schema.GroupResource{Resource: "ats"}, "a", errors.New("old")), want: "0 0 "},
-		"the record of the start is lost":   {status: lostWrite, want: "0 0 "},
-		"the At is gone":                    {status: apierrors.NewNotFound(schema.GroupResource{Resource: "ats"}, "a"), want: "0 0 "},
-		"the check is rejected":             {dryRun: apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), want: "0 0 "},
-		"nothing can be checked":            {dryRun: apierrors.NewBadRequest("no dry runs"), want: "1 1 "},
-		"admission would rename the pod":    {change: func(pod *corev1.Pod) { pod.Name = "x" }, want: "0 0 PodModified"},
-		"the create is rejected":            {create: apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), want: "1 1 "},
-	} {
-		at0, creates, writes := testutil.MakeAt("a").Obj(), 0, 0
-		store := newStore(t, interceptor.Funcs{
-			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-				if len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) > 0 {
-					if tc.change != nil {
-						tc.change(obj.(*corev1.Pod))
-					}
-					return tc.dryRun
-				}
-				if creates++; tc.create != nil {
-					return tc.create
-				}
-				return c.Create(ctx, obj, opts...)
-			},
-			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-				if writes++; writes == 1 && tc.status != nil {
-					return tc.status
-				}
-				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
-			},
-		}, at0)
-		r, _ := atOn(store, testutil.AtDue.Add(time.Second))
-		_, _ = r.Reconcile(t.Context(), requestFor(at0))
-		if err := store.Get(t.Context(), client.ObjectKeyFromObject(at0), at0); err != nil {
-			t.Fatal(err)
-		}
-		if got := fmt.Sprintf("%d %d %s", creates, at0.Status.Attempts, at0.Status.Reason); got != tc.want {
-			t.Errorf("%s: got %q, want %q", title, got, tc.want)
-		}
-	}
-}
-
-// If admission changes a pod in its create, although it did not in the dry run, the pod is deleted, and the At ends.
-func TestAtReconcile_changedPod(t *testing.T) {
+// If admission changes a pod in its create, the pod is deleted while it is gated, and the At ends.
+func TestAtReconcile_modifiedPod(t *testing.T) {
 	for title, change := range map[string]func(*corev1.Pod){
 		"another name":         func(pod *corev1.Pod) { pod.Name = "renamed" },
 		"no controller":        func(pod *corev1.Pod) { pod.OwnerReferences = nil },
+		"no gate":              func(pod *corev1.Pod) { pod.Spec.SchedulingGates = nil },
 		"another container":    func(pod *corev1.Pod) { pod.Spec.Containers[0].Name = "renamed" },
 		"another restart rule": func(pod *corev1.Pod) { pod.Spec.RestartPolicy = corev1.RestartPolicyAlways },
 	} {
 		at0, creates := testutil.MakeAt("a").BackoffLimit(3).Obj(), 0
 		store := newStore(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-			if len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) > 0 {
-				return nil
-			}
 			creates++
 			pod := obj.(*corev1.Pod)
 			pod.UID = "uid"
@@ -314,16 +266,17 @@ func TestAtReconcile_changedPod(t *testing.T) {
 			return c.Create(ctx, pod, opts...)
 		}}, at0)
 		r, _ := atOn(store, testutil.AtDue.Add(time.Second))
-		for range 4 {
+		for range 2 {
 			if _, err := r.Reconcile(t.Context(), requestFor(at0)); err != nil {
-				t.Fatal(err)
+				t.Fatalf("%s: %v", title, err)
 			}
 		}
 		if err := store.Get(t.Context(), client.ObjectKeyFromObject(at0), at0); err != nil {
 			t.Fatal(err)
 		}
-		if pods := podsOf(t, store); creates != 1 || len(pods) > 0 || at0.Status.Reason != cnatv1alpha1.ReasonPodModified {
-			t.Errorf("%s: %d creates, %d pods are left, reason %q", title, creates, len(pods), at0.Status.Reason)
+		c := meta.FindStatusCondition(at0.Status.Conditions, cnatv1alpha1.ConditionFailed)
+		if pods := podsOf(t, store); creates != 1 || len(pods) > 0 || at0.Status.Reason != cnatv1alpha1.ReasonPodModified || !strings.Contains(c.Message, "did not run") {
+			t.Errorf("%s: %d creates, %d pods are left, %+v", title, creates, len(pods), c)
 		}
 	}
 }

@@ -5,21 +5,18 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -33,16 +30,15 @@ import (
 // +kubebuilder:rbac:groups=cnat.d2iq.com,resources=ats,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=cnat.d2iq.com,resources=ats/status,verbs=patch
 // +kubebuilder:rbac:groups=cnat.d2iq.com,resources=ats/finalizers,verbs=update
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
 	// duePriority puts Ats that are due before Ats that have only changed. Without it, an At from the initial list would keep the low
 	// priority of that list.
 	duePriority = 100
-	// recordAfter is the delay before the status records a created pod. An event of the pod usually arrives earlier. The record can wait,
-	// but other Ats that are due must not wait for their pods.
-	recordAfter = 100 * time.Millisecond
+	// maxPasses bounds the passes of one reconcile. The longest useful sequence is: delete a pod, create it, record and open it, look again.
+	maxPasses = 4
 )
 
 // AtReconciler runs the commands of Ats. Package at has its rules.
@@ -58,177 +54,185 @@ type AtReconciler struct {
 	// Defaults are the values from the operator's environment that pods use.
 	Defaults at.Defaults
 
-	states objectstate.Map[at.State]
-	checks checkLine
+	states objectstate.Map[at.Memory]
+	slots  requestSlots
 }
 
 func (r *AtReconciler) setup(mgr ctrl.Manager) error {
-	jumps, err := afterJumps(mgr, r.Clock, &cnatv1alpha1.AtList{}, func(obj client.Object) bool { return at.WaitsForTime(obj.(*cnatv1alpha1.At)) })
+	jumps, err := afterJumps(mgr, r.Clock, &cnatv1alpha1.AtList{}, func(obj client.Object) bool { return at.DependsOnClock(obj.(*cnatv1alpha1.At)) })
 	if err != nil {
 		return err
 	}
-	r.checks.next = make(chan event.GenericEvent)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
 		Watches(&cnatv1alpha1.At{}, countRuns()).
 		Watches(&corev1.Pod{}, atPodHandler{caches.EnqueueController(atKind), &r.states}, builder.WithPredicates(caches.Changed(atKind))).
 		WatchesRawSource(jumps).
-		WatchesRawSource(r.checks.source()).
+		WatchesRawSource(r.slots.source()).
 		Named("at").
 		WithOptions(controllerOptions(atConcurrency)).
 		Complete(r)
 }
 
-// decided is one At, its observation, and the plan that follows.
-type decided struct {
-	entry *objectstate.Entry[at.State]
-	seen  at.Seen
-	o     at.Observation
-	plan  at.Plan
-	// startable is since when the At could have started, if this reconcile starts it.
-	startable *time.Time
+// pass is one At, what was seen of it, and the step that follows.
+type pass struct {
+	entry *objectstate.Entry[at.Memory]
+	view  at.View
+	step  at.Step
+	// exists is false if the At is gone.
+	exists bool
+	// since is when the At could have started at the earliest, if the step starts its first attempt.
+	since *time.Time
 }
 
-// Reconcile moves one At toward completion: observe, start if that is due, act, then write the status now or in a later reconcile.
+// Reconcile moves one At toward completion. Each pass reads, asks what it must know, decides, records the decision in the status, and then
+// sends at most one request. The next pass sees the answer.
 func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	defer r.checks.request(ctx)
-	d, err := r.observe(ctx, req)
-	if d == nil || err != nil {
-		return result(ctx, atKind, err, time.Time{}, time.Time{}, nil)
-	}
-	outcome := r.check(ctx, d)
-	if d.plan.Start && !outcome.Answer.Holds() {
-		if exists, err := r.start(ctx, d, &outcome); err != nil || !exists {
+	defer r.slots.leave(ctx, req.NamespacedName)
+	for range maxPasses {
+		p, err := r.decide(ctx, req)
+		if err != nil || !p.exists {
 			return result(ctx, atKind, err, time.Time{}, time.Time{}, nil)
 		}
+		if (p.step.Create != nil || p.step.Open != nil) && !r.slots.enter(req.NamespacedName, forStart) {
+			return ctrl.Result{}, nil // The At is requested when another request of its namespace has been answered.
+		}
+		if p.exists, err = r.record(ctx, &p); apierrors.IsConflict(err) {
+			p.entry.State.Conflicted()
+			conflicts.WithLabelValues(atKind.Kind).Inc()
+			continue
+		}
+		if err != nil || !p.exists || p.step.DeleteAt {
+			return result(ctx, atKind, r.deleteAt(ctx, &p, err), time.Time{}, time.Time{}, nil)
+		}
+		if sent, err := r.act(ctx, &p); err != nil {
+			return result(ctx, atKind, err, time.Time{}, time.Time{}, ptr.To(retryPriority))
+		} else if !sent {
+			now := r.Clock.Now() // The responses of the API server may have taken a while.
+			requeueAt, urgent := p.entry.State.RequeueAt(&p.view, p.step)
+			priority := duePriority
+			if !urgent {
+				priority = retryPriority
+			}
+			return result(ctx, atKind, nil, now, requeueAt, &priority)
+		}
 	}
-	r.act(ctx, d, &outcome)
-	err = outcome.DeleteError
-	report, exists := at.MakeReport(d.o, d.plan, outcome), true
-	if err == nil && !d.plan.DeleteAt && d.entry.State.ReportNow(d.o, d.plan, outcome) {
-		exists, err = r.write(ctx, d, report, &outcome)
+	return ctrl.Result{RequeueAfter: time.Millisecond, Priority: ptr.To(duePriority)}, nil
+}
+
+// decide reads the caches and makes the step, after the API server has answered the questions of the rules.
+func (r *AtReconciler) decide(ctx context.Context, req ctrl.Request) (p pass, err error) {
+	seen := at.Seen{At: &cnatv1alpha1.At{}}
+	p.entry, seen.Pods, seen.Older, err = readCaches(ctx, r.Client, &r.states, atKind, req, seen.At, r.logDeletedRun)
+	if p.entry == nil || err != nil {
+		return p, err
 	}
-	err = errors.Join(err, outcome.CreateError)
-	now := r.Clock.Now() // The responses of the API server may have taken a while.
-	d.entry.State.Record(d.o, d.plan, outcome, now)
-	priority := duePriority
+	p.exists, seen.LastState = true, p.entry.DeletedPod()
+	memory, now := &p.entry.State, r.Clock.Now()
+	answers := at.Answers{}
+	if memory.IsStale() {
+		p.exists, err = r.ask(ctx, at.Ask{At: true}, seen.At, &answers)
+	}
+	for p.exists && err == nil {
+		p.view = memory.View(seen, answers, now, r.Defaults)
+		if p.step = at.Next(&p.view); !p.step.Asks() {
+			break
+		}
+		p.exists, err = r.ask(ctx, p.step.Ask, seen.At, &answers)
+	}
+	if since, first := at.EarliestStart(&p.view); first && p.step.Open != nil {
+		p.since = &since
+	}
+	return p, err
+}
+
+// ask answers a question. It returns false if the At is gone.
+func (r *AtReconciler) ask(ctx context.Context, question at.Ask, seen *cnatv1alpha1.At, answers *at.Answers) (exists bool, err error) {
+	key := client.ObjectKeyFromObject(seen)
 	switch {
-	case err == nil && (d.plan.DeleteAt || !exists):
-		return ctrl.Result{}, nil
-	case err == nil && outcome.Created != nil:
-		return ctrl.Result{RequeueAfter: recordAfter, Priority: ptr.To(0)}, nil
+	case question.At:
+		fresh := &cnatv1alpha1.At{}
+		if err := r.APIReader.Get(ctx, key, fresh); err != nil {
+			return false, client.IgnoreNotFound(fmt.Errorf("reading At %s: %w", key.Name, err))
+		}
+		answers.At = fresh
+		return fresh.UID == seen.UID, nil
+	case question.DryRun != nil:
+		r.dryRun(ctx, key, question.DryRun, answers)
+		return true, nil
 	}
-	requeueAt, canWait := d.entry.State.RequeueAt(d.o, d.plan, report, outcome)
-	if outcome.Rejected != nil || canWait {
-		priority = retryPriority
+	read, err := podOwners.Read(ctx, r.APIReader, key.Namespace, question.Pod)
+	if answers.Pods == nil {
+		answers.Pods = map[string]*corev1.Pod{}
 	}
-	return result(ctx, atKind, err, now, requeueAt, &priority)
+	answers.Pods[question.Pod] = read
+	return true, err
 }
 
-// observe reads everything that the plan depends on, and makes the plan. It returns nil if the At is gone.
-func (r *AtReconciler) observe(ctx context.Context, req ctrl.Request) (d *decided, err error) {
-	d = &decided{seen: at.Seen{At: &cnatv1alpha1.At{}}}
-	if d.entry, d.seen.Pods, d.seen.Older, err = readCaches(ctx, r.Client, &r.states, atKind, req, d.seen.At); d.entry == nil || err != nil {
-		return nil, err
-	}
-	d.seen.LastState = d.entry.DeletedPod()
-	return d, r.decide(ctx, d)
-}
-
-// decide makes the plan, after it has looked up the necessary pods.
-func (r *AtReconciler) decide(ctx context.Context, d *decided) error {
-	now := r.Clock.Now()
-	return podOwners.ReadMissing(ctx, r.APIReader, d.seen.At.Namespace, func(read map[string]*corev1.Pod) []string {
-		d.seen.LookedUp = read
-		d.o = d.entry.State.Observe(d.seen, now, r.Defaults)
-		d.plan = at.MakePlan(d.o)
-		return d.plan.LookUp
-	})
-}
-
-// start records the start of an attempt, and makes the plan that follows. If an edit, a cancel, or a deletion came first, the API server
-// rejects the record as a conflict. It returns false if the At is gone.
-func (r *AtReconciler) start(ctx context.Context, d *decided, outcome *at.Outcome) (exists bool, err error) {
-	since, first := at.StartableSince(d.o)
-	written, err := r.write(ctx, d, at.StartedStatus(d.o, d.plan), outcome)
-	d.entry.State.Record(d.o, d.plan, *outcome, r.Clock.Now())
-	if err != nil || !written {
-		return false, err
-	}
-	*outcome = at.Outcome{}
-	if first {
-		d.startable = &since
-	}
-	return true, r.decide(ctx, d)
-}
-
-func (r *AtReconciler) act(ctx context.Context, d *decided, outcome *at.Outcome) {
+// record writes the status of a step if it has changed, then sends the events. The write requires the resource version of the decision: an
+// edit, a cancel, or a deletion that came first makes it a conflict. It returns false if the At is gone.
+func (r *AtReconciler) record(ctx context.Context, p *pass) (exists bool, err error) {
+	before, report := p.view.At, at.MakeReport(&p.view, p.step)
 	logger := log.FromContext(ctx)
-	if d.plan.Delete != nil {
-		logger.V(1).Info("Deleting the pod", "pod", d.plan.Delete.Name, "reason", d.o.At.Status.Reason)
-		if outcome.Deleted, outcome.DeleteError = write.DeletePods(ctx, r.Client, []*corev1.Pod{d.plan.Delete}); outcome.DeleteError != nil {
-			return
-		}
+	if equality.Semantic.DeepEqual(before.Status, report.Status) {
+		p.entry.State.Recorded(&p.view, p.step, nil)
+		return true, nil
 	}
-	if d.plan.DeleteAt {
-		logger.V(1).Info("Deleting the At: ttlSecondsAfterFinished exceeded")
-		// An At that was edited in the meantime may have another TTL. Because of the precondition, the API server then rejects the delete.
-		same := client.Preconditions{UID: &d.o.At.UID, ResourceVersion: &d.o.At.ResourceVersion}
-		if err := r.Client.Delete(ctx, d.o.At, same, client.PropagationPolicy(metav1.DeletePropagationBackground)); !apierrors.IsNotFound(err) && err != nil {
-			outcome.DeleteError = fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", d.o.At.Name, err)
-		}
-	}
-	if d.plan.Create != nil {
-		logger.V(1).Info("Creating the pod", "pod", d.plan.Create.Name)
-		r.create(ctx, d, outcome)
-	}
-}
-
-// create creates the pod of an attempt. If a pod of the At already has the name, it is the requested pod.
-func (r *AtReconciler) create(ctx context.Context, d *decided, outcome *at.Outcome) {
-	logger, requested := log.FromContext(ctx), d.plan.Create
-	pod := requested.DeepCopy()
-	switch existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod); {
-	case write.IsRejected(err):
-		logger.V(1).Info("The API server rejected the pod", "reason", err.Error())
-		outcome.Rejected = err
-		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
-	case err != nil:
-		outcome.CreateError = err
-	case existing == nil:
-		outcome.Created, outcome.Changed = podOwners.Trim(pod), atrun.Changed(requested, pod)
-		if d.startable != nil {
-			atStartDelay.Observe(max(r.Clock.Since(*d.startable), 0).Seconds())
-		}
-	case existing.Name != requested.Name:
-		outcome.Changed = nameChange(requested, existing.Name)
-	case atrun.IsOwn(d.o.At, existing):
-		outcome.Created, outcome.Changed = podOwners.Trim(existing), atrun.Changed(requested, existing)
-	default:
-		logger.V(1).Info("Another pod has this name", "pod", existing.Name)
-		outcome.Conflicting = podOwners.Trim(existing)
-		nameCollisions.WithLabelValues(atKind.Kind).Inc()
-	}
-}
-
-// write writes the status of a report if it has changed, then sends the events. It returns false if the At is gone.
-func (r *AtReconciler) write(ctx context.Context, d *decided, report at.Report, outcome *at.Outcome) (exists bool, err error) {
-	before := d.o.At
 	changed := *before
 	changed.Status = report.Status
-	logger := log.FromContext(ctx)
-	if !equality.Semantic.DeepEqual(before.Status, changed.Status) {
-		logger.V(4).Info("Writing the status", "status", changed.Status)
-		written, err := write.Status(ctx, r.Client, &changed, changed.Status)
-		if err != nil || !written { // Nothing remains to be done for an At that is gone.
-			return written, err
-		}
-		d.entry.StatusWritten(changed.ResourceVersion)
-		outcome.Written = &changed
+	logger.V(4).Info("Writing the status", "status", changed.Status)
+	written, err := write.Status(ctx, r.Client, &changed, changed.Status)
+	if err != nil || !written { // Nothing remains to be done for an At that is gone.
+		return written, err
 	}
+	p.entry.StatusWritten(changed.ResourceVersion)
+	p.entry.State.Recorded(&p.view, p.step, &changed)
 	if !atrun.IsDone(&before.Status) && atrun.IsDone(&report.Status) {
-		r.logFinishedRun(logger, d.o, &changed)
+		r.logRun(logger, "Run finished", &changed, p.view.Pod)
 	}
 	recordEvents(r.Recorder, before, report.Events)
 	return true, nil
+}
+
+// act sends the request of a step, if it has one, and remembers the answer.
+func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) {
+	logger, s := log.FromContext(ctx), &p.step
+	var answer at.Result
+	switch {
+	case s.Create != nil:
+		logger.V(1).Info("Creating the pod with its scheduling gate", "pod", s.Create.Name)
+		answer = r.create(ctx, s.Create)
+	case s.Open != nil:
+		logger.V(1).Info("Removing the scheduling gate of the pod", "pod", s.Open.Name)
+		answer = r.patch(ctx, s.Open, openPatch(s.Open))
+		if p.since != nil && answer.Pod != nil {
+			atStartDelay.Observe(max(r.Clock.Since(*p.since), 0).Seconds())
+		}
+	case s.Stop != nil:
+		logger.V(1).Info("Lowering the deadline of the pod, so that its node ends it", "pod", s.Stop.Name)
+		answer = r.patch(ctx, s.Stop, stopPatch(s.Stop))
+	case s.Delete != nil:
+		logger.V(1).Info("Deleting the pod", "pod", s.Delete.Name)
+		if answer, err = r.deletePod(ctx, s.Delete); err != nil {
+			return true, err
+		}
+	default:
+		return false, nil
+	}
+	p.entry.State.Heard(&p.view, p.step, answer, r.Clock.Now())
+	return true, answer.Failed
+}
+
+// deleteAt deletes an At whose TTL is over. An At that was edited in the meantime may have another TTL. Because of the precondition, the API
+// server then rejects the deletion.
+func (r *AtReconciler) deleteAt(ctx context.Context, p *pass, err error) error {
+	if err != nil || !p.exists {
+		return err
+	}
+	log.FromContext(ctx).V(1).Info("Deleting the At: ttlSecondsAfterFinished exceeded")
+	same := client.Preconditions{UID: &p.view.At.UID, ResourceVersion: &p.view.At.ResourceVersion}
+	if err := r.Client.Delete(ctx, p.view.At, same, client.PropagationPolicy("Background")); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", p.view.At.Name, err)
+	}
+	return nil
 }

@@ -87,7 +87,7 @@ func TestDocs_history(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "worker"}}
 	r := &AtReconciler{Defaults: at.Defaults{Image: "busybox"}}
 	logger := zap.New(zap.WriteTo(&output)).WithValues("namespace", "shop", "name", "migrate")
-	r.logFinishedRun(logger, at.Observation{Known: at.Known{Pod: pod}}, object)
+	r.logRun(logger, "Run finished", object, pod)
 	line := map[string]any{}
 	if err := json.Unmarshal(output.Bytes(), &line); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestDocs_history(t *testing.T) {
 			t.Errorf("%s is %v, want %v", key, line[key], want)
 		}
 	}
-	if command, _ := line["command"].(string); len(command) != maxLoggedCommand || !strings.HasPrefix(command, "migrate ") {
+	if command, _ := line["command"].(string); len(command) != maxLogged || !strings.HasPrefix(command, "migrate ") {
 		t.Errorf("the command is %q", command)
 	}
 }

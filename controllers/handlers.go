@@ -97,7 +97,7 @@ func (h podHandler) Update(ctx context.Context, e rtevent.UpdateEvent, q queue) 
 // the watch, the last state is not known.
 type atPodHandler struct {
 	handler.EventHandler
-	states *objectstate.Map[at.State]
+	states *objectstate.Map[at.Memory]
 }
 
 func (h atPodHandler) Delete(ctx context.Context, e rtevent.DeleteEvent, q queue) {

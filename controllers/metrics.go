@@ -37,7 +37,7 @@ var (
 	}, []string{"result", "reason"})
 	atStartDelay = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "podset_operator_at_start_delay_seconds",
-		Help:    "Time from when an At was due, or from its creation if that was later, to the creation of its pod.",
+		Help:    "Time from when an At was due, or from its creation if that was later, to the start of its pod.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 	})
 	conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -50,7 +50,7 @@ var (
 	}, []string{"kind"})
 	rejectedCreates = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podset_operator_rejected_creates_total",
-		Help: "Pod creations that the API server rejected, for example because of a quota, by kind of the owner.",
+		Help: "Requests for pods that the API server rejected, for example because of a quota, by kind of the owner.",
 	}, []string{"kind"})
 	podSetsDesc        = prometheus.NewDesc("podset_operator_podsets", "PodSets that the operator serves.", nil, nil)
 	podSetsDesiredDesc = prometheus.NewDesc("podset_operator_podset_desired_pods", "Desired pods of all PodSets.", nil, nil)

@@ -116,8 +116,8 @@ func TestTrim_ats(t *testing.T) {
 		t.Helper()
 		report := func(pod *corev1.Pod) at.Report {
 			owner := testutil.MakeAt("a").BackoffLimit(limit).Recorded(1, "a-pod", "a-pod-uid").Obj()
-			o := new(at.State).Observe(at.Seen{At: owner, Pods: []*corev1.Pod{pod}}, testutil.AtDue.Add(time.Minute), at.Defaults{})
-			return at.MakeReport(o, at.MakePlan(o), at.Outcome{})
+			v := new(at.Memory).View(at.Seen{At: owner, Pods: []*corev1.Pod{pod}}, at.Answers{}, testutil.AtDue.Add(time.Minute), at.Defaults{})
+			return at.MakeReport(&v, at.Next(&v))
 		}
 		if diff := cmp.Diff(report(pod), report(podOwners.Trim(pod))); diff != "" {
 			t.Errorf("%s: the report depends on what was trimmed: %s", what, diff)

@@ -100,7 +100,7 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 // observe reads everything that the decision depends on. The entry is nil if the PodSet is gone.
 func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (entry *objectstate.Entry[podset.State], o podset.Observation, err error) {
 	seen := podset.Seen{Set: &appv1alpha1.PodSet{}}
-	if entry, seen.Pods, _, err = readCaches(ctx, r.Client, &r.states, podSetKind, req, seen.Set); entry == nil || err != nil {
+	if entry, seen.Pods, _, err = readCaches(ctx, r.Client, &r.states, podSetKind, req, seen.Set, nil); entry == nil || err != nil {
 		return nil, o, err
 	}
 	now := r.Clock.Now()

@@ -26,7 +26,6 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/event"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/clockjump"
@@ -35,9 +34,10 @@ import (
 
 const (
 	// The number of objects of each kind that are reconciled at the same time. A reconcile mostly waits for the API server, so this does
-	// not depend on the number of cores. A PodSet creates up to four pods at a time, an At one, so both kinds have up to 32 requests in
-	// flight. More would gain little, and a small PodSet would wait longer for the others: see docs/performance.md.
-	podSetConcurrency, atConcurrency = 8, 32
+	// not depend on the number of cores. A PodSet creates up to four pods at a time, so PodSets have up to 32 requests in flight. More would
+	// gain little, and a small PodSet would wait longer for the others: see docs/performance.md. Ats have twice as many workers, because a
+	// slow admission webhook can occupy some of them: see requestSlots.
+	podSetConcurrency, atConcurrency = 8, 64
 	// An error is retried after 20 ms, doubling to 2 s, so that an At that became due during an outage of the API server runs within 3 s of
 	// its end.
 	minErrorBackoff, maxErrorBackoff = 20 * time.Millisecond, 2 * time.Second
@@ -52,7 +52,7 @@ var (
 	podSetKind = appv1alpha1.GroupVersion.WithKind("PodSet")
 	atKind     = cnatv1alpha1.GroupVersion.WithKind("At")
 	// podOwners are the pods of both kinds.
-	podOwners = caches.PodOwners{Kinds: []schema.GroupVersionKind{podSetKind, atKind}, KeepSpec: atrun.KeepSpec}
+	podOwners = caches.PodOwners{Kinds: []schema.GroupVersionKind{podSetKind, atKind}, TrimSpec: trimSpec}
 )
 
 // controllerOptions returns the options of a controller that reconciles this many objects at the same time.
@@ -80,11 +80,15 @@ func result(ctx context.Context, kind schema.GroupVersionKind, err error, now, r
 }
 
 // readCaches reads an object into obj, the pods that it controls, and those of a deleted object of the same name from the caches. The entry,
-// which has the State of the object, is nil if the object is gone.
-func readCaches[S any](ctx context.Context, c client.Client, states *objectstate.Map[S], kind schema.GroupVersionKind, req ctrl.Request, obj client.Object) (
-	entry *objectstate.Entry[S], own, older []*corev1.Pod, err error) {
+// which has the State of the object, is nil if the object is gone. forget is called with the State of an object that is gone, and can be nil.
+func readCaches[S any](ctx context.Context, c client.Client, states *objectstate.Map[S], kind schema.GroupVersionKind, req ctrl.Request, obj client.Object,
+	forget func(context.Context, *S)) (entry *objectstate.Entry[S], own, older []*corev1.Pod, err error) {
 	if err := c.Get(ctx, req.NamespacedName, obj); err != nil {
-		return nil, nil, nil, states.ForgetIfGone(req.NamespacedName, err)
+		last, err := states.ForgetIfGone(req.NamespacedName, err)
+		if last != nil && forget != nil {
+			forget(ctx, &last.State)
+		}
+		return nil, nil, nil, err
 	}
 	entry = states.Of(obj)
 	own, older, err = caches.List(ctx, c, kind, obj)

@@ -4,11 +4,14 @@
 package controllers
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/event"
 )
 
 // trim removes from a PodSet or an At what the controllers do not read, before it is cached. Otherwise users could fill the operator's
@@ -18,16 +21,21 @@ func trim(obj any) (any, error) {
 	case *appv1alpha1.PodSet:
 		o.ObjectMeta = trimMeta(&o.ObjectMeta, appv1alpha1.AnnotationPaused)
 	case *cnatv1alpha1.At:
-		o.ObjectMeta = trimMeta(&o.ObjectMeta, cnatv1alpha1.AnnotationRequestedBy)
 		if atrun.IsDone(&o.Status) {
+			o.ObjectMeta = trimMeta(&o.ObjectMeta)
 			o.Spec.Command, o.Spec.Template = "", nil
+			break
 		}
+		o.ObjectMeta = trimMeta(&o.ObjectMeta, cnatv1alpha1.AnnotationRequestedBy, cnatv1alpha1.AnnotationApprovedBy)
 	}
 	return obj, nil
 }
 
-// trimMeta keeps one of the annotations.
-func trimMeta(m *metav1.ObjectMeta, kept string) metav1.ObjectMeta {
+// maxAnnotation limits an annotation that only the log repeats, in bytes. A name of a user is shorter.
+const maxAnnotation = 256
+
+// trimMeta keeps some of the annotations.
+func trimMeta(m *metav1.ObjectMeta, kept ...string) metav1.ObjectMeta {
 	trimmed := metav1.ObjectMeta{
 		Name:              m.Name,
 		Namespace:         m.Namespace,
@@ -37,8 +45,27 @@ func trimMeta(m *metav1.ObjectMeta, kept string) metav1.ObjectMeta {
 		CreationTimestamp: m.CreationTimestamp,
 		DeletionTimestamp: m.DeletionTimestamp,
 	}
-	if value, ok := m.Annotations[kept]; ok {
-		trimmed.Annotations = map[string]string{kept: value}
+	for _, key := range kept {
+		if value, ok := m.Annotations[key]; ok {
+			if trimmed.Annotations == nil {
+				trimmed.Annotations = map[string]string{}
+			}
+			trimmed.Annotations[key] = event.Cut(value, maxAnnotation)
+		}
 	}
 	return trimmed
+}
+
+// trimSpec returns what a cache must keep of a pod's spec: its gates, its deadline, and its init containers that can be restarted, such as
+// sidecars. It is idempotent, because a cache may trim a pod twice.
+func trimSpec(pod *corev1.Pod) corev1.PodSpec {
+	kept := corev1.PodSpec{ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds, SchedulingGates: pod.Spec.SchedulingGates}
+	for _, c := range pod.Spec.InitContainers {
+		if atspec.MayRestart(c) {
+			kept.InitContainers = append(kept.InitContainers, corev1.Container{
+				Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules,
+			})
+		}
+	}
+	return kept
 }

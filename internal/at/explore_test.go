@@ -15,312 +15,113 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
-	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-var states = flag.Int("states", 40_000, "how many states the explorer visits of each At")
+var states = flag.Int("states", 10_000, "how many states the explorer visits of each At")
 
-// The explorer visits every interleaving of the events of an At with one retry, breadth first, with the real State and the real
-// rules:
+// The explorer visits every interleaving of the steps of one At with one retry, breadth first, with the real Memory and the real rules:
 //
-//   - time passes, in hours
-//   - a user edits the command, or cancels the At
-//   - the pods end well or badly, or are deleted
+//   - time passes
+//   - a user edits the command, cancels the At, deletes any pod at any time, or creates a gated pod under the name of the first one
+//   - a scheduler binds a pod that has no gate, and a command ends well or badly
 //   - the caches of Ats and of pods lag behind by any number of events
-//   - an API server that rejects a pod, or does what it was asked to and its response is lost
-//   - an operator that crashes before or after any of its requests, and starts with consistent caches, which lag from then on; a request
-//     that was on its way arrives later, or never
+//   - a request is rejected, or is carried out and its answer is lost; between a decision and its request anything else can happen
+//   - a process crashes, or is frozen with a request on its way, which arrives later or never; another process goes on with consistent caches
 //
 // These invariants hold in every state:
 //
-//	A1   at most one pod is created for each attempt, unless a process crashed and the pod was deleted before the next one had seen its UID
-//	A2   no pod is created before its time
-//	A3   left alone, the At gets done
-//	A4   the phase moves forward, DONE has a reason, and the conditions Ready and Stalled agree with it
-//	A11  the status is true: MissedDeadline means that the deadline has passed and that no pod was ever created,
-//	     DeadlineExceeded that the deadline has passed, PodLost that the pod whose end was not seen was deleted, any other reason that the pod ended so
-//	A16  no attempt begins after a cancel
-//	A17  an attempt begins after the one before it has failed
-//	A18  the words of a pod are those of the spec with which its attempt began
-const dueHour = 1
+//	A1   no attempt runs twice, and only the pod that the status names is opened
+//	A2   no command runs before its time
+//	A3   left alone, the At gets done, and no gated pod is left
+//	A4   the phase moves forward
+//	A11  an end is true: an At that says that the command did not run never ran it, and Completed and a failure are those of the command
+//	A16  no attempt is recorded after a cancel
+//	A17  an attempt follows the failure of the one before it, or the proof that it did not run
+//	A18  the words that run are those of the spec that the record fixed
+//
+// Each of the options breaks them: see TestExplore_defects.
+type options struct {
+	// noCompareAndSwap lets the record of an attempt overwrite an edit. byName opens the pod that has the name. endFirst records the end of a
+	// canceled At before its gated pod is gone. adopt records a gated pod that another client created. openFirst opens before the record.
+	noCompareAndSwap, byName, endFirst, adopt, openFirst bool
+}
 
-// crashes is how often the operator crashes.
-const crashes = 2
+// times are the instants of the exploration, counted from the creation of the At, which is due after an hour.
+var times = []time.Duration{0, time.Hour - 5*time.Second, time.Hour, time.Hour + 20*time.Second, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour}
 
-// explored are the Ats that are explored: all have one retry.
+const dueIndex = 2
+
 var explored = map[string]func() *testutil.AtBuilder{
 	"without deadlines":        func() *testutil.AtBuilder { return testutil.MakeAt("a") },
-	"with a starting deadline": func() *testutil.AtBuilder { return testutil.MakeAt("a").StartingDeadline(0) },
-	"with an active deadline":  func() *testutil.AtBuilder { return testutil.MakeAt("a").ActiveDeadline(2 * 3600) },
+	"with a starting deadline": func() *testutil.AtBuilder { return testutil.MakeAt("a").StartingDeadline(10) },
+	"with an active deadline":  func() *testutil.AtBuilder { return testutil.MakeAt("a").ActiveDeadline(3600) },
 }
 
 // budget is what may still happen.
-type budget struct{ crashes, losses, kills, ends, rejections, edits int }
+type budget struct{ crashes, losses, deletions, plants, ends, rejections, edits int }
 
-// node is one state of the environment and the operator.
-type node struct {
-	// ats and pods are what the caches show, followed by what they will show; the last is what the store has. The objects
-	// are shared and never modified.
-	ats  []*cnatv1alpha1.At
-	pods [][]*corev1.Pod
-	// late are the requests of a crashed process that are still on their way.
-	late []request
-
-	hour    int // hours since the creation of the At
-	created int // pods that were ever created
-	names   int // the attempts that they were created for, as bits
-	phase   int // the highest phase that was written
-	killed  int // pods that were deleted, as bits by attempt
-	// ended are the pods that ended, by phase, as bits by attempt.
-	ended  map[corev1.PodPhase]int
-	words  [2]string
-	budget budget
-
-	state State // of the operator's process; copied by assignment
-}
-
-// request is a write of a status or, if pod is not nil, the create of a pod.
+// request is a request on its way: a status, or what a step requests. then is the step whose request follows the status.
 type request struct {
+	view    View
+	step    Step
+	status  *cnatv1alpha1.AtStatus
 	version string
-	status  cnatv1alpha1.AtStatus
-	pod     *corev1.Pod
 }
 
-var phaseOrder = []cnatv1alpha1.Phase{"", cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone}
+// ran is a pod that was bound to a node.
+type ran struct {
+	attempt, code int // code is -1 until the command has ended.
+}
+
+// node is one state of the environment and the operator. Objects are shared and never modified.
+type node struct {
+	// ats and pods are what the caches show, followed by what they will show; the last is what the store has.
+	ats       []*cnatv1alpha1.At
+	pods      [][]*corev1.Pod
+	lastState *corev1.Pod
+	memory    Memory
+	sent      *request  // of the process
+	late      []request // of processes that are gone
+	instant   int
+	later     time.Duration // after the instant, in settle
+	uids      int
+	runs      []ran
+	words     [2]string
+	budget    budget
+}
 
 func (n *node) clone() *node {
 	c := *n
-	c.ats, c.pods, c.late, c.ended = slices.Clone(n.ats), slices.Clone(n.pods), slices.Clone(n.late), maps.Clone(n.ended)
+	c.ats, c.pods, c.late, c.runs = slices.Clone(n.ats), slices.Clone(n.pods), slices.Clone(n.late), slices.Clone(n.runs)
 	return &c
 }
 
-func (n *node) stored() *cnatv1alpha1.At   { return n.ats[len(n.ats)-1] }
-func (n *node) storedPods() []*corev1.Pod  { return n.pods[len(n.pods)-1] }
-func (n *node) setPods(pods []*corev1.Pod) { n.pods = append(n.pods, pods) }
-func (n *node) now() time.Time             { return testutil.AtCreated.Add(time.Duration(n.hour) * time.Hour) }
-func (n *node) age(at *cnatv1alpha1.At) int64 {
-	return version(n.stored().ResourceVersion) - version(at.ResourceVersion)
+func (n *node) at() *cnatv1alpha1.At   { return n.ats[len(n.ats)-1] }
+func (n *node) stored() []*corev1.Pod  { return n.pods[len(n.pods)-1] }
+func (n *node) set(pods []*corev1.Pod) { n.pods = append(n.pods, pods) }
+func (n *node) now() time.Time         { return testutil.AtCreated.Add(times[n.instant] + n.later) }
+func (n *node) find(uid types.UID) int {
+	return slices.IndexFunc(n.stored(), func(p *corev1.Pod) bool { return p.UID == uid })
+}
+func (n *node) write(at *cnatv1alpha1.At) {
+	at.ResourceVersion = n.version()
+	n.ats = append(n.ats, at)
 }
 
-func version(text string) int64 {
-	v, _ := strconv.ParseInt(text, 10, 64)
-	return v
+func (n *node) version() string {
+	n.uids++
+	return strconv.Itoa(n.uids)
 }
 
-// key identifies a state: two states with the same key have the same future.
-func (n *node) key() string {
-	var k strings.Builder
-	pods := func(pods []*corev1.Pod) {
-		for _, pod := range pods {
-			fmt.Fprintf(&k, "%s%.1s%d,", pod.UID, pod.Status.Phase, pod.CreationTimestamp.Hour())
-		}
-		k.WriteString(";")
-	}
-	status := func(s *cnatv1alpha1.AtStatus) {
-		fmt.Fprintf(&k, "%s%s%s%d%t;", s.Phase, s.Reason, s.PodUID, s.Attempts, s.RetryTime != nil)
-	}
-	for _, at := range n.ats {
-		fmt.Fprintf(&k, "%d%t", at.Generation, at.Spec.Cancel != nil)
-		status(&at.Status)
-	}
-	for _, p := range n.pods {
-		pods(p)
-	}
-	for _, r := range n.late {
-		fmt.Fprintf(&k, "late %d", version(n.stored().ResourceVersion)-version(r.version))
-		if r.pod != nil {
-			k.WriteString(r.pod.Name)
-		} else {
-			status(&r.status)
-		}
-	}
-	newest, _ := expectations.Newest(n.ats[0], n.state.status, statusOf)
-	fmt.Fprintf(&k, "|%d %s %v %t %d %v", n.age(newest), n.state.pods, n.state.rejection.Of(newest.Generation) != nil,
-		n.state.known.Begun, n.state.attempt, n.state.known.MissingSince)
-	if known := n.state.known.Pod; known != nil {
-		fmt.Fprintf(&k, "%s%s", known.UID, known.Status.Phase)
-	}
-	fmt.Fprintf(&k, "|%d %d %d %d %d %v %v %v", n.hour, n.created, n.names, n.phase, n.killed, n.ended, n.words, n.budget)
-	return k.String()
-}
-
-type explorer struct {
-	t     *testing.T
-	seen  map[string]bool
-	queue []*node
-	edges int
-}
-
-func (e *explorer) push(n *node) {
-	e.edges++
-	if key := n.key(); !e.seen[key] {
-		e.seen[key] = true
-		e.queue = append(e.queue, n)
-	}
-}
-
-func TestExplore(t *testing.T) {
-	for name, spec := range explored {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			at := spec().Schedule("now + 1 hour").Command("run 1").BackoffLimit(1).Generation(1).Obj()
-			at.ResourceVersion = "1"
-			e := &explorer{t: t, seen: map[string]bool{}}
-			e.push(&node{
-				ats: []*cnatv1alpha1.At{at}, pods: [][]*corev1.Pod{nil}, ended: map[corev1.PodPhase]int{},
-				budget: budget{crashes: crashes, losses: 1, kills: 1, ends: 2, rejections: 1, edits: 1},
-			})
-			for len(e.queue) > 0 && len(e.seen) < *states && !t.Failed() {
-				n := e.queue[0]
-				e.queue = e.queue[1:]
-				e.next(n)
-			}
-			t.Logf("%d states, %d transitions, %d states are left", len(e.seen), e.edges, len(e.queue))
-		})
-	}
-}
-
-func (e *explorer) next(n *node) {
-	if n.hour < dueHour+3 {
-		c := n.clone()
-		c.hour++
-		e.push(c)
-	}
-	for i, pod := range n.storedPods() {
-		e.podChanges(n, i, pod)
-	}
-	for _, show := range []func(*node) bool{(*node).showAt, (*node).showPods} {
-		if c := n.clone(); show(c) {
-			e.push(c)
-		}
-	}
-	for i, r := range n.late {
-		c := n.clone()
-		c.late = slices.Delete(c.late, i, i+1)
-		e.push(c.clone()) // It never arrives.
-		e.carryOut(c, r)
-		e.push(c)
-	}
-	if n.budget.edits > 0 && !atrun.IsDone(&n.stored().Status) {
-		e.edit(n)
-	}
-	if n.budget.crashes > 0 {
-		e.crash(n, nil)
-	}
-	e.reconcile(n)
-	e.settle(n)
-}
-
-// edit pushes what a user can do with the At. The rules of the CRD reject an edit after the start.
-func (e *explorer) edit(n *node) {
-	change := func(edit func(*cnatv1alpha1.AtSpec)) {
-		c, at := n.clone(), n.stored().DeepCopy()
-		edit(&at.Spec)
-		at.Generation++
-		at.ResourceVersion = strconv.FormatInt(version(at.ResourceVersion)+1, 10)
-		c.budget.edits--
-		c.ats = append(c.ats, at)
-		e.push(c)
-	}
-	if n.stored().Status.Attempts == 0 {
-		change(func(s *cnatv1alpha1.AtSpec) { s.Command = "run 2" })
-	}
-	change(func(s *cnatv1alpha1.AtSpec) { s.Cancel = ptr.To(true) })
-}
-
-// attemptOf returns the number of the attempt of a pod.
-func attemptOf(pod string) int { return strings.Count(pod, "-pod-") }
-
-// podChanges pushes what can happen to a pod.
-func (e *explorer) podChanges(n *node, i int, pod *corev1.Pod) {
-	// A user who deletes a pod before its UID is recorded, while the operator crashes, leaves no trace of its run: an exception in
-	// docs/at-most-once.md.
-	if n.budget.kills > 0 && n.stored().Status.PodUID == pod.UID {
-		c := n.clone()
-		c.budget.kills--
-		c.killed |= 1 << attemptOf(pod.Name)
-		c.setPods(slices.Delete(slices.Clone(n.storedPods()), i, i+1))
-		e.push(c)
-	}
-	if n.budget.ends == 0 || pod.Status.Phase != corev1.PodPending {
-		return
-	}
-	for _, phase := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
-		c := n.clone()
-		c.budget.ends--
-		c.endPod(i, phase)
-		e.push(c)
-	}
-}
-
-func (n *node) endPod(i int, phase corev1.PodPhase) {
-	pods := slices.Clone(n.storedPods())
-	n.ended[phase] |= 1 << attemptOf(pods[i].Name)
-	code, reason := int32(0), "Completed"
-	if phase == corev1.PodFailed {
-		code, reason = 1, "Error"
-	}
-	pods[i] = pods[i].DeepCopy()
-	pods[i].Status.Phase = phase
-	pods[i].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "busybox", State: corev1.ContainerState{
-		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, ContainerID: "containerd://1"},
-	}}}
-	n.setPods(pods)
-}
-
-func (n *node) showAt() bool {
-	if len(n.ats) == 1 {
-		return false
-	}
-	n.ats = n.ats[1:]
-	return true
-}
-
-func (n *node) showPods() bool {
-	if len(n.pods) == 1 {
-		return false
-	}
-	n.pods = n.pods[1:]
-	return true
-}
-
-// crash starts the operator again. The first list of a new process is consistent. sent is a request that is on its way, or nil.
-func (e *explorer) crash(n *node, sent *request) {
-	c := n.clone()
-	c.budget.crashes--
-	c.state = State{}
-	c.ats, c.pods = c.ats[len(c.ats)-1:], c.pods[len(c.pods)-1:]
-	if sent != nil {
-		c.late = append(c.late, *sent)
-	}
-	e.push(c)
-}
-
-// observe returns what the reconciler sees after it has looked up pods.
-func (n *node) observe() (Observation, Plan) {
-	seen := Seen{At: n.ats[0], Pods: n.pods[0], LookedUp: map[string]*corev1.Pod{}}
-	for {
-		o := n.state.Observe(seen, n.now(), Defaults{})
-		plan := MakePlan(o)
-		if len(plan.LookUp) == 0 {
-			return o, plan
-		}
-		for _, name := range plan.LookUp {
-			seen.LookedUp[name] = n.find(name)
-		}
-	}
-}
-
-func (n *node) find(name string) *corev1.Pod {
-	for _, pod := range n.storedPods() {
+func (n *node) named(name string) *corev1.Pod {
+	for _, pod := range n.stored() {
 		if pod.Name == name {
 			return pod
 		}
@@ -328,228 +129,482 @@ func (n *node) find(name string) *corev1.Pod {
 	return nil
 }
 
-// reconcile pushes the states that a reconcile can lead to.
-func (e *explorer) reconcile(n *node) {
-	n = n.clone()
-	o, plan := n.observe()
-	outcome := Outcome{}
-	if plan.Check != nil {
-		outcome.Answer = &Answer{}
+func (n *node) change(i int, edit func(*corev1.Pod)) *corev1.Pod {
+	pods := slices.Clone(n.stored())
+	pods[i] = pods[i].DeepCopy()
+	pods[i].ResourceVersion = n.version()
+	edit(pods[i])
+	n.set(pods)
+	return pods[i]
+}
+
+// key identifies a state: two states with the same key have the same future. Versions are replaced by their order.
+func (n *node) key() string {
+	numbers := map[int]int{}
+	n.text(func(version string) string {
+		i, _ := strconv.Atoi(strings.TrimPrefix(version, "u"))
+		numbers[i] = 0
+		return version
+	})
+	for rank, number := range slices.Sorted(maps.Keys(numbers)) {
+		numbers[number] = rank
 	}
-	if pod := plan.Delete; pod != nil {
-		n.killed |= 1 << attemptOf(pod.Name)
-		n.setPods(slices.DeleteFunc(slices.Clone(n.storedPods()), func(p *corev1.Pod) bool { return p.UID == pod.UID }))
-		outcome.Deleted = append(outcome.Deleted, pod)
+	return n.text(func(version string) string {
+		i, _ := strconv.Atoi(strings.TrimPrefix(version, "u"))
+		return strconv.Itoa(numbers[i])
+	})
+}
+
+// text describes a state. order returns what is written for a version or a UID.
+func (n *node) text(order func(version string) string) string {
+	var k strings.Builder
+	pod := func(p *corev1.Pod) {
+		if p != nil {
+			fmt.Fprintf(&k, "%s%s%s%s%t%s%s,", p.Name, order(string(p.UID)), p.Spec.NodeName, p.Status.Phase, atrun.IsGated(p), generationOf(p), order(p.ResourceVersion))
+		}
+		k.WriteString(";")
 	}
-	rejects := n.budget.rejections > 0 && (plan.Start || plan.Create != nil && n.find(plan.Create.Name) == nil)
-	if rejects {
-		c := n.clone()
-		c.budget.rejections--
-		e.report(c, o, plan, Outcome{Rejected: errors.New("quota"), Deleted: outcome.Deleted})
+	at := func(a *cnatv1alpha1.At) {
+		s := &a.Status
+		fmt.Fprintf(&k, "%s %d%t%s%s%s%d%t%v;", order(a.ResourceVersion), a.Generation, a.Spec.Cancel != nil, s.Phase, s.Reason, order(string(s.PodUID)), s.Attempts, s.RetryTime != nil, s.ExitCode)
 	}
-	switch {
-	case plan.Start:
-		e.write(n, o, plan, outcome, StartedStatus(o, plan).Status, func(begun *node) { e.reconcileBegun(begun) })
-	case plan.Create != nil:
-		e.create(n, o, plan, outcome)
-	default:
-		e.report(n, o, plan, outcome)
+	for _, a := range n.ats {
+		at(a)
+	}
+	for _, pods := range n.pods {
+		for _, p := range pods {
+			pod(p)
+		}
+		k.WriteString("|")
+	}
+	for _, r := range append(n.late, ptr.Deref(n.sent, request{})) {
+		fmt.Fprintf(&k, "%s%t", order(r.version), r.status != nil)
+		for _, p := range []*corev1.Pod{r.step.Create, r.step.Open, r.step.Stop, r.step.Delete, r.step.record} {
+			pod(p)
+		}
+	}
+	m := &n.memory
+	pod(n.lastState)
+	for _, p := range []podMemory{m.recorded, m.prepared} {
+		pod(p.pod)
+		fmt.Fprintf(&k, "%t%t%v%v%t", p.gone, p.shown, p.missingSince, p.stopSince, p.deleted)
+	}
+	fmt.Fprintf(&k, "%t%t%s%s%v%v%v|%d %v %v %v", m.taken, m.stale, m.modified, m.failure, m.written != nil && order(m.written.Version) > order(n.ats[0].ResourceVersion), m.rejection.Of(n.at().Generation) != nil, m.dryRun, n.instant, n.runs, n.words, n.budget)
+	return k.String()
+}
+
+type explorer struct {
+	options
+	fail  func(format string, args ...any)
+	seen  map[string]bool
+	queue []*node
+}
+
+func (e *explorer) push(n *node) {
+	if key := n.key(); !e.seen[key] {
+		e.seen[key] = true
+		e.queue = append(e.queue, n)
 	}
 }
 
-func (e *explorer) reconcileBegun(n *node) {
-	o, plan := n.observe()
-	if plan.Create == nil {
-		e.report(n, o, plan, Outcome{})
+// explore visits states until there are no more, the limit is reached, or an invariant is broken. It returns the number of visited states.
+func (e *explorer) explore(at *cnatv1alpha1.At, b budget, limit int, broken func() bool) int {
+	at.ResourceVersion = "0"
+	e.seen = map[string]bool{}
+	e.push(&node{
+		ats: []*cnatv1alpha1.At{at}, pods: [][]*corev1.Pod{nil},
+		budget: b,
+	})
+	for len(e.queue) > 0 && len(e.seen) < limit && !broken() {
+		n := e.queue[0]
+		e.queue = e.queue[1:]
+		if e.next(n); len(e.seen)%16 == 0 {
+			e.settle(n)
+		}
+	}
+	return len(e.seen)
+}
+
+// budgets are what may happen together. All of it at once has too many states.
+var budgets = map[string]budget{
+	"a frozen process and a deletion":        {crashes: 1, deletions: 1},
+	"a frozen process and an edit":           {crashes: 1, edits: 1},
+	"a pod of another client":                {crashes: 1, plants: 1, edits: 1},
+	"a rejection, a lost answer, a deletion": {losses: 1, rejections: 1, deletions: 1},
+	"a failure and a retry":                  {crashes: 1, losses: 1, ends: 2, edits: 1},
+}
+
+func TestExplore(t *testing.T) {
+	for name, spec := range explored {
+		for what, b := range budgets {
+			t.Run(name+", "+what, func(t *testing.T) {
+				t.Parallel()
+				e := &explorer{fail: t.Errorf}
+				t.Logf("%d states", e.explore(spec().Schedule("now + 1 hour").Command("run 1").BackoffLimit(1).Obj(), b, *states, t.Failed))
+			})
+		}
+	}
+}
+
+// TestExplore_defects shows that the explorer finds each fault of the protocol.
+func TestExplore_defects(t *testing.T) {
+	for name, defect := range map[string]struct {
+		options
+		budget
+	}{
+		"no compare-and-swap":        {options{noCompareAndSwap: true}, budget{edits: 1}},
+		"open by name":               {options{byName: true}, budget{crashes: 1, deletions: 1}},
+		"end before the pod is gone": {options{endFirst: true}, budget{crashes: 1, edits: 1}},
+		"adoption":                   {options{adopt: true}, budget{plants: 1, edits: 1}},
+		"open before the record":     {options{openFirst: true}, budget{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := ""
+			e := &explorer{options: defect.options, fail: func(format string, args ...any) { found = fmt.Sprintf(format, args...) }}
+			n := e.explore(testutil.MakeAt("a").Schedule("now + 1 hour").Command("run 1").Obj(), defect.budget, 10**states, func() bool { return found != "" })
+			if found == "" {
+				t.Errorf("the explorer does not find it in %d states", n)
+			}
+			t.Logf("%d states", n)
+		})
+	}
+}
+
+func (e *explorer) next(n *node) {
+	fork := func(budget *int, do func(*node)) {
+		if *budget > 0 {
+			*budget--
+			c := n.clone()
+			*budget++
+			do(c)
+			e.push(c)
+		}
+	}
+	unlimited := 1
+	if n.instant < len(times)-1 {
+		fork(&unlimited, func(c *node) { c.instant++ })
+	}
+	for i, pod := range n.stored() {
+		fork(&n.budget.deletions, func(c *node) { c.set(slices.Delete(slices.Clone(n.stored()), i, i+1)) })
+		switch {
+		case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) == 0:
+			fork(&unlimited, func(c *node) { e.bind(c, i) })
+		case pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodPending:
+			fork(&n.budget.ends, func(c *node) { c.end(i, 0) })
+			fork(&n.budget.ends, func(c *node) { c.end(i, 1) })
+		}
+	}
+	if len(n.ats) > 1 {
+		fork(&unlimited, func(c *node) { c.ats = c.ats[1:] })
+	}
+	if len(n.pods) > 1 {
+		fork(&unlimited, func(c *node) { c.showPods() })
+	}
+	if n.named("a-pod") == nil {
+		fork(&n.budget.plants, func(c *node) { e.add(c, newPod(&View{At: n.at()}, 0), "0") })
+	}
+	if !atrun.IsDone(&n.at().Status) {
+		fork(&n.budget.edits, func(c *node) { c.edit(func(s *cnatv1alpha1.AtSpec) { s.Cancel = ptr.To(true) }) })
+		if n.at().Status.Attempts == 0 { // The rules of the CRD reject it later.
+			fork(&n.budget.edits, func(c *node) { c.edit(func(s *cnatv1alpha1.AtSpec) { s.Command = "run 2" }) })
+		}
+	}
+	for i, r := range n.late {
+		fork(&unlimited, func(c *node) { c.late = slices.Delete(c.late, i, i+1); e.carryOut(c, r) })
+	}
+	fork(&n.budget.crashes, func(c *node) { c.restart() })
+	if n.sent != nil {
+		e.arrives(n)
 		return
 	}
-	e.create(n, o, plan, Outcome{})
+	c := n.clone()
+	e.decide(c)
+	e.push(c)
 }
 
-// create sends the create of the pod of a plan.
-func (e *explorer) create(n *node, o Observation, plan Plan, outcome Outcome) {
-	sent := &request{pod: plan.Create}
-	if n.budget.crashes > 0 {
-		e.crash(n, sent)
-	}
-	created := n.clone()
-	outcome.Created = e.carryOut(created, *sent)
-	if n.budget.losses > 0 {
-		lost := created.clone()
-		lost.budget.losses--
-		lost.state.Record(o, plan, Outcome{CreateError: errors.New("timeout"), Deleted: outcome.Deleted}, n.now())
-		e.push(lost)
-	}
-	if created.budget.crashes > 0 {
-		e.crash(created, nil)
-	}
-	created.state.Record(o, plan, outcome, n.now())
-	e.push(created) // The UID is recorded by another reconcile: see ReportNow.
-}
-
-// carryOut does what the API server does with a request. It returns the pod if the request creates one.
-func (e *explorer) carryOut(n *node, r request) *corev1.Pod {
-	if r.pod == nil {
-		if r.version == n.stored().ResourceVersion {
-			e.commit(n, r.status)
+func (n *node) showPods() {
+	for _, pod := range n.pods[0] {
+		if !slices.ContainsFunc(n.pods[1], func(p *corev1.Pod) bool { return p.UID == pod.UID }) {
+			n.lastState = pod
 		}
-		return nil
 	}
-	if existing := n.find(r.pod.Name); existing != nil {
-		return existing
+	n.pods = n.pods[1:]
+}
+
+func (n *node) edit(edit func(*cnatv1alpha1.AtSpec)) {
+	at := n.at().DeepCopy()
+	edit(&at.Spec)
+	at.Generation++
+	n.write(at)
+}
+
+// restart starts another process. Its first lists are consistent. A request of the old one is still on its way.
+func (n *node) restart() {
+	if n.sent != nil {
+		n.late = append(n.late, *n.sent)
 	}
-	if n.hour < dueHour {
-		e.t.Errorf("A2: a pod before the time, in %s", n.key())
+	n.sent, n.memory, n.lastState = nil, Memory{}, nil
+	n.ats, n.pods = n.ats[len(n.ats)-1:], n.pods[len(n.pods)-1:]
+}
+
+func (e *explorer) bind(n *node, i int) {
+	pod := n.change(i, func(p *corev1.Pod) { p.Spec.NodeName = "node" })
+	attempt, s := strings.Count(pod.Name, "-pod-"), &n.at().Status
+	if slices.ContainsFunc(n.runs, func(r ran) bool { return r.attempt == attempt }) {
+		e.fail("A1: attempt %d runs twice, in %s", attempt, n.key())
 	}
-	attempt := attemptOf(r.pod.Name)
-	bit := 1 << attempt
-	if n.created++; n.names&bit != 0 && (n.killed&bit == 0 || n.budget.crashes == crashes) {
-		e.t.Errorf("A1: pod %s is created again, %d pods, in %s", r.pod.Name, n.created, n.key())
+	if n.instant < dueIndex {
+		e.fail("A2: attempt %d runs before its time, in %s", attempt, n.key())
 	}
-	n.names |= bit
-	if got := strings.Join(r.pod.Spec.Containers[0].Command, " "); got != n.words[attempt] {
-		e.t.Errorf("A18: pod %s runs %q, but attempt %d began with %q, in %s", r.pod.Name, got, attempt, n.words[attempt], n.key())
+	if attempt > 0 && !slices.ContainsFunc(n.runs, func(r ran) bool { return r.attempt == attempt-1 && r.code > 0 }) {
+		if slices.ContainsFunc(n.runs, func(r ran) bool { return r.attempt == attempt-1 }) {
+			e.fail("A17: attempt %d runs before the one before it has failed, in %s", attempt, n.key())
+		}
 	}
-	if n.stored().Status.Reason == cnatv1alpha1.ReasonMissedDeadline {
-		e.t.Errorf("A11: a pod is created for an At that missed its deadline, in %s", n.key())
+	if got := strings.Join(pod.Spec.Containers[0].Command, " "); got != n.words[attempt] {
+		e.fail("A18: pod %s runs %q, recorded is %q, in %s", pod.Name, got, n.words[attempt], n.key())
 	}
-	pod := r.pod.DeepCopy()
-	pod.UID = types.UID(fmt.Sprintf("%s#%d", pod.Name, n.created))
-	pod.CreationTimestamp.Time = n.now()
-	pod.Status.Phase = corev1.PodPending
-	n.setPods(append(slices.Clone(n.storedPods()), pod))
+	if int(s.Attempts) == attempt+1 && saysNotRun(s) {
+		e.fail("A11: an At that says %s runs, in %s", s.Conditions[len(s.Conditions)-1].Message, n.key())
+	}
+	n.runs = append(n.runs, ran{attempt, -1})
+}
+
+func saysNotRun(s *cnatv1alpha1.AtStatus) bool {
+	return s.Phase == cnatv1alpha1.PhaseDone && slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool {
+		return strings.Contains(c.Message, "did not run") || strings.Contains(c.Message, "was not run")
+	})
+}
+
+func (n *node) end(i, code int) {
+	attempt := strings.Count(n.stored()[i].Name, "-pod-")
+	for r := range n.runs {
+		if n.runs[r].attempt == attempt {
+			n.runs[r].code = code
+		}
+	}
+	phase, reason := corev1.PodSucceeded, "Completed"
+	if code > 0 {
+		phase, reason = corev1.PodFailed, "Error"
+	}
+	n.change(i, func(p *corev1.Pod) {
+		p.Status.Phase = phase
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "busybox", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: reason, ContainerID: "containerd://1"}, //nolint:gosec // 0 or 1
+		}}}
+	})
+}
+
+func (e *explorer) add(n *node, pod *corev1.Pod, generation string) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.ResourceVersion = n.version()
+	pod.UID, pod.CreationTimestamp.Time, pod.Status.Phase = types.UID("u"+pod.ResourceVersion), n.now(), corev1.PodPending
+	if generation != "" {
+		pod.Annotations[cnatv1alpha1.AnnotationGeneration] = generation
+	}
+	n.set(append(slices.Clone(n.stored()), pod))
 	return pod
 }
 
-// report pushes the states that can follow the write of the status of a report.
-func (e *explorer) report(n *node, o Observation, plan Plan, outcome Outcome) {
-	report := MakeReport(o, plan, outcome)
-	if sameStatus(&o.At.Status, &report.Status) {
-		n = n.clone()
-		n.state.Record(o, plan, outcome, n.now())
-		e.push(n)
-		return
+// decide makes the next request of the process.
+func (e *explorer) decide(n *node) {
+	seen, answers := Seen{At: n.ats[0], Pods: n.pods[0], LastState: n.lastState}, Answers{Pods: map[string]*corev1.Pod{}}
+	if n.memory.IsStale() {
+		answers.At = n.at()
 	}
-	e.write(n, o, plan, outcome, report.Status, func(written *node) { e.push(written) })
-}
-
-// write pushes the states that can follow the write of a status: it arrives, a crash comes before or after it, or its response is lost.
-// then continues after the response.
-func (e *explorer) write(n *node, o Observation, plan Plan, outcome Outcome, status cnatv1alpha1.AtStatus, then func(*node)) {
-	sent := request{version: o.At.ResourceVersion, status: status}
-	if n.budget.crashes > 0 {
-		e.crash(n, &sent)
-	}
-	n = n.clone()
-	if o.At.ResourceVersion != n.stored().ResourceVersion {
-		n.state.Record(o, plan, outcome, n.now())
-		e.push(n) // The status of an older object is rejected as a conflict.
-		return
-	}
-	e.carryOut(n, sent)
-	if n.budget.losses > 0 {
-		lost := n.clone()
-		lost.budget.losses--
-		lost.state.Record(o, plan, outcome, n.now())
-		e.push(lost)
-	}
-	if n.budget.crashes > 0 {
-		e.crash(n, nil)
-	}
-	outcome.Written = n.stored()
-	n.state.Record(o, plan, outcome, n.now())
-	then(n)
-}
-
-func (e *explorer) commit(n *node, status cnatv1alpha1.AtStatus) {
-	before := n.stored()
-	written := before.DeepCopy()
-	written.Status = status
-	written.ResourceVersion = strconv.FormatInt(version(before.ResourceVersion)+1, 10)
-	if attempt := int(status.Attempts) - 1; status.Attempts > before.Status.Attempts {
-		n.words[attempt] = before.Spec.Command
-		if before.Spec.Cancel != nil {
-			e.t.Errorf("A16: attempt %d begins after a cancel, in %s", attempt, n.key())
+	r := &request{}
+	for {
+		r.view = n.memory.View(seen, answers, n.now(), Defaults{})
+		if r.step = Next(&r.view); !r.step.Asks() {
+			break
 		}
-		if attempt > 0 && n.ended[corev1.PodFailed]&(1<<(attempt-1)) == 0 {
-			e.t.Errorf("A17: attempt %d begins before the one before it has failed, in %s", attempt, n.key())
+		switch question := r.step.Ask; {
+		case question.At:
+			answers.At = n.at()
+		case question.DryRun != nil:
+			answers.DryRun = &Answer{}
+		default:
+			answers.Pods[question.Pod] = n.named(question.Pod)
 		}
 	}
-	e.checkStatus(n, &written.Status)
-	n.phase = slices.Index(phaseOrder, written.Status.Phase)
-	n.ats = append(n.ats, written)
+	e.plant(n, r)
+	status := MakeReport(&r.view, r.step).Status
+	if sameStatus(&r.view.At.Status, &status) {
+		n.memory.Recorded(&r.view, r.step, nil)
+	} else {
+		r.status, r.version = &status, r.view.At.ResourceVersion
+	}
+	if r.status != nil || r.step.acts() {
+		n.sent = r
+	}
+}
+
+// plant applies the defects that are decisions.
+func (e *explorer) plant(n *node, r *request) {
+	v := &r.view
+	switch {
+	case e.adopt && r.step.Delete != nil && atrun.IsGated(r.step.Delete) && v.At.Status.Attempts == 0 && n.instant >= dueIndex && !v.isCanceled():
+		r.step = v.wait(started(""))
+		r.step.record, r.step.Open = n.named("a-pod"), n.named("a-pod")
+		if r.step.record == nil {
+			r.step = unchanged
+		}
+	case e.endFirst && r.step.Delete != nil && v.hasStarted() && v.isCanceled() && !isBound(r.step.Delete):
+		r.step = v.finish(v.canceledEnd(atrun.End{Proof: atrun.NotRun}))
+	}
+}
+
+func (s Step) acts() bool {
+	return s.Create != nil || s.Open != nil || s.Stop != nil || s.Delete != nil
 }
 
 func sameStatus(a, b *cnatv1alpha1.AtStatus) bool {
-	return a.Phase == b.Phase && a.Reason == b.Reason && a.PodUID == b.PodUID && a.Attempts == b.Attempts && (a.RetryTime != nil) == (b.RetryTime != nil)
+	return a.Phase == b.Phase && a.Reason == b.Reason && a.PodUID == b.PodUID && a.Attempts == b.Attempts && (a.RetryTime != nil) == (b.RetryTime != nil) &&
+		(a.ExitCode != nil) == (b.ExitCode != nil)
 }
 
-func (e *explorer) checkStatus(n *node, s *cnatv1alpha1.AtStatus) {
-	if slices.Index(phaseOrder, s.Phase) < n.phase {
-		e.t.Errorf("A4: from %s to %s, in %s", phaseOrder[n.phase], s.Phase, n.key())
+// arrives pushes the states that can follow the request of the process.
+func (e *explorer) arrives(n *node) {
+	c := n.clone()
+	r := *n.sent
+	c.sent = nil
+	if r.status == nil && n.budget.rejections > 0 && (r.step.Create != nil || r.step.Open != nil) {
+		rejected := c.clone()
+		rejected.budget.rejections--
+		rejected.memory.Heard(&r.view, r.step, Result{Rejected: errors.New("quota")}, n.now())
+		e.push(rejected)
 	}
-	ready, stalled := meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionReady), meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionStalled)
-	rejected := meta.IsStatusConditionFalse(s.Conditions, cnatv1alpha1.ConditionScheduled) && s.Phase != cnatv1alpha1.PhaseDone
-	if wantStalled := rejected || s.Result == cnatv1alpha1.ResultFailed; stalled != wantStalled {
-		e.t.Errorf("A4: Stalled is %t in phase %s with result %q, in %s", stalled, s.Phase, s.Result, n.key())
+	if e.openFirst && r.status != nil && r.step.Open != nil {
+		e.carryOut(c, request{view: r.view, step: Step{Open: r.step.Open}})
 	}
-	if wantReady := !rejected && (s.Phase == cnatv1alpha1.PhasePending || s.Result == cnatv1alpha1.ResultSucceeded); ready != wantReady {
-		e.t.Errorf("A4: Ready is %t in phase %s with result %q, in %s", ready, s.Phase, s.Result, n.key())
+	result, done := e.carryOut(c, r)
+	if n.budget.losses > 0 {
+		lost := c.clone()
+		lost.budget.losses--
+		if r.status == nil {
+			lost.memory.Heard(&r.view, r.step, Result{Failed: errors.New("timeout")}, n.now())
+		}
+		e.push(lost)
 	}
-	if s.Phase == cnatv1alpha1.PhaseDone {
-		e.checkEnd(n, s)
+	switch {
+	case r.status == nil && done:
+		c.memory.Heard(&r.view, r.step, result, n.now())
+	case r.status != nil && !done:
+		c.memory.Conflicted()
+	case r.status != nil:
+		c.memory.Recorded(&r.view, r.step, c.at())
+		if r.status = nil; r.step.acts() {
+			c.sent = &r
+		}
+	}
+	e.push(c)
+}
+
+// carryOut does what the API server does with a request. done is false for a conflict.
+func (e *explorer) carryOut(n *node, r request) (result Result, done bool) {
+	if r.status != nil {
+		if n.at().ResourceVersion != r.version && !(e.noCompareAndSwap && r.step.record != nil && n.at().Status.Attempts == r.view.At.Status.Attempts) {
+			return result, false
+		}
+		e.commit(n, r)
+		return result, true
+	}
+	switch s := r.step; {
+	case s.Create != nil && n.named(s.Create.Name) != nil:
+		return Result{Taken: true}, true
+	case s.Create != nil:
+		return Result{Pod: e.add(n, s.Create, "")}, true
+	case s.Open != nil:
+		i := n.find(s.Open.UID)
+		if pod := n.named(s.Open.Name); e.byName && pod != nil {
+			i = n.find(pod.UID)
+		}
+		if i < 0 || !atrun.IsGated(n.stored()[i]) {
+			return Result{Missing: true}, true
+		}
+		pod := n.change(i, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
+		if n.at().Status.PodUID != pod.UID {
+			e.fail("A1: pod %s is opened, but the status names %q, in %s", pod.UID, n.at().Status.PodUID, n.key())
+		}
+		return Result{Pod: pod}, true
+	case s.Delete != nil:
+		i := n.find(s.Delete.UID)
+		if i < 0 {
+			return Result{Missing: true}, true
+		}
+		if !isBound(s.Delete) && n.stored()[i].ResourceVersion != s.Delete.ResourceVersion {
+			return result, false
+		}
+		n.set(slices.Delete(slices.Clone(n.stored()), i, i+1))
+	case s.Stop != nil:
+		if i := n.find(s.Stop.UID); i >= 0 {
+			return Result{Pod: n.change(i, func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) })}, true
+		}
+		return Result{Missing: true}, true
+	}
+	return result, true
+}
+
+func (e *explorer) commit(n *node, r request) {
+	before, at := n.at(), n.at().DeepCopy()
+	at.Status = *r.status
+	n.write(at)
+	s := &at.Status
+	if r.step.record != nil {
+		n.words[r.step.attempt] = before.Spec.Command
+		if before.Spec.Cancel != nil && s.Phase != cnatv1alpha1.PhaseDone {
+			e.fail("A16: attempt %d is recorded after a cancel, in %s", r.step.attempt, n.key())
+		}
+	}
+	if slices.Index(phases, s.Phase) < slices.Index(phases, before.Status.Phase) {
+		e.fail("A4: from %s to %s, in %s", before.Status.Phase, s.Phase, n.key())
+	}
+	if s.Phase != cnatv1alpha1.PhaseDone {
+		return
+	}
+	attempt := int(s.Attempts) - 1
+	i := slices.IndexFunc(n.runs, func(r ran) bool { return r.attempt == attempt })
+	switch {
+	case i >= 0 && saysNotRun(s):
+		e.fail("A11: %s %q, but attempt %d ran, in %s", s.Reason, s.Conditions[1].Message, attempt, n.key())
+	case s.Reason == cnatv1alpha1.ReasonCompleted && (i < 0 || n.runs[i].code != 0), s.Reason == cnatv1alpha1.ReasonNonZeroExitCode && (i < 0 || n.runs[i].code != 1):
+		e.fail("A11: %s of attempt %d after %v, in %s", s.Reason, attempt, n.runs, n.key())
 	}
 }
 
-// checkEnd checks that the reason of an end is true: A11.
-func (e *explorer) checkEnd(n *node, s *cnatv1alpha1.AtStatus) {
-	spec, attempt := &n.stored().Spec, int(s.Attempts)-1
-	deadline := spec.ActiveDeadlineSeconds
-	var holds bool
-	switch s.Reason {
-	case cnatv1alpha1.ReasonMissedDeadline:
-		holds = n.created == 0 && spec.StartingDeadlineSeconds != nil && n.hour > dueHour
-	case cnatv1alpha1.ReasonDeadlineExceeded:
-		holds = deadline != nil && !n.now().Before(s.StartTime.Add(atspec.Seconds(*deadline)))
-	case cnatv1alpha1.ReasonCanceled:
-		holds = spec.Cancel != nil
-	case cnatv1alpha1.ReasonPodLost:
-		holds = n.killed&(1<<attempt) != 0 && s.RetryTime == nil || s.PodUID == "" && n.hour > dueHour
-	case cnatv1alpha1.ReasonCompleted:
-		holds = n.ended[corev1.PodSucceeded]&(1<<attempt) != 0
-	default:
-		holds = n.ended[corev1.PodFailed]&(1<<attempt) != 0
-	}
-	if !holds {
-		e.t.Errorf("A11: %s of attempt %d after %d pods in hour %d, in %s", s.Reason, attempt, n.created, n.hour, n.key())
-	}
-}
-
-// settle checks A3: left alone from here, with time passing and pods ending, the At gets done.
+// settle checks A3: left alone, with time passing and commands ending, the At gets done.
 func (e *explorer) settle(n *node) {
 	c := n.clone()
-	c.budget, c.late = budget{}, nil
-	alone := &explorer{t: e.t}
+	c.budget = budget{}
 	for range 60 {
-		for c.showAt() || c.showPods() {
+		for len(c.ats) > 1 {
+			c.ats = c.ats[1:]
 		}
-		if c.stored().Status.Phase == cnatv1alpha1.PhaseDone {
+		for len(c.pods) > 1 {
+			c.showPods()
+		}
+		gated := slices.ContainsFunc(c.stored(), atrun.IsGated)
+		if c.at().Status.Phase == cnatv1alpha1.PhaseDone && !gated {
 			return
 		}
-		c.hour++
-		for i, pod := range c.storedPods() {
-			if pod.Status.Phase == corev1.PodPending && c.hour > dueHour {
-				c.endPod(i, corev1.PodFailed)
+		c.instant, c.later = max(c.instant, dueIndex), c.later+time.Hour
+		for i, pod := range c.stored() {
+			switch {
+			case !atrun.IsGated(pod) && pod.Spec.NodeName == "":
+				e.bind(c, i)
+			case pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodPending:
+				c.end(i, 1)
 			}
 		}
-		for c.showAt() || c.showPods() {
+		alone := &explorer{options: e.options, fail: e.fail, seen: map[string]bool{}}
+		if c.sent == nil {
+			alone.decide(c)
 		}
-		alone.queue, alone.seen = nil, map[string]bool{}
-		alone.reconcile(c)
-		if len(alone.queue) != 1 {
-			e.t.Fatalf("A3: %d ways to continue without events, from %s", len(alone.queue), n.key())
+		if c.sent != nil {
+			alone.arrives(c)
+			c = alone.queue[0].clone()
 		}
-		c = alone.queue[0].clone()
 	}
-	e.t.Errorf("A3: never done, from %s", n.key())
+	e.fail("A3: never done, from %s", n.key())
 }

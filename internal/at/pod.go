@@ -4,6 +4,7 @@
 package at
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -38,39 +39,51 @@ var (
 
 func atKind() schema.GroupVersionKind { return cnatv1alpha1.GroupVersion.WithKind("At") }
 
-// newPod returns the pod of an attempt. unusable has checked that the command splits or is absent, and that the template has a container.
-func newPod(o *Observation, attempt int) *corev1.Pod {
-	template := o.At.Spec.Template
+// newPod returns the pod of an attempt, with the gate that keeps it from starting. problem has checked that the command splits or is absent,
+// and that the template has a container.
+func newPod(v *View, attempt int) *corev1.Pod {
+	template := v.At.Spec.Template
 	if template == nil {
-		template = defaultTemplate(o.At, o.Defaults)
+		template = defaultTemplate(v.At, v.defaults)
 	}
-	pod := pods.FromTemplate(template, atrun.PodName(o.At, attempt), o.At, atKind())
-	maps.Copy(pod.Labels, atrun.SelectorLabels(o.At))
+	pod := pods.FromTemplate(template, atrun.PodName(v.At, attempt), v.At, atKind())
+	maps.Copy(pod.Labels, atrun.SelectorLabels(v.At))
 	if _, ok := pod.Annotations[annotationDefaultContainer]; !ok {
-		pod.Annotations[annotationDefaultContainer] = atspec.ContainerName(&o.At.Spec)
+		pod.Annotations[annotationDefaultContainer] = atspec.ContainerName(&v.At.Spec)
 	}
-	pod.Annotations[cnatv1alpha1.AnnotationContainer] = atspec.ContainerName(&o.At.Spec)
+	pod.Annotations[cnatv1alpha1.AnnotationContainer] = atspec.ContainerName(&v.At.Spec)
 	pod.Annotations[cnatv1alpha1.AnnotationAttempt] = strconv.Itoa(attempt)
-	pod.Annotations[cnatv1alpha1.AnnotationGeneration] = strconv.FormatInt(o.At.Generation, 10)
+	pod.Annotations[cnatv1alpha1.AnnotationGeneration] = strconv.FormatInt(v.At.Generation, 10)
 
 	spec := &pod.Spec
 	spec.RestartPolicy = corev1.RestartPolicyNever
-	spec.ActiveDeadlineSeconds = podDeadline(o)
+	spec.ActiveDeadlineSeconds = podDeadline(v)
+	spec.SchedulingGates = append(spec.SchedulingGates, corev1.PodSchedulingGate{Name: cnatv1alpha1.StartGate})
 	main := &spec.Containers[0]
-	if o.At.Spec.Command != "" {
-		words, _ := atspec.SplitCommand(o.At.Spec.Command)
+	if words, _ := commandOf(&v.At.Spec); len(words) > 0 {
 		main.Command = atspec.ContainerCommand(words)
 	}
-	if main.TerminationMessagePolicy == "" {
-		main.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers[:1]} {
+		for i := range containers {
+			containers[i].TerminationMessagePolicy = cmp.Or(containers[i].TerminationMessagePolicy, corev1.TerminationMessageFallbackToLogsOnError)
+		}
 	}
 	return pod
+}
+
+// commandOf returns the words of spec.command, or nil if the template has the command.
+func commandOf(spec *cnatv1alpha1.AtSpec) ([]string, error) {
+	if spec.Command == "" && spec.Template != nil {
+		return nil, nil
+	}
+	return atspec.SplitCommand(spec.Command)
 }
 
 // defaultTemplate returns the template of an At without one. It passes Pod Security "restricted" and OpenShift's
 // "restricted-v2".
 func defaultTemplate(at *cnatv1alpha1.At, d Defaults) *corev1.PodTemplateSpec {
-	spec := corev1.PodSpec{ImagePullSecrets: d.PullSecrets, Containers: []corev1.Container{{
+	// A namespace with 2000 Services would otherwise exceed the size of the environment.
+	spec := corev1.PodSpec{ImagePullSecrets: d.PullSecrets, EnableServiceLinks: ptr.To(false), Containers: []corev1.Container{{
 		Name:      atspec.DefaultContainer,
 		Image:     d.Image,
 		Env:       slices.Clone(d.Proxy),
@@ -81,16 +94,20 @@ func defaultTemplate(at *cnatv1alpha1.At, d Defaults) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{labelApp: atrun.LabelValue(at)}}, Spec: spec}
 }
 
-// podDeadline returns the activeDeadlineSeconds of a pod that is created now: the rest of the deadline of the run, or the
-// template's own if that is shorter. The kubelet counts from the start of the pod on a node.
-func podDeadline(o *Observation) *int64 {
+// podDeadline returns the activeDeadlineSeconds of a pod: the rest of the deadline of the run when the attempt is due, or the template's own
+// if that is shorter. The kubelet counts from the start of the pod on a node.
+func podDeadline(v *View) *int64 {
 	var own *int64
-	if o.At.Spec.Template != nil {
-		own = o.At.Spec.Template.Spec.ActiveDeadlineSeconds
+	if v.At.Spec.Template != nil {
+		own = v.At.Spec.Template.Spec.ActiveDeadlineSeconds
 	}
-	left := o.At.Spec.ActiveDeadlineSeconds
-	if deadline := o.deadline(); !deadline.IsZero() {
-		left = ptr.To(max(int64(deadline.Sub(o.Now).Round(time.Second)/time.Second), 1))
+	left := v.At.Spec.ActiveDeadlineSeconds
+	if deadline := v.deadline(); !deadline.IsZero() {
+		due := v.Now
+		if retry := v.At.Status.RetryTime; retry != nil && retry.After(due) {
+			due = retry.Time
+		}
+		left = ptr.To(max(int64(deadline.Sub(due).Round(time.Second)/time.Second), 1))
 	}
 	if left == nil || own != nil && *own < *left {
 		left = own

@@ -20,18 +20,20 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// planned returns the pod that the API server checks before an attempt starts. It is the pod that is created.
-func planned(t *testing.T, o at.Observation) *corev1.Pod {
+// created returns the pod that a pass creates.
+func created(t *testing.T, object *cnatv1alpha1.At, now time.Time, defaults at.Defaults) *corev1.Pod {
 	t.Helper()
-	plan := at.MakePlan(o)
-	if plan.Check == nil {
-		t.Fatalf("no pod is checked: %+v", plan)
+	var memory at.Memory
+	v := memory.View(at.Seen{At: object}, at.Answers{}, now, defaults)
+	step := at.Next(&v)
+	if step.Create == nil {
+		t.Fatalf("no pod is created: %+v", step)
 	}
-	return plan.Check
+	return step.Create
 }
 
 func TestNewPod(t *testing.T) {
-	got := planned(t, at.Observation{At: a().Obj(), Now: due, Defaults: at.Defaults{Image: "busybox", FixedUser: true}})
+	got := created(t, a().Obj(), due, at.Defaults{Image: "busybox", FixedUser: true})
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "a-pod", Namespace: "default",
@@ -46,6 +48,8 @@ func TestNewPod(t *testing.T) {
 			OS:                           &corev1.PodOS{Name: corev1.Linux},
 			NodeSelector:                 map[string]string{"kubernetes.io/os": "linux"},
 			AutomountServiceAccountToken: ptr.To(false),
+			EnableServiceLinks:           ptr.To(false),
+			SchedulingGates:              []corev1.PodSchedulingGate{{Name: "cnat.d2iq.com/start"}},
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65534),
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -70,7 +74,7 @@ func TestNewPod(t *testing.T) {
 
 func TestNewPod_pullSecrets(t *testing.T) {
 	secrets := []corev1.LocalObjectReference{{Name: "mirror"}}
-	got := planned(t, at.Observation{At: a().Obj(), Now: due, Defaults: at.Defaults{Image: "busybox", PullSecrets: secrets}})
+	got := created(t, a().Obj(), due, at.Defaults{Image: "busybox", PullSecrets: secrets})
 	if diff := cmp.Diff(secrets, got.Spec.ImagePullSecrets); diff != "" {
 		t.Errorf("pull secrets (-want +got):\n%s", diff)
 	}
@@ -82,7 +86,7 @@ func TestNewPod_pullSecrets(t *testing.T) {
 
 func TestNewPod_proxy(t *testing.T) {
 	proxy := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://p"}, {Name: "http_proxy", Value: "http://p"}}
-	got := planned(t, at.Observation{At: a().Obj(), Now: due, Defaults: at.Defaults{Image: "busybox", Proxy: proxy}})
+	got := created(t, a().Obj(), due, at.Defaults{Image: "busybox", Proxy: proxy})
 	if diff := cmp.Diff(proxy, got.Spec.Containers[0].Env); diff != "" {
 		t.Errorf("env (-want +got):\n%s", diff)
 	}
@@ -100,6 +104,7 @@ func TestNewPod_template(t *testing.T) {
 		}
 		template.Finalizers = []string{"example.com/hold"}
 		template.Spec.ServiceAccountName = "robot"
+		template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/quota"}}
 		template.Spec.ActiveDeadlineSeconds = ptr.To[int64](5)
 		template.Spec.InitContainers = []corev1.Container{{Name: "fetch"}}
 		template.Spec.Containers[0].TerminationMessagePolicy = corev1.TerminationMessageReadFile
@@ -108,13 +113,15 @@ func TestNewPod_template(t *testing.T) {
 	}, "main", "side").Obj()
 	before := atWithTemplate.DeepCopy()
 	proxy := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://p"}, {Name: "NO_PROXY", Value: ".svc"}}
-	got := planned(t, at.Observation{At: atWithTemplate, Now: due, Defaults: at.Defaults{
+	got := created(t, atWithTemplate, due, at.Defaults{
 		Image: "busybox", PullSecrets: []corev1.LocalObjectReference{{Name: "mirror"}}, FixedUser: true, Proxy: proxy,
-	}})
+	})
 
 	wantSpec := before.Spec.Template.Spec.DeepCopy()
 	wantSpec.RestartPolicy = corev1.RestartPolicyNever
+	wantSpec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/quota"}, {Name: "cnat.d2iq.com/start"}}
 	wantSpec.Containers[0].Command = []string{"echo", "YAY"}
+	wantSpec.InitContainers[0].TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	if diff := cmp.Diff(*wantSpec, got.Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
@@ -137,7 +144,7 @@ func TestNewPod_template(t *testing.T) {
 
 // A Service or a PodDisruptionBudget of an application selects only what its user has labeled.
 func TestNewPod_labels(t *testing.T) {
-	got := planned(t, at.Observation{At: a().Template(func(*corev1.PodTemplateSpec) {}, "main").Obj(), Now: due})
+	got := created(t, a().Template(func(*corev1.PodTemplateSpec) {}, "main").Obj(), due, at.Defaults{})
 	if diff := cmp.Diff(map[string]string{"cnat.d2iq.com/at": "a", "app.kubernetes.io/managed-by": "podset-operator"}, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got): %s", diff)
 	}
@@ -154,7 +161,7 @@ func TestNewPod_noCommand(t *testing.T) {
 			at0 := a().Command("").Template(func(template *corev1.PodTemplateSpec) { edit(&template.Spec.Containers[0]) }, "main").Obj()
 			want := at0.Spec.Template.Spec.Containers[0]
 			want.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
-			got := planned(t, at.Observation{At: at0, Now: due})
+			got := created(t, at0, due, at.Defaults{})
 			if diff := cmp.Diff(want, got.Spec.Containers[0]); diff != "" {
 				t.Errorf("container (-want +got):\n%s", diff)
 			}
@@ -165,7 +172,7 @@ func TestNewPod_noCommand(t *testing.T) {
 func TestNewPod_appLabel(t *testing.T) {
 	at0 := a().Obj()
 	at0.Name = strings.Repeat("long.", 40) + "name"
-	for key, value := range planned(t, at.Observation{At: at0, Now: due}).Labels {
+	for key, value := range created(t, at0, due, at.Defaults{}).Labels {
 		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
 			t.Errorf("label %s=%s: %v", key, value, problems)
 		}
@@ -191,10 +198,10 @@ func TestNewPod_deadline(t *testing.T) {
 		"the template's at a retry when the At has none": {at: retry(a()), template: ptr.To[int64](5), now: time.Minute, want: ptr.To[int64](5)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := at.Observation{At: test.at.BackoffLimit(1).Template(func(t *corev1.PodTemplateSpec) {
+			object := test.at.BackoffLimit(1).Template(func(t *corev1.PodTemplateSpec) {
 				t.Spec.ActiveDeadlineSeconds = test.template
-			}, "busybox").Obj(), Now: due.Add(test.now)}
-			if diff := cmp.Diff(test.want, planned(t, o).Spec.ActiveDeadlineSeconds); diff != "" {
+			}, "busybox").Obj()
+			if diff := cmp.Diff(test.want, created(t, object, due.Add(test.now), at.Defaults{}).Spec.ActiveDeadlineSeconds); diff != "" {
 				t.Errorf("activeDeadlineSeconds (-want +got):\n%s", diff)
 			}
 		})
@@ -202,7 +209,7 @@ func TestNewPod_deadline(t *testing.T) {
 }
 
 func TestNewPod_attempt(t *testing.T) {
-	pod := planned(t, at.Observation{At: a().BackoffLimit(1).RetryRecorded(1, pod0, 0).Obj(), Now: due.Add(time.Minute)})
+	pod := created(t, a().BackoffLimit(1).RetryRecorded(1, pod0, 0).Obj(), due.Add(time.Minute), at.Defaults{})
 	if got := pod.Annotations[cnatv1alpha1.AnnotationAttempt]; pod.Name != pod1 || got != "1" {
 		t.Errorf("pod %s has attempt %q", pod.Name, got)
 	}
@@ -214,7 +221,7 @@ func TestNewPod_command(t *testing.T) {
 	for i, word := range words {
 		quoted[i] = quoteSingle(word)
 	}
-	pod := planned(t, at.Observation{At: a().Command(strings.Join(quoted, " ")).Obj(), Now: due})
+	pod := created(t, a().Command(strings.Join(quoted, " ")).Obj(), due, at.Defaults{})
 	argv := make([]string, len(words))
 	for i, word := range pod.Spec.Containers[0].Command {
 		argv[i] = kubernetesExpand(word)
@@ -248,7 +255,7 @@ func kubernetesExpand(word string) string {
 
 func TestNewPod_longNames(t *testing.T) {
 	for _, name := range []string{"1.a", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a.", 126) + "a"} {
-		pod := planned(t, at.Observation{At: testutil.MakeAt(name).Obj(), Now: due})
+		pod := created(t, testutil.MakeAt(name).Obj(), due, at.Defaults{})
 		value := pod.Labels["cnat.d2iq.com/at"]
 		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
 			t.Errorf("%q: label %q: %v", name, value, problems)

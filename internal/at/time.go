@@ -14,48 +14,48 @@ import (
 )
 
 // dueTime returns when an At is due. An At with the schedule now is due as soon as it is observed, whatever the clocks show.
-func (o *Observation) dueTime() (time.Time, error) {
-	due, err := atspec.ParseSchedule(o.At.Spec.Schedule, o.At.CreationTimestamp.Time)
-	if o.At.Spec.Schedule == atspec.Now && due.After(o.Now) {
-		due = o.Now
+func (v *View) dueTime() (time.Time, error) {
+	due, err := atspec.ParseSchedule(v.At.Spec.Schedule, v.At.CreationTimestamp.Time)
+	if v.At.Spec.Schedule == atspec.Now && due.After(v.Now) {
+		due = v.Now
 	}
 	return due, err
 }
 
-// StartableSince returns the earliest time at which an At that starts now could have started: when it was due, or when it
-// was created if that was later. An At that was suspended or unusable, or that was edited since its last status,
-// could not start before now. It returns false if the schedule is invalid or if this is not the first attempt.
-func StartableSince(o Observation) (time.Time, bool) {
-	due, err := o.dueTime()
-	if err != nil || atrun.HasStarted(&o.At.Status) {
+// EarliestStart returns the earliest time at which an At that starts now could have started: when it was due, or when it was created if that
+// was later. An At that was suspended or unusable, or that was edited since its last status, could not start before now. It returns false if
+// this is not the first attempt.
+func EarliestStart(v *View) (time.Time, bool) {
+	due, err := v.dueTime()
+	if err != nil || v.attempt() >= 0 {
 		return time.Time{}, false
 	}
-	status := &o.At.Status
-	scheduled := o.condition(cnatv1alpha1.ConditionScheduled)
+	status := &v.At.Status
+	scheduled := v.condition(cnatv1alpha1.ConditionScheduled)
 	blocked := scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Reason != cnatv1alpha1.ReasonFailedCreate
-	edited := status.ObservedGeneration > 0 && status.ObservedGeneration < o.At.Generation
+	edited := status.ObservedGeneration > 0 && status.ObservedGeneration < v.At.Generation
 	switch {
 	case blocked || edited:
-		return o.Now, true
-	case due.Before(o.At.CreationTimestamp.Time):
-		return o.At.CreationTimestamp.Time, true
+		return v.Now, true
+	case due.Before(v.At.CreationTimestamp.Time):
+		return v.At.CreationTimestamp.Time, true
 	}
 	return due, true
 }
 
-// WaitsForTime reports whether an At may wait for a time: its schedule, a deadline, a retry, or the end of its TTL.
-func WaitsForTime(at *cnatv1alpha1.At) bool {
+// DependsOnClock reports whether an At may wait for a time: its schedule, a deadline, a retry, or the end of its TTL.
+func DependsOnClock(at *cnatv1alpha1.At) bool {
 	return !atrun.IsDone(&at.Status) || at.Spec.TTLSecondsAfterFinished != nil
 }
 
 // IsDueWithin reports whether an At becomes due within a duration of now. An At that has started, is suspended, or has an invalid
 // schedule does not become due.
 func IsDueWithin(at *cnatv1alpha1.At, now time.Time, within time.Duration) bool {
-	o := Observation{At: at, Now: now}
-	if o.isDeleted() || atrun.IsDone(&at.Status) || atrun.HasStarted(&at.Status) || o.isSuspended() || o.isCanceled() {
+	v := View{At: at, Now: now}
+	if v.isDeleted() || v.isDone() || v.hasStarted() || v.isSuspended() || v.isCanceled() {
 		return false
 	}
-	due, err := o.dueTime()
+	due, err := v.dueTime()
 	return err == nil && !due.Before(now) && !due.After(now.Add(within))
 }
 

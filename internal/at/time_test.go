@@ -15,6 +15,12 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
+// withoutPod returns the status of an At that ended before its start.
+func withoutPod(s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus {
+	s.PodUID, s.Attempts = "", 0
+	return s
+}
+
 func TestIsDueWithin(t *testing.T) {
 	for title, tc := range map[string]struct {
 		at    *testutil.AtBuilder
@@ -27,7 +33,7 @@ func TestIsDueWithin(t *testing.T) {
 		"due later":                           {testutil.MakeAt("a"), time.Minute + time.Second, false},
 		"overdue, so it is started already":   {testutil.MakeAt("a"), -time.Second, false},
 		"started":                             {testutil.MakeAt("a").Recorded(1, "a-pod", "1"), 30 * time.Second, false},
-		"done, and the clock was set back":    {testutil.MakeAt("a").Status(with(finished, func(s *cnatv1alpha1.AtStatus) { s.PodUID, s.Attempts = "", 0 })), 30 * time.Second, false},
+		"done, and the clock was set back":    {testutil.MakeAt("a").Status(withoutPod(finished)), 30 * time.Second, false},
 		"suspended":                           {testutil.MakeAt("a").Suspend(), 30 * time.Second, false},
 		"being deleted":                       {testutil.MakeAt("a").Deleting(), 30 * time.Second, false},
 		"a schedule that is no time never is": {testutil.MakeAt("a").Schedule("tomorrow"), 30 * time.Second, false},
@@ -38,7 +44,7 @@ func TestIsDueWithin(t *testing.T) {
 	}
 }
 
-func TestWaitsForTime(t *testing.T) {
+func TestDependsOnClock(t *testing.T) {
 	done := cnatv1alpha1.AtStatus{Reason: cnatv1alpha1.ReasonCompleted, Result: cnatv1alpha1.ResultSucceeded, CompletionTime: &metav1.Time{Time: due}}
 	withTTL := a().Status(done).Obj()
 	withTTL.Spec.TTLSecondsAfterFinished = ptr.To[int32](60)
@@ -51,13 +57,13 @@ func TestWaitsForTime(t *testing.T) {
 		"an At that is done, and goes": {withTTL, true},
 		"an At whose phase was forged": {a().Status(cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone}).Obj(), true},
 	} {
-		if got := at.WaitsForTime(tc.at); got != tc.want {
+		if got := at.DependsOnClock(tc.at); got != tc.want {
 			t.Errorf("%s: %t", title, got)
 		}
 	}
 }
 
-func TestStartableSince(t *testing.T) {
+func TestEarliestStart(t *testing.T) {
 	created, now := testutil.AtCreated, due.Add(time.Hour)
 	condition := func(status metav1.ConditionStatus, reason string) cnatv1alpha1.AtStatus {
 		return cnatv1alpha1.AtStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{
@@ -74,11 +80,11 @@ func TestStartableSince(t *testing.T) {
 		"an At that was suspended":           {at: a().Generation(1).Status(condition(metav1.ConditionFalse, cnatv1alpha1.ReasonSuspended)), want: now},
 		"an At that was rescheduled":         {at: a().Generation(2).Status(condition(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting)), want: now},
 		"an At whose pod a quota rejected":   {at: a().Generation(1).Status(condition(metav1.ConditionFalse, cnatv1alpha1.ReasonFailedCreate)), want: due},
-		"an At that has started":             {at: a().Begun(1)},
+		"an At that has started":             {at: runs0()},
 		"a retry whose failed pod is gone":   {at: a().RetryRecorded(1, pod0, time.Minute)},
 		"an At whose schedule is not a time": {at: a().Schedule("tomorrow")},
 	} {
-		got, ok := at.StartableSince(at.Observation{At: tc.at.Obj(), Now: now})
+		got, ok := at.EarliestStart(&at.View{At: tc.at.Obj(), Now: now})
 		if !got.Equal(tc.want) || ok == tc.want.IsZero() {
 			t.Errorf("%s: %s, %t; want %s", title, got, ok, tc.want)
 		}

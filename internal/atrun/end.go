@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,11 +55,9 @@ type End struct {
 	// ExitCode is the exit code of the command, or nil if it is not proven. Output is its termination message, or "".
 	ExitCode *int32
 	Output   string
-	// Finished is when the last container ended according to the kubelet, or zero if that is not known.
-	Finished time.Time
-	// ByDeadline is true if the kubelet ended the pod because of its activeDeadlineSeconds, from the At or from the template.
+	// ByDeadline is true if the kubelet ended the pod because of its activeDeadlineSeconds. A stop by the operator lowers them.
 	ByDeadline bool
-	// Stopped is true if the command may have ended because its pod was deleted.
+	// Stopped is true if the command may have ended because something had asked the pod to stop.
 	Stopped bool
 }
 
@@ -68,42 +65,38 @@ type End struct {
 // recorded for this pod takes precedence over what the pod shows later.
 func EndOf(at *cnatv1alpha1.At, pod *corev1.Pod) End {
 	command := CommandState(at, pod).Terminated
-	byKubelet := pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != ""
-	e := End{
-		Finished: finishTime(pod), Stopped: isStopped(pod, command),
-		ByDeadline: byKubelet && pod.Status.Reason == reasonDeadlineExceeded,
-	}
+	e := End{Stopped: stoppedBy(pod, command) != "", ByDeadline: pod.Status.Reason == reasonDeadlineExceeded}
 	recorded := at.Status.ExitCode != nil && at.Status.PodUID == pod.UID
 	switch {
-	case recorded: // It was seen.
+	case recorded: // It was seen before anything stopped the pod.
 		e.ExitCode, e.Output = at.Status.ExitCode, at.Status.Output
-		e.Stopped = e.Stopped && *e.ExitCode != 0
-	case hasEnded(command): // 1 and 2
+	case hasEnded(at, command):
 		e.ExitCode, e.Output = ptr.To(command.ExitCode), tail(command.Message)
-	case initFailed(at, pod): // 3
-		e.Proof = NotRun
 	}
-	switch {
-	case e.ExitCode == nil:
-	case *e.ExitCode != 0:
+	switch init := failedInit(at, pod); {
+	case e.ExitCode != nil && *e.ExitCode != 0:
 		e.Proof = Failed
-	case recorded || !e.ByDeadline || endedBeforeDeadline(pod, command): // Otherwise the kubelet may have stopped it.
-		e.Proof, e.ByDeadline = Succeeded, false
+	case e.ExitCode != nil && (recorded || !e.Stopped):
+		e.Proof, e.ByDeadline, e.Stopped = Succeeded, false, false
+	case e.ExitCode == nil && init != nil:
+		e.Proof, e.Output = NotRun, tail(init.State.Terminated.Message)
 	}
-	e.describe(pod, command, byKubelet)
+	e.describe(pod, command)
 	return e
 }
 
 // EndOfDeleted returns how a pod that no longer exists ended, from its last state. It returns false if the state does not prove it.
 func EndOfDeleted(at *cnatv1alpha1.At, last *corev1.Pod) (End, bool) {
-	switch {
-	case pods.IsFinished(last) || CommandEnded(at, last):
-		return EndOf(at, last), true
-	case last.Spec.NodeName == "": // 4: no kubelet can start a container of a pod that was deleted before it was bound.
-		return End{Proof: NotRun, Reason: cnatv1alpha1.ReasonNotStarted, Stopped: true, Message: JoinNonEmpty(": ",
-			"pod "+last.Name+" was deleted before it was bound to a node: the command did not run", pods.WaitingReason(last), Disruption(last))}, true
+	if last == nil || !pods.IsFinished(last) && !CommandEnded(at, last) {
+		return End{}, false
 	}
-	return End{}, false
+	return EndOf(at, last), true
+}
+
+// EndOfUnbound returns the end of a pod that was deleted before it was bound to a node. No kubelet can start a container of it.
+func EndOfUnbound(pod *corev1.Pod) End {
+	return End{Proof: NotRun, Reason: cnatv1alpha1.ReasonNotStarted, Stopped: true, Message: JoinNonEmpty(": ",
+		"pod "+pod.Name+" was deleted before it was bound to a node: the command did not run", pods.WaitingReason(pod), Disruption(pod))}
 }
 
 // RecordedEnd returns the end of the newest attempt from the status, after its pod is gone. It returns false if the status does not record
@@ -121,14 +114,29 @@ func RecordedEnd(s *cnatv1alpha1.AtStatus) (End, bool) {
 }
 
 // ExitSeen returns the exit code and the output of the command of a pod that has not ended. The status must record them, because later
-// changes may hide them. It returns nil if the command has not ended, or if it ended with 0 after its deadline: the kubelet may have
-// stopped it.
+// changes may hide them. It returns nil if the command has not ended, or if it ended with 0 after something had asked the pod to stop.
 func ExitSeen(at *cnatv1alpha1.At, pod *corev1.Pod) (code *int32, output string) {
 	command := CommandState(at, pod).Terminated
-	if !hasEnded(command) || command.ExitCode == 0 && pod.Spec.ActiveDeadlineSeconds != nil && !endedBeforeDeadline(pod, command) {
+	pastDeadline := pod.Spec.ActiveDeadlineSeconds != nil && !endedBeforeDeadline(pod, command) // The kubelet shows the reason at the end.
+	if !hasEnded(at, command) || command.ExitCode == 0 && (pastDeadline || stoppedBy(pod, command) != "") {
 		return nil, ""
 	}
 	return ptr.To(command.ExitCode), tail(command.Message)
+}
+
+// CommandStarted reports whether the container of the command has started. The cache does not show a container that runs in a pod that
+// runs, unless it was restarted.
+func CommandStarted(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	s := commandStatus(at, pod)
+	if s == nil {
+		return pod.Status.Phase != corev1.PodPending && pod.Status.Phase != ""
+	}
+	return s.State.Running != nil || s.State.Terminated != nil
+}
+
+// IsGated reports whether a pod has the gate that keeps its attempt from starting.
+func IsGated(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == cnatv1alpha1.StartGate })
 }
 
 // CommandEnded reports whether the container of the command has terminated, for whatever reason.
@@ -154,36 +162,53 @@ func commandStatus(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStatus
 	return nil
 }
 
+// madeUpCode is the exit code that CRI-O reports, with the reason Error and an ID, for a container whose exit file is gone, and containerd
+// for a container whose shim died. It proves nothing, unless the user has said that the command itself exits with it.
+const madeUpCode = 255
+
 // hasEnded reports whether a container has ended with the exit code of its process.
-func hasEnded(c *corev1.ContainerStateTerminated) bool {
-	return c != nil && c.ContainerID != "" && c.ExitCode >= 0 && c.ExitCode <= 255 &&
+func hasEnded(at *cnatv1alpha1.At, c *corev1.ContainerStateTerminated) bool {
+	return isExit(c) && (c.ExitCode != madeUpCode || slices.Contains(at.Spec.RetryExitCodes, madeUpCode))
+}
+
+func isExit(c *corev1.ContainerStateTerminated) bool {
+	return c != nil && c.ContainerID != "" && c.ExitCode >= 0 && c.ExitCode <= madeUpCode &&
 		slices.Contains([]string{reasonError, reasonCompleted, reasonOOMKilled}, c.Reason)
 }
 
-// initFailed reports whether an init container has failed the pod before the container of the command was created.
-func initFailed(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
-	command := commandStatus(at, pod)
-	if pod.Status.Phase != corev1.PodFailed || command == nil || command.State.Waiting == nil || command.RestartCount > 0 ||
-		command.ContainerID != "" || command.LastTerminationState != (corev1.ContainerState{}) {
-		return false
+// failedInit returns the init container that has failed the pod before any container of the pod proper was created, or nil. It counts only
+// if it can never be restarted, and if nothing else ended the pod.
+func failedInit(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStatus {
+	if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != "" || Disruption(pod) != "" || commandStatus(at, pod) == nil {
+		return nil
 	}
-	return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {
-		sidecar := slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == s.Name && pods.IsSidecar(&c) })
-		return !sidecar && hasEnded(s.State.Terminated) && s.State.Terminated.ExitCode != 0
-	})
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		if s.State.Waiting == nil || s.RestartCount > 0 || s.ContainerID != "" || s.LastTerminationState != (corev1.ContainerState{}) {
+			return nil
+		}
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		s := &pod.Status.InitContainerStatuses[i]
+		restarts := slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == s.Name && atspec.MayRestart(c) })
+		if t := s.State.Terminated; !restarts && isExit(t) && t.ExitCode != 0 && t.ExitCode != madeUpCode {
+			return s
+		}
+	}
+	return nil
 }
 
 // describe sets the reason and the message. If the kubelet itself failed the pod, the reason in the status of the pod decides.
-func (e *End) describe(pod *corev1.Pod, command *corev1.ContainerStateTerminated, byKubelet bool) {
+func (e *End) describe(pod *corev1.Pod, command *corev1.ContainerStateTerminated) {
+	e.Reason = cnatv1alpha1.ReasonPodFailed
+	stopped := stoppedBy(pod, command)
 	switch {
 	case e.Proof == Succeeded:
 		e.Reason, e.Message = cnatv1alpha1.ReasonCompleted, fmt.Sprintf("the command in pod %s ended with exit code 0", pod.Name)
 		return
-	case byKubelet:
-		e.Reason = cnatv1alpha1.ReasonPodFailed
-		if pod.Status.Reason == reasonEvicted {
-			e.Reason = cnatv1alpha1.ReasonEvicted
-		}
+	case e.ExitCode != nil && *e.ExitCode == 0:
+		e.Message = fmt.Sprintf("the command in pod %s ended with exit code 0, but was interrupted and may not have finished: %s", pod.Name, stopped)
+	case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "":
 		e.Message = fmt.Sprintf("pod %s failed: %s", pod.Name, JoinNonEmpty(": ", pod.Status.Reason, strings.TrimSpace(pod.Status.Message)))
 	case e.ExitCode != nil && command != nil && command.Reason == reasonOOMKilled:
 		e.Reason = cnatv1alpha1.ReasonOOMKilled
@@ -193,55 +218,65 @@ func (e *End) describe(pod *corev1.Pod, command *corev1.ContainerStateTerminated
 	case command != nil && (command.Reason == reasonStartError || command.Reason == reasonContainerCannotRun):
 		e.Reason = cnatv1alpha1.ReasonStartError
 		e.Message = fmt.Sprintf("the command in pod %s failed to start (code %d): %s", pod.Name, command.ExitCode, command.Message)
+	case isExit(command):
+		e.Message = fmt.Sprintf("the container runtime reported exit code %d for the command in pod %s, which it also does if it does not know "+
+			"the exit code", command.ExitCode, pod.Name)
 	case command != nil:
-		e.Reason = cnatv1alpha1.ReasonPodFailed
 		e.Message = fmt.Sprintf("it is unknown how the command in pod %s ended: %s", pod.Name,
 			JoinNonEmpty(": ", fmt.Sprintf("code %d", command.ExitCode), command.Reason, command.Message))
 	default:
-		e.Reason = cnatv1alpha1.ReasonPodFailed
 		e.Message = JoinNonEmpty(": ", fmt.Sprintf("pod %s ended before the operator saw its command end", pod.Name), otherFailure(pod))
 	}
-	e.Message += map[Proof]string{NotRun: "; the command did not run", Unknown: "; the command may have run"}[e.Proof]
-	e.Message = JoinNonEmpty("; ", e.Message, Disruption(pod))
+	if pod.Status.Reason == reasonEvicted {
+		e.Reason = cnatv1alpha1.ReasonEvicted
+	}
+	if e.ExitCode == nil {
+		e.Message += map[Proof]string{NotRun: "; the command did not run", Unknown: "; the command may have run"}[e.Proof]
+	}
+	if disruption := Disruption(pod); !strings.Contains(e.Message, disruption) {
+		e.Message = JoinNonEmpty("; ", e.Message, disruption)
+	}
+}
+
+// stopReasons are the reasons of a pod that its kubelet stopped.
+var stopReasons = []string{reasonEvicted, "Preempting", "NodeShutdown", "Terminated"}
+
+// stoppedBy returns what had asked a pod to stop, or "" if nothing had before its command ended. Of a deletion and an end, and of a disruption
+// and an end, the order is not known.
+func stoppedBy(pod *corev1.Pod, command *corev1.ContainerStateTerminated) string {
+	disruption := Disruption(pod)
+	switch {
+	case slices.Contains(stopReasons, pod.Status.Reason):
+		return JoinNonEmpty(": ", "the kubelet stopped the pod", pod.Status.Reason, strings.TrimSpace(pod.Status.Message))
+	case disruption != "":
+		return disruption
+	case pod.DeletionTimestamp != nil:
+		return "the pod was deleted"
+	case pod.Status.Reason == reasonDeadlineExceeded && !endedBeforeDeadline(pod, command):
+		return "the pod was stopped by its activeDeadlineSeconds"
+	}
+	return ""
 }
 
 // endedBeforeDeadline reports whether a command ended before the kubelet could stop it because of the activeDeadlineSeconds of the pod.
 // Both times come from the kubelet.
 func endedBeforeDeadline(pod *corev1.Pod, command *corev1.ContainerStateTerminated) bool {
 	start, limit := pod.Status.StartTime, pod.Spec.ActiveDeadlineSeconds
-	return start != nil && limit != nil && command.FinishedAt.Time.Before(start.Add(atspec.Seconds(*limit)))
-}
-
-// isStopped reports whether a command may have ended because its pod was deleted. The times have whole seconds: a command that ended in the
-// second of the deletion may have been stopped.
-func isStopped(pod *corev1.Pod, command *corev1.ContainerStateTerminated) bool {
-	if pod.DeletionTimestamp == nil {
-		return false
-	}
-	requested := pod.DeletionTimestamp.Add(-atspec.Seconds(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)))
-	return command == nil || !command.FinishedAt.Time.Before(requested)
+	return command != nil && start != nil && limit != nil && command.FinishedAt.Time.Before(start.Add(atspec.Seconds(*limit)))
 }
 
 // Disruption returns why Kubernetes ended a pod, from the condition DisruptionTarget, or "" if it did not. The reason is a preemption, an
 // eviction, a taint, the end of the node, or the pod garbage collector.
 func Disruption(pod *corev1.Pod) string {
+	if pod == nil {
+		return ""
+	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
 			return JoinNonEmpty(": ", "Kubernetes disrupted the pod", c.Reason, c.Message)
 		}
 	}
 	return ""
-}
-
-// finishTime returns when the last container of a pod ended, or zero if that is not known.
-func finishTime(pod *corev1.Pod) time.Time {
-	var last time.Time
-	for _, status := range pods.ContainerStatuses(pod) {
-		if t := status.State.Terminated; t != nil && t.FinishedAt.After(last) {
-			last = t.FinishedAt.Time
-		}
-	}
-	return last
 }
 
 // otherFailure describes why a pod failed whose command did not end, or returns "" if that is not known.

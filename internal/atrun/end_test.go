@@ -65,6 +65,20 @@ func created(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
+// disrupted adds the condition of a pod that is drained.
+func disrupted(p *corev1.Pod) *corev1.Pod {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "drain",
+	})
+	return p
+}
+
+// restartable makes an init container one that the kubelet restarts after a failure.
+func restartable(p *corev1.Pod, name string) *corev1.Pod {
+	p.Spec.InitContainers = []corev1.Container{{Name: name, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyOnFailure)}}
+	return p
+}
+
 // The numbers are those in doc.go.
 func TestEndOf(t *testing.T) {
 	const failed, succeeded = corev1.PodFailed, corev1.PodSucceeded
@@ -92,9 +106,41 @@ func TestEndOf(t *testing.T) {
 			pod: pod(succeeded).Exited("busybox", 0, "Completed", "done\n", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
 			reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
 		},
-		"2 before the pod was evicted": {
-			pod: pod(failed).Because("Evicted", "").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
+		"4 exit code 0 of an evicted pod": {
+			pod: pod(failed).Because("Evicted", "disk").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), code: ptr.To[int32](0),
+			reason: "Evicted", message: "the command in pod a-pod ended with exit code 0, but was interrupted and may not have finished: the kubelet stopped the pod: Evicted: disk",
+		},
+		"4 exit code 0 of a drained pod": {
+			pod: disrupted(pod(failed).Exited("busybox", 0, "Completed", "", exitedAt).Obj()), code: ptr.To[int32](0), reason: "PodFailed",
+			message: "the command in pod a-pod ended with exit code 0, but was interrupted and may not have finished: Kubernetes disrupted the pod: EvictionByEvictionAPI: drain",
+		},
+		"2 recorded before the pod was evicted": {
+			at: recorded(0), pod: pod(failed).Because("Evicted", "").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
 			reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
+		},
+		"3 exit code 255": {
+			pod: pod(failed).Exited("busybox", 255, "Error", "", exitedAt).Obj(), reason: "PodFailed",
+			message: "the container runtime reported exit code 255 for the command in pod a-pod, which it also does if it does not know the exit code; the command may have run",
+		},
+		"1 exit code 255 that the user expects": {
+			at: a().RetryExitCodes(255), pod: pod(failed).Exited("busybox", 255, "Error", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](255),
+			reason: "NonZeroExitCode", message: "the command in pod a-pod ended with exit code 255",
+		},
+		"5 an init container that can be restarted failed": {
+			pod:    restartable(pod(failed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj(), "fetch"),
+			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); the command may have run",
+		},
+		"5 an init container failed with 255": {
+			pod:    pod(failed).InitExited("fetch", 255).Waiting("busybox", "PodInitializing").Obj(),
+			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 255 (Error); the command may have run",
+		},
+		"5 an init container failed, and PodGC ended the pod": {
+			pod:    disrupted(pod(failed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj()),
+			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); the command may have run; Kubernetes disrupted the pod: EvictionByEvictionAPI: drain",
+		},
+		"5 an init container failed, and another container was created": {
+			pod:    created(pod(failed).InitExited("fetch", 2).Waiting("proxy", "PodInitializing").Waiting("busybox", "PodInitializing").Obj()),
+			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); the command may have run",
 		},
 		"2 while a child was out of memory": {
 			pod: pod(succeeded).Exited("busybox", 0, "OOMKilled", "", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
@@ -114,7 +160,7 @@ func TestEndOf(t *testing.T) {
 		},
 		"5 exit code 0 at the deadline of the pod": {
 			pod: pod(failed).Because("DeadlineExceeded", "too long").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), code: ptr.To[int32](0),
-			reason: "PodFailed", message: "pod a-pod failed: DeadlineExceeded: too long; the command may have run",
+			reason: "PodFailed", message: "the command in pod a-pod ended with exit code 0, but was interrupted and may not have finished: the pod was stopped by its activeDeadlineSeconds",
 		},
 		"3 an init container failed": {
 			pod: pod(failed).InitExited("first", 0).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj(), proof: atrun.NotRun,
@@ -188,7 +234,6 @@ func TestEndOf(t *testing.T) {
 }
 
 func TestEndOfDeleted(t *testing.T) {
-	unbound := testutil.MakeAtPod(a().Obj(), "a-pod").Unschedulable().Obj()
 	for name, test := range map[string]struct {
 		last   *corev1.Pod
 		proven bool
@@ -197,13 +242,36 @@ func TestEndOfDeleted(t *testing.T) {
 	}{
 		"2 it had succeeded":                     {pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", exitedAt).Obj(), true, atrun.Succeeded, "Completed"},
 		"1 its command had ended":                {pod(corev1.PodRunning).Exited("busybox", 143, "Error", "", exitedAt).Obj(), true, atrun.Failed, "NonZeroExitCode"},
-		"4 it had no node":                       {unbound, true, atrun.NotRun, "NotStarted"},
 		"5 it had a node, and its command ran":   {pod(corev1.PodRunning).Runs("busybox").Obj(), false, atrun.Unknown, ""},
 		"5 it had a node, and nothing was known": {pod(corev1.PodPending).Obj(), false, atrun.Unknown, ""},
+		"5 there is no last state":               {nil, false, atrun.Unknown, ""},
 	} {
 		got, proven := atrun.EndOfDeleted(a().Obj(), test.last)
 		if proven != test.proven || got.Proof != test.proof || got.Reason != test.reason {
 			t.Errorf("%s: %+v, %t", name, got, proven)
+		}
+	}
+	unbound := testutil.MakeAtPod(a().Obj(), "a-pod").Unschedulable().Obj()
+	if got := atrun.EndOfUnbound(unbound); got.Proof != atrun.NotRun || got.Reason != "NotStarted" || !strings.HasSuffix(got.Message, ": Unschedulable") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestCommandStarted(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"nothing is known of a new pod":     {pod(corev1.PodPending).Obj(), false},
+		"its image is pulled":               {pod(corev1.PodPending).Waiting("busybox", "ImagePullBackOff").Obj(), false},
+		"another container runs":            {pod(corev1.PodRunning).Runs("proxy").Waiting("busybox", "ImagePullBackOff").Obj(), false},
+		"it runs":                           {pod(corev1.PodRunning).Runs("busybox").Obj(), true},
+		"the cache does not show that":      {pod(corev1.PodRunning).Obj(), true},
+		"it ended":                          {pod(corev1.PodRunning).Exited("busybox", 0, "Completed", "", exitedAt).Obj(), true},
+		"it runs before the pod is Running": {pod(corev1.PodPending).Runs("busybox").Obj(), true},
+	} {
+		if got := atrun.CommandStarted(a().Obj(), test.pod); got != test.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -7,16 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-func TestChanged(t *testing.T) {
+func TestModified(t *testing.T) {
 	requested := testutil.MakeAtPod(a().Obj(), "a-pod").Obj()
+	requested.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: cnatv1alpha1.StartGate}}
 	requested.Spec.Containers = []corev1.Container{{Name: "busybox", Image: "busybox"}}
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
@@ -33,6 +34,8 @@ func TestChanged(t *testing.T) {
 		"the name":                  {func(p *corev1.Pod) { p.Name = "a-pod-x7k2" }, "the name of pod a-pod to a-pod-x7k2"},
 		"the controller":            {func(p *corev1.Pod) { p.OwnerReferences = nil }, "the controller reference of pod a-pod"},
 		"the name of the container": {func(p *corev1.Pod) { p.Spec.Containers[0].Name = "main" }, "pod a-pod so that container busybox, which runs the command, is missing"},
+		"the gate":                  {func(p *corev1.Pod) { p.Spec.SchedulingGates = nil }, "pod a-pod so that it lacks the scheduling gate cnat.d2iq.com/start"},
+		"a gate that is added":      {func(p *corev1.Pod) { p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "kueue.x-k8s.io/admission"}) }, ""},
 		"the restartPolicy":         {func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "pod a-pod so that its containers can be restarted"},
 		"that of a container":       {func(p *corev1.Pod) { p.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways) }, "pod a-pod so that its containers can be restarted"},
 		"rules of an init container": {func(p *corev1.Pod) {
@@ -41,7 +44,7 @@ func TestChanged(t *testing.T) {
 	} {
 		got := requested.DeepCopy()
 		test.change(got)
-		if text := atrun.Changed(requested, got); (text == "") != (test.want == "") || !strings.HasPrefix(text, test.want) {
+		if text := atrun.Modified(requested, got); (text == "") != (test.want == "") || !strings.HasPrefix(text, test.want) {
 			t.Errorf("%s: got %q, want %q", name, text, test.want)
 		}
 	}
@@ -67,34 +70,6 @@ func TestIsOfOlderAt(t *testing.T) {
 	} {
 		if got := atrun.IsOfOlderAt(at, older(test.change)); got != test.want {
 			t.Errorf("%s: %t", name, got)
-		}
-	}
-}
-
-func TestKeepSpec(t *testing.T) {
-	p := testutil.MakeAtPod(a().Obj(), "a-pod").Obj()
-	for name, test := range map[string]struct {
-		change func(*corev1.Pod)
-		want   corev1.RestartPolicy
-		lacks  bool
-	}{
-		"nothing":                            {func(*corev1.Pod) {}, corev1.RestartPolicyNever, false},
-		"the container of the command":       {func(p *corev1.Pod) { p.Spec.Containers[0].Name = "renamed" }, corev1.RestartPolicyNever, true},
-		"the restartPolicy of the container": {func(p *corev1.Pod) { p.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways) }, corev1.RestartPolicyAlways, false},
-	} {
-		changed := p.DeepCopy()
-		changed.Spec.Containers = []corev1.Container{{Name: "busybox"}}
-		test.change(changed)
-		kept := atrun.KeepSpec(sidecar(changed, "proxy"))
-		if got := kept.RestartPolicy; got != test.want {
-			t.Errorf("%s: %s, want %s", name, got, test.want)
-		}
-		changed.Spec = kept
-		if got := atrun.Lacks(changed, "busybox"); got != test.lacks {
-			t.Errorf("%s: lacks the container of the command: %t", name, got)
-		}
-		if diff := cmp.Diff(kept, atrun.KeepSpec(changed)); diff != "" {
-			t.Errorf("%s: kept twice (-want +got): %s", name, diff)
 		}
 	}
 }

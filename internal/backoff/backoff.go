@@ -12,8 +12,8 @@ var (
 	RejectedCreate = Range{First: time.Second, Max: time.Minute}
 	// FinishedPods delays the deletion of a PodSet's finished pods.
 	FinishedPods = Range{First: 10 * time.Second, Max: 5 * time.Minute}
-	// FailedCheck delays the next check of a pod that the API server would reject, or could not check.
-	FailedCheck = Range{First: time.Minute, Max: time.Hour}
+	// FailedDryRun delays the next dry run of a pod that the API server would reject, or could not check.
+	FailedDryRun = Range{First: time.Minute, Max: time.Hour}
 	// attempt delays the next attempt of an At, as a Job does.
 	attempt = Range{First: 10 * time.Second, Max: 6 * time.Minute}
 )

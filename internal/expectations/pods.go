@@ -65,7 +65,7 @@ func (p Pods) Unconfirmed(cached []*corev1.Pod, now time.Time) []string {
 		if !pods.Contains(cached, c.pod.UID) {
 			names = append(names, c.pod.Name)
 			due = due || now.Sub(c.confirmed) >= ConfirmAfter || slices.ContainsFunc(cached, func(other *corev1.Pod) bool {
-				return isLater(other, c.pod.ResourceVersion)
+				return IsLater(other, c.pod.ResourceVersion)
 			})
 		}
 	}
@@ -124,7 +124,7 @@ func (v *View) observeLost(lost []lostPod, cached []*corev1.Pod) {
 	for _, pod := range lost {
 		shown := pods.ByUID(cached, pod.uid)
 		switch {
-		case shown == nil && pod.shown, shown != nil && isLater(shown, pod.released):
+		case shown == nil && pod.shown, shown != nil && IsLater(shown, pod.released):
 			continue
 		case shown != nil:
 			v.Pods = slices.DeleteFunc(slices.Clone(v.Pods), func(c *corev1.Pod) bool { return c.UID == pod.uid })
@@ -134,9 +134,9 @@ func (v *View) observeLost(lost []lostPod, cached []*corev1.Pod) {
 	}
 }
 
-// isLater reports whether a pod has a later resource version than version. It returns false for versions that cannot be compared, such as
+// IsLater reports whether a pod has a later resource version than version. It returns false for versions that cannot be compared, such as
 // "".
-func isLater(pod *corev1.Pod, version string) bool {
+func IsLater(pod *corev1.Pod, version string) bool {
 	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, version)
 	return err == nil && order > 0
 }

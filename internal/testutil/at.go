@@ -5,6 +5,7 @@
 package testutil
 
 import (
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -110,15 +111,6 @@ func (b *AtBuilder) Recorded(attempts int32, podName string, podUID types.UID) *
 // AtPodBuilder builds a pod of an At.
 type AtPodBuilder struct{ pod corev1.Pod }
 
-// Begun sets a status that records the start of the newest of these attempts, whose pod is not known.
-func (b *AtBuilder) Begun(attempts int32) *AtBuilder {
-	phase, start := cnatv1alpha1.PhasePending, (*metav1.Time)(nil)
-	if attempts > 1 {
-		phase, start = cnatv1alpha1.PhaseRunning, ptr.To(metav1.NewTime(AtDue))
-	}
-	return b.Status(cnatv1alpha1.AtStatus{Phase: phase, StartTime: start, Attempts: attempts})
-}
-
 // Generation sets the generation of the spec.
 func (b *AtBuilder) Generation(generation int64) *AtBuilder {
 	b.at.Generation = generation
@@ -156,6 +148,12 @@ func (b *AtPodBuilder) UID(uid types.UID) *AtPodBuilder { b.pod.UID = uid; retur
 func (b *AtPodBuilder) Annotation(key, value string) *AtPodBuilder {
 	metav1.SetMetaDataAnnotation(&b.pod.ObjectMeta, key, value)
 	return b
+}
+
+// Gated gives the pod the gate of the operator, and the generation of the spec that it was created from.
+func (b *AtPodBuilder) Gated(generation int64) *AtPodBuilder {
+	b.pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: cnatv1alpha1.StartGate}}
+	return b.Annotation(cnatv1alpha1.AnnotationGeneration, strconv.FormatInt(generation, 10))
 }
 
 // Unowned removes the controller reference.

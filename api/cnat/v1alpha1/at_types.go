@@ -16,7 +16,7 @@ type Phase string
 const (
 	// PhasePending means that the At waits for its time.
 	PhasePending Phase = "PENDING"
-	// PhaseRunning means that the pod of the At exists.
+	// PhaseRunning means that the start of the command is recorded.
 	PhaseRunning Phase = "RUNNING"
 	// PhaseDone means that the At has ended, with a result.
 	PhaseDone Phase = "DONE"
@@ -50,6 +50,10 @@ const (
 	AnnotationApprovedBy = "cnat.d2iq.com/approved-by"
 )
 
+// StartGate is the scheduling gate of a pod whose attempt has not started. No scheduler binds a pod that has a gate. The operator removes the
+// gate to start the command, after it has recorded the UID of the pod in the status.
+const StartGate = "cnat.d2iq.com/start"
+
 // AtSpec is the desired state of an At.
 // +kubebuilder:validation:XValidation:rule="!oldSelf.?cancel.orValue(false) || self.?cancel.orValue(false)",fieldPath=".cancel",message="spec.cancel cannot change from true to false, and cannot be removed: create another At to run the command"
 // +kubebuilder:validation:XValidation:rule="has(self.command) || has(self.template)",fieldPath=".command",reason=FieldValueRequired,message="spec.command is required without a template: set spec.command to the program to run, or set spec.template, whose first container then runs its own command or the entrypoint of its image"
@@ -79,13 +83,14 @@ type AtSpec struct {
 
 	// template is the pod template. Its first container runs spec.command and determines the exit code. If spec.command is
 	// given, this container must not set command or args. The restartPolicy of the pod and of its containers is Never or
-	// absent, and no container has restartPolicyRules. Init containers may have any restartPolicy, so sidecars work. If absent,
-	// the pod has one busybox container, which gets the proxy variables of the operator.
+	// absent, and no container has restartPolicyRules. Init containers may have any restartPolicy, so sidecars work. The pod must not set
+	// nodeName: use nodeSelector. If absent, the pod has one busybox container, which gets the proxy variables of the operator.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="size(self.?spec.?containers.orValue([])) > 0",message="spec.template.spec.containers must name at least one container: the first one runs the command"
 	// +kubebuilder:validation:XValidation:rule="self.?spec.?restartPolicy.orValue('Never') == 'Never'",message="spec.template.spec.restartPolicy must be Never, or absent: an At runs its command once"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || self.spec.containers.all(c, c.?restartPolicy.orValue('Never') == 'Never' && !has(c.restartPolicyRules))",message="spec.template.spec.containers must not set restartPolicy other than Never, nor restartPolicyRules: an At runs its command once"
 	// +kubebuilder:validation:XValidation:rule="!self.?spec.?initContainers.hasValue() || self.spec.initContainers.all(c, !has(c.restartPolicyRules))",message="spec.template.spec.initContainers must not set restartPolicyRules, which can restart all containers: an At runs its command once"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.nodeName) || self.spec.nodeName == ''",message="spec.template.spec.nodeName must be absent, because the pod could start before its time: use nodeSelector with the label kubernetes.io/hostname"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 
@@ -96,9 +101,9 @@ type AtSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Suspend",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// startingDeadlineSeconds is the number of whole seconds after its time within which the At may start, 0 or more. After
-	// that, the At ends as Failed with reason MissedDeadline. A suspended At does so when it is resumed. If absent, there
-	// is no deadline. A change has no effect after the At has started.
+	// startingDeadlineSeconds is the number of whole seconds after its time within which the command may start, 0 or more. After
+	// that, a pod that has not started it is stopped, and the At ends as Failed, with reason MissedDeadline if the command provably did not
+	// run. A suspended At ends so when it is resumed. If absent, there is no deadline.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9000000000
@@ -115,8 +120,8 @@ type AtSpec struct {
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
 	// cancel stops the At and keeps its record: the At ends as Failed with reason Canceled, with the exit code and the output that its
-	// pod reports. It prevents the start, or deletes the pod of a command that runs, and prevents retries. A command that exited with
-	// 0 before is Completed. Cancel takes precedence over suspend, has no effect on an At that is DONE, and cannot be changed back to
+	// pod reports. It prevents the start, or stops a command that runs and keeps its pod with the log, and prevents retries. A command that
+	// exited with 0 before is Completed. Cancel takes precedence over suspend, has no effect on an At that is DONE, and cannot be changed back to
 	// false. Default false.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Cancel",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
@@ -156,7 +161,7 @@ type AtSpec struct {
 
 // AtStatus is the observed state of an At, and the record of its run.
 type AtStatus struct {
-	// phase is PENDING until the pod exists, then RUNNING, and DONE after success or failure.
+	// phase is PENDING until the start of the command is recorded, then RUNNING, and DONE after success or failure.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Phase",xDescriptors={"urn:alm:descriptor:io.kubernetes.phase"}
 	Phase Phase `json:"phase,omitempty"`
@@ -178,8 +183,8 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Exit code",xDescriptors={"urn:alm:descriptor:text"}
 	ExitCode *int32 `json:"exitCode,omitempty"`
 
-	// output is the termination message of the command, at most 2 KiB: the content of its termination log or, if that is
-	// empty and the command failed, the end of its log.
+	// output is the termination message of the command, or of an init container whose failure prevented it, at most 2 KiB: the content of its
+	// termination log or, if that is empty and it failed, the end of its log.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -191,24 +196,24 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Scheduled time",xDescriptors={"urn:alm:descriptor:text"}
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
 
-	// startTime is when the first pod of the run was created.
+	// startTime is when the first attempt was recorded, immediately before its pod could start.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Start time",xDescriptors={"urn:alm:descriptor:text"}
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// completionTime is when the At ended.
+	// completionTime is when the operator recorded the end.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Completion time",xDescriptors={"urn:alm:descriptor:text"}
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// podName is the name of the pod of the newest attempt. The pod exists, or existed, if podUID is set.
+	// podName is the name of the pod of the newest attempt.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pod",xDescriptors={"urn:alm:descriptor:io.kubernetes:Pod"}
 	PodName string `json:"podName,omitempty"`
 
-	// podUID is the UID of that pod. A run that is recorded here is never started again.
+	// podUID is the UID of that pod. Only the pod that is recorded here is ever started: no podUID proves that the command did not run.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
@@ -216,8 +221,8 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pod UID",xDescriptors={"urn:alm:descriptor:text"}
 	PodUID types.UID `json:"podUID,omitempty"`
 
-	// attempts is the number of attempts that have begun: 1, and one more for each retry. It is written before the pod of the attempt is
-	// created. From then on the spec cannot change what runs.
+	// attempts is the number of attempts that have begun: 1, and one more for each retry. It is written with podUID, before the pod can start.
+	// From then on the spec cannot change what runs.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=11

@@ -30,6 +30,12 @@ const (
 	// ReasonNotChecked: the At waits, and the API server could not say whether it accepts the pod. The message says why: an admission
 	// webhook does not respond, or does not support dry runs.
 	ReasonNotChecked = "NotChecked"
+	// ReasonAdmissionWarning: the At waits, and the API server would accept its pod with a warning, for example of Pod Security or of a policy,
+	// or admission would shorten its activeDeadlineSeconds, or a pod of a deleted At has its name now.
+	ReasonAdmissionWarning = "AdmissionWarning"
+	// ReasonFailedStart: the attempt is recorded, and the API server rejected the removal of the scheduling gate of its pod. The command has
+	// not started. The operator retries with back-off until startingDeadlineSeconds.
+	ReasonFailedStart = "FailedStart"
 	// ReasonRunning: the pod of the At exists.
 	ReasonRunning = "Running"
 	// ReasonPodWaiting: the pod has not started, and the message says what it waits for, such as ImagePullBackOff or Unschedulable.
@@ -57,12 +63,15 @@ const (
 	// ReasonInvalidTemplate: no pod can be created from spec.template. The message names the field and the remedy. The condition Ready also
 	// has this reason while the At waits, if the API server's own validation rejects the pod.
 	ReasonInvalidTemplate = "InvalidTemplate"
-	// ReasonFailedCreate: the API server rejected the creation of the pod, or has returned errors for at least 5 s. The operator
-	// retries with back-off. Only a rejection makes the At Stalled.
+	// ReasonFailedCreate: the API server rejected the creation of the pod. The operator retries with back-off.
 	ReasonFailedCreate = "FailedCreate"
+	// ReasonRequestFailed: requests about the pod have failed for at least 5 s, but were not rejected: the API server or an admission webhook
+	// does not work or does not respond. The operator retries with back-off. Once an attempt is recorded, the condition Ready has this reason.
+	ReasonRequestFailed = "RequestFailed"
 	// ReasonNamespaceTerminating: the namespace is being deleted, so no pod can be created in it.
 	ReasonNamespaceTerminating = "NamespaceTerminating"
-	// ReasonNameTaken: the pod of an older At of this name still exists. This At starts when that pod is gone.
+	// ReasonNameTaken: the pod of an older At of this name, or a pod of this At that is being deleted, still exists. This At starts when that
+	// pod is gone.
 	ReasonNameTaken = "NameTaken"
 )
 
@@ -82,17 +91,18 @@ const (
 	// ReasonPodFailed: the pod failed for a reason other than the exit code of the command: the node was lost or shut down, or
 	// it rejected the pod.
 	ReasonPodFailed = "PodFailed"
-	// ReasonPodLost: the pod of the run disappeared before the operator saw its end, or an attempt began and its pod was not seen before its
-	// deadline. The command may have run, and is not run again.
+	// ReasonPodLost: the pod of the run, which could start, disappeared before the operator saw its end. The command may have run, and is not
+	// run again.
 	ReasonPodLost = "PodLost"
 	// ReasonNotStarted: the pod of the run was deleted before it was bound to a node, so the command did not run.
 	ReasonNotStarted = "NotStarted"
-	// ReasonPodModified: admission changed the name of the pod, its controller reference, the name of the container that runs the command, or
-	// a restartPolicy. The operator deleted the pod, because the command could have run more than once.
+	// ReasonPodModified: admission changed the name of the pod, its controller reference, the name of the container that runs the command, a
+	// restartPolicy, or removed its scheduling gate. The operator deleted the pod before it could start; otherwise the message says that the
+	// command may have run.
 	ReasonPodModified = "PodModified"
 	// ReasonCanceled: spec.cancel stopped the At.
 	ReasonCanceled = "Canceled"
-	// ReasonPodNameConflict: a pod that does not belong to this At has the name of the pod of this At.
+	// ReasonPodNameConflict: a pod that the operator did not create for this At has the name of the pod of this At.
 	ReasonPodNameConflict = "PodNameConflict"
 	// ReasonMissedDeadline: the At could not start within startingDeadlineSeconds.
 	ReasonMissedDeadline = "MissedDeadline"

@@ -30,8 +30,8 @@ import (
 // PodOwners are the kinds whose pods are cached.
 type PodOwners struct {
 	Kinds []schema.GroupVersionKind
-	// KeepSpec returns what the controllers read from the spec of a pod, besides its node.
-	KeepSpec func(*corev1.Pod) corev1.PodSpec
+	// TrimSpec returns what the controllers read from the spec of a pod, besides its node.
+	TrimSpec func(*corev1.Pod) corev1.PodSpec
 }
 
 // Configure sets the options of a cache so that it has only the pods that objects of the kinds control, with only the fields of Trim: a
@@ -119,16 +119,25 @@ func (k PodOwners) ReadMissing(
 			read = map[string]*corev1.Pod{}
 		}
 		for _, name := range names {
-			pod := &corev1.Pod{}
-			switch err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); {
-			case err == nil:
-				read[name] = k.Trim(pod)
-			case apierrors.IsNotFound(err):
-				read[name] = nil
-			default:
-				return fmt.Errorf("reading Pod %s: %w", name, err)
+			pod, err := k.Read(ctx, reader, namespace, name)
+			if err != nil {
+				return err
 			}
+			read[name] = pod
 		}
+	}
+}
+
+// Read reads a pod from the API server, trimmed, or returns nil if it does not exist. reader must not be a cache.
+func (k PodOwners) Read(ctx context.Context, reader client.Reader, namespace, name string) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	switch err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); {
+	case err == nil:
+		return k.Trim(pod), nil
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("reading Pod %s: %w", name, err)
 	}
 }
 

@@ -29,7 +29,7 @@ func (k PodOwners) Trim(pod *corev1.Pod) *corev1.Pod {
 
 			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
-		Spec: k.KeepSpec(pod),
+		Spec: k.TrimSpec(pod),
 		Status: corev1.PodStatus{
 			Phase:                 pod.Status.Phase,
 			Reason:                pod.Status.Reason,

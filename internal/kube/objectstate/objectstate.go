@@ -81,15 +81,16 @@ func (m *Map[S]) PodDeleted(pod *corev1.Pod) {
 	}
 }
 
-// ForgetIfGone drops the entry of an object that was not found, and returns any other error.
-func (m *Map[S]) ForgetIfGone(key types.NamespacedName, err error) error {
+// ForgetIfGone drops the entry of an object that was not found and returns it, or nil if there was none. It returns any other error.
+func (m *Map[S]) ForgetIfGone(key types.NamespacedName, err error) (*Entry[S], error) {
 	if !apierrors.IsNotFound(err) {
-		return err
+		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	entry := m.byKey[key]
 	delete(m.byKey, key)
-	return nil
+	return entry, nil
 }
 
 // IgnoreOwnStatusUpdates drops the update events of the process's own writes of a status, which need no reconcile.

@@ -30,10 +30,10 @@ func TestMap_Of(t *testing.T) {
 		t.Error("an object that was created again has the entry of its predecessor")
 	}
 	key := client.ObjectKeyFromObject(object("2", "3"))
-	if err := m.ForgetIfGone(key, errors.New("not now")); err == nil || len(m.byKey) != 1 {
+	if entry, err := m.ForgetIfGone(key, errors.New("not now")); err == nil || entry != nil || len(m.byKey) != 1 {
 		t.Error("an object that could not be read was forgotten")
 	}
-	if err := m.ForgetIfGone(key, apierrors.NewNotFound(schema.GroupResource{}, "a")); err != nil || len(m.byKey) != 0 {
+	if entry, err := m.ForgetIfGone(key, apierrors.NewNotFound(schema.GroupResource{}, "a")); err != nil || entry == nil || len(m.byKey) != 0 {
 		t.Error("an object that is gone was kept")
 	}
 }
@@ -61,7 +61,7 @@ func TestMap_PodDeleted(t *testing.T) {
 	}
 	for range 2000 { // The object is gone: it is enqueued, and the reconcile drops its entry.
 		m.PodDeleted(first)
-		_ = m.ForgetIfGone(client.ObjectKeyFromObject(object("1", "1")), apierrors.NewNotFound(schema.GroupResource{}, "a"))
+		_, _ = m.ForgetIfGone(client.ObjectKeyFromObject(object("1", "1")), apierrors.NewNotFound(schema.GroupResource{}, "a"))
 	}
 	if len(m.byKey) > 0 {
 		t.Errorf("%d entries are left", len(m.byKey))

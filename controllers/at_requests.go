@@ -1,0 +1,151 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/kube/warning"
+	"github.com/redhat/podset-operator/internal/kube/write"
+)
+
+// operation is one operation of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// openPatch removes the gate of the operator from exactly this pod, and no other gate.
+func openPatch(pod *corev1.Pod) []operation {
+	i := slices.IndexFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == cnatv1alpha1.StartGate })
+	path := "/spec/schedulingGates/" + strconv.Itoa(i)
+	return []operation{sameUID(pod), {"test", path + "/name", cnatv1alpha1.StartGate}, {"remove", path, nil}}
+}
+
+// stopPatch makes the kubelet end exactly this pod, and keep it with its log.
+func stopPatch(pod *corev1.Pod) []operation {
+	return []operation{sameUID(pod), {"add", "/spec/activeDeadlineSeconds", 1}}
+}
+
+func sameUID(pod *corev1.Pod) operation { return operation{"test", "/metadata/uid", pod.UID} }
+
+// create creates the pod of an attempt.
+func (r *AtReconciler) create(ctx context.Context, requested *corev1.Pod) at.Result {
+	pod := requested.DeepCopy()
+	err := r.Client.Create(ctx, pod)
+	name := write.TakenName(err, requested.Name)
+	switch {
+	case err == nil:
+		return at.Result{Pod: podOwners.Trim(pod), Modified: atrun.Modified(requested, pod)}
+	case apierrors.IsAlreadyExists(err) && name != requested.Name:
+		return at.Result{Modified: nameChange(requested, name)}
+	case apierrors.IsAlreadyExists(err):
+		nameCollisions.WithLabelValues(atKind.Kind).Inc()
+		return at.Result{Taken: true}
+	}
+	return classified(fmt.Errorf("creating Pod %s: %w", requested.Name, err))
+}
+
+// nameChange describes the change of the name of a pod.
+func nameChange(requested *corev1.Pod, name string) string {
+	return fmt.Sprintf("the name of pod %s to %s", requested.Name, name)
+}
+
+// patch changes a pod.
+func (r *AtReconciler) patch(ctx context.Context, pod *corev1.Pod, operations []operation) at.Result {
+	body, err := json.Marshal(operations)
+	if err != nil {
+		return at.Result{Failed: fmt.Errorf("encoding a patch: %w", err)}
+	}
+	patched := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	switch err := r.Client.Patch(ctx, patched, client.RawPatch(types.JSONPatchType, body)); {
+	case err == nil:
+		return at.Result{Pod: podOwners.Trim(patched)}
+	case apierrors.IsNotFound(err):
+		return at.Result{Missing: true}
+	default:
+		return classified(fmt.Errorf("patching Pod %s: %w", pod.Name, err))
+	}
+}
+
+// classified returns the result of a request that was rejected, or that failed in another way.
+func classified(err error) at.Result {
+	if write.IsRejected(err) {
+		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
+		return at.Result{Rejected: err}
+	}
+	return at.Result{Failed: err}
+}
+
+// deletePod deletes a pod. A pod that no node has is deleted only in the state that the decision was about.
+func (r *AtReconciler) deletePod(ctx context.Context, pod *corev1.Pod) (at.Result, error) {
+	same := client.Preconditions{UID: &pod.UID}
+	if pod.Spec.NodeName == "" {
+		same.ResourceVersion = &pod.ResourceVersion
+	}
+	err := r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, same)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && pod.Spec.NodeName != "" { // Another pod may have the name.
+		return at.Result{Missing: true}, nil
+	}
+	if err != nil {
+		return at.Result{}, fmt.Errorf("deleting Pod %s: %w", pod.Name, err)
+	}
+	return at.Result{}, nil
+}
+
+// dryRun asks the API server whether it accepts the pod of an At that waits.
+func (r *AtReconciler) dryRun(ctx context.Context, key client.ObjectKey, requested *corev1.Pod, answers *at.Answers) {
+	if answers.DryRunLater = !r.slots.enter(key, forDryRun); answers.DryRunLater {
+		return
+	}
+	var warnings []string
+	pod := requested.DeepCopy()
+	err := r.Client.Create(warning.Collect(ctx, &warnings), pod, client.DryRunAll)
+	answers.DryRun = answerOf(requested, pod, err)
+	answers.DryRun.Warnings = append(answers.DryRun.Warnings, warnings...)
+}
+
+// answerOf returns what the result of a dry run says about a pod. An error of the API server itself, and its answer that a webhook does not
+// support dry runs, say nothing about it.
+func answerOf(requested, got *corev1.Pod, err error) *at.Answer {
+	switch name := write.TakenName(err, requested.Name); {
+	case err == nil:
+		return &at.Answer{Modified: atrun.Modified(requested, got), Warnings: shorterDeadline(requested, got)}
+	case apierrors.IsAlreadyExists(err) && name != requested.Name:
+		return &at.Answer{Modified: nameChange(requested, name)}
+	case apierrors.IsAlreadyExists(err):
+		return &at.Answer{Taken: true}
+	case write.IsRejected(err) && apierrors.ReasonForError(err) != metav1.StatusReasonBadRequest:
+		return &at.Answer{Rejection: expectations.NewRejection(err)}
+	}
+	return &at.Answer{Unknown: err.Error()}
+}
+
+// shorterDeadline returns a warning if admission shortens the activeDeadlineSeconds of a pod.
+func shorterDeadline(requested, got *corev1.Pod) []string {
+	before, after := requested.Spec.ActiveDeadlineSeconds, got.Spec.ActiveDeadlineSeconds
+	if after == nil || before != nil && *after >= *before {
+		return nil
+	}
+	was := "none"
+	if before != nil {
+		was = strconv.FormatInt(*before, 10)
+	}
+	return []string{fmt.Sprintf("admission changes activeDeadlineSeconds of the pod from %s to %d: the command is stopped after that time", was, *after)}
+}

@@ -1,0 +1,151 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/backoff"
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+// lastDryRun is how long before its time the pod of an At is sent as a dry run again.
+const lastDryRun = 30 * time.Minute
+
+// Answer is the answer of the API server to a dry run of the create of a pod. The zero value accepts the pod.
+type Answer struct {
+	// Rejection is why the pod would be rejected, or nil.
+	Rejection *expectations.Rejection
+	// Modified is what admission would change in the identity of the pod: see atrun.Modified.
+	Modified string
+	// Taken is true if another pod has the name now.
+	Taken bool
+	// Warnings are the warnings of the API server, and what admission changed that may end the run earlier.
+	Warnings []string
+	// Unknown is the error of an API server or a webhook that said nothing about the pod, or "".
+	Unknown string
+}
+
+// say returns what the condition Ready says about an answer, or the zero value if the API server accepts the pod without a word.
+func (a *Answer) say(v *View) say {
+	would := func(what string) say { return say{cnatv1alpha1.ReasonWouldBeRejected, what} }
+	switch {
+	case a.Modified != "":
+		return would(modifiedMessage("admission would change "+a.Modified, "the At would end as PodModified"))
+	case a.Taken:
+		return v.takenName()
+	case a.Rejection != nil && a.Rejection.Invalid && v.At.Spec.Template != nil:
+		return say{cnatv1alpha1.ReasonInvalidTemplate, a.Rejection.Message}
+	case a.Rejection != nil:
+		return would("the API server would reject the pod now: " + a.Rejection.Message)
+	case a.Unknown != "":
+		return notChecked(a.Unknown)
+	case len(a.Warnings) > 0:
+		return say{cnatv1alpha1.ReasonAdmissionWarning, "the API server accepts the pod, with a warning: " + strings.Join(a.Warnings, "; ")}
+	}
+	return say{}
+}
+
+// takenName returns what is said about a name that another pod has.
+func (v *View) takenName() say {
+	name := atrun.PodName(v.At, 0)
+	switch pod := v.answers.Pods[name]; {
+	case pod == nil, atrun.IsOwn(v.At, pod) && atrun.IsGated(pod): // It is gone, or is deleted before the start.
+		return say{}
+	case atrun.IsOfOlderAt(v.At, pod):
+		return say{cnatv1alpha1.ReasonAdmissionWarning, nameTaken(pod).message}
+	}
+	return say{cnatv1alpha1.ReasonWouldBeRejected, fmt.Sprintf("pod %s already exists and does not belong to this At: the At would end as PodNameConflict. "+
+		"Delete the pod, or choose another name", name)}
+}
+
+func notChecked(why string) say {
+	return say{cnatv1alpha1.ReasonNotChecked, "the API server could not check the pod: " + why}
+}
+
+// dryRun is what the API server said last about the pod of a generation of a spec.
+type dryRun struct {
+	generation int64
+	// when is when the answer arrived, or zero if an earlier process got it or there is none.
+	when time.Time
+	says say
+	// retry delays the next dry run while the answer is not good.
+	retry backoff.Backoff
+}
+
+// of returns the last dry run of the present spec. If this process has none, the status shows what an earlier process got.
+func (d dryRun) of(at *cnatv1alpha1.At) dryRun {
+	if d.generation == at.Generation {
+		return d
+	}
+	v := View{At: at}
+	ready := v.condition(cnatv1alpha1.ConditionReady)
+	if ready == nil || ready.ObservedGeneration != at.Generation {
+		return dryRun{says: notChecked("the dry run of the pod has not been answered yet")}
+	}
+	switch ready.Reason {
+	case cnatv1alpha1.ReasonWouldBeRejected, cnatv1alpha1.ReasonNotChecked, cnatv1alpha1.ReasonAdmissionWarning, cnatv1alpha1.ReasonInvalidTemplate:
+		return dryRun{generation: at.Generation, says: say{ready.Reason, ready.Message}}
+	}
+	return dryRun{generation: at.Generation}
+}
+
+// answered returns the dry run after the answer of this pass.
+func (d dryRun) answered(v *View) dryRun {
+	next := dryRun{generation: v.At.Generation, when: v.Now, says: v.answers.DryRun.say(v)}
+	if next.says.reason != "" {
+		next.retry = d.retry.Next(v.Now, v.Now, backoff.FailedDryRun)
+	}
+	return next
+}
+
+// next returns when the dry run is sent again, or zero if the last answer is good until the pod is created.
+func (d dryRun) next(v *View) time.Time {
+	due, err := v.dueTime()
+	switch {
+	case d.generation != v.At.Generation, d.says.reason != "" && d.when.IsZero():
+		return v.Now
+	case d.says.reason != "":
+		return d.retry.Until
+	case err != nil || v.isSuspended() || d.when.After(due.Add(-time.Hour)):
+		return time.Time{}
+	}
+	return due.Add(-lastDryRun)
+}
+
+// checked adds the last answer about the pod to the step of an At that waits until a time, or for a user if it is zero, and asks for
+// another one when that is due.
+func (v *View) checked(s Step, until time.Time) Step {
+	name := atrun.PodName(v.At, 0)
+	if a := v.answers.DryRun; a != nil && a.Taken && v.unread(name) {
+		return ask(Ask{Pod: name})
+	}
+	last, next := v.dryRun, v.dryRun.next(v)
+	switch {
+	case v.answers.DryRun != nil:
+		next = last.next(v)
+	case v.answers.DryRunLater: // The caller requests a pass when the dry run can be sent.
+		next = time.Time{}
+	case isOver(next, v.Now):
+		return Step{Ask: Ask{DryRun: newPod(v, 0)}, unchanged: true}
+	}
+	if says := last.says; says.reason != "" {
+		s.ready = says
+		if Reasons[says.reason].Ready == metav1.ConditionTrue {
+			s.ready.message = atrun.JoinNonEmpty("; ", s.scheduled.message, says.message)
+		}
+	}
+	if s = s.at(until); !next.IsZero() && !next.Equal(pods.Earliest(v.Now, s.requeueAt, next)) {
+		return s
+	}
+	s.CanWait = !next.IsZero()
+	return s.at(next)
+}

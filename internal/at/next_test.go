@@ -1,0 +1,332 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at_test
+
+import (
+	"cmp"
+	"errors"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+const pod0, pod1 = "a-pod", "a-pod-1"
+
+var (
+	due   = testutil.AtDue
+	a     = func() *testutil.AtBuilder { return testutil.MakeAt("a") }
+	runs0 = func() *testutil.AtBuilder { return a().Recorded(1, pod0, pod0+"-uid") }
+	runs1 = func() *testutil.AtBuilder { return a().BackoffLimit(1).Recorded(2, pod1, pod1+"-uid") }
+	own   = func() *testutil.AtPodBuilder { return testutil.MakeAtPod(a().Obj(), pod0) }
+	gated = func() *testutil.AtPodBuilder { return own().Gated(1) }
+	live  = func() *testutil.AtPodBuilder { return own().OnNode().Phase(corev1.PodRunning).Runs("busybox") }
+	ended = func(code int32) *testutil.AtPodBuilder {
+		phase, reason := corev1.PodSucceeded, "Completed"
+		if code != 0 {
+			phase, reason = corev1.PodFailed, "Error"
+		}
+		return own().OnNode().Phase(phase).Exited("busybox", code, reason, "", due.Add(5*time.Second))
+	}
+	stopped = func(p *corev1.Pod) *corev1.Pod {
+		p.Spec.ActiveDeadlineSeconds = ptr.To[int64](1)
+		return p
+	}
+	finished = cnatv1alpha1.AtStatus{
+		Phase: cnatv1alpha1.PhaseDone, Result: cnatv1alpha1.ResultSucceeded, Reason: cnatv1alpha1.ReasonCompleted,
+		CompletionTime: ptr.To(metav1.NewTime(due)), PodName: pod0, PodUID: pod0 + "-uid", Attempts: 1,
+	}
+	quota = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, pod0, errors.New("exceeded quota"))
+)
+
+// world is what the API server has, as far as a test needs it.
+type world struct {
+	at    *testutil.AtBuilder
+	pods  []*corev1.Pod // in the cache and in the API server
+	only  []*corev1.Pod // only in the API server
+	older []*corev1.Pod
+	last  *corev1.Pod
+	now   time.Duration // from testutil.AtDue
+	// memory is what the process knows already, or the zero value.
+	memory at.Memory
+	// answer is the answer to dry runs.
+	answer at.Answer
+}
+
+// decided is a step and its report, in short.
+type decided struct {
+	Create, Open, Stop, Delete string
+	DeleteAt                   bool
+	// Phase and Reason are those of the status that the step records, and Attempts its attempts. Scheduled and Ready are the reasons of the conditions.
+	Phase            cnatv1alpha1.Phase
+	Reason           string
+	Scheduled, Ready string
+	Attempts         int32
+	// Requeue is when to decide again, counted from testutil.AtDue, or nil if that is not needed.
+	Requeue *time.Duration
+}
+
+// next makes one pass and answers its questions.
+func (w *world) next(t *testing.T) (decided, at.View, at.Step, at.Report) {
+	t.Helper()
+	seen := at.Seen{At: w.at.Obj(), Pods: w.pods, Older: w.older, LastState: w.last}
+	answers := at.Answers{Pods: map[string]*corev1.Pod{}}
+	for range 5 {
+		v := w.memory.View(seen, answers, due.Add(w.now), at.Defaults{Image: "busybox", FixedUser: true})
+		step := at.Next(&v)
+		if !step.Asks() {
+			report := at.MakeReport(&v, step)
+			return w.summary(&v, step, report), v, step, report
+		}
+		switch question := step.Ask; {
+		case question.At:
+			answers.At = w.at.Obj()
+		case question.DryRun != nil:
+			answers.DryRun = &w.answer
+		default:
+			answers.Pods[question.Pod] = nil
+			for _, pod := range append(append(w.only, w.pods...), w.older...) {
+				if pod.Name == question.Pod {
+					answers.Pods[question.Pod] = pod
+				}
+			}
+		}
+	}
+	t.Fatal("the rules ask without end")
+	return decided{}, at.View{}, at.Step{}, at.Report{}
+}
+
+func (w *world) summary(v *at.View, step at.Step, report at.Report) decided {
+	name := func(pod *corev1.Pod) string {
+		if pod == nil {
+			return ""
+		}
+		return pod.Name
+	}
+	s := report.Status
+	d := decided{
+		Create: name(step.Create), Open: name(step.Open), Stop: name(step.Stop), Delete: name(step.Delete), DeleteAt: step.DeleteAt,
+		Phase: s.Phase, Reason: s.Reason, Attempts: s.Attempts,
+	}
+	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil {
+		d.Scheduled = c.Reason
+	}
+	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionReady); c != nil && c.Reason != d.Scheduled && c.Reason != d.Reason {
+		d.Ready = c.Reason
+	}
+	memory := w.memory
+	memory.Recorded(v, step, nil)
+	if when, _ := memory.RequeueAt(v, step); !when.IsZero() {
+		d.Requeue = ptr.To(when.Sub(due))
+	}
+	return d
+}
+
+// knows returns the Memory of a process that created a pod for this At.
+func knows(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod, modified string) at.Memory {
+	t.Helper()
+	w := world{at: b}
+	_, v, step, _ := w.next(t)
+	if step.Create == nil && b.Obj().Status.Attempts == 0 {
+		t.Fatalf("no pod is created: %+v", step)
+	}
+	step.Create = cmp.Or(pod, gated().Obj())
+	w.memory.Heard(&v, step, at.Result{Pod: pod, Modified: modified}, due)
+	return w.memory
+}
+
+// gone returns the Memory of a process that has deleted the recorded pod in this state.
+func gone(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod) at.Memory {
+	t.Helper()
+	w := world{at: b, pods: []*corev1.Pod{pod}}
+	_, v, step, _ := w.next(t)
+	step = at.Step{Delete: pod}
+	w.memory.Heard(&v, step, at.Result{}, due)
+	return w.memory
+}
+
+func seconds(n int) *time.Duration { return ptr.To(time.Duration(n) * time.Second) }
+
+func pods(all ...*testutil.AtPodBuilder) (objects []*corev1.Pod) {
+	for _, b := range all {
+		objects = append(objects, b.Obj())
+	}
+	return objects
+}
+
+// TestNext has the rows of the table in doc.go, by their numbers.
+func TestNext(t *testing.T) {
+	const pending, running, done = cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone
+	foreign := testutil.MakePod(pod0).Obj()
+	olderPod := testutil.MakeAtPod(a().Obj(), pod0).Obj()
+	olderPod.OwnerReferences[0].UID = "older"
+	retry := func() *testutil.AtBuilder { return a().BackoffLimit(1).RetryRecorded(1, pod0, time.Minute) }
+	for name, test := range map[string]struct {
+		world
+		want decided
+	}{
+		"1 deleted before the start":    {world{at: a().Deleting()}, decided{}},
+		"1 deleted, recorded and gated": {world{at: runs0().Deleting(), pods: pods(gated())}, decided{Phase: running, Attempts: 1}},
+		"2 done, and a gated pod is left": {
+			world{at: a().Status(finished), pods: pods(gated().UID("late"))}, decided{Delete: pod0, Phase: done, Reason: "Completed", Attempts: 1},
+		},
+		"3 done, and a proxy runs": {
+			world{at: a().Status(finished), pods: pods(live())},
+			decided{Stop: pod0, Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(40)},
+		},
+		"3 done, and the node does not end the proxy": {
+			world{at: a().Status(finished), pods: []*corev1.Pod{stopped(live().Obj())}, now: 0},
+			decided{Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(40)},
+		},
+		"4 the TTL is over": {
+			world{at: a().Status(finished).TTL(60), now: time.Minute}, decided{DeleteAt: true, Phase: done, Reason: "Completed", Attempts: 1},
+		},
+		"5 the TTL is not over": {
+			world{at: a().Status(finished).TTL(60)}, decided{Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(60)},
+		},
+		"5 no TTL": {world{at: a().Status(finished), pods: pods(ended(0))}, decided{Phase: done, Reason: "Completed", Attempts: 1}},
+		"6 modified and gated": {
+			world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(gated().Unowned())},
+			decided{Delete: pod0},
+		},
+		"6 modified and gone": {
+			world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod")},
+			decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified"},
+		},
+		"6 modified, and it runs": {
+			world{at: a(), memory: knows(t, a(), own().Obj(), "pod a-pod so that it lacks the gate"), only: pods(live())},
+			decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified", Attempts: 1, Requeue: seconds(5)},
+		},
+		"6 another pod has the changed name": {
+			world{at: a(), memory: knows(t, a(), nil, "the name of pod a-pod to b")}, decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified"},
+		},
+		"7 canceled between attempts": {
+			world{at: retry().Cancel()}, decided{Phase: done, Reason: "Canceled", Scheduled: "Started", Attempts: 1},
+		},
+		"8 the deadline is over between attempts": {
+			world{at: retry().ActiveDeadline(5), now: 5 * time.Second}, decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: "Started", Attempts: 1},
+		},
+		"9 a proxy of the last attempt runs": {
+			world{at: retry(), pods: pods(live())}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)},
+		},
+		"10 the next attempt is far away": {
+			world{at: retry(), pods: pods(ended(3))}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(50)},
+		},
+		"10 the next attempt is prepared": {
+			world{at: retry(), pods: pods(ended(3)), now: 50 * time.Second}, decided{Create: pod1, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+		},
+		"12 the gated pod is gone": {
+			world{at: runs0(), last: gated().Obj()}, decided{Create: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+		},
+		"12 it is gone, and another client has the name": {
+			world{at: runs0(), last: gated().Obj(), only: []*corev1.Pod{foreign}, pods: pods(gated().UID("planted"))},
+			decided{Delete: pod0, Phase: running, Attempts: 1},
+		},
+		"12 the gated pod is being deleted": {
+			world{at: runs0(), pods: pods(gated().Terminating())},
+			decided{Phase: running, Scheduled: "NameTaken", Attempts: 1, Requeue: seconds(10)},
+		},
+		"13 deleted while gated, canceled": {
+			world{at: runs0().Cancel(), memory: gone(t, runs0(), gated().Obj())}, decided{Phase: done, Reason: "Canceled", Scheduled: "Started", Attempts: 1},
+		},
+		"13 deleted while gated, too late": {
+			world{at: runs0().StartingDeadline(0), now: time.Second, memory: gone(t, runs0(), gated().Obj())},
+			decided{Phase: done, Reason: "MissedDeadline", Scheduled: "Started", Attempts: 1},
+		},
+		"13 deleted while gated, past the deadline": {
+			world{at: runs0().ActiveDeadline(1), now: time.Second, memory: gone(t, runs0(), gated().Obj())},
+			decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: "Started", Attempts: 1},
+		},
+		"13 deleted before a node had it": {
+			world{at: runs0(), last: own().Unschedulable().Obj()}, decided{Phase: done, Reason: "NotStarted", Scheduled: "Started", Attempts: 1},
+		},
+		"13 the same, with a retry": {
+			world{at: runs0().BackoffLimit(1), last: own().Obj()},
+			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(0)},
+		},
+		"14 the last state proves the end": {world{at: runs0(), last: ended(0).Obj()}, decided{Phase: done, Reason: "Completed", Scheduled: "Started", Attempts: 1}},
+		"14 the last state of another pod": {world{at: runs0(), last: ended(0).UID("other").Obj()}, decided{Phase: done, Reason: "PodLost", Scheduled: "Started", Attempts: 1}},
+		"15 the owner reference was removed": {
+			world{at: runs0(), only: pods(live().Unowned())}, decided{Phase: done, Reason: "PodLost", Scheduled: "Started", Attempts: 1},
+		},
+		"16 lost":           {world{at: runs0()}, decided{Phase: done, Reason: "PodLost", Scheduled: "Started", Attempts: 1}},
+		"16 lost, canceled": {world{at: runs0().Cancel()}, decided{Phase: done, Reason: "Canceled", Scheduled: "Started", Attempts: 1}},
+		"16 lost, past the deadline": {
+			world{at: runs0().ActiveDeadline(1), now: time.Second}, decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: "Started", Attempts: 1},
+		},
+		"11 only the API server shows it": {
+			world{at: runs0(), only: pods(live())}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)},
+		},
+		"17 canceled while gated":           {world{at: runs0().Cancel(), pods: pods(gated())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"17 canceled before a node has it":  {world{at: runs0().Cancel(), pods: pods(own())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"17 no node within the deadline":    {world{at: runs0().StartingDeadline(9), pods: pods(own().Unschedulable()), now: 10 * time.Second}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"18 recorded":                       {world{at: runs0(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"18 recorded, suspended since":      {world{at: runs0().Suspend(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"19 canceled":                       {world{at: runs0().Cancel(), pods: pods(live())}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
+		"19 the kubelet ends it":            {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
+		"19 an image until the deadline":    {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(50)}},
+		"20 it started within the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(live()), now: 10 * time.Second}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"20 it waits for an image":          {world{at: runs0(), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff"))}, decided{Phase: running, Scheduled: "Started", Ready: "PodWaiting", Attempts: 1}},
+		"20 it is being deleted":            {world{at: runs0(), pods: pods(live().Terminating()), now: time.Minute}, decided{Phase: running, Scheduled: "Started", Ready: "PodTerminating", Attempts: 1}},
+		"20 the At is being deleted":        {world{at: runs0().Cancel().Deleting(), pods: pods(live())}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"21 succeeded":                      {world{at: runs0(), pods: pods(ended(0))}, decided{Phase: done, Reason: "Completed", Scheduled: "Started", Attempts: 1}},
+		"22 canceled, and stopped": {
+			world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(ended(143).Because("DeadlineExceeded", "").Obj())}},
+			decided{Phase: done, Reason: "Canceled", Scheduled: "Started", Attempts: 1},
+		},
+		"22 canceled, but it had failed": {world{at: runs0().Cancel(), pods: pods(ended(3))}, decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: "Started", Attempts: 1}},
+		"23 past the deadline": {
+			world{at: runs0().ActiveDeadline(5), pods: pods(ended(143).Because("DeadlineExceeded", "")), now: 6 * time.Second},
+			decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: "Started", Attempts: 1},
+		},
+		"24 a retry is left": {
+			world{at: runs0().BackoffLimit(1), pods: pods(ended(3))}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(0)},
+		},
+		"25 no retry after an unknown end": {
+			world{at: runs0().BackoffLimit(1), pods: pods(ended(255))}, decided{Phase: done, Reason: "PodFailed", Scheduled: "Started", Attempts: 1},
+		},
+		"25 no retry for this exit code": {
+			world{at: runs0().BackoffLimit(1).RetryExitCodes(4), pods: pods(ended(3))}, decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: "Started", Attempts: 1},
+		},
+		"25 the last attempt failed": {world{at: runs1(), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), pod1).OnNode().Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due).Obj()}}, decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: "Started", Attempts: 2}},
+		"26 canceled before the start": {
+			world{at: a().Cancel(), now: -time.Hour}, decided{Phase: done, Reason: "Canceled", Scheduled: "Canceled"},
+		},
+		"27 a pod of another process": {world{at: a(), pods: pods(gated())}, decided{Delete: pod0}},
+		"27 a pod of an older spec":   {world{at: a().Generation(2), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), "")}, decided{Delete: pod0}},
+		"27 a pod of a suspended At":  {world{at: a().Suspend(), pods: pods(gated())}, decided{Delete: pod0}},
+		"27 a pod that is too early":  {world{at: a(), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), ""), now: -time.Minute}, decided{Delete: pod0}},
+		"28 no time":                  {world{at: a().Schedule("tomorrow")}, decided{Phase: pending, Scheduled: "InvalidSchedule"}},
+		"28 no command":               {world{at: a().Command("'")}, decided{Phase: pending, Scheduled: "InvalidCommand"}},
+		"28 no container":             {world{at: a().Command("").Template(nil)}, decided{Phase: pending, Scheduled: "InvalidTemplate"}},
+		"29 suspended":                {world{at: a().Suspend()}, decided{Phase: pending, Scheduled: "Suspended"}},
+		"30 too late":                 {world{at: a().StartingDeadline(9), now: 10 * time.Second}, decided{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"}},
+		"31 before its time":          {world{at: a(), now: -time.Minute}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(-10)}},
+		"32 a pod of a deleted At": {
+			world{at: a(), older: []*corev1.Pod{olderPod}}, decided{Phase: pending, Scheduled: "NameTaken", Requeue: seconds(10)},
+		},
+		"33 prepare":                {world{at: a(), now: -5 * time.Second}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting"}},
+		"33 prepared":               {world{at: a(), now: -5 * time.Second, memory: knows(t, a(), gated().Obj(), ""), pods: pods(gated())}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(0)}},
+		"33 prepared and due":       {world{at: a(), memory: knows(t, a(), gated().Obj(), "")}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)}},
+		"33 prepared, and deleted":  {world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: gated().Obj()}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting"}},
+		"33 a pod without the gate": {world{at: a(), pods: pods(live())}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, _, _ := test.next(t)
+			if diff := gocmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,176 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+// prepare returns the step toward the start of an attempt: create its pod with a gate, wait until it is due, then record the pod and remove
+// the gate. s is what the At reports meanwhile.
+func (v *View) prepare(s Step, attempt int, due time.Time) Step {
+	name := atrun.PodName(v.At, attempt)
+	pod := v.named(attempt)
+	switch {
+	case v.Now.Before(due.Add(-prepareLead)):
+		return s.at(due.Add(-prepareLead))
+	case pod == nil && v.taken && v.unread(name): // The answer to the last create.
+		return ask(Ask{Pod: name})
+	case pod == nil:
+		return v.create(s, attempt)
+	case atrun.IsOfOlderAt(v.At, pod):
+		s.scheduled = nameTaken(pod)
+		return s.at(v.Now.Add(nameRetry))
+	case !atrun.IsOwn(v.At, pod), !atrun.IsGated(pod) && !v.isPrepared(pod):
+		return v.finish(conflictEnd(v.At, pod))
+	case pod.DeletionTimestamp != nil:
+		s.scheduled = say{cnatv1alpha1.ReasonNameTaken, "pod " + pod.Name + " is being deleted: this At starts when that pod is gone"}
+		return s.at(v.Now.Add(nameRetry))
+	case !v.isPrepared(pod):
+		return v.throwAway(pod)
+	case v.Now.Before(due):
+		return s.at(due)
+	}
+	s = v.wait(started("pod " + pod.Name + " was created"))
+	s.record, s.attempt, s.Open = pod, attempt, pod
+	return s
+}
+
+// create returns the step that creates the pod of an attempt, unless the last request about a pod was rejected a short time ago.
+func (v *View) create(s Step, attempt int) Step {
+	switch {
+	case v.rejection != nil:
+		s.scheduled = v.rejected()
+		if v.Now.Before(v.rejection.Until) {
+			return s.at(v.rejection.Until)
+		}
+	case v.failure != "":
+		s.scheduled = say{cnatv1alpha1.ReasonRequestFailed, v.failure}
+	}
+	s.Create = newPod(v, attempt)
+	return s
+}
+
+// rejected returns what the condition Scheduled says after the API server rejected a pod.
+func (v *View) rejected() say {
+	switch {
+	case v.rejection.NamespaceTerminating:
+		return say{cnatv1alpha1.ReasonNamespaceTerminating, v.rejection.Message}
+	case v.rejection.Invalid && v.At.Spec.Template != nil:
+		return say{cnatv1alpha1.ReasonInvalidTemplate, v.rejection.Message}
+	}
+	return say{cnatv1alpha1.ReasonFailedCreate, v.rejection.Message}
+}
+
+// open returns the step that removes the gate of the recorded pod. That starts the command.
+func (v *View) open(pod *corev1.Pod) Step {
+	s := v.wait(started("pod " + pod.Name + " was created"))
+	switch {
+	case v.rejection != nil:
+		s.ready = say{cnatv1alpha1.ReasonFailedStart, v.rejection.Message}
+		if v.Now.Before(v.rejection.Until) {
+			return s.at(v.rejection.Until)
+		}
+	case v.failure != "":
+		s.ready = say{cnatv1alpha1.ReasonRequestFailed, v.failure}
+	}
+	s.Open = pod
+	return s
+}
+
+// isPrepared reports whether a pod is the one that this process created from the present spec.
+func (v *View) isPrepared(pod *corev1.Pod) bool {
+	return v.prepared.pod != nil && v.prepared.pod.UID == pod.UID && generationOf(pod) == strconv.FormatInt(v.At.Generation, 10)
+}
+
+func generationOf(pod *corev1.Pod) string { return pod.Annotations[cnatv1alpha1.AnnotationGeneration] }
+
+// gated returns a pod of the At that has its gate, or nil.
+func (v *View) gated() *corev1.Pod {
+	all := v.pods
+	if p := v.prepared.pod; p != nil && !pods.Contains(all, p.UID) {
+		all = append([]*corev1.Pod{p}, all...)
+	}
+	for _, pod := range all {
+		if atrun.IsGated(pod) && pod.DeletionTimestamp == nil && pod.UID != v.recorded.uidIfGone() {
+			return pod
+		}
+	}
+	return nil
+}
+
+// stray returns a gated pod of an At that has not started if it must not be used, or nil: another process created it, or the spec has
+// changed since, or the At cannot start now.
+func (v *View) stray() *corev1.Pod {
+	pod := v.gated()
+	if pod == nil || v.isPrepared(pod) && !v.isSuspended() && v.problem().reason == "" && !v.Now.Before(v.due().Add(-prepareLead)) {
+		return nil
+	}
+	return pod
+}
+
+// throwAway returns the step that deletes a gated pod, after the API server has confirmed that the At does not name it.
+func (v *View) throwAway(pod *corev1.Pod) Step {
+	if v.answers.At == nil {
+		return ask(Ask{At: true})
+	}
+	return unchanged.delete(pod)
+}
+
+// isModified reports whether admission has changed the identity of the pod that this process created.
+func (v *View) isModified() bool { return v.modified != "" }
+
+// modifiedPod deletes a pod whose identity admission changed, if it provably never ran, and ends the At.
+func (v *View) modifiedPod() Step {
+	pod := v.prepared.pod
+	if pod == nil { // Another pod has the name that admission gave it.
+		return v.finish(modifiedEnd(v.modified, "the command did not run", atrun.NotRun))
+	}
+	if v.unread(pod.Name) && !v.prepared.deleted {
+		return ask(Ask{Pod: pod.Name})
+	}
+	live := v.answers.Pods[pod.Name]
+	exists := live != nil && live.UID == pod.UID && !v.prepared.deleted
+	switch {
+	case exists && isBound(live): // Admission removed the gate, too.
+		s := v.finish(modifiedEnd(v.modified, "the command may have run", atrun.Unknown))
+		s.record, s.attempt = live, max(v.attempt(), 0)
+		return s
+	case exists:
+		return unchanged.delete(live)
+	case v.prepared.deleted || atrun.IsGated(pod):
+		return v.finish(modifiedEnd(v.modified, "the pod was deleted, and the command did not run", atrun.NotRun))
+	}
+	return v.finish(modifiedEnd(v.modified, "the command may have run", atrun.Unknown))
+}
+
+// modifiedEnd returns the end of an At whose pod was changed by admission. then is what happened to the pod.
+func modifiedEnd(what, then string, proof atrun.Proof) atrun.End {
+	return atrun.End{Proof: proof, Reason: cnatv1alpha1.ReasonPodModified, Message: modifiedMessage("admission changed "+what, then)}
+}
+
+// modifiedMessage describes what admission changed, what follows, and what to do.
+func modifiedMessage(changed, then string) string {
+	return fmt.Sprintf("%s; %s. Exclude pods with the label %s: %s from the webhook or policy that changes them, then create the At again",
+		changed, then, pods.LabelManagedBy, pods.ManagedBy)
+}
+
+// conflictEnd returns the end of an At if a pod that it did not prepare has its pod's name.
+func conflictEnd(at *cnatv1alpha1.At, pod *corev1.Pod) atrun.End {
+	what := "does not belong to this At: the command did not run"
+	proof := atrun.NotRun
+	if atrun.IsOwn(at, pod) { // Admission could have removed the gate of a pod whose create was not answered.
+		what, proof = "has no scheduling gate "+cnatv1alpha1.StartGate+" of this operator: the command may have run", atrun.Unknown
+	}
+	return atrun.End{Proof: proof, Reason: cnatv1alpha1.ReasonPodNameConflict, Message: fmt.Sprintf(
+		"pod %s already exists and %s. Delete the pod or choose another name, then create the At again", pod.Name, what)}
+}

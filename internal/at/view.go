@@ -1,0 +1,241 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+// Seen is what the caches show about one At.
+type Seen struct {
+	// At is the At. Pods are the pods that its UID controls, in any phase and any order. Older are those of a deleted At of the same name.
+	At          *cnatv1alpha1.At
+	Pods, Older []*corev1.Pod
+	// LastState is the last state of the At's most recently deleted pod, or nil if the watch delivered none.
+	LastState *corev1.Pod
+}
+
+// Answers are what the API server has answered to the questions of this pass.
+type Answers struct {
+	// At is the At, or nil if it was not read.
+	At *cnatv1alpha1.At
+	// Pods are the pods that were read, by name: nil for a pod that does not exist.
+	Pods map[string]*corev1.Pod
+	// DryRun is the answer to the dry run of the pod, or nil. If DryRunLater is true, the dry run could not be sent now.
+	DryRun      *Answer
+	DryRunLater bool
+}
+
+// Defaults are the values from the operator's environment that pods use.
+type Defaults struct {
+	// Image is the image of an At without a template.
+	Image string
+	// PullSecrets are the secrets with which the image is pulled. If there are none, those of the service account are used.
+	PullSecrets []corev1.LocalObjectReference
+	// FixedUser makes the pod of an At without a template run as a fixed user. It is false on OpenShift, which gives
+	// each namespace its own.
+	FixedUser bool
+	// Proxy are the proxy variables of the container of an At without a template. A user's template sets its own.
+	Proxy []corev1.EnvVar
+}
+
+// View is everything that a decision about one At depends on, at one instant. Do not modify the objects that it refers to: they may belong
+// to a cache. The package reads the fields of a pod that the cache keeps: see atrun.TrimSpec, and Trim in internal/kube/caches.
+type View struct {
+	// At is the At, with the status that was last written.
+	At *cnatv1alpha1.At
+	// Pod is the newest known state of the pod whose UID the status records, or nil if the process does not know that the pod exists.
+	Pod *corev1.Pod
+	// Now is the instant of the view.
+	Now time.Time
+
+	pods      []*corev1.Pod // Those that the At's UID controls.
+	older     *corev1.Pod   // A pod of a deleted At of the same name, or nil.
+	answers   Answers
+	defaults  Defaults
+	recorded  podMemory
+	prepared  podMemory
+	modified  string
+	taken     bool
+	rejection *expectations.Rejection
+	dryRun    dryRun
+	failure   string
+	first     bool
+}
+
+// attempt returns the number of the newest recorded attempt, from 0, or -1 if there is none.
+func (v *View) attempt() int { return int(v.At.Status.Attempts) - 1 }
+
+// hasStarted reports whether an attempt is recorded. The spec cannot change what runs after that.
+func (v *View) hasStarted() bool { return v.At.Status.PodUID != "" && v.At.Status.Attempts > 0 }
+
+func (v *View) isDone() bool      { return atrun.IsDone(&v.At.Status) }
+func (v *View) isCanceled() bool  { return ptr.Deref(v.At.Spec.Cancel, false) }
+func (v *View) isSuspended() bool { return ptr.Deref(v.At.Spec.Suspend, false) }
+
+// isDeleted reports whether the At is being deleted. The operator then creates and deletes nothing for it.
+func (v *View) isDeleted() bool { return v.At.DeletionTimestamp != nil }
+
+// isBetween reports whether the newest attempt has failed and another one follows.
+func (v *View) isBetween() bool {
+	return v.hasStarted() && v.At.Status.RetryTime != nil && v.attempt() < v.backoffLimit()
+}
+
+// backoffLimit is spec.backoffLimit with its default and its maximum.
+func (v *View) backoffLimit() int {
+	return min(int(ptr.Deref(v.At.Spec.BackoffLimit, 0)), atrun.MaxAttempts-1)
+}
+
+// deadline returns when the run must have ended, or zero if it has no deadline. It spans all attempts, as in a Job.
+func (v *View) deadline() time.Time {
+	start := v.At.Status.StartTime
+	if v.At.Spec.ActiveDeadlineSeconds == nil || !v.hasStarted() || start == nil {
+		return time.Time{}
+	}
+	return start.Add(atspec.Seconds(*v.At.Spec.ActiveDeadlineSeconds))
+}
+
+func (v *View) deadlineOver() bool { return isOver(v.deadline(), v.Now) }
+
+func isOver(deadline, now time.Time) bool { return !deadline.IsZero() && !now.Before(deadline) }
+
+// startBy returns when the first attempt must have started, or zero if it has no limit. API times have whole seconds, and starting a pod takes
+// time. With a deadline of 0, the At may therefore start until the end of the second in which it is due.
+func (v *View) startBy() time.Time {
+	deadline := v.At.Spec.StartingDeadlineSeconds
+	if deadline == nil || v.attempt() > 0 {
+		return time.Time{}
+	}
+	due, _ := v.dueTime()
+	return due.Add(atspec.Seconds(*deadline) + time.Second)
+}
+
+// isTooLate reports whether the first attempt can no longer start. While the namespace is being deleted, the deadline is ignored.
+func (v *View) isTooLate() bool {
+	return isOver(v.startBy(), v.Now) && (v.rejection == nil || !v.rejection.NamespaceTerminating)
+}
+
+// mustStop reports whether the attempt must not start or continue, and why.
+func (v *View) mustStop() (because string, must bool) {
+	switch {
+	case v.isCanceled():
+		return "spec.cancel is true", true
+	case v.deadlineOver():
+		return "activeDeadlineSeconds exceeded", true
+	case v.isTooLate() && (v.Pod == nil || !atrun.CommandStarted(v.At, v.Pod)):
+		return "startingDeadlineSeconds exceeded, and the command has not started", true
+	}
+	return "", false
+}
+
+// exitSeen returns the exit code and the output of the command of a pod that has not ended, or nil. Recorded values stay.
+func (v *View) exitSeen() (code *int32, output string) {
+	if s := &v.At.Status; s.ExitCode != nil {
+		return s.ExitCode, s.Output
+	}
+	return atrun.ExitSeen(v.At, v.Pod)
+}
+
+// neverRan reports whether it is proven that the recorded pod never ran and never will.
+func (v *View) neverRan() bool {
+	pod := v.recorded.pod
+	return pod != nil && v.Pod == nil && v.recorded.gone && !isBound(pod) || v.Pod != nil && v.Pod.DeletionTimestamp != nil && !isBound(v.Pod)
+}
+
+// wasGated reports whether the recorded pod, which never ran, still had its gate.
+func (v *View) wasGated() bool { return atrun.IsGated(v.recorded.pod) }
+
+func isBound(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
+
+// named returns the pod with the name of an attempt, or nil if none is known. Either the At controls it, or it was read from the API server.
+func (v *View) named(attempt int) *corev1.Pod {
+	name := atrun.PodName(v.At, attempt)
+	if pod := v.prepared.pod; pod != nil && pod.Name == name {
+		return pod
+	}
+	if pod, asked := v.answers.Pods[name]; asked {
+		return pod
+	}
+	for _, pod := range v.pods {
+		if pod.Name == name && pod.UID != v.recorded.uidIfGone() {
+			return pod
+		}
+	}
+	return nil
+}
+
+// podMemory is one pod as this process knows it.
+type podMemory struct {
+	// pod is its newest known state, or nil if the process has not seen it.
+	pod *corev1.Pod
+	// gone is true if pod is its last state.
+	gone bool
+	// shown is true if the cache has shown the pod.
+	shown bool
+	// confirmed is when the pod was last known to exist. missingSince is when it was first missing from the cache, or zero.
+	confirmed, missingSince time.Time
+	// stopSince is when the process first saw that the pod must end, or zero.
+	stopSince time.Time
+	// deleted is true if the API server has accepted the deletion of the pod.
+	deleted bool
+}
+
+// confirmAfter is how long a pod may be missing from the cache before it is looked up.
+const confirmAfter = 5 * time.Second
+
+// observe returns what is known after a look at the caches and at the answers.
+func (m podMemory) observe(uid types.UID, seen Seen, answers Answers, now time.Time) podMemory {
+	if m.pod != nil && m.pod.UID != uid {
+		m = podMemory{}
+	}
+	if uid == "" || m.gone {
+		return m
+	}
+	cached := pods.ByUID(seen.Pods, uid)
+	for _, answer := range answers.Pods {
+		if answer != nil && answer.UID == uid && pods.OwnerUID(answer) == seen.At.UID {
+			m.pod, m.confirmed, m.missingSince = newer(m.pod, answer), now, time.Time{}
+		}
+	}
+	switch last := seen.LastState; {
+	case cached != nil:
+		m.pod, m.shown, m.confirmed, m.missingSince = newer(m.pod, cached), true, now, time.Time{}
+	case last != nil && last.UID == uid:
+		m.pod, m.gone = newer(m.pod, last), true
+	case m.missingSince.IsZero():
+		m.missingSince = now
+	}
+	return m
+}
+
+// exists reports whether the pod is assumed to exist: the cache shows it, or has not had the time to show it.
+func (m podMemory) exists(uid types.UID, seen Seen, now time.Time) bool {
+	return m.pod != nil && !m.gone && (pods.Contains(seen.Pods, uid) || m.confirmed.Equal(now) || !m.shown && now.Sub(m.confirmed) < confirmAfter)
+}
+
+// uidIfGone returns the UID of a pod that is known to be gone, or "".
+func (m podMemory) uidIfGone() types.UID {
+	if m.pod == nil || !m.gone {
+		return ""
+	}
+	return m.pod.UID
+}
+
+// newer returns the newer of two states of a pod. a may be nil.
+func newer(a, b *corev1.Pod) *corev1.Pod {
+	if a != nil && expectations.IsLater(a, b.ResourceVersion) {
+		return a
+	}
+	return b
+}
