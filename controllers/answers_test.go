@@ -119,8 +119,8 @@ func TestAtReconcile_createError(t *testing.T) {
 		"a quota":             {apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), false, cnatv1alpha1.ReasonFailedCreate, 1, 0, handler.LowPriority},
 		"an invalid pod":      {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", field.ErrorList{field.Required(field.NewPath("spec", "containers"), "")}), false, cnatv1alpha1.ReasonInvalidTemplate, 1, 0, handler.LowPriority},
 		"a policy":            {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), false, cnatv1alpha1.ReasonFailedCreate, 1, 0, handler.LowPriority},
-		"a broken API server": {apierrors.NewInternalError(errors.New("etcd")), true, cnatv1alpha1.ReasonWaiting, 0, 0, handler.LowPriority},
-		"a foreign pod":       {nil, false, cnatv1alpha1.ReasonPodNameConflict, 0, 1, duePriority},
+		"a broken API server": {apierrors.NewInternalError(errors.New("etcd")), true, "", 0, 0, handler.LowPriority},
+		"a foreign pod":       {nil, false, cnatv1alpha1.ReasonPodNameConflict, 0, 1, 0},
 	} {
 		at, objects, calls := testutil.MakeAt("a").Template(nil, "main").Obj(), []client.Object{}, interceptor.Funcs{}
 		if tc.answer == nil {
@@ -151,7 +151,10 @@ func TestAtReconcile_createError(t *testing.T) {
 
 func TestAtReconcile_delayMetric(t *testing.T) {
 	at := testutil.MakeAt("a").Obj()
-	r, _ := atOn(newStore(t, interceptor.Funcs{}, at), testutil.AtDue.Add(2*time.Second))
+	r, _ := atOn(newStore(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+		obj.SetUID("uid")
+		return c.Create(ctx, obj, opts...)
+	}}, at), testutil.AtDue.Add(2*time.Second))
 	before := valueOf(t, atStartDelay).GetHistogram()
 	if _, err := r.Reconcile(t.Context(), requestFor(at)); err != nil {
 		t.Error(err)
@@ -190,7 +193,7 @@ func TestAtReconcile_ttl(t *testing.T) {
 				obj.SetResourceVersion("998")
 				return err
 			},
-		}, requeue: staleRetry, stays: true, conflicts: 1},
+		}, requeue: time.Millisecond, stays: true, conflicts: maxPasses},
 	} {
 		at := doneAt(testutil.MakeAt("a").TTL(0), cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted)
 		store := newStore(t, tc.calls, at)

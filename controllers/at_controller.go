@@ -187,6 +187,7 @@ func (r *AtReconciler) record(ctx context.Context, p *pass) (exists bool, err er
 	}
 	p.entry.StatusWritten(changed.ResourceVersion)
 	p.entry.State.Recorded(&p.view, p.step, &changed)
+	p.view.At = &changed
 	if !atrun.IsDone(&before.Status) && atrun.IsDone(&report.Status) {
 		r.logRun(logger, "Run finished", &changed, p.view.Pod)
 	}

@@ -195,7 +195,7 @@ func TestAtReconcile_slowWrites(t *testing.T) {
 	r := &AtReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(8), Clock: now}
 
 	result, err := r.Reconcile(t.Context(), requestFor(at))
-	if err != nil || result.RequeueAfter != 40*time.Second || ptr.Deref(result.Priority, 0) != duePriority {
-		t.Errorf("requeues after %s (%v), but it is due in 40s", result.RequeueAfter, err)
+	if err != nil || result.RequeueAfter != 30*time.Second || ptr.Deref(result.Priority, 0) != duePriority {
+		t.Errorf("requeues after %s (%v), but its pod is created in 30s", result.RequeueAfter, err)
 	}
 }

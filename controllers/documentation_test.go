@@ -5,7 +5,9 @@ package controllers
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -109,5 +111,26 @@ func TestDocs_history(t *testing.T) {
 	}
 	if command, _ := line["command"].(string); len(command) != maxLogged || !strings.HasPrefix(command, "migrate ") {
 		t.Errorf("the command is %q", command)
+	}
+}
+
+// TestDocs_reasons compares the table of docs/reference.md with the rules.
+func TestDocs_reasons(t *testing.T) {
+	text, err := os.ReadFile("../docs/reference.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reason, verdict := range at.Reasons {
+		stalled, event := "-", "-"
+		if verdict.Stalled {
+			stalled = "True"
+		}
+		if verdict.Event != "" {
+			event = "`" + verdict.Event + "`"
+		}
+		row := fmt.Sprintf("| `%s` | %s | %s | %s | %s |", reason, cmp.Or(string(verdict.Scheduled), "-"), cmp.Or(string(verdict.Ready), "-"), stalled, event)
+		if !strings.Contains(string(text), row+"\n") {
+			t.Errorf("docs/reference.md has no row %s", row)
+		}
 	}
 }

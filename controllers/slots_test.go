@@ -12,7 +12,9 @@ import (
 
 func TestRequestSlots(t *testing.T) {
 	var s requestSlots
-	key := func(namespace string, n int) client.ObjectKey { return client.ObjectKey{Namespace: namespace, Name: fmt.Sprint(n)} }
+	key := func(namespace string, n int) client.ObjectKey {
+		return client.ObjectKey{Namespace: namespace, Name: fmt.Sprint(n)}
+	}
 	for n := range maxStarts + 2 {
 		if got := s.enter(key("slow", n), forStart); got != (n < maxStarts) {
 			t.Errorf("start %d of a namespace: %t", n, got)

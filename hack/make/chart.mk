@@ -19,7 +19,7 @@ chart: manifests ## Copy the CRDs, roles, and policies of config/ into the chart
 	cp config/rbac/{at,podset}_{editor,viewer}_role.yaml $(files)/users/
 	cp config/default/metrics_service.yaml $(files)/metrics/
 	cp config/rbac/metrics_*.yaml $(files)/metrics-auth/
-	cp config/components/policy/pod_creators.yaml $(files)/policy/
+	cp config/components/policy/{manager_pods,pod_creators}.yaml $(files)/policy/
 	cp config/components/ha/disruption_budget.yaml $(files)/ha/
 
 # The version of the chart is in Chart.yaml: see set-version.

@@ -71,7 +71,7 @@ deploy-policy: bin/kustomize ## Add only the admission policy, to an installatio
 
 .PHONY: undeploy-policy
 undeploy-policy: ## Remove the admission policy.
-	$(KUBECTL) delete --ignore-not-found validatingadmissionpolicybinding,validatingadmissionpolicy podset-operator-pod-creators
+	$(KUBECTL) delete --ignore-not-found validatingadmissionpolicybinding,validatingadmissionpolicy podset-operator-pod-creators podset-operator-manager-pods
 
 .PHONY: build-installer
 build-installer: bin/kustomize ## Write dist/install.yaml and dist/policy.yaml, to install without this repository.

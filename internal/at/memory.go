@@ -62,8 +62,9 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 		m.recorded, m.prepared = m.prepared, podMemory{}
 	}
 	m.recorded = m.recorded.observe(uid, seen, answers, now)
-	if p := m.prepared.pod; p != nil {
-		if m.prepared = m.prepared.observe(p.UID, seen, answers, now); !m.prepared.exists(p.UID, seen, now) && !m.isModified() {
+	if p := m.prepared.pod; p != nil && !m.isModified() {
+		m.prepared = m.prepared.observe(p.UID, seen, answers, now)
+		if answer, read := answers.Pods[p.Name]; m.prepared.gone || read && (answer == nil || answer.UID != p.UID) {
 			m.prepared = podMemory{}
 		}
 	}
@@ -77,6 +78,7 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	if m.recorded.exists(uid, seen, now) {
 		v.Pod = m.recorded.pod
 	}
+	v.unsure = m.prepared.pod != nil && !m.prepared.exists(m.prepared.pod.UID, seen, now)
 	if answers.DryRun != nil {
 		v.dryRun = v.dryRun.answered(&v)
 	}

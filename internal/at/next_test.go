@@ -316,11 +316,13 @@ func TestNext(t *testing.T) {
 		"32 a pod of a deleted At": {
 			world{at: a(), older: []*corev1.Pod{olderPod}}, decided{Phase: pending, Scheduled: "NameTaken", Requeue: seconds(10)},
 		},
-		"33 prepare":                {world{at: a(), now: -5 * time.Second}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting"}},
-		"33 prepared":               {world{at: a(), now: -5 * time.Second, memory: knows(t, a(), gated().Obj(), ""), pods: pods(gated())}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(0)}},
-		"33 prepared and due":       {world{at: a(), memory: knows(t, a(), gated().Obj(), "")}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)}},
-		"33 prepared, and deleted":  {world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: gated().Obj()}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting"}},
-		"33 a pod without the gate": {world{at: a(), pods: pods(live())}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"}},
+		"33 prepare":                           {world{at: a(), now: -5 * time.Second}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting"}},
+		"33 prepared":                          {world{at: a(), now: -5 * time.Second, memory: knows(t, a(), gated().Obj(), ""), pods: pods(gated())}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(0)}},
+		"33 prepared, and the cache is behind": {world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(11)}},
+		"33 due when it is created":            {world{at: a()}, decided{Create: pod0}},
+		"33 prepared and due":                  {world{at: a(), memory: knows(t, a(), gated().Obj(), "")}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)}},
+		"33 prepared, and deleted":             {world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: gated().Obj()}, decided{Create: pod0}},
+		"33 a pod without the gate":            {world{at: a(), pods: pods(live())}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, _, _ := test.next(t)

@@ -23,7 +23,7 @@ func (v *View) prepare(s Step, attempt int, due time.Time) Step {
 	switch {
 	case v.Now.Before(due.Add(-prepareLead)):
 		return s.at(due.Add(-prepareLead))
-	case pod == nil && v.taken && v.unread(name): // The answer to the last create.
+	case (v.unsure || pod == nil && v.taken) && v.unread(name): // The cache is behind, or the answer to the last create was: it exists.
 		return ask(Ask{Pod: name})
 	case pod == nil:
 		return v.create(s, attempt)
@@ -55,6 +55,8 @@ func (v *View) create(s Step, attempt int) Step {
 		}
 	case v.failure != "":
 		s.scheduled = say{cnatv1alpha1.ReasonRequestFailed, v.failure}
+	default:
+		s.unchanged = v.At.Status.Phase == "" && !v.Now.Before(v.due()) // The record follows at once.
 	}
 	s.Create = newPod(v, attempt)
 	return s

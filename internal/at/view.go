@@ -66,6 +66,7 @@ type View struct {
 	defaults  Defaults
 	recorded  podMemory
 	prepared  podMemory
+	unsure    bool // whether the prepared pod exists
 	modified  string
 	taken     bool
 	rejection *expectations.Rejection

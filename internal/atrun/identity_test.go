@@ -35,9 +35,11 @@ func TestModified(t *testing.T) {
 		"the controller":            {func(p *corev1.Pod) { p.OwnerReferences = nil }, "the controller reference of pod a-pod"},
 		"the name of the container": {func(p *corev1.Pod) { p.Spec.Containers[0].Name = "main" }, "pod a-pod so that container busybox, which runs the command, is missing"},
 		"the gate":                  {func(p *corev1.Pod) { p.Spec.SchedulingGates = nil }, "pod a-pod so that it lacks the scheduling gate cnat.d2iq.com/start"},
-		"a gate that is added":      {func(p *corev1.Pod) { p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "kueue.x-k8s.io/admission"}) }, ""},
-		"the restartPolicy":         {func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "pod a-pod so that its containers can be restarted"},
-		"that of a container":       {func(p *corev1.Pod) { p.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways) }, "pod a-pod so that its containers can be restarted"},
+		"a gate that is added": {func(p *corev1.Pod) {
+			p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "kueue.x-k8s.io/admission"})
+		}, ""},
+		"the restartPolicy":   {func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "pod a-pod so that its containers can be restarted"},
+		"that of a container": {func(p *corev1.Pod) { p.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways) }, "pod a-pod so that its containers can be restarted"},
 		"rules of an init container": {func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{{RestartPolicyRules: make([]corev1.ContainerRestartRule, 1)}}
 		}, "pod a-pod so that its containers can be restarted"},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-
 )
 
 // Admission rejects these templates first; TestAdmission_templates in controllers has the same rows.

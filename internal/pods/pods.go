@@ -105,7 +105,7 @@ func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 // attempts and change all the time.
 func WaitingReason(pod *corev1.Pod) string {
 	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && !isOpened(pod, c) {
 			return c.Reason
 		}
 	}
@@ -126,6 +126,11 @@ func WaitingReason(pod *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// isOpened reports whether a condition shows gates that the pod no longer has. The scheduler has not looked at it since.
+func isOpened(pod *corev1.Pod, c *corev1.PodCondition) bool {
+	return c.Reason == corev1.PodReasonSchedulingGated && len(pod.Spec.SchedulingGates) == 0
 }
 
 // WaitingMessage returns the message of the container whose reason WaitingReason returns if the message contains what is missing, or "".

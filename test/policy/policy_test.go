@@ -163,6 +163,42 @@ const (
 	at        = `{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, spec: {schedule: "2030-01-30T02:00:00Z", command: "true"}}`
 )
 
+// The operator can only start and stop a pod.
+func TestManagerPods(t *testing.T) {
+	const ns, manager = "manager-pods", "system:serviceaccount:podset-operator-system:podset-operator-controller-manager"
+	apply(t, "", overlay(t, "components", "config/components/policy", "namePrefix: pods-"))
+	namespace(t, ns, nil)
+	allow(t, ns, "other", []string{"*"}, "pods")
+	allow(t, ns, manager, []string{"*"}, "pods")
+	pod := func(name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: corev1.PodSpec{
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: "example.com/quota"}, {Name: "cnat.d2iq.com/start"}},
+			Containers:      []corev1.Container{{Name: "main", Image: "a"}},
+		}}
+	}
+	patch := func(ctx context.Context, user, name, operations string) error {
+		return as(t, user).Patch(ctx, pod(name), client.RawPatch(types.JSONPatchType, []byte(operations)))
+	}
+	const image = `[{"op":"replace","path":"/spec/containers/0/image","value":"b"}]`
+	create(t, pod("probe"))
+	enforced(t, func(ctx context.Context) error { return patch(ctx, manager, "probe", image) })
+	for name, test := range map[string]struct{ user, operations, want string }{
+		"start":          {manager, `[{"op":"remove","path":"/spec/schedulingGates/1"}]`, ""},
+		"stop":           {manager, `[{"op":"add","path":"/spec/activeDeadlineSeconds","value":1}]`, ""},
+		"another gate":   {manager, `[{"op":"remove","path":"/spec/schedulingGates/0"}]`, "may change nothing of the spec of a pod but"},
+		"the image":      {manager, image, "may change nothing of the spec of a pod but"},
+		"a label":        {manager, `[{"op":"add","path":"/metadata/labels","value":{"app":"web"}}]`, "may not change the metadata of a pod"},
+		"an annotation":  {manager, `[{"op":"add","path":"/metadata/annotations","value":{"a":"b"}}]`, "may not change the metadata of a pod"},
+		"another client": {"other", image, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			name := strings.ReplaceAll(name, " ", "-")
+			create(t, pod(name))
+			compare(t, patch(t.Context(), test.user, name, test.operations), test.want)
+		})
+	}
+}
+
 // A user without permission to create pods cannot make the operator create pods.
 func TestPodCreators(t *testing.T) {
 	const ns, refused = "pod-creators", "writer may not create pods in the namespace pod-creators"

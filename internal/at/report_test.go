@@ -1,0 +1,259 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/testutil"
+)
+
+// rejected returns the Memory of a process whose last request about a pod was rejected.
+func rejected(t *testing.T, b *testutil.AtBuilder, all []*corev1.Pod, err error) at.Memory {
+	t.Helper()
+	w := world{at: b, pods: all}
+	_, v, step, _ := w.next(t)
+	w.memory.Heard(&v, step, at.Result{Rejected: err}, due)
+	return w.memory
+}
+
+// failing returns the Memory of a process whose requests have failed for a while.
+func failing(t *testing.T, b *testutil.AtBuilder) at.Memory {
+	t.Helper()
+	w := world{at: b}
+	_, v, step, _ := w.next(t)
+	w.memory.Heard(&v, step, at.Result{Failed: quota}, due.Add(-time.Minute))
+	return w.memory
+}
+
+// TestMakeReport_message has what a user reads in the condition Ready, and the events that warn.
+func TestMakeReport_message(t *testing.T) {
+	waits := func() *testutil.AtPodBuilder { return own().OnNode().Waiting("busybox", "ImagePullBackOff") }
+	for name, test := range map[string]struct {
+		world
+		want string // The reason, the status of Ready, and the message.
+		warn string // The reason of the event, if there is one.
+	}{
+		"it waits": {world{at: a(), now: -time.Hour}, "Waiting True runs at 2030-01-30T10:02:00Z", ""},
+		"its dry run is rejected": {
+			world{at: a(), now: -time.Hour, answer: at.Answer{Rejection: expectations.NewRejection(quota)}},
+			`WouldBeRejected False the API server would reject the pod now: pods "a-pod" is forbidden: exceeded quota`, "WouldBeRejected",
+		},
+		"its dry run is not answered": {
+			world{at: a(), now: -time.Hour, answer: at.Answer{Unknown: "timeout"}},
+			"NotChecked True runs at 2030-01-30T10:02:00Z; the API server could not check the pod: timeout", "",
+		},
+		"the API server warns": {
+			world{at: a(), now: -time.Hour, answer: at.Answer{Warnings: []string{"would violate PodSecurity"}}},
+			"AdmissionWarning True runs at 2030-01-30T10:02:00Z; the API server accepts the pod, with a warning: would violate PodSecurity", "AdmissionWarning",
+		},
+		"the name is taken": {
+			world{at: a(), now: -time.Hour, answer: at.Answer{Taken: true}, only: []*corev1.Pod{testutil.MakePod(pod0).Obj()}},
+			"WouldBeRejected False pod a-pod already exists and does not belong to this At: the At would end as PodNameConflict. Delete the pod, or choose another name", "WouldBeRejected",
+		},
+		"the name was taken": {world{at: a(), now: -time.Hour, answer: at.Answer{Taken: true}}, "Waiting True runs at 2030-01-30T10:02:00Z", ""},
+		"admission would change the pod": {
+			world{at: a().Suspend(), answer: at.Answer{Modified: "the name of pod a-pod to b"}},
+			"WouldBeRejected False admission would change the name of pod a-pod to b; the At would end as PodModified. Exclude pods with the label " +
+				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "WouldBeRejected",
+		},
+		"its create is rejected": {
+			world{at: a(), memory: rejected(t, a(), nil, quota)}, `FailedCreate False pods "a-pod" is forbidden: exceeded quota`, "FailedCreate",
+		},
+		"its create fails": {world{at: a(), memory: failing(t, a())}, `RequestFailed False pods "a-pod" is forbidden: exceeded quota`, "RequestFailed"},
+		"the removal of its gate is rejected": {
+			world{at: runs0(), pods: pods(gated()), memory: rejected(t, runs0(), pods(gated()), quota)},
+			`FailedStart False pods "a-pod" is forbidden: exceeded quota`, "FailedStart",
+		},
+		"it runs":               {world{at: runs0(), pods: pods(live())}, "Running False pod a-pod was created", ""},
+		"it waits for an image": {world{at: runs0(), pods: pods(waits())}, "PodWaiting False pod a-pod is waiting: ImagePullBackOff", "PodWaiting"},
+		"it is slow": {
+			world{at: runs0(), pods: pods(own().OnNode().Waiting("busybox", "ContainerCreating")), now: time.Hour},
+			"PodWaiting False pod a-pod is waiting: ContainerCreating for more than a minute: see the events of the pod", "PodWaiting",
+		},
+		"a proxy runs on": {
+			world{at: runs0(), pods: pods(own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due).Runs("proxy")), now: 10 * time.Second},
+			"ContainersRunning False the command ended with exit code 0; container proxy is still running", "",
+		},
+		"its node does not end it": {
+			world{at: runs0(), pods: pods(live().Terminating()), now: time.Minute},
+			"PodTerminating False pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still be running", "",
+		},
+		"canceled while it runs": {world{at: runs0().Cancel(), pods: pods(live())}, "Running False spec.cancel is true: stopping pod a-pod", ""},
+		"canceled before the start": {
+			world{at: a().Cancel()}, "Canceled False the At was canceled by spec.cancel; the command did not run", "Canceled",
+		},
+		"canceled while gated": {
+			world{at: runs0().Cancel(), memory: gone(t, runs0(), gated().Obj())}, "Canceled False the At was canceled by spec.cancel; the command did not run", "Canceled",
+		},
+		"too late after a rejection": {
+			world{at: a().StartingDeadline(0), memory: rejected(t, a(), nil, quota), now: time.Second},
+			`MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z and was not run: the last create was rejected: pods "a-pod" is forbidden: exceeded quota`,
+			"MissedDeadline",
+		},
+		"too late when it was created": {
+			world{at: a().Schedule("2020-01-30T10:02:00Z").StartingDeadline(0)},
+			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2020-01-30T10:02:00Z and was not run: the At was created at 2030-01-30T10:00:00Z, after that time",
+			"MissedDeadline",
+		},
+		"too late, and nothing is known": {
+			world{at: a().StartingDeadline(0), now: time.Hour},
+			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z and was not run: the operator was not running at that time, or did not serve this namespace",
+			"MissedDeadline",
+		},
+		"too late on its node": {
+			world{at: waiting(runs0().StartingDeadline(9), "pod a-pod is waiting: ImagePullBackOff"), pods: []*corev1.Pod{stopped(own().OnNode().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Exited("busybox", 137, "ContainerStatusUnknown", "", due).Obj())}, now: time.Minute},
+			"PodFailed False startingDeadlineSeconds exceeded before the operator saw the command start; pod a-pod failed: DeadlineExceeded; the command may have run; pod a-pod is waiting: ImagePullBackOff", "Failed",
+		},
+		"the deadline ended a pod that waited": {
+			world{at: waiting(runs0().ActiveDeadline(5), "pod a-pod is waiting: ImagePullBackOff"), pods: pods(own().OnNode().Phase(corev1.PodFailed).Because("DeadlineExceeded", "")), now: time.Minute},
+			"DeadlineExceeded False activeDeadlineSeconds (5) exceeded; last attempt: pod a-pod failed: DeadlineExceeded; the command may have run; pod a-pod is waiting: ImagePullBackOff", "DeadlineExceeded",
+		},
+		"lost": {
+			world{at: runs0()}, "PodLost False pod a-pod disappeared before its end was recorded; the command may have run, so it is not run again. To run it, create another At", "PodLost",
+		},
+		"a stranger has the name": {
+			world{at: a(), memory: taken(t), only: []*corev1.Pod{testutil.MakePod(pod0).Obj()}},
+			"PodNameConflict False pod a-pod already exists and does not belong to this At: the command did not run. Delete the pod or choose another name, then create the At again", "PodNameConflict",
+		},
+		"a pod without the gate has the name": {
+			world{at: a(), pods: pods(live())},
+			"PodNameConflict False pod a-pod already exists and has no scheduling gate cnat.d2iq.com/start of this operator: the command may have run. Delete the pod or choose another name, then create the At again", "PodNameConflict",
+		},
+		"it is deleted with its node": {
+			world{at: runs0(), pods: pods(live().Condition(corev1.DisruptionTarget, corev1.ConditionTrue, "DeletionByTaintManager", "node lost").Terminating())},
+			"PodTerminating False pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still be running; Kubernetes disrupted the pod: DeletionByTaintManager: node lost", "",
+		},
+		"an unknown end with retries left": {
+			world{at: runs0().BackoffLimit(1), pods: pods(ended(255))},
+			"PodFailed False the container runtime reported exit code 255 for the command in pod a-pod, which it also does if it does not know the exit code; the command may have run, so it is not retried", "Failed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, _, report := test.next(t)
+			c := meta.FindStatusCondition(report.Status.Conditions, cnatv1alpha1.ConditionReady)
+			if diff := gocmp.Diff(test.want, strings.Join([]string{c.Reason, string(c.Status), c.Message}, " ")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			var warn []string
+			for _, e := range report.Events {
+				if e.Warning {
+					warn = append(warn, e.Reason)
+				}
+			}
+			if got := strings.Join(warn, " "); got != test.warn {
+				t.Errorf("warnings %q, want %q", got, test.warn)
+			}
+			stalled := meta.IsStatusConditionTrue(report.Status.Conditions, cnatv1alpha1.ConditionStalled)
+			if verdict := at.Reasons[c.Reason]; stalled != verdict.Stalled || c.Status != verdict.Ready {
+				t.Errorf("Stalled is %t, Ready is %s", stalled, c.Status)
+			}
+		})
+	}
+}
+
+// waiting gives the At the condition of a pod that waits.
+func waiting(b *testutil.AtBuilder, message string) *testutil.AtBuilder {
+	s := b.Obj().Status
+	s.Conditions = []metav1.Condition{{Type: cnatv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonPodWaiting, Message: message}}
+	return b.Status(s)
+}
+
+// taken returns the Memory of a process whose create was answered with: this name exists.
+func taken(t *testing.T) at.Memory {
+	t.Helper()
+	w := world{at: a()}
+	_, v, step, _ := w.next(t)
+	w.memory.Heard(&v, step, at.Result{Taken: true}, due)
+	return w.memory
+}
+
+// TestMakeReport_status follows a run with a retry through its statuses.
+func TestMakeReport_status(t *testing.T) {
+	b := a().BackoffLimit(1)
+	w := world{at: b, memory: knows(t, b, gated().Obj(), "")}
+	_, _, _, report := w.next(t)
+	s := report.Status
+	want := cnatv1alpha1.AtStatus{
+		Phase: cnatv1alpha1.PhaseRunning, PodName: pod0, PodUID: pod0 + "-uid", Attempts: 1, ObservedGeneration: 1,
+		ScheduledTime: ptr.To(metav1.NewTime(due)), StartTime: ptr.To(metav1.NewTime(due)), Conditions: s.Conditions,
+	}
+	if diff := gocmp.Diff(want, s); diff != "" {
+		t.Errorf("the start (-want +got):\n%s", diff)
+	}
+	var phases []string
+	for _, e := range report.Events {
+		phases = append(phases, e.Note)
+	}
+	if diff := gocmp.Diff([]string{"PENDING", "RUNNING"}, phases); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	_, _, _, report = (&world{at: b.Status(s), pods: pods(ended(3)), now: time.Minute}).next(t)
+	if got := report.Status; got.RetryTime == nil || !got.RetryTime.Time.Equal(due.Add(70*time.Second)) || ptr.Deref(got.ExitCode, 0) != 3 || got.Phase != want.Phase {
+		t.Errorf("between attempts: %+v", got)
+	}
+	second := testutil.MakeAtPod(a().Obj(), pod1).Gated(1).Obj()
+	w = world{at: b.Status(report.Status), now: 70 * time.Second, pods: pods(ended(3))}
+	_, v, step, _ := w.next(t)
+	w.memory.Heard(&v, step, at.Result{Pod: second}, due.Add(w.now))
+	_, _, _, report = w.next(t)
+	if got := report.Status; got.Attempts != 2 || got.PodUID != second.UID || got.ExitCode != nil || got.RetryTime != nil || !got.StartTime.Equal(want.StartTime) ||
+		len(report.Events) != 1 || report.Events[0].Note != "attempt 2 of 2 runs in pod a-pod-1" {
+		t.Errorf("the second attempt: %+v, %+v", got, report.Events)
+	}
+}
+
+// A forged phase is corrected, and the end stays as it was recorded.
+func TestMakeReport_done(t *testing.T) {
+	forged := finished
+	forged.Phase = cnatv1alpha1.PhasePending
+	_, _, _, report := (&world{at: a().Status(forged), pods: pods(ended(0))}).next(t)
+	if got := report.Status; got.Phase != cnatv1alpha1.PhaseDone || !atrun.IsDone(&got) || len(report.Events) > 0 {
+		t.Errorf("%+v, %v", got, report.Events)
+	}
+}
+
+func TestMakeReport_noShell(t *testing.T) {
+	_, _, _, report := (&world{at: a().Command("a && b"), now: -time.Hour}).next(t)
+	if len(report.Events) != 2 || report.Events[0].Reason != "NoShell" {
+		t.Errorf("%+v", report.Events)
+	}
+}
+
+// TestMemory_dryRun checks when dry runs are repeated.
+func TestMemory_dryRun(t *testing.T) {
+	minute := time.Minute
+	w := world{at: a().Schedule("2030-01-30T13:00:00Z"), answer: at.Answer{Rejection: expectations.NewRejection(quota)}}
+	for range 2 { // After 1 minute, then after 2.
+		d, v, step, report := w.next(t)
+		if d.Requeue == nil || *d.Requeue != w.now+minute || !step.CanWait {
+			t.Errorf("the next dry run is after %v, want %s", d.Requeue, minute)
+		}
+		w.memory.Recorded(&v, step, nil)
+		w.at = w.at.Status(report.Status)
+		w.now += minute
+		minute *= 2
+	}
+	w.answer = at.Answer{}
+	d, _, _, report := w.next(t)
+	if d.Ready != "" || !meta.IsStatusConditionTrue(report.Status.Conditions, cnatv1alpha1.ConditionReady) || *d.Requeue != 2*time.Hour+28*time.Minute {
+		t.Errorf("after a good answer: %+v", d)
+	}
+	other := world{at: w.at} // Another process knows what the status says.
+	if d, _, _, _ := other.next(t); d.Ready != "" {
+		t.Errorf("another process: %+v", d)
+	}
+}
