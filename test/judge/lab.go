@@ -46,14 +46,14 @@ func (l *lab) faults() []injector {
 		kill("apiserver"), kill("apiserver"), kill("etcd"), kill("etcd", "apiserver"), kill("kubelet"), kill("containerd"), kill("kcm"), kill("scheduler"),
 		freeze("kubelet", 45, 70, func() []int { return l.pids("kubelet") }), // longer than a node may be silent
 		freeze("kube-controller-manager", 5, 25, func() []int { return l.pids("kcm") }),
-		freeze("all managers", 16, 25, managers), // longer than a lease
-		freeze("one manager", 16, 25, func() []int { return managers()[:min(1, len(managers()))] }),
+		freeze("all managers", 16, 25, l.managers), // longer than a lease
+		freeze("one manager", 16, 25, func() []int { all := l.managers(); return all[:min(1, len(all))] }),
 		{"managers and kube-controller-manager killed", func(ctx context.Context, _ *rand.Rand) error {
-			l.signal(syscall.SIGKILL, slices.Concat(managers(), l.pids("kcm")))
+			l.signal(syscall.SIGKILL, slices.Concat(l.managers(), l.pids("kcm")))
 			return l.up(ctx)
 		}},
 		{"shims of three pods killed", func(_ context.Context, random *rand.Rand) error {
-			commands := processes(func(p process) bool { return p.is("/command") })
+			commands := l.containers("/command")
 			for range min(3, len(commands)) {
 				l.signal(syscall.SIGKILL, []int{commands[random.IntN(len(commands))].parent})
 			}
@@ -67,15 +67,8 @@ func (l *lab) faults() []injector {
 // containerd in /run. The control plane is another machine.
 func (l *lab) powerLoss(ctx context.Context, random *rand.Rand) error {
 	l.signal(syscall.SIGKILL, l.pids("kubelet", "containerd"))
-	shims := map[int]bool{}
-	for _, p := range processes(func(p process) bool { return filepath.Base(p.args[0]) == "containerd-shim-runc-v2" }) {
-		shims[p.pid] = true
-	}
-	var pids []int
-	for _, p := range processes(func(p process) bool { return shims[p.pid] || shims[p.parent] }) {
-		pids = append(pids, p.pid)
-	}
-	l.signal(syscall.SIGKILL, pids)
+	shims := l.shims()
+	l.signal(syscall.SIGKILL, pidsOf(processes(func(p process) bool { return shims[p.pid] || shims[p.parent] })))
 	pause(ctx, time.Second)
 	state := filepath.Join(l.home, "run/containerd")
 	mounts, err := os.ReadFile("/proc/mounts")
@@ -138,9 +131,28 @@ func (l *lab) signal(signal syscall.Signal, pids []int) {
 	}
 }
 
-func managers() []int {
-	var pids []int
-	for _, p := range processes(func(p process) bool { return p.is("/manager") }) {
+func (l *lab) managers() []int { return pidsOf(l.containers("/manager")) }
+
+// shims returns the shims of the lab's containerd. Each is the parent of the containers of one pod.
+func (l *lab) shims() map[int]bool {
+	shims := map[int]bool{}
+	for _, p := range processes(func(p process) bool {
+		return filepath.Base(p.args[0]) == "containerd-shim-runc-v2" && slices.Contains(p.args, filepath.Join(l.home, "run/containerd/containerd.sock"))
+	}) {
+		shims[p.pid] = true
+	}
+	return shims
+}
+
+// containers returns the first processes of containers that run a program of their image.
+func (l *lab) containers(program string) []process {
+	shims := l.shims()
+	return processes(func(p process) bool { return p.args[0] == program && shims[p.parent] })
+}
+
+func pidsOf(processes []process) []int {
+	pids := make([]int, 0, len(processes))
+	for _, p := range processes {
 		pids = append(pids, p.pid)
 	}
 	return pids
@@ -151,9 +163,6 @@ type process struct {
 	pid, parent int
 	args        []string
 }
-
-// is reports whether the process is this program of an image.
-func (p process) is(program string) bool { return p.args[0] == program }
 
 // processes returns those that are wanted.
 func processes(wanted func(process) bool) []process {
