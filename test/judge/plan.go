@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ type plan struct {
 	action string
 	offset time.Duration // of the action, from the time of the run
 	later  time.Duration // of an action on the pod, from the time when it is seen
+	runs   bool          // an action on the pod waits until the command has begun
 }
 
 // What a user of a run may do. Half of them do nothing.
@@ -57,6 +59,7 @@ func newPlan(random *rand.Rand) *plan {
 	}
 	p.offset = seconds(random, -4, 10)
 	p.later = seconds(random, 0, 8)
+	p.runs = random.IntN(2) == 0
 	return p
 }
 
@@ -115,15 +118,16 @@ func (c *court) act(ctx context.Context, r *run) string {
 	return outcome(err)
 }
 
-// actOnPods waits for a pod of the run, and for a moment of its life.
+// actOnPods waits for a pod of the run, or for its command, and for a moment of its life.
 func (c *court) actOnPods(ctx context.Context, r *run) string {
 	pods := &corev1.PodList{}
-	for end := time.Now().Add(time.Minute); len(pods.Items) == 0; {
+	isBegun := func(e event) bool { return e.kind == begun }
+	for end := time.Now().Add(3 * time.Minute); len(pods.Items) == 0 || r.plan.runs && !slices.ContainsFunc(c.journal.of(r.name), isBegun); {
 		err := c.client.List(ctx, pods, client.InNamespace(c.namespace), client.MatchingLabels{label: r.name})
 		if time.Now().After(end) || ctx.Err() != nil {
-			return "no pod: " + outcome(err)
+			return "no pod, or no command: " + outcome(err)
 		}
-		pause(ctx, 200*time.Millisecond)
+		pause(ctx, 500*time.Millisecond)
 	}
 	pause(ctx, r.plan.later)
 	var err error
