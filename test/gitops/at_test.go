@@ -78,7 +78,10 @@ func ats() map[string]situation {
 func reported(b *testutil.AtBuilder, pods, older []*corev1.Pod, answer at.Answer, reject error, now time.Duration) *cnatv1alpha1.At {
 	var memory at.Memory
 	seen := at.Seen{At: b.Obj(), Pods: pods, Older: older}
-	answers := at.Answers{Pods: map[string]*corev1.Pod{"a-pod": nil, "a-pod-1": nil}, DryRun: &answer}
+	answers := at.Answers{DryRun: &answer}
+	if len(pods) == 0 {
+		answers.Pods = map[string]*corev1.Pod{"a-pod": nil, "a-pod-1": nil}
+	}
 	pass := func() (at.View, at.Step) {
 		v := memory.View(seen, answers, testutil.AtDue.Add(now), at.Defaults{})
 		return v, at.Next(&v)
