@@ -76,7 +76,8 @@ func claimOfAt(s *cnatv1alpha1.AtStatus) claim {
 	failed := message(meta.FindStatusCondition(s.Conditions, "Failed"))
 	c.didNotRun = s.Attempts == 0 || strings.Contains(failed, "did not run") || strings.Contains(failed, "no pod was created")
 	ready := meta.FindStatusCondition(s.Conditions, "Ready")
-	if ready != nil && ready.Status == metav1.ConditionFalse {
+	// An At that runs is never Ready, so this does not explain why it does not end.
+	if c.attempts == 0 && ready != nil && ready.Status == metav1.ConditionFalse {
 		c.waitsFor = message(ready)
 	}
 	c.text = fmt.Sprintf("%s %s, attempts %d, %s", s.Phase, s.Result, s.Attempts, cmp.Or(failed, message(ready)))
