@@ -23,9 +23,6 @@ func podSets() map[string]situation {
 	const current, inProgress, failed = status.CurrentStatus, status.InProgressStatus, status.FailedStatus
 	mk := func() *testutil.PodSetBuilder { return testutil.MakePodSet("a").Replicas(3).Image("v1") }
 	edited := func() *testutil.PodSetBuilder { return testutil.MakePodSet("a").Replicas(3).Image("v2") }
-	invalid := func(b *testutil.PodSetBuilder) *testutil.PodSetBuilder {
-		return b.Template(func(template *corev1.PodTemplateSpec) { template.Spec.RestartPolicy = corev1.RestartPolicyNever })
-	}
 	hourAgo := testutil.Created.Add(-time.Hour)
 	stuck := func(b *testutil.PodSetBuilder) *testutil.PodSetBuilder {
 		return b.ProgressDeadlineSeconds(60).Status(appv1alpha1.PodSetStatus{Conditions: []metav1.Condition{
@@ -72,8 +69,6 @@ func podSets() map[string]situation {
 		"a rejection that is over":                 {set: mk(), pods: ready(3), rejected: &expectations.Rejection{Message: quota.Error()}, kstatus: current, argo: "Healthy", message: "the pods match the spec"},
 		"the API server did not answer a create":   {set: mk(), pods: ready(2), outcome: podset.Outcome{CreateError: errors.New("timeout")}, kstatus: inProgress, argo: "Progressing", message: "timeout"},
 		"a delete failed":                          {set: mk(), pods: ready(4), outcome: podset.Outcome{DeleteError: errors.New("forbidden")}, kstatus: inProgress, argo: "Progressing", message: "forbidden"},
-		"the template is invalid":                  {set: invalid(mk()), kstatus: failed, argo: "Degraded", message: "spec.template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"},
-		"an invalid template keeps the older pods": {set: invalid(mk().OnDelete()), pods: ready(3), kstatus: failed, argo: "Degraded", message: "spec.template.spec.restartPolicy must be Always, or absent: a PodSet keeps its pods running"},
 		"nothing has changed until the deadline":   {set: stuck(mk().Replicas(1)), pods: []*corev1.Pod{pod(0).Running().Unready().Created(hourAgo).Obj()}, kstatus: failed, argo: "Degraded", message: "no progress for 60 seconds: 0 of 1 pods are ready; pod a-pod0: Running, not Ready"},
 		"it is paused with all pods":               {set: mk().Annotation(appv1alpha1.AnnotationPaused, "true"), pods: ready(3), kstatus: current, argo: "Suspended", message: paused},
 		"it is paused without all pods":            {set: mk().Annotation(appv1alpha1.AnnotationPaused, "true"), pods: ready(2), kstatus: inProgress, argo: "Suspended", message: paused},

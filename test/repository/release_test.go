@@ -15,6 +15,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// runScript runs a script of hack in a directory, with the programs of its directory fake first in the PATH.
+func runScript(t *testing.T, dir, script string, env []string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, script), args...)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "fake")+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, env...)
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
 // writeScripts writes files to a new directory. All of them are executable.
 func writeScripts(t *testing.T, contents map[string]string) string {
 	t.Helper()
