@@ -41,7 +41,7 @@ func listedIn(page, heading, row string) []string {
 	section, _, _ = strings.Cut(section, "\n## ")
 	var words []string
 	for line := range strings.Lines(section) {
-		if columns := strings.Split(line, " | "); strings.HasPrefix(line, row) && len(columns) > 2 {
+		if columns := append(strings.Split(line, " | "), "", ""); strings.HasPrefix(line, row) {
 			for _, match := range camelCaseWord.FindAllStringSubmatch(columns[0]+columns[2], -1) {
 				words = append(words, match[1])
 			}
