@@ -107,6 +107,9 @@ func (v *View) conditions(step *Step, s *cnatv1alpha1.AtStatus, ended string) []
 	add := func(kind string, status metav1.ConditionStatus, what say) {
 		conditions = append(conditions, metav1.Condition{Type: kind, Status: status, Reason: what.reason, Message: what.message})
 	}
+	if step.scheduled.reason == cnatv1alpha1.ReasonStarted && step.ready.reason != "" {
+		step.scheduled.message = step.ready.message
+	}
 	if step.scheduled.reason != "" {
 		add(cnatv1alpha1.ConditionScheduled, cmp.Or(Reasons[step.scheduled.reason].Scheduled, no), step.scheduled)
 	}

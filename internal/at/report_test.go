@@ -93,6 +93,14 @@ func TestMakeReport_message(t *testing.T) {
 			"PodTerminating False pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still be running", "",
 		},
 		"canceled while it runs": {world{at: runs0().Cancel(), pods: pods(live())}, "Running False spec.cancel is true: stopping pod a-pod", ""},
+		"the deadline stops a pod that waits": {
+			world{at: waiting(runs0().ActiveDeadline(5), "pod a-pod is waiting: ImagePullBackOff"), pods: pods(waits()), now: 6 * time.Second},
+			"PodWaiting False pod a-pod is waiting: ImagePullBackOff; activeDeadlineSeconds exceeded: stopping pod a-pod", "PodWaiting",
+		},
+		"the deadline still stops it": {
+			world{at: waiting(runs0().ActiveDeadline(5), "pod a-pod is waiting: ImagePullBackOff; activeDeadlineSeconds exceeded: stopping pod a-pod"), pods: pods(waits()), now: 6 * time.Second},
+			"PodWaiting False pod a-pod is waiting: ImagePullBackOff; activeDeadlineSeconds exceeded: stopping pod a-pod", "",
+		},
 		"canceled before the start": {
 			world{at: a().Cancel()}, "Canceled False the At was canceled by spec.cancel; the command did not run", "Canceled",
 		},

@@ -140,6 +140,10 @@ func (v *View) live(pod *corev1.Pod) Step {
 	switch {
 	case must:
 		s.ready = say{cnatv1alpha1.ReasonRunning, fmt.Sprintf("%s: stopping pod %s", because, pod.Name)}
+		if problem := v.lastProblem(); problem != "" { // The end quotes it.
+			before, _, _ := strings.Cut(problem, "; "+s.ready.message)
+			s.ready = say{cnatv1alpha1.ReasonPodWaiting, before + "; " + s.ready.message}
+		}
 	case command.Terminated != nil:
 		until := v.lingersUntil(pod, command.Terminated)
 		explainAt := until.Add(endGrace - max(lingerGrace, gracePeriod(v.At)))
