@@ -55,6 +55,8 @@ func (v *View) create(s Step, attempt int) Step {
 		}
 	case v.failure != "":
 		s.scheduled = say{cnatv1alpha1.ReasonRequestFailed, v.failure}
+	case !v.hasStarted() && v.dryRun.says.isBad(): // It still counts, until this create is answered.
+		s.ready = v.dryRun.says
 	default:
 		s.unchanged = v.At.Status.Phase == "" && !v.Now.Before(v.due()) // The record follows at once.
 	}
@@ -103,7 +105,7 @@ func (v *View) gated() *corev1.Pod {
 		all = append([]*corev1.Pod{p}, all...)
 	}
 	for _, pod := range all {
-		if atrun.IsGated(pod) && pod.DeletionTimestamp == nil && pod.UID != v.recorded.uidIfGone() {
+		if atrun.IsGated(pod) && pod.DeletionTimestamp == nil && !v.isGone(pod) {
 			return pod
 		}
 	}

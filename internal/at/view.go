@@ -68,6 +68,7 @@ type View struct {
 	prepared  podMemory
 	unsure    bool // whether the prepared pod exists
 	modified  string
+	deleted   types.UID
 	taken     bool
 	rejection *expectations.Rejection
 	dryRun    dryRun
@@ -169,11 +170,16 @@ func (v *View) named(attempt int) *corev1.Pod {
 		return pod
 	}
 	for _, pod := range v.pods {
-		if pod.Name == name && pod.UID != v.recorded.uidIfGone() {
+		if pod.Name == name && !v.isGone(pod) {
 			return pod
 		}
 	}
 	return nil
+}
+
+// isGone reports whether a pod that the cache shows is known to be gone, or to be deleted.
+func (v *View) isGone(pod *corev1.Pod) bool {
+	return pod.UID == v.recorded.uidIfGone() || pod.UID == v.deleted
 }
 
 // podMemory is one pod as this process knows it.
