@@ -149,7 +149,7 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 		m.taken, m.rejection = r.Taken, expectations.LastRejection{}
 		m.modified = r.Modified
 		if r.Pod != nil {
-			m.prepared = podMemory{pod: r.Pod, confirmed: now}
+			m.prepared = podMemory{pod: r.Pod, generation: v.At.Generation, confirmed: now}
 		}
 	case step.Open != nil:
 		m.rejection = expectations.LastRejection{}
@@ -194,12 +194,5 @@ func (m *Memory) LastRun() (*cnatv1alpha1.At, *corev1.Pod) {
 // RequeueAt returns when to decide again although nothing has changed, or zero if that is not needed. It may be in the past. urgent is false
 // if other Ats can come first.
 func (m *Memory) RequeueAt(v *View, step Step) (when time.Time, urgent bool) {
-	var rejected, failed time.Time
-	if r := m.rejection.Of(v.At.Generation); r != nil {
-		rejected = r.Until
-	}
-	if !m.failingSince.IsZero() {
-		failed = m.failingSince.Add(failureGrace)
-	}
-	return pods.Earliest(v.Now, step.requeueAt, rejected, failed, m.uncachedAt()), m.failure == "" && rejected.IsZero() && !step.CanWait
+	return pods.Earliest(v.Now, step.requeueAt, m.uncachedAt()), m.failure == "" && v.rejection == nil && !step.CanWait
 }

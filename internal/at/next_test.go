@@ -155,6 +155,15 @@ func knowsBad(t *testing.T, b *testutil.AtBuilder) at.Memory {
 	return w.memory
 }
 
+// openFailed returns the Memory of a process that could not remove the gate of the recorded pod.
+func openFailed(t *testing.T, result at.Result) at.Memory {
+	t.Helper()
+	w := world{at: runs0(), pods: pods(gated())}
+	_, v, step, _ := w.next(t)
+	w.memory.Heard(&v, step, result, due)
+	return w.memory
+}
+
 // gone returns the Memory of a process that has deleted the recorded pod in this state.
 func gone(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod) at.Memory {
 	t.Helper()
@@ -334,7 +343,19 @@ func TestNext(t *testing.T) {
 		"33 due when it is created":            {world{at: a()}, decided{Create: pod0}},
 		"33 prepared and due":                  {world{at: a(), memory: knows(t, a(), gated().Obj(), "")}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)}},
 		"33 prepared, and deleted":             {world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: gated().Obj()}, decided{Create: pod0}},
-		"33 a pod without the gate":            {world{at: a(), pods: pods(live())}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"}},
+		"33 prepared without annotations": {
+			world{at: a(), memory: knows(t, a(), own().Gated(0).Obj(), ""), pods: pods(own().Gated(0))},
+			decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+		},
+		"20 opened, and the answer was lost": {
+			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Failed: errors.New("reset")}), pods: pods(live())},
+			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+		},
+		"20 opened, and opened again": {
+			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Rejected: quota}), pods: pods(live())},
+			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+		},
+		"33 a pod without the gate": {world{at: a(), pods: pods(live())}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, _, _ := test.next(t)

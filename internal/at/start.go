@@ -5,7 +5,6 @@ package at
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,10 +92,8 @@ func (v *View) open(pod *corev1.Pod) Step {
 
 // isPrepared reports whether a pod is the one that this process created from the present spec.
 func (v *View) isPrepared(pod *corev1.Pod) bool {
-	return v.prepared.pod != nil && v.prepared.pod.UID == pod.UID && generationOf(pod) == strconv.FormatInt(v.At.Generation, 10)
+	return v.prepared.pod != nil && v.prepared.pod.UID == pod.UID && v.prepared.generation == v.At.Generation
 }
-
-func generationOf(pod *corev1.Pod) string { return pod.Annotations[cnatv1alpha1.AnnotationGeneration] }
 
 // gated returns a pod of the At that has its gate, or nil.
 func (v *View) gated() *corev1.Pod {

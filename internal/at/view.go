@@ -186,6 +186,8 @@ func (v *View) isGone(pod *corev1.Pod) bool {
 type podMemory struct {
 	// pod is its newest known state, or nil if the process has not seen it.
 	pod *corev1.Pod
+	// generation is that of the spec from which this process created the pod, or 0. Admission may have removed the annotation.
+	generation int64
 	// gone is true if pod is its last state.
 	gone bool
 	// shown is true if the cache has shown the pod.
