@@ -71,6 +71,9 @@ func notChecked(why string) say {
 	return say{cnatv1alpha1.ReasonNotChecked, "the API server could not check the pod: " + why}
 }
 
+// isBad reports whether an answer makes the At not Ready.
+func (s say) isBad() bool { return s.reason != "" && Reasons[s.reason].Ready != metav1.ConditionTrue }
+
 // dryRun is what the API server said last about the pod of a generation of a spec.
 type dryRun struct {
 	generation int64
@@ -139,7 +142,7 @@ func (v *View) checked(s Step, until time.Time) Step {
 	}
 	if says := last.says; says.reason != "" {
 		s.ready = says
-		if Reasons[says.reason].Ready == metav1.ConditionTrue {
+		if !says.isBad() {
 			s.ready.message = atrun.JoinNonEmpty("; ", s.scheduled.message, says.message)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -160,7 +161,7 @@ func (n *node) text(order func(version string) string) string {
 	var k strings.Builder
 	pod := func(p *corev1.Pod) {
 		if p != nil {
-			fmt.Fprintf(&k, "%s%s%s%s%t%s%s,", p.Name, order(string(p.UID)), p.Spec.NodeName, p.Status.Phase, atrun.IsGated(p), generationOf(p), order(p.ResourceVersion))
+			fmt.Fprintf(&k, "%s%s%s%s%t%s%s,", p.Name, order(string(p.UID)), p.Spec.NodeName, p.Status.Phase, atrun.IsGated(p), p.Annotations[cnatv1alpha1.AnnotationGeneration], order(p.ResourceVersion))
 		}
 		k.WriteString(";")
 	}
@@ -184,12 +185,15 @@ func (n *node) text(order func(version string) string) string {
 		}
 	}
 	m := &n.memory
+	if m.last != nil && expectations.IsLater(m.last, n.ats[0].ResourceVersion) {
+		at(m.last)
+	}
 	pod(n.lastState)
 	for _, p := range []podMemory{m.recorded, m.prepared} {
 		pod(p.pod)
-		fmt.Fprintf(&k, "%t%t%v%v%t", p.gone, p.shown, p.missingSince, p.stopSince, p.deleted)
+		fmt.Fprintf(&k, "%d%t%t%v%v%t", p.generation, p.gone, p.shown, p.missingSince, p.stopSince, p.deleted)
 	}
-	fmt.Fprintf(&k, "%t%t%s%s%v%v%v|%d %v %v %v", m.taken, m.stale, m.modified, m.failure, m.written != nil && order(m.written.Version) > order(n.ats[0].ResourceVersion), m.rejection.Of(n.at().Generation) != nil, m.dryRun, n.instant, n.runs, n.words, n.budget)
+	fmt.Fprintf(&k, "%t%t%s%s%v%v%v|%d %v %v %v", m.taken, m.stale, m.modified, m.failure, order(string(m.deleted)), m.rejection.Of(n.at().Generation) != nil, m.dryRun, n.instant, n.runs, n.words, n.budget)
 	return k.String()
 }
 

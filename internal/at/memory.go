@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
@@ -24,8 +25,6 @@ import (
 //
 // Everything that a Memory refers to is replaced and never modified, so a copy by assignment is independent of the original.
 type Memory struct {
-	// written is the last status that this process wrote, until the cache shows it.
-	written *expectations.Status[cnatv1alpha1.AtStatus]
 	// stale is true if the last write of the status was rejected as a conflict: the next pass reads the At from the API server.
 	stale bool
 	// recorded is the pod whose UID the status records.
@@ -43,8 +42,11 @@ type Memory struct {
 	// failure is the last error of a request about a pod that was not a rejection, or "". failingSince is when these errors began.
 	failure      string
 	failingSince time.Time
-	// last is the At of the last pass.
+	// last is the At of the last pass, as it was read or written. It counts until the cache shows a later one: a decision about an older spec
+	// must not be written with the version of a newer one.
 	last *cnatv1alpha1.At
+	// deleted is the UID of the pod that the last deletion was about. It is gone, or has its deletion timestamp, whatever the cache shows.
+	deleted types.UID
 }
 
 // failureGrace is how long requests about a pod may fail without a rejection before the status reports it: a single error needs no write.
@@ -55,8 +57,10 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	if answers.At != nil {
 		seen.At = answers.At
 	}
-	at, written := expectations.Newest(seen.At, m.written, statusOf)
-	m.written, seen.At = written, at
+	if m.last != nil && expectations.IsLater(m.last, seen.At.ResourceVersion) {
+		seen.At = m.last
+	}
+	at := seen.At
 	uid := at.Status.PodUID
 	if p := m.prepared.pod; p != nil && p.UID == uid {
 		m.recorded, m.prepared = m.prepared, podMemory{}
@@ -70,7 +74,7 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	}
 	v := View{
 		At: at, Now: now, pods: seen.Pods, answers: answers, defaults: defaults, recorded: m.recorded, prepared: m.prepared,
-		modified: m.modified, taken: m.taken, rejection: m.rejection.Of(at.Generation), dryRun: m.dryRun.of(at), first: m.last == nil,
+		modified: m.modified, deleted: m.deleted, taken: m.taken, rejection: m.rejection.Of(at.Generation), dryRun: m.dryRun.of(at), first: m.last == nil,
 	}
 	if !m.failingSince.IsZero() && now.Sub(m.failingSince) >= failureGrace {
 		v.failure = m.failure
@@ -92,8 +96,6 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 
 func (m *Memory) isModified() bool { return m.modified != "" }
 
-func statusOf(at *cnatv1alpha1.At) *cnatv1alpha1.AtStatus { return &at.Status }
-
 // IsStale reports whether the next pass must read the At from the API server, because the cache was behind when its status was written.
 func (m *Memory) IsStale() bool { return m.stale }
 
@@ -105,7 +107,6 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 	m.last, m.stale = v.At, false
 	if written != nil {
 		m.last = written
-		m.written = &expectations.Status[cnatv1alpha1.AtStatus]{Version: written.ResourceVersion, Value: written.Status}
 	}
 	if step.record != nil { // The pod is recorded now.
 		m.recorded, m.prepared, m.modified = m.prepared, podMemory{}, ""
@@ -148,12 +149,12 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 		m.taken, m.rejection = r.Taken, expectations.LastRejection{}
 		m.modified = r.Modified
 		if r.Pod != nil {
-			m.prepared = podMemory{pod: r.Pod, confirmed: now}
+			m.prepared = podMemory{pod: r.Pod, generation: v.At.Generation, confirmed: now}
 		}
 	case step.Open != nil:
 		m.rejection = expectations.LastRejection{}
 	case step.Delete != nil:
-		m.deleted(step.Delete, r.Missing)
+		m.deletedPod(step.Delete, r.Missing)
 	}
 	if pod := r.Pod; pod != nil && m.recorded.pod != nil && pod.UID == m.recorded.pod.UID {
 		m.recorded.pod, m.recorded.confirmed = newer(m.recorded.pod, pod), now
@@ -161,8 +162,9 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 	m.failingSince = time.Time{}
 }
 
-// deleted remembers that the API server has deleted a pod in this state, or that it was missing.
-func (m *Memory) deleted(pod *corev1.Pod, missing bool) {
+// deletedPod remembers that the API server has deleted a pod in this state, or that it was missing.
+func (m *Memory) deletedPod(pod *corev1.Pod, missing bool) {
+	m.deleted = pod.UID
 	for _, memory := range []*podMemory{&m.recorded, &m.prepared} {
 		if memory.pod != nil && memory.pod.UID == pod.UID {
 			memory.deleted = !missing || isBound(pod)
@@ -192,12 +194,5 @@ func (m *Memory) LastRun() (*cnatv1alpha1.At, *corev1.Pod) {
 // RequeueAt returns when to decide again although nothing has changed, or zero if that is not needed. It may be in the past. urgent is false
 // if other Ats can come first.
 func (m *Memory) RequeueAt(v *View, step Step) (when time.Time, urgent bool) {
-	var rejected, failed time.Time
-	if r := m.rejection.Of(v.At.Generation); r != nil {
-		rejected = r.Until
-	}
-	if !m.failingSince.IsZero() {
-		failed = m.failingSince.Add(failureGrace)
-	}
-	return pods.Earliest(v.Now, step.requeueAt, rejected, failed, m.uncachedAt()), m.failure == "" && rejected.IsZero() && !step.CanWait
+	return pods.Earliest(v.Now, step.requeueAt, m.uncachedAt()), m.failure == "" && v.rejection == nil && !step.CanWait
 }

@@ -146,6 +146,24 @@ func knows(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod, modified string
 	return w.memory
 }
 
+// knowsBad returns the Memory of a process to which the API server has said that admission would change the pod.
+func knowsBad(t *testing.T, b *testutil.AtBuilder) at.Memory {
+	t.Helper()
+	w := world{at: b, now: -time.Minute, answer: at.Answer{Modified: "the name"}}
+	_, v, step, _ := w.next(t)
+	w.memory.Recorded(&v, step, nil)
+	return w.memory
+}
+
+// openFailed returns the Memory of a process that could not remove the gate of the recorded pod.
+func openFailed(t *testing.T, result at.Result) at.Memory {
+	t.Helper()
+	w := world{at: runs0(), pods: pods(gated())}
+	_, v, step, _ := w.next(t)
+	w.memory.Heard(&v, step, result, due)
+	return w.memory
+}
+
 // gone returns the Memory of a process that has deleted the recorded pod in this state.
 func gone(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod) at.Memory {
 	t.Helper()
@@ -316,13 +334,28 @@ func TestNext(t *testing.T) {
 		"32 a pod of a deleted At": {
 			world{at: a(), older: []*corev1.Pod{olderPod}}, decided{Phase: pending, Scheduled: "NameTaken", Requeue: seconds(10)},
 		},
-		"33 prepare":                           {world{at: a(), now: -5 * time.Second}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting"}},
+		"33 prepare": {world{at: a(), now: -5 * time.Second}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting"}},
+		"33 prepare, although the dry run was rejected": {
+			world{at: a(), now: -5 * time.Second, memory: knowsBad(t, a())}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting", Ready: "WouldBeRejected"},
+		},
 		"33 prepared":                          {world{at: a(), now: -5 * time.Second, memory: knows(t, a(), gated().Obj(), ""), pods: pods(gated())}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(0)}},
 		"33 prepared, and the cache is behind": {world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(11)}},
 		"33 due when it is created":            {world{at: a()}, decided{Create: pod0}},
 		"33 prepared and due":                  {world{at: a(), memory: knows(t, a(), gated().Obj(), "")}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)}},
 		"33 prepared, and deleted":             {world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: gated().Obj()}, decided{Create: pod0}},
-		"33 a pod without the gate":            {world{at: a(), pods: pods(live())}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"}},
+		"33 prepared without annotations": {
+			world{at: a(), memory: knows(t, a(), own().Gated(0).Obj(), ""), pods: pods(own().Gated(0))},
+			decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+		},
+		"20 opened, and the answer was lost": {
+			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Failed: errors.New("reset")}), pods: pods(live())},
+			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+		},
+		"20 opened, and opened again": {
+			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Rejected: quota}), pods: pods(live())},
+			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+		},
+		"33 a pod without the gate": {world{at: a(), pods: pods(live())}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, _, _ := test.next(t)
@@ -330,5 +363,41 @@ func TestNext(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestMemory_View compares the step of a process whose cache is behind with what it has read, written, or deleted.
+func TestMemory_View(t *testing.T) {
+	version := func(at *testutil.AtBuilder, version string) *cnatv1alpha1.At {
+		o := at.Obj()
+		o.ResourceVersion = version
+		return o
+	}
+	var m at.Memory
+	m.Conflicted()
+	pass := func(answers at.Answers, pods ...*corev1.Pod) (at.View, at.Step) {
+		v := m.View(at.Seen{At: version(a(), "1"), Pods: pods}, answers, due, at.Defaults{Image: "busybox"})
+		return v, at.Next(&v)
+	}
+
+	v, step := pass(at.Answers{At: version(a().Generation(2), "2")})
+	m.Recorded(&v, step, nil)
+	if v, _ := pass(at.Answers{}); v.At.Generation != 2 {
+		t.Errorf("the At that was read does not count: %+v", v.At)
+	}
+	m.Recorded(&v, step, version(a().Generation(2).Cancel(), "3"))
+	if v, step := pass(at.Answers{}); v.At.ResourceVersion != "3" || v.At.Spec.Cancel == nil || step.Create != nil {
+		t.Errorf("the At that was written does not count: %+v", v.At)
+	}
+
+	m = at.Memory{}
+	stray := gated().Obj()
+	v, step = pass(at.Answers{At: version(a(), "1")}, stray)
+	if step.Delete == nil {
+		t.Fatalf("the pod of another process is not deleted: %+v", step)
+	}
+	m.Heard(&v, step, at.Result{Missing: true}, due)
+	if _, step := pass(at.Answers{}, stray); step.Create == nil {
+		t.Errorf("a pod that was missing is deleted again: %+v", step)
 	}
 }

@@ -5,7 +5,6 @@ package at
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,6 +54,8 @@ func (v *View) create(s Step, attempt int) Step {
 		}
 	case v.failure != "":
 		s.scheduled = say{cnatv1alpha1.ReasonRequestFailed, v.failure}
+	case !v.hasStarted() && v.dryRun.says.isBad(): // It still counts, until this create is answered.
+		s.ready = v.dryRun.says
 	default:
 		s.unchanged = v.At.Status.Phase == "" && !v.Now.Before(v.due()) // The record follows at once.
 	}
@@ -91,10 +92,8 @@ func (v *View) open(pod *corev1.Pod) Step {
 
 // isPrepared reports whether a pod is the one that this process created from the present spec.
 func (v *View) isPrepared(pod *corev1.Pod) bool {
-	return v.prepared.pod != nil && v.prepared.pod.UID == pod.UID && generationOf(pod) == strconv.FormatInt(v.At.Generation, 10)
+	return v.prepared.pod != nil && v.prepared.pod.UID == pod.UID && v.prepared.generation == v.At.Generation
 }
-
-func generationOf(pod *corev1.Pod) string { return pod.Annotations[cnatv1alpha1.AnnotationGeneration] }
 
 // gated returns a pod of the At that has its gate, or nil.
 func (v *View) gated() *corev1.Pod {
@@ -103,7 +102,7 @@ func (v *View) gated() *corev1.Pod {
 		all = append([]*corev1.Pod{p}, all...)
 	}
 	for _, pod := range all {
-		if atrun.IsGated(pod) && pod.DeletionTimestamp == nil && pod.UID != v.recorded.uidIfGone() {
+		if atrun.IsGated(pod) && pod.DeletionTimestamp == nil && !v.isGone(pod) {
 			return pod
 		}
 	}

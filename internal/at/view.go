@@ -68,6 +68,7 @@ type View struct {
 	prepared  podMemory
 	unsure    bool // whether the prepared pod exists
 	modified  string
+	deleted   types.UID
 	taken     bool
 	rejection *expectations.Rejection
 	dryRun    dryRun
@@ -169,17 +170,24 @@ func (v *View) named(attempt int) *corev1.Pod {
 		return pod
 	}
 	for _, pod := range v.pods {
-		if pod.Name == name && pod.UID != v.recorded.uidIfGone() {
+		if pod.Name == name && !v.isGone(pod) {
 			return pod
 		}
 	}
 	return nil
 }
 
+// isGone reports whether a pod that the cache shows is known to be gone, or to be deleted.
+func (v *View) isGone(pod *corev1.Pod) bool {
+	return pod.UID == v.recorded.uidIfGone() || pod.UID == v.deleted
+}
+
 // podMemory is one pod as this process knows it.
 type podMemory struct {
 	// pod is its newest known state, or nil if the process has not seen it.
 	pod *corev1.Pod
+	// generation is that of the spec from which this process created the pod, or 0. Admission may have removed the annotation.
+	generation int64
 	// gone is true if pod is its last state.
 	gone bool
 	// shown is true if the cache has shown the pod.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -136,8 +137,8 @@ func (v *View) observeLost(lost []lostPod, cached []*corev1.Pod) {
 
 // IsLater reports whether a pod has a later resource version than version. It returns false for versions that cannot be compared, such as
 // "".
-func IsLater(pod *corev1.Pod, version string) bool {
-	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, version)
+func IsLater(object metav1.Object, version string) bool {
+	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
 	return err == nil && order > 0
 }
 

@@ -107,6 +107,7 @@ const (
 	Accepted Verdict = "accepted"
 	Rejected Verdict = "rejected"
 	Changed  Verdict = "changed"   // Admission would change the identity of the pod.
+	Taken    Verdict = "taken"     // Another pod has the name. Whether the At could use it depends on that pod.
 	NoAnswer Verdict = "no answer" // The API server, or a webhook, gives no answer about the pod.
 )
 

@@ -4,6 +4,7 @@
 package invariants
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -164,7 +165,8 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
 		grace = time.Duration(*seconds) * time.Second
 	}
 	since, limit := c.stops[pod.UID].seen, pod.Spec.ActiveDeadlineSeconds
-	if start := pod.Status.StartTime; since.IsZero() && start != nil && limit != nil {
+	start := cmp.Or(pod.Status.StartTime, at.Status.StartTime) // A node that does not work never reports a start.
+	if since.IsZero() && start != nil && limit != nil {
 		since = start.Add(time.Duration(*limit) * time.Second)
 	}
 	waited := c.now.Seen.Sub(since)

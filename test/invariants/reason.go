@@ -56,7 +56,7 @@ func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) b
 	case cnatv1alpha1.ReasonEvicted:
 		return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted"
 	case cnatv1alpha1.ReasonPodFailed: // A terminating pod may not be Failed.
-		return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded && (exitCode(pod) == nil || c.renamed(pod)) || failed || end != nil && exitCode(pod) == nil
+		return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded && (exitCode(pod) == nil || c.renamed(pod) || c.wasAsked(pod)) || failed || end != nil && exitCode(pod) == nil
 	case cnatv1alpha1.ReasonPodLost:
 		return c.state.Removed[pod.UID] || c.ownerOf(pod) != at.UID
 	}

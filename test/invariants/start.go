@@ -57,7 +57,7 @@ func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) {
 		}
 		c.failures[at.UID][is.Attempts] = write
 	}
-	if is.ExitCode != nil && *is.ExitCode == 0 {
+	if is.ExitCode != nil && *is.ExitCode == 0 && is.Phase != cnatv1alpha1.PhaseDone {
 		c.recorded[is.PodUID] = true
 	}
 	if is.Attempts == was.Attempts || !c.full {
@@ -105,6 +105,9 @@ func (c *Checker) answers(at *cnatv1alpha1.At, write Write) {
 	scheduled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	if scheduled == nil || scheduled.Reason != cnatv1alpha1.ReasonWaiting && scheduled.Reason != cnatv1alpha1.ReasonSuspended {
 		return // The condition shows why the At does not start now.
+	}
+	if last.Verdict == Taken || slices.ContainsFunc(c.state.Active(at.UID), func(pod *corev1.Pod) bool { return c.byUID[pod.UID].Process == write.Process }) {
+		return // Or the create itself was answered since.
 	}
 	bad := last.Verdict == Rejected || last.Verdict == Changed
 	c.check("A19", bad == wouldBeRejected(at), "At "+at.Name, "the verdict of the last dry run is %q, but the condition Ready is %+v", last.Verdict, meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady))

@@ -105,6 +105,13 @@ func (p *process) reconcileOf(ctx context.Context) began {
 	return known
 }
 
+// nextPass notes that a reconcile of an At reads its caches again: each pass decides anew.
+func (p *process) nextPass(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.reconciles, controller.ReconcileIDFromContext(ctx))
+}
+
 // carryOut commits a call and records a write.
 func (e *env) carryOut(c *call) {
 	requested := c.Name
@@ -199,6 +206,8 @@ func (e *env) verdict(c *call, err error) invariants.Verdict {
 		return invariants.Rejected
 	case apierrors.IsAlreadyExists(err) && errors.As(err, &status) && status.Status().Details.Name != c.Name: // Admission gives the pod this name.
 		return invariants.Changed
+	case apierrors.IsAlreadyExists(err):
+		return invariants.Taken
 	case err != nil:
 		return invariants.NoAnswer
 	case e.webhook.changesIdentity(true):

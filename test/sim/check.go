@@ -70,7 +70,7 @@ func (e *env) checkWords() {
 				e.violate("A8", "pod %s runs %q, which no user gave At %s", o.Name, ran, at.Name)
 			}
 			words, ok := started[at.UID][invariants.AttemptOf(at, requested[o.UID])]
-			if e.operator.Full && (!ok || !slices.Equal(words, ran)) {
+			if e.operator.Full && !e.webhook.strips && (!ok || !slices.Equal(words, ran)) {
 				e.violate("A18", "pod %s runs %q, but the start of At %s that was recorded has the words %q", o.Name, ran, at.Name, words)
 			}
 		}

@@ -32,6 +32,9 @@ type operatorClient struct {
 }
 
 func (c operatorClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, isAt := object.(*cnatv1alpha1.At); isAt {
+		c.process.nextPass(ctx)
+	}
 	c.process.reconcileOf(ctx)
 	return c.process.cache.Get(ctx, key, object, options...)
 }
