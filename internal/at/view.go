@@ -69,6 +69,8 @@ type View struct {
 	unsure    bool // whether the prepared pod exists
 	modified  string
 	taken     bool
+	protected types.UID // the pod whose budget is confirmed
+	protects  bool      // whether the budget of a run that is over must be deleted
 	rejection *expectations.Rejection
 	dryRun    dryRun
 	failure   string
