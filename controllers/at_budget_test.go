@@ -1,0 +1,107 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+)
+
+// permitBudgets grants the operator the permission for PodDisruptionBudgets, or takes it away, until the end of the test.
+func permitBudgets(t *testing.T, permitted bool) {
+	t.Helper()
+	role := refresh(NewWithT(t), t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "manager-role"}})
+	change(t, role, func(role *rbacv1.ClusterRole) {
+		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.APIGroups, policyv1.GroupName) })
+		if permitted {
+			rule := rbacv1.PolicyRule{APIGroups: []string{policyv1.GroupName}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"get", "create", "delete"}}
+			role.Rules = append(role.Rules, rule)
+		}
+	})
+	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "operator", ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: "default", Verb: "create", Group: policyv1.GroupName, Resource: "poddisruptionbudgets",
+		}}}
+		g.Expect(admin.Create(ctx, review)).To(Succeed())
+		g.Expect(review.Status.Allowed).To(Equal(permitted))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+// expectReady waits for a reason of the condition Ready of an At, with a part of its message.
+func expectReady(t *testing.T, at *cnatv1alpha1.At, reason, message string) {
+	t.Helper()
+	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		ready := meta.FindStatusCondition(refresh(g, ctx, at).Status.Conditions, cnatv1alpha1.ConditionReady)
+		g.Expect(ready).NotTo(BeNil())
+		g.Expect(ready.Reason + " " + ready.Message).To(And(HavePrefix(reason+" "), ContainSubstring(message)))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+// The run starts only once its budget exists. Its pod cannot be evicted, and the budget is gone after the end.
+func TestAt_uninterrupted(t *testing.T) {
+	namespace, g := newNamespace(t), NewWithT(t)
+	uninterrupted := func(name, schedule string) *cnatv1alpha1.At {
+		at := newAt(namespace, name, schedule, "true")
+		at.Spec.Uninterrupted, at.Spec.ActiveDeadlineSeconds = ptr.To(true), ptr.To[int64](3600)
+		create(t, at)
+		return at
+	}
+	permitBudgets(t, false)
+	t.Cleanup(func() { permitBudgets(t, true) })
+	at, later := uninterrupted("long", "now"), uninterrupted("later", time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	const forbidden = `User "operator" cannot create resource "poddisruptionbudgets" in API group "policy"`
+	expectReady(t, at, cnatv1alpha1.ReasonFailedStart, forbidden)
+	expectReady(t, later, cnatv1alpha1.ReasonWouldBeRejected, forbidden)
+
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "long-pod"}}
+	create(t, budget)
+	permitBudgets(t, true)
+	expectReady(t, at, cnatv1alpha1.ReasonFailedStart, "it already exists and does not belong to this At")
+	pod := podOf(t, at, "long-pod")
+	if !atrun.IsGated(pod) {
+		t.Error("the pod has started without a budget")
+	}
+	if err := admin.Delete(t.Context(), budget); err != nil {
+		t.Fatal(err)
+	}
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(atrun.IsGated(refresh(g, ctx, pod))).To(BeFalse())
+	}).WithTimeout(patience).Should(Succeed())
+	budget = refresh(g, t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "long-pod"}})
+	if !metav1.IsControlledBy(budget, at) {
+		t.Errorf("the owner of the budget: %v", budget.OwnerReferences)
+	}
+	refresh(g, t.Context(), at)
+	base := at.DeepCopy()
+	at.Spec.Uninterrupted = nil
+	if err := admin.Patch(t.Context(), at, client.MergeFrom(base)); !apierrors.IsInvalid(err) {
+		t.Errorf("an edit after the start: %v", err)
+	}
+
+	setPhase(t, pod, corev1.PodRunning)
+	if err := admin.SubResource("eviction").Create(t.Context(), pod, &policyv1.Eviction{}); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("an eviction: %v", err)
+	}
+	exit(t, pod, 0, "")
+	expectPhase(t, at, cnatv1alpha1.PhaseDone)
+	g.Eventually(t.Context(), func(ctx context.Context) bool {
+		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(budget), budget))
+	}).WithTimeout(patience).Should(BeTrue())
+}
