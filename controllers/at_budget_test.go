@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,17 +26,39 @@ import (
 	"github.com/redhat/podset-operator/internal/atrun"
 )
 
-// permitBudgets grants the operator the permission for PodDisruptionBudgets, or takes it away, until the end of the test.
-func permitBudgets(t *testing.T, permitted bool) {
+// withoutBudgets does something while the operator lacks the permission for PodDisruptionBudgets.
+func withoutBudgets(t *testing.T, do func()) {
 	t.Helper()
 	role := refresh(NewWithT(t), t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "manager-role"}})
-	change(t, role, func(role *rbacv1.ClusterRole) {
-		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.APIGroups, policyv1.GroupName) })
-		if permitted {
-			rule := rbacv1.PolicyRule{APIGroups: []string{policyv1.GroupName}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"get", "create", "delete"}}
-			role.Rules = append(role.Rules, rule)
+	granted := role.DeepCopy()
+	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.APIGroups, policyv1.GroupName) })
+	if err := admin.Patch(t.Context(), role, client.MergeFrom(granted)); err != nil {
+		t.Fatal(err)
+	}
+	restore := func() {
+		if err := admin.Patch(context.Background(), granted.DeepCopy(), client.RawPatch(types.MergePatchType, rulesOf(t, granted))); err != nil {
+			t.Error(err)
 		}
-	})
+	}
+	defer restore() // also if the test fails
+	expectPermission(t, false)
+	do()
+	restore()
+	expectPermission(t, true)
+}
+
+func rulesOf(t *testing.T, role *rbacv1.ClusterRole) []byte {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"rules": role.Rules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return patch
+}
+
+// expectPermission waits until the API server has seen a change of the permission.
+func expectPermission(t *testing.T, permitted bool) {
+	t.Helper()
 	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "operator", ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: "default", Verb: "create", Group: policyv1.GroupName, Resource: "poddisruptionbudgets",
@@ -63,20 +87,23 @@ func TestAt_uninterrupted(t *testing.T) {
 		create(t, at)
 		return at
 	}
-	permitBudgets(t, false)
-	t.Cleanup(func() { permitBudgets(t, true) })
-	at, later := uninterrupted("long", "now"), uninterrupted("later", time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
-	const forbidden = `User "operator" cannot create resource "poddisruptionbudgets" in API group "policy"`
-	expectReady(t, at, cnatv1alpha1.ReasonFailedStart, forbidden)
-	expectReady(t, later, cnatv1alpha1.ReasonWouldBeRejected, forbidden)
+	withoutBudgets(t, func() {
+		const forbidden = `User "operator" cannot create resource "poddisruptionbudgets" in API group "policy"`
+		expectReady(t, uninterrupted("later", time.Now().Add(time.Hour).UTC().Format(time.RFC3339)), cnatv1alpha1.ReasonWouldBeRejected, forbidden)
+		at := uninterrupted("denied", "now")
+		expectReady(t, at, cnatv1alpha1.ReasonFailedStart, forbidden)
+		if !atrun.IsGated(podOf(t, at, "denied-pod")) {
+			t.Error("the pod has started without a budget")
+		}
+	})
 
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "long-pod"}}
 	create(t, budget)
-	permitBudgets(t, true)
+	at := uninterrupted("long", "now")
 	expectReady(t, at, cnatv1alpha1.ReasonFailedStart, "it already exists and does not belong to this At")
 	pod := podOf(t, at, "long-pod")
 	if !atrun.IsGated(pod) {
-		t.Error("the pod has started without a budget")
+		t.Error("the pod has started with the budget of another object")
 	}
 	if err := admin.Delete(t.Context(), budget); err != nil {
 		t.Fatal(err)
