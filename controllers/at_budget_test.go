@@ -12,7 +12,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,7 +77,7 @@ func expectReady(t *testing.T, at *cnatv1alpha1.At, reason, message string) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-// The run starts only once its budget exists. Its pod cannot be evicted, and the budget is gone after the end.
+// The run starts only once its budget exists, and the budget is gone after the end.
 func TestAt_uninterrupted(t *testing.T) {
 	namespace, g := newNamespace(t), NewWithT(t)
 	uninterrupted := func(name, schedule string) *cnatv1alpha1.At {
@@ -122,10 +121,6 @@ func TestAt_uninterrupted(t *testing.T) {
 		t.Errorf("an edit after the start: %v", err)
 	}
 
-	setPhase(t, pod, corev1.PodRunning)
-	if err := admin.SubResource("eviction").Create(t.Context(), pod, &policyv1.Eviction{}); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("an eviction: %v", err)
-	}
 	exit(t, pod, 0, "")
 	expectPhase(t, at, cnatv1alpha1.PhaseDone)
 	g.Eventually(t.Context(), func(ctx context.Context) bool {
