@@ -49,12 +49,6 @@ demo: $(demo_programs) ## Show both kinds on a local cluster, until Ctrl-C; DEMO
 	$(demo_kubectl)
 	@hack/demo/demo.sh $(DEMO)
 
-.PHONY: demo-svg
-demo-svg: $(demo_programs) ## Draw docs/demo.svg from the transcript of the demo.
-	$(demo_kubectl)
-	@hack/demo/demo.sh check >bin/demo.txt
-	go run ./hack/demo/svg <bin/demo.txt >docs/demo.svg
-
 .PHONY: clean
 clean: ## Remove build results and measurements.
 	rm -rf bin dist cover.out
@@ -63,7 +57,7 @@ clean: ## Remove build results and measurements.
 
 # A file in hack/make adds generators.
 .PHONY: generate
-generate: deepcopy manifests docs dashboard ## Run every generator: needed after a change to api/, an RBAC marker, or config.
+generate: deepcopy manifests docs dashboard argocd ## Run every generator: needed after a change to api/, an RBAC marker, or config.
 
 .PHONY: deepcopy
 deepcopy: bin/controller-gen ## Generate the deepcopy methods.
@@ -83,6 +77,10 @@ docs: bin/crd-ref-docs ## Generate docs/api.md, the reference of every field.
 .PHONY: dashboard
 dashboard: ## Generate the dashboard in config/monitoring/dashboard, for Grafana and for the console of OpenShift.
 	go run ./hack/dashboard config/monitoring/dashboard
+
+.PHONY: argocd
+argocd: ## Generate the patch of the ConfigMap of Argo CD from the scripts in config/components/argocd.
+	hack/argocd.sh config/components/argocd/resource_customizations >config/components/argocd/argocd-cm.yaml
 
 .PHONY: tidy
 tidy: ## Tidy go.mod and go.sum.
@@ -106,8 +104,8 @@ install: bin/kustomize ## Install the CRDs into the current cluster.
 	bin/kustomize build config/crd | $(KUBECTL) apply -f -
 
 .PHONY: uninstall
-uninstall: bin/kustomize ## Remove the CRDs, and with them every PodSet and At, from the current cluster.
-	bin/kustomize build config/crd | $(KUBECTL) delete --ignore-not-found -f -
+uninstall: bin/kustomize ## Remove the CRDs from the current cluster; fails if PodSets or Ats exist, unless DELETE_OBJECTS=yes.
+	KUBECTL='$(KUBECTL)' DELETE_OBJECTS='$(DELETE_OBJECTS)' hack/undeploy.sh config/crd
 
 ##@ Check
 

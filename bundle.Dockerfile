@@ -16,7 +16,7 @@ LABEL operators.operatorframework.io.test.mediatype.v1=scorecard+v1
 LABEL operators.operatorframework.io.test.config.v1=tests/scorecard/
 
 # The versions of OpenShift whose catalogs may show the operator.
-LABEL com.redhat.openshift.versions="v4.18"
+LABEL com.redhat.openshift.versions="v4.18-v4.22"
 
 # Copy files to locations specified by labels.
 COPY bundle/manifests /manifests/

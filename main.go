@@ -13,8 +13,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,10 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -40,6 +36,7 @@ import (
 	"github.com/redhat/podset-operator/controllers"
 	"github.com/redhat/podset-operator/internal/kube/process"
 	"github.com/redhat/podset-operator/internal/kube/serverclock"
+	"github.com/redhat/podset-operator/internal/kube/warnings"
 	"github.com/redhat/podset-operator/internal/watchnamespace"
 )
 
@@ -63,44 +60,26 @@ func main() {
 
 // options are the values of the flags and of WATCH_NAMESPACE.
 type options struct {
-	leaderElect    bool
-	leaseNamespace string
-	lease          process.LeaseTiming
-	qps            float64
-	burst          int
-	metricsAddr    process.Address
-	metricsCerts   string
-	probeAddr      process.Address
-	pprofAddr      process.Address
-	pullSecrets    process.Secrets
-	logging        zap.Options
-	watch          []string
-	flags          *flag.FlagSet // which has all of these except watch
-	fromEnv        []string      // the flags that environment variables have set
+	leaderElect                               bool
+	leaseNamespace                            string
+	leaseDuration, renewDeadline, retryPeriod time.Duration
+	qps                                       float64
+	burst                                     int
+	metrics                                   process.Metrics
+	probeAddr, pprofAddr                      process.Address
+	pullSecrets                               process.Secrets
+	logging                                   zap.Options
+	watch                                     []string
+	metricsServer                             metricsserver.Options
+	flags                                     *flag.FlagSet
+	fromEnv                                   []string // the flags that environment variables have set
 }
 
 func parse(args []string) (options, error) {
-	o := options{metricsAddr: ":8443", probeAddr: ":8081", pprofAddr: "0", logging: zap.Options{EncoderConfigOptions: []zap.EncoderConfigOption{process.KnownLevels}}}
 	flags := flag.NewFlagSet("podset-operator", flag.ContinueOnError)
-	o.flags = flags
-	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Use leader election, so that only one of several replicas is active.")
-	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the lease. If empty, the namespace that the manager runs in.")
-	flags.DurationVar(&o.lease.Duration, "leader-elect-lease-duration", 15*time.Second, "How long a lease lasts if it is not renewed. After that, another replica takes over.")
-	flags.DurationVar(&o.lease.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long a leader tries to renew its lease before it exits.")
-	// A leader that ends releases the lease, so with a retry period of 1 s another replica takes over within 2.2 s.
-	flags.DurationVar(&o.lease.RetryPeriod, "leader-elect-retry-period", time.Second, "How often a leader renews its lease, and how often the other replicas check it.")
-	flags.Float64Var(&o.qps, "kube-api-qps", -1, "Requests per second to the API server. -1 disables the limit: the API server limits requests by priority and fairness.")
-	flags.IntVar(&o.burst, "kube-api-burst", 30, "Burst of requests above --kube-api-qps. Ignored if that is -1.")
-	flags.Var(&o.metricsAddr, "metrics-bind-address", "Address of the metrics, served over HTTPS to authorized clients. 0 disables them.")
-	flags.StringVar(&o.metricsCerts, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics. If empty, the certificate is self-signed.")
-	flags.Var(&o.probeAddr, "health-probe-bind-address", "Address of /healthz and /readyz. 0 disables them.")
-	flags.Var(&o.pprofAddr, "pprof-bind-address", "Address of the Go profiles, served over HTTP without authentication. 0 disables them.")
-	flags.Var(&o.pullSecrets, "default-image-pull-secrets", "Names of Secrets in the namespace of a pod, separated by commas. Pods of PodSets and Ats without a template use them, instead of those of their service account.")
-	config.RegisterFlags(flags)
-	o.logging.BindFlags(flags)
-	encoding := flags.Lookup("zap-time-encoding") // controller-runtime has another default, and accepts another word, than the usage says
-	encoding.Usage = strings.NewReplacer("Defaults to 'epoch'", "Defaults to 'rfc3339'", "'nano'", "'nanos'").Replace(encoding.Usage)
 	flags.SetOutput(io.Discard) // A mistake is one line.
+	o := options{flags: flags}
+	o.define(flags)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(os.Stderr)
@@ -115,25 +94,37 @@ func parse(args []string) (options, error) {
 	if o.fromEnv, err = process.SetFromEnv(flags, os.Getenv); err != nil {
 		return o, err
 	}
-	o.leaseNamespace = cmp.Or(o.leaseNamespace, process.PodNamespace())
+	o.leaseNamespace = cmp.Or(o.leaseNamespace, os.Getenv("POD_NAMESPACE"))
 	if o.watch, err = watchnamespace.Parse(os.Getenv(watchnamespace.EnvVar)); err != nil {
 		return o, err
 	}
-	return o, process.NameVariables(o.validate(), o.fromEnv)
+	if o.metricsServer, err = o.metrics.Options(); err == nil && (o.qps == 0 || o.burst <= 0) {
+		err = fmt.Errorf("--kube-api-qps=%v must not be 0, and --kube-api-burst=%d must be greater than 0; --kube-api-qps=-1 disables the limit", o.qps, o.burst)
+	}
+	return o, process.NameVariables(err, o.fromEnv)
 }
 
-// validate checks values that depend on each other.
-func (o options) validate() error {
-	if o.qps == 0 || o.burst <= 0 {
-		return fmt.Errorf("--kube-api-qps=%v must not be 0, and --kube-api-burst=%d must be greater than 0; --kube-api-qps=-1 disables the limit", o.qps, o.burst)
-	}
-	if o.leaderElect && o.leaseNamespace == "" {
-		return errors.New("--leader-elect requires --leader-elect-resource-namespace outside a pod, because the default is the namespace of the pod")
-	}
-	if problems := validation.IsDNS1123Label(o.leaseNamespace); o.leaderElect && len(problems) > 0 {
-		return fmt.Errorf("--leader-elect-resource-namespace=%s cannot be a namespace: %s", o.leaseNamespace, problems[0])
-	}
-	return o.lease.Validate()
+// define defines the flags and their defaults.
+func (o *options) define(flags *flag.FlagSet) {
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Use leader election, so that only one of several replicas is active.")
+	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the lease. If empty, the namespace that the manager runs in.")
+	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long a lease lasts if it is not renewed. After that, another replica takes over.")
+	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long a leader tries to renew its lease before it exits.")
+	flags.DurationVar(&o.retryPeriod, "leader-elect-retry-period", 2*time.Second, "How often a leader renews its lease, and how often the other replicas check it.")
+	flags.Float64Var(&o.qps, "kube-api-qps", -1, "Requests per second to the API server. -1 disables the limit: the API server limits requests by priority and fairness.")
+	flags.IntVar(&o.burst, "kube-api-burst", 30, "Burst of requests above --kube-api-qps. Ignored if that is -1.")
+	o.metrics.Address, o.probeAddr, o.pprofAddr = ":8443", ":8081", "0"
+	flags.Var(&o.metrics.Address, "metrics-bind-address", "Address of the metrics, served over HTTPS to authorized clients. 0 disables them.")
+	flags.BoolVar(&o.metrics.Secure, "metrics-secure", true, "Serve the metrics over HTTPS to authorized clients. If false, over HTTP to every client.")
+	flags.StringVar(&o.metrics.CertDir, "metrics-cert-dir", "", "Directory with tls.crt and tls.key for the metrics. Without these files, the certificate is self-signed.")
+	flags.StringVar(&o.metrics.MinVersion, "metrics-tls-min-version", "VersionTLS12", "Lowest version of TLS for the metrics: VersionTLS12 or VersionTLS13.")
+	flags.StringVar(&o.metrics.CipherSuites, "metrics-tls-cipher-suites", "", "Names of the cipher suites of TLS 1.2 for the metrics, separated by commas. If empty, those of Go.")
+	flags.Var(&o.probeAddr, "health-probe-bind-address", "Address of /healthz and /readyz. 0 disables them.")
+	flags.Var(&o.pprofAddr, "pprof-bind-address", "Address of the Go profiles, served over HTTP without authentication. 0 disables them.")
+	flags.Var(&o.pullSecrets, "default-image-pull-secrets", "Names of Secrets in the namespace of a pod, separated by commas. Pods of PodSets and Ats without a template use them, instead of those of their service account.")
+	config.RegisterFlags(flags)
+	o.logging.EncoderConfigOptions = []zap.EncoderConfigOption{process.KnownLevels}
+	o.logging.BindFlags(flags)
 }
 
 // run runs the manager until ctx is done. It returns an error if the manager cannot start or cannot continue.
@@ -141,10 +132,12 @@ func run(ctx context.Context, o options) error {
 	if err := process.LimitMemory(); err != nil {
 		return err
 	}
-	restConfig, err := clusterConfig(o) // before there is a log, because controller-runtime logs the error too
+	restConfig, err := process.ClusterConfig(o.qps, o.burst) // before there is a log, because controller-runtime logs the error too
 	if err != nil {
 		return err
 	}
+	restConfig.UserAgent = "podset-operator/" + version
+	restConfig.WarningHandlerWithContext = &warnings.Handler{}
 	logger := logr.New(process.Quiet(ctx, zap.New(zap.UseFlagOptions(&o.logging)).GetSink()))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
@@ -152,13 +145,11 @@ func run(ctx context.Context, o options) error {
 		logger.Info("No flag belongs to this environment variable, which has no effect", "variable", name)
 	}
 	o.flags.VisitAll(func(f *flag.Flag) { logger.V(1).Info("Flag", "name", f.Name, "value", f.Value.String()) })
-
-	probes, err := process.ServeProbes(ctx, string(o.probeAddr))
+	lease := &process.Lease{}
+	probes, err := process.ServeProbes(ctx, o.probeAddr, lease)
 	if err != nil {
 		return err
 	}
-	defer probes.Close()
-
 	serverClock := serverclock.New(clock.RealClock{})
 	restConfig.Wrap(serverClock.RoundTripper)
 	scheme := newScheme()
@@ -169,61 +160,18 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	var lock *process.LeaseLock
-	if o.leaderElect {
-		if lock, err = process.NewLeaseLock(unlimited(restConfig), o.leaseNamespace, o.lease.RenewDeadline/2); err != nil {
-			return err
-		}
-	}
-	mgr, err := ctrl.NewManager(restConfig, managerOptions(o, scheme, cluster, lock))
+	options := managerOptions(o, scheme, cluster)
+	options.LeaderElectionConfig = lease.Config(restConfig)
+	mgr, err := ctrl.NewManager(restConfig, options)
 	if err != nil {
 		return fmt.Errorf("setting up the manager: %w", err)
-	}
-	if err := lock.AddTo(mgr); err != nil {
-		return err
 	}
 	if err := setup(ctx, mgr, o, cluster, serverClock); err != nil {
 		return err
 	}
-	if err := process.AddMetrics(mgr, string(o.metricsAddr), o.metricsCerts); err != nil {
-		return err
-	}
-	starts := mgr.Elected()
-	if o.leaderElect {
-		starts = nil
-	}
-	probes.SetManager(starts, lock, mgr.GetCache())
+	probes.SetCache(mgr.GetCache())
 	logger.Info("Starting", "version", version, "watching", watchnamespace.Mode(o.watch), "openshift", cluster.OpenShift)
 	return mgr.Start(ctx)
-}
-
-// clusterConfig returns the configuration of the client, from --kubeconfig, KUBECONFIG, or the service account of the pod.
-func clusterConfig(o options) (*rest.Config, error) {
-	c, err := config.GetConfig()
-	if err != nil {
-		for _, file := range filepath.SplitList(os.Getenv("KUBECONFIG")) {
-			if _, missing := os.Stat(file); missing != nil {
-				err = fmt.Errorf("KUBECONFIG: %w", missing)
-			}
-		}
-		return nil, fmt.Errorf("cannot find a cluster: %w; set KUBECONFIG or --kubeconfig", err)
-	}
-	c.QPS = float32(o.qps)
-	if o.qps > 0 { // one limit for all clients: each would have its own
-		c.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.QPS, o.burst)
-	}
-	c.UserAgent = "podset-operator/" + version
-	// Since Kubernetes 1.37, the API server would compress each event separately in a watch that began with a streamed list, which slows
-	// it down: see docs/performance.md. kube-controller-manager does not ask for compression either.
-	c.DisableCompression = true
-	return c, nil
-}
-
-// unlimited returns the configuration of a client for the lease. Other requests must not delay its renewal.
-func unlimited(c *rest.Config) *rest.Config {
-	c = rest.CopyConfig(c)
-	c.QPS, c.RateLimiter = -1, nil
-	return c
 }
 
 func newScheme() *runtime.Scheme {
@@ -249,29 +197,24 @@ func setup(ctx context.Context, mgr ctrl.Manager, o options, cluster *controller
 		controllers.RegisterMetrics(mgr),
 		controllers.AddUpgradeable(mgr, serverClock),
 		mgr.Add(cluster.Namespaces),
-		// It begins when the process starts to lead, as the controllers do.
-		mgr.Add(manager.RunnableFunc(process.ReleaseGarbage)),
+		mgr.Add(manager.RunnableFunc(process.ReleaseGarbage)), // when the process starts to lead, as the controllers do
 	)
 }
 
-func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.PreflightResult, lock *process.LeaseLock) ctrl.Options {
+func managerOptions(o options, scheme *runtime.Scheme, cluster *controllers.PreflightResult) ctrl.Options {
 	options := ctrl.Options{
-		Scheme:                        scheme,
-		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return cluster.Mapper, nil },
-		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              process.LeaseName, // a label of the metrics
-		LeaseDuration:                 &o.lease.Duration,
-		RenewDeadline:                 &o.lease.RenewDeadline,
-		RetryPeriod:                   &o.lease.RetryPeriod,
+		Scheme:                  scheme,
+		MapperProvider:          func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return cluster.Mapper, nil },
+		LeaderElection:          o.leaderElect,
+		LeaderElectionID:        process.LeaseName, // a label of the metrics
+		LeaderElectionNamespace: o.leaseNamespace,
+		LeaseDuration:           &o.leaseDuration, RenewDeadline: &o.renewDeadline, RetryPeriod: &o.retryPeriod,
 		LeaderElectionReleaseOnCancel: true, // The process ends when run returns, so nothing works without the lease.
 		HealthProbeBindAddress:        "0",  // See process.ServeProbes.
 		PprofBindAddress:              string(o.pprofAddr),
-		Metrics:                       metricsserver.Options{BindAddress: "0"}, // See process.AddMetrics.
+		Metrics:                       o.metricsServer,
 	}
 	controllers.ConfigureCaches(&options, o.watch)
 	cluster.Namespaces.TolerateUnreadable(&options.Cache)
-	if lock != nil {
-		options.LeaderElectionResourceLockInterface = lock
-	}
 	return options
 }

@@ -82,6 +82,8 @@ type pass struct {
 	step  at.Step
 	// exists is false if the At is gone.
 	exists bool
+	// ended is true if the step recorded the end of the At. No event follows.
+	ended bool
 	// since is when the At could have started at the earliest, if the step starts its first attempt.
 	since *time.Time
 }
@@ -108,7 +110,7 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 		}
 		if sent, err := r.act(ctx, &p); err != nil {
 			return result(ctx, atKind, err, time.Time{}, time.Time{}, ptr.To(retryPriority))
-		} else if !sent {
+		} else if !sent && !p.ended {
 			now := r.Clock.Now() // The responses of the API server may have taken a while.
 			requeueAt, urgent := p.entry.State.RequeueAt(&p.view, p.step)
 			priority := duePriority
@@ -141,10 +143,13 @@ func (r *AtReconciler) decide(ctx context.Context, req ctrl.Request) (p pass, er
 		}
 		p.exists, err = r.ask(ctx, p.step.Ask, seen.At, &answers)
 	}
-	if since, first := at.EarliestStart(&p.view); first && p.step.Open != nil {
+	if err != nil || !p.exists || p.step.Open == nil {
+		return p, err
+	}
+	if since, first := at.EarliestStart(&p.view); first {
 		p.since = &since
 	}
-	return p, err
+	return p, nil
 }
 
 // ask answers a question. It returns false if the At is gone.
@@ -189,7 +194,7 @@ func (r *AtReconciler) record(ctx context.Context, p *pass) (exists bool, err er
 	p.entry.StatusWritten(changed.ResourceVersion)
 	p.entry.State.Recorded(&p.view, p.step, &changed)
 	p.view.At = &changed
-	if !atrun.IsDone(&before.Status) && atrun.IsDone(&report.Status) {
+	if p.ended = !atrun.IsDone(&before.Status) && atrun.IsDone(&report.Status); p.ended {
 		r.logRun(logger, "Run finished", &changed, p.view.Pod)
 	}
 	recordEvents(r.Recorder, before, report.Events)

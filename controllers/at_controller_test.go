@@ -178,6 +178,77 @@ func TestAt_foreignPod(t *testing.T) {
 	}
 }
 
+// A pod that a user creates in advance under the name, as if it were that of the At, does not pass for the run.
+func TestAt_plantedPod(t *testing.T) {
+	for name, gated := range map[string]bool{"gated": true, "running": false} {
+		at := newAt(newNamespace(t), name, "now", "pay")
+		at.Spec.Suspend = ptr.To(true)
+		create(t, at)
+		planted := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: at.Namespace, Name: name + "-pod", Annotations: map[string]string{cnatv1alpha1.AnnotationGeneration: "2"},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(at, atKind)},
+			},
+			Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "busybox", Image: "busybox", Command: []string{"true"}}}},
+		}
+		if gated {
+			planted.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: cnatv1alpha1.StartGate}}
+		}
+		create(t, planted)
+		refresh(NewWithT(t), t.Context(), at)
+		base := at.DeepCopy()
+		at.Spec.Suspend = ptr.To(false)
+		if err := admin.Patch(t.Context(), at, client.MergeFrom(base)); err != nil {
+			t.Fatal(err)
+		}
+		if !gated {
+			expectPhase(t, at, cnatv1alpha1.PhaseDone)
+			if at.Status.Reason != cnatv1alpha1.ReasonPodNameConflict || at.Status.PodUID != "" {
+				t.Errorf("a pod that runs: %+v", at.Status)
+			}
+			continue
+		}
+		expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+		if pod := podOf(t, at, name+"-pod"); pod.UID == planted.UID || pod.Spec.Containers[0].Command[0] != "pay" {
+			t.Errorf("the pod of another client runs: %v", pod.Spec.Containers[0].Command)
+		}
+	}
+}
+
+// The gate is removed after the UID of the pod is recorded, and a cancel keeps the pod.
+func TestAt_cancel(t *testing.T) {
+	at := newAt(newNamespace(t), "stop", "now", "sleep 600")
+	create(t, at)
+	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
+	pod := podOf(t, at, "stop-pod")
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(refresh(g, ctx, pod).Spec.SchedulingGates).To(BeEmpty())
+	}).WithTimeout(patience).Should(Succeed())
+	if at.Status.PodUID != pod.UID || at.Status.Attempts != 1 {
+		t.Errorf("status: %+v", at.Status)
+	}
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}, Target: corev1.ObjectReference{Kind: "Node", Name: "node"}}
+	if err := admin.SubResource("binding").Create(t.Context(), pod, binding); err != nil {
+		t.Fatal(err)
+	}
+	changeStatus(t, refresh(g, t.Context(), pod), func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning })
+	base := refresh(g, t.Context(), at).DeepCopy()
+	at.Spec.Cancel = ptr.To(true)
+	if err := admin.Patch(t.Context(), at, client.MergeFrom(base)); err != nil {
+		t.Fatal(err)
+	}
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		g.Expect(refresh(g, ctx, pod).Spec.ActiveDeadlineSeconds).To(Equal(ptr.To[int64](1)))
+	}).WithTimeout(patience).Should(Succeed())
+	changeStatus(t, pod, func(pod *corev1.Pod) { pod.Status.Reason = "DeadlineExceeded" })
+	exit(t, refresh(g, t.Context(), pod), 7, "rolled back")
+	expectPhase(t, at, cnatv1alpha1.PhaseDone)
+	if refresh(g, t.Context(), pod); at.Status.Reason != cnatv1alpha1.ReasonCanceled || ptr.Deref(at.Status.ExitCode, 0) != 7 || pod.DeletionTimestamp != nil {
+		t.Errorf("status: %+v", at.Status)
+	}
+}
+
 func TestAt_ttl(t *testing.T) {
 	at := newAt(newNamespace(t), "brief", "now", "true")
 	at.Spec.TTLSecondsAfterFinished = ptr.To[int32](1)

@@ -20,7 +20,7 @@ import (
 	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/expectations"
-	"github.com/redhat/podset-operator/internal/kube/warning"
+	"github.com/redhat/podset-operator/internal/kube/warnings"
 	"github.com/redhat/podset-operator/internal/kube/write"
 )
 
@@ -113,15 +113,17 @@ func (r *AtReconciler) dryRun(ctx context.Context, key client.ObjectKey, questio
 	if answers.DryRunLater = !r.slots.enter(key, forDryRun); answers.DryRunLater {
 		return
 	}
-	var warnings []string
+	ctx, warned := warnings.Collect(ctx)
 	pod := question.DryRun.DeepCopy()
-	err := r.Client.Create(warning.Collect(ctx, &warnings), pod, client.DryRunAll)
+	err := r.Client.Create(ctx, pod, client.DryRunAll)
 	answers.DryRun = answerOf(question.DryRun, pod, err)
 	if err == nil && question.Budget != nil {
-		result := r.protect(warning.Collect(ctx, &warnings), question.Budget, client.DryRunAll)
+		result := r.protect(ctx, question.Budget, client.DryRunAll)
 		answers.DryRun.Budget, answers.DryRun.Unknown = message(result.Rejected), message(result.Failed)
 	}
-	answers.DryRun.Warnings = append(answers.DryRun.Warnings, warnings...)
+	if text := warned.Text(); text != "" {
+		answers.DryRun.Warnings = append(answers.DryRun.Warnings, text)
+	}
 }
 
 // answerOf returns what the result of a dry run says about a pod. An error of the API server itself, and its answer that a webhook does not

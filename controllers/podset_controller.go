@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -25,6 +24,7 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/objectstate"
+	"github.com/redhat/podset-operator/internal/kube/warnings"
 	"github.com/redhat/podset-operator/internal/kube/write"
 	"github.com/redhat/podset-operator/internal/podset"
 )
@@ -124,9 +124,11 @@ func (r *PodSetReconciler) act(ctx context.Context, o podset.Observation, plan p
 	outcome.CleanedUp, cleanupErr = write.DeletePods(ctx, r.Client, plan.Cleanup)
 	outcome.DeleteError = errors.Join(deleteErr, cleanupErr)
 	var modified podList
+	creates, warned := warnings.Collect(ctx)
 	outcome.Created, createErr = write.InBatches(plan.Create, func(pod *corev1.Pod) (*corev1.Pod, error) {
-		return r.create(ctx, o, pod, &modified)
+		return r.create(creates, o, pod, &modified)
 	})
+	outcome.Warnings = warned.Text()
 	r.classify(ctx, createErr, &outcome)
 	if len(modified.pods) > 0 {
 		r.deleteModified(ctx, modified.pods, &outcome)
@@ -158,13 +160,14 @@ func (r *PodSetReconciler) deleteModified(ctx context.Context, pods []*corev1.Po
 func (r *PodSetReconciler) classify(ctx context.Context, err error, outcome *podset.Outcome) {
 	logger := log.FromContext(ctx)
 	var collision *nameCollisionError
+	var modified *modifiedError
 	switch {
 	case errors.As(err, &collision):
 		logger.V(1).Info("Another pod has this name, trying the next one", "pod", collision.pod.Name)
 		outcome.Conflicting = collision.pod
 		nameCollisions.WithLabelValues(podSetKind.Kind).Inc()
-	case write.IsRejected(err):
-		logger.V(1).Info("The API server rejected a pod", "reason", err.Error())
+	case errors.As(err, &modified), write.IsRejected(err):
+		logger.V(1).Info("A pod was rejected", "reason", err.Error())
 		outcome.Rejected = err
 		rejectedCreates.WithLabelValues(podSetKind.Kind).Inc()
 	default:
@@ -190,8 +193,11 @@ func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod
 	case existing == nil:
 		created.add(podOwners.Trim(pod))
 	}
-	return nil, apierrors.NewForbidden(corev1.Resource("pods"), name, modified)
+	return nil, &modifiedError{modified}
 }
+
+// modifiedError is how admission changed the name or the controller of a pod. Such a pod is not used.
+type modifiedError struct{ error }
 
 // nameCollisionError carries the pod that has the name of a pod that was to be created.
 type nameCollisionError struct{ pod *corev1.Pod }

@@ -295,3 +295,21 @@ func TestPodSet_zeroReady(t *testing.T) {
 		}
 	}).WithTimeout(patience).Should(Succeed())
 }
+
+// A namespace can warn about pods that it accepts. The user of a PodSet learns it from one event, not from the log of the operator.
+func TestPodSet_warnings(t *testing.T) {
+	set := podSet(newNamespace(t, "pod-security.kubernetes.io/warn", "restricted"), "web", 3)
+	set.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "x"}}}}
+	create(t, set)
+	expectPods(t, set, 3)
+	g := NewWithT(t)
+	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		count := 0
+		for _, e := range eventsOf(ctx, g, set) {
+			if e.Reason == "PodWarning" && strings.Contains(e.Note, "would violate PodSecurity") {
+				count++
+			}
+		}
+		g.Expect(count).To(Equal(1))
+	}).WithTimeout(patience).Should(Succeed())
+}

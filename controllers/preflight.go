@@ -22,7 +22,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/outage"
@@ -46,9 +45,9 @@ type PreflightResult struct {
 }
 
 // Preflight checks the cluster at the start, because a problem would otherwise appear only as endless retries in the log. It waits while
-// the API server is unreachable, overloaded, or starting. It returns an error for a permanent problem: wrong credentials, or missing
-// permissions in all of the namespaces or, if there are none, in the cluster. The error is one line with the remedy. A missing CRD is
-// logged: the other kind is served now, and this one as soon as it is installed.
+// the API server is unreachable, overloaded, or starting. It returns an error for a problem that lasts: wrong credentials, or missing
+// permissions in all of the namespaces or, if there are none, in the cluster. The error is one line with the remedy. A missing CRD is not an
+// error: the other kind is served now, and this one as soon as it is installed.
 func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (*PreflightResult, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = preflightTimeout
@@ -56,58 +55,37 @@ func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, sch
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	var found *PreflightResult
-	err := outage.Wait(ctx, c, config.Host, func(ctx context.Context) (err, transient error) {
-		found, err, transient = attempt(ctx, c, config, scheme, namespaces)
-		return err, transient
+	err := outage.Wait(ctx, c, config.Host, func(ctx context.Context) (err error) {
+		found, err = checkOnce(ctx, c, config, scheme, namespaces)
+		return err
 	})
 	return found, err
 }
 
-// reportMissing logs which namespaces do not exist, if it has permission to read them: the operator's own role does not have it, but an
-// administrator who runs the operator outside the cluster does. This is not an error, because a namespace may be created later.
-func reportMissing(ctx context.Context, reader client.Reader, namespaces []string) {
-	for _, name := range namespaces {
-		namespace := &metav1.PartialObjectMetadata{}
-		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		if name != metav1.NamespaceAll && apierrors.IsNotFound(reader.Get(ctx, client.ObjectKey{Name: name}, namespace)) {
-			log.FromContext(ctx).Info("A namespace of WATCH_NAMESPACE does not exist. It is served once it is created", "namespace", name)
-		}
-	}
-}
-
-// attempt is one attempt of Preflight. transient is not nil if the API server may still be starting, so a retry can succeed.
-func attempt(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (found *PreflightResult, err, transient error) {
+// checkOnce checks the cluster once.
+func checkOnce(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (*PreflightResult, error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err), nil
+		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err)
 	}
-	// The next attempt opens a new connection, which a load balancer can route to another API server.
+	// The next request opens a new connection, which a load balancer can route to another API server.
 	defer utilnet.CloseIdleConnectionsFor(httpClient.Transport)
 	discoverer, discovererErr := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
 	served, mapperErr := apiutil.NewDynamicRESTMapper(config, httpClient)
 	mapper := meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{ownKinds(), served}}
-	reader, readerErr := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
+	reader, readerErr := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
 	if err := cmp.Or(discovererErr, mapperErr, readerErr); err != nil {
-		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err), nil
+		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err)
 	}
-	found = &PreflightResult{Mapper: mapper, Namespaces: caches.NewNamespaces(c, namespaces, func(ctx context.Context, namespace string) error {
+	// While it starts, an API server can lack kinds and groups that it serves a moment later. If the operator lacks permission to read
+	// /readyz, it goes on.
+	if err := checkReady(ctx, discoverer); outage.Is(err) {
+		return nil, fmt.Errorf("the API server is not ready: %w", err)
+	}
+	found := &PreflightResult{Mapper: mapper, Namespaces: caches.NewNamespaces(c, namespaces, func(ctx context.Context, namespace string) error {
 		return canRead(ctx, reader, namespace)
 	}, caches.NewDefinitions(c, discoverer.RESTClient(), scheme), namespaceUnreadable)}
-	// While it starts, an API server can reject a request that it accepts a moment later, and can lack kinds and groups that it serves a
-	// moment later. A denial counts only if the API server was ready before it.
-	notReady := checkReady(ctx, discoverer)
-	if outage.Is(notReady) {
-		return nil, fmt.Errorf("the API server is not ready: %w", notReady), nil
-	}
-	err = found.inspect(ctx, discoverer)
-	denied := err != nil && !outage.Is(err) || found.Namespaces.Unreadable() > 0
-	if denied && notReady != nil { // The operator may lack permission to read /readyz.
-		return found, err, fmt.Errorf("cannot find out whether the API server is ready: %w", notReady)
-	}
-	if err == nil {
-		reportMissing(ctx, reader, namespaces)
-	}
-	return found, err, nil
+	return found, found.inspect(ctx, discoverer)
 }
 
 func ownKinds() meta.RESTMapper {
@@ -139,9 +117,9 @@ func checkReady(ctx context.Context, discoverer *discovery.DiscoveryClient) erro
 	return discoverer.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// canRead returns an error unless all kinds that the operator reads can be listed and watched in a namespace, except custom kinds that the
-// API server does not serve. It reads only their metadata, so an object that cannot be decoded does not matter.
-func canRead(ctx context.Context, reader client.WithWatch, namespace string) error {
+// canRead returns an error unless all kinds that the operator reads can be listed in a namespace, except custom kinds that the API server
+// does not serve. It reads only their metadata, so an object that cannot be decoded does not matter.
+func canRead(ctx context.Context, reader client.Reader, namespace string) error {
 	for _, kind := range []struct {
 		schema.GroupVersionKind
 		resource string
@@ -152,12 +130,7 @@ func canRead(ctx context.Context, reader client.WithWatch, namespace string) err
 	} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		verb := "list"
 		err := reader.List(ctx, list, client.InNamespace(namespace), client.Limit(1))
-		if err == nil {
-			verb = "watch"
-			err = canWatch(ctx, reader, list, namespace)
-		}
 		where := "in all namespaces"
 		if namespace != metav1.NamespaceAll {
 			where = "in namespace " + namespace
@@ -165,21 +138,10 @@ func canRead(ctx context.Context, reader client.WithWatch, namespace string) err
 		switch {
 		case apierrors.IsNotFound(err) && kind.Group != corev1.GroupName: // caches.Namespaces logs this.
 		case apierrors.IsForbidden(err):
-			return fmt.Errorf("%w to %s %s %s: bind the operator's role there, or set WATCH_NAMESPACE to namespaces where it is bound: %w", caches.ErrForbidden, verb, kind.resource, where, err)
+			return fmt.Errorf("%w to list %s %s: bind the operator's role there, or set WATCH_NAMESPACE to namespaces where it is bound: %w", caches.ErrForbidden, kind.resource, where, err)
 		case err != nil:
-			return fmt.Errorf("trying to %s %s %s: %w", verb, kind.resource, where, err)
+			return fmt.Errorf("trying to list %s %s: %w", kind.resource, where, err)
 		}
 	}
 	return nil
-}
-
-// canWatch returns an error unless the changes after a list can be watched.
-func canWatch(ctx context.Context, reader client.WithWatch, list client.ObjectList, namespace string) error {
-	// Without a resource version the API server would send all objects.
-	options := &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}
-	events, err := reader.Watch(ctx, list, client.InNamespace(namespace), &client.ListOptions{Raw: options})
-	if err == nil {
-		events.Stop()
-	}
-	return err
 }

@@ -125,7 +125,7 @@ func (v *verbsUsed) compareWithRole() error {
 	// to create a pod with blockOwnerDeletion.
 	granted.Delete("update app.example.com/podsets/finalizers", "update cnat.d2iq.com/ats/finalizers")
 	// The cache lists and watches. Roles usually grant get together with list, and get reveals nothing more.
-	granted.Delete("get app.example.com/podsets", "get cnat.d2iq.com/ats")
+	granted.Delete("get app.example.com/podsets")
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	// An event that lacks a field is better than no event.

@@ -76,7 +76,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: recorder("at-controller"),
 		Clock: o.Clock, Defaults: at.Defaults{Image: o.Image, PullSecrets: o.PullSecrets, FixedUser: !o.OpenShift, Proxy: o.Proxy},
 	}
-	return errors.Join(podSets.setup(caches.OwnKinds(mgr)), ats.setup(caches.OwnKinds(mgr)))
+	return errors.Join(podSets.setup(caches.WithoutCacheSync(mgr)), ats.setup(caches.WithoutCacheSync(mgr)))
 }
 
 // AddUpgradeable makes mgr report to Operator Lifecycle Manager whether it may replace the operator now: not while an At is due soon.

@@ -24,6 +24,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/kube/warnings"
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
@@ -62,7 +63,7 @@ func runSuite(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	operator = used.record(user.Config())
-	operator.QPS = -1
+	operator.QPS, operator.WarningHandlerWithContext = -1, &warnings.Handler{}
 	if err := apiserver.GrantManagerRole(context.Background(), admin, "..", "operator", ""); err != nil {
 		return 1, err
 	}

@@ -10,20 +10,16 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 # progress counts the lines of `go build -v`, which prints one line for each downloaded module and each compiled package. On a
-# terminal, it rewrites its line every second. Otherwise it prints a line every minute.
+# terminal, it rewrites its line at most every second. Otherwise it prints a line at most every minute.
 progress() {
   local every=60 end='\n' modules=0 packages=0 next line
   if [ -t 1 ]; then every=1 end='\r'; fi
   next=$every
-  while true; do
-    if read -r -t 1 line; then
-      case $line in
-        "go: downloading "*) modules=$((modules + 1)) ;;
-        *) packages=$((packages + 1)) ;;
-      esac
-    elif [ $? -le 128 ]; then # end of input; a status above 128 is a second without a line, for example while linking
-      break
-    fi
+  while read -r line; do
+    case $line in
+      "go: downloading "*) modules=$((modules + 1)) ;;
+      *) packages=$((packages + 1)) ;;
+    esac
     if [ "$SECONDS" -ge "$next" ]; then
       printf "building %s: %d s, %d modules downloaded, %d packages compiled$end" "$name" $SECONDS $modules $packages
       next=$((SECONDS + every))

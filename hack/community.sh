@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Writes the files of this operator for a pull request to community-operators-prod: the bundle of $VERSION, release-config.yaml, and, if they
+# Writes the files of this operator for a pull request to community-operators-prod, or to community-operators: the bundle of $VERSION, release-config.yaml, and, if they
 # do not exist, ci.yaml and the template of the file-based catalog. Then it validates what can be validated without the pipeline.
 # It changes no file that exists: the pipeline adds versions to the template, people edit ci.yaml, and a published version is final.
 # usage: community.sh DIRECTORY, with $VERSION, $CHANNELS, $OPENSHIFT_VERSIONS, and $OPENSHIFT_CATALOGS. DIRECTORY is a clone of
-# community-operators-prod, in which the script finds the versions and the catalogs that exist, or another directory.
+# one of them, in which the script finds the versions and the catalogs that exist, or another directory. community-operators has one catalog, latest.
 set -euo pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/.."
@@ -61,9 +61,14 @@ if [ ! -e "$template" ] && { [ -d "$1/catalogs" ] || [ "$(hack/catalog.sh oldest
   } >"$template"
 fi
 
-if [ -d "$1/catalogs" ]; then
+if [ -d "$1/catalogs/latest" ]; then
+  OPENSHIFT_CATALOGS=latest
+elif [ -d "$1/catalogs" ]; then
+  # $OPENSHIFT_VERSIONS is the first version, or a range.
+  last=${OPENSHIFT_VERSIONS#*-}
+  if [ "$last" = "$OPENSHIFT_VERSIONS" ]; then last=v999; fi
   OPENSHIFT_CATALOGS=$(for catalog in "$1"/catalogs/v*; do
-    if printf '%s\n' "${OPENSHIFT_VERSIONS%%-*}" "${catalog##*/}" | sort -CV; then echo "${catalog##*/}"; fi
+    if printf '%s\n' "${OPENSHIFT_VERSIONS%%-*}" "${catalog##*/}" "$last" | sort -CV; then echo "${catalog##*/}"; fi
   done | sort -V | xargs)
 fi
 if [ ! -e "$operator/ci.yaml" ]; then
@@ -79,6 +84,9 @@ fi
 for catalog in $OPENSHIFT_CATALOGS; do
   grep -qw -- "$catalog" "$operator/ci.yaml" || echo "community: $operator/ci.yaml does not name the catalog $catalog" >&2
 done
+
+grep -q '^reviewers:' "$operator/ci.yaml" || echo "community: $operator/ci.yaml has no reviewers: add the GitHub names of those who may approve later versions" >&2
+if grep -q 'noreply' "$csv"; then echo "community: the address of the maintainers in $csv is not read: see RELEASING.md" >&2; fi
 
 bin/operator-sdk bundle validate "$release" --select-optional suite=operatorframework
 bin/operator-sdk bundle validate "$release" --select-optional name=community

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the end-to-end tests on the cluster in KUBECONFIG, or else on the lab in ../shared/lab if it exists: see docs/e2e.md.
+# Runs the end-to-end tests on the cluster in KUBECONFIG, or else on the lab in ../shared/lab if it exists: see test/e2e/doc.go.
 # usage: e2e.sh [GO TEST FLAG...]; with E2E=optional it prints one line and succeeds if there is no cluster
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -17,7 +17,7 @@ e2e: $1.
 The end-to-end tests need a Kubernetes cluster with Operator Lifecycle Manager and without the operator, and a registry from
 which the cluster can pull:
     KUBECONFIG=... E2E_REGISTRY=registry.example.com/me CONTAINER_TOOL=docker make test-e2e
-See docs/e2e.md.
+See test/e2e/doc.go.
 END
   exit 1
 }
@@ -63,6 +63,8 @@ fi
 
 ARCH=${ARCH:-$(go env GOARCH)}
 export ARCH
+# The tests remove what they have created.
+export DELETE_OBJECTS=yes
 # The variables of this make must not reach the make commands below and in the tests.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG BUNDLE_IMG CATALOG_IMG
 make --no-print-directory bin/kubectl bin/kustomize bin/operator-sdk bin/opm plugin

@@ -2,13 +2,13 @@
 # Rehearses RELEASING.md: releases a version from a clean clone of this commit to the registry of the end-to-end tests, with signatures by a
 # key of its own, verifies them, and then prepares the next version, and runs the end-to-end tests from the one to the other. These install
 # each of the versions in every documented way, upgrade while an At becomes due, and try a downgrade.
-# usage: rehearsal.sh FIRST NEXT [GO TEST FLAG...], with KUBECONFIG, E2E_REGISTRY, CONTAINER_TOOL, and the variables of docs/e2e.md
+# usage: rehearsal.sh FIRST NEXT [GO TEST FLAG...], with KUBECONFIG, E2E_REGISTRY, CONTAINER_TOOL, and the variables of test/e2e/doc.go
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 first=$1 next=$2
 shift 2
-: "${KUBECONFIG:?see docs/e2e.md}" "${E2E_REGISTRY:?see docs/e2e.md}" "${CONTAINER_TOOL:?see docs/e2e.md}"
+: "${KUBECONFIG:?see test/e2e/doc.go}" "${E2E_REGISTRY:?see test/e2e/doc.go}" "${CONTAINER_TOOL:?see test/e2e/doc.go}"
 # The variables of this make must not reach those of the clone.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG BUNDLE_IMG CATALOG_IMG CHANNELS CREATED_AT SOURCE_DATE_EPOCH
 
@@ -52,6 +52,7 @@ verify() {
     echo "verified: $digest, $type"
   done <images.txt
   cd "$clone"
+  bin/helm show chart "oci://$E2E_REGISTRY/charts/podset-operator" --version "$first"
 }
 
 step "clone $(git rev-parse --short HEAD)"
@@ -68,8 +69,8 @@ prepare "$first"
 step "build the files of $first"
 run release-files
 cat dist/release/checksums.txt
-step "push the images of $first"
-run docker-buildx bundle-build bundle-push catalog-build catalog-push
+step "push the images and the chart of $first"
+run docker-buildx bundle-build bundle-push catalog-build catalog-push chart-push
 step "sign"
 make --no-print-directory bin/cosign
 (cd "$work" && COSIGN_PASSWORD='' "$clone/bin/cosign" generate-key-pair)

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
 // requireTwoKeys makes the namespace one with two keys, and waits until the policy is enforced.
@@ -94,11 +96,17 @@ func TestApprove(t *testing.T) {
 	if got := alice.run("", append(request, "--", "bin/migrate")...); got.code != 1 || !strings.Contains(got.errOut, "an At is created with spec.suspend: true") {
 		t.Errorf("an At that is not suspended: got %+v", got)
 	}
+	if got := rows(alice.run("", "check").out)["create Ats"]; got != "ok two keys: with --suspend; another user releases them with kubectl at approve" {
+		t.Errorf("check: got %q", got)
+	}
 	alice.expect(result{out: "at/migrate runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m), suspended\n"}, "", append(request, "--suspend", "--", "bin/migrate")...)
 	version := s.at("migrate").ResourceVersion
 	shown := bob.run("", "approve", "migrate", "--dry-run=server")
 	golden(t, "approve.txt", strings.NewReplacer(s.namespace, "NAMESPACE", version, "4711").Replace(shown.out)+shown.errOut)
 
+	if got := alice.run("", "approve", "migrate", "--dry-run"); !strings.HasSuffix(got.out, "\nnot checked whether you may approve it: at/migrate runs at Sun 22 Nov 2026 02:00 CET (in 9h 12m) (dry run)\n") {
+		t.Errorf("a dry run of the requester: got %+v", got)
+	}
 	for _, test := range []struct {
 		user     *shell
 		in, args string
@@ -135,13 +143,38 @@ func TestApprove(t *testing.T) {
 	if at := s.at("migrate"); *at.Spec.Suspend || at.Annotations["cnat.d2iq.com/requested-by"] != "alice" || at.Annotations["cnat.d2iq.com/approved-by"] != "bob" {
 		t.Errorf("got %+v", at)
 	}
+	if got := bob.run("", "list", "-o", "wide").out; !strings.Contains(got, "REQUESTED BY") || !strings.Contains(got, "  alice ") || !strings.Contains(got, "  bob ") {
+		t.Errorf("the list does not show who: %s", got)
+	}
 	bob.expect(result{errOut: "at/migrate is not suspended: it needs no approval\n", code: 1}, "y\n", "approve", "migrate")
 
 	alice.run("", "rerun", "migrate", "--name", "again", "--suspend")
 	if got := bob.run("", "approve", "again", "--resource-version", s.at("again").ResourceVersion, "-o", "name"); got.out != "at.cnat.d2iq.com/again\n" || !strings.Contains(got.errOut, "Requested by:") {
 		t.Errorf("got %+v", got)
 	}
+	alice.run("", "suspend", "migrate")
+	alice.expect(result{out: "at/migrate runs at Sun 22 Nov 2026 04:00 CET (in 11h 12m), suspended\n"}, "", "reschedule", "migrate", "tomorrow 04:00")
+	alice.run("", "rerun", "migrate", "16:50", "--name", "late", "--suspend", "--starting-deadline", "5m")
+	bob.now = bob.now.Add(8 * time.Minute)
+	bob.expect(result{errOut: "at/late cannot run any more, because its starting deadline is over: \"kubectl at reschedule late TIME\" gives it another time\n", code: 1}, "y\n", "approve", "late")
 	alice.run("", "rerun", "migrate", "--name", "never", "--suspend")
 	dave.run("", "cancel", "never")
 	bob.expect(result{errOut: "at/never is canceled and never runs\n", code: 1}, "y\n", "approve", "never")
+}
+
+// What the operator says is about the version that it has seen.
+func TestApprove_outdated(t *testing.T) {
+	s := newShell(t)
+	s.run("", "tomorrow 02:00", "--name", "a", "--suspend", "--image", "shop", "--", "true")
+	due := metav1.NewTime(saturday().Add(time.Hour))
+	stalled := []metav1.Condition{{Type: cnatv1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "WouldBeRejected", Message: "no quota", LastTransitionTime: due}}
+	s.setStatus("a", cnatv1alpha1.AtStatus{ObservedGeneration: 1, ScheduledTime: &due, Conditions: stalled})
+	if got := s.run("", "approve", "a", "--dry-run").out; !strings.Contains(got, "17:48 CET") || !strings.Contains(got, "WouldBeRejected: no quota") || !strings.Contains(got, "the image shop\n") {
+		t.Errorf("got %s", got)
+	}
+	s.run("", "reschedule", "a", "tomorrow 03:00")
+	if got := s.run("", "approve", "a", "--dry-run").out; strings.Contains(got, "17:48 CET") || strings.Contains(got, "no quota") ||
+		!strings.Contains(got, "03:00 CET") || !strings.Contains(got, "unknown: the operator has not seen this version yet") {
+		t.Errorf("got %s", got)
+	}
 }

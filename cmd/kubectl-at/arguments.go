@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -133,6 +134,16 @@ func (p *plugin) completeFrom(cmd *cobra.Command, _ []string, prefix string) ([]
 func (p *plugin) completeGlobalFlags(root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return p.completeObjects(cmd, corev1.SchemeGroupVersion.WithKind("Namespace"), prefix)
+	})
+	_ = root.RegisterFlagCompletionFunc("tz", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		names := []string{"UTC"}
+		table, _ := os.ReadFile("/usr/share/zoneinfo/zone.tab") // Without this file, there are no other names.
+		for line := range strings.Lines(string(table)) {
+			if fields := strings.Fields(line); len(fields) > 2 && fields[0] != "#" {
+				names = append(names, fields[2])
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	})
 	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		config, err := p.config.ToRawKubeConfigLoader().RawConfig()

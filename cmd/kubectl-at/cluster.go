@@ -11,8 +11,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,12 +59,12 @@ func findKind(resource string) schema.GroupVersionKind {
 
 var atKind = cnatv1alpha1.GroupVersion.WithKind("At")
 
-// scheme has the kinds that the plugin works on: Ats, their pods, and who the user is.
+// scheme has the kinds that the plugin works on: Ats, their pods, who the user is, and what the user may do.
 var scheme = newScheme()
 
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authenticationv1.AddToScheme, cnatv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, cnatv1alpha1.AddToScheme} {
 		utilruntime.Must(add(s))
 	}
 	return s
@@ -103,7 +105,12 @@ func newMapper() *meta.DefaultRESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	mapper.Add(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), meta.RESTScopeRoot)
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), meta.RESTScopeNamespace)
+	mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
+	for _, kind := range []schema.GroupVersionKind{
+		corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), corev1.SchemeGroupVersion.WithKind("Service"), networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+	} {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
 	for _, s := range sources {
 		mapper.Add(s.kind, meta.RESTScopeNamespace)
 	}
@@ -122,4 +129,12 @@ func (c *cluster) userName(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return review.Status.UserInfo.Username, nil
+}
+
+// mayCreatePods reports whether the user may create pods in the namespace.
+func (c *cluster) mayCreatePods(ctx context.Context) (bool, error) {
+	create := &authorizationv1.ResourceAttributes{Namespace: c.namespace, Verb: "create", Resource: "pods"}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: create}}
+	err := c.Create(ctx, review)
+	return review.Status.Allowed, err
 }

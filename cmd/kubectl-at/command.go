@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/script"
 )
 
 // command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of --from or
@@ -25,19 +25,23 @@ func (o *createOptions) command(in io.Reader, words []string) (string, []string,
 		if words[0] == "" {
 			return "", nil, errors.New("invalid command: the first word must not be empty")
 		}
-		command, err := atspec.QuoteCommand(words)
-		return command, atspec.WordWarnings(words), err
+		command, err := script.Quote(words)
+		return command, script.WordWarnings(words), err
 	}
 	if o.repeats { // An At is repeated with its command.
 		return "", nil, nil
 	}
-	script, given, err := readScript(o.file, in)
+	text, given, err := readScript(o.file, in)
 	switch {
 	case err != nil:
 		return "", nil, err
-	case strings.TrimSpace(script) != "":
-		command, err := atspec.QuoteCommand([]string{"sh", "-c", script})
-		return command, atspec.ScriptWarnings(script), err
+	case strings.TrimSpace(text) != "":
+		warnings := script.Warnings(text)
+		if warning := script.SignalWarning(text); o.limits.deadline > 0 && warning != "" {
+			warnings = append(warnings, warning)
+		}
+		command, err := script.Quote([]string{"sh", "-c", strings.TrimRight(text, "\n")}) // Lists would show the last line end as \n.
+		return command, warnings, err
 	case o.file != "":
 		return "", nil, fmt.Errorf("invalid --file %q: must not be empty", o.file)
 	case o.pod.isSet() && given:
@@ -49,7 +53,7 @@ func (o *createOptions) command(in io.Reader, words []string) (string, []string,
 }
 
 // readScript returns the script of a file or, with the path "" or -, of standard input, and whether there is one.
-func readScript(path string, in io.Reader) (script string, given bool, err error) {
+func readScript(path string, in io.Reader) (text string, given bool, err error) {
 	name := "standard input"
 	switch {
 	case path == "" && !isPiped(in):
@@ -62,8 +66,8 @@ func readScript(path string, in io.Reader) (script string, given bool, err error
 		defer func() { _ = file.Close() }()
 		in, name = file, path
 	}
-	script, err = readText(in, name)
-	return script, true, err
+	text, err = readText(in, name)
+	return text, true, err
 }
 
 // isPiped reports whether standard input is neither closed nor a device such as a terminal or /dev/null.
@@ -77,15 +81,15 @@ func isPiped(in io.Reader) bool {
 
 // readText reads a script. It reads no more than an At can hold.
 func readText(from io.Reader, name string) (string, error) {
-	const most = utf8.UTFMax * atspec.MaxCommand
+	const most = utf8.UTFMax * script.MaxCommand
 	data, err := io.ReadAll(io.LimitReader(from, most+1))
 	switch isCut := len(data) > most; {
 	case err != nil:
 		return "", fmt.Errorf("reading the script from %s: %w", name, err)
 	case bytes.IndexByte(data, 0) >= 0 || !isCut && !utf8.Valid(data): // What is cut can end inside a character.
 		return "", fmt.Errorf("invalid script in %s: expected text in UTF-8", name)
-	case isCut || utf8.RuneCount(data) > atspec.MaxCommand:
-		return "", atspec.ErrTooLong
+	case isCut || utf8.RuneCount(data) > script.MaxCommand:
+		return "", script.ErrTooLong
 	}
 	return string(data), nil
 }

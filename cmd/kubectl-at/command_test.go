@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/script"
 )
 
 func TestReadText(t *testing.T) {
@@ -19,8 +19,8 @@ func TestReadText(t *testing.T) {
 		"Latin-1":       {"echo gr\xfc\xdfe", "invalid script in x: expected text in UTF-8"},
 		"NUL":           {"echo \x00", "invalid script in x: expected text in UTF-8"},
 		"the longest":   {strings.Repeat("世", 32768), ""},
-		"too long":      {strings.Repeat("a", 32769), atspec.ErrTooLong.Error()},
-		"much too long": {strings.Repeat("世", 100000), atspec.ErrTooLong.Error()},
+		"too long":      {strings.Repeat("a", 32769), script.ErrTooLong.Error()},
+		"much too long": {strings.Repeat("世", 100000), script.ErrTooLong.Error()},
 	} {
 		reader := &countingReader{from: strings.NewReader(test.script)}
 		script, err := readText(reader, "x")
@@ -31,7 +31,7 @@ func TestReadText(t *testing.T) {
 			t.Errorf("%s: %d bytes were read", name, reader.read)
 		}
 	}
-	if _, err := atspec.QuoteCommand([]string{"sh", "-c", strings.Repeat("'", 20000)}); err == nil || !errors.Is(err, atspec.ErrTooLong) {
+	if _, err := script.Quote([]string{"sh", "-c", strings.Repeat("'", 20000)}); err == nil || !errors.Is(err, script.ErrTooLong) {
 		t.Errorf("with its quotes: got %v", err)
 	}
 }

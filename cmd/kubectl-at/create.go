@@ -7,16 +7,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/kube/await"
+	"github.com/redhat/podset-operator/internal/kube/clierror"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
 
@@ -140,7 +143,7 @@ func (o *createOptions) run(r *request, due time.Time, notes, words []string) er
 	if o.quiet || r.printer != nil { // Otherwise they are in the line that is printed.
 		r.warn(notes...)
 	}
-	if err := r.send(func(w client.Writer) error { return w.Create(r.ctx(), at) }); err != nil {
+	if err := r.create(at); err != nil {
 		return err
 	}
 	r.warnOfClock(at)
@@ -151,8 +154,7 @@ func (o *createOptions) run(r *request, due time.Time, notes, words []string) er
 		}
 	}
 	if !o.andWait {
-		r.warnOfPod(at)
-		return nil
+		return r.checkPod(at)
 	}
 	return r.untilInterrupted(at.Name, func() error { return r.followToEnd(at.Name) })
 }
@@ -167,8 +169,6 @@ func (o *createOptions) validate(flags *pflag.FlagSet, dryRun dryRun) error {
 	switch ttl := time.Duration(o.limits.ttl); {
 	case o.andWait && dryRun != dryRunNone:
 		return errors.New("--wait cannot be combined with --dry-run")
-	case o.andWait && o.suspend:
-		return errors.New("--wait cannot be combined with --suspend")
 	case o.andWait && flags.Changed("ttl") && ttl < time.Minute: // The watch can be interrupted.
 		return fmt.Errorf("invalid --ttl %s: must be 1m or more with --wait, because the At might be deleted before its outcome is read", ttl)
 	}
@@ -181,15 +181,20 @@ func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv
 		TypeMeta:   metav1.TypeMeta{APIVersion: cnatv1alpha1.GroupVersion.String(), Kind: "At"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: o.name},
 	}
-	if o.name == "" {
-		at.GenerateName = "at-"
-	}
 	command, warnings, err := o.command(r.In, words)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, nil, err
+	case o.name == "" && r.dryRun != dryRunNone:
+		at.GenerateName = "at-"
+	case o.name == "": // A name from the API server would be lost with its response.
+		at.Name = "at-" + rand.String(5)
+	case strings.Contains(o.name, "."):
+		warnings = append(warnings, fmt.Sprintf("metadata.name %s: this is used in Pod names and hostnames, which can result in surprising behavior, "+
+			"because the hostname ends at the first dot; a DNS label without dots is recommended", o.name))
 	}
 	var omitted []string
-	if at.Spec, omitted, err = o.pod.spec(r); err != nil {
+	if at.Spec, omitted, err = o.pod.spec(r, command); err != nil {
 		return nil, nil, err
 	}
 	if o.pod.source.kind == atKind && command == "" {
@@ -226,33 +231,58 @@ func (r *request) warnOfClock(at *cnatv1alpha1.At) {
 	r.warn(fmt.Sprintf("the clock of this machine, which has read the time, is %s %s that of the cluster", timespec.FormatSeconds(int64(skew.Abs()/time.Second)), how))
 }
 
+// create sends a new At. If the response is lost, it looks whether the At was created, because the user would otherwise create another one.
+func (r *request) create(at *cnatv1alpha1.At) error {
+	sent := at.DeepCopy()
+	err := r.send(func(w client.Writer) error { return w.Create(r.ctx(), at) })
+	if r.dryRun != dryRunNone || !clierror.IsLost(err) {
+		return err
+	}
+	found := &cnatv1alpha1.At{}
+	if r.Get(r.ctx(), r.key(sent.Name), found) == nil && found.Spec.Schedule == sent.Spec.Schedule && found.Spec.Command == sent.Spec.Command {
+		*at = *found
+		return nil
+	}
+	message, _ := describe(err)
+	return fmt.Errorf("at/%s may have been created, because the API server has not answered: before you repeat the command, look at \"kubectl at list -n %s\" (%s)", sent.Name, r.namespace, message)
+}
+
 // answerTime is how long a new At waits for what the operator says about its pod. The operator usually answers within a tenth of it.
 var answerTime = time.Second
 
-// warnOfPod warns if the API server would reject the pod of a new At. The operator says so in the condition Ready. It says nothing about an At
-// that was not created, so the pod of a template is then checked as the user: a policy may treat the operator in another way.
-func (r *request) warnOfPod(at *cnatv1alpha1.At) {
+// checkPod reports whether the API server would reject the pod of a new At. The operator says so in the condition Ready. It says nothing about
+// an At that was not created, so the pod of a template is then checked as the user: a policy may treat the operator in another way.
+func (r *request) checkPod(at *cnatv1alpha1.At) error {
 	switch {
 	case r.dryRun == dryRunServer && at.Spec.Template != nil:
-		if err := r.Create(r.ctx(), podOf(at), client.DryRunAll); err != nil {
-			r.warn("the API server would reject the pod of this At now, if you created it: " + err.Error())
+		if may, err := r.mayCreatePods(r.ctx()); err == nil && !may {
+			r.warn("the pod of this At was not checked, because you have no permission to create pods")
+			return nil
 		}
-	case r.dryRun == dryRunNone:
+		if err := r.Create(r.ctx(), podOf(at), client.DryRunAll); err != nil {
+			return fmt.Errorf("the API server would reject the pod of this At now, if you created it: %w", err)
+		}
+	case r.dryRun == dryRunNone && answerTime > 0:
 		if problem := r.problemOf(at, answerTime); problem != "" {
 			r.warn(problem)
 		}
 	}
+	return nil
 }
 
-// problemOf returns what keeps an At from its time, or "" if there is nothing, or if the operator does not say it within a limit.
+// problemOf returns what keeps an At from its time, or "" if there is nothing. It waits for the operator, up to a limit. The At was created,
+// and this is only a warning about it, so an error is ignored.
 func (r *request) problemOf(at *cnatv1alpha1.At, limit time.Duration) (problem string) {
 	ctx, cancel := context.WithTimeout(r.ctx(), limit)
 	defer cancel()
-	// The At was created, and this is only a warning about it, so an error is ignored.
-	_, _ = await.Object(ctx, r.WithWatch, r.key(at.Name), &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, func(at *cnatv1alpha1.At) bool {
+	_, err := await.Object(ctx, r.WithWatch, r.key(at.Name), &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, func(at *cnatv1alpha1.At) bool {
 		problem = stalled(at)
 		ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)
 		return ready != nil && ready.ObservedGeneration == at.Generation
 	})
+	latest := &cnatv1alpha1.At{}
+	if err != nil && r.Get(r.ctx(), r.key(at.Name), latest) == nil && isUnseen(latest) {
+		problem = "at/" + at.Name + " does not run yet: " + r.unserved()
+	}
 	return problem
 }

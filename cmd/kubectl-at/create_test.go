@@ -4,17 +4,25 @@
 package main
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -44,7 +52,7 @@ func TestStalled(t *testing.T) {
 func TestPodOf(t *testing.T) {
 	at := testutil.MakeAt("a").Command("echo $HOME").Template(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"team": "x"} }, "main").Obj()
 	pod := podOf(at)
-	if pod.Name != "a-pod" || pod.Labels["team"] != "x" || pod.Labels["cnat.d2iq.com/at"] != "a" || pod.Spec.RestartPolicy != corev1.RestartPolicyNever ||
+	if pod.Name != "a-pod" || pod.Labels["team"] != "x" || pod.Labels["cnat.d2iq.com/at"] != "a" || pod.Spec.RestartPolicy != corev1.RestartPolicyNever || !atrun.IsGated(pod) ||
 		strings.Join(pod.Spec.Containers[0].Command, " ") != "echo $$HOME" {
 		t.Errorf("%+v", pod)
 	}
@@ -57,7 +65,13 @@ func TestPodOf(t *testing.T) {
 func TestCreate_problem(t *testing.T) {
 	s := newShell(t)
 	got := s.run("", "noon", "tomorrow", "--dry-run=server", "--image", "alpine", "--env", "A=b", "--", "true")
-	if !strings.Contains(got.errOut, "Warning: the API server would reject the pod of this At now, if you created it:") { // The user may not create pods.
+	if got.code != 0 || got.errOut != "Warning: the pod of this At was not checked, because you have no permission to create pods\n" {
+		t.Errorf("got %+v", got)
+	}
+	asAdmin := *s
+	asAdmin.kubeconfig = adminKubeconfig
+	command := []string{"noon", "tomorrow", "--dry-run=server", "--image", "alpine", "--serviceaccount", "No_Such", "--", "true"}
+	if got := asAdmin.run("", command...); got.code != 1 || !strings.HasPrefix(got.errOut, "the API server would reject the pod of this At now, if you created it: ") {
 		t.Errorf("got %+v", got)
 	}
 	if got := s.run("", "noon", "tomorrow", "--name", "a", "--", "true"); got.errOut != "" || s.at("a").Annotations[cnatv1alpha1.AnnotationRequestedBy] != "person" {
@@ -77,5 +91,105 @@ func TestCreate_problem(t *testing.T) {
 	r.cmd.SetContext(t.Context())
 	if got := r.problemOf(s.at("a"), time.Minute); got != "WouldBeRejected: quota" {
 		t.Errorf("got %q", got)
+	}
+	s.run("", "noon", "tomorrow", "--name", "b", "--", "true")
+	if got := r.problemOf(s.at("b"), time.Millisecond); !strings.HasPrefix(got, "at/b does not run yet: no operator has seen it; is podset-operator running, ") {
+		t.Errorf("no operator: got %q", got)
+	}
+}
+
+// losing is an API server whose responses to the creation of an At are lost. It may have created it.
+type losing struct {
+	creates bool
+	created []byte
+}
+
+func (l *losing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/ats"):
+		l.created, _ = io.ReadAll(r.Body)
+		panic(http.ErrAbortHandler)
+	case r.Method == http.MethodGet && l.creates && strings.HasSuffix(r.URL.Path, "/ats/"+name(l.created)):
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(l.created)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func name(object []byte) string {
+	at := &cnatv1alpha1.At{}
+	_ = json.Unmarshal(object, at)
+	return at.Name
+}
+
+// A user who does not know that an At was created creates another one, and the command runs twice.
+func TestCreate_lostResponse(t *testing.T) {
+	server := &losing{creates: true}
+	listener := httptest.NewServer(server)
+	defer listener.Close()
+	got, code := ask(t, listener.URL, "now", "--", "true")
+	if want := "at/" + name(server.created) + " runs at "; code != 0 || len(name(server.created)) != len("at-12345") || !strings.Contains(got, want) {
+		t.Errorf("created: got %q with code %d, want %q", got, code, want)
+	}
+	server.creates = false
+	got, code = ask(t, listener.URL, "now", "--", "true")
+	if want := "error: at/" + name(server.created) + " may have been created, because the API server has not answered: "; code != 1 || !strings.HasPrefix(got, want) {
+		t.Errorf("not found: got %q with code %d, want %q", got, code, want)
+	}
+}
+
+func TestCreate_warnings(t *testing.T) {
+	s := newShell(t)
+	for args, want := range map[string]string{
+		"now --name migrate-v1.4 -- true":                                 "metadata.name migrate-v1.4: this is used in Pod names and hostnames, ",
+		"now --image Shop -- true":                                        `the image "Shop" has an invalid name, so no node can pull it`,
+		"now --image registry:5000/a/b_c:v1.4 -- true":                    "",
+		"now --image shop@sha256:" + strings.Repeat("0", 64) + " -- true": "",
+	} {
+		got := s.run("", append([]string{"--dry-run=client"}, strings.Fields(args)...)...)
+		if !strings.HasPrefix(got.errOut, strings.Repeat("Warning: ", min(len(want), 1))+want) || want == "" && got.errOut != "" {
+			t.Errorf("kubectl at %s: got %+v", args, got)
+		}
+	}
+	if got := s.run("a\nb\n", "now", "--deadline", "5m", "--dry-run=client"); !strings.HasPrefix(got.errOut, "Warning: at the deadline, SIGTERM does not reach") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// A network policy and a wrapper of the application do not reach a copy.
+func TestFrom_warnings(t *testing.T) {
+	s := newShell(t)
+	labels := map[string]string{"app": "web"}
+	for _, object := range []client.Object{
+		&appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web"},
+			Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "shop", Command: []string{"/cnb/lifecycle/launcher"}, Args: []string{"bin/serve"}}}},
+			}},
+		},
+		&networkingv1.NetworkPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web-to-database"},
+			Spec:       networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: labels}},
+		},
+	} {
+		if err := admin.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const wrapper = "Warning: the command takes the place of /cnb/lifecycle/launcher, which starts the program in the Deployment web: if it prepares the environment, put it before the command\n"
+	command := strings.Fields("now --from deploy/web --dry-run=client -o name -- bin/migrate")
+	if got := s.run("", command...); got.errOut != wrapper {
+		t.Errorf("without permission to read policies: got %+v", got)
+	}
+	s.kubeconfig = adminKubeconfig
+	if got := s.run("", command...); !strings.HasPrefix(got.errOut, wrapper+"Warning: the network policy web-to-database selects the pods of the Deployment web by labels that are not copied, ") {
+		t.Errorf("got %+v", got)
+	}
+	for _, args := range []string{"--label app=web -- /cnb/lifecycle/launcher bin/migrate", "--label app=web"} {
+		if got := s.run("", append(strings.Fields("now --from deploy/web --dry-run=client -o name"), strings.Fields(args)...)...); got.errOut != "" || got.code != 0 {
+			t.Errorf("%s: got %+v", args, got)
+		}
 	}
 }

@@ -62,22 +62,15 @@ func (o *limitOptions) set(flags *pflag.FlagSet, spec *cnatv1alpha1.AtSpec) erro
 		spec.Uninterrupted = &o.uninterrupted
 	}
 	if flags.Changed("retries") {
-		if o.retries < 0 || o.retries > 10 {
-			return fmt.Errorf("invalid --retries %d: must be between 0 and 10", o.retries)
-		}
 		spec.BackoffLimit = &o.retries
 	}
 	if !flags.Changed("retry-exit-codes") {
 		return nil
 	}
 	slices.Sort(o.retryExitCodes)
-	codes := slices.Compact(o.retryExitCodes)
-	if len(codes) < 1 || len(codes) > 16 || codes[0] < 1 || codes[len(codes)-1] > 255 {
-		return fmt.Errorf("invalid --retry-exit-codes %v: expected 1 to 16 numbers from 1 to 255", codes)
-	}
 	if spec.BackoffLimit == nil || *spec.BackoffLimit == 0 {
 		return errors.New("--retry-exit-codes requires --retries: without it, nothing is tried again")
 	}
-	spec.RetryExitCodes = codes
+	spec.RetryExitCodes = slices.Compact(o.retryExitCodes)
 	return nil
 }

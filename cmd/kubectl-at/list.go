@@ -48,7 +48,7 @@ func listVerb() verb {
 			List Ats, sorted by time: atq(1) for Kubernetes.
 
 			DUE is in the time zone of this machine or of --tz. IN is how long it is until the At runs, or how long ago it was due.
-			REASON is why it does not run, or failed.`,
+			REASON is what it waits for, or how it ended.`,
 		example: `
 			# List the Ats of the namespace
 			kubectl at list
@@ -125,6 +125,7 @@ func (l *lister) isScreen() bool {
 func (l *lister) draw(ats []cnatv1alpha1.At) error {
 	lines := l.columns.lines(ats, l.clock.Now(), !l.noHeaders)
 	if size := (term.TTY{Out: l.stdout}).GetSize(); size != nil {
+		lines = l.columns.fit(ats, l.clock.Now(), !l.noHeaders, int(size.Width))
 		lines = lastLines(lines, int(size.Height)-1, !l.noHeaders) // The last line is that of the cursor.
 	}
 	const erase, cutLines, wrapLines = "\x1b[H\x1b[J", "\x1b[?7l", "\x1b[?7h"

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,8 +26,18 @@ import (
 // newest stands for the newest attempt.
 const newest = -1
 
+// logReader is "kubectl at logs" with its flags.
+type logReader struct {
+	*request
+
+	attempt    int
+	timestamps bool
+	tail       int64 // -1 for all
+	since      durationValue
+}
+
 func logsVerb() verb {
-	follow, attempt := false, newest
+	l, follow := &logReader{}, false
 	return verb{
 		use: "logs NAME", args: oneName,
 		suggestFor: []string{"tail"},
@@ -39,95 +50,81 @@ func logsVerb() verb {
 			# Wait for the start, and follow the logs
 			kubectl at logs at-7gk2p -f
 
-			# Print the logs of the first attempt
-			kubectl at logs at-7gk2p --attempt 0`,
+			# Print the logs of the first attempt, with the time of each line
+			kubectl at logs at-7gk2p --attempt 0 --timestamps`,
 		flags: func(cmd *cobra.Command) {
-			cmd.Flags().BoolVarP(&follow, "follow", "f", false, "Wait for the start, and follow the logs until the end.")
-			cmd.Flags().IntVar(&attempt, "attempt", newest, "Which attempt: 0 is the first, 1 the first retry; the default is the newest.")
-			cmd.Flags().Lookup("attempt").DefValue = ""
+			flags := cmd.Flags()
+			flags.BoolVarP(&follow, "follow", "f", false, "Wait for the start, and follow the logs until the end.")
+			flags.IntVar(&l.attempt, "attempt", newest, "Which attempt: 0 is the first, 1 the first retry; the default is the newest.")
+			flags.BoolVar(&l.timestamps, "timestamps", false, "Print the time before each line.")
+			flags.Int64Var(&l.tail, "tail", -1, "How many of the last lines to print; the default is all.")
+			flags.Var(&l.since, "since", "Print only lines that are newer than this, such as 5m; the default is all.")
+			flags.Lookup("attempt").DefValue, flags.Lookup("tail").DefValue = "", ""
 		},
 		run: func(r *request) error {
-			if attempt < 0 && r.cmd.Flags().Changed("attempt") {
-				return fmt.Errorf("invalid --attempt %d: must be 0 or more", attempt)
+			l.request = r
+			if l.attempt < 0 && r.cmd.Flags().Changed("attempt") {
+				return fmt.Errorf("invalid --attempt %d: must be 0 or more", l.attempt)
 			}
 			if !follow {
-				return r.printLogs(attempt)
+				return l.print()
 			}
-			at, complete, err := r.follow(r.names[0], attempt)
+			at, problem, err := l.follow(r.names[0])
 			if err == nil {
-				err = hasAttempt(at, attempt)
+				err = hasAttempt(at, l.attempt)
 			}
-			if err == nil && !complete {
-				err = fmt.Errorf("the log of at/%s may be incomplete", at.Name)
-			}
-			return err
+			return cmp.Or(err, problem)
 		},
 	}
 }
 
-// printLogs prints what an attempt has logged so far.
-func (r *request) printLogs(attempt int) error {
+// print prints what an attempt has logged so far.
+func (l *logReader) print() error {
 	at := &cnatv1alpha1.At{}
-	if err := r.get(at); err != nil {
+	if err := l.get(at); err != nil {
 		return err
 	}
+	if err := hasAttempt(at, l.attempt); err != nil {
+		return err
+	}
+	attempt := l.attempt
 	if attempt == newest {
-		attempt = max(int(at.Status.Attempts)-1, 0)
-		if attempt > 0 && !hasStartedAttempt(at, attempt) && !atrun.IsDone(&at.Status) { // The pod of a retry does not exist yet.
-			attempt--
-		}
+		attempt = int(at.Status.Attempts) - 1
 	}
-	if err := hasAttempt(at, attempt); err != nil {
-		return err
-	}
-	pod, err := r.podOf(r.ctx(), at, attempt)
+	pod, err := l.podOf(l.ctx(), at, attempt)
 	if err != nil {
 		return err
 	}
-	log := r.logOf(at, pod)
-	if err := log.ReadToEnd(r.ctx()); err != nil {
+	if atrun.IsGated(pod) {
+		return notStarted(at)
+	}
+	log, err := l.logOf(at, pod, false)
+	if err == nil {
+		err = log.ReadToEnd(l.ctx())
+	}
+	if err != nil {
 		return err
 	}
-	return r.checkBeginning(at, log)
-}
-
-// checkBeginning returns an error about a log that has probably lost its beginning, and warns of one that perhaps has.
-func (r *request) checkBeginning(at *cnatv1alpha1.At, log *podlog.Log) error {
-	why, isProbable := log.CheckBeginning(atrun.CommandState(at, log.Pod))
-	problem := fmt.Sprintf("the log of pod/%s may be incomplete: %s", log.Pod.Name, why)
-	switch {
-	case isProbable:
-		return errors.New(problem)
-	case why != "":
-		r.warn(problem)
-	}
-	return nil
-}
-
-// hasStartedAttempt reports whether the pod of an attempt was created. The name and the number of an attempt are recorded before.
-func hasStartedAttempt(at *cnatv1alpha1.At, attempt int) bool {
-	attempts := int(at.Status.Attempts)
-	return attempts > attempt+1 || attempts == attempt+1 && at.Status.PodUID != ""
+	return log.CheckBeginning(atrun.CommandState(at, log.Pod))
 }
 
 // hasAttempt returns an error if an At has not had an attempt.
 func hasAttempt(at *cnatv1alpha1.At, attempt int) error {
-	attempts, what := int(at.Status.Attempts), "at/"+at.Name
-	switch {
-	case hasStartedAttempt(at, max(attempt, 0)):
+	switch attempts := int(at.Status.Attempts); {
+	case attempts > max(attempt, 0):
 		return nil
-	case attempts > 0 && attempt >= attempts:
+	case attempts > 0:
 		return fmt.Errorf("invalid --attempt %d: at/%s has the attempts 0 to %d", attempt, at.Name, attempts-1)
-	case atrun.IsDone(&at.Status) && attempts == 0:
-		return fmt.Errorf("at/%s was not run: %s%s", at.Name, at.Status.Reason, failure(at))
 	case atrun.IsDone(&at.Status):
-		return fmt.Errorf("at/%s has no known pod: %s%s", at.Name, at.Status.Reason, failure(at))
+		return fmt.Errorf("at/%s was not run: %s%s", at.Name, at.Status.Reason, failure(at))
 	case isOver(at):
 		return outcome(at)
-	case attempt > 0:
-		what = fmt.Sprintf("attempt %d of %s", attempt, what)
 	}
-	return fmt.Errorf("%s has not started; with -f, the logs are followed from its start", what)
+	return notStarted(at)
+}
+
+func notStarted(at *cnatv1alpha1.At) error {
+	return fmt.Errorf("at/%s has not started; with -f, the logs are followed from its start", at.Name)
 }
 
 // errPodGone is the error about the logs of a pod that is deleted. How the run ended is in the status of the At.
@@ -147,41 +144,62 @@ func (c *cluster) podOf(ctx context.Context, at *cnatv1alpha1.At, attempt int) (
 	return pod, err
 }
 
-// logOf returns the log of the command in a pod.
-func (r *request) logOf(at *cnatv1alpha1.At, pod *corev1.Pod) *podlog.Log {
-	return &podlog.Log{Config: r.rest, Pod: pod, Container: atspec.ContainerName(&at.Spec), Out: r.raw}
+// noLogError is about a command that has no log, because it did not start.
+type noLogError struct{ error }
+
+// logOf returns the log of the command in a pod. If an init container failed before, it returns the log of this container, and says so.
+// fromStart is true if the command had not started when its log was waited for.
+func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, fromStart bool) (*podlog.Log, error) {
+	log := &podlog.Log{Config: l.rest, Pod: pod, Container: atspec.ContainerName(&at.Spec), Out: l.raw, Timestamps: l.timestamps}
+	switch init, ended := pods.FailedInit(pod), atrun.CommandState(at, pod).Terminated; {
+	case !hasEnded(at, pod) || ended != nil && !slices.Contains([]string{"StartError", "ContainerCannotRun"}, ended.Reason):
+	case init != nil:
+		log.Container = init.Name
+		_, _ = fmt.Fprintf(l.ErrOut, "pod/%s: the command did not start, because the init container %s failed with exit code %d. This is its log:\n",
+			pod.Name, init.Name, init.State.Terminated.ExitCode)
+	case ended != nil:
+		return nil, noLogError{fmt.Errorf("pod/%s has no log, because the command did not start: %s: %s", pod.Name, ended.Reason, printable(ended.Message))}
+	default:
+		return nil, noLogError{fmt.Errorf("pod/%s has no log, because the command did not start: %s", pod.Name, printable(cmp.Or(pod.Status.Message, pod.Status.Reason, at.Status.Reason)))}
+	}
+	if l.since > 0 {
+		log.Since = l.clock.Now().Add(-time.Duration(l.since))
+	}
+	if l.tail >= 0 && !fromStart {
+		return log, log.Tail(l.ctx(), l.tail)
+	}
+	return log, nil
 }
 
 // follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
-// the one attempt that is asked for. It returns the At as it is in the end, and whether the logs are complete. Logs that cannot be read
+// the one attempt that is asked for. It returns the At as it is in the end, and the problem with its newest log. Logs that cannot be read
 // are an error only for one attempt that is asked for.
-func (r *request) follow(name string, attempt int) (at *cnatv1alpha1.At, complete bool, err error) {
-	ctx, only := r.ctx(), attempt != newest
-	complete = true
+func (l *logReader) follow(name string) (at *cnatv1alpha1.At, problem, err error) {
+	attempt, only := l.attempt, l.attempt != newest
 	for {
-		at, err = r.awaitAt(ctx, name, func(at *cnatv1alpha1.At) bool { return hasStartedAttempt(at, max(attempt, 0)) || isOver(at) })
+		at, err = l.awaitAt(l.ctx(), name, func(at *cnatv1alpha1.At) bool { return int(at.Status.Attempts) > max(attempt, 0) || isOver(at) })
 		if err != nil {
-			return nil, false, err
+			return nil, nil, err
 		}
 		if attempt == newest {
 			attempt = max(int(at.Status.Attempts)-1, 0)
 		}
-		if !hasStartedAttempt(at, attempt) { // It is over, or an older attempt than the newest has ended.
-			if isOver(at) {
-				return at, complete, nil
-			}
-			continue
+		if int(at.Status.Attempts) <= attempt {
+			return at, problem, nil
 		}
-		if err := r.followAttempt(at, attempt); err != nil {
-			err = fmt.Errorf("the log of attempt %d of at/%s may be incomplete: %w", attempt, name, err)
-			if only || ctx.Err() != nil {
-				return at, false, err
-			}
-			complete = false // The exit code counts, and the command may still run.
-			r.warn(err.Error())
+		err := l.followAttempt(at, attempt)
+		switch isNoLog := errors.As(err, new(noLogError)); {
+		case err == nil:
+		case isNoLog && !only:
+			problem = err
+		case only || l.ctx().Err() != nil:
+			return at, nil, fmt.Errorf("the log of attempt %d of at/%s may be incomplete: %w", attempt, name, err)
+		default: // The exit code counts, and the command may still run.
+			problem = fmt.Errorf("the log of at/%s may be incomplete", name)
+			l.warn(fmt.Sprintf("the log of attempt %d of at/%s may be incomplete: %s", attempt, name, err))
 		}
 		if only {
-			return at, complete, nil
+			return at, nil, err
 		}
 		attempt++
 	}
@@ -189,32 +207,29 @@ func (r *request) follow(name string, attempt int) (at *cnatv1alpha1.At, complet
 
 // followToEnd prints the logs of a run until it is done, and returns its outcome.
 func (r *request) followToEnd(name string) error {
-	at, complete, err := r.follow(name, newest)
+	at, problem, err := (&logReader{request: r, attempt: newest, tail: -1}).follow(name)
 	if err != nil {
 		return err
 	}
-	if err := outcome(at); err != nil {
+	if err := outcome(at); err != nil || problem == nil {
 		return err
 	}
-	if !complete {
-		return fmt.Errorf("at/%s succeeded, but its log may be incomplete", name)
-	}
-	return nil
+	return fmt.Errorf("at/%s succeeded, but its log may be incomplete", name)
 }
 
 // followAttempt waits for the command of an attempt to start and prints its log until it ends.
-func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
-	ctx := r.ctx()
-	pod, err := r.podOf(ctx, at, attempt)
+func (l *logReader) followAttempt(at *cnatv1alpha1.At, attempt int) error {
+	ctx := l.ctx()
+	pod, err := l.podOf(ctx, at, attempt)
 	if err != nil {
 		return err
 	}
 	reported, waited := "", false
-	pod, err = r.awaitPod(ctx, pod, func(pod *corev1.Pod) bool {
+	pod, err = l.awaitPod(ctx, pod, func(pod *corev1.Pod) bool {
 		started, reason := hasStarted(at, pod)
 		if reason != "" && reason != reported {
 			reported = reason
-			_, _ = fmt.Fprintf(r.ErrOut, "pod/%s waits: %s\n", pod.Name, reason)
+			_, _ = fmt.Fprintf(l.ErrOut, "pod/%s waits: %s\n", pod.Name, reason)
 		}
 		waited = waited || !started
 		return started
@@ -222,46 +237,21 @@ func (r *request) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 	if err != nil {
 		return err
 	}
-	log := r.logOf(at, pod)
-	log.FromStart = waited
-	if err := r.followLog(ctx, at, log); apierrors.IsForbidden(err) {
+	log, err := l.logOf(at, pod, waited)
+	if err == nil {
+		err = log.FollowToEnd(ctx, func(ctx context.Context) (*corev1.Pod, error) {
+			return l.awaitPod(ctx, pod, func(pod *corev1.Pod) bool { return hasEnded(at, pod) })
+		})
+	}
+	switch {
+	case apierrors.IsForbidden(err) || errors.As(err, new(noLogError)):
 		return err
-	} else if err != nil {
-		return fmt.Errorf("%w; %q prints what the node has", err, r.hint("logs", at.Name))
+	case err != nil:
+		return fmt.Errorf("%w; %q prints what the node has", err, l.hint("logs", at.Name))
+	case waited:
+		return nil
 	}
-	return r.checkBeginning(at, log)
-}
-
-const (
-	// statusPatience is how long a node may take to report the end of a container after the end of its log.
-	statusPatience = 10 * time.Second
-	// fruitless is how short a connection is that is not made again if it has brought nothing. A longer one may have been idle for too long.
-	fruitless = time.Second
-)
-
-// followLog prints a log until its container ends. The API server ends a log without an error if its connection to the node breaks, and
-// the node does if it rotates the log, so after the end of the container the log is read again.
-func (r *request) followLog(ctx context.Context, at *cnatv1alpha1.At, log *podlog.Log) error {
-	for {
-		printed, began := log.Printed, time.Now()
-		err := log.Follow(ctx)
-		if err != nil && !errors.As(err, new(podlog.InterruptedError)) {
-			return err
-		}
-		isFruitless := log.Printed == printed && time.Since(began) < fruitless
-		short, stop := context.WithTimeout(ctx, statusPatience)
-		pod, awaitErr := r.awaitPod(short, log.Pod, func(pod *corev1.Pod) bool { return hasEnded(at, pod) })
-		stop()
-		switch {
-		case awaitErr == nil:
-			log.Pod = pod
-			return log.ReadToEnd(ctx)
-		case ctx.Err() != nil || short.Err() == nil:
-			return awaitErr
-		case isFruitless: // The next connection would not bring more either.
-			return cmp.Or(err, errors.New("the connection to the node ended"))
-		}
-	}
+	return log.CheckBeginning(atrun.CommandState(at, log.Pod))
 }
 
 // awaitPod watches a pod until done says so.
@@ -280,14 +270,17 @@ func hasEnded(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 
 // hasStarted reports whether the container of the command has started, or never will, and what keeps it from starting.
 func hasStarted(at *cnatv1alpha1.At, pod *corev1.Pod) (started bool, reason string) {
-	if hasEnded(at, pod) || atrun.CommandState(at, pod).Running != nil {
+	switch {
+	case hasEnded(at, pod) || atrun.CommandState(at, pod).Running != nil:
 		return true, ""
+	case atrun.IsGated(pod): // The operator opens the gate in a moment.
+		return false, ""
 	}
-	reason = printable(pods.WaitingReason(pod))
+	reason = pods.WaitingReason(pod)
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			reason += ": " + printable(condition.Message)
+			reason += ": " + condition.Message
 		}
 	}
-	return false, reason
+	return false, printable(atrun.JoinNonEmpty(": ", reason, pods.WaitingMessage(pod)))
 }

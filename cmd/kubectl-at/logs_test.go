@@ -26,10 +26,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/kube/podlog"
 )
 
-// start makes the pod of an attempt, as the operator does, and what it logs.
+// start does what the operator and the kubelet do: it makes the pod of an attempt, and records it. The pod logs some text.
 func (s *shell) start(name, pod string, attempts int32, logs string) *corev1.Pod {
+	s.Helper()
+	created := s.create(name, pod, attempts)
+	s.record(name, created, attempts, logs)
+	s.bind(created)
+	return created
+}
+
+// create makes the pod of an attempt, behind gates.
+func (s *shell) create(name, pod string, attempts int32, gates ...string) *corev1.Pod {
 	s.Helper()
 	created := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -37,14 +47,37 @@ func (s *shell) start(name, pod string, attempts int32, logs string) *corev1.Pod
 			Annotations:     map[string]string{cnatv1alpha1.AnnotationContainer: "busybox", cnatv1alpha1.AnnotationAttempt: fmt.Sprint(attempts - 1)},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s.at(name), atKind)},
 		},
-		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "webhooks", Image: "a"}, {Name: "busybox", Image: "b"}}},
+		Spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{{Name: "fetch", Image: "c"}},
+			Containers:     []corev1.Container{{Name: "webhooks", Image: "a"}, {Name: "busybox", Image: "b"}},
+		},
+	}
+	for _, gate := range gates {
+		created.Spec.SchedulingGates = append(created.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
 	}
 	if err := admin.Create(s.Context(), created); err != nil {
 		s.Fatal(err)
 	}
-	kubelet.set(s.namespace+"/"+pod+"/busybox", logs, nil)
-	s.setStatus(name, cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: attempts, PodName: pod, PodUID: created.UID})
 	return created
+}
+
+// record writes the start of an attempt into the status.
+func (s *shell) record(name string, pod *corev1.Pod, attempts int32, logs string) {
+	s.Helper()
+	kubelet.set(s.namespace+"/"+pod.Name+"/busybox", logs, nil)
+	s.setStatus(name, cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: attempts, PodName: pod.Name, PodUID: pod.UID})
+}
+
+// bind does what the scheduler does.
+func (s *shell) bind(pod *corev1.Pod) {
+	s.Helper()
+	binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}}
+	if err := admin.SubResource("binding").Create(s.Context(), pod, binding); err != nil {
+		s.Fatal(err)
+	}
+	if err := admin.Get(s.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // awaitAt waits until an At exists.
@@ -175,13 +208,19 @@ func TestHasStarted(t *testing.T) {
 		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}
 	}
 	runs := corev1.ContainerStatus{Name: "busybox", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	gated := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", Message: "Scheduling is blocked"}
 	unschedulable := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no node"}
 	for title, tc := range map[string]struct {
+		gates   []string
 		status  corev1.PodStatus
 		started bool
 		reason  string
 	}{
-		"a new pod":               {},
+		"a new pod":             {},
+		"a pod behind the gate": {gates: []string{cnatv1alpha1.StartGate}, status: corev1.PodStatus{Conditions: []corev1.PodCondition{gated}}},
+		"a pod behind another gate": {gates: []string{"kueue.x-k8s.io/admission"}, status: corev1.PodStatus{Conditions: []corev1.PodCondition{gated}},
+			reason: "SchedulingGated: Scheduling is blocked"},
+		"a canceled pod":          {gates: []string{cnatv1alpha1.StartGate}, status: corev1.PodStatus{Phase: corev1.PodFailed}, started: true},
 		"a container is created":  {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("busybox", "ContainerCreating")}}},
 		"an image is missing":     {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("busybox", "ErrImagePull")}}, reason: "ImagePullBackOff"},
 		"no node has space":       {status: corev1.PodStatus{Conditions: []corev1.PodCondition{unschedulable}}, reason: "Unschedulable: no node"},
@@ -193,6 +232,9 @@ func TestHasStarted(t *testing.T) {
 		}, reason: "ImagePullBackOff"},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "busybox"}}}, Status: tc.status}
+		for _, gate := range tc.gates {
+			pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
+		}
 		if started, reason := hasStarted(&cnatv1alpha1.At{}, pod); started != tc.started || reason != tc.reason {
 			t.Errorf("%s: %t, %q", title, started, reason)
 		}
@@ -249,9 +291,7 @@ func TestWait_unserved(t *testing.T) {
 	for _, command := range [][]string{{"now", "--name", "a", "--wait", "-q", "--", "true"}, {"wait", "a"}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		output, ended := s.background(ctx, command...)
-		for range 2 {
-			output.expect("at/a waits: the operator has not seen it; is podset-operator running, and does it serve the namespace " + s.namespace + `? "kubectl at check -n ` + s.namespace + `" finds out`)
-		}
+		output.expect("at/a waits: no operator has seen it; is podset-operator running, and does it serve the namespace " + s.namespace + `? "kubectl at check -n ` + s.namespace + `" finds out`)
 		cancel()
 		if err := endOf(ended); err == nil {
 			t.Error("no error")
@@ -300,7 +340,7 @@ func TestList_watch(t *testing.T) {
 	output.expect("NAME   DUE                         IN       PHASE    RESULT   REASON   COMMAND")
 	output.expect("a      Sat 21 Nov 2026 18:00 CET   1h 12m   <none>   <none>   <none>   true")
 	s.setStatus("a", done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)))
-	output.expect("a     Sat 21 Nov 2026 18:00 CET   1h 12m   DONE   Succeeded   <none>   true")
+	output.expect("a     Sat 21 Nov 2026 18:00 CET   1h 12m   DONE   Succeeded   Completed   true")
 	cancel()
 	if err := endOf(ended); err != nil {
 		t.Error(err)
@@ -381,11 +421,9 @@ func TestLogs_beginning(t *testing.T) {
 		late time.Duration // from the start of the container to the first line
 		want string
 	}{
-		"soon":       {"1\n", 9 * time.Second, ""},
-		"late":       {"1\n", 33 * time.Second, "it begins 33s after its container started" + either},
+		"small":      {"1\n", 33 * time.Second, ""},
 		"large":      {large, time.Second, ""},
 		"large-late": {large, 3 * time.Second, "it begins 3s after its container started" + either},
-		"empty":      {"", 9 * time.Second, ""},
 		"empty-late": {"", 33 * time.Second, ""},
 	} {
 		pod := s.logged(name, test.log, test.log)
@@ -394,12 +432,9 @@ func TestLogs_beginning(t *testing.T) {
 		}})
 		logs, follow := result{out: test.log}, result{out: test.log}
 		problem := fmt.Sprintf("the log of pod/%s-pod may be incomplete: %s", name, test.want)
-		switch {
-		case test.want != "" && test.log == large:
+		if test.want != "" {
 			logs.code, logs.errOut = 1, problem+"\n"
 			follow.code, follow.errOut = 1, fmt.Sprintf("Warning: the log of attempt 0 of at/%[1]s may be incomplete: %[2]s\nthe log of at/%[1]s may be incomplete\n", name, problem)
-		case test.want != "":
-			logs.errOut, follow.errOut = "Warning: "+problem+"\n", "Warning: "+problem+"\n"
 		}
 		for flag, want := range map[string]result{"--attempt=0": logs, "-f": follow} {
 			if got := s.run("", "logs", name, flag); got != want {
@@ -414,19 +449,15 @@ func TestLogs_quiet(t *testing.T) {
 	large := "1\n" + strings.Repeat(strings.Repeat("x", 1<<10)+"\n", 1<<10)
 	for name, test := range map[string]struct {
 		args   string
-		quiet  time.Duration // of the 11 seconds from the start of the container to the first line
+		quiet  time.Duration // of the 3 seconds from the start of the container to the first line
 		log    string
 		warned bool
 		want   string
 	}{
-		"followed from its start": {"now --name a --wait -q -- true", 2 * time.Second, "1\n", false, ""},
-		"seen late":               {"now --name a --wait -q -- true", 0, large, true, "at/a succeeded, but its log may be incomplete"},
-		"seen late, small":        {"now --name a --wait -q -- true", 0, "1\n", true, ""},
-		"followed soon":           {"logs -f a", 11 * time.Second, large, false, ""},
-		"followed late":           {"logs -f a", 2 * time.Second, large, true, "the log of at/a may be incomplete"},
-		"followed late, small":    {"logs -f a", 0, "1\n", true, ""},
-		"followed soon, small":    {"logs -f a", 2 * time.Second, "1\n", false, ""},
-		"without any line":        {"logs -f a", 0, "", false, ""},
+		"followed from its start": {"now --name a --wait -q -- true", 0, large, false, ""},
+		"followed soon":           {"logs -f a", 2500 * time.Millisecond, large, false, ""},
+		"followed late":           {"logs -f a", 0, large, true, "the log of at/a may be incomplete"},
+		"followed late, small":    {"logs -f a", 0, "1\n", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -450,7 +481,11 @@ func TestLogs_quiet(t *testing.T) {
 				}
 				return test.log
 			})
-			times := metav1.NewTime(saturday().Add(-11 * time.Second))
+			if test.args[0] == 'n' { // It sees the pod before its start.
+				s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+				warnings.expect("pod/a-pod waits: ImagePullBackOff")
+			}
+			times := metav1.NewTime(saturday().Add(-3 * time.Second))
 			s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: times}})
 			if test.args[0] != 'n' {
 				follow()
@@ -489,7 +524,7 @@ func TestLogs_idle(t *testing.T) {
 	kubelet.set(s.namespace+"/a-pod/busybox", "1\n", func(follow bool, before int) string {
 		if follow {
 			connected <- before
-			<-time.After(fruitless + 100*time.Millisecond)
+			<-time.After(podlog.Fruitless + 100*time.Millisecond)
 		}
 		if before < 2 {
 			return ""
@@ -533,16 +568,6 @@ func TestOutput_full(t *testing.T) {
 	}
 }
 
-// A retry is recorded before its pod exists.
-func TestLogs_retry(t *testing.T) {
-	s := newShell(t)
-	s.run("", "now", "--name", "a", "--retries", "1", "--", "true")
-	s.start("a", "a-pod", 1, "first\n")
-	s.setStatus("a", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Attempts: 2, PodName: "a-pod-1"})
-	s.expect(result{out: "first\n"}, "", "logs", "a")
-	s.expect(result{errOut: "attempt 1 of at/a has not started; with -f, the logs are followed from its start\n", code: 1}, "", "logs", "a", "--attempt", "1")
-}
-
 // The status names the pod: it is neither computed nor any pod of that name.
 func TestLogs_pod(t *testing.T) {
 	s := newShell(t)
@@ -575,25 +600,69 @@ func TestLogs_forbidden(t *testing.T) {
 	}
 }
 
-// The start of an attempt is recorded before its pod exists.
-func TestLogs_recorded(t *testing.T) {
+// The pod of an attempt is recorded while its gate keeps it from starting.
+func TestLogs_gated(t *testing.T) {
 	s := newShell(t)
 	s.run("", "now", "--name", "a", "--", "true")
-	s.setStatus("a", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Attempts: 1, PodName: "a-pod"})
+	s.expect(result{errOut: "at/a has not started; with -f, the logs are followed from its start\n", code: 1}, "", "logs", "a")
+	pod := s.create("a", "a-pod", 1, cnatv1alpha1.StartGate)
+	s.expect(result{out: "at/a deleted (dry run)\n"}, "", "rm", "a", "--dry-run") // It is not recorded.
+	s.record("a", pod, 1, "started\n")
 	s.expect(result{errOut: "at/a has not started; with -f, the logs are followed from its start\n", code: 1}, "", "logs", "a")
 	output, ended := s.background(t.Context(), "logs", "-f", "a")
-	pod := s.start("a", "a-pod", 1, "started\n")
+	pod.Spec.SchedulingGates = nil
+	if err := admin.Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	s.bind(pod)
 	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
 	output.expect("started")
 	s.end("a", cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
 	if err := endOf(ended); err != nil {
 		t.Error(err)
 	}
-	s.run("", "now", "--name", "b", "--", "true")
-	lost := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonPodLost, nil)
-	lost.Attempts, lost.PodName = 1, "b-pod"
-	s.setStatus("b", lost)
-	s.expect(result{errOut: "at/b has no known pod: PodLost\n", code: 1}, "", "logs", "b")
+}
+
+func TestLogs_part(t *testing.T) {
+	s := newShell(t)
+	s.logged("a", "one\ntwo\nthree\n", "one\ntwo\nthree\n")
+	s.now = s.now.Add(5 * time.Second)
+	for args, want := range map[string]string{
+		"logs a --timestamps":                   "2026-11-21T15:48:00Z one\n2026-11-21T15:48:01Z two\n2026-11-21T15:48:02Z three\n",
+		"logs a --tail 1":                       "three\n",
+		"logs -f a --tail 2":                    "two\nthree\n",
+		"logs a --tail 0":                       "",
+		"logs a --since 4s":                     "two\nthree\n",
+		"logs -f a --since 3500ms --timestamps": "2026-11-21T15:48:02Z three\n",
+	} {
+		s.expect(result{out: want}, "", strings.Fields(args)...)
+	}
+	s.logged("empty", "", "")
+	s.expect(result{}, "", "logs", "empty", "--tail", "1")
+}
+
+// A command that did not start has no log, or that of the init container that failed.
+func TestLogs_unstarted(t *testing.T) {
+	s := newShell(t)
+	pod := s.logged("init", "", "")
+	kubelet.set(s.namespace+"/init-pod/fetch", "403 permission denied\n", nil)
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 7}}}}
+	s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
+	says := "pod/init-pod: the command did not start, because the init container fetch failed with exit code 7. This is its log:\n"
+	for _, args := range []string{"logs init", "logs -f init"} {
+		s.expect(result{out: "403 permission denied\n", errOut: says}, "", strings.Fields(args)...)
+	}
+	pod = s.logged("nope", "", "")
+	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", Message: "exec: nope: not found\x1b"}})
+	s.end("nope", cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonStartError, ptr.To[int32](128))
+	for _, args := range []string{"logs nope", "logs -f nope"} {
+		s.expect(result{errOut: "pod/nope-pod has no log, because the command did not start: StartError: exec: nope: not found\\x1b\n", code: 1}, "", strings.Fields(args)...)
+	}
+	pod = s.logged("evicted", "", "")
+	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "DeadlineExceeded", "Pod was active too long"
+	s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
+	s.expect(result{errOut: "pod/evicted-pod has no log, because the command did not start: Pod was active too long\n", code: 1}, "", "logs", "evicted")
 }
 
 func TestWait_interrupted(t *testing.T) {

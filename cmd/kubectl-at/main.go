@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -53,13 +54,22 @@ func newCommand(streams genericiooptions.IOStreams, clock clock.WithTicker) *cob
 	templates.ActsAsRootCommand(root, []string{"options", "help"}, groups...)
 	explain := root.FlagErrorFunc()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if cmd == root && errors.As(err, new(*pflag.NotExistError)) { // It may be a flag of a command that has no -- before it.
-			err = fmt.Errorf("%w; a command and its flags go after --", err)
+		if flag, ok := errors.AsType[*pflag.NotExistError](err); ok && cmd == root {
+			hint := "a command and its flags go after --"
+			if instead := flagsOfAt[flag.GetSpecifiedShortnames()]; instead != "" && cmd.Flags().NArg() == 0 {
+				hint = "use " + instead
+			}
+			err = fmt.Errorf("%w; %s", err, hint)
 		}
 		return explain(cmd, err)
 	})
 	p.completeGlobalFlags(root)
 	return root
+}
+
+// flagsOfAt are flags of at(1), and what takes their place.
+var flagsOfAt = map[string]string{
+	"l": "kubectl at list", "c": "kubectl at cat NAME", "d": "kubectl at rm NAME", "r": "kubectl at rm NAME", "b": "kubectl at now", "V": "--version",
 }
 
 // newRoot returns the command that creates Ats, which all others are below.
@@ -69,12 +79,13 @@ func newRoot(p *plugin) *cobra.Command {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl at"}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SuggestionsMinimumDistance = 2
-	showVersion := root.Flags().Bool("version", false, "Print the versions of the plugin and of the operator in the cluster.")
+	showVersion := root.Flags().Bool("version", false, "Print the version of the plugin; kubectl at check prints that of the operator.")
 	create := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case *showVersion:
-			return p.printVersions(cmd.Context())
+			_, err := fmt.Fprintln(p.Out, "kubectl at version", version)
+			return cmp.Or(err, p.raw.err)
 		case len(args) == 0 && cmd.Flags().NFlag() == 0:
 			return cmd.Help()
 		}

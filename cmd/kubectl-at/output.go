@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -20,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/redhat/podset-operator/internal/kube/clierror"
+	"github.com/redhat/podset-operator/internal/visible"
 )
 
 // version is set by the linker.
@@ -59,27 +57,14 @@ func (o *output) Write(data []byte) (int, error) {
 type textWriter struct{ to io.Writer }
 
 func (t textWriter) Write(data []byte) (int, error) {
-	if _, err := io.WriteString(t.to, escape(string(data), "\n\t")); err != nil {
+	if _, err := io.WriteString(t.to, visible.Escape(string(data), "\n\t")); err != nil {
 		return 0, err
 	}
 	return len(data), nil
 }
 
 // printable returns a value of an object as a part of a line.
-func printable(value string) string { return escape(value, "") }
-
-// escape escapes what is neither printable nor in except.
-func escape(value, except string) string {
-	var escaped strings.Builder
-	for _, r := range value {
-		if unicode.IsPrint(r) || strings.ContainsRune(except, r) {
-			escaped.WriteRune(r)
-			continue
-		}
-		escaped.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-	}
-	return escaped.String()
-}
+func printable(value string) string { return visible.Escape(value, "") }
 
 // data returns where an object is printed for programs: unchanged, unless a terminal shows it.
 func (p *plugin) data() io.Writer {

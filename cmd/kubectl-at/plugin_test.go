@@ -85,15 +85,14 @@ func TestMistakes(t *testing.T) {
 		"now --ttl -1s -- true":                           "invalid --ttl -1s: must be a whole number of seconds from 0s to 24855d",
 		"now --ttl 70000d -- true":                        "invalid --ttl 1680000h0m0s: must be a whole number of seconds from 0s to 24855d",
 		"now --ttl 7 -- true":                             `invalid duration "7": expected a number with a unit, such as 90s, 30m, 12h, 7d, or 2w`,
-		"now --wait --suspend -- true":                    "--wait cannot be combined with --suspend",
 		"now --wait --ttl 30s -- true":                    "invalid --ttl 30s: must be 1m or more with --wait, because the At might be deleted before its outcome is read",
 		"now -v 6 -- true":                                "unknown shorthand flag: 'v' in -v",
 		"now --from deploy/web -- true":                   `deployments.apps "web" not found`,
 		"now --from at/no-such-at":                        `ats.cnat.d2iq.com "no-such-at" not found`,
-		"now --retries 11 -- true":                        "invalid --retries 11: must be between 0 and 10",
-		"now --retries -1 -- true":                        "invalid --retries -1: must be between 0 and 10",
-		"now --retries 1 --retry-exit-codes 0,75 -- true": "invalid --retry-exit-codes [0 75]: expected 1 to 16 numbers from 1 to 255",
-		"now --retries 1 --retry-exit-codes 256 -- true":  "invalid --retry-exit-codes [256]: expected 1 to 16 numbers from 1 to 255",
+		"now --retries 11 -- true":                        "spec.backoffLimit: Invalid value: 11: ",
+		"now --retries -1 -- true":                        "spec.backoffLimit: Invalid value: -1: ",
+		"now --retries 1 --retry-exit-codes 0,75 -- true": "spec.retryExitCodes[0]: Invalid value: 0: ",
+		"now --retries 1 --retry-exit-codes 256 -- true":  "spec.retryExitCodes[0]: Invalid value: 256: ",
 		"now --retry-exit-codes 75 -- true":               "--retry-exit-codes requires --retries: without it, nothing is tried again",
 		"now --from deploy web -- true":                   `invalid --from "deploy": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
 		"now --image= -- true":                            `invalid --image "": must not be empty; is a variable empty?`,
@@ -113,6 +112,8 @@ func TestMistakes(t *testing.T) {
 		"suspend no-such-at -o wide":                      `unable to match a printer suitable for the output format "wide"`,
 		"now -o jsonpath={.bad -- true":                   "error parsing jsonpath {.bad",
 		"now --no-such-flag":                              "unknown flag: --no-such-flag; a command and its flags go after --\nSee 'kubectl at --help' for usage.",
+		"-l":                                              "unknown shorthand flag: 'l' in -l; use kubectl at list",
+		"-c a":                                            "unknown shorthand flag: 'c' in -c; use kubectl at cat NAME",
 		"now ls -la":                                      "unknown shorthand flag: 'l' in -la; a command and its flags go after --",
 		"02:00 bin/rails db:migrate":                      `invalid time "02:00 bin/rails db:migrate": expected a date or a step such as + 2 hours at "bin/rails"; a command goes after --: kubectl at 02:00 -- bin/rails db:migrate`,
 		"10:00 today echo a":                              "; a command goes after --: kubectl at 10:00 today -- echo a",
@@ -128,7 +129,6 @@ func TestMistakes(t *testing.T) {
 		"-t 202611210000 -- true":                         `invalid time "202611210000": Sat 21 Nov 2026 00:00 CET is in the past; use "now" to run at once`,
 		"now -f /dev/null":                                `invalid --file "/dev/null": must not be empty`,
 		"now --time= -- true":                             `invalid --time "": must not be empty; is a variable empty?`,
-		"rerun a --wait --suspend":                        "--wait cannot be combined with --suspend",
 		"rerun a -- true":                                 "unexpected command after --: rerun repeats the command of the At; to run another one, use kubectl at TIME... --from at/NAME -- COMMAND",
 		"cat":                                             `missing NAME; usage: kubectl at cat NAME [flags]; "kubectl at list" shows the names`,
 		"cat a b":                                         `unexpected argument "b"; usage: kubectl at cat NAME`,
@@ -170,7 +170,7 @@ func TestCreate(t *testing.T) {
 	}
 
 	s.expect(result{out: "at/b runs at Sat 21 Nov 2026 23:30 CET (in 6h 42m)\n"}, "backup.sh && notify\n", "23:30", "--name", "b")
-	if got := s.at("b").Spec.Command; got != "sh -c 'backup.sh && notify\n'" {
+	if got := s.at("b").Spec.Command; got != "sh -c 'backup.sh && notify'" {
 		t.Errorf("got %q", got)
 	}
 
@@ -517,6 +517,7 @@ func TestCompletion(t *testing.T) {
 		"list -o y":                     "yaml",
 		"now -o js":                     "json",
 		"list --context ":               "envtest",
+		"list --tz ":                    "UTC",
 		"now --from ":                   "deploy/",
 		"now --from at/l":               "at/later",
 		"now --from at.cnat.d2iq.com/l": "at.cnat.d2iq.com/later",
@@ -549,18 +550,21 @@ func TestReasonOf(t *testing.T) {
 		status cnatv1alpha1.AtStatus
 		want   string
 	}{
-		"it is new":                {want: ""},
-		"it waits for its time":    {status: ready(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting), want: ""},
+		"it is new":                   {want: ""},
+		"it waits for its time":       {status: ready(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting), want: "Waiting"},
+		"it waits, and was suspended": {spec: cnatv1alpha1.AtSpec{Suspend: ptr.To(true)}, status: ready(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting), want: "Suspended"},
+		"it is suspended, and cannot be released in time": {
+			spec: cnatv1alpha1.AtSpec{Schedule: "2026-11-21T15:00:00Z", Suspend: ptr.To(true), StartingDeadlineSeconds: ptr.To[int64](60)}, want: "MissedDeadline"},
 		"its pod would be refused": {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonWouldBeRejected), want: "WouldBeRejected"},
-		"it runs":                  {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonRunning), want: ""},
+		"it runs":                  {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonRunning), want: "Running"},
 		"its pod waits":            {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonPodWaiting), want: "PodWaiting"},
 		"it is suspended":          {spec: cnatv1alpha1.AtSpec{Suspend: ptr.To(true)}, want: "Suspended"},
 		"it is suspended too late": {spec: cnatv1alpha1.AtSpec{Suspend: ptr.To(true)}, status: cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: 1}, want: ""},
 		"it is canceled":           {spec: cnatv1alpha1.AtSpec{Cancel: ptr.To(true)}, want: "Canceled"},
-		"it succeeded":             {status: done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, nil), want: ""},
+		"it succeeded":             {status: done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, nil), want: "Completed"},
 		"it failed":                {status: done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonEvicted, nil), want: "Evicted"},
 	} {
-		if got := reasonOf(&cnatv1alpha1.At{Spec: test.spec, Status: test.status}); got != test.want {
+		if got := reasonOf(&cnatv1alpha1.At{Spec: test.spec, Status: test.status}, saturday()); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}
@@ -587,7 +591,7 @@ func TestRemove_finished(t *testing.T) {
 	s.expect(result{out: "at/new deleted\n"}, "", "rm", "--finished")
 	s.expect(result{out: "at.cnat.d2iq.com/runs\nat.cnat.d2iq.com/waits\n"}, "", "list", "-o", "name")
 	s.expect(result{out: "at/waits deleted (dry run)\n"}, "", "rm", "waits", "--dry-run")
-	s.expect(result{errOut: "--finished cannot be combined with NAME or --force\n", code: 1}, "", "rm", "--finished", "runs")
+	s.expect(result{errOut: "--finished cannot be combined with NAME\n", code: 1}, "", "rm", "--finished", "runs")
 	s.expect(result{errOut: "--older-than requires --finished\n", code: 1}, "", "rm", "runs", "--older-than", "7d")
 	s.expect(result{errOut: "invalid --dry-run \"perhaps\": must be \"none\", \"server\", or \"client\"\n", code: 1}, "", "rm", "runs", "--dry-run=perhaps")
 }

@@ -12,11 +12,14 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
@@ -66,17 +69,29 @@ func (o *podOptions) validate() (err error) {
 	return err
 }
 
-// spec returns the spec that --from leads to, and warnings about what is not copied.
-func (o *podOptions) spec(r *request) (cnatv1alpha1.AtSpec, []string, error) {
+// imagePattern is the form of an image: an optional registry, a repository, a tag, and a digest.
+var imagePattern = regexp.MustCompile(`^(?:[\w.\[\]:-]+/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w[\w.-]*)?(?:@[\w+.-]+:[0-9a-fA-F]{32,})?$`)
+
+// spec returns the spec that --from leads to, and warnings about what is not copied or does not work. command is that of the At, or "".
+func (o *podOptions) spec(r *request, command string) (_ cnatv1alpha1.AtSpec, warnings []string, _ error) {
+	if o.image != "" && !imagePattern.MatchString(o.image) {
+		warnings = append(warnings, fmt.Sprintf("the image %q has an invalid name, so no node can pull it", o.image))
+	}
 	if o.from == "" {
-		return cnatv1alpha1.AtSpec{}, nil, nil
+		return cnatv1alpha1.AtSpec{}, warnings, nil
 	}
 	if o.source.kind == atKind {
 		at := &cnatv1alpha1.At{}
 		err := r.Get(r.ctx(), r.key(o.source.name), at)
 		at.Spec.Suspend, at.Spec.Cancel = nil, nil
-		return at.Spec, nil, err
+		return at.Spec, warnings, err
 	}
+	spec, omitted, err := o.copy(r, command)
+	return spec, append(warnings, omitted...), err
+}
+
+// copy returns the spec that a workload leads to, and warnings about what is not copied.
+func (o *podOptions) copy(r *request, command string) (cnatv1alpha1.AtSpec, []string, error) {
 	w, err := r.workload(o.source)
 	if err != nil {
 		return cnatv1alpha1.AtSpec{}, nil, err
@@ -93,7 +108,30 @@ func (o *podOptions) spec(r *request) (cnatv1alpha1.AtSpec, []string, error) {
 		warnings = append(warnings, fmt.Sprintf("not copied from the %s %s: %s; --label and --annotation set those that the run needs",
 			w.Kind, w.Name, strings.Join(keys, ", ")))
 	}
+	first := &template.Spec.Containers[0]
+	if wrapper := workload.Wrapper(first); command != "" && wrapper != "" && !strings.HasPrefix(command, wrapper+" ") {
+		warnings = append(warnings, fmt.Sprintf("the command takes the place of %s, which starts the program in the %s %s: if it prepares the environment, put it before the command",
+			wrapper, w.Kind, w.Name))
+	}
+	if warning := r.omittedSelectors(w, o.labels); warning != "" {
+		warnings = append(warnings, warning)
+	}
 	return cnatv1alpha1.AtSpec{Template: template}, warnings, nil
+}
+
+// omittedSelectors returns a warning about network policies that are not for the pod, or "". A user without permission to read them gets none.
+func (r *request) omittedSelectors(w *workload.Workload, labels []string) string {
+	utilruntime.Must(networkingv1.AddToScheme(scheme)) // here, because the other verbs do not need it
+	policies, services, copied := &networkingv1.NetworkPolicyList{}, &corev1.ServiceList{}, map[string]string{}
+	if err := r.List(r.ctx(), policies, client.InNamespace(r.namespace)); err != nil || len(policies.Items) == 0 {
+		return ""
+	}
+	_ = r.List(r.ctx(), services, client.InNamespace(r.namespace)) // Without permission, none is named.
+	for _, label := range labels {
+		key, value, _ := strings.Cut(label, "=")
+		copied[key] = value
+	}
+	return w.OmittedSelectors(policies.Items, services.Items, copied)
 }
 
 // claimWarnings returns warnings about the persistent volume claims of a template that are not known to be for several nodes at a time: the
@@ -154,7 +192,7 @@ func (o *podOptions) complete(template *corev1.PodTemplateSpec, hasCommand bool)
 	for key, value := range annotations {
 		metav1.SetMetaDataAnnotation(&template.ObjectMeta, key, value)
 	}
-	return template, setEnv(first, o.env)
+	return template, workload.SetEnv(first, o.env)
 }
 
 // parsePairs reads the values KEY=VALUE of a flag. The API server would find a mistake only when it creates the pod.
@@ -171,26 +209,6 @@ func parsePairs(flag string, pairs []string, problems func(value string) []strin
 		values[key] = value
 	}
 	return values, nil
-}
-
-// setEnv sets variables of the form NAME=VALUE in a container.
-func setEnv(container *corev1.Container, variables []string) error {
-	for _, variable := range variables {
-		name, value, ok := strings.Cut(variable, "=")
-		if !ok || name == "" {
-			return fmt.Errorf("invalid --env %q: expected NAME=VALUE", variable)
-		}
-		replaced := false
-		for i := range container.Env {
-			if container.Env[i].Name == name { // In its place: a variable can refer to those before it.
-				container.Env[i], replaced = corev1.EnvVar{Name: name, Value: value}, true
-			}
-		}
-		if !replaced {
-			container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
-		}
-	}
-	return nil
 }
 
 // reference is KIND/NAME[:CONTAINER]. The kind is empty if only the API server knows it.
@@ -274,6 +292,7 @@ func podOf(at *cnatv1alpha1.At) *corev1.Pod {
 		metav1.SetMetaDataLabel(&pod.ObjectMeta, key, value)
 	}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: cnatv1alpha1.StartGate})
 	if words, err := atspec.SplitCommand(at.Spec.Command); err == nil && len(pod.Spec.Containers) > 0 {
 		pod.Spec.Containers[0].Command = atspec.ContainerCommand(words)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,42 +19,6 @@ func TestComplete_image(t *testing.T) {
 	template, err := o.complete(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "web:1", ImagePullPolicy: corev1.PullNever, Args: []string{"serve"}}}}}, false)
 	if main := template.Spec.Containers[0]; err != nil || main.ImagePullPolicy != "" || main.Args != nil || main.Image != "web:2" {
 		t.Errorf("got %+v, %v", template, err)
-	}
-}
-
-func TestSetEnv(t *testing.T) {
-	fromSecret := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "host"}}
-	for name, test := range map[string]struct {
-		existing []corev1.EnvVar
-		flags    []string
-		want     []corev1.EnvVar
-	}{
-		"one of three": {
-			existing: []corev1.EnvVar{{Name: "MODE", Value: "prod"}},
-			flags:    []string{"MODE=test", "URL=a=b", "EMPTY="},
-			want:     []corev1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "URL", Value: "a=b"}, {Name: "EMPTY"}},
-		},
-		"one that a later one refers to": {
-			existing: []corev1.EnvVar{{Name: "HOST", ValueFrom: fromSecret}, {Name: "URL", Value: "http://$(HOST)"}},
-			flags:    []string{"HOST=test"},
-			want:     []corev1.EnvVar{{Name: "HOST", Value: "test"}, {Name: "URL", Value: "http://$(HOST)"}},
-		},
-		"one that is there twice": {
-			existing: []corev1.EnvVar{{Name: "MODE", Value: "a"}, {Name: "MODE", Value: "b"}},
-			flags:    []string{"MODE=test"},
-			want:     []corev1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "MODE", Value: "test"}},
-		},
-	} {
-		container := corev1.Container{Env: test.existing}
-		if err := setEnv(&container, test.flags); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(test.want, container.Env); diff != "" {
-			t.Errorf("%s\n%s", name, diff)
-		}
-	}
-	if err := setEnv(&corev1.Container{}, []string{"=x"}); err == nil || err.Error() != `invalid --env "=x": expected NAME=VALUE` {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestPrintable(t *testing.T) {
 		done := at.DeepCopy()
 		done.Status.Reason, done.Status.Result = cnatv1alpha1.ReasonEvicted, cnatv1alpha1.ResultFailed
 		done.Status.CompletionTime = &done.CreationTimestamp
-		for _, err := range []error{outcome(at), outcome(done), hasAttempt(at, 5), canBeApproved(at, "7")} {
+		for _, err := range []error{outcome(at), outcome(done), hasAttempt(at, 5), canBeApproved(at, "7", saturday())} {
 			message, _ := describe(err)
 			_, _ = io.WriteString(p.ErrOut, message+"\n")
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/kubectl/pkg/util/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -42,8 +43,8 @@ func removeVerb() verb {
 			kubectl at rm --finished --older-than 7d --dry-run
 			kubectl at rm --finished --older-than 7d`,
 		flags: func(cmd *cobra.Command) {
-			cmd.Flags().BoolVar(&o.force, "force", false, "Delete an At that runs, too, and stop its command.")
-			cmd.Flags().BoolVar(&o.finished, "finished", false, "Delete the Ats of the namespace that are done.")
+			cmd.Flags().BoolVar(&o.force, "force", false, "Delete an At that runs, too, and stop its command. With --finished: do not ask.")
+			cmd.Flags().BoolVar(&o.finished, "finished", false, "Delete the Ats of the namespace that are done. In a terminal, it asks.")
 			cmd.Flags().Var(&o.olderThan, "older-than", "With --finished: only those that ended longer ago than this, such as 7d.")
 		},
 		run: o.run,
@@ -52,8 +53,8 @@ func removeVerb() verb {
 
 func (o *removeOptions) run(r *request) error {
 	switch {
-	case o.finished && (len(r.names) > 0 || o.force):
-		return errors.New("--finished cannot be combined with NAME or --force")
+	case o.finished && len(r.names) > 0:
+		return errors.New("--finished cannot be combined with NAME")
 	case o.finished:
 		return o.removeFinished(r)
 	case r.cmd.Flags().Changed("older-than"):
@@ -78,6 +79,11 @@ func (o *removeOptions) removeFinished(r *request) error {
 		return err
 	}
 	sortByTime(list.Items)
+	if !o.force && r.dryRun == dryRunNone && (term.TTY{In: r.In}).IsTerminalIn() {
+		if yes, _ := r.ask(fmt.Sprintf("Delete %d finished Ats of the namespace %s, with their logs?", len(list.Items), r.namespace)); !yes {
+			return errors.New("no At is deleted")
+		}
+	}
 	return r.each(len(list.Items), func(i int) error { return r.delete(&list.Items[i]) })
 }
 

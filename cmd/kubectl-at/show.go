@@ -9,11 +9,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,8 +22,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/manifest"
 	"github.com/redhat/podset-operator/internal/timespec"
+	"github.com/redhat/podset-operator/internal/visible"
+	"github.com/redhat/podset-operator/internal/workload"
 )
 
 func catVerb() verb {
@@ -43,7 +44,7 @@ func catVerb() verb {
 			if err := r.get(object); err != nil {
 				return err
 			}
-			source, err := atspec.Source(object)
+			source, err := manifest.Of(object)
 			if err != nil {
 				return err
 			}
@@ -70,7 +71,7 @@ func toYAML(value any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return yaml.JSONToYAML([]byte(strings.ReplaceAll(escape(string(data), "\x7f"), "\x7f", `\u007f`)))
+	return yaml.JSONToYAML([]byte(strings.ReplaceAll(visible.Escape(string(data), "\x7f"), "\x7f", `\u007f`)))
 }
 
 func approveVerb() verb {
@@ -102,7 +103,11 @@ func approveVerb() verb {
 			if err != nil {
 				return err
 			}
-			return r.reportDue(at, "approved: ", nil)
+			prefix := "approved: "
+			if r.dryRun == dryRunClient {
+				prefix = "not checked whether you may approve it: "
+			}
+			return r.reportDue(at, prefix, nil)
 		},
 	}
 }
@@ -117,7 +122,7 @@ func (r *request) approve(resourceVersion string) (*cnatv1alpha1.At, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, at); err != nil {
 		return nil, fmt.Errorf("reading at/%s: %w", object.GetName(), err)
 	}
-	if err := canBeApproved(at, resourceVersion); err != nil {
+	if err := canBeApproved(at, resourceVersion, r.clock.Now()); err != nil {
 		return nil, err
 	}
 	user, err := r.userName(r.ctx())
@@ -143,7 +148,7 @@ func (r *request) approve(resourceVersion string) (*cnatv1alpha1.At, error) {
 }
 
 // canBeApproved returns an error about an At that does not wait for an approval, or that has not the version that is to be approved.
-func canBeApproved(at *cnatv1alpha1.At, resourceVersion string) error {
+func canBeApproved(at *cnatv1alpha1.At, resourceVersion string, now time.Time) error {
 	if err := hasNotStarted(at); err != nil {
 		return err
 	}
@@ -152,6 +157,8 @@ func canBeApproved(at *cnatv1alpha1.At, resourceVersion string) error {
 		return fmt.Errorf("at/%s is canceled and never runs", at.Name)
 	case !ptr.Deref(at.Spec.Suspend, false):
 		return fmt.Errorf("at/%s is not suspended: it needs no approval", at.Name)
+	case isTooLate(at, dueTime(at), now):
+		return fmt.Errorf("at/%s cannot run any more, because its starting deadline is over: \"kubectl at reschedule %s TIME\" gives it another time", at.Name, at.Name)
 	case resourceVersion != "" && resourceVersion != at.ResourceVersion:
 		return fmt.Errorf("invalid --resource-version %s: at/%s has changed to version %s, and is not approved", resourceVersion, at.Name, at.ResourceVersion)
 	}
@@ -164,7 +171,7 @@ func (r *request) show(at *cnatv1alpha1.At, object *unstructured.Unstructured) e
 	if err != nil {
 		return err
 	}
-	source, err := atspec.Source(object)
+	source, err := manifest.Of(object)
 	if err != nil {
 		return err
 	}
@@ -172,17 +179,20 @@ func (r *request) show(at *cnatv1alpha1.At, object *unstructured.Unstructured) e
 	if err != nil {
 		return fmt.Errorf("writing YAML: %w", err)
 	}
-	due, image, account := "<unknown>", "chosen by the operator", "default"
+	due, image, account, problem := "<unknown>", "chosen by the operator", "default", stalled(at)
+	if isUnseen(at) || isOutdated(at) {
+		problem = "unknown: the operator has not seen this version yet"
+	}
 	if t := dueTime(at); !t.IsZero() {
 		due = fmt.Sprintf("%s (%s)", timespec.Format(t.In(location)), timespec.Distance(t, r.clock.Now()))
 	}
+	var notFixed []string
 	if at.Spec.Template != nil {
-		image = images(&at.Spec.Template.Spec)
+		notFixed = workload.NotFixed(&at.Spec.Template.Spec)
+		image = workload.Images(&at.Spec.Template.Spec)
 		account = cmp.Or(at.Spec.Template.Spec.ServiceAccountName, at.Spec.Template.Spec.DeprecatedServiceAccount, account)
 	}
-	var text strings.Builder
-	tab := printers.GetNewTabWriter(&text)
-	for _, row := range [][2]string{
+	text := properties([][2]string{
 		{"Name", at.Name},
 		{"Namespace", at.Namespace},
 		{"Requested by", cmp.Or(at.Annotations[cnatv1alpha1.AnnotationRequestedBy], none)},
@@ -191,45 +201,49 @@ func (r *request) show(at *cnatv1alpha1.At, object *unstructured.Unstructured) e
 		{"Image", image},
 		{"Service account", account},
 		{"Resource version", at.ResourceVersion},
-		{"Problem", stalled(at)},
-	} {
-		if row[1] == "" {
-			continue
-		}
-		_, _ = fmt.Fprintf(tab, "%s:\t%s\n", row[0], printable(row[1])) // A strings.Builder returns no error.
-	}
-	_ = tab.Flush()
-	text.WriteString("Spec:\n  " + strings.ReplaceAll(strings.TrimSpace(string(spec)), "\n", "\n  ") + "\n")
+		{"Not fixed", strings.Join(notFixed, ", ")},
+		{"Problem", problem},
+	}) + "Spec:\n  " + strings.ReplaceAll(strings.TrimSpace(string(spec)), "\n", "\n  ") + "\n"
 	out := r.Out
 	if r.printer != nil {
 		out = r.ErrOut // Standard output is for -o.
 	}
-	_, err = io.WriteString(out, text.String())
+	_, err = io.WriteString(out, text)
 	return err
 }
 
-// images returns the image of the command, and those of the other containers with their names.
-func images(pod *corev1.PodSpec) string {
-	text := pod.Containers[0].Image
-	for _, container := range slices.Concat(pod.Containers[1:], pod.InitContainers) {
-		text += fmt.Sprintf(", %s (container %s)", container.Image, container.Name)
+// properties returns lines of names and values, without the values that are empty.
+func properties(rows [][2]string) string {
+	var text strings.Builder
+	tab := printers.GetNewTabWriter(&text)
+	for _, row := range rows {
+		if row[1] != "" {
+			_, _ = fmt.Fprintf(tab, "%s:\t%s\n", row[0], printable(row[1])) // A strings.Builder returns no error.
+		}
 	}
-	return text
+	_ = tab.Flush()
+	return text.String()
 }
 
 // confirm asks for the approval of an At that was shown.
 func (r *request) confirm(at *cnatv1alpha1.At) error {
-	_, _ = fmt.Fprintf(r.ErrOut, "Release at/%s? [y/N] ", at.Name)
-	answer, hasAnswer := "", false
-	if r.In != nil {
-		line, err := bufio.NewReader(r.In).ReadString('\n')
-		answer, hasAnswer = strings.ToLower(strings.TrimSpace(line)), err == nil || line != ""
-	}
+	yes, hasAnswer := r.ask("Release at/" + at.Name + "?")
 	switch {
-	case answer == "y" || answer == "yes":
+	case yes:
 		return nil
 	case !hasAnswer:
 		return fmt.Errorf("at/%s is not approved: standard input has no answer; in a script, use --resource-version %s", at.Name, at.ResourceVersion)
 	}
 	return fmt.Errorf("at/%s is not approved", at.Name)
+}
+
+// ask asks a question on standard error, and reads the answer from standard input.
+func (r *request) ask(question string) (yes, hasAnswer bool) {
+	_, _ = fmt.Fprintf(r.ErrOut, "%s [y/N] ", question)
+	if r.In == nil {
+		return false, false
+	}
+	line, err := bufio.NewReader(r.In).ReadString('\n')
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes", err == nil || line != ""
 }

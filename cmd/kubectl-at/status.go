@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,11 @@ import (
 
 // isUnseen reports whether no operator has seen an At, which then has the default of a new one.
 func isUnseen(at *cnatv1alpha1.At) bool { return at.Status.ObservedGeneration < 0 }
+
+// isOutdated reports whether the operator has not seen the newest edit of an At.
+func isOutdated(at *cnatv1alpha1.At) bool {
+	return at.Status.ObservedGeneration > 0 && at.Status.ObservedGeneration < at.Generation
+}
 
 // heldBy returns what keeps an At from starting at its time, such as its suspension or a rejected pod, or from ending: its pod waits, or
 // another container outlives the command. It is "" if there is nothing.
@@ -35,12 +41,11 @@ func heldBy(at *cnatv1alpha1.At) string {
 // isOver reports whether nothing more happens to an At by itself: it is done, or it is stalled because its current spec cannot be scheduled.
 // The operator creates a rejected pod again, so that an At which waits for a quota goes on by itself.
 func isOver(at *cnatv1alpha1.At) bool {
-	isOutdated := at.Status.ObservedGeneration > 0 && at.Status.ObservedGeneration < at.Generation
 	scheduled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	stalled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionStalled)
 	isStalled := scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Reason != cnatv1alpha1.ReasonFailedCreate &&
 		stalled != nil && stalled.Status == metav1.ConditionTrue && stalled.Reason == scheduled.Reason
-	return atrun.IsDone(&at.Status) || isStalled && !isOutdated
+	return atrun.IsDone(&at.Status) || isStalled && !isOutdated(at)
 }
 
 // outcome returns nil for an At that succeeded, else an error with the exit code of the command.
@@ -79,22 +84,29 @@ func stalled(at *cnatv1alpha1.At) string {
 	return c.Reason + ": " + c.Message
 }
 
-// reasonOf returns why an At does not run, or has failed, in one word, or "" if there is nothing to say.
-func reasonOf(a *cnatv1alpha1.At) string {
+// reasonOf returns what an At waits for, or how it ended, in one word as kubectl get shows it, or "" if the operator has not said it. It also
+// says what an edit will lead to that the operator may not have seen.
+func reasonOf(a *cnatv1alpha1.At, now time.Time) string {
 	ready := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionReady)
-	switch {
-	case a.Status.Result == cnatv1alpha1.ResultSucceeded:
-		return ""
+	switch isSuspended := ptr.Deref(a.Spec.Suspend, false) && !atrun.HasStarted(&a.Status); {
 	case atrun.IsDone(&a.Status):
 		return a.Status.Reason
 	case ptr.Deref(a.Spec.Cancel, false):
 		return cnatv1alpha1.ReasonCanceled
-	case ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason != cnatv1alpha1.ReasonRunning:
+	case isSuspended && isTooLate(a, dueTime(a), now): // It ends so when it is released.
+		return cnatv1alpha1.ReasonMissedDeadline
+	case ready != nil && (ready.Status == metav1.ConditionFalse || !isSuspended):
 		return ready.Reason
-	case ptr.Deref(a.Spec.Suspend, false) && !atrun.HasStarted(&a.Status):
+	case isSuspended:
 		return cnatv1alpha1.ReasonSuspended
 	}
 	return ""
+}
+
+// isTooLate reports whether the starting deadline of an At that is due at a time is over.
+func isTooLate(a *cnatv1alpha1.At, due, now time.Time) bool {
+	deadline := a.Spec.StartingDeadlineSeconds
+	return deadline != nil && !due.IsZero() && int64(now.Sub(due)/time.Second) > *deadline
 }
 
 // hasNotStarted returns an error about an At that has started.

@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/kube/podlog"
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
@@ -50,6 +51,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	answerTime = 0 // No operator runs.
+	operatorPatience, podlog.Patience, podlog.Fruitless = 300*time.Millisecond, time.Second, 50*time.Millisecond
 	apiserver.Main(func() (int, error) { return runSuite(m) })
 }
 
@@ -136,11 +138,18 @@ func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	first := 0 // line
 	logs, arrives, before := container.log, container.arrives, container.requests
 	container.requests++
 	s.mutex.Unlock()
 	if arrives != nil {
 		logs = arrives(r.URL.Query().Get("follow") == "true", before)
+	}
+	if last := r.URL.Query().Get("tailLines"); last == "1" || last == "2" {
+		lines := strings.SplitAfter(strings.TrimSuffix(logs, "\n"), "\n")
+		n, _ := strconv.Atoi(last)
+		first = max(len(lines)-n, 0)
+		logs = strings.Join(lines[first:], "")
 	}
 	if logs == busy {
 		http.Error(w, "busy", http.StatusServiceUnavailable)
@@ -151,7 +160,7 @@ func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, text)
 		return
 	}
-	at := saturday()
+	at := saturday().Add(time.Duration(first) * time.Second)
 	for line := range strings.SplitAfterSeq(logs, "\n") {
 		if line != "" {
 			_, _ = io.WriteString(w, at.Format(time.RFC3339Nano)+" "+line)

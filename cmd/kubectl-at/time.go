@@ -16,6 +16,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/script"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
 
@@ -100,16 +101,16 @@ func explain(cmd *cobra.Command, words, command []string, stamp string, err erro
 	if len(command) > 0 {
 		rest = slices.Concat(rest, []string{"--"}, command)
 	}
-	quoted, quoteErr := atspec.QuoteCommand(rest)
+	quoted, quoteErr := script.Quote(rest)
 	if quoteErr != nil {
 		return err
 	}
 	return fmt.Errorf("%w; a command goes after --: kubectl at %s -- %s", err, before, quoted)
 }
 
-// dueTime returns when an At runs: what the operator says, or what its schedule means. It is zero when there is none.
+// dueTime returns when an At runs: what the operator says about this version of it, or what its schedule means. It is zero when there is none.
 func dueTime(a *cnatv1alpha1.At) time.Time {
-	if a.Status.ScheduledTime != nil {
+	if a.Status.ScheduledTime != nil && !isOutdated(a) {
 		return a.Status.ScheduledTime.Time
 	}
 	due, err := atspec.ParseSchedule(a.Spec.Schedule, a.CreationTimestamp.Time)
@@ -125,12 +126,11 @@ func runsAt(at *cnatv1alpha1.At, due, now time.Time, notes []string) string {
 	if name == "" {
 		name = at.GenerateName + "?????"
 	}
-	late, deadline := now.Sub(due), at.Spec.StartingDeadlineSeconds
 	line := fmt.Sprintf("at/%s runs at %s (%s)", name, timespec.Format(due), timespec.Distance(due, now))
 	switch {
-	case deadline != nil && int64(late/time.Second) > *deadline:
+	case isTooLate(at, due, now):
 		line = fmt.Sprintf("at/%s does not run: it was due at %s (%s), and its starting deadline is over", name, timespec.Format(due), timespec.Distance(due, now))
-	case late >= time.Second:
+	case now.Sub(due) >= time.Second:
 		line = fmt.Sprintf("at/%s runs now, it was due at %s (%s)", name, timespec.Format(due), timespec.Distance(due, now))
 	}
 	if len(notes) > 0 {

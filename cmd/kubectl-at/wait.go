@@ -34,8 +34,8 @@ func waitVerb() verb {
 		long: `
 			Wait until an At is done, and exit with the exit code of its command.
 
-			The exit code is 1 when the command failed or was not run and there is no exit code, and 124 on timeout. An At that
-			nothing happens to without a change, such as one with an invalid template, is not waited for.`,
+			The exit code is 1 when the command failed or was not run and there is no exit code, and 124 on timeout. It stops
+			waiting if the At cannot proceed until it is edited.`,
 		example: `
 			# Wait for an At for up to an hour
 			kubectl at wait at-7gk2p --timeout 1h`,
@@ -97,30 +97,18 @@ func (r *request) hint(verb, name string) string {
 	return hint
 }
 
-// operatorPatience is how long the operator may take to see a new At before that is reported, and hintInterval how often.
-const (
-	operatorPatience = 10 * time.Second
-	hintInterval     = 30 * time.Second
-)
+// operatorPatience is how long the operator may take to see a new At before that is reported.
+var operatorPatience = 10 * time.Second
 
 // awaitAt watches an At until done says so. It prints what keeps the At from its start or its end.
 func (r *request) awaitAt(ctx context.Context, name string, done func(*cnatv1alpha1.At) bool) (*cnatv1alpha1.At, error) {
 	var unseen atomic.Bool
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		for patience := operatorPatience; ; patience = hintInterval {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(patience):
-				if unseen.Load() {
-					_, _ = fmt.Fprintf(r.ErrOut, "at/%s waits: the operator has not seen it; is podset-operator running, and does it serve the namespace %s? \"kubectl at check -n %s\" finds out\n",
-						name, r.namespace, r.namespace)
-				}
-			}
+	hint := time.AfterFunc(operatorPatience, func() {
+		if unseen.Load() {
+			_, _ = fmt.Fprintf(r.ErrOut, "at/%s waits: %s\n", name, r.unserved())
 		}
-	}()
+	})
+	defer hint.Stop()
 	reported := ""
 	return await.Object(ctx, r.WithWatch, r.key(name), &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, func(at *cnatv1alpha1.At) bool {
 		unseen.Store(isUnseen(at))
@@ -133,4 +121,9 @@ func (r *request) awaitAt(ctx context.Context, name string, done func(*cnatv1alp
 		}
 		return false
 	})
+}
+
+// unserved says that no operator has seen an At.
+func (r *request) unserved() string {
+	return fmt.Sprintf("no operator has seen it; is podset-operator running, and does it serve the namespace %s? %q finds out", r.namespace, "kubectl at check -n "+r.namespace)
 }

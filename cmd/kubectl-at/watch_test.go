@@ -146,7 +146,7 @@ func TestList_watchOutage(t *testing.T) {
 	output, ended := s.background(ctx, "list", "-w", "--kubeconfig", os.DevNull, "--server", server.URL)
 	output.expect("NAME   DUE         IN          PHASE     RESULT      REASON   COMMAND")
 	output.expect("x      <unknown>   <unknown>   PENDING   Succeeded   <none>   ")
-	output.expect("x     <unknown>   <unknown>   DONE   Succeeded   <none>   ")
+	output.expect("x     <unknown>   <unknown>   DONE   Succeeded   Completed   ")
 	cancel()
 	if err := endOf(ended); err != nil {
 		t.Error(err)

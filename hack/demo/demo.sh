@@ -107,7 +107,7 @@ END
   cat >"$demo/logs.yaml" <<END
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Logs
-metadata: {name: migrate-pod, namespace: default}
+metadata: {name: migrate-pod, namespace: demo}
 spec:
   logs:
   - logsFile: $demo/migrate.log
@@ -162,15 +162,18 @@ if [ "$mode" = run ]; then
   exit
 fi
 
+# The steps have a namespace of their own, so that their objects are not in the way of a reader of the tutorial.
+kubectl create namespace demo >/dev/null
+kubectl config set-context --current --namespace demo >/dev/null
+
 title 'The application: a Deployment'
 show 'kubectl create deployment web --image=registry.example.com/shop:1.4'
 
-# docs/demo.svg shows the steps with a number: see hack/demo/svg.
-title '1. Schedule one command, with the image and the environment of an application'
+title 'Schedule one command, with the image and the environment of an application'
 show 'kubectl at tomorrow 02:00 --name migrate --from deploy/web -- bin/rails db:migrate'
 show 'kubectl at list'
 
-title '2. Run it now instead, wait for its end, and read its exit code and its log'
+title 'Run it now instead, wait for its end, and read its exit code and its log'
 show 'kubectl at reschedule migrate now'
 show 'kubectl at wait migrate; echo "exit code $?"'
 show 'kubectl at logs migrate'
@@ -179,7 +182,7 @@ expect 'phase DONE, result Succeeded, exit code 0' at_is migrate DONE Succeeded 
 kubectl apply -f config/samples/app_v1alpha1_podset.yaml >/dev/null
 expect '3 ready pods, listed in the status' settled 3
 
-title '3. Scale a PodSet from three pods to five, and delete a pod: another one takes its place'
+title 'Scale a PodSet from three pods to five, and delete a pod: another one takes its place'
 show 'kubectl scale podset/podset-sample --replicas=5'
 expect '5 ready pods, listed in the status' settled 5
 show 'kubectl get podset'
@@ -204,7 +207,8 @@ if [ "$mode" = check ]; then
   title 'Every step showed the expected result'
   exit
 fi
-title 'The cluster runs until Ctrl-C. To use it in another terminal:'
+kubectl config set-context --current --namespace default >/dev/null
+title 'The cluster runs until Ctrl-C. To use it in another terminal (the objects above are in the namespace demo):'
 echo "export KUBECONFIG=$KUBECONFIG PATH=$PWD/bin:\$PATH"
 trap 'exit 0' INT
 wait "$manager" || die "the manager has ended"

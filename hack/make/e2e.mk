@@ -1,4 +1,4 @@
-# Tests on a real cluster: see docs/e2e.md.
+# Tests on a real cluster: see test/e2e/doc.go.
 
 ##@ End-to-end tests
 

@@ -11,8 +11,8 @@ BUSYBOX_IMG ?=
 CREATED_AT ?= 2026-11-21T00:00:00Z
 # The time of the images of a release: see hack/image.sh.
 export SOURCE_DATE_EPOCH ?= $(shell date -u -d '$(CREATED_AT)' +%s 2>/dev/null)
-# The versions of OpenShift whose catalogs may show the operator.
-OPENSHIFT_VERSIONS ?= v4.18
+# The versions of OpenShift whose catalogs may show the operator. There is a last one, because no version was tested.
+OPENSHIFT_VERSIONS ?= v4.18-v4.22
 # The catalogs of community-operators-prod that get the operator. Each version of OpenShift has one.
 OPENSHIFT_CATALOGS ?= v4.18 v4.19 v4.20 v4.21 v4.22
 
@@ -61,8 +61,8 @@ deploy: bin/kustomize ## Install the operator, for all namespaces, into the curr
 	bin/kustomize build bin/overlay/deploy | $(KUBECTL) apply -f -
 
 .PHONY: undeploy
-undeploy: bin/kustomize ## Remove the operator and the CRDs, and with them every PodSet and At, from the current cluster.
-	bin/kustomize build '$(DEPLOY)' | $(KUBECTL) delete --ignore-not-found -f -
+undeploy: bin/kustomize ## Remove the operator and the CRDs from the current cluster; fails if PodSets or Ats exist, unless DELETE_OBJECTS=yes.
+	KUBECTL='$(KUBECTL)' DELETE_OBJECTS='$(DELETE_OBJECTS)' hack/undeploy.sh '$(DEPLOY)'
 
 .PHONY: deploy-policy
 deploy-policy: bin/kustomize ## Add only the admission policy, to an installation by OLM.
@@ -96,14 +96,18 @@ bundle: manifests bin/kustomize bin/operator-sdk ## Generate and validate the bu
 
 .PHONY: crd-baseline
 crd-baseline: manifests ## Freeze the CRDs as they are: a test compares later ones with them, by the rules of OLM v1.
+	mkdir -p test/bundle/testdata/baseline
 	cp config/crd/bases/*.yaml test/bundle/testdata/baseline/
 
 .PHONY: set-version
 set-version: ## Set the version of this tree to VERSION, created today; see RELEASING.md.
-	sed -i 's|^VERSION ?= .*|VERSION ?= $(VERSION)|' Makefile
-	sed -i "s|^CREATED_AT ?= .*|CREATED_AT ?= $$(date -u +%Y-%m-%dT00:00:00Z)|" hack/make/packaging.mk
-	sed -i 's|newTag: .*|newTag: v$(VERSION)|' config/manager/kustomization.yaml
-	sed -i 's/^\(version\|appVersion\): .*/\1: $(VERSION)/' charts/podset-operator/Chart.yaml
+	@# -i.old and separate expressions work with the sed of macOS, too.
+	sed -i.old 's|^VERSION ?= .*|VERSION ?= $(VERSION)|' Makefile
+	sed -i.old "s|^CREATED_AT ?= .*|CREATED_AT ?= $$(date -u +%Y-%m-%dT00:00:00Z)|" hack/make/packaging.mk
+	sed -i.old 's|newTag: .*|newTag: v$(VERSION)|' config/manager/kustomization.yaml
+	sed -i.old -e 's/^version: .*/version: $(VERSION)/' -e 's/^appVersion: .*/appVersion: $(VERSION)/' \
+	  -e 's|\(podset-operator\):v[^}]*}|\1:v$(VERSION)}|' charts/podset-operator/Chart.yaml
+	rm Makefile.old hack/make/packaging.mk.old config/manager/kustomization.yaml.old charts/podset-operator/Chart.yaml.old
 
 .PHONY: bundle-openshift
 bundle-openshift: bin/kustomize bin/operator-sdk ## Generate the bundle for OpenShift, with monitoring and console objects, in dist/openshift.

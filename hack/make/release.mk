@@ -5,7 +5,8 @@
 RELEASE_DIR ?= dist/release
 # The repository on GitHub. Users download the files of a release from there.
 export REPOSITORY_URL ?= https://github.com/redhat/podset-operator
-RELEASE_IMAGES = $(IMG) $(BUNDLE_IMG) $(CATALOG_IMG)
+# cosign signs the chart like the images.
+RELEASE_IMAGES = $(IMG) $(BUNDLE_IMG) $(CATALOG_IMG) $(CHART_REGISTRY)/podset-operator:$(VERSION)
 
 .PHONY: release-binaries
 release-binaries: $(foreach arch,$(ARCHES),bin/image/manager-$(arch)) ## Build the binaries of the images for all ARCHES.
@@ -20,7 +21,7 @@ release-login: bin/cosign ## Log in to the registry of IMAGE_BASE, as REGISTRY_U
 	@bin/cosign login $(firstword $(subst /, ,$(IMAGE_BASE))) --username "$$REGISTRY_USERNAME" --password-stdin <<<"$$REGISTRY_PASSWORD"
 
 .PHONY: release-sign
-release-sign: bin/cosign ## Sign the files and the pushed images of VERSION, and attest their SBOMs and provenance; COSIGN_KEY is a key, or keyless.
+release-sign: bin/cosign ## Sign the files, the pushed images, and the pushed chart of VERSION, and attest their SBOMs and provenance; COSIGN_KEY is a key, or keyless.
 	hack/release.sh sign $(RELEASE_DIR) $(RELEASE_IMAGES)
 
 .PHONY: release-check

@@ -47,6 +47,8 @@ bin/oldest/etcd: bin/etcd
 olm := github.com/operator-framework
 olm_tags := containers_image_openpgp,exclude_graphdriver_btrfs
 opm_tags := $(olm_tags),json1
+# operator-sdk contains helm, which pushes the chart, so it compiles hardly anything more.
+$(eval $(call tool,helm,sdk,helm.sh/helm/v3/cmd/helm,,$(olm_tags)))
 $(eval $(call tool,operator-sdk,sdk,$(olm)/operator-sdk/cmd/operator-sdk,-X $(olm)/operator-sdk/internal/version.Version=v1.42.2,$(olm_tags)))
 $(eval $(call tool,scorecard-test,sdk,$(olm)/operator-sdk/images/scorecard-test,,$(olm_tags)))
 $(eval $(call tool,opm,opm,$(olm)/operator-registry/cmd/opm,,$(opm_tags)))

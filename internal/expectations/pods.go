@@ -88,8 +88,8 @@ type View struct {
 	// Pods are the cached pods without those that are known to be gone, followed by the expected creations that the cache
 	// does not show. The slice must not be changed: it may be the one that was passed to Observe.
 	Pods []*corev1.Pod
-	// Unseen are the pods that neither the cache nor a lookup shows now. They must not be deleted, because another client may have
-	// taken them from their owner since their create. The set must not be changed.
+	// Unseen are the pods that neither the cache nor a lookup shows now. Do not delete them: their owner reference may have been removed
+	// since they were created. The set must not be changed.
 	Unseen sets.Set[types.UID]
 	// Deleted are the pods that are treated as terminating although they have no deletion timestamp in Pods. The set must not be changed.
 	Deleted sets.Set[types.UID]

@@ -195,3 +195,13 @@ func Earliest(now time.Time, times ...time.Time) time.Time {
 	}
 	return first
 }
+
+// FailedInit returns the init container that failed, or nil if there is none. The kubelet starts no other one after it.
+func FailedInit(pod *corev1.Pod) *corev1.ContainerStatus {
+	for i := range pod.Status.InitContainerStatuses {
+		if status := &pod.Status.InitContainerStatuses[i]; status.State.Terminated != nil && status.State.Terminated.ExitCode != 0 {
+			return status
+		}
+	}
+	return nil
+}

@@ -37,7 +37,8 @@
 //     none because of it.
 //  13. The pod in the response to a create must have the requested name and the PodSet as its controller. If admission has changed
 //     one of them, the pod is deleted by its UID, and until it is, no other pod is created. If another pod already has the changed
-//     name, nothing is deleted. Both count as a rejection. Other changes by admission are kept.
+//     name, or another client has taken the pod from the PodSet since, nothing is deleted. Both changes count as a rejection. Other
+//     changes by admission are kept.
 //  14. With the policy TerminationComplete, a pod is created only after the earlier pod of its slot is gone. If that pod has the name
 //     and the cache does not show it, the same name is tried again.
 //  15. A PodSet that does not match its spec must make progress within progressDeadlineSeconds: a pod is created, deleted, Ready, or

@@ -138,7 +138,7 @@ func (n *node) key() string {
 	}
 	s := &n.state
 	fmt.Fprintf(&k, "|%s|%v%+v|%d %d %v", s.pods, s.attempts, s.rejection, s.cleanupAt.Unix(), s.cleanupBackoff.Until.Unix(), s.cleanupBackoff.Delay)
-	fmt.Fprintf(&k, "|%v", sets.List(s.undeleted))
+	fmt.Fprintf(&k, "|%v", sets.List(s.maybeDeleted))
 	fmt.Fprintf(&k, "|%v%v|%s|%d %d %d %v", sets.List(n.there), sets.List(n.deleted), n.foreign, n.now.Unix(), len(n.script), n.most, n.budget)
 	return k.String()
 }

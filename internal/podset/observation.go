@@ -35,8 +35,8 @@ type Observation struct {
 	Unseen sets.Set[types.UID]
 	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]
-	// Undeleted are the UIDs of pods whose deletion was requested and not answered. It may have succeeded.
-	Undeleted sets.Set[types.UID]
+	// MaybeDeleted are the UIDs of pods whose deletion was requested and not answered. It may have succeeded.
+	MaybeDeleted sets.Set[types.UID]
 	// Attempts are the lowest possible attempts of slots, or 0 for a slot that is not in it. They skip names of conflicting pods: pods of
 	// another owner, or terminating ones of this PodSet that the cache does not show yet. They also keep the attempt of a create that was
 	// not answered.
@@ -50,6 +50,8 @@ type Observation struct {
 	Now time.Time
 	// Rejection is the last rejection of a pod of this generation of the spec, or nil if there is none.
 	Rejection *expectations.Rejection
+	// Warnings are the last warnings of the API server about new pods, or "" if there were none. They were reported.
+	Warnings string
 	// CleanupAt is when finished pods may be deleted.
 	CleanupAt time.Time
 	// Defaults come from the operator's environment.

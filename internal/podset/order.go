@@ -52,7 +52,7 @@ func byDeletionPriority(o Observation, active []*corev1.Pod, hash string) []*cor
 			trueFirst(isOutdated(a, hash), isOutdated(b, hash)),
 			cmp.Compare(deletionCost(a), deletionCost(b)),
 			cmp.Compare(onNode[b.Spec.NodeName], onNode[a.Spec.NodeName]),
-			trueFirst(o.Undeleted.Has(a.UID), o.Undeleted.Has(b.UID)),
+			trueFirst(o.MaybeDeleted.Has(a.UID), o.MaybeDeleted.Has(b.UID)),
 			cmp.Compare(o.ageRank(readySince(a)), o.ageRank(readySince(b))),
 			cmp.Compare(restarts(b), restarts(a)),
 			cmp.Compare(sidecarRestarts(b), sidecarRestarts(a)),

@@ -32,6 +32,8 @@ type Outcome struct {
 	Conflicting *corev1.Pod
 	// CreateError is the first error of a create that was not rejected, or nil if there is none.
 	CreateError error
+	// Warnings are the warnings of the API server about the creates, or "" if there are none.
+	Warnings string
 	// DeleteError joins the first error of the deletions and that of the cleanup, or is nil if there is none.
 	DeleteError error
 	// Reported is true if the status was written, or did not differ from the stored one.

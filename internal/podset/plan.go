@@ -65,7 +65,7 @@ func (p *Plan) planDeletes(o Observation, c classes, hash string) {
 	sorted := byDeletionPriority(o, c.active, hash)
 	surplus := max(len(sorted)-o.desired(), 0)
 	p.Delete = sorted[:surplus:surplus]
-	if o.Set.Spec.UpdateStrategy.Type == appv1alpha1.OnDelete || templateProblem(o.Set.Spec.Template) != "" {
+	if o.Set.Spec.UpdateStrategy.Type == appv1alpha1.OnDelete {
 		return
 	}
 	kept := sorted[surplus:]
@@ -91,7 +91,7 @@ func (p *Plan) planCreates(o Observation, c classes, hash string) {
 	if ahead := len(c.finished) - len(p.Cleanup); ahead > o.desired() {
 		missing -= ahead - o.desired()
 	}
-	if missing <= 0 || templateProblem(o.Set.Spec.Template) != "" {
+	if missing <= 0 {
 		return
 	}
 	if o.Rejection != nil && o.Now.Before(o.Rejection.Until) {

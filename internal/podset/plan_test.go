@@ -442,7 +442,7 @@ func TestDeletionPriority(t *testing.T) {
 	} {
 		want := []string{tc.worse.Name, tc.better.Name}
 		for _, pods := range [][]*corev1.Pod{{tc.worse, tc.better}, {tc.better, tc.worse}} {
-			if diff := cmp.Diff(want, names(byDeletionPriority(Observation{Set: testutil.MakePodSet("a").MinReadySeconds(60).Obj(), Undeleted: sets.New[types.UID]("undeleted"), Now: now}, pods, "new"))); diff != "" {
+			if diff := cmp.Diff(want, names(byDeletionPriority(Observation{Set: testutil.MakePodSet("a").MinReadySeconds(60).Obj(), MaybeDeleted: sets.New[types.UID]("undeleted"), Now: now}, pods, "new"))); diff != "" {
 				t.Errorf("%s (-want +got): %s", title, diff)
 			}
 		}

@@ -45,9 +45,9 @@ func newPod(o Observation, p slotAttempt, hash string) *corev1.Pod {
 	return pod
 }
 
-// defaultTemplate returns the template of a PodSet without one. It passes Pod Security "restricted" and OpenShift's
-// "restricted-v2". A process that sleeps needs little, so that many such pods fit on a small node. The labels are those of the tutorial
-// (rule 16).
+// defaultTemplate returns the template of a PodSet without one. It passes Pod Security "restricted", OpenShift's "restricted-v2", and
+// policies that require a read-only root. A process that sleeps needs little, so that many such pods fit on a small node. The labels are
+// those of the tutorial (rule 16).
 func defaultTemplate(set *appv1alpha1.PodSet, d Defaults) *corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{
 		ImagePullSecrets: d.PullSecrets,
@@ -68,8 +68,19 @@ func defaultTemplate(set *appv1alpha1.PodSet, d Defaults) *corev1.PodTemplateSpe
 		}},
 		// As the first process of its container, sleep ignores SIGTERM, so a longer grace period is useless.
 		TerminationGracePeriodSeconds: ptr.To[int64](1),
+		// It reads no variables of Services.
+		EnableServiceLinks: ptr.To(false),
+		// The scheduler spreads the pods of a ReplicaSet by default, but not those of a kind that it does not know. It would ignore nodes
+		// without the label of a second key, such as the zone.
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
+			MaxSkew:           1,
+			TopologyKey:       corev1.LabelHostname,
+			WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{appv1alpha1.LabelPodSet: set.Name}},
+		}},
 	}
 	pods.OnLinux(&spec)
 	pods.Restrict(&spec, d.FixedUser)
+	spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = ptr.To(true)
 	return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels.Set{"app": set.Name, "version": "v0.1"}}, Spec: spec}
 }

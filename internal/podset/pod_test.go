@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
@@ -54,6 +55,16 @@ func TestNewPod_default(t *testing.T) {
 	}
 	if got := ptr.Deref(got.Spec.TerminationGracePeriodSeconds, 0); got != 1 {
 		t.Errorf("grace period: %d", got)
+	}
+	if !ptr.Deref(container.SecurityContext.ReadOnlyRootFilesystem, false) || ptr.Deref(got.Spec.EnableServiceLinks, true) {
+		t.Errorf("the root can be written, or variables of Services are set: %+v", got.Spec)
+	}
+	wantSpread := []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: "kubernetes.io/hostname", WhenUnsatisfiable: corev1.ScheduleAnyway,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app.example.com/podset": "a"}},
+	}}
+	if diff := cmp.Diff(wantSpread, got.Spec.TopologySpreadConstraints); diff != "" {
+		t.Errorf("spread over nodes (-want +got): %s", diff)
 	}
 	if got.Annotations[appv1alpha1.AnnotationSlot] != "2" || got.Annotations[appv1alpha1.AnnotationAttempt] != "1" {
 		t.Errorf("annotations: %v", got.Annotations)

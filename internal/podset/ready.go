@@ -13,11 +13,11 @@ import (
 // and Degraded for tools that do not read those.
 func readiness(o Observation, s appv1alpha1.PodSetStatus, available int, outcome Outcome, progressing, degraded metav1.Condition) []metav1.Condition {
 	ready := metav1.Condition{Type: appv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: progressing.Reason, Message: progressing.Message}
-	if isComplete(o, s, available) && degraded.Reason != appv1alpha1.ReasonInvalidTemplate {
+	if isComplete(o, s, available) {
 		ready.Status = metav1.ConditionTrue
 		return []metav1.Condition{ready}
 	}
-	if progressing.Status == metav1.ConditionUnknown && degraded.Reason != appv1alpha1.ReasonInvalidTemplate {
+	if progressing.Status == metav1.ConditionUnknown {
 		ready.Status = metav1.ConditionUnknown
 		return []metav1.Condition{ready}
 	}
@@ -40,12 +40,12 @@ func isComplete(o Observation, s appv1alpha1.PodSetStatus, available int) bool {
 	return o.Set.DeletionTimestamp == nil && int(s.Replicas) == o.desired() && available == o.desired() && updated
 }
 
-// isStalled reports whether only a change by a user or an administrator is likely to help: the template is invalid, the API server rejects
-// the pods, or the progress deadline has passed. While pods are terminating, a rejection may be temporary, because a terminating pod still
+// isStalled reports whether only a change by a user or an administrator is likely to help: the API server rejects the pods, or the
+// progress deadline has passed. While pods are terminating, a rejection may be temporary, because a terminating pod still
 // uses quota. An error other than a rejection is retried at once.
 func isStalled(s appv1alpha1.PodSetStatus, outcome Outcome, progressing, degraded metav1.Condition) bool {
 	switch {
-	case progressing.Reason == appv1alpha1.ReasonProgressDeadlineExceeded, degraded.Reason == appv1alpha1.ReasonInvalidTemplate:
+	case progressing.Reason == appv1alpha1.ReasonProgressDeadlineExceeded:
 		return true
 	case degraded.Reason == appv1alpha1.ReasonFailedCreate:
 		return s.TerminatingReplicas == 0 && outcome.CreateError == nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,11 +35,16 @@ const retryPredecessor = time.Second
 
 // MakeReport computes the status from an observation, its plan, and the outcome of the plan.
 func MakeReport(o Observation, plan Plan, outcome Outcome) Report {
-	report := Report{Status: newStatus(o, outcome), Events: events(outcome)}
+	report := Report{Status: newStatus(o, outcome), Events: events(o, outcome)}
 	progress := meta.FindStatusCondition(report.Status.Conditions, appv1alpha1.ConditionProgressing)
 	report.RequeueAt = pods.Earliest(o.Now, plan.RequeueAt, nextChange(o.after(outcome), progress.Status == metav1.ConditionTrue))
 	if progress.Reason == appv1alpha1.ReasonProgressDeadlineExceeded && !wasStuck(o.Set) {
 		report.StatusEvents = []event.Event{event.Warning(progress.Reason, "Progress", progress.Message)}
+	}
+	problem := meta.FindStatusCondition(report.Status.Conditions, appv1alpha1.ConditionDegraded)
+	before := meta.FindStatusCondition(o.Set.Status.Conditions, appv1alpha1.ConditionDegraded)
+	if problem.Reason == appv1alpha1.ReasonPodsWaiting && (before == nil || before.Reason != problem.Reason) {
+		report.StatusEvents = append(report.StatusEvents, event.Warning(problem.Reason, "Start", problem.Message))
 	}
 	switch {
 	case o.isPredecessor(outcome.Conflicting): // The cache will show it.
@@ -68,9 +74,12 @@ func nextChange(o Observation, progresses bool) time.Time {
 }
 
 // events returns the events about an outcome, one for each kind of action. Each relates to its first pod, so that an event about other pods
-// is not counted as its repetition.
-func events(outcome Outcome) []event.Event {
+// is not counted as its repetition. Each warning of the API server is reported once.
+func events(o Observation, outcome Outcome) []event.Event {
 	var events []event.Event
+	if outcome.Warnings != "" && outcome.Warnings != o.Warnings {
+		events = append(events, event.Warning("PodWarning", "Create", "The API server warns about the pods: "+outcome.Warnings))
+	}
 	if pods := outcome.Created; len(pods) > 0 {
 		events = append(events, event.Normal("SuccessfulCreate", "Create", "Created "+joinNames(pods, podNameOf)).About(pods[0]))
 	}
@@ -81,7 +90,8 @@ func events(outcome Outcome) []event.Event {
 		events = append(events, event.Normal("PodsFinished", "Remove", "Deleted after they finished: "+
 			joinNames(pods, func(pod *corev1.Pod) string { return pod.Name + " (" + finishReason(pod) + ")" })).About(pods[0]))
 	}
-	if err := outcome.createProblem(); err != nil {
+	// In a namespace that is being deleted, the API server rejects events, too.
+	if err := outcome.createProblem(); err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		events = append(events, event.Warning("FailedCreate", "Create", err.Error()))
 	}
 	if err := outcome.DeleteError; err != nil {

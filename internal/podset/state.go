@@ -4,6 +4,7 @@
 package podset
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -45,10 +46,12 @@ type State struct {
 	status *expectations.Status[appv1alpha1.PodSetStatus]
 	// rejection is the last rejection of a create.
 	rejection expectations.LastRejection
+	// warnings are the last Outcome.Warnings that were not empty.
+	warnings string
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
 	attempts map[int]MinAttempt
-	// undeleted are the pods of Observation.Undeleted.
-	undeleted sets.Set[types.UID]
+	// maybeDeleted are the pods of Observation.MaybeDeleted.
+	maybeDeleted sets.Set[types.UID]
 	// modified are the pods of Observation.Modified.
 	modified []*corev1.Pod
 	// cleanupAt is when the finished pods may be deleted, or zero if there are none. cleanupBackoff gives the delay.
@@ -90,12 +93,13 @@ func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation
 		Pods:         view.Pods,
 		Unseen:       view.Unseen,
 		Deleted:      view.Deleted,
-		Undeleted:    s.undeleted,
+		MaybeDeleted: s.maybeDeleted,
 		Attempts:     s.attempts,
 		Modified:     next.modified,
 		Lookups:      expectations.NotLookedUp(s.pods.Unconfirmed(seen.Pods, now), seen.LookedUp),
 		Now:          now,
 		Rejection:    s.rejection.Of(set.Generation),
+		Warnings:     s.warnings,
 		Defaults:     defaults,
 		next:         &next,
 	}
@@ -151,7 +155,7 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 		}
 	}
 	next.pods = next.pods.Created(now, outcome.Created...).Deleted(outcome.Deleted...).Deleted(outcome.CleanedUp...)
-	next.undeleted = undeletedAfter(o, plan, outcome)
+	next.maybeDeleted = maybeDeletedAfter(o, plan, outcome)
 	next.modified = slices.DeleteFunc(slices.Concat(next.modified, outcome.Modified), func(pod *corev1.Pod) bool {
 		return pods.Contains(outcome.Deleted, pod.UID)
 	})
@@ -161,6 +165,7 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	case len(outcome.Created) > 0 && outcome.CreateError == nil && outcome.Conflicting == nil:
 		next.rejection = expectations.LastRejection{}
 	}
+	next.warnings = cmp.Or(outcome.Warnings, next.warnings)
 	// A failed deletion of finished pods is retried as an error is, and the next delay begins after it has succeeded.
 	if len(outcome.CleanedUp) > 0 && !o.after(outcome).hasFinished() {
 		next.cleanupAt = time.Time{}
@@ -177,20 +182,20 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	*s = next
 }
 
-// undeletedAfter returns the pods with unanswered deletions after a plan was carried out, as long as the cache shows them.
-func undeletedAfter(o Observation, plan Plan, outcome Outcome) sets.Set[types.UID] {
-	var undeleted sets.Set[types.UID]
+// maybeDeletedAfter returns the pods with unanswered deletions after a plan was carried out, as long as the cache shows them.
+func maybeDeletedAfter(o Observation, plan Plan, outcome Outcome) sets.Set[types.UID] {
+	var unanswered sets.Set[types.UID]
 	for _, pod := range o.Pods {
-		requested := o.Undeleted.Has(pod.UID) || pods.Contains(plan.Delete, pod.UID)
+		requested := o.MaybeDeleted.Has(pod.UID) || pods.Contains(plan.Delete, pod.UID)
 		if !requested || pods.Contains(outcome.Deleted, pod.UID) || o.isTerminating(pod) {
 			continue
 		}
-		if undeleted == nil {
-			undeleted = sets.New[types.UID]()
+		if unanswered == nil {
+			unanswered = sets.New[types.UID]()
 		}
-		undeleted.Insert(pod.UID)
+		unanswered.Insert(pod.UID)
 	}
-	return undeleted
+	return unanswered
 }
 
 // RequeueAt returns when to reconcile the PodSet again although nothing has changed, or zero if that is not needed. It may be in the past.

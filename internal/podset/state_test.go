@@ -465,8 +465,8 @@ func TestState_unansweredDelete(t *testing.T) {
 		}
 	}
 	step(&s, set, cached, now, succeed)
-	if o := s.Observe(Seen{Set: set.Obj(), Pods: cached}, now, Defaults{}); o.Undeleted.Len() > 0 {
-		t.Errorf("the deletion was answered, and %v is to be repeated", o.Undeleted)
+	if o := s.Observe(Seen{Set: set.Obj(), Pods: cached}, now, Defaults{}); o.MaybeDeleted.Len() > 0 {
+		t.Errorf("the deletion was answered, and %v is to be repeated", o.MaybeDeleted)
 	}
 }
 
@@ -507,6 +507,17 @@ func TestRequeueAt(t *testing.T) {
 		c.Record(o, tc.plan, tc.outcome, now)
 		if got := c.RequeueAt(o, MakeReport(o, tc.plan, tc.outcome), tc.outcome); !got.Equal(tc.want) {
 			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
+		}
+	}
+}
+
+func TestState_warnings(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	var s State
+	for _, tc := range []struct{ warnings, want string }{{"first", "first"}, {"", "first"}, {"second", "second"}} {
+		step(&s, set, nil, now, func(Plan) Outcome { return Outcome{Warnings: tc.warnings, Reported: true} })
+		if got := s.Observe(Seen{Set: set.Obj()}, now, Defaults{}).Warnings; got != tc.want {
+			t.Errorf("after %q, the last warnings are %q, want %q", tc.warnings, got, tc.want)
 		}
 	}
 }

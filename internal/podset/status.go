@@ -88,10 +88,7 @@ func degraded(o Observation, of classes, outcome Outcome, progress metav1.Condit
 	c := metav1.Condition{Type: appv1alpha1.ConditionDegraded, Status: metav1.ConditionTrue}
 	waiting := countReasons(of.active, func(pod *corev1.Pod) string { reason, _ := o.problemOf(pod); return reason })
 	finished := countReasons(of.finished, finishReason)
-	problem := templateProblem(o.Set.Spec.Template)
 	switch {
-	case problem != "":
-		c.Reason, c.Message = appv1alpha1.ReasonInvalidTemplate, problem
 	case outcome.createProblem() != nil:
 		c.Reason, c.Message = appv1alpha1.ReasonFailedCreate, outcome.createProblem().Error()
 	case o.Rejection != nil && len(of.active) < o.desired():

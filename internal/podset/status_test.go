@@ -5,12 +5,14 @@ package podset
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -339,20 +341,44 @@ func TestMakeReport_events(t *testing.T) {
 		Created:     []*corev1.Pod{mk("a").Obj(), mk("b").Obj()},
 		Deleted:     []*corev1.Pod{mk("c").Obj()},
 		CleanedUp:   []*corev1.Pod{mk("d").Finished(corev1.PodFailed, "Evicted").Obj(), mk("e").Finished(corev1.PodSucceeded, "").Obj()},
+		Warnings:    "would violate PodSecurity",
 		CreateError: errors.New("creating Pod f: exceeded quota"),
 		DeleteError: errors.New("deleting Pod g: forbidden"),
 	}
 	want := []event.Event{
+		{Warning: true, Reason: "PodWarning", Action: "Create", Note: "The API server warns about the pods: would violate PodSecurity"},
 		{Reason: "SuccessfulCreate", Action: "Create", Note: "Created a, b", Related: outcome.Created[0]},
 		{Reason: "SuccessfulDelete", Action: "Delete", Note: "Deleted c", Related: outcome.Deleted[0]},
 		{Reason: "PodsFinished", Action: "Remove", Note: "Deleted after they finished: d (Evicted), e (Succeeded)", Related: outcome.CleanedUp[0]},
 		{Warning: true, Reason: "FailedCreate", Action: "Create", Note: "creating Pod f: exceeded quota"},
 		{Warning: true, Reason: "FailedDelete", Action: "Delete", Note: "deleting Pod g: forbidden"},
 	}
-	if diff := cmp.Diff(want, events(outcome)); diff != "" {
+	if diff := cmp.Diff(want, events(Observation{Warnings: "another"}, outcome)); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
 	}
-	if got := events(Outcome{}); got != nil {
+	if diff := cmp.Diff(want[1:], events(Observation{Warnings: outcome.Warnings}, outcome)); diff != "" {
+		t.Errorf("a warning is repeated (-want +got): %s", diff)
+	}
+	terminating := apierrors.NewForbidden(corev1.Resource("pods"), "f", nil)
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	if got := events(Observation{}, Outcome{Rejected: fmt.Errorf("creating Pod f: %w", terminating)}); got != nil {
+		t.Errorf("events in a namespace that is being deleted: %v", got)
+	}
+	if got := events(Observation{}, Outcome{}); got != nil {
 		t.Errorf("nothing was done, and %v was said", got)
+	}
+}
+
+func TestMakeReport_podsWaiting(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	o := Observation{Set: set.Obj(), Pods: []*corev1.Pod{pod(set, 0).On("n").Waiting("ErrImagePull").Obj()}, Now: now}
+	report := MakeReport(o, Plan{}, Outcome{})
+	want := []event.Event{{Warning: true, Reason: "PodsWaiting", Action: "Start", Note: "1 of 1 pods: ImagePullBackOff"}}
+	if diff := cmp.Diff(want, report.StatusEvents); diff != "" {
+		t.Errorf("(-want +got): %s", diff)
+	}
+	o.Set = set.Status(report.Status).Obj()
+	if got := MakeReport(o, Plan{}, Outcome{}).StatusEvents; got != nil {
+		t.Errorf("the event is repeated: %v", got)
 	}
 }

@@ -12,6 +12,8 @@ func (p *parser) date() error {
 	switch t := p.peek(0); {
 	case p.takeWord("today"):
 		p.spec.date = &date{}
+	case p.takeWord("tonight"):
+		p.spec.date = &date{isTonight: true}
 	case p.takeWord("tomorrow"):
 		p.spec.date = &date{days: 1}
 	case t.text == "next" && p.peek(1).word.class == unitName:

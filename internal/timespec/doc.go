@@ -17,7 +17,7 @@
 //	clock     = HH ":" MM [":" SS ["." fraction]] | HHMM | HH
 //	isotime   = HH [[":"] MM [[":"] SS ["." fraction]]]
 //	zone      = "utc" | "gmt" | "z" | ( "+" | "-" ) HH [[":"] MM] | a name of the local zone, such as CET
-//	date      = "today" | "tomorrow"
+//	date      = "today" | "tonight" | "tomorrow"
 //	          | ["next"] weekday
 //	          | "next" unit
 //	          | [weekday [","]] calendar
@@ -38,6 +38,7 @@
 //
 //   - Without a time, the time of day is the current one. Without a date, the day is today, or tomorrow when that time has passed today. A
 //     step of days or more makes the day today in any case: 4pm + 3 days is three days from now.
+//   - Tonight needs a time. From noon on, the time is today; before noon, it is the next one, so 02:00 tonight is tomorrow unless it is night.
 //   - A day of the week is the next one that is not today. A date without a year is in this year, or in the next one when its day has
 //     passed. With a step, the day that the step leads to counts.
 //   - Seconds, minutes, and hours of a step are elapsed time. Days, weeks, months, and years keep the time of day. A month that is too

@@ -11,7 +11,7 @@ import (
 // Format returns t for people, with seconds if there are any.
 func Format(t time.Time) string {
 	if t.Second() != 0 {
-		return t.Format("Mon 2 Jan 2006 15:04:05 MST")
+		return t.Format(LayoutSeconds)
 	}
 	return t.Format(Layout)
 }

@@ -59,7 +59,7 @@ var shortUnits = map[string]string{
 
 func makeKeywords() map[string]keyword {
 	words := map[string]keyword{}
-	for _, name := range strings.Fields("now in am pm noon midnight teatime utc today tomorrow next") {
+	for _, name := range strings.Fields("now in am pm noon midnight teatime utc today tonight tomorrow next") {
 		words[name] = keyword{class: other, name: name}
 	}
 	for i, name := range strings.Fields("sunday monday tuesday wednesday thursday friday saturday") {

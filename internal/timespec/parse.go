@@ -36,6 +36,7 @@ type date struct {
 	month, day int
 	digits     string        // how a date without separators was written
 	days       int           // from today
+	isTonight  bool          // the night after today, which ends at noon
 	weekday    *time.Weekday // the next one that is not today or, if month is set, that of the date
 }
 
@@ -114,6 +115,9 @@ func (p *parser) timeAndDate() error {
 	}
 	if !p.spec.hasTime && p.spec.date == nil && len(p.spec.steps) == 0 && p.peek(0).text != "next" {
 		return p.unexpected()
+	}
+	if p.spec.date != nil && p.spec.date.isTonight && !p.spec.hasTime {
+		return p.expected(0, "a time of day")
 	}
 	if d, t := p.spec.date, p.peek(0); p.spec.needsYear() && p.spec.hasTime && t.kind == number && len(t.text) == 4 && atoi(t.text) > 0 {
 		d.year = atoi(t.text)

@@ -10,8 +10,11 @@ import (
 	"time"
 )
 
-// Layout is the format of times in notes and errors.
-const Layout = "Mon 2 Jan 2006 15:04 MST"
+// Layout is the format of times in notes and errors, and LayoutSeconds the one with seconds.
+const (
+	Layout        = "Mon 2 Jan 2006 15:04 MST"
+	LayoutSeconds = "Mon 2 Jan 2006 15:04:05 MST"
+)
 
 // unitSeconds has the units that are counted on the clock.
 var unitSeconds = map[unit]int64{second: 1, minute: 60, hour: 3600}
@@ -115,6 +118,9 @@ func (s *spec) base(today time.Time) time.Time {
 	}
 	if s.hasTime {
 		base = time.Date(base.Year(), base.Month(), base.Day(), s.hour, s.minute, s.second, s.nanosecond, time.UTC)
+		if s.date != nil && s.date.isTonight && s.hour < 12 && !startOfMinute(base).After(startOfMinute(today)) {
+			base = base.AddDate(0, 0, 1)
+		}
 	}
 	return base
 }

@@ -58,8 +58,14 @@ func (p *parser) remedy(rest string) string {
 		return ""
 	}
 	word := firstWord(rest)
-	if word == "at" || word == "on" {
+	switch word {
+	case "at", "on":
 		return fmt.Sprintf("leave out %q", word)
+	case "batch":
+		return `use "now"`
+	}
+	if relative := "now + " + p.text; !p.isRelative && (&parser{text: relative, tokens: scan(relative)}).parse() == nil {
+		return fmt.Sprintf("use %q", relative)
 	}
 	if stampPattern.MatchString(p.text) {
 		return "use -t " + p.text

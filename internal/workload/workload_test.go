@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -316,5 +317,121 @@ func TestOf(t *testing.T) {
 		if want := "the Rollout web has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME"; err == nil || err.Error() != want {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+func TestWrapper(t *testing.T) {
+	words := func(command, args string) *corev1.Container {
+		return &corev1.Container{Command: strings.Fields(command), Args: strings.Fields(args)}
+	}
+	for want, containers := range map[string][]*corev1.Container{
+		"": {
+			words("", ""), words("", "-p 80"), words("sleep 86400", ""), words("sh -c", "serve"), words("nginx", "-g x"), words("python3.12", "manage.py"),
+			words("bundle exec puma", ""), words("/bin/serve", ""),
+		},
+		Entrypoint:                {words("", "bin/serve -p 80")},
+		"/cnb/lifecycle/launcher": {words("/cnb/lifecycle/launcher", "bin/serve"), words("/cnb/lifecycle/launcher bin/serve", "")},
+		"doppler run --":          {words("doppler run -- rails server", ""), words("doppler run --", "rails server")},
+		"/vault/vault-env":        {words("/vault/vault-env rails server", "")},
+		"docker-entrypoint.sh":    {words("docker-entrypoint.sh", "")},
+		"with-db":                 {words("with-db", "serve")},
+	} {
+		for _, c := range containers {
+			if got := Wrapper(c); got != want {
+				t.Errorf("%q %q: got %q, want %q", c.Command, c.Args, got, want)
+			}
+		}
+	}
+}
+
+func TestOmittedSelectors(t *testing.T) {
+	web, tier := map[string]string{"app": "web"}, map[string]string{"app": "web", "tier": "x"}
+	w := &Workload{Kind: "Deployment", Name: "web", Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: tier}}}
+	policy := func(name string, pods metav1.LabelSelector, from ...*metav1.LabelSelector) networkingv1.NetworkPolicy {
+		p := networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.NetworkPolicySpec{PodSelector: pods}}
+		for _, selector := range from {
+			p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: []networkingv1.NetworkPolicyPeer{{PodSelector: selector}}})
+		}
+		return p
+	}
+	service := func(name string, selector map[string]string) corev1.Service {
+		return corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Selector: selector}}
+	}
+	deny, database := metav1.LabelSelector{}, metav1.LabelSelector{MatchLabels: map[string]string{"app": "database"}}
+	toWeb := policy("out", metav1.LabelSelector{MatchLabels: web})
+	const begin = "the network policy "
+	const text = " selects the pods of the Deployment web by labels that are not copied, so it does not apply to this pod, or does not let it connect"
+	for name, test := range map[string]struct {
+		policies []networkingv1.NetworkPolicy
+		services []corev1.Service
+		labels   map[string]string
+		want     string
+	}{
+		"none":             {},
+		"all pods":         {policies: []networkingv1.NetworkPolicy{policy("deny", deny, nil)}},
+		"other pods":       {policies: []networkingv1.NetworkPolicy{policy("database", database)}},
+		"its pods":         {policies: []networkingv1.NetworkPolicy{policy("deny", deny), toWeb}, want: begin + "out" + text + "; --label app=web sets them"},
+		"what may connect": {policies: []networkingv1.NetworkPolicy{policy("in", database, &toWeb.Spec.PodSelector)}, want: begin + "in" + text + "; --label app=web sets them"},
+		"the label is set": {policies: []networkingv1.NetworkPolicy{toWeb}, labels: web},
+		"a Service, too":   {policies: []networkingv1.NetworkPolicy{toWeb}, services: []corev1.Service{service("web", web), service("x", tier), service("headless", nil)}, want: begin + "out" + text + "; --label app=web sets them, but then the Service web sends traffic to the pod"},
+		"an expression":    {policies: []networkingv1.NetworkPolicy{policy("e", metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpExists}}})}, want: begin + "e" + text + "; --label tier=x sets them"},
+	} {
+		if got := w.OmittedSelectors(test.policies, test.services, test.labels); got != test.want {
+			t.Errorf("%s: got  %s\nwant %s", name, got, test.want)
+		}
+	}
+}
+
+func TestNotFixed(t *testing.T) {
+	script := corev1.LocalObjectReference{Name: "script"}
+	pod := &corev1.PodSpec{
+		Containers: []corev1.Container{
+			{Image: "shop:1.4", Env: []corev1.EnvVar{{ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "env"}}}}}},
+			{Image: "proxy@sha256:0", EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "all"}}}}},
+		},
+		Volumes: []corev1.Volume{
+			{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: script}}},
+			{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: script}}}}}},
+		},
+	}
+	want := "the image shop:1.4, the ConfigMap env, the ConfigMap all, the ConfigMap script"
+	if got := strings.Join(NotFixed(pod), ", "); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestSetEnv(t *testing.T) {
+	fromSecret := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "host"}}
+	for name, test := range map[string]struct {
+		existing []corev1.EnvVar
+		flags    []string
+		want     []corev1.EnvVar
+	}{
+		"one of three": {
+			existing: []corev1.EnvVar{{Name: "MODE", Value: "prod"}},
+			flags:    []string{"MODE=test", "URL=a=b", "EMPTY="},
+			want:     []corev1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "URL", Value: "a=b"}, {Name: "EMPTY"}},
+		},
+		"one that a later one refers to": {
+			existing: []corev1.EnvVar{{Name: "HOST", ValueFrom: fromSecret}, {Name: "URL", Value: "http://$(HOST)"}},
+			flags:    []string{"HOST=test"},
+			want:     []corev1.EnvVar{{Name: "HOST", Value: "test"}, {Name: "URL", Value: "http://$(HOST)"}},
+		},
+		"one that is there twice": {
+			existing: []corev1.EnvVar{{Name: "MODE", Value: "a"}, {Name: "MODE", Value: "b"}},
+			flags:    []string{"MODE=test"},
+			want:     []corev1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "MODE", Value: "test"}},
+		},
+	} {
+		container := corev1.Container{Env: test.existing}
+		if err := SetEnv(&container, test.flags); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, container.Env); diff != "" {
+			t.Errorf("%s\n%s", name, diff)
+		}
+	}
+	if err := SetEnv(&corev1.Container{}, []string{"=x"}); err == nil || err.Error() != `invalid --env "=x": expected NAME=VALUE` {
+		t.Errorf("got %v", err)
 	}
 }

@@ -19,8 +19,8 @@ import (
 // leaseNamespace has the lease of the leader. Every lease lasts 15 s if it is not renewed.
 const leaseNamespace = "bench"
 
-// longestRetry is the longest time between two attempts of a standby to get the lease. The operator tries every 1 to 2.2 s,
-// kube-controller-manager every 2 to 4.4 s.
+// longestRetry is the longest time between two attempts of a standby to get the lease. The operator and kube-controller-manager try every 2
+// to 4.4 s.
 const longestRetry = 4400 * time.Millisecond
 
 // BenchmarkFailover measures how long no process works after the leader of two processes is asked to end, and after it is killed.

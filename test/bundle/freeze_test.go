@@ -4,7 +4,11 @@
 package bundle
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,8 +22,7 @@ import (
 	"sigs.k8s.io/crdify/pkg/validations/property"
 )
 
-// baseline has the CRDs of the newest release. Before the first release, `make crd-baseline` replaces them after each intended
-// change.
+// baseline has the CRDs of the newest release, from `make crd-baseline`. Before the first release it does not exist.
 const baseline = "test/bundle/testdata/baseline"
 
 // advice describes what to do instead of a change, by the validation of crdify that rejects it.
@@ -35,16 +38,22 @@ var advice = map[string]string{
 
 // OLM v1 never upgrades to a version with changes other than these.
 func TestFreeze(t *testing.T) {
+	if _, err := os.Stat(filepath.Join(root, baseline)); errors.Is(err, fs.ErrNotExist) {
+		if changes, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md")); err != nil || strings.Contains(string(changes), "\n## [0.") {
+			t.Fatalf("the changelog has a release, which has no baseline: make crd-baseline (%v)", err)
+		}
+		t.Skip("there is no release yet")
+	}
 	frozen := readCRDs(t, baseline)
 	for name, crd := range readCRDs(t, "config/crd/bases") {
-		for _, refusal := range refusals(t, frozen[name], crd) {
-			t.Errorf("%s: %s", name, refusal)
+		for _, rejection := range rejections(t, frozen[name], crd) {
+			t.Errorf("%s: %s", name, rejection)
 		}
 	}
 }
 
-// refusals returns why OLM v1 refuses to replace a CRD with another one: the node, the rule of crdify, and what to do instead.
-func refusals(t *testing.T, from, to apiextensionsv1.CustomResourceDefinition) []string {
+// rejections returns why OLM v1 rejects the replacement of a CRD by another one: the node, the rule of crdify, and what to do instead.
+func rejections(t *testing.T, from, to apiextensionsv1.CustomResourceDefinition) []string {
 	t.Helper()
 	// This is the configuration of operator-controller 1.11, in internal/operator-controller/rukpak/preflights/crdupgradesafety.
 	run, err := runner.New(&config.Config{
@@ -58,7 +67,7 @@ func refusals(t *testing.T, from, to apiextensionsv1.CustomResourceDefinition) [
 	if err != nil {
 		t.Fatal(err)
 	}
-	var refused []string
+	var rejected []string
 	add := func(node string, results []validations.ComparisonResult) {
 		for _, result := range results {
 			for _, message := range result.Errors {
@@ -66,7 +75,7 @@ func refusals(t *testing.T, from, to apiextensionsv1.CustomResourceDefinition) [
 				if !ok {
 					instead = "keep the bound; check more in the controller, which reports a condition"
 				}
-				refused = append(refused, fmt.Sprintf("%s: %s: %s: %s", node, result.Name, concise(message), instead))
+				rejected = append(rejected, fmt.Sprintf("%s: %s: %s: %s", node, result.Name, concise(message), instead))
 			}
 		}
 	}
@@ -77,7 +86,7 @@ func refusals(t *testing.T, from, to apiextensionsv1.CustomResourceDefinition) [
 			add(version.Version+" "+property.Property, property.ComparisonResults)
 		}
 	}
-	return refused
+	return rejected
 }
 
 // concise returns the changed lines of a message that contains a comparison of two schemas.
@@ -170,8 +179,8 @@ func TestFreeze_docs(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		change  func(crd)
-		refused string // a part of the refusal, or empty if the change is accepted
+		change   func(crd)
+		rejected string // a part of the rejection, or empty if the change is accepted
 	}{
 		"a new optional field with a bound, a default, and a rule": {at("spec.note", func(s *schema) {
 			*s = schema{
@@ -208,9 +217,9 @@ func TestFreeze_docs(t *testing.T) {
 			from := readCRDs(t, "config/crd/bases")["cnat.d2iq.com_ats.yaml"]
 			to := from.DeepCopy()
 			c.change(to)
-			got := strings.Join(refusals(t, from, *to), "\n")
-			if (got == "") != (c.refused == "") || !strings.Contains(got, c.refused) {
-				t.Errorf("refused with %q, want %q", got, c.refused)
+			got := strings.Join(rejections(t, from, *to), "\n")
+			if (got == "") != (c.rejected == "") || !strings.Contains(got, c.rejected) {
+				t.Errorf("rejected with %q, want %q", got, c.rejected)
 			}
 		})
 	}

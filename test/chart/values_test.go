@@ -38,6 +38,7 @@ const (
 	operator = "Deployment ns/r-podset-operator-controller-manager"
 	inPod    = "spec template spec "
 	inMain   = inPod + "containers 0 "
+	inRules  = "spec groups 0 rules "
 )
 
 // Each value changes what its name describes.
@@ -114,7 +115,8 @@ func TestValues(t *testing.T) {
 		{"serviceAccount: {automount: false}", operator, inPod + "automountServiceAccountToken", "true"},
 		{"serviceAccount: {name: a, annotations: {b: c}}", "ServiceAccount ns/a", "metadata annotations b", "c"},
 		{"serviceAccount: {name: a}", "ClusterRoleBinding /r-podset-operator-metrics-auth-rolebinding", "subjects 0 name", "a"},
-		{"serviceAccount: {create: false}", operator, inPod + "serviceAccountName", "default"},
+		{"serviceAccount: {create: false, name: default}", operator, inPod + "serviceAccountName", "default"},
+		{"serviceAccount: {labels: {team: a}}", "ServiceAccount ns/r-podset-operator-controller-manager", "metadata labels team", "a"},
 		{"serviceAccount: {create: false, name: a}", "ServiceAccount ns/a", "kind", "null"},
 		{"rbac: {create: false}", "RoleBinding ns/r-podset-operator-leader-election-rolebinding", "kind", "null"},
 		{"rbac: {clusterRole: a}", "ClusterRoleBinding /r-podset-operator-manager-rolebinding", "roleRef name", "a"},
@@ -123,6 +125,21 @@ func TestValues(t *testing.T) {
 		{"metrics: {port: 9443}", operator, inMain + "args", "[--leader-elect, '--metrics-bind-address=:9443']"},
 		{"metrics: {port: 9443}", operator, inMain + "ports 0 containerPort", "9443"},
 		{"metrics: {service: {annotations: {a: b}}}", "Service ns/r-podset-operator-controller-manager-metrics-service", "metadata annotations a", "b"},
+		{"metrics: {service: {labels: {a: b}}}", "Service ns/r-podset-operator-controller-manager-metrics-service", "metadata labels a", "b"},
+		{"metrics: {secure: false}", operator, inMain + "args", "[--leader-elect, --metrics-secure=false]"},
+		{"metrics: {secure: false}", "Service ns/r-podset-operator-controller-manager-metrics-service", "spec ports 0 name", "http"},
+		{"metrics: {secure: false}", "ClusterRoleBinding /r-podset-operator-metrics-auth-rolebinding", "kind", "null"},
+		{"metrics: {secure: false, serviceMonitor: {enabled: true}}", "ServiceMonitor ns/r-podset-operator-metrics", "spec endpoints", "[{port: http, path: /metrics, scheme: http}]"},
+		{"metrics: {secure: false, serviceMonitor: {enabled: true}}", "Secret ns/r-podset-operator-metrics-token", "kind", "null"},
+		{"metrics: {serviceMonitor: {enabled: true, annotations: {a: b}}}", "ServiceMonitor ns/r-podset-operator-metrics", "metadata annotations a", "b"},
+		{"metrics: {dashboard: {enabled: true}}", "ConfigMap ns/r-podset-operator-dashboard", "metadata labels grafana_dashboard", "'1'"},
+		{"metrics: {dashboard: {enabled: true, namespace: m, annotations: {grafana_folder: a}}}", "ConfigMap m/r-podset-operator-dashboard", "metadata annotations", "{grafana_folder: a}"},
+		{"metrics: {enabled: false, dashboard: {enabled: true}}", "ConfigMap ns/r-podset-operator-dashboard", "kind", "null"},
+		{"metrics: {prometheusRule: {enabled: true}}", "PrometheusRule ns/r-podset-operator-rules", inRules + "0 alert", "PodSetOperatorDown"},
+		{"metrics: {prometheusRule: {enabled: true}}", "PrometheusRule ns/r-podset-operator-rules", inRules + "0 labels", "{namespace: ns, severity: warning}"},
+		{"metrics: {prometheusRule: {enabled: true, disabled: [PodSetOperatorDown]}}", "PrometheusRule ns/r-podset-operator-rules", inRules + "0 alert", "PodSetOperatorErrors"},
+		{"metrics: {prometheusRule: {enabled: true, alertLabels: {severity: page}}}", "PrometheusRule ns/r-podset-operator-rules", inRules + "1 labels", "{severity: page}"},
+		{"metrics: {prometheusRule: {enabled: true, annotations: {a: b}}}", "PrometheusRule ns/r-podset-operator-rules", "metadata annotations a", "b"},
 		{"metrics: {serviceMonitor: {enabled: true}}", "ServiceMonitor ns/r-podset-operator-metrics", "spec endpoints 0 tlsConfig", "{insecureSkipVerify: true}"},
 		{"metrics: {serviceMonitor: {enabled: true, tlsConfig: {serverName: a}}}", "ServiceMonitor ns/r-podset-operator-metrics", "spec endpoints 0 tlsConfig", "{serverName: a}"},
 		{"metrics: {serviceMonitor: {enabled: true, relabelings: [{action: a}]}}", "ServiceMonitor ns/r-podset-operator-metrics", "spec endpoints 0 relabelings", "[{action: a}]"},

@@ -15,6 +15,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/invariants"
 	"github.com/redhat/podset-operator/test/sim"
 )
 
@@ -124,6 +125,9 @@ func (c choices) template(right, wrong corev1.RestartPolicy) *corev1.PodTemplate
 	return template
 }
 
+// gates are the operator's gate and that of another controller.
+var gates = []corev1.PodSchedulingGate{{Name: invariants.Gate}, {Name: "example.com/queue"}}
+
 var schedules = []string{
 	"now", "now + 10 seconds", "now + 1 minute", "now+1 weeks", "1999-01-01T00:00:00Z", "2030-02-28T23:59:59.5+14:00",
 	"", "tomorrow", "now + 1 month", "2030-02-30T00:00:00Z", "now + 1000000000 seconds",
@@ -174,6 +178,9 @@ func (c choices) pod(pod *corev1.Pod) {
 	}
 	if c.one(3) {
 		pod.Spec.NodeName = "node"
+	}
+	if c.one(3) {
+		pod.Spec.SchedulingGates = pick(c, nil, gates[:1], gates[1:], gates)
 	}
 	if c.one(2) {
 		pod.OwnerReferences = []metav1.OwnerReference{{

@@ -6,6 +6,7 @@ package differential
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,7 +130,10 @@ var statusPatches = map[string][]string{
 
 // patch sends a merge patch as users do, or the status of an earlier object as the operator does.
 func (c choices) patch(resource, name string, seen []client.Object) request {
-	if c.one(3) && len(seen) > 0 {
+	if len(seen) > 0 && c.one(2) {
+		if i := c.earlier(seen); sim.ResourceOf(seen[i]) == pods {
+			return c.podAsOperator(i, seen[i].(*corev1.Pod))
+		}
 		return c.statusAsOperator(seen)
 	}
 	data, status := pick(c, patches[resource]...), false
@@ -167,6 +171,28 @@ func (c choices) statusAsOperator(seen []client.Object) request {
 			return nil, err
 		}
 		return one(s.patch(sim.ResourceOf(changed), changed.GetName(), types.JSONPatchType, data, true))
+	}}
+}
+
+// podAsOperator opens or stops the pod of an earlier response, if it has the same UID. The gate may be gone or never have been there.
+func (c choices) podAsOperator(i int, pod *corev1.Pod) request {
+	index := max(slices.Index(pod.Spec.SchedulingGates, gates[0]), 0)
+	path := fmt.Sprintf("/spec/schedulingGates/%d", index)
+	changes := []map[string]any{{"op": "test", "path": path + "/name", "value": gates[0].Name}, {"op": "remove", "path": path}}
+	if c.one(3) {
+		changes = []map[string]any{{"op": pick(c, "add", "add", "replace"), "path": "/spec/activeDeadlineSeconds", "value": pick(c, 1, 1, 0, 100)}}
+	}
+	uid := c.one(6)
+	return request{fmt.Sprintf("change pod %s as the operator does, another UID %t: %v", pod.Name, uid, changes), func(s *side) ([]client.Object, error) {
+		owner := s.seen[i].GetUID()
+		if uid {
+			owner = "other"
+		}
+		data, err := json.Marshal(append([]map[string]any{{"op": "test", "path": "/metadata/uid", "value": owner}}, changes...))
+		if err != nil {
+			return nil, err
+		}
+		return one(s.patch(pods, pod.Name, types.JSONPatchType, data, false))
 	}}
 }
 

@@ -85,7 +85,7 @@ func prepare(ctx context.Context) (err error) {
 	}
 	for _, name := range []string{"KUBECONFIG", "E2E_REGISTRY"} {
 		if os.Getenv(name) == "" {
-			return fmt.Errorf("%s is not set: run `make test-e2e`, or see docs/e2e.md", name)
+			return fmt.Errorf("%s is not set: run `make test-e2e`, or see test/e2e/doc.go", name)
 		}
 	}
 	if err := os.Setenv("PATH", filepath.Join(root, "bin")+":"+os.Getenv("PATH")); err != nil {

@@ -34,7 +34,7 @@ const (
 	restricted = "pod-security.kubernetes.io/enforce=restricted"
 )
 
-// skipInShortMode skips a test that does not run for every change: see docs/e2e.md.
+// skipInShortMode skips a test that does not run for every change: see test/e2e/doc.go.
 func skipInShortMode(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -51,7 +51,7 @@ func TestUpgrade(t *testing.T) {
 	soon := p.newAt("soon", "now + 63 seconds", "echo soon")
 	later := p.newAt("later", "now + 170 seconds", "echo later")
 	eventually(t, "the operator asks OLM to wait", func(g gomega.Gomega) {
-		g.Expect(p.upgradeable(g, previous)).To(gomega.Equal("False AtDueSoon"))
+		g.Expect(p.upgradeable(g, previous)).To(gomega.Equal("False DueSoon"))
 	})
 	change(t, plan, func(plan *operatorsv1alpha1.InstallPlan) { plan.Spec.Approved = true })
 	upgrade := p.csv(next)

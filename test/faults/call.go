@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -70,6 +71,12 @@ func parseCall(req *http.Request) (*Call, error) {
 		var object metav1.PartialObjectMetadata
 		if json.Unmarshal(call.Body, &object) == nil && call.Name == "" {
 			call.Name = object.Name + object.GenerateName
+		}
+		var pod corev1.Pod
+		call.Gated = call.Resource == "pods" && json.Unmarshal(call.Body, &pod) == nil && invariants.IsGated(&pod)
+	case "patch":
+		if call.Resource == "pods" {
+			call.ReadPatch()
 		}
 	case "delete":
 		var options metav1.DeleteOptions

@@ -79,8 +79,12 @@ func (k *Kubelet) next(pod *corev1.Pod) func(context.Context, *corev1.Pod) error
 		return nil // A pod without a grace period is left only until its finalizers are removed.
 	case pod.DeletionTimestamp != nil:
 		return k.remove
+	case len(pod.Spec.SchedulingGates) > 0:
+		return nil
 	case pod.Spec.NodeName == "":
 		return k.bind
+	case k.isOver(pod):
+		return k.exceed
 	case pod.Status.Phase == corev1.PodPending && (k.Ready == nil || k.Ready(pod)):
 		return k.run
 	case pod.Status.Phase == corev1.PodRunning && pod.Spec.RestartPolicy != corev1.RestartPolicyAlways && k.Exit != nil:
@@ -102,8 +106,22 @@ func (k *Kubelet) bind(ctx context.Context, pod *corev1.Pod) error {
 	})
 }
 
+// isOver reports whether the deadline of a pod is over. Only a pod whose start time is known has a deadline.
+func (k *Kubelet) isOver(pod *corev1.Pod) bool {
+	limit, start := pod.Spec.ActiveDeadlineSeconds, pod.Status.StartTime
+	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return !finished && limit != nil && start != nil && time.Since(start.Time) > time.Duration(*limit)*time.Second
+}
+
+// exceed ends a pod at its deadline.
+func (k *Kubelet) exceed(ctx context.Context, pod *corev1.Pod) error {
+	pod.Status.Reason = "DeadlineExceeded"
+	return k.end(ctx, pod, 143)
+}
+
 func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	pod.Status.Phase = corev1.PodRunning
+	pod.Status.StartTime = ptr.To(metav1.Now())
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	return k.admin.Status().Update(ctx, pod)
 }

@@ -34,20 +34,10 @@ func WithoutStreamedLists(e *envtest.Environment) {
 	e.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "WatchList=false")
 }
 
-// KillAPIServer kills kube-apiserver. The function that it returns starts it again.
+// KillAPIServer kills kube-apiserver. The function that it returns starts a new process, because envtest cannot restart one that was
+// killed.
 func (c *Cluster) KillAPIServer() (again func() error, err error) {
-	return c.killServer(c.Environment.ControlPlane.GetAPIServer().CertDir)
-}
-
-// KillEtcd kills etcd while kube-apiserver runs. The function that it returns starts it again.
-func (c *Cluster) KillEtcd() (again func() error, err error) {
-	return c.killServer(c.Environment.ControlPlane.Etcd.DataDir)
-}
-
-// killServer kills the process that has a directory among its arguments. The function that it returns starts a new process,
-// because envtest cannot restart one that was killed.
-func (c *Cluster) killServer(dir string) (again func() error, err error) {
-	pid, args, err := findProcess(dir)
+	pid, args, err := findProcess(c.Environment.ControlPlane.GetAPIServer().CertDir)
 	if err != nil {
 		return nil, err
 	}

@@ -25,10 +25,10 @@ var Quiet = 30 * time.Second
 // a second for the reconcile.
 const statusTime = 6 * time.Second
 
-// Counts is how many pods were created for PodSets and Ats and how many pods the operator deleted.
+// Counts is how many pods were created for PodSets or opened for Ats, and how many pods the operator deleted that had been opened.
 type Counts struct{ Creates, Deletes int }
 
-// Counts counts the pods that were created and deleted, not the requests.
+// Counts counts pods, not requests.
 func (e *Env) Counts() Counts {
 	deleted := map[types.UID]bool{}
 	for _, write := range e.Log.All() {
@@ -36,15 +36,18 @@ func (e *Env) Counts() Counts {
 			deleted[write.UID] = true
 		}
 	}
-	counts := Counts{Deletes: len(deleted)}
+	var counts Counts
 	e.Observer.read(func(s *invariants.State) {
-		for _, pod := range s.Pods {
+		for uid, pod := range s.Pods {
 			owner := invariants.ControllerOf(pod)
-			if s.Sets[owner] != nil || s.Ats[owner] != nil {
+			if invariants.IsGated(pod) {
+				delete(deleted, uid)
+			} else if s.Sets[owner] != nil || s.Ats[owner] != nil {
 				counts.Creates++
 			}
 		}
 	})
+	counts.Deletes = len(deleted)
 	return counts
 }
 
@@ -223,12 +226,12 @@ func (e *Env) Pods() []*corev1.Pod {
 	return pods
 }
 
-// Runs returns the names of all pods that each At has had, including pods that were removed.
+// Runs returns the names of all pods that each At has had without a gate, including pods that were removed.
 func (e *Env) Runs() map[types.UID][]string {
 	runs := map[types.UID][]string{}
 	e.Observer.read(func(s *invariants.State) {
 		for _, pod := range s.Pods {
-			if owner := invariants.ControllerOf(pod); s.Ats[owner] != nil {
+			if owner := invariants.ControllerOf(pod); s.Ats[owner] != nil && !invariants.IsGated(pod) {
 				runs[owner] = append(runs[owner], pod.Name)
 			}
 		}

@@ -93,17 +93,18 @@ func healthScript(t *testing.T, kind string) string {
 	return patch.Data["resource.customizations.health."+group+"_"+kind]
 }
 
-// runHealthScript runs a health check as Argo CD does by default: with the object as the global obj, the libraries base, package, and
-// table, and a limit of one second. A script that does not return a table with a health status is an error.
-func runHealthScript(t *testing.T, script string, object map[string]any) []string {
+// runScript runs a script as Argo CD does by default: with the object as the global obj, the libraries base, package, and
+// table, os on request, and a limit of one second. A script that does not return a table is an error.
+func runScript(t *testing.T, script string, object map[string]any) *lua.LTable {
 	t.Helper()
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
-	defer state.Close()
+	t.Cleanup(state.Close)
 	for name, open := range map[string]lua.LGFunction{lua.LoadLibName: lua.OpenPackage, lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable} {
 		if err := state.CallByParam(lua.P{Fn: state.NewFunction(open), Protect: true}, lua.LString(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	state.PreloadModule(lua.OsLibName, lua.OpenOs)               // Argo CD has only its functions time and date.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // Argo CD gives it a second. A slow machine must not matter here.
 	defer cancel()
 	state.SetContext(ctx)
@@ -115,6 +116,13 @@ func runHealthScript(t *testing.T, script string, object map[string]any) []strin
 	if !ok {
 		t.Fatalf("the script returns a %s, want a table", state.Get(-1).Type())
 	}
+	return table
+}
+
+// runHealthScript returns the health status and the message of an object.
+func runHealthScript(t *testing.T, script string, object map[string]any) []string {
+	t.Helper()
+	table := runScript(t, script, object)
 	health := []string{lua.LVAsString(table.RawGetString("status")), lua.LVAsString(table.RawGetString("message"))}
 	switch health[0] {
 	case "Healthy", "Progressing", "Degraded", "Suspended", "Missing", "Unknown":

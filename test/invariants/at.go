@@ -42,9 +42,13 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 	}
 	c.specs[at.UID][at.Generation] = &at.Spec
 	write, ours := c.ours[at.ResourceVersion]
+	if ours && write.Verb == "delete" {
+		c.expires(at, write)
+	}
 	if !ours || write.Verb == "delete" {
 		return
 	}
+	c.noteClaim(at)
 	if before != nil {
 		c.foreignConditions(before, at, before.Status.Conditions, at.Status.Conditions)
 		c.attemptBegan(before, at, write)
@@ -92,7 +96,7 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 		c.missedDeadline(at)
 	case cnatv1alpha1.ReasonNotStarted:
 		run := c.state.Pods[at.Status.PodUID]
-		c.check("A13", run != nil && run.Spec.NodeName == "" && c.state.Removed[run.UID], "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or exists", at.Status.PodName)
+		c.check("A13", run == nil || run.Spec.NodeName == "" && c.state.Removed[run.UID], "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or exists", at.Status.PodName)
 	case cnatv1alpha1.ReasonPodModified:
 		c.check("A11", c.ChangesIdentity, "At "+at.Name, "the reason is PodModified, but admission did not change the identity of the pod")
 	case cnatv1alpha1.ReasonCanceled:
@@ -117,7 +121,7 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 	}
 }
 
-// run checks a new pod of an At: A1, A2, A11, A17.
+// run checks a pod of an At that can run from now on, because of a write of the operator: A1, A2, A11, A17.
 func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	if c.runs[at.UID] == nil {
 		c.runs[at.UID] = map[types.UID]bool{}
@@ -134,19 +138,20 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		}
 		same := c.requested(earlier) == c.requested(pod)
 		again = again || same
-		c.check("A17", deleting && same || c.isProven(at, earlier), "At "+at.Name, "pod %s was created, but it is not proven that the command of pod %s failed, or did not run", pod.Name, earlier.Name)
-		c.check("A1", deleting || !c.mayHaveSucceeded(earlier), "At "+at.Name, "pod %s was created, but the command of pod %s may have succeeded, or may still run", pod.Name, earlier.Name)
+		c.check("A17", deleting && same || c.isProven(at, earlier), "At "+at.Name, "pod %s was started, but it is not proven that the command of pod %s failed, or did not run", pod.Name, earlier.Name)
+		c.check("A1", deleting || !c.mayHaveSucceeded(earlier), "At "+at.Name, "pod %s was started, but the command of pod %s may have succeeded, or may still run", pod.Name, earlier.Name)
 	}
 	c.runs[at.UID][pod.UID] = true
-	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "pod %s was created after the reason MissedDeadline", pod.Name)
+	c.overlaps(at, pod, write)
+	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "pod %s was started after the reason MissedDeadline", pod.Name)
 	versions, allowed := c.known(at, write), 0
 	for _, known := range versions {
 		allowed = max(allowed, 1+int(ptr.Deref(known.Spec.BackoffLimit, 0)))
 	}
-	c.check("A1", deleting || len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were created, %d are allowed", len(c.runs[at.UID]), allowed)
-	c.check("A1", deleting || !again, "At "+at.Name, "pod %s was created twice", pod.Name)
+	c.check("A1", deleting || len(c.runs[at.UID]) <= allowed, "At "+at.Name, "%d pods were started, %d are allowed", len(c.runs[at.UID]), allowed)
+	c.check("A1", deleting || !again, "At "+at.Name, "pod %s was started twice", pod.Name)
 	canceled := !slices.ContainsFunc(versions, func(known *cnatv1alpha1.At) bool { return !isTrue(known.Spec.Cancel) })
-	c.check("A16", !canceled, "At "+at.Name, "pod %s was created although the At was canceled", pod.Name)
+	c.check("A16", !canceled, "At "+at.Name, "pod %s was started although the At was canceled", pod.Name)
 	c.runsLatest(at, pod, write)
 	c.waitsBeforeRetry(at, pod, write)
 	if due, ok := Due(at); ok && len(c.runs[at.UID]) == 1 { // An edit after the first run does not delay a retry.
@@ -179,7 +184,7 @@ func (c *Checker) isUnknown(earlier *corev1.Pod, write Write) bool {
 // decidedWithin is the maximum age of the cached state on which a write was decided.
 const decidedWithin = time.Second
 
-// late returns how long after the latest starting deadline of some versions of an At its first pod was created, at most 0 if one of them
+// late returns how long after the latest starting deadline of some versions of an At its first pod was started, at most 0 if one of them
 // has no deadline. API times have whole seconds.
 func (c *Checker) late(versions []*cnatv1alpha1.At, write Write) time.Duration {
 	var last time.Time
@@ -251,8 +256,13 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 // PENDING for a reason that lasts. No pod of an At that is DONE is still running.
 func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone && (!full || at.Status.Reason != "") { // Without a reason, another client wrote the phase.
-		if left := s.Active(at.UID); full && len(left) > 0 {
-			return fmt.Sprintf("pod %s is left although the reason is %s", left[0].Name, at.Status.Reason)
+		for _, pod := range s.Active(at.UID) {
+			if full && (pod.Annotations[Planted] == "" || IsGated(pod)) {
+				return fmt.Sprintf("pod %s is left although the reason is %s", pod.Name, at.Status.Reason)
+			}
+		}
+		if full && at.Spec.TTLSecondsAfterFinished != nil && at.Status.CompletionTime != nil {
+			return "its time to live is over, or not over yet"
 		}
 		return ""
 	}

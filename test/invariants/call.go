@@ -35,7 +35,7 @@ type Call struct {
 	Namespace, Name string
 	// AnyAge is true if a list or a watch accepts a state of any age (resourceVersion=0), such as an old watch cache.
 	AnyAge bool
-	// Precondition is the UID that a delete requires, or "" if it deletes any object with the name.
+	// Precondition is the UID that a delete or a patch of a pod requires, or "" if it changes any object with the name.
 	Precondition types.UID
 	// Owner is the controller of the pod in a create, or "" if it is not known.
 	Owner types.UID
@@ -45,6 +45,10 @@ type Call struct {
 	Generation int64
 	// Slot is the slot of the PodSet for a create, or "" if it is not known.
 	Slot string
+	// Gated is true if a create asks for the operator's gate.
+	Gated bool
+	// Opens is true if a patch of a pod removes a gate, and Stops if it sets the deadline.
+	Opens, Stops bool
 	// Body is the content of a write, as JSON.
 	Body []byte
 }
@@ -53,6 +57,12 @@ func (c *Call) String() string {
 	resource := c.Resource
 	if c.Subresource != "" {
 		resource += "/" + c.Subresource
+	}
+	switch {
+	case c.Opens:
+		return "open " + c.Name
+	case c.Stops:
+		return "stop " + c.Name
 	}
 	return c.Verb + " " + resource + " " + c.Name
 }

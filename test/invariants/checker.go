@@ -86,6 +86,9 @@ type Checker struct {
 	shown map[types.UID]time.Time
 	// recorded are the pods whose commands ended with exit code 0 according to a status that the operator wrote.
 	recorded map[types.UID]bool
+	// stops are the operator's requests to end pods, and claims the statuses that say that a command did not run.
+	stops  map[types.UID]stop
+	claims []claim
 	// stuck are the PodSets that do not match their spec, since they last made progress.
 	stuck    map[types.UID]spell
 	progress map[types.UID]*progress
@@ -115,7 +118,7 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID][]edit{}, begins: map[types.UID]map[int32]Write{}, failures: map[types.UID]map[int32]Write{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
 		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{},
-		spells: map[types.UID]spell{}, stuck: map[types.UID]spell{}, progress: map[types.UID]*progress{}, zero: map[types.UID]time.Time{}, shown: map[types.UID]time.Time{}, recorded: map[types.UID]bool{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
+		spells: map[types.UID]spell{}, stuck: map[types.UID]spell{}, progress: map[types.UID]*progress{}, zero: map[types.UID]time.Time{}, shown: map[types.UID]time.Time{}, recorded: map[types.UID]bool{}, stops: map[types.UID]stop{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if w.Verb == "delete" && w.Precondition != "" {
@@ -124,7 +127,9 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		if !w.Committed() {
 			continue
 		}
-		c.ours[w.Version] = w
+		if _, known := c.ours[w.Version]; !known { // A write that changes nothing gets the version of the last change.
+			c.ours[w.Version] = w
+		}
 		switch {
 		case w.createsPod():
 			c.byUID[w.UID] = w
@@ -181,6 +186,8 @@ func (c *Checker) Replay(events []Event) {
 			if before == nil {
 				c.podCreated(object)
 			}
+			c.noteGate(before, object)
+			c.keepsStopped(before, object)
 			if set, ok := c.state.Sets[ControllerOf(object)]; ok {
 				c.podOfSet(set, before, object, wasActive)
 				c.noteProgress(set, before, object)
@@ -194,6 +201,7 @@ func (c *Checker) Replay(events []Event) {
 	c.identities()
 	c.reports()
 	c.checksAreFew()
+	c.claimsAreTrue()
 }
 
 // ownerOf returns the UID of the owner for which the operator created a pod if admission removed it, or else that of its controller.
@@ -210,12 +218,12 @@ func (c *Checker) noteDeletion(uid types.UID) {
 	}
 }
 
-// podCreated checks a new pod: P1, P5, A1, A2.
+// podCreated checks a new pod: P1, P5.
 func (c *Checker) podCreated(pod *corev1.Pod) {
 	write, byOperator := c.byUID[pod.UID]
 	owner := c.ownerOf(pod)
 	_, ofSet := c.state.Sets[owner]
-	at, ofAt := c.state.Ats[owner]
+	_, ofAt := c.state.Ats[owner]
 	if !byOperator {
 		return
 	}
@@ -228,9 +236,6 @@ func (c *Checker) podCreated(pod *corev1.Pod) {
 		}
 		late := ok && (write.Sent.After(known.Add(c.InFlight)) || c.started[write.Process].After(deleted))
 		c.check("P5", !late, "pod "+pod.Name, "created %v after the deletion of its owner", write.Sent.Sub(deleted))
-	}
-	if ofAt {
-		c.run(at, pod, write)
 	}
 	if ofSet {
 		c.slots(owner, pod, write)
@@ -247,20 +252,17 @@ func (c *Checker) Lists(calls []Call) {
 	}
 }
 
-// deletions checks every delete request of the operator for a pod: P4.
+// deletions checks every request of the operator to delete, open, or stop a pod: P4.
 func (c *Checker) deletions() {
 	for _, w := range c.writes {
 		if w.Resource != "pods" || w.Verb == "create" {
 			continue
 		}
-		c.check("P4", w.Verb == "delete", "pod "+w.Name, "changed by the operator: %s", w)
-		if w.Verb != "delete" {
-			continue
-		}
-		c.check("P4", w.Precondition != "", "pod "+w.Name, "deleted without a UID precondition")
+		c.check("P4", w.Verb == "delete" || w.Opens || w.Stops, "pod "+w.Name, "changed by the operator: %s", w)
+		c.check("P4", w.Precondition != "", "pod "+w.Name, "deleted, opened, or stopped without a UID precondition")
 		// A pod whose identity admission changed at its create is deleted by its UID, whatever users have done with it since.
 		if pod, ok := c.state.Pods[w.UID]; ok && w.Committed() {
-			c.check("P4", !c.wasForeign(pod, w) || c.byUID[pod.UID].Stripped || c.byUID[pod.UID].Renamed, "foreign pod "+w.Name, "deleted by the operator")
+			c.check("P4", !c.wasForeign(pod, w) || c.byUID[pod.UID].Stripped || c.byUID[pod.UID].Renamed, "foreign pod "+w.Name, "%s by the operator", w.Verb)
 		}
 	}
 }

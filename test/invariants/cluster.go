@@ -78,7 +78,7 @@ func crashes(pod *corev1.Pod) string {
 
 // hangs returns why a pod does not start, or "".
 func hangs(pod *corev1.Pod) string {
-	if pod.Status.Phase != corev1.PodPending {
+	if pod.Status.Phase != corev1.PodPending || IsGated(pod) {
 		return ""
 	}
 	for _, c := range pod.Status.Conditions {
@@ -227,7 +227,11 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 	for uid, ended := range c.zero {
 		pod := c.state.Pods[uid]
 		late := false
-		for _, deadline := range []*int64{at.Spec.ActiveDeadlineSeconds, pod.Spec.ActiveDeadlineSeconds} { // The latter may be that of the template.
+		own := pod.Spec.ActiveDeadlineSeconds
+		if s, stopped := c.stops[uid]; stopped {
+			own = s.deadline
+		}
+		for _, deadline := range []*int64{at.Spec.ActiveDeadlineSeconds, own} { // The latter may be that of the template.
 			late = late || deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
 		}
 		inTime := ended.Before(write.Sent) && !late && c.couldObserve(pod, write) && !c.mayHaveFailed(at, pod)
@@ -244,6 +248,9 @@ func (c *Checker) mayHaveFailed(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 		if end := termination(pod); pod.DeletionTimestamp != nil && end != nil && !end.FinishedAt.Time.Before(deletionRequested(pod)) {
 			return true
 		}
+	}
+	if c.wasAsked(pod) && !c.recorded[pod.UID] && c.createdGated(pod) {
+		return true
 	}
 	// After a lost answer, the owner of a pod is not known if admission has removed its controller.
 	lost := c.ChangesIdentity && ControllerOf(pod) == ""

@@ -130,6 +130,9 @@ func (c *Checker) notePod(pod *corev1.Pod) {
 	if of := c.ownerOf(pod); c.state.Ats[of] != nil {
 		owner = of // A run without an owner is still a run. A pod of a PodSet is not.
 	}
+	if pod.Annotations[Planted] != "" {
+		return
+	}
 	if c.setPods[owner] == nil {
 		c.setPods[owner] = map[types.UID]*setPod{}
 	}

@@ -172,7 +172,7 @@ func (c *Checker) modified(w Write) bool {
 }
 
 // identities checks that no pod remains whose name or controller was changed by admission: P15. A process that crashes, or does not get the
-// response, does not know of the pod.
+// response, does not know of the pod. A pod that another client has taken from the PodSet since remains.
 func (c *Checker) identities() {
 	if c.FaultsEnded.IsZero() {
 		return
@@ -186,7 +186,8 @@ func (c *Checker) identities() {
 		if c.FaultsEnded.After(since) {
 			since = c.FaultsEnded
 		}
-		return w.Process == newest && w.Fault == "" && c.End.Sub(since) > deleteTime && c.state.IsActive(c.state.Pods[uid])
+		pod := c.state.Pods[uid]
+		return w.Process == newest && w.Fault == "" && c.End.Sub(since) > deleteTime && c.state.IsActive(pod) && (w.Stripped || ControllerOf(pod) == w.Owner)
 	}
 	for uid, w := range c.byUID {
 		if set := c.state.Sets[w.Owner]; c.modified(w) && !c.state.Deleting[set.UID] {

@@ -46,9 +46,11 @@ func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) b
 	failed := exit != nil && *exit != 0
 	switch reason {
 	case cnatv1alpha1.ReasonCompleted:
-		return exit != nil && *exit == 0
+		run := c.Runs[pod.UID]
+		late := run != nil && !run.Asked.IsZero() && run.Ended.After(run.Asked) && c.createdGated(pod)
+		return exit != nil && *exit == 0 && !late
 	case cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ReasonOOMKilled:
-		return failed
+		return failed || showsLost(at, pod)
 	case cnatv1alpha1.ReasonStartError:
 		return end != nil && (end.Reason == cnatv1alpha1.ReasonStartError || end.Reason == "ContainerCannotRun")
 	case cnatv1alpha1.ReasonEvicted:
@@ -89,10 +91,19 @@ func termination(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	return nil
 }
 
+// lostCode is the exit code that runtimes write for a container whose exit code they have lost.
+const lostCode = 255
+
+// showsLost reports whether an At accepts lostCode as the exit code of its command, and its pod shows it.
+func showsLost(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	end := termination(pod)
+	return slices.Contains(at.Spec.RetryExitCodes, lostCode) && end != nil && end.ExitCode == lostCode && end.ContainerID != "" && end.Reason == "Error"
+}
+
 // exitCode returns the exit code of the command of a pod as its status proves it, or nil.
 func exitCode(pod *corev1.Pod) *int32 {
 	end := termination(pod)
-	if end == nil || end.ContainerID == "" || !slices.Contains([]string{"Error", "Completed", "OOMKilled"}, end.Reason) {
+	if end == nil || end.ContainerID == "" || end.ExitCode == lostCode || !slices.Contains([]string{"Error", "Completed", "OOMKilled"}, end.Reason) {
 		return nil
 	}
 	return &end.ExitCode
@@ -100,7 +111,9 @@ func exitCode(pod *corev1.Pod) *int32 {
 
 // missedDeadline checks the reason MissedDeadline: A11.
 func (c *Checker) missedDeadline(at *cnatv1alpha1.At) {
-	c.check("A11", len(c.runs[at.UID]) == 0 && at.Status.Attempts == 0, "At "+at.Name, "the reason is MissedDeadline, but %d pods were created", len(c.runs[at.UID]))
+	for uid := range c.runs[at.UID] {
+		c.check("A11", !c.ran(c.state.Pods[uid]), "At "+at.Name, "the reason is MissedDeadline, but the command ran in pod %s", c.state.Pods[uid].Name)
+	}
 	limit := at.Spec.StartingDeadlineSeconds
 	c.check("A11", limit != nil, "At "+at.Name, "the reason is MissedDeadline, but there is no starting deadline")
 	if due, ok := Due(at); ok && limit != nil {
@@ -127,11 +140,12 @@ func (c *Checker) deadlines() string {
 	return "A11"
 }
 
-// hasForeignPod reports whether there was a pod with the name of a pod of an At and with no controller, or a controller that is not an At.
+// hasForeignPod reports whether there was a pod with the name of a pod of an At that a user created, or with no controller, or a controller that is
+// not an At.
 func (s *State) hasForeignPod(at *cnatv1alpha1.At) bool {
 	for _, pod := range s.Pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
-		foreign := owner == nil || owner.Kind != "At"
+		foreign := owner == nil || owner.Kind != "At" || pod.Annotations[Planted] != ""
 		if foreign && (pod.Name == at.Name+"-pod" || strings.HasPrefix(pod.Name, at.Name+"-pod-")) {
 			return true
 		}

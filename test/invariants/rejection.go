@@ -35,9 +35,9 @@ func (c *Checker) rejections() {
 	for _, w := range c.writes {
 		k := key{w.Process, w.Owner}
 		switch {
-		case !w.createsPod() || w.Owner == "":
+		case !w.createsPod() && !w.Opens || w.Owner == "":
 			continue
-		case w.Fault != "" || w.Code != http.StatusForbidden && w.Code != http.StatusUnprocessableEntity && !c.modified(w):
+		case w.Fault != "" || w.Code != http.StatusForbidden && (w.Opens || w.Code != http.StatusUnprocessableEntity) && !c.modified(w):
 			if w.Committed() {
 				delete(steps, k)
 			}
@@ -67,7 +67,7 @@ func (c *Checker) step(step *rejected, w Write) {
 	if compared {
 		c.check("P9", gap >= step.delay/2, subject, "rejected create %s came %v after the previous one, before the back-off of %v had passed", w.Name, gap, step.delay)
 	}
-	if compared && !c.LaggingPods && !w.isStale() && c.full { // A status from a stale cache is a conflict.
+	if compared && !c.LaggingPods && !w.isStale() && c.full && !w.Opens { // A status from a stale cache is a conflict.
 		c.check("P9", c.reportsRejection(w.Owner, w.Sent), subject, "no condition reports the rejection of %s", w.Name)
 	}
 	next := min(2*step.delay, lastRejectionBackoff)

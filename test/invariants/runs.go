@@ -41,7 +41,7 @@ func (c *Checker) ownRun(at *cnatv1alpha1.At) {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		switch {
 		case pod.Name != at.Name+"-pod" || own[uid] != nil:
-		case owner != nil && owner.Kind == "At":
+		case owner != nil && owner.Kind == "At" && pod.Annotations[Planted] == "":
 			earlier = append(earlier, pod.Name)
 		default:
 			foreign = append(foreign, pod.Name)

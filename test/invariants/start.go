@@ -24,6 +24,8 @@ type Run struct {
 	// unknown.
 	Code  *int32
 	Ended time.Time
+	// Asked is when the node, the operator, or another controller asked the command to stop, or zero.
+	Asked time.Time
 }
 
 const (
@@ -69,7 +71,12 @@ func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) {
 	c.check("A18", is.Attempts == was.Attempts+1, subject, "the attempts went from %d to %d", was.Attempts, is.Attempts)
 	c.check("A18", at.DeletionTimestamp == nil && !isTrue(at.Spec.Cancel), subject, "attempt %d began although the At is canceled, or being deleted", is.Attempts)
 	c.check("A18", is.Attempts > 1 || !isTrue(at.Spec.Suspend), subject, "the At has started although it is suspended")
-	if c.Checks != nil {
+	if at.Status.PodUID != "" {
+		pod, create := c.state.Pods[at.Status.PodUID], c.byUID[at.Status.PodUID]
+		answered := create.Call != nil && create.Process == write.Process && create.Fault == ""
+		c.check("A21", answered, subject, "attempt %d began with a pod that process %d did not create, or whose create was not answered", is.Attempts, write.Process)
+		c.check("A19", pod != nil && (IsGated(pod) || c.state.Removed[pod.UID] || c.ChangesIdentity), subject, "attempt %d began with a pod that had no gate", is.Attempts)
+	} else if c.Checks != nil {
 		last := c.lastCheck(at, write)
 		passed := last != nil && (last.Verdict == Accepted || last.Verdict == NoAnswer) && c.now.Seen.Sub(last.Received) <= checkedFor+maxDuration
 		c.check("A19", passed, subject, "attempt %d began after the dry run %+v", is.Attempts, last)
@@ -150,7 +157,7 @@ func (c *Checker) isProven(at *cnatv1alpha1.At, earlier *corev1.Pod) bool {
 		return earlier.Status.Phase == corev1.PodFailed || c.state.Removed[earlier.UID] && earlier.Spec.NodeName == ""
 	}
 	code, codes := c.codeOf(earlier), at.Spec.RetryExitCodes
-	return code != nil && *code != 0 && (len(codes) == 0 || slices.Contains(codes, *code))
+	return showsLost(at, earlier) || code != nil && *code != 0 && (len(codes) == 0 || slices.Contains(codes, *code))
 }
 
 // waitsBeforeRetry checks that a retry waits for a back-off after the record of the failure: A20.
@@ -160,14 +167,14 @@ func (c *Checker) waitsBeforeRetry(at *cnatv1alpha1.At, pod *corev1.Pod, write W
 		return
 	}
 	failure, ok := c.failures[at.UID][attempt]
-	c.check("A20", ok, "At "+at.Name, "pod %s was created, but no status has recorded that attempt %d failed", pod.Name, attempt)
+	c.check("A20", ok, "At "+at.Name, "pod %s was started, but no status has recorded that attempt %d failed", pod.Name, attempt)
 	jumped := write.Clock.Round(0).Sub(failure.Clock.Round(0)) - write.Sent.Sub(failure.Sent)
 	want := min(firstRetryBackoff<<(attempt-1), lastRetryBackoff) - clockError
 	if c.ServerAhead != nil { // The operator learns the time of the API server from its responses.
 		want -= time.Second
 	}
 	if waited := write.Sent.Sub(failure.Sent); ok && jumped.Abs() <= time.Second {
-		c.check("A20", waited >= want, "At "+at.Name, "pod %s was created %v after attempt %d had failed", pod.Name, waited, attempt)
+		c.check("A20", waited >= want, "At "+at.Name, "pod %s was started %v after attempt %d had failed", pod.Name, waited, attempt)
 	}
 }
 
@@ -177,7 +184,7 @@ func (c *Checker) exitCodeIsTrue(at *cnatv1alpha1.At) {
 	if at.Status.ExitCode == nil || c.Runs == nil {
 		return
 	}
-	c.check("A11", run != nil && run.Code != nil && *run.Code == *at.Status.ExitCode, "At "+at.Name, "the exit code is %d, but that of pod %s is not", *at.Status.ExitCode, at.Status.PodName)
+	c.check("A11", *at.Status.ExitCode == lostCode && showsLost(at, c.state.Pods[at.Status.PodUID]) || run != nil && run.Code != nil && *run.Code == *at.Status.ExitCode, "At "+at.Name, "the exit code is %d, but that of pod %s is not", *at.Status.ExitCode, at.Status.PodName)
 }
 
 // exitIsRecorded checks that the status of a running At has the exit code that the pod shows, because later changes may hide it: A11. An
@@ -188,7 +195,7 @@ func (c *Checker) exitIsRecorded(at *cnatv1alpha1.At, write Write) {
 		return
 	}
 	since, shown := c.shown[pod.UID]
-	if !shown || !since.Before(write.Sent) || *exitCode(pod) == 0 && pod.Spec.ActiveDeadlineSeconds != nil {
+	if !shown || !since.Before(write.Sent) || *exitCode(pod) == 0 && c.wasAsked(pod) || *exitCode(pod) == 0 && pod.Spec.ActiveDeadlineSeconds != nil {
 		return
 	}
 	c.check("A11", s.ExitCode != nil && *s.ExitCode == *exitCode(pod), "At "+at.Name, "pod %s shows the exit code %d, but the status does not have it", pod.Name, *exitCode(pod))

@@ -105,6 +105,11 @@ func needPromtool(t *testing.T) {
 func TestAlerts_docs(t *testing.T) {
 	runbooks := string(read(t, "docs/alerts.md"))
 	tests := string(read(t, "test/monitoring/alerts.yaml"))
+	for line := range strings.Lines(tests) {
+		if strings.Contains(line, "exp_labels:") && !strings.Contains(line, " namespace: ") {
+			t.Errorf("an AlertmanagerConfig does not get the alert of%s, because it has no label namespace", line)
+		}
+	}
 	for _, path := range ruleFiles {
 		_, rules := readRules(t, path)
 		for _, rule := range rules {

@@ -41,7 +41,7 @@ func TestLease(t *testing.T) {
 		return http.StatusText(code) + ": " + body
 	}
 	g.Eventually(readyz).WithTimeout(time.Minute).Should(And(HavePrefix("Service Unavailable"),
-		ContainSubstring("the lease "+home+"/podset-operator cannot be used"), ContainSubstring("forbidden")))
+		ContainSubstring("the lease cannot be used: "), ContainSubstring("/namespaces/"+home+"/leases/podset-operator: 403 Forbidden")))
 	code, _ := get(t, http.DefaultClient, "http://"+probes+"/healthz", "")
 	g.Expect(code).To(Equal(http.StatusOK), "a restart does not help")
 
@@ -53,7 +53,7 @@ func TestLease(t *testing.T) {
 	})
 	g.Eventually(readyz).WithTimeout(time.Minute).Should(HavePrefix("OK"))
 	g.Eventually(pods(t, admin, shop)).WithTimeout(time.Minute).Should(Equal(3))
-	g.Expect(p.terminate(t)).To(ContainSubstring("does not serve any objects until it has permission to use its lease"))
+	g.Expect(p.terminate(t)).To(ContainSubstring("cannot get resource \\\"leases\\\""), "the missing permission")
 	lease := &coordinationv1.Lease{}
 	g.Expect(admin.Get(t.Context(), client.ObjectKey{Namespace: home, Name: "podset-operator"}, lease)).To(Succeed())
 	g.Expect(ptr.Deref(lease.Spec.HolderIdentity, "")).To(BeEmpty(), "the lease is not released")

@@ -39,7 +39,7 @@ func TestFlags(t *testing.T) {
 // A mistake at the start is reported on one line with the remedy.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
-	nobody := kubeconfig(t, cluster.Environment, "nobody")
+	stranger, admin := kubeconfig(t, cluster.Environment, "stranger"), administrator(t, cluster.Environment)
 	for title, tc := range map[string]struct {
 		env, args, want []string
 	}{
@@ -59,41 +59,37 @@ func TestMistakes(t *testing.T) {
 		"an address without a port": {
 			[]string{"PODSET_OPERATOR_PPROF_BIND_ADDRESS=6060"}, nil, []string{"environment variable PODSET_OPERATOR_PPROF_BIND_ADDRESS", `"6060"`, "missing port"},
 		},
-		"a lease in the environment that is too short": {
-			[]string{"PODSET_OPERATOR_LEADER_ELECT_LEASE_DURATION=5s"}, nil,
-			[]string{"environment variable PODSET_OPERATOR_LEADER_ELECT_LEASE_DURATION: --leader-elect-lease-duration=5s"},
-		},
 		"no kubeconfig in the environment": {
 			[]string{"PODSET_OPERATOR_KUBECONFIG=/does/not/exist"}, nil, []string{"environment variable PODSET_OPERATOR_KUBECONFIG", "/does/not/exist"},
 		},
 		"an OperatorCondition outside a pod": {
-			[]string{"OPERATOR_CONDITION_NAME=x"}, []string{"--kubeconfig=" + administrator(t, cluster.Environment)}, []string{"environment variable OPERATOR_CONDITION_NAME"},
+			[]string{"OPERATOR_CONDITION_NAME=x"}, []string{"--kubeconfig=" + admin}, []string{"environment variable OPERATOR_CONDITION_NAME"},
 		},
 		"a renewal that takes longer than the lease": {
-			nil, []string{"--leader-elect-lease-duration=5s"}, []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=10s"},
+			[]string{"POD_NAMESPACE=default"}, []string{"--kubeconfig=" + admin, "--leader-elect", "--leader-elect-lease-duration=5s"},
+			[]string{"leaseDuration must be greater than renewDeadline"},
 		},
-		"no requests": {nil, []string{"--kube-api-qps=0"}, []string{"--kube-api-qps=0 must not be 0"}},
+		"a version of TLS that does not exist": {
+			[]string{"PODSET_OPERATOR_METRICS_TLS_MIN_VERSION=1.3"}, nil,
+			[]string{"environment variable PODSET_OPERATOR_METRICS_TLS_MIN_VERSION: --metrics-tls-min-version", `"1.3"`},
+		},
+		"a cipher suite that does not exist": {nil, []string{"--metrics-tls-cipher-suites=TLS_NONE"}, []string{"--metrics-tls-cipher-suites", "TLS_NONE"}},
+		"no requests":                        {nil, []string{"--kube-api-qps=0"}, []string{"--kube-api-qps=0 must not be 0"}},
 		"no kubeconfig": {
 			nil, []string{"--kubeconfig=/does/not/exist"}, []string{"cannot find a cluster", "/does/not/exist", "KUBECONFIG"},
 		},
 		"no file in KUBECONFIG": {
 			[]string{"KUBECONFIG=/does/not/exist"}, nil, []string{"KUBECONFIG: stat /does/not/exist: no such file or directory"},
 		},
-		"leader election outside a pod": {
-			nil, []string{"--kubeconfig=" + nobody, "--leader-elect"}, []string{"--leader-elect", "--leader-elect-resource-namespace"},
-		},
-		"a namespace of the lease that cannot be": {
-			[]string{"PODSET_OPERATOR_LEADER_ELECT_RESOURCE_NAMESPACE=Not_Valid"}, []string{"--kubeconfig=" + nobody, "--leader-elect"},
-			[]string{"environment variable PODSET_OPERATOR_LEADER_ELECT_RESOURCE_NAMESPACE", "--leader-elect-resource-namespace=Not_Valid cannot be a namespace"},
-		},
+		"leader election outside a pod": {nil, []string{"--kubeconfig=" + admin, "--leader-elect"}, []string{"leader election namespace"}},
 		"another certificate authority": {
-			nil, []string{"--kubeconfig=" + withAuthority(t, nobody)}, []string{"cannot reach the API server", "certificate signed by unknown authority"},
+			nil, []string{"--kubeconfig=" + withAuthority(t, stranger)}, []string{"cannot reach the API server", "certificate signed by unknown authority"},
 		},
 		"no permissions": {
-			nil, []string{"--kubeconfig=" + nobody}, []string{"not allowed to list podsets.app.example.com in all namespaces", "WATCH_NAMESPACE"},
+			nil, []string{"--kubeconfig=" + stranger}, []string{"not allowed to list podsets.app.example.com in all namespaces", "WATCH_NAMESPACE"},
 		},
 		"no permissions in a namespace": {
-			[]string{"WATCH_NAMESPACE=shop,bank"}, []string{"--kubeconfig=" + nobody}, []string{"in namespace bank"},
+			[]string{"WATCH_NAMESPACE=shop,bank"}, []string{"--kubeconfig=" + stranger}, []string{"in namespace bank"},
 		},
 	} {
 		t.Run(title, func(t *testing.T) {

@@ -30,7 +30,6 @@ func TestNamespaces(t *testing.T) {
 		"no permission is left": func(r *rbacv1.Role) { r.Rules = nil },
 		"pods cannot be listed": func(r *rbacv1.Role) { r.Rules = without(r.Rules, "pods", "list", "watch") },
 		"Ats cannot be listed":  func(r *rbacv1.Role) { r.Rules = without(r.Rules, "ats", "list", "watch") },
-		"Ats cannot be watched": func(r *rbacv1.Role) { r.Rules = without(r.Rules, "ats", "watch") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

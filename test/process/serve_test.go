@@ -27,7 +27,7 @@ func TestManager(t *testing.T) {
 	probes, metrics, profiles := apiserver.FreeAddress(t), apiserver.FreeAddress(t), apiserver.FreeAddress(t)
 	p := start(t, []string{"WATCH_NAMESPACE=" + shop + "," + bank, "RELATED_IMAGE_BUSYBOX=registry.example.com/busybox:1", "PODSET_OPERATOR_DEFAULT_IMAGE_PULL_SECRETS=mirror", "NO_PROXY=.svc"},
 		"--kubeconfig="+administrator(t, cluster.Environment),
-		"--health-probe-bind-address="+probes, "--metrics-bind-address="+metrics, "--pprof-bind-address="+profiles)
+		"--health-probe-bind-address="+probes, "--metrics-bind-address="+metrics, "--pprof-bind-address="+profiles, "--metrics-tls-min-version=VersionTLS13")
 	g := NewWithT(t)
 	web := insecure()
 	get := func(url, token string) (int, string) { return get(t, web, url, token) }
@@ -66,21 +66,26 @@ func TestManager(t *testing.T) {
 		ContainSubstring(`podset_operator_stale_cache_conflicts_total{kind="PodSet"} 0`),
 		ContainSubstring(`podset_operator_pod_name_collisions_total{kind="At"} 0`),
 	))
-	metricsUseHTTP1(t, metrics)
+	checkTLS(t, metrics)
 	p.terminate(t)
 }
 
-// metricsUseHTTP1 checks that a client that prefers HTTP/2 cannot use it.
-func metricsUseHTTP1(t *testing.T, address string) {
+// checkTLS checks that a client that prefers HTTP/2 cannot use it, and that one that knows only TLS 1.2 is rejected.
+func checkTLS(t *testing.T, address string) {
 	t.Helper()
-	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}} //nolint:gosec // the certificate is self-signed
-	connection, err := dialer.DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = connection.Close() }()
-	if got := connection.(*tls.Conn).ConnectionState().NegotiatedProtocol; got != "http/1.1" {
-		t.Errorf("metrics are served with %q", got)
+	for _, newest := range []uint16{tls.VersionTLS13, tls.VersionTLS12} {
+		dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}, MaxVersion: newest}} //nolint:gosec // the certificate is self-signed
+		connection, err := dialer.DialContext(t.Context(), "tcp", address)
+		if accepted := err == nil; accepted != (newest == tls.VersionTLS13) {
+			t.Fatalf("%s is accepted: %t, %v", tls.VersionName(newest), accepted, err)
+		}
+		if err != nil {
+			continue
+		}
+		if got := connection.(*tls.Conn).ConnectionState().NegotiatedProtocol; got != "http/1.1" {
+			t.Errorf("metrics are served with %q", got)
+		}
+		_ = connection.Close()
 	}
 }
 

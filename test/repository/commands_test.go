@@ -31,8 +31,8 @@ var (
 	fileFlag  = regexp.MustCompile(`(?:\s)(?:-f|-k) +((?:config|dist|catalog|bundle|docs|examples|charts)/[\w./-]+)`)
 )
 
-// checkLine returns the problem with one command line: a make target, a script, or a manifest that does not exist.
-func checkLine(line string, targets map[string]bool) []string {
+// problemsOf returns the problems of one command line: a make target, a script, or a manifest that does not exist.
+func problemsOf(line string, targets map[string]bool) []string {
 	var problems []string
 	line = quoted.ReplaceAllString(comment.ReplaceAllString(line, ""), "=")
 	for _, call := range makeCall.FindAllStringSubmatch(line, -1) {

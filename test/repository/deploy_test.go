@@ -11,13 +11,10 @@ import (
 	"testing"
 )
 
-// docs/install.md writes the settings of an installation to deploy/kustomization.yaml. The next `make deploy` does not reset them, and does
-// not ignore an image.
-func TestMakeDeploy(t *testing.T) {
-	dir := writeScripts(t, map[string]string{
-		"bin/kustomize": "#!/bin/sh\nif [ $1 = build ]; then echo 'image: mine:1'; fi\n",
-		"kubectl":       "#!/bin/sh\ncat\n",
-	})
+// makeWith returns a directory with the Makefile, in which bin/kustomize and kubectl are these scripts, and a function that runs make there.
+func makeWith(t *testing.T, kustomize, kubectl string) (dir string, run func(args ...string) (string, error)) {
+	t.Helper()
+	dir = writeScripts(t, map[string]string{"bin/kustomize": "#!/bin/sh\n" + kustomize + "\n", "kubectl": "#!/bin/sh\n" + kubectl + "\n"})
 	for _, name := range []string{"Makefile", "hack"} {
 		target, err := filepath.Abs(filepath.Join(root, name))
 		if err != nil {
@@ -27,12 +24,18 @@ func TestMakeDeploy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run := func(args ...string) (string, error) {
+	return dir, func(args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-C", dir, "KUBECTL=./kubectl"}, args...)...)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // A make that runs the tests exports IMG.
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
+}
+
+// docs/install.md writes the settings of an installation to deploy/kustomization.yaml. The next `make deploy` does not reset them, and does
+// not ignore an image.
+func TestMakeDeploy(t *testing.T) {
+	dir, run := makeWith(t, "if [ $1 = build ]; then echo 'image: mine:1'; fi", "cat")
 	expect := func(kustomization string) {
 		t.Helper()
 		for _, target := range []string{"deploy", "undeploy"} {
@@ -57,6 +60,28 @@ func TestMakeDeploy(t *testing.T) {
 	for _, variable := range []string{"IMG=mine:2", "BUSYBOX_IMG=mine:2"} {
 		if out, err := run("deploy", variable); err == nil || !strings.Contains(out, "deploy: the kustomization deploy sets another image than mine:2") {
 			t.Errorf("make deploy %s: %v\n%s", variable, err, out)
+		}
+	}
+}
+
+// Whoever removes the operator does not delete all PodSets and Ats by accident.
+func TestMakeUndeploy(t *testing.T) {
+	for name, c := range map[string]struct {
+		built, crd, objects, variable, want string
+		fails                               bool
+	}{
+		"objects exist":               {built: "  name: ats.cnat.d2iq.com", crd: "x", objects: "shop tonight", want: "shop tonight\nundeploy: these objects exist", fails: true},
+		"objects exist, and may go":   {built: "  name: ats.cnat.d2iq.com", crd: "x", objects: "shop tonight", variable: "yes", want: "gone"},
+		"no object exists":            {built: "  name: ats.cnat.d2iq.com", crd: "x", want: "gone"},
+		"the CRDs do not exist":       {built: "  name: ats.cnat.d2iq.com", objects: "an error", want: "gone"},
+		"the CRDs are not in the set": {built: "  name: manager", crd: "x", objects: "shop tonight", want: "gone"},
+	} {
+		kubectl := "case \"$*\" in\n'get crd '*) echo '" + c.crd + "' ;;\nget*) echo '" + c.objects + "' ;;\ndelete*) echo gone ;;\nesac"
+		_, run := makeWith(t, "echo '"+c.built+"'", kubectl)
+		for _, target := range []string{"undeploy", "uninstall"} {
+			if out, err := run(target, "DELETE_OBJECTS="+c.variable); (err != nil) != c.fails || !strings.Contains(out, c.want) || strings.Contains(out, "gone") == c.fails {
+				t.Errorf("make %s, %s: %v\n%s", target, name, err, out)
+			}
 		}
 	}
 }

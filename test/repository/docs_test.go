@@ -27,7 +27,7 @@ func TestCommands(t *testing.T) {
 				continue
 			}
 			for line := range strings.Lines(b.text) {
-				for _, problem := range checkLine(strings.TrimSpace(line), targets) {
+				for _, problem := range problemsOf(strings.TrimSpace(line), targets) {
 					t.Errorf("%s:%d: %s", page, b.line, problem)
 				}
 			}
@@ -113,7 +113,7 @@ func TestIndex(t *testing.T) {
 
 func TestConfiguration(t *testing.T) {
 	page := string(read(t, "docs/configuration.md"))
-	flags := regexp.MustCompile(`flags\.\w*Var\(&[\w.]+, "([\w-]+)"`).FindAllStringSubmatch(string(read(t, "main.go")), -1)
+	flags := regexp.MustCompile(`flags\.(?:\w*Var\(&[\w.]+, |Func\()"([\w-]+)"`).FindAllStringSubmatch(string(read(t, "main.go")), -1)
 	if len(flags) < 5 {
 		t.Fatalf("main.go has %d flags", len(flags))
 	}

@@ -14,6 +14,7 @@ var (
 	conditionOrReason = regexp.MustCompile(`(?m)^\t(?:Condition|Reason)\w+ += "(\w+)"`)
 	eventReason       = regexp.MustCompile(`\bevent\.(?:Normal|Warning)\("(\w+)"`)
 	camelCaseWord     = regexp.MustCompile("`([A-Z]\\w+)`")
+	lostLine          = regexp.MustCompile(`(?m)^[ \t]*//[ \t]*\+[^a-z].*`)
 )
 
 // matches returns the matches of a pattern's first group in the files of a glob, without tests.
@@ -40,7 +41,7 @@ func listedIn(page, heading, row string) []string {
 	section, _, _ = strings.Cut(section, "\n## ")
 	var words []string
 	for line := range strings.Lines(section) {
-		if columns := strings.Split(line, " | "); strings.HasPrefix(line, row) && len(columns) > 2 {
+		if columns := append(strings.Split(line, " | "), "", ""); strings.HasPrefix(line, row) {
 			for _, match := range camelCaseWord.FindAllStringSubmatch(columns[0]+columns[2], -1) {
 				words = append(words, match[1])
 			}
@@ -49,7 +50,8 @@ func listedIn(page, heading, row string) []string {
 	return words
 }
 
-// The tables of docs/reference.md list exactly the conditions, reasons, and events of each kind.
+// The tables of docs/reference.md list exactly the conditions, reasons, and events of each kind. The generators take a comment line of the
+// types that begins with + for a marker, and drop it from docs/api.md, the CRDs, and the ClusterServiceVersion.
 func TestReference(t *testing.T) {
 	page := string(read(t, "docs/reference.md"))
 	for _, kind := range []struct{ name, heading, types, rules string }{
@@ -57,6 +59,11 @@ func TestReference(t *testing.T) {
 		{"At", "## Conditions of an At", "api/cnat/v1alpha1/*.go", "internal/at/*.go"},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
+			for _, file := range glob(t, kind.types) {
+				for _, line := range lostLine.FindAllString(string(read(t, file)), -1) {
+					t.Errorf("%s: the generators drop the line%s", file, line)
+				}
+			}
 			reasons, events := matches(t, conditionOrReason, kind.types), matches(t, eventReason, kind.rules)
 			inConditions, inEvents := listedIn(page, kind.heading, "| `"), listedIn(page, "## Events", "| "+kind.name+" |")
 			for _, reason := range reasons {

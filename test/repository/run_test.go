@@ -13,23 +13,27 @@ import (
 	"testing"
 )
 
-// TestCommands_run runs the blocks with the comment <!-- commands: demo -->, in one namespace for each page. It applies a block of YAML
+// readFirst are the pages that the README leads a reader through, in this order, on one cluster. They share a namespace.
+var readFirst = []string{"README.md", "docs/tutorial.md", "docs/how-to/migration.md"}
+
+// TestCommands_run runs the blocks with the comment <!-- commands: demo -->, in one namespace for each other page. It applies a block of YAML
 // with this comment. `make test-docs` starts the cluster.
 func TestCommands_run(t *testing.T) {
 	if os.Getenv("DOCS_CLUSTER") == "" {
 		t.Skip("make test-docs starts a cluster for this test")
 	}
-	for n, page := range pages(t) {
+	others := slices.DeleteFunc(pages(t), func(page string) bool { return slices.Contains(readFirst, page) })
+	for n, page := range slices.Concat(readFirst, others) {
 		content := string(read(t, page))
 		if slices.ContainsFunc(blocks(content), block.isExecuted) {
-			t.Run(page, func(t *testing.T) { runPage(t, fmt.Sprintf("page-%d", n), content) })
+			t.Run(page, func(t *testing.T) { runPage(t, fmt.Sprintf("page-%d", max(n, len(readFirst)-1)), content) })
 		}
 	}
 }
 
 var savedAs = regexp.MustCompile("Save this as\\s+`([\\w.-]+)`")
 
-// runPage runs the blocks of a page in a new namespace.
+// runPage runs the blocks of a page in a namespace, which may be new.
 func runPage(t *testing.T, namespace, content string) {
 	t.Helper()
 	dir := clone(t)
@@ -44,7 +48,7 @@ func runPage(t *testing.T, namespace, content string) {
 			t.Fatal(err)
 		}
 	}
-	run("kubectl create namespace " + namespace + "; kubectl config set-context --current --namespace " + namespace)
+	run("kubectl get namespace " + namespace + " || kubectl create namespace " + namespace + "; kubectl config set-context --current --namespace " + namespace)
 	for _, b := range blocks(content) {
 		script, _ := b.script()
 		if b.isYAML() {
@@ -59,7 +63,6 @@ func runPage(t *testing.T, namespace, content string) {
 			run(script)
 		}
 	}
-	run("kubectl delete namespace " + namespace + " --wait=false")
 }
 
 // clone returns a directory that looks like a clone of the repository. Its kubeconfig is a copy, because each page has its own namespace.

@@ -35,7 +35,7 @@ func TestWorkflows(t *testing.T) {
 	targets := makeTargets(t)
 	for _, file := range glob(t, ".github/workflows/*") {
 		for line := range strings.Lines(string(read(t, file))) {
-			for _, problem := range checkLine(strings.TrimSpace(line), targets) {
+			for _, problem := range problemsOf(strings.TrimSpace(line), targets) {
 				t.Errorf("%s: %s", file, problem)
 			}
 		}

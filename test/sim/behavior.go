@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -33,10 +34,11 @@ const (
 	TwoKeys    Behavior = "two-keys"   // F39: a policy suspends an At with each edit of its command
 	Frozen     Behavior = "frozen"     // a process was frozen beyond its lease: its requests arrive while the next one runs
 	Stuck      Behavior = "stuck"      // F42: a pod of a PodSet is not Ready, or terminates, for longer than the progress deadline
+	Purge      Behavior = "purge"      // F19: users delete all pods of Ats by force, or Ats, and create them again at once
 	Policy     Behavior = "policy"     // F41: policies that reject pods, and webhooks that do not answer dry runs, come and go
 )
 
-var behaviors = []Behavior{Sidecar, Disruption, Admission, Clocks, Conditions, Hang, CrashLoop, Doubt, Race, TwoKeys, Policy, Frozen, Stuck}
+var behaviors = []Behavior{Sidecar, Disruption, Admission, Clocks, Conditions, Hang, CrashLoop, Doubt, Race, TwoKeys, Policy, Frozen, Stuck, Purge}
 
 // behave selects the behaviors of the scenario of a seed.
 func behave(seed uint64) []Behavior {
@@ -71,7 +73,7 @@ const (
 // harm does something to a pod that the behaviors of the scenario allow. It returns false if it does nothing.
 func (e *env) harm(random *rand.Rand, pod *corev1.Pod) bool {
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	if len(e.scenario.With) == 0 || finished || pod.DeletionTimestamp != nil || e.fates[pod.UID] != nil {
+	if len(e.scenario.With) == 0 || finished || len(pod.Spec.SchedulingGates) > 0 || pod.DeletionTimestamp != nil || e.fates[pod.UID] != nil {
 		return false
 	}
 	switch n := random.IntN(8); {
@@ -99,6 +101,7 @@ func (e *env) hang(random *rand.Rand, pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available"}}
 	} else {
+		pod.Status.StartTime = ptr.To(metav1.NewTime(e.nodeNow()))
 		waiting := &corev1.ContainerStateWaiting{Reason: pick(random, "ImagePullBackOff", "CreateContainerConfigError"), Message: "it cannot start"}
 		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, corev1.ContainerState{Waiting: waiting})
 	}

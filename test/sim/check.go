@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/invariants"
@@ -45,7 +44,7 @@ func (e *env) checkWords() {
 			requested[w.UID] = w.Requested
 		}
 	}
-	owners, given, started := map[types.UID]*cnatv1alpha1.At{}, map[types.UID][][]string{}, map[types.UID]map[int32][]string{}
+	owners, given, started, opened := map[types.UID]*cnatv1alpha1.At{}, map[types.UID][][]string{}, map[types.UID]map[int32][]string{}, map[types.UID]bool{}
 	for _, change := range e.store.log {
 		switch o := change.Object.(type) {
 		case *cnatv1alpha1.At:
@@ -59,9 +58,10 @@ func (e *env) checkWords() {
 			owners[o.UID] = o
 		case *corev1.Pod:
 			at := owners[e.ownerOf(o)]
-			if change.Kind != watch.Added || at == nil {
+			if opened[o.UID] || invariants.IsGated(o) || at == nil || requested[o.UID] == "" {
 				continue
 			}
+			opened[o.UID] = true
 			var ran []string // as the kubelet expands it
 			for _, word := range invariants.CommandContainer(o).Command {
 				ran = append(ran, strings.ReplaceAll(word, "$$", "$"))

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,6 +43,7 @@ func (c operatorClient) List(ctx context.Context, list client.ObjectList, option
 	}
 	switch l := list.(type) {
 	case *corev1.PodList:
+		l.Items = c.process.env.withoutOlder(l.Items)
 		shuffle(c.process.env.order, l.Items, func(i corev1.Pod) string { return i.Name })
 	case *appv1alpha1.PodSetList:
 		shuffle(c.process.env.order, l.Items, func(i appv1alpha1.PodSet) string { return i.Name })
@@ -72,11 +74,15 @@ func (c operatorClient) Create(ctx context.Context, object client.Object, option
 		return c.dryRun(ctx, object)
 	}
 	return c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
+		c.process.env.noteGate(object)
 		c.process.env.mutate(sent)
 		if pod, ok := sent.(*corev1.Pod); ok {
 			if err := c.process.env.webhook.admit(pod, false); err != nil {
 				return nil, err
 			}
+		}
+		if adopted := c.process.env.adopt(object); adopted != nil {
+			return adopted, nil
 		}
 		return c.process.env.store.Create(sent)
 	})
@@ -90,7 +96,12 @@ func (c operatorClient) dryRun(ctx context.Context, object client.Object) error 
 	request := invariants.Call{Verb: "check", Resource: pods, Namespace: Namespace, Name: pod.Name, Owner: invariants.ControllerOf(pod)}
 	request.Generation, _ = strconv.ParseInt(pod.Annotations[cnatv1alpha1.AnnotationGeneration], 10, 64)
 	sent, e := pod.DeepCopy(), c.process.env
+	about := fmt.Sprint(request.Owner, request.Name, request.Generation)
+	if answer, ok := e.recall(about); ok {
+		return answer.err
+	}
 	checked, err := c.process.do(ctx, request, func() (client.Object, error) {
+		e.noteGate(pod)
 		if err := e.webhook.admit(sent, true); err != nil {
 			return nil, err
 		}
@@ -98,6 +109,9 @@ func (c operatorClient) dryRun(ctx context.Context, object client.Object) error 
 	})
 	if e.operator.Defect.Accepts {
 		return nil
+	}
+	if e.operator.Defect.Remembers && (err == nil || apierrors.IsForbidden(err)) {
+		e.answers[about] = remembered{err, e.now()}
 	}
 	if err != nil {
 		return err
@@ -112,10 +126,55 @@ func (c operatorClient) Delete(ctx context.Context, object client.Object, option
 		change(o)
 	}
 	resource, name := ResourceOf(object), object.GetName()
+	if c.process.env.keeps(object) {
+		return nil
+	}
 	return c.process.write(ctx, CopyOf(object), "delete", "", deletePrecondition(o), func() (client.Object, error) {
 		deleted, _, err := c.process.env.store.Delete(resource, name, *o)
 		return deleted, err
 	})
+}
+
+// Patch sends a JSON patch of a pod: other objects, and other patches, are not simulated.
+func (c operatorClient) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	data, err := patch.Data(object)
+	if err != nil {
+		return err
+	}
+	return c.process.patchPod(ctx, object, c.process.env.mutatePodPatch(data), patch.Type())
+}
+
+func (p *process) patchPod(ctx context.Context, object client.Object, data []byte, kind types.PatchType) error {
+	if resource := resourceOfKind(object); resource != pods {
+		return fmt.Errorf("a patch of %s is not simulated", resource)
+	}
+	request := invariants.Call{Verb: "patch", Resource: pods, Namespace: Namespace, Name: object.GetName(), Requested: object.GetName(), Body: data, Owner: p.env.creatorOf(object.GetName())}
+	request.ReadPatch()
+	if request.Stops && p.env.operator.Defect.DeletesStopped {
+		return operatorClient{process: p}.Delete(ctx, object, client.Preconditions{UID: &request.Precondition})
+	}
+	return p.send(ctx, object, request, func() (client.Object, error) {
+		if request.Opens && p.env.webhook.keepsGates != nil {
+			return nil, p.env.webhook.keepsGates
+		}
+		return p.env.store.Patch(pods, object.GetName(), kind, data, false)
+	})
+}
+
+// creatorOf returns the UID of the At for whose pod of this name the operator sent the last create that was carried out.
+func (e *env) creatorOf(pod string) (owner types.UID) {
+	for _, w := range e.writes {
+		if w.Verb == "create" && w.Resource == pods && w.Requested == pod && w.Committed() {
+			owner = w.Owner
+		}
+	}
+	return owner
+}
+
+// noteGate records that the operator uses its gate.
+func (e *env) noteGate(object client.Object) {
+	pod, ok := object.(*corev1.Pod)
+	e.webhook.gates = e.webhook.gates || ok && invariants.IsGated(pod)
 }
 
 func (c operatorClient) Status() client.SubResourceWriter { return statusWriter{process: c.process} }
@@ -141,6 +200,7 @@ func (s statusWriter) Patch(ctx context.Context, object client.Object, patch cli
 	if err != nil {
 		return err
 	}
+	s.opensFirst(ctx, data)
 	resource, name := resourceOfKind(object), object.GetName()
 	return s.process.write(ctx, object, "patch", "status", "", func() (client.Object, error) {
 		return s.process.env.store.Patch(resource, name, patch.Type(), s.process.env.mutatePatch(data), true)
@@ -166,6 +226,13 @@ func (p *process) write(ctx context.Context, object client.Object, verb, subreso
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && verb == "create" {
 		request.Owner, request.Slot = owner.UID, object.GetAnnotations()[appv1alpha1.AnnotationSlot]
 	}
+	if pod, ok := object.(*corev1.Pod); ok {
+		request.Gated = verb == "create" && invariants.IsGated(pod)
+	}
+	return p.send(ctx, object, request, commit)
+}
+
+func (p *process) send(ctx context.Context, object client.Object, request invariants.Call, commit func() (client.Object, error)) error {
 	requested := object.GetName()
 	result, err := p.do(ctx, request, commit)
 	if err != nil {
@@ -202,10 +269,13 @@ func (r apiReader) Get(ctx context.Context, key client.ObjectKey, object client.
 	if err != nil {
 		return err
 	}
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
+	switch o := object.(type) {
+	case *corev1.Pod:
+		found.(*corev1.Pod).DeepCopyInto(o)
+	case *cnatv1alpha1.At:
+		found.(*cnatv1alpha1.At).DeepCopyInto(o)
+	default:
 		return fmt.Errorf("reading a %T is not simulated", object)
 	}
-	found.(*corev1.Pod).DeepCopyInto(pod)
 	return nil
 }

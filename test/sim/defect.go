@@ -4,14 +4,21 @@
 package sim
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // Defect is a defect of the operator that the simulation seeds, to show that the invariants detect it. Nil functions change nothing.
@@ -30,10 +37,82 @@ type Defect struct {
 	Deliver func(watch.EventType, client.Object) bool
 	// Accepts is true if the operator treats each answer to a dry run as one that accepts the pod unchanged.
 	Accepts bool
+	// Patch changes the operations of a patch of a pod.
+	Patch func([]map[string]any) []map[string]any
+	// Adopts is true if the operator takes a gated pod that has the name and the owner of its own for the one that it creates.
+	Adopts bool
+	// OpensFirst is true if the operator opens a pod before it records its UID.
+	OpensFirst bool
+	// Keeps is true if the operator does not delete gated pods, and treats them as deleted.
+	Keeps bool
+	// DeletesStopped is true if the operator deletes a pod instead of setting its deadline.
+	DeletesStopped bool
+	// Remembers is true if the operator uses an answer to a dry run for a day.
+	Remembers bool
+	// Forgets is true if the operator does not see the pods of Ats that are gone.
+	Forgets bool
 	// Blind is true if the operator does not notice that a pod has another name than requested.
 	Blind bool
 	// Ahead is how far the clock of the operator is ahead.
 	Ahead time.Duration
+}
+
+// adopt returns the gated pod that has the name and the owner of a new pod, or nil if there is none or the operator does not adopt.
+func (e *env) adopt(object client.Object) client.Object {
+	existing, ok := e.store.objects[storeKey{pods, object.GetName()}].(*corev1.Pod)
+	pod, isPod := object.(*corev1.Pod)
+	if !e.operator.Defect.Adopts || !ok || !isPod || !invariants.IsGated(existing) || invariants.ControllerOf(existing) != invariants.ControllerOf(pod) {
+		return nil
+	}
+	return CopyOf(existing)
+}
+
+// keeps reports whether the operator does not delete an object.
+func (e *env) keeps(object client.Object) bool {
+	pod, ok := e.store.objects[storeKey{ResourceOf(object), object.GetName()}].(*corev1.Pod)
+	return e.operator.Defect.Keeps && ok && invariants.IsGated(pod)
+}
+
+// remembered is the answer to a dry run, and when it was received.
+type remembered struct {
+	err error
+	at  time.Time
+}
+
+// recall returns the answer to a dry run that the operator remembers.
+func (e *env) recall(about string) (answer remembered, ok bool) {
+	answer, ok = e.answers[about]
+	return answer, ok && e.operator.Defect.Remembers && e.now().Sub(answer.at) < 24*time.Hour
+}
+
+// withoutOlder removes the pods of Ats that are gone, if the operator does not see them.
+func (e *env) withoutOlder(list []corev1.Pod) []corev1.Pod {
+	if !e.operator.Defect.Forgets {
+		return list
+	}
+	return slices.DeleteFunc(list, func(pod corev1.Pod) bool {
+		owner := metav1.GetControllerOf(&pod)
+		if owner == nil || owner.Kind != "At" {
+			return false
+		}
+		at, exists := e.store.objects[storeKey{ats, owner.Name}]
+		return !exists || at.GetUID() != owner.UID
+	})
+}
+
+// opensFirst opens the pod that a patch of a status records.
+func (s statusWriter) opensFirst(ctx context.Context, patch []byte) {
+	if !s.process.env.operator.Defect.OpensFirst {
+		return
+	}
+	for _, pod := range s.process.env.store.pods() {
+		i := slices.Index(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: invariants.Gate})
+		if i < 0 || !strings.Contains(string(patch), string(pod.UID)) {
+			continue
+		}
+		data := fmt.Sprintf(`[{"op":"test","path":"/metadata/uid","value":%q},{"op":"remove","path":"/spec/schedulingGates/%d"}]`, pod.UID, i)
+		_ = s.process.patchPod(ctx, pod.DeepCopy(), []byte(data), types.JSONPatchType)
+	}
 }
 
 func (d Defect) event(e *eventsv1.Event) {
@@ -50,6 +129,19 @@ func (e *env) mutate(object client.Object) {
 	if e.operator.Defect.Create != nil {
 		e.operator.Defect.Create(object)
 	}
+}
+
+// mutatePodPatch changes the operations of a patch of a pod.
+func (e *env) mutatePodPatch(patch []byte) []byte {
+	var operations []map[string]any
+	if e.operator.Defect.Patch == nil || json.Unmarshal(patch, &operations) != nil {
+		return patch
+	}
+	changed, err := json.Marshal(e.operator.Defect.Patch(operations))
+	if err != nil {
+		return patch
+	}
+	return changed
 }
 
 // mutatePatch changes the status in a JSON patch.

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +21,7 @@ func (e *env) planOf(pod *corev1.Pod) (code int32, ends bool) {
 		return e.endOfPod(pod)
 	case pod.Spec.RestartPolicy == corev1.RestartPolicyAlways:
 		return 0, false
-	case e.chance(pod, "fails", 3):
+	case e.scenario.has(Purge) && e.chance(pod, "fails again", 2) || e.chance(pod, "fails", 3):
 		return 3, true
 	}
 	return 0, true
@@ -62,6 +63,7 @@ func (e *env) endWith(pod *corev1.Pod, code int32) {
 // endDeleted removes a terminating pod, after its command may have ended because of the SIGTERM.
 func (e *env) endDeleted(pod *corev1.Pod) {
 	if isOfAt(pod) && !e.scenario.NoUsers && pod.Status.Phase == corev1.PodRunning && termination(pod) == nil && e.chance(pod, "stops", 2) {
+		e.runOf(pod).Asked = e.now()
 		code := []int32{0, 3, 143}[hash(e.scenario.Seed, string(pod.UID))>>32%3]
 		e.note("the command of the terminating pod %s ends with exit code %d", pod.Name, code)
 		e.terminate(pod, code)
@@ -126,9 +128,19 @@ func (e *env) evict(pod *corev1.Pod, loses bool) {
 	case loses:
 		e.loseContainers(pod)
 	default:
-		e.terminate(pod, 137)
+		code := int32(137)
+		if e.isGated(pod) { // It may also handle the SIGTERM.
+			code = []int32{137, 0, 3}[hash(e.scenario.Seed, "evicts "+string(pod.UID))>>32%3]
+		}
+		e.runOf(pod).Asked = e.now()
+		e.terminate(pod, code)
 	}
 	pod.Status.Conditions = nil
+}
+
+// isGated reports whether the operator created a pod with its gate.
+func (e *env) isGated(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(e.writes, func(w invariants.Write) bool { return w.Gated && w.UID == pod.UID })
 }
 
 // loseContainers replaces the states of the containers of a pod that have not ended with what a kubelet reports about containers that it
@@ -193,7 +205,10 @@ func (e *env) endBadly(n int, random *rand.Rand, pod *corev1.Pod) bool {
 // shows, the command may have been started.
 func (e *env) doubt(random *rand.Rand, pod *corev1.Pod) {
 	ways := []string{"Evicted", "Unknown", "ProviderFailed", "NotFound", "StartError", "ContainerCannotRun"}
-	if len(pod.Spec.InitContainers) > 1 {
+	if e.isGated(pod) {
+		ways = append(ways, "lost exit code", "lost exit code")
+	}
+	if n := len(pod.Spec.InitContainers); n > 1 && (*pod.Spec.InitContainers[n-1].RestartPolicy == corev1.ContainerRestartPolicyAlways || e.isGated(pod)) {
 		ways = append(ways, "sidecar", "sidecar", "sidecar", "sidecar", "sidecar", "sidecar")
 	}
 	way := pick(random, ways...)
@@ -212,6 +227,11 @@ func (e *env) doubt(random *rand.Rand, pod *corev1.Pod) {
 			pod.Status.ContainerStatuses = nil
 		}
 		e.loseContainers(pod)
+	case "lost exit code": // CRI-O, if the file is gone, and containerd, if the shim died. The command ended with any exit code, or runs on.
+		if random.IntN(2) == 0 {
+			e.ended(pod, invariants.CommandContainer(pod).Name, pick(random, int32(0), 3))
+		}
+		pod.Status.ContainerStatuses = made(255, "Error", "cri-o://lost")
 	case "Unknown": // containerd, after a loss of power
 		pod.Status.ContainerStatuses = made(255, way, "containerd://lost")
 	case "ProviderFailed": // a virtual kubelet, which leaves the containers as they are
@@ -224,7 +244,7 @@ func (e *env) doubt(random *rand.Rand, pod *corev1.Pod) {
 		pod.Status.ContainerStatuses = made(pick[int32](random, -137, 137), way, pick(random, "", "provider://lost"))
 	case "StartError", "ContainerCannotRun": // The start failed after the process had begun.
 		pod.Status.ContainerStatuses = made(128, way, "containerd://lost")
-	case "sidecar": // It crashed once while the command waited, and then the node was lost, with a stale status.
+	case "sidecar": // It, or an init container that is restarted, crashed while the command waited, and then the node was lost, with a stale status.
 		pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("PodInitializing"))
 		pod.Status.InitContainerStatuses = nil
 		for i, c := range pod.Spec.InitContainers {

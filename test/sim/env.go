@@ -53,6 +53,8 @@ type env struct {
 	webhook webhook
 	fates   map[types.UID]*fate
 	runs    map[types.UID]*invariants.Run
+	// answers are those to dry runs that a defective operator remembers.
+	answers map[string]remembered
 	// told are the processes to which a watch delivered the end of an object.
 	told map[types.UID]int
 	// serverAhead and nodesAhead are how far the clocks of the API server and of the nodes are ahead of the operator's clock.

@@ -99,13 +99,15 @@ func (e *env) sync(pod *corev1.Pod) bool {
 		return false
 	case pod.DeletionTimestamp != nil:
 		e.endDeleted(pod)
+	case len(pod.Spec.SchedulingGates) > 0:
+		return e.admitQueued(pod)
+	case e.deadlineIsOver(pod):
+		e.exceed(pod)
 	case fate != nil:
 		return e.followFate(pod, fate)
 	case pod.Spec.NodeName == "":
 		e.note("the scheduler binds pod %s", pod.Name)
 		_ = e.store.Bind(pod.Name, "node")
-	case e.deadlineIsOver(pod):
-		e.failPod(pod, "DeadlineExceeded", 143)
 	case ends && pod.Status.Phase == corev1.PodRunning && !e.scenario.NoUsers:
 		return e.endRun(pod, code)
 	case pod.Status.Phase == corev1.PodPending || !isReady(pod):
@@ -116,10 +118,33 @@ func (e *env) sync(pod *corev1.Pod) bool {
 	return true
 }
 
-// deadlineIsOver reports whether the kubelet must end a pod.
+// admitQueued removes the gate of the controller that queues pods. It returns false if the pod does not have it.
+func (e *env) admitQueued(pod *corev1.Pod) bool {
+	before := len(pod.Spec.SchedulingGates)
+	pod.Spec.SchedulingGates = slices.DeleteFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queueGate })
+	if len(pod.Spec.SchedulingGates) == before {
+		return false
+	}
+	e.note("the queue admits pod %s", pod.Name)
+	_, _ = e.store.Update(pod, false)
+	return true
+}
+
+// deadlineIsOver reports whether the kubelet must end a pod. Some pods are on nodes that know no deadlines, as those of virtual kubelets.
 func (e *env) deadlineIsOver(pod *corev1.Pod) bool {
 	limit, start := pod.Spec.ActiveDeadlineSeconds, pod.Status.StartTime
-	return limit != nil && start != nil && e.nodeNow().Sub(start.Time) > time.Duration(*limit)*time.Second
+	return !e.chance(pod, "virtual", 8) && limit != nil && start != nil && e.nodeNow().Sub(start.Time) > time.Duration(*limit)*time.Second
+}
+
+// exceed ends a pod at its deadline. A command that gets a SIGTERM ends with any exit code, and one that has ended keeps its own.
+func (e *env) exceed(pod *corev1.Pod) {
+	run := e.runOf(pod)
+	run.Asked = e.now()
+	code := int32(-1)
+	if run.Started {
+		code = []int32{143, 0, 3}[hash(e.scenario.Seed, string(pod.UID))>>32%3]
+	}
+	e.failPod(pod, "DeadlineExceeded", code)
 }
 
 func (e *env) run(pod *corev1.Pod) {

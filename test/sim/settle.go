@@ -44,7 +44,7 @@ const (
 func (e *env) settleWithoutFaults() (settled bool, err error) {
 	e.note("no more faults")
 	e.synced, e.faultsEnded = true, e.now()
-	e.store.podLimit, e.webhook.policy, e.webhook.failure = -1, nil, nil
+	e.store.podLimit, e.webhook.policy, e.webhook.failure, e.webhook.keepsGates = -1, nil, nil, nil
 	e.order = 0
 	if e.process == nil {
 		if err := e.restart(); err != nil {
@@ -252,9 +252,12 @@ func (e *env) delayOfNodes(invariant string) (delay time.Duration) {
 	return delay
 }
 
-// delayOfRetry returns how long the operator may wait for a retry because its clock was ahead when the last attempt failed.
+// delayOfRetry returns how long the operator may wait for a retry, or to delete an At, because its clock was ahead when the last attempt failed.
 func (e *env) delayOfRetry(at *cnatv1alpha1.At) time.Duration {
-	if t := at.Status.RetryTime; t != nil {
+	for _, t := range []*metav1.Time{at.Status.RetryTime, at.Status.CompletionTime} {
+		if t == nil {
+			continue
+		}
 		e.retry = max(e.retry, t.Sub(e.faultsEnded))
 	}
 	return e.retry

@@ -9,7 +9,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // syncedCrash is the share of calls, one in this many, that meet a crash if the operator is synced.
@@ -39,7 +45,7 @@ func (e *env) step(seed uint64) error {
 	e.stats.Steps++
 	e.order = seed
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible
-	if e.races(random) {
+	if e.races(random) || e.purges(random) {
 		return nil
 	}
 	if e.synced {
@@ -82,17 +88,63 @@ func (e *env) step(seed uint64) error {
 
 // races lets a user edit an At while it is being started. It returns false if that does not happen.
 func (e *env) races(random *rand.Rand) bool {
-	if !e.scenario.has(Race) || random.IntN(3) != 0 || !e.starts() {
+	if !e.scenario.has(Race) || random.IntN(3) != 0 {
+		return false
+	}
+	if name := e.justEnded(); name != "" {
+		e.patch(ats, name, `{"spec":{"cancel":true}}`, false)
+		return true
+	}
+	if !e.starts() {
 		return false
 	}
 	e.editAt(random, e.nameOf(random, ats))
 	return true
 }
 
+// purges lets a user delete all pods of Ats by force while a retry runs, or an At that is created again at once. It returns false if that does
+// not happen.
+func (e *env) purges(random *rand.Rand) bool {
+	if !e.scenario.has(Purge) || e.scenario.Only == podSets || random.IntN(4) != 0 {
+		return false
+	}
+	name := e.nameOf(random, ats)
+	at, ok := e.store.objects[storeKey{ats, name}].(*cnatv1alpha1.At)
+	if _, runs := e.store.objects[storeKey{pods, name + "-pod-1"}]; !ok || !runs || at.Status.Phase == cnatv1alpha1.PhaseDone {
+		return false
+	}
+	if random.IntN(3) == 0 {
+		e.deleteOwner(random, ats, name)
+		e.createAt(random, name)
+		return true
+	}
+	all := e.recordedPods()
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, pod := range all {
+		if invariants.OwnerKind(pod) == "At" {
+			e.note("user deletes pod %s by force", pod.Name)
+			_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		}
+	}
+	return true
+}
+
+// justEnded returns the name of an At that is not canceled and whose command ended in the last second, or "".
+func (e *env) justEnded() string {
+	for _, object := range e.store.List(ats) {
+		at := object.(*cnatv1alpha1.At)
+		run := e.runs[at.Status.PodUID]
+		if run != nil && run.Code != nil && at.Spec.Cancel == nil && e.now().Sub(run.Ended) < time.Second {
+			return at.Name
+		}
+	}
+	return ""
+}
+
 // starts reports whether a request is in flight that starts an At, or that begins, checks, or creates its pod.
 func (e *env) starts() bool {
 	return slices.ContainsFunc(e.calls, func(c *call) bool {
-		return c.Resource == ats && c.Subresource == "status" || c.Resource == pods && (c.Verb == "create" || c.Verb == "check") && c.Slot == ""
+		return c.Resource == ats && c.Subresource == "status" || c.Resource == pods && (c.Verb == "create" || c.Verb == "check" || c.Opens) && c.Slot == ""
 	})
 }
 
@@ -195,8 +247,18 @@ func (e *env) pass(random *rand.Rand) {
 	durations := []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, time.Minute}
 	if len(e.calls)+len(behind) > 0 {
 		durations = durations[:5]
+	} else if e.isFar() {
+		durations = append(durations, time.Hour)
 	}
 	e.advance(durations[random.IntN(len(durations))])
+}
+
+// isFar reports whether an At waits for more than half an hour.
+func (e *env) isFar() bool {
+	return slices.ContainsFunc(e.store.List(ats), func(object client.Object) bool {
+		due, ok := invariants.Due(object.(*cnatv1alpha1.At))
+		return ok && due.Sub(e.now()) > time.Hour/2
+	})
 }
 
 // disturb is a rare event: a crash, a watch that ends or expires, a clock that jumps, a quota.

@@ -162,6 +162,9 @@ func (s *Store) add(object client.Object) client.Object {
 	s.uids++
 	object.SetUID(types.UID(fmt.Sprintf("%08d-0000-4000-8000-000000000000", s.uids)))
 	object.SetCreationTimestamp(metav1.NewTime(s.now()).Rfc3339Copy())
+	if pod, ok := object.(*corev1.Pod); ok {
+		setGated(pod, s.now())
+	}
 	return s.put(watch.Added, object)
 }
 

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -17,25 +16,24 @@ import (
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// counts are the pods that were created for PodSets and Ats, and those that the operator deleted. P8: with faults, they are as many as in a
-// twin without faults.
+// counts are the pods that were created for PodSets or opened for Ats, and those of them that the operator deleted. P8: with faults, they are
+// as many as in a twin without faults.
 type counts struct{ creates, deletes int }
 
 func (e *env) counts() counts {
-	var n counts
+	opened := map[types.UID]bool{}
 	for _, change := range e.store.log {
-		if pod, ok := change.Object.(*corev1.Pod); ok && change.Kind == watch.Added && invariants.ControllerOf(pod) != "" {
-			n.creates++
+		if pod, ok := change.Object.(*corev1.Pod); ok && invariants.ControllerOf(pod) != "" && !invariants.IsGated(pod) {
+			opened[pod.UID] = true
 		}
 	}
 	deleted := map[types.UID]bool{}
 	for _, w := range e.writes {
-		if w.Verb == "delete" && w.Resource == pods && w.Committed() {
+		if w.Verb == "delete" && w.Resource == pods && w.Committed() && opened[w.UID] {
 			deleted[w.UID] = true
 		}
 	}
-	n.deletes = len(deleted)
-	return n
+	return counts{len(opened), len(deleted)}
 }
 
 // createLasting creates an At without deadlines: a fault can delay it, but not end it.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,8 +38,10 @@ func (e *env) user(random *rand.Rand) {
 		e.deleteOwner(random, resource, name)
 	case n < 90:
 		e.deletePod(random)
-	case n < 94:
+	case n < 92 || n < 94 && resource == podSets:
 		e.foreignPod(random, resource, name)
+	case n < 94:
+		e.plantPod(random, name)
 	default:
 		e.tamper(random, resource, name)
 	}
@@ -154,11 +157,14 @@ func command(random *rand.Rand) string {
 func (e *env) createAt(random *rand.Rand, name string) {
 	at := &cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	at.Spec = cnatv1alpha1.AtSpec{Schedule: schedule(random, e.now()), Command: command(random)}
+	if random.IntN(10) == 0 {
+		at.Spec.Schedule = "now + 2 hours"
+	}
 	if random.IntN(3) > 0 {
 		at.Spec.BackoffLimit = ptr.To(random.Int32N(3))
 	}
 	if random.IntN(6) == 0 {
-		at.Spec.RetryExitCodes = []int32{3 + random.Int32N(2)}
+		at.Spec.RetryExitCodes = []int32{pick[int32](random, 3, 4, 255)}
 	}
 	if random.IntN(4) == 0 {
 		at.Spec.ActiveDeadlineSeconds = ptr.To(1 + random.Int64N(60))
@@ -175,10 +181,12 @@ func (e *env) createAt(random *rand.Rand, name string) {
 		at.Spec.Template.Spec.Containers = append(at.Spec.Template.Spec.Containers, corev1.Container{Name: "second", Image: "busybox"})
 		at.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "first", Image: "busybox"}}
 		if random.IntN(2) == 0 || e.scenario.has(Doubt) {
-			sidecar := corev1.Container{Name: "side", Image: "busybox", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}
+			restarts := pick(random, corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyOnFailure)
+			sidecar := corev1.Container{Name: "side", Image: "busybox", RestartPolicy: &restarts}
 			at.Spec.Template.Spec.InitContainers = append(at.Spec.Template.Spec.InitContainers, sidecar)
 		}
 		at.Spec.Template.Spec.ActiveDeadlineSeconds = pick(random, nil, ptr.To[int64](30))
+		at.Spec.Template.Spec.TerminationGracePeriodSeconds = pick(random, nil, nil, ptr.To[int64](0), ptr.To[int64](90))
 	}
 	if random.IntN(10) == 0 {
 		e.addUnusable(random, at)
@@ -228,8 +236,8 @@ func (e *env) deleteOwner(random *rand.Rand, resource, name string) {
 	}
 }
 
-// recordedPods returns the pods without those of Ats that no status has recorded, and without those of calls in flight. A command can run
-// twice only if its pod is deleted before the run is recorded, as package at documents.
+// recordedPods returns the pods without those of Ats that have no gate and that no status has recorded, and without those of calls in flight.
+// If admission removes the gate, a command can run twice only if its pod is deleted before the run is recorded, as package at documents.
 func (e *env) recordedPods() []*corev1.Pod {
 	recorded := map[types.UID]bool{}
 	for _, at := range e.store.List(ats) {
@@ -241,8 +249,8 @@ func (e *env) recordedPods() []*corev1.Pod {
 	}
 	return slices.DeleteFunc(e.store.pods(), func(pod *corev1.Pod) bool {
 		ofAt := invariants.OwnerKind(pod) == "At" || stripped[pod.UID]
-		return ofAt && !recorded[pod.UID] ||
-			slices.ContainsFunc(e.calls, func(c *call) bool { return c.Verb == "create" && c.Name == pod.Name })
+		return ofAt && !recorded[pod.UID] && !invariants.IsGated(pod) && pod.Annotations[invariants.Planted] == "" ||
+			slices.ContainsFunc(e.calls, func(c *call) bool { return c.Verb == "create" && c.Name == pod.Name && (!c.Gated || e.webhook.strips) })
 	})
 }
 
@@ -268,6 +276,23 @@ func (e *env) foreignPod(random *rand.Rand, resource, owner string) {
 		pod.Name, pod.Labels = "foreign", map[string]string{"app": owner, "version": "v0.1"}
 	}
 	e.create(pod, ", which has no owner")
+}
+
+// plantPod creates a pod that has an At as its owner, with or without the operator's gate, as a user can who may create pods.
+func (e *env) plantPod(random *rand.Rand, name string) {
+	at, ok := e.store.objects[storeKey{ats, name}]
+	if !ok || !e.webhook.gates {
+		return
+	}
+	pod := &corev1.Pod{Spec: templateOf("foreign").Spec}
+	pod.Name = pick(random, name+"-pod", name+"-pod", name+"-pod-1", "stranger")
+	pod.Annotations = map[string]string{invariants.Planted: "true", cnatv1alpha1.AnnotationContainer: "main", cnatv1alpha1.AnnotationGeneration: strconv.FormatInt(at.GetGeneration(), 10)}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(at, cnatv1alpha1.GroupVersion.WithKind("At"))}
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	if random.IntN(3) > 0 {
+		pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: invariants.Gate}}
+	}
+	e.create(pod, ", which has the At as its owner")
 }
 
 // namesToTake returns the names of pods that the operator is about to create, or that are gone.

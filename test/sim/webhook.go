@@ -33,7 +33,14 @@ type webhook struct {
 	sparesAts, always, changesMind bool
 	// policy is the answer to creates and dry runs of pods of Ats, and failure that to dry runs. Nil means that they are accepted.
 	policy, failure error
+	// gates is true if the operator uses its gate, strips if admission removes the gates of pods of Ats, and queues if it adds one of another
+	// controller. keepsGates is the answer to requests to remove a gate, or nil.
+	gates, strips, queues bool
+	keepsGates            error
 }
+
+// queueGate is the gate of a controller that queues pods.
+const queueGate = "example.com/queue"
 
 // changedName is the prefix that admission adds to the name of a pod.
 const changedName = "changed-"
@@ -53,6 +60,7 @@ func newWebhook(s Scenario) webhook {
 	w.sparesAts, w.changesMind = random.IntN(2) == 0, random.IntN(3) == 0
 	w.always = w.sparesAts && !s.has(Policy)
 	w.oneName = random.IntN(8) == 0
+	w.strips, w.queues = random.IntN(8) == 0, random.IntN(4) == 0
 	return w
 }
 
@@ -77,13 +85,13 @@ func (w webhook) changesIdentity(dryRun bool) bool {
 func (w webhook) modifiesSets() bool { return w.owners || w.generatedName || w.oneName }
 
 func (w webhook) canChangeIdentity() bool {
-	return !w.always && (w.name || w.generatedName || w.owners || w.renames || w.restarts != "")
+	return !w.always && (w.name || w.generatedName || w.owners || w.renames || w.restarts != "" || w.strips && w.gates)
 }
 
 // hides reports whether the operator cannot find the pod of a create that got no response, because its name was generated: see
 // docs/at-most-once.md.
 func (w webhook) hides(c *call) bool {
-	return c.Verb == "create" && c.Resource == pods && w.generatedName && (c.Slot != "" || !w.always)
+	return c.Verb == "create" && c.Resource == pods && w.generatedName && (c.Slot != "" || !w.always && (!c.Gated || w.strips))
 }
 
 // hidesFromNext reports whether the next process cannot find the pod of an At that no status has recorded.
@@ -100,6 +108,9 @@ func (w webhook) admit(pod *corev1.Pod, dryRun bool) error {
 	}
 	if w.injects && ofAt {
 		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: invariants.InjectedContainer, Image: "proxy"})
+	}
+	if w.queues && ofAt {
+		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: queueGate})
 	}
 	if w.reorders {
 		slices.Reverse(pod.Spec.Containers)
@@ -125,6 +136,9 @@ func (w webhook) changeIdentity(pod *corev1.Pod, ofAt bool) {
 	if w.restarts != "" && ofAt {
 		pod.Spec.RestartPolicy = w.restarts
 	}
+	if w.strips && ofAt {
+		pod.Spec.SchedulingGates = nil
+	}
 	switch {
 	case w.oneName && !ofAt:
 		pod.Name = oneName
@@ -145,7 +159,9 @@ func isOfAt(pod *corev1.Pod) bool { return pod.Spec.RestartPolicy == corev1.Rest
 func (e *env) changePolicy(random *rand.Rand) {
 	e.webhook.sparesAts = random.IntN(2) == 0
 	e.webhook.policy, e.webhook.failure = pick(random, policies...), pick(random, failures...)
-	e.note("admission answers creates of pods of Ats with %s, and dry runs with %s, and spares them: %t", textOf(e.webhook.policy), textOf(e.webhook.failure), e.webhook.sparesAts)
+	e.webhook.keepsGates = pick(random, policies...)
+	e.note("admission answers creates of pods of Ats with %s, dry runs with %s, and removals of gates with %s, and spares them: %t",
+		textOf(e.webhook.policy), textOf(e.webhook.failure), textOf(e.webhook.keepsGates), e.webhook.sparesAts)
 }
 
 func textOf(err error) string {

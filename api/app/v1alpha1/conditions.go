@@ -57,8 +57,6 @@ const (
 const (
 	// ReasonAsExpected: no problem is known.
 	ReasonAsExpected = "AsExpected"
-	// ReasonInvalidTemplate: spec.template cannot keep pods running. The message names the field and the remedy.
-	ReasonInvalidTemplate = "InvalidTemplate"
 	// ReasonFailedCreate: the API server rejected the creation of a pod, or returned an error. The operator retries with back-off.
 	ReasonFailedCreate = "FailedCreate"
 	// ReasonFailedDelete: the API server rejected the deletion of a pod, or returned an error. The operator retries with back-off.

@@ -60,9 +60,9 @@ const StartGate = "cnat.d2iq.com/start"
 // +kubebuilder:validation:XValidation:rule="!has(self.command) || (!self.?template.?spec.?containers[?0].?command.hasValue() && !self.?template.?spec.?containers[?0].?args.hasValue())",fieldPath=".template",message="spec.template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
 // +kubebuilder:validation:XValidation:rule="!self.?uninterrupted.orValue(false) || has(self.activeDeadlineSeconds)",fieldPath=".activeDeadlineSeconds",reason=FieldValueRequired,message="spec.activeDeadlineSeconds is required with spec.uninterrupted, because the maintenance of a node waits until the run ends: set it to the number of seconds that the run may take"
 type AtSpec struct {
-	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now", or "now
-	// + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) after metadata.creationTimestamp. If the time
-	// has passed, the At runs at once. At most 64 characters. It can only be changed to an RFC 3339 time.
+	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now", or
+	// "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) after metadata.creationTimestamp. If the
+	// time has passed, the At runs at once. At most 64 characters. It can only be changed to an RFC 3339 time.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

@@ -35,7 +35,7 @@ control-plane: controller-manager
 {{- if .Values.serviceAccount.create -}}
 {{- .Values.serviceAccount.name | default (printf "%s-controller-manager" (include "podset-operator.fullname" .)) -}}
 {{- else -}}
-{{- .Values.serviceAccount.name | default "default" -}}
+{{- required "serviceAccount.create=false requires serviceAccount.name: the manager's permissions would go to every pod without a service account" .Values.serviceAccount.name -}}
 {{- end -}}
 {{- end -}}
 
@@ -84,6 +84,8 @@ imagePullSecrets:
 {{- with dig "spec" "policyName" "" $object }}{{ $_ := set $object.spec "policyName" $object.metadata.name }}{{ end }}
 {{- if eq $object.kind "Service" }}
 {{- with $root.Values.metrics.service.annotations }}{{ $_ := set $object.metadata "annotations" . }}{{ end }}
+{{- $_ := set $object.metadata "labels" (merge $object.metadata.labels $root.Values.metrics.service.labels) }}
+{{- if not $root.Values.metrics.secure }}{{ $_ := set (first $object.spec.ports) "name" "http" }}{{ end }}
 {{- end }}
 {{- $labels := $object.metadata.labels | default dict }}
 {{- if not $root.Values.rbac.aggregate }}

@@ -36,29 +36,29 @@ type Definitions struct {
 	scheme *runtime.Scheme
 
 	mu      sync.Mutex
-	checked map[schema.GroupVersionKind]checkedDefinition
+	results map[schema.GroupVersionKind]checkedDefinition
 }
 
 type checkedDefinition struct {
-	at  time.Time
-	err error
+	when time.Time
+	err  error
 }
 
 // NewDefinitions returns the definitions of the kinds of a scheme.
 func NewDefinitions(c clock.PassiveClock, client rest.Interface, scheme *runtime.Scheme) *Definitions {
-	return &Definitions{clock: c, client: client, scheme: scheme, checked: map[schema.GroupVersionKind]checkedDefinition{}}
+	return &Definitions{clock: c, client: client, scheme: scheme, results: map[schema.GroupVersionKind]checkedDefinition{}}
 }
 
-// check returns an error that wraps errOutdated if the schema proves that the definition of the kind of obj is outdated. A schema that cannot
+// compare returns an error that wraps errOutdated if the schema proves that the definition of the kind of obj is outdated. A schema that cannot
 // be read proves nothing.
-func (d *Definitions) check(ctx context.Context, obj runtime.Object) error {
+func (d *Definitions) compare(ctx context.Context, obj runtime.Object) error {
 	kind, err := apiutil.GVKForObject(obj, d.scheme)
 	if err != nil {
 		return fmt.Errorf("finding the kind of %T: %w", obj, err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known, ok := d.checked[kind]; ok && d.clock.Since(known.at) < definitionAge {
+	if known, ok := d.results[kind]; ok && d.clock.Since(known.when) < definitionAge {
 		return known.err
 	}
 	data, err := d.client.Get().AbsPath("/openapi/v3/apis", kind.Group, kind.Version).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
@@ -67,10 +67,10 @@ func (d *Definitions) check(ctx context.Context, obj runtime.Object) error {
 	}
 	err = nil
 	if lack := lacks(data, kind, reflect.TypeOf(obj)); lack != "" {
-		err = fmt.Errorf("the custom resource definition %s is %w: it lacks %s. Update it with `helm upgrade` or `make install`. Its objects are "+
-			"then served within 10 s", crdOf(kind), errOutdated, lack)
+		err = fmt.Errorf("the custom resource definition %s is %w: it lacks %s. Its objects are served within 10 s after it is updated",
+			crdOf(kind), errOutdated, lack)
 	}
-	d.checked[kind] = checkedDefinition{at: d.clock.Now(), err: err}
+	d.results[kind] = checkedDefinition{when: d.clock.Now(), err: err}
 	return err
 }
 

@@ -88,13 +88,13 @@ func TestDefinitions(t *testing.T) {
 			scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, &widget{})
 			d := NewDefinitions(clock, client.RESTClient(), scheme)
 			for range 2 { // The second time, the answer is remembered, unless there was none.
-				err = d.check(t.Context(), &widget{})
+				err = d.compare(t.Context(), &widget{})
 			}
 			if errors.Is(err, errOutdated) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), "widgets.example.com is older than this manager: it lacks "+tc.want+". ") {
 				t.Errorf("got %v, want that it lacks %q", err, tc.want)
 			}
 			clock.Step(definitionAge)
-			if before := requests; d.check(t.Context(), &widget{}) == nil != (tc.want == "") || requests != before+1 || tc.code == 200 && before != 1 {
+			if before := requests; d.compare(t.Context(), &widget{}) == nil != (tc.want == "") || requests != before+1 || tc.code == 200 && before != 1 {
 				t.Errorf("%d requests, then %d", before, requests)
 			}
 		})

@@ -60,19 +60,19 @@ func (c *leaderCache) WaitForCacheSync(ctx context.Context) bool {
 	}
 }
 
-// ownKinds is the manager that OwnKinds returns.
-type ownKinds struct{ ctrl.Manager }
+// withoutCacheSync is the manager that WithoutCacheSync returns.
+type withoutCacheSync struct{ ctrl.Manager }
 
-// OwnKinds returns mgr with controllers that wait only for the kinds that they watch, and not for the whole cache. Otherwise a PodSet could
-// wait until all Ats are cached, which takes many seconds if there are many. controller-runtime waits for the cache and for
-// each watch of the controller, and has no option to wait for the watches only.
-func OwnKinds(mgr ctrl.Manager) ctrl.Manager { return ownKinds{mgr} }
+// WithoutCacheSync wraps mgr so that its controllers do not wait for the sync of unrelated informers, which takes many seconds if there are
+// many objects. controller-runtime waits for the whole cache and for each watch of the controller, and has no option to wait for the watches
+// only.
+func WithoutCacheSync(mgr ctrl.Manager) ctrl.Manager { return withoutCacheSync{mgr} }
 
 // GetCache returns the cache of the watches of a controller.
-func (m ownKinds) GetCache() cache.Cache { return unawaitedCache{m.Manager.GetCache()} }
+func (m withoutCacheSync) GetCache() cache.Cache { return syncedCache{m.Manager.GetCache()} }
 
-// unawaitedCache reports that it is synced at once.
-type unawaitedCache struct{ cache.Cache }
+// syncedCache reports that it is synced at once.
+type syncedCache struct{ cache.Cache }
 
 // WaitForCacheSync does not wait.
-func (unawaitedCache) WaitForCacheSync(ctx context.Context) bool { return ctx.Err() == nil }
+func (syncedCache) WaitForCacheSync(ctx context.Context) bool { return ctx.Err() == nil }

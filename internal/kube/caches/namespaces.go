@@ -103,10 +103,10 @@ func (a *Namespaces) noteServed(ctx context.Context, kind string, err error) {
 		switch {
 		case noted && before == outdated:
 		case outdated:
-			logger.Error(err, "A kind is not served. The other kind is not affected")
+			logger.Error(err, "A kind is not served. Other kinds are not affected")
 		default:
-			logger.Info("The API server does not serve a kind yet. Install its custom resource definition by make install, make deploy, Helm, or "+
-				"Operator Lifecycle Manager. Its objects are then served within 10 s. The other kind is not affected", "reason", err.Error())
+			logger.Info("The API server does not serve a kind yet. Its objects are served within 10 s after its custom resource definition is "+
+				"installed. Other kinds are not affected", "reason", err.Error())
 		}
 	case err == nil:
 		if _, noted := a.unserved.LoadAndDelete(kind); noted {
@@ -171,6 +171,3 @@ func (a *Namespaces) report(ctx context.Context, reported map[string]error) {
 		a.gauge.WithLabelValues(namespace).Set(value)
 	}
 }
-
-// Unreadable returns how many namespaces could not be read when they were inspected.
-func (a *Namespaces) Unreadable() int { return len(a.unreadable) }

@@ -270,7 +270,7 @@ func TestNamespaces_Inspect(t *testing.T) {
 		"all can be read":     {nil, nil, nil, 0},
 		"one cannot be read":  {nil, forbidden, nil, 1},
 		"none can be read":    {forbidden, forbidden, ErrForbidden, 2},
-		"nobody can tell":     {forbidden, away, away, 0},
+		"no answer at all":    {forbidden, away, away, 0},
 		"the first one fails": {away, nil, away, 0},
 	} {
 		n := NewNamespaces(nil, []string{"a", "b"}, func(_ context.Context, namespace string) error {
@@ -279,8 +279,8 @@ func TestNamespaces_Inspect(t *testing.T) {
 			}
 			return tc.b
 		}, nil, nil)
-		if err := n.Inspect(t.Context()); !errors.Is(err, tc.want) || n.Unreadable() != tc.unreadable {
-			t.Errorf("%s: %v, %d unreadable", title, err, n.Unreadable())
+		if err := n.Inspect(t.Context()); !errors.Is(err, tc.want) || len(n.unreadable) != tc.unreadable {
+			t.Errorf("%s: %v, %d unreadable", title, err, len(n.unreadable))
 		}
 	}
 }

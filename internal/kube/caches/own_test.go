@@ -27,7 +27,7 @@ import (
 // kinds are those whose pods testutil builds.
 var kinds = PodOwners{
 	Kinds:    []schema.GroupVersionKind{appv1alpha1.GroupVersion.WithKind("PodSet"), cnatv1alpha1.GroupVersion.WithKind("At")},
-	KeepSpec: func(*corev1.Pod) corev1.PodSpec { return corev1.PodSpec{} },
+	TrimSpec: func(*corev1.Pod) corev1.PodSpec { return corev1.PodSpec{} },
 }
 
 // fakeSource is an API server that does not stream lists.
@@ -112,7 +112,7 @@ func describe(obj any) string {
 	if !ok {
 		return fmt.Sprintf("%T", obj)
 	}
-	owner := "nobody"
+	owner := "none"
 	if reference := metav1.GetControllerOfNoCopy(pod); reference != nil {
 		owner = reference.Kind
 	}
@@ -184,9 +184,9 @@ func TestOwnPods(t *testing.T) {
 	events.Modify(pod("adopted", unowned))
 	events.Delete(pod("second", unowned))
 	events.Delete(pod("run", unowned))
-	received.expect(t, "updated second of PodSet to second of nobody", "updated second of nobody to second of nobody",
-		"added adopted of PodSet", "updated adopted of PodSet to adopted of nobody", "deleted second of nobody")
-	received.expect(t, "deleted run of nobody")
+	received.expect(t, "updated second of PodSet to second of none", "updated second of none to second of none",
+		"added adopted of PodSet", "updated adopted of PodSet to adopted of none", "deleted second of none")
+	received.expect(t, "deleted run of none")
 
 	// Bookmarks carry the resource versions of changes to other pods.
 	events.Action(watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}})
@@ -203,7 +203,7 @@ func TestOwnPods(t *testing.T) {
 	events.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
 	events = <-source.watches
 	again := map[string]bool{received.next(t): true, received.next(t): true}
-	want := map[string]bool{"deleted adopted of nobody": true, "updated own of PodSet to own of PodSet": true}
+	want := map[string]bool{"deleted adopted of none": true, "updated own of PodSet to own of PodSet": true}
 	if diff := cmp.Diff(want, again); diff != "" {
 		t.Fatalf("of the second list the informer reported: %s", diff)
 	}

@@ -36,7 +36,7 @@ func (a *Namespaces) TolerateUnreadable(o *cache.Options) {
 			mayBeMissing: !builtIn, noteServed: func(ctx context.Context, err error) { a.noteServed(ctx, fmt.Sprintf("%T", obj), err) }, fail: a.fail,
 		}
 		if !builtIn && a.definitions != nil {
-			l.definition = func(ctx context.Context) error { return a.definitions.check(ctx, obj) }
+			l.definition = func(ctx context.Context) error { return a.definitions.compare(ctx, obj) }
 		}
 		return next(&toolscache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, obj, resync, indexers)
 	}
@@ -57,20 +57,15 @@ type tolerantLister struct {
 	fail              func(error)                  // ends the process
 
 	mu     sync.Mutex
-	ended  bool   // The process ends.
-	listed bool   // A list, or a watch that begins with one, has succeeded.
-	empty  bool   // The last list was rejected and replaced by an empty one.
-	shown  string // The resource version up to which the informer has seen everything, or "" if it has seen nothing.
+	ended  bool // The process ends.
+	listed bool // A list, or a watch that begins with one, has succeeded.
+	empty  bool // The last list was rejected and replaced by an empty one.
 }
 
 func (l *tolerantLister) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	shown := l.lastShown()
 	list, err := l.listServed(ctx, options)
 	if l.pretendEmpty(ctx, err) {
 		return &metav1.List{}, nil
-	}
-	if err == nil && options.ResourceVersion == "" && options.Continue == "" {
-		err = l.compareHistory(list, shown)
 	}
 	return list, err
 }
@@ -92,19 +87,12 @@ func (l *tolerantLister) outdated(ctx context.Context) error {
 	}
 	err := l.definition(ctx)
 	l.mu.Lock()
-	listed := l.listed
-	l.mu.Unlock()
-	if err != nil && listed {
-		l.end(err)
+	defer l.mu.Unlock()
+	if err != nil && l.listed {
+		l.ended = true
+		l.fail(err)
 	}
 	return err
-}
-
-func (l *tolerantLister) end(err error) {
-	l.mu.Lock()
-	l.ended = true
-	l.mu.Unlock()
-	l.fail(err)
 }
 
 func (l *tolerantLister) hasEnded() bool {
@@ -132,7 +120,7 @@ func (l *tolerantLister) watch(ctx context.Context, options metav1.ListOptions) 
 	return events, err // An informer that cannot stream a list requests an ordinary one.
 }
 
-// begin starts a watch whose events continue what the informer has seen, and whose definition is not outdated.
+// begin starts a watch unless the definition of the kind is outdated.
 func (l *tolerantLister) begin(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if err := l.outdated(ctx); err != nil {
 		return nil, err
@@ -140,16 +128,7 @@ func (l *tolerantLister) begin(ctx context.Context, options metav1.ListOptions) 
 	if l.definition != nil {
 		go l.checkAgain(ctx)
 	}
-	l.noteShown(options.ResourceVersion)
-	events, err := l.all.WatchWithContext(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.checkHistory(ctx); err != nil {
-		events.Stop()
-		return nil, err
-	}
-	return events, nil
+	return l.all.WatchWithContext(ctx, options)
 }
 
 // checkAgain checks the definition some time after a watch has started. The API server ends each watch of a kind whose definition changes,

@@ -5,8 +5,11 @@
 package clierror
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -41,6 +44,20 @@ func Describe(err error, kinds map[string]string) (string, int) {
 		return fmt.Sprintf("Unable to connect to the server: %v", connection.Err), 1
 	}
 	return "error: " + strings.TrimPrefix(err.Error(), "error: "), 1
+}
+
+// IsLost reports whether the API server may have done what a request asked for, although err is all that came back.
+func IsLost(err error) bool {
+	var status apierrors.APIStatus
+	var connection *url.Error
+	var operation *net.OpError
+	switch {
+	case errors.As(err, &status):
+		return status.Status().Code >= http.StatusBadGateway // from a proxy, or after a timeout
+	case errors.As(err, &operation) && operation.Op == "dial", errors.As(err, new(*tls.CertificateVerificationError)):
+		return false // Nothing was sent.
+	}
+	return errors.As(err, &connection)
 }
 
 // describeStatus returns what kubectl prints about an answer of the API server.

@@ -4,9 +4,14 @@
 package clierror_test
 
 import (
+	"crypto/tls"
 	"errors"
+	"io"
+	"net"
+	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,6 +74,29 @@ func TestDescribe_kinds(t *testing.T) {
 	} {
 		if got, code := clierror.Describe(err, kinds); got != want || code != 1 {
 			t.Errorf("got %q with code %d, want %q", got, code, want)
+		}
+	}
+}
+
+func TestIsLost(t *testing.T) {
+	post := func(err error) error { return &url.Error{Op: "Post", URL: "https://example.com", Err: err} }
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no error":                  {nil, false},
+		"another error":             {errors.New("no kubeconfig"), false},
+		"the connection breaks":     {post(io.ErrUnexpectedEOF), true},
+		"a read fails":              {post(&net.OpError{Op: "read", Err: syscall.ECONNRESET}), true},
+		"no connection":             {post(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}), false},
+		"another certificate":       {post(&tls.CertificateVerificationError{Err: errors.New("unknown authority")}), false},
+		"a rejection":               {apierrors.NewForbidden(schema.GroupResource{}, "a", nil), false},
+		"a webhook fails":           {apierrors.NewInternalError(errors.New("failed calling webhook")), false},
+		"a proxy gets no answer":    {apierrors.NewGenericServerResponse(http.StatusBadGateway, "post", schema.GroupResource{}, "a", "", 0, true), true},
+		"the API server takes long": {apierrors.NewTimeoutError("timeout", 0), true},
+	} {
+		if got := clierror.IsLost(test.err); got != test.want {
+			t.Errorf("%s: got %t", name, got)
 		}
 	}
 }

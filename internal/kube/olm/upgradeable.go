@@ -26,9 +26,9 @@ const operatorConditionEnvVar = "OPERATOR_CONDITION_NAME"
 
 const (
 	upgradeInterval = 5 * time.Second
-	// DueSoon is how long before an At is due upgrades are delayed. A restart of the operator takes less time.
+	// DueSoon is how long upgrades are delayed before work is due. A restart of the operator takes less time.
 	DueSoon = time.Minute
-	// maxUpgradeDelay is the longest time that Ats delay an upgrade.
+	// maxUpgradeDelay is the longest delay of an upgrade.
 	maxUpgradeDelay = 10 * time.Minute
 	// upgradeWindow is the time in which a delayed upgrade can begin.
 	upgradeWindow = time.Minute
@@ -47,7 +47,7 @@ type upgradeable struct {
 }
 
 // Add adds the reporter of the condition Upgradeable to mgr. Outside an installation by OLM v0 it adds nothing. waiting
-// reports whether an At is due within DueSoon. The reporter's client has no cache, because OLM grants access to this one object and not
+// reports whether work is due within DueSoon. The reporter's client has no cache, because OLM grants access to this one object and not
 // to list its kind.
 func Add(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker, waiting func(context.Context) (bool, error)) error {
 	if os.Getenv(operatorConditionEnvVar) == "" {
@@ -68,7 +68,7 @@ func Add(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker, waiting func
 	return mgr.Add(&upgradeable{waiting: waiting, condition: condition, clock: c})
 }
 
-// Start reports each change until ctx is done. Then an upgrade may begin, because it cannot delay an At more than the end of this process
+// Start reports each change until ctx is done. Then an upgrade may begin, because it cannot delay work more than the end of this process
 // does.
 func (u *upgradeable) Start(ctx context.Context) error {
 	defer u.open(ctx)
@@ -101,7 +101,7 @@ func (u *upgradeable) open(ctx context.Context) {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTimeout)
 	defer cancel()
-	err := u.set(last, metav1.ConditionTrue, "ManagerStopped", "the manager has stopped: an upgrade does not delay any At")
+	err := u.set(last, metav1.ConditionTrue, "ManagerStopped", "the manager has stopped: an upgrade delays nothing")
 	if err != nil {
 		log.FromContext(ctx).Info("Cannot report to OLM that an upgrade may begin: it waits for the next manager to report", "error", err.Error())
 	}
@@ -140,7 +140,7 @@ func (g *upgradeGate) decide(now time.Time, waiting bool) (status metav1.Conditi
 	switch {
 	case !waiting:
 		*g = upgradeGate{}
-		return metav1.ConditionTrue, "NoAtDueSoon", "no At is due within the next minute"
+		return metav1.ConditionTrue, "NothingDueSoon", "nothing is due within the next minute"
 	case !g.openedAt.IsZero() && now.Before(g.openedAt.Add(upgradeWindow)):
 	case !g.closedAt.IsZero() && !now.Before(g.closedAt.Add(maxUpgradeDelay)):
 		*g = upgradeGate{openedAt: now}
@@ -148,7 +148,7 @@ func (g *upgradeGate) decide(now time.Time, waiting bool) (status metav1.Conditi
 		if g.closedAt.IsZero() {
 			*g = upgradeGate{closedAt: now}
 		}
-		return metav1.ConditionFalse, "AtDueSoon", "an At is due within the next minute: an upgrade now would delay it"
+		return metav1.ConditionFalse, "DueSoon", "work is due within the next minute: an upgrade now would delay it"
 	}
-	return metav1.ConditionTrue, "WaitedLongEnough", "Ats have delayed an upgrade for 10 minutes: it may begin now"
+	return metav1.ConditionTrue, "WaitedLongEnough", "work that was due has delayed an upgrade for 10 minutes: it may begin now"
 }

@@ -5,7 +5,6 @@
 package outage
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -25,36 +24,36 @@ import (
 // During an outage the API server is tried again after retryEvery plus a random part of up to jitter times as much.
 const retryEvery, jitter = time.Second, 0.2
 
-// transientFor is how long a denial is retried if the API server does not report whether it is ready.
-const transientFor = 10 * time.Second
+// deniedFor is how long a denial is retried, because an API server that starts can reject what it accepts a moment later.
+const deniedFor = 10 * time.Second
 
-// Wait calls try until its error is neither an outage nor transient, and returns the error. transient is not nil if the API server may
-// still be starting, so a retry can succeed. A process that exited instead would wait for the kubelet, which restarts a failing container
-// only after up to 5 minutes.
-func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Context) (err, transient error)) error {
+// Wait calls try until its error is not an outage, and not a denial of the last deniedFor, and returns the error. A process that exited
+// instead would wait for the kubelet, which restarts a failing container only after up to 5 minutes.
+func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Context) error) error {
 	logger := log.FromContext(ctx)
-	var since, transientSince time.Time // zero if there is none now
+	var since, denied time.Time // zero if there was no error, and no denial since the last outage
 	for {
-		err, transient := try(ctx)
+		err := try(ctx)
 		if ctx.Err() != nil {
 			return fmt.Errorf("waiting for the API server at %s: %w", host, ctx.Err())
 		}
 		now := c.Now()
-		if transient == nil {
-			transientSince = time.Time{}
-		} else if transientSince.IsZero() {
-			transientSince = now
-		}
-		retry := transient != nil && now.Sub(transientSince) < transientFor
+		away, status := Is(err), apierrors.APIStatus(nil)
 		switch {
-		case !Is(err) && !retry:
-			if !since.IsZero() {
+		case away:
+			denied = time.Time{}
+		case denied.IsZero():
+			denied = now
+		}
+		if !away && (!errors.As(err, &status) || now.Sub(denied) >= deniedFor) {
+			if err == nil && !since.IsZero() {
 				logger.Info("The API server is back", "server", host, "after", now.Sub(since).Round(time.Millisecond).String())
 			}
 			return err
-		case since.IsZero():
+		}
+		if since.IsZero() {
 			since = now
-			logger.Info("Waiting for the API server", "server", host, "reason", cmp.Or(transient, err).Error())
+			logger.Info("Waiting for the API server", "server", host, "reason", err.Error())
 		}
 		select {
 		case <-ctx.Done():

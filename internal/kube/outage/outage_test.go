@@ -33,19 +33,26 @@ func (c skippingClock) After(d time.Duration) <-chan time.Time {
 
 func TestWait(t *testing.T) {
 	for title, tc := range map[string]struct{ outage, least, most time.Duration }{
-		"always transient":                    {time.Hour, 10 * time.Second, 11200 * time.Millisecond},
+		"always denied":                       {time.Hour, 10 * time.Second, 11200 * time.Millisecond},
 		"an outage after 5 s begins it again": {5 * time.Second, 16200 * time.Millisecond, 18600 * time.Millisecond},
 	} {
 		c := skippingClock{clocktesting.NewFakeClock(time.Now())}
-		start, denied := c.Now(), errors.New("forbidden")
-		err := Wait(t.Context(), c, "host", func(context.Context) (error, error) {
+		start, denied := c.Now(), apierrors.NewUnauthorized("starting")
+		err := Wait(t.Context(), c, "host", func(context.Context) error {
 			if passed := c.Since(start); passed >= tc.outage && passed < tc.outage+1200*time.Millisecond {
-				return apierrors.NewServiceUnavailable("starting"), nil
+				return apierrors.NewServiceUnavailable("starting")
 			}
-			return denied, errors.New("nobody may ask")
+			return fmt.Errorf("listing: %w", denied)
 		})
 		if took := c.Since(start); !errors.Is(err, denied) || took < tc.least || took > tc.most {
 			t.Errorf("%s: %v after %v", title, err, took)
+		}
+	}
+	for title, want := range map[string]error{"success": nil, "an invalid setup": x509.UnknownAuthorityError{}} {
+		c := skippingClock{clocktesting.NewFakeClock(time.Now())}
+		start := c.Now()
+		if err := Wait(t.Context(), c, "host", func(context.Context) error { return want }); err != want || c.Since(start) != 0 {
+			t.Errorf("%s: %v after %v", title, err, c.Since(start))
 		}
 	}
 }
@@ -56,7 +63,7 @@ func TestIs(t *testing.T) {
 		err    error
 		outage bool
 	}{
-		"nobody listens":                {&net.OpError{Op: "dial", Err: errors.New("connection refused")}, true},
+		"nothing listens":               {&net.OpError{Op: "dial", Err: errors.New("connection refused")}, true},
 		"the name is unknown":           {&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, true},
 		"the connection ends":           {io.ErrUnexpectedEOF, true},
 		"the connection is closed":      {&url.Error{Op: "Get", URL: "x", Err: io.EOF}, true},

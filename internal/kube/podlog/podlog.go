@@ -7,6 +7,7 @@ package podlog
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -21,72 +22,132 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/redhat/podset-operator/internal/timespec"
 )
 
 // Log prints each part of a container's log once, however often it is read. The API server puts the time before each line. The time
-// distinguishes log lines, which are printed without it, from other text of a node, such as an error that it cannot read the log. It also
-// makes each line unique: if the log does not begin with what was printed, the node has rotated it, and lines can be missing.
+// distinguishes log lines from other text of a node, such as an error that it cannot read the log. It also
+// makes each line unique: if the log does not begin with what was read, the node has rotated it, and lines can be missing.
 type Log struct {
 	Config    *rest.Config
 	Pod       *corev1.Pod
 	Container string
 	Out       io.Writer
-	// FromStart is true if the container had not started when its log was waited for.
-	FromStart bool
+	// Timestamps is true if the time is printed before each line.
+	Timestamps bool
+	// Since is the time of the first line that is printed, or zero for all lines.
+	Since time.Time
 
-	// Printed is how much of the log was printed, in bytes with the times.
-	Printed int64
-	// First is the time of the first line.
-	First time.Time
+	// Read is how much of the log was read, in bytes with the times.
+	Read int64
 
-	sum    hash.Hash     // of what was printed
-	inLine bool          // that ends inside a line
-	began  time.Time     // when it was read first
-	quiet  time.Duration // from there to the first line
+	sum     hash.Hash     // of what was read
+	inLine  bool          // that ends inside a line
+	omitted bool          // that line is not printed
+	first   time.Time     // of the first line
+	began   time.Time     // when the log was read first
+	quiet   time.Duration // from there to the first line
 }
 
-// ErrRotated is the error about a log that does not begin with what was printed.
+// ErrRotated is the error about a log that does not begin with what was read.
 var ErrRotated = errors.New("the node rotated the log while it was being read, so lines may be missing; for large output, use a volume or an upload")
 
-// Follow prints what follows the printed part, until the container ends.
-func (l *Log) Follow(ctx context.Context) error { return l.read(ctx, true) }
+var (
+	// Patience is how long a node may take to report the end of a container after the end of its log.
+	Patience = 10 * time.Second
+	// Fruitless is how short a connection is that is not made again if it has brought nothing. A longer one may have been idle for too long.
+	Fruitless = time.Second
+)
 
-// ReadToEnd prints what follows the printed part, until nothing more comes: a connection to the node that breaks can look like the end.
+// FollowToEnd prints a log until its container ends. awaitEnd waits for that end, up to the deadline of its context, and returns the pod. The
+// API server ends a log without an error if its connection to the node breaks, and the node does if it rotates the log, so after the end of
+// the container the log is read again.
+func (l *Log) FollowToEnd(ctx context.Context, awaitEnd func(context.Context) (*corev1.Pod, error)) error {
+	for {
+		read, began := l.Read, time.Now()
+		err := l.read(ctx, true)
+		if err != nil && !errors.As(err, new(InterruptedError)) {
+			return err
+		}
+		isFruitless := l.Read == read && time.Since(began) < Fruitless
+		short, stop := context.WithTimeout(ctx, Patience)
+		pod, awaitErr := awaitEnd(short)
+		stop()
+		switch {
+		case awaitErr == nil:
+			l.Pod = pod
+			return l.ReadToEnd(ctx)
+		case ctx.Err() != nil || short.Err() == nil:
+			return awaitErr
+		case isFruitless: // The next connection would not bring more either.
+			return cmp.Or(err, errors.New("the connection to the node ended"))
+		}
+	}
+}
+
+// ReadToEnd prints what follows the part that was read, until nothing more comes: a connection to the node that breaks can look like the end.
 // It gives up if a container prints faster.
 func (l *Log) ReadToEnd(ctx context.Context) error {
 	var err error
 	for range 3 {
-		printed := l.Printed
+		before := l.Read
 		err = l.read(ctx, false)
-		if err == nil && l.Printed == printed || err != nil && !errors.As(err, new(InterruptedError)) {
+		if err == nil && l.Read == before || err != nil && !errors.As(err, new(InterruptedError)) {
 			break
 		}
 	}
 	return err
 }
 
-func (l *Log) read(ctx context.Context, follow bool) error {
+// Tail omits all lines but the last n that the log has now.
+func (l *Log) Tail(ctx context.Context, n int64) error {
+	stream, err := l.open(ctx, &corev1.PodLogOptions{TailLines: ptr.To(max(n, 1))})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }()
+	stamp, err := bufio.NewReader(stream).ReadString(' ')
+	at, parseErr := time.Parse(time.RFC3339Nano, strings.TrimSpace(stamp))
+	if err != nil || parseErr != nil { // The log is empty, or reading it returns the error.
+		return nil //nolint:nilerr // as above
+	}
+	if n == 0 {
+		at = at.Add(1)
+	}
+	if at.After(l.Since) {
+		l.Since = at
+	}
+	return nil
+}
+
+// open requests the log, with the times.
+func (l *Log) open(ctx context.Context, options *corev1.PodLogOptions) (io.ReadCloser, error) {
 	client, err := typedcorev1.NewForConfig(l.Config)
 	if err != nil {
-		return fmt.Errorf("connecting to the cluster: %w", err)
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
+	options.Container, options.Timestamps = l.Container, true
+	stream, err := client.Pods(l.Pod.Namespace).GetLogs(l.Pod.Name, options).Stream(ctx)
+	var status apierrors.APIStatus
+	if err != nil && (!errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError) {
+		err = InterruptedError{err}
+	}
+	return stream, err
+}
+
+func (l *Log) read(ctx context.Context, follow bool) error {
 	if l.sum == nil { // A node answers when it has the first line.
 		l.sum, l.began = sha256.New(), time.Now()
 	}
-	options := &corev1.PodLogOptions{Container: l.Container, Follow: follow, Timestamps: true}
-	stream, err := client.Pods(l.Pod.Namespace).GetLogs(l.Pod.Name, options).Stream(ctx)
-	var status apierrors.APIStatus
-	switch {
-	case errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError:
+	stream, err := l.open(ctx, &corev1.PodLogOptions{Follow: follow})
+	if err != nil {
 		return err
-	case err != nil:
-		return InterruptedError{err}
 	}
 	defer func() { _ = stream.Close() }()
 	again := sha256.New()
-	switch _, err := io.CopyN(again, stream, l.Printed); {
+	switch _, err := io.CopyN(again, stream, l.Read); {
 	case err != nil && !errors.Is(err, io.EOF):
 		return InterruptedError{err}
 	case err != nil || !bytes.Equal(again.Sum(nil), l.sum.Sum(nil)):
@@ -95,7 +156,7 @@ func (l *Log) read(ctx context.Context, follow bool) error {
 	return l.print(stream)
 }
 
-// print prints lines without their times.
+// print prints lines.
 func (l *Log) print(stream io.Reader) error {
 	in, out := bufio.NewReaderSize(stream, 1<<16), bufio.NewWriterSize(l.Out, 1<<16)
 	for {
@@ -111,15 +172,20 @@ func (l *Log) print(stream io.Reader) error {
 			case parseErr != nil:
 				rest, _ := io.ReadAll(io.LimitReader(in, 1<<10))
 				return errors.Join(out.Flush(), UnreadableError{strings.Join(strings.Fields(string(part)+string(rest)), " ")})
-			case l.First.IsZero():
-				l.First, l.quiet = at, time.Since(l.began)
+			case l.first.IsZero():
+				l.first, l.quiet = at, time.Since(l.began)
 			}
-			text = line
+			if l.omitted = at.Before(l.Since); !l.Timestamps {
+				text = line
+			}
 		}
 		if len(part) > 0 {
 			l.inLine = err != nil
-			l.Printed += int64(len(part))
+			l.Read += int64(len(part))
 			_, _ = l.sum.Write(part) // never fails: see hash.Hash
+		}
+		if l.omitted {
+			text = nil
 		}
 		if _, err := out.Write(text); err != nil {
 			return err
@@ -138,19 +204,13 @@ func (l *Log) print(stream io.Reader) error {
 	}
 }
 
-const (
-	// silence is how late a log begins that may have been rotated: a node looks every 10 s whether it is too long.
-	silence = 10 * time.Second
-	// large is the size from which a log that begins late has probably been rotated, and largeSilence how late that is.
-	large        = 1 << 20
-	largeSilence = time.Second
-)
+// large is the size from which a log that begins late has probably been rotated.
+const large = 1 << 20
 
-// CheckBeginning returns why the node may have removed the beginning of a log, or "" if the log begins soon after its container started, or is
-// empty. Only the node knows. isProbable is true if the log is large; the command of a small one may just have printed nothing before. The time
-// for which the log was followed before its first line is subtracted: it is measured by the clock of this machine, and the rest by that of the
-// node.
-func (l *Log) CheckBeginning(container corev1.ContainerState) (why string, isProbable bool) {
+// CheckBeginning returns an error if the node has probably removed the beginning of a log. Only the node knows. The command of a small log may
+// just have printed nothing before. The time for which the log was followed before its first line is subtracted: it is measured by the clock
+// of this machine, and the rest by that of the node.
+func (l *Log) CheckBeginning(container corev1.ContainerState) error {
 	var started time.Time
 	switch {
 	case container.Running != nil:
@@ -158,17 +218,12 @@ func (l *Log) CheckBeginning(container corev1.ContainerState) (why string, isPro
 	case container.Terminated != nil:
 		started = container.Terminated.StartedAt.Time
 	}
-	isProbable = l.Printed > large
-	limit := silence
-	if isProbable && !l.FromStart {
-		limit = largeSilence
+	late := l.first.Sub(started)
+	if !l.Since.IsZero() || l.Read <= large || started.IsZero() || late <= time.Second+l.quiet {
+		return nil
 	}
-	late := l.First.Sub(started)
-	if started.IsZero() || l.First.IsZero() || late <= limit+l.quiet {
-		return "", false
-	}
-	return fmt.Sprintf("it begins %s after its container started, so either the command printed nothing before, or the node has removed the beginning "+
-		"(by default, a node keeps the last 10 MiB)", timespec.FormatSeconds(int64(late/time.Second))), isProbable
+	return fmt.Errorf("the log of pod/%s may be incomplete: it begins %s after its container started, so either the command printed nothing before, or the node "+
+		"has removed the beginning (by default, a node keeps the last 10 MiB)", l.Pod.Name, timespec.FormatSeconds(int64(late/time.Second)))
 }
 
 // UnreadableError is text from the node in place of a log line.

@@ -4,69 +4,55 @@
 package process
 
 import (
-	"context"
 	"errors"
+	"net/http"
 	"testing"
-	"time"
 
-	leasev1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
-
-	"github.com/redhat/podset-operator/internal/kube/history"
 )
 
+// answer is a server that always answers the same.
+type answer struct {
+	code int
+	err  error
+}
+
+func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: a.code, Body: http.NoBody}, a.err
+}
+
 func TestLease(t *testing.T) {
-	type step struct {
-		read    bool
-		version string
-		err     error
-	}
-	conflict := errors.New("conflict")
+	const lease, leases, events = "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "/apis/coordination.k8s.io/v1/namespaces/a/leases", "/api/v1/namespaces/a/events"
 	for title, tc := range map[string]struct {
-		steps []step
-		fails bool
+		method, path string
+		answer       answer
+		usable       bool
 	}{
-		"it is renewed":            {[]step{{true, "7", nil}, {false, "8", nil}, {false, "12", nil}}, false},
-		"a request is lost":        {[]step{{true, "7", nil}, {false, "", conflict}, {true, "8", nil}, {false, "9", nil}}, false},
-		"another one has it":       {[]step{{true, "7", nil}, {true, "7", nil}, {true, "8", nil}}, false},
-		"a restore, and a read":    {[]step{{true, "7", nil}, {false, "10", nil}, {false, "", conflict}, {true, "9", nil}}, true},
-		"a restore, and two reads": {[]step{{true, "70", nil}, {true, "9", nil}, {true, "8", nil}}, true},
-		"a restore, and a write":   {[]step{{true, "7", nil}, {false, "1000", nil}, {false, "999", nil}}, true},
+		"it is read":            {http.MethodGet, lease, answer{200, nil}, true},
+		"it does not exist yet": {http.MethodGet, lease, answer{404, nil}, true},
+		"no namespace":          {http.MethodPost, leases, answer{404, nil}, false},
+		"another was faster":    {http.MethodPut, lease, answer{409, nil}, true},
+		"no permission":         {http.MethodGet, lease, answer{403, nil}, false},
+		"no answer":             {http.MethodPut, lease, answer{0, errors.New("timeout")}, false},
+		"an event":              {http.MethodPost, events, answer{201, nil}, false},
 	} {
 		t.Run(title, func(t *testing.T) {
-			var now step
-			clients := fake.NewClientset()
-			clients.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, &leasev1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Name: LeaseName, ResourceVersion: now.version}}, now.err
-			})
-			lock, err := NewLeaseLock(&rest.Config{}, "home", time.Second)
+			l, earlier := &Lease{}, errors.New("earlier")
+			l.failure.Store(&earlier)
+			config := l.Config(&rest.Config{Transport: tc.answer, QPS: 5})
+			transport, err := rest.TransportFor(config)
+			if err != nil || config.QPS != -1 {
+				t.Fatal(config.QPS, err)
+			}
+			req, err := http.NewRequestWithContext(t.Context(), tc.method, "http://a"+tc.path, http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}
-			lock.Client = &watchedLeases{LeaseInterface: clients.CoordinationV1().Leases("home"), failed: lock.failed}
-			for i := range tc.steps {
-				now = tc.steps[i]
-				if now.read {
-					_, _, err = lock.Get(t.Context())
-				} else {
-					err = lock.Update(t.Context(), resourcelock.LeaderElectionRecord{})
-				}
-				if !errors.Is(err, now.err) {
-					t.Errorf("step %d: %v", i, err)
-				}
+			if resp, err := transport.RoundTrip(req); err == nil {
+				_ = resp.Body.Close()
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			if !tc.fails {
-				cancel()
-			}
-			if err := lock.Start(ctx); errors.Is(err, history.ErrRestored) != tc.fails || (err != nil) != tc.fails {
-				t.Errorf("the process ends with %v", err)
+			if err := l.usable(); (err == nil) != tc.usable {
+				t.Errorf("the lease is usable: %v", err)
 			}
 		})
 	}

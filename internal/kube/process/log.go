@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.uber.org/zap/zapcore"
-	"golang.org/x/time/rate"
 )
 
 // KnownLevels writes log levels as words that log stores know. zapr logs the verbosity 4 as "Level(-4)"; here it is "debug".
@@ -52,24 +51,4 @@ func (s quietSink) WithValues(keysAndValues ...any) logr.LogSink {
 
 func (s quietSink) WithName(name string) logr.LogSink {
 	return quietSink{s.LogSink.WithName(name), s.ctx}
-}
-
-// seldom is a sink that limits the rate of errors. Each request with an invalid token is logged as an error.
-type seldom struct {
-	logr.LogSink
-	limit *rate.Sometimes
-}
-
-// Error logs an error, unless another one was logged a moment ago.
-func (s *seldom) Error(err error, message string, keysAndValues ...any) {
-	s.limit.Do(func() { s.LogSink.Error(err, message, keysAndValues...) })
-}
-
-// WithValues and WithName keep the limit.
-func (s *seldom) WithValues(keysAndValues ...any) logr.LogSink {
-	return &seldom{s.LogSink.WithValues(keysAndValues...), s.limit}
-}
-
-func (s *seldom) WithName(name string) logr.LogSink {
-	return &seldom{s.LogSink.WithName(name), s.limit}
 }

@@ -42,7 +42,7 @@ func memoryLimit(container string) (int64, error) {
 const startDuration = 30 * time.Second
 
 // ReleaseGarbage waits until the start is over and returns garbage to the operating system, once. A start leaves about twice as much
-// garbage as live memory, and the Go runtime would keep most of it.
+// garbage as live memory, and the Go runtime would keep most of it: 80 MiB instead of 50 MiB.
 func ReleaseGarbage(ctx context.Context) error { return releaseGarbage(ctx, startDuration) }
 
 func releaseGarbage(ctx context.Context, after time.Duration) error {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -14,20 +15,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// Probes serves /healthz and /readyz as long as the process runs. A manager serves its probes only after it starts. It does not start while
+// Probes serves /healthz and /readyz until the process ends. A manager would serve its probes only after it starts. It does not start while
 // the process waits for the API server, so the kubelet would kill the process.
 type Probes struct {
-	server *boundedServer
-	cache  atomic.Pointer[cache.Cache] // or nil if there is no manager yet
-	// These are set before cache. starts is closed when the manager starts to work, and nil if it may have to wait for the lease.
-	// lock is nil without leader election.
-	starts <-chan struct{}
-	lock   *LeaseLock
+	lease *Lease
+	cache atomic.Pointer[cache.Cache] // or nil if there is no manager yet
 }
 
-// ServeProbes starts to serve on an address. With "0" it serves nothing.
-func ServeProbes(ctx context.Context, address string) (*Probes, error) {
-	p := &Probes{}
+// ServeProbes starts to serve on an address. With "0" it serves nothing. A process that cannot use its lease is not
+// ready.
+func ServeProbes(ctx context.Context, address Address, lease *Lease) (*Probes, error) {
+	p := &Probes{lease: lease}
 	if address == "" || address == "0" {
 		return p, nil
 	}
@@ -38,44 +36,27 @@ func ServeProbes(ctx context.Context, address string) (*Probes, error) {
 			http.Error(answer, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
-	var err error
-	if p.server, err = listen(ctx, address, probeGrace, mux); err != nil {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", string(address))
+	if err != nil {
 		return nil, fmt.Errorf("serving the health probes: %w", err)
 	}
-	go func() { _ = p.server.serve(nil) }() // It returns when the server is closed.
+	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // It returns only if the listener is closed.
 	return p, nil
 }
 
-// SetManager sets what must be true before the process is ready: starts is closed, unless it is nil, the lease is usable, and the cache
-// is filled. A process that waits for the lease is ready.
-func (p *Probes) SetManager(starts <-chan struct{}, lock *LeaseLock, c cache.Cache) {
-	p.starts, p.lock = starts, lock
-	p.cache.Store(&c)
-}
+// SetCache sets the cache that must be filled before the process is ready.
+func (p *Probes) SetCache(c cache.Cache) { p.cache.Store(&c) }
 
 func (p *Probes) ready(ctx context.Context) error {
 	c := p.cache.Load()
 	if c == nil {
 		return errors.New("waiting for the API server")
 	}
-	if p.starts != nil {
-		select {
-		case <-p.starts:
-		default: // A cache that has not started does not delay readiness.
-			return errors.New("the manager is starting")
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if !(*c).WaitForCacheSync(ctx) {
 		return errors.New("the caches are not filled yet")
 	}
-	return p.lock.usable()
-}
-
-// Close stops serving.
-func (p *Probes) Close() {
-	if p.server != nil {
-		p.server.close()
-	}
+	return p.lease.usable()
 }

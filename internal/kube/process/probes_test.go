@@ -4,28 +4,28 @@
 package process
 
 import (
+	"errors"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 )
 
-// The cache of a process that does not lead yet must not delay readiness, because a process may wait days for the lease.
 func TestProbes(t *testing.T) {
-	p := &Probes{}
+	lease := &Lease{}
+	p, err := ServeProbes(t.Context(), "0", lease)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := p.ready(t.Context()); err == nil {
 		t.Error("ready without a manager")
 	}
-	starts := make(chan struct{})
-	p.SetManager(starts, nil, &informertest.FakeInformers{})
-	if err := p.ready(t.Context()); err == nil {
-		t.Error("ready before the manager started")
-	}
-	close(starts)
+	p.SetCache(&informertest.FakeInformers{})
 	if err := p.ready(t.Context()); err != nil {
-		t.Errorf("not ready after the manager started: %s", err)
+		t.Errorf("not ready: %s", err)
 	}
-	p.SetManager(nil, nil, &informertest.FakeInformers{})
-	if err := p.ready(t.Context()); err != nil {
-		t.Errorf("not ready while it waits for the lease: %s", err)
+	failure := errors.New("no permission")
+	lease.failure.Store(&failure)
+	if err := p.ready(t.Context()); !errors.Is(err, failure) {
+		t.Errorf("ready without the lease: %v", err)
 	}
 }

@@ -1,0 +1,2 @@
+obj.metadata.annotations["app.example.com/paused"] = nil
+return obj

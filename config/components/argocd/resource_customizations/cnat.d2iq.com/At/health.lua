@@ -1,0 +1,1 @@
+../../app.example.com/PodSet/health.lua

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Installs the operator of this tree, with two replicas, on the cluster in KUBECONFIG, or else on the lab in ../shared/lab, and runs the
+# judge there: see docs/testing.md. With DEFECT=NAME, the operator has the defect test/judge/defects/NAME.patch.
+# usage: judge.sh [JUDGE FLAG...], with CONTAINER_TOOL and E2E_REGISTRY in the environment if KUBECONFIG is set
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+lab=${LAB:-$PWD/../shared/lab/lab} flags=() out=$PWD/bin/judge source=$PWD
+ARCH=${ARCH:-$(go env GOARCH)}
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG
+
+if [ -z "${KUBECONFIG-}" ]; then
+  [ -x "$lab" ] || { echo 'judge: set KUBECONFIG, E2E_REGISTRY, and CONTAINER_TOOL: see docs/e2e.md' >&2; exit 1; }
+  for _ in 1 2 3; do # A kubelet that starts before containerd is ready ends at once.
+    "$lab" up
+    if ! "$lab" status | grep ' down$' >/dev/null; then break; fi
+  done
+  eval "$("$lab" env)"
+  flags=(-lab "$lab")
+  export CONTAINER_TOOL=buildah E2E_REGISTRY=$LAB_REGISTRY/redhat
+fi
+export CONTAINER_TOOL ARCH
+
+# digest FILE... prints a short checksum, so that a node never runs an outdated image.
+digest() { sha256sum "$@" | sha256sum | cut -c 1-12; }
+
+if kubectl get crd ats.cnat.d2iq.com >/dev/null 2>&1; then
+  echo 'judge: the cluster already has the operator, which the judge would remove: see make undeploy' >&2
+  exit 1
+fi
+mkdir -p "$out"
+CGO_ENABLED=0 go build -o "$out/judge" ./test/judge
+CGO_ENABLED=0 GOOS=linux GOARCH=$ARCH go build -o "$out/command" ./test/judge/command
+cp test/judge/command/Dockerfile "$out/"
+command=$E2E_REGISTRY/podset-operator-judge:$(digest "$out/command")
+(cd "$out" && ../../hack/image.sh build "$command" Dockerfile "$ARCH" && ../../hack/image.sh push "$command")
+
+if [ -n "${DEFECT-}" ]; then
+  source=$out/source
+  rm -rf "$source" && mkdir -p "$source"
+  git ls-files -z | xargs -0 cp --parents -t "$source"
+  # Without the ceiling, git would take the copy for a directory of this repository, and skip files that it ignores.
+  (cd "$source" && GIT_CEILING_DIRECTORIES=$out git apply "$OLDPWD/test/judge/defects/$DEFECT.patch")
+fi
+# Without -trimpath, which the files of a release have, the packages that the tests use are not compiled again.
+(cd "$source" && GOOS=linux GOARCH=$ARCH hack/build.sh "bin/image/manager-$ARCH" . . -buildvcs=false)
+manager=$E2E_REGISTRY/podset-operator:judge-$(digest "$source/bin/image/manager-$ARCH")
+(cd "$source" && hack/image.sh build "$manager" Dockerfile "$ARCH" VERSION=judge && hack/image.sh push "$manager")
+trap 'make undeploy DEPLOY=config/components/ha >/dev/null' EXIT
+make --no-print-directory deploy IMG="$manager" DEPLOY=config/components/ha
+kubectl -n podset-operator-system rollout status deployment --timeout 180s
+"$out/judge" -image "$command" "${flags[@]}" "$@"

@@ -1,0 +1,185 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+)
+
+const (
+	// Gate is the scheduling gate that the operator gives the pod of an At. No node can run the pod before the operator has removed it.
+	Gate = "cnat.d2iq.com/start"
+	// Planted is the annotation of a pod that a user created with an At as its owner.
+	Planted = "example.com/planted"
+)
+
+var gate = corev1.PodSchedulingGate{Name: Gate}
+
+// IsGated reports whether a pod has the operator's gate.
+func IsGated(pod *corev1.Pod) bool { return slices.Contains(pod.Spec.SchedulingGates, gate) }
+
+// ReadPatch sets what a JSON patch of a pod requires and does.
+func (c *Call) ReadPatch() {
+	var operations []struct {
+		Op, Path string
+		Value    any
+	}
+	_ = json.Unmarshal(c.Body, &operations) // Any other patch violates P4.
+	for _, o := range operations {
+		uid, _ := o.Value.(string)
+		switch {
+		case o.Op == "test" && o.Path == "/metadata/uid":
+			c.Precondition = types.UID(uid)
+		case o.Op == "remove" && strings.HasPrefix(o.Path, "/spec/schedulingGates"):
+			c.Opens = true
+		case o.Path == "/spec/activeDeadlineSeconds":
+			c.Stops = true
+		}
+	}
+}
+
+// stop is a request of the operator to end a pod, and the deadline that the pod had before.
+type stop struct {
+	seen     time.Time
+	deadline *int64
+}
+
+// claim is a status that says that the command of an attempt did not run. Without an attempt, it is about the whole At.
+type claim struct {
+	at      *cnatv1alpha1.At
+	version uint64
+}
+
+// noteGate checks a change of a pod by the operator, and a pod that can run from now on: A21, P4.
+func (c *Checker) noteGate(before, pod *corev1.Pod) {
+	create, created := c.byUID[pod.UID]
+	at := c.state.Ats[c.ownerOf(pod)]
+	if at == nil && created {
+		at = c.state.Ats[create.Owner]
+	}
+	write, ours := c.ours[pod.ResourceVersion]
+	if before == nil || !ours || write.Verb != "patch" {
+		if before == nil && created && at != nil && !IsGated(pod) {
+			c.run(at, pod, create)
+		}
+		return
+	}
+	subject := "pod " + pod.Name
+	rest, allowed := slices.DeleteFunc(slices.Clone(before.Spec.SchedulingGates), func(g corev1.PodSchedulingGate) bool { return g == gate }), before.Spec.DeepCopy()
+	allowed.ActiveDeadlineSeconds, allowed.SchedulingGates = pod.Spec.ActiveDeadlineSeconds, pod.Spec.SchedulingGates
+	same := slices.Equal(pod.Spec.SchedulingGates, before.Spec.SchedulingGates) || slices.Equal(pod.Spec.SchedulingGates, rest)
+	c.check("P4", same && equality.Semantic.DeepEqual(*allowed, pod.Spec), subject, "the operator changed more than its gate and the deadline")
+	if !equality.Semantic.DeepEqual(before.Spec.ActiveDeadlineSeconds, pod.Spec.ActiveDeadlineSeconds) {
+		c.stops[pod.UID] = stop{c.now.Seen, before.Spec.ActiveDeadlineSeconds}
+	}
+	if IsGated(before) && !IsGated(pod) {
+		recorded := at != nil && (at.Status.PodUID == pod.UID || c.state.Removed[at.UID])
+		c.check("A21", recorded, subject, "the operator opened a pod that the status does not name")
+		c.check("A21", created, subject, "the operator opened a pod that it did not create")
+		if at != nil {
+			c.run(at, pod, write)
+		}
+	}
+}
+
+// overlaps checks that a pod of an At cannot run beside one of an earlier At with the same name: A23. A user can take a pod from its owner.
+func (c *Checker) overlaps(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
+	for uid, earlier := range c.state.Ats {
+		if uid == at.UID || earlier.Name != at.Name || c.LaggingPods || write.StalePods {
+			continue
+		}
+		for run := range c.runs[uid] {
+			other := c.state.Pods[run]
+			finished := other.Status.Phase == corev1.PodFailed || other.Status.Phase == corev1.PodSucceeded
+			c.check("A23", c.state.Removed[run] || finished || ControllerOf(other) != uid, "At "+at.Name, "pod %s can run beside pod %s of an earlier At with this name", pod.Name, other.Name)
+		}
+	}
+}
+
+// noteClaim records a status that says that a command did not run: A22.
+func (c *Checker) noteClaim(at *cnatv1alpha1.At) {
+	if at.Status.Phase != cnatv1alpha1.PhaseDone && at.Status.RetryTime == nil { // It is about an earlier attempt.
+		return
+	}
+	says := at.Status.Reason == cnatv1alpha1.ReasonMissedDeadline || at.Status.Reason == cnatv1alpha1.ReasonNotStarted
+	for _, condition := range at.Status.Conditions {
+		says = says || strings.Contains(condition.Message, "did not run")
+	}
+	if says {
+		c.claims = append(c.claims, claim{at, c.now.Version})
+	}
+}
+
+// claimsAreTrue checks that no command ran if a status says that it did not: A22.
+func (c *Checker) claimsAreTrue() {
+	for _, said := range c.claims {
+		c.check("A22", true, "", "")
+		for uid := range c.runs[said.at.UID] {
+			pod := c.state.Pods[uid]
+			about := said.at.Status.Attempts == 0 || AttemptOf(said.at, c.requested(pod)) == said.at.Status.Attempts
+			c.now.Version = said.version
+			c.check("A22", !about || !c.ran(pod), "At "+said.at.Name, "the status says that the command did not run, but it ran in pod %s", pod.Name)
+		}
+	}
+}
+
+// ran reports whether the command of a pod ran, or may have run.
+func (c *Checker) ran(pod *corev1.Pod) bool {
+	if c.Runs != nil {
+		return c.Runs[pod.UID] != nil && c.Runs[pod.UID].Started
+	}
+	return pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodSucceeded || termination(pod) != nil
+}
+
+// wasAsked reports whether something had asked a pod to stop before its command ended, as far as the pod shows it.
+func (c *Checker) wasAsked(pod *corev1.Pod) bool {
+	_, stopped := c.stops[pod.UID]
+	disrupted := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
+	return stopped || disrupted || pod.DeletionTimestamp != nil || slices.Contains([]string{"Evicted", "Preempting", "NodeShutdown", "Terminated", "DeadlineExceeded"}, pod.Status.Reason)
+}
+
+// patience is how long after its grace period the node of a stopped pod may take to end it.
+const patience = 10 * time.Second
+
+// keepsStopped checks that the operator deletes a pod that may run only after its node had the time to end it: A24.
+func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
+	write, ours := c.ours[pod.ResourceVersion]
+	at := c.state.Ats[ControllerOf(pod)]
+	finished := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	if before == nil || !ours || write.Verb != "delete" || at == nil || !c.createdGated(pod) || pod.Spec.NodeName == "" || finished || c.clocksDiffer() {
+		return
+	}
+	grace := time.Duration(0)
+	if seconds := pod.Spec.TerminationGracePeriodSeconds; seconds != nil {
+		grace = time.Duration(*seconds) * time.Second
+	}
+	since, limit := c.stops[pod.UID].seen, pod.Spec.ActiveDeadlineSeconds
+	if start := pod.Status.StartTime; since.IsZero() && start != nil && limit != nil {
+		since = start.Add(time.Duration(*limit) * time.Second)
+	}
+	waited := c.now.Seen.Sub(since)
+	c.check("A24", at.DeletionTimestamp != nil || !since.IsZero() && waited >= grace+patience-clockError, "At "+at.Name,
+		"pod %s was deleted %v after it was stopped, but its grace period is %v", pod.Name, waited, grace)
+}
+
+// expires checks that the operator deletes an At only after its time to live: A24.
+func (c *Checker) expires(at *cnatv1alpha1.At, write Write) {
+	ttl, end := at.Spec.TTLSecondsAfterFinished, at.Status.CompletionTime
+	c.check("A24", ttl != nil && end != nil && !c.decisiveTime(write).Add(clockError).Before(end.Add(time.Duration(*ttl)*time.Second)), "At "+at.Name, "the operator deleted the At before its time to live was over")
+}
+
+// createdGated reports whether the operator created a pod with its gate.
+func (c *Checker) createdGated(pod *corev1.Pod) bool {
+	create, ours := c.byUID[pod.UID]
+	return ours && create.Gated
+}

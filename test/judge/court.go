@@ -1,0 +1,195 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// court runs the workload, and observes it.
+type court struct {
+	client    client.Client
+	namespace string
+	campaign  string // ends the name of each run, so that late pods of an earlier campaign are not taken for runs of this one
+	image     string // of the command
+	counter   string // HOST:PORT, as pods reach it
+	adapters  []*adapter
+	journal   *journal
+
+	mutex sync.Mutex
+	runs  []*run
+	pods  map[string]string // what the journal has last of each pod, by its UID
+}
+
+// run is one run of a command. The mutex of the court protects what changes.
+type run struct {
+	adapter *adapter
+	name    string
+	plan    *plan
+	court   *court
+	due     time.Time
+	created time.Time // or zero
+	gone    bool
+	claim   claim
+}
+
+func (r *run) setDue(due time.Time) { r.court.locked(func() { r.due = due }) }
+func (r *run) setGone()             { r.court.locked(func() { r.gone = true }) }
+
+func (c *court) locked(f func()) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	f()
+}
+
+func (c *court) meta(r *run) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: r.name, Namespace: c.namespace, Labels: map[string]string{label: r.name}}
+}
+
+// wave begins count runs of each adapter, all due at the same time.
+func (c *court) wave(ctx context.Context, random *rand.Rand, number, count int, due time.Time) {
+	for i := range count {
+		for _, a := range c.adapters {
+			r := &run{adapter: a, name: fmt.Sprintf("%s-%d-%d-%s", a.name, number, i, c.campaign), plan: newPlan(random), court: c, due: due}
+			c.locked(func() { c.runs = append(c.runs, r) })
+			go c.live(ctx, r)
+		}
+	}
+}
+
+// live creates the object of a run, and does what its user does.
+func (c *court) live(ctx context.Context, r *run) {
+	due := r.due
+	pause(ctx, time.Until(due.Add(-r.adapter.lead(r.plan))))
+	object := r.adapter.object(c.meta(r), due, r.plan.template(r.name, c.image, c.counter))
+	for ctx.Err() == nil {
+		err := c.client.Create(ctx, object)
+		if err == nil || apierrors.IsAlreadyExists(err) {
+			c.locked(func() { r.created = time.Now() })
+			break
+		}
+		pause(ctx, 300*time.Millisecond)
+	}
+	c.journal.add(event{name: r.name, kind: user, text: fmt.Sprintf("creates it, due %s, %v", due.UTC().Format(time.TimeOnly), r.plan.args)})
+	if r.plan.action == actNothing {
+		return
+	}
+	pause(ctx, time.Until(due.Add(r.plan.offset)))
+	c.journal.add(event{name: r.name, kind: user, text: r.plan.action})
+	c.journal.add(event{name: r.name, kind: user, text: "... " + c.act(ctx, r)})
+}
+
+// observe reads all objects and pods every second until ctx ends. What it cannot read, it reads the next time.
+func (c *court) observe(ctx context.Context) {
+	for ctx.Err() == nil {
+		for _, a := range c.adapters {
+			if claims, err := a.list(ctx, c.client, c.namespace); err == nil {
+				c.locked(func() { c.hear(a, claims) })
+			}
+		}
+		pods := &corev1.PodList{}
+		if err := c.client.List(ctx, pods, client.InNamespace(c.namespace), client.HasLabels{label}); err == nil {
+			for i := range pods.Items {
+				c.look(&pods.Items[i])
+			}
+		}
+		pause(ctx, time.Second)
+	}
+}
+
+// hear records the claims that changed. A deleted object keeps its last claim.
+func (c *court) hear(a *adapter, claims map[string]claim) {
+	for _, r := range c.runs {
+		next, found := claims[r.name]
+		if r.adapter != a || !found || r.claim.done && !next.done {
+			continue
+		}
+		if next.text != r.claim.text {
+			c.journal.add(event{name: r.name, kind: claimed, text: next.text})
+		}
+		r.claim = next
+	}
+}
+
+// look records what changed of a pod: its phase, its deletion, and the end of its container.
+func (c *court) look(p *corev1.Pod) {
+	e := event{name: p.Labels[label], kind: pod, pod: p.Name, uid: string(p.UID)}
+	e.text = fmt.Sprintf("%s on %q %s", p.Status.Phase, p.Spec.NodeName, p.Status.Reason)
+	if len(p.Spec.SchedulingGates) > 0 {
+		e.text += " gated"
+	}
+	if p.DeletionTimestamp != nil {
+		e.text += " deleted"
+	}
+	for _, s := range p.Status.ContainerStatuses {
+		if t := s.State.Terminated; t != nil {
+			e.text += fmt.Sprintf(", terminated with %d %s", t.ExitCode, t.Reason)
+			if t.Reason == "Error" || t.Reason == "OOMKilled" || t.Reason == "Completed" {
+				e.kind, e.code = node, int(t.ExitCode)
+			}
+		}
+	}
+	if c.pods[e.uid] != e.text {
+		c.pods[e.uid] = e.text
+		c.journal.add(e)
+	}
+}
+
+// tidy deletes the objects of runs that were due before a time, so that the cluster stays small.
+func (c *court) tidy(ctx context.Context, before time.Time) {
+	var done []*run
+	c.locked(func() {
+		for _, r := range c.runs {
+			if r.due.Before(before) && r.claim.done && !r.gone {
+				r.gone = true
+				done = append(done, r)
+			}
+		}
+	})
+	for _, r := range done {
+		object := r.adapter.object(c.meta(r), r.due, corev1.PodTemplateSpec{})
+		_ = c.client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground)) // The namespace goes at the end.
+	}
+}
+
+// verdicts judges every run. settled is true after the last fault and a time to end.
+func (c *court) verdicts(settled bool) map[*run][]violation {
+	events := c.journal.byName()
+	found := map[*run][]violation{}
+	c.locked(func() {
+		for _, r := range c.runs {
+			s := subject{retries: r.adapter.retries, due: r.due, gone: r.gone, settled: settled, claim: r.claim}
+			// Nothing is promised for an object that was never created. A CronJob has no run for a time before its creation.
+			if r.created.IsZero() || r.adapter.name == "cronjob" && r.created.After(r.due) {
+				s.settled = false
+			}
+			if violations := judge(s, events[r.name]); len(violations) > 0 {
+				found[r] = violations
+			}
+		}
+	})
+	return found
+}
+
+// waiting returns how many runs have objects that are not done.
+func (c *court) waiting() int {
+	count := 0
+	c.locked(func() {
+		for _, r := range c.runs {
+			if !r.created.IsZero() && !r.gone && !r.claim.done && r.claim.waitsFor == "" {
+				count++
+			}
+		}
+	})
+	return count
+}

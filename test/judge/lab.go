@@ -1,0 +1,186 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// lab is a cluster whose processes run on this machine. `lab up` starts those that do not run.
+type lab struct {
+	script  string
+	home    string // contains run/NAME.pid for each process
+	journal *journal
+}
+
+func (l *lab) faults() []injector {
+	kill := func(names ...string) injector {
+		return injector{strings.Join(names, " and ") + " killed and started again", func(ctx context.Context, random *rand.Rand) error {
+			l.signal(syscall.SIGKILL, l.pids(names...))
+			pause(ctx, seconds(random, 0, 10))
+			return l.up(ctx)
+		}}
+	}
+	freeze := func(what string, from, to int, pids func() []int) injector {
+		return injector{what + " frozen", func(ctx context.Context, random *rand.Rand) error {
+			frozen := pids()
+			l.signal(syscall.SIGSTOP, frozen)
+			pause(ctx, seconds(random, from, to))
+			l.signal(syscall.SIGCONT, frozen)
+			return nil
+		}}
+	}
+	return []injector{
+		kill("apiserver"), kill("apiserver"), kill("etcd"), kill("etcd", "apiserver"), kill("kubelet"), kill("containerd"), kill("kcm"), kill("scheduler"),
+		freeze("kubelet", 45, 70, func() []int { return l.pids("kubelet") }), // longer than a node may be silent
+		freeze("kube-controller-manager", 5, 25, func() []int { return l.pids("kcm") }),
+		freeze("all managers", 16, 25, l.managers), // longer than a lease
+		freeze("one manager", 16, 25, func() []int { all := l.managers(); return all[:min(1, len(all))] }),
+		{"managers and kube-controller-manager killed", func(ctx context.Context, _ *rand.Rand) error {
+			l.signal(syscall.SIGKILL, slices.Concat(l.managers(), l.pids("kcm")))
+			return l.up(ctx)
+		}},
+		{"shims of three pods killed", func(_ context.Context, random *rand.Rand) error {
+			commands := l.containers("/command")
+			for range min(3, len(commands)) {
+				l.signal(syscall.SIGKILL, []int{commands[random.IntN(len(commands))].parent})
+			}
+			return nil
+		}},
+		{"loss of power", l.powerLoss},
+	}
+}
+
+// powerLoss kills everything that a node runs, and removes what does not survive a reboot: mounts, network namespaces, and the state of
+// containerd in /run. The control plane is another machine.
+func (l *lab) powerLoss(ctx context.Context, random *rand.Rand) error {
+	l.signal(syscall.SIGKILL, l.pids("kubelet", "containerd"))
+	shims := l.shims()
+	l.signal(syscall.SIGKILL, pidsOf(processes(func(p process) bool { return shims[p.pid] || shims[p.parent] })))
+	pause(ctx, time.Second)
+	state := filepath.Join(l.home, "run/containerd")
+	mounts, err := os.ReadFile("/proc/mounts")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if at := strings.Fields(line)[1]; strings.HasPrefix(at, state+"/") || strings.HasPrefix(at, "/run/netns/cni-") {
+			_ = syscall.Unmount(at, syscall.MNT_DETACH) // A mount may be below one that is gone.
+		}
+	}
+	spaces, err := filepath.Glob("/run/netns/cni-*")
+	for _, path := range append(spaces, state) {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	pause(ctx, seconds(random, 1, 15))
+	return errors.Join(err, l.up(ctx))
+}
+
+// up starts what does not run. A kubelet that starts before containerd is ready ends at once, so up looks again.
+func (l *lab) up(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var output []byte
+	var err error
+	for range 5 {
+		if output, err = exec.CommandContext(ctx, l.script, "up").CombinedOutput(); err != nil {
+			continue
+		}
+		pause(ctx, time.Second)
+		if output, err = exec.CommandContext(ctx, l.script, "status").CombinedOutput(); err == nil && !strings.Contains(string(output), " down") {
+			return nil
+		}
+	}
+	return fmt.Errorf("lab up: %w: %s", err, output)
+}
+
+// pids returns the processes of the lab with these names that run.
+func (l *lab) pids(names ...string) []int {
+	var pids []int
+	for _, name := range names {
+		content, err := os.ReadFile(filepath.Join(l.home, "run", name+".pid"))
+		if err != nil {
+			continue
+		}
+		words := strings.Fields(string(content))
+		pid, err := strconv.Atoi(words[0])
+		// The ID may be that of another process by now.
+		if exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && len(words) == 2 && exe == words[1] {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (l *lab) signal(signal syscall.Signal, pids []int) {
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, signal); err != nil {
+			l.journal.add(event{kind: fault, text: fmt.Sprintf("signal %v to %d: %v", signal, pid, err)})
+		}
+	}
+}
+
+func (l *lab) managers() []int { return pidsOf(l.containers("/manager")) }
+
+// shims returns the shims of the lab's containerd. Each is the parent of the containers of one pod.
+func (l *lab) shims() map[int]bool {
+	shims := map[int]bool{}
+	for _, p := range processes(func(p process) bool {
+		return filepath.Base(p.args[0]) == "containerd-shim-runc-v2" && slices.Contains(p.args, filepath.Join(l.home, "run/containerd/containerd.sock"))
+	}) {
+		shims[p.pid] = true
+	}
+	return shims
+}
+
+// containers returns the first processes of containers that run a program of their image.
+func (l *lab) containers(program string) []process {
+	shims := l.shims()
+	return processes(func(p process) bool { return p.args[0] == program && shims[p.parent] })
+}
+
+func pidsOf(processes []process) []int {
+	pids := make([]int, 0, len(processes))
+	for _, p := range processes {
+		pids = append(pids, p.pid)
+	}
+	return pids
+}
+
+// process is a process of this machine. Those of containers are, too.
+type process struct {
+	pid, parent int
+	args        []string
+}
+
+// processes returns those that are wanted.
+func processes(wanted func(process) bool) []process {
+	var found []process
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline") // The pattern is valid.
+	for _, path := range paths {
+		cmdline, err := os.ReadFile(path)
+		stat, err2 := os.ReadFile(filepath.Join(filepath.Dir(path), "stat"))
+		_, fields, hasName := strings.Cut(string(stat), ") ") // PID (NAME) STATE PARENT ...
+		if errors.Join(err, err2) != nil || len(cmdline) == 0 || !hasName {
+			continue // It has ended, or it is a thread of the kernel.
+		}
+		p := process{args: strings.Split(strings.TrimRight(string(cmdline), "\x00"), "\x00")}
+		p.pid, _ = strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		p.parent, _ = strconv.Atoi(strings.Fields(fields)[1])
+		if wanted(p) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
