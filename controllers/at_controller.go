@@ -31,6 +31,7 @@ import (
 // +kubebuilder:rbac:groups=cnat.d2iq.com,resources=ats/status,verbs=patch
 // +kubebuilder:rbac:groups=cnat.d2iq.com,resources=ats/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete;patch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
@@ -96,7 +97,7 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 		if err != nil || !p.exists {
 			return result(ctx, atKind, err, time.Time{}, time.Time{}, nil)
 		}
-		if (p.step.Create != nil || p.step.Open != nil) && !r.slots.enter(req.NamespacedName, forStart) {
+		if (p.step.Create != nil || p.step.Open != nil || p.step.Protect != nil) && !r.slots.enter(req.NamespacedName, forStart) {
 			return ctrl.Result{}, nil // The At is requested when another request of its namespace has been answered.
 		}
 		if p.exists, err = r.record(ctx, &p); apierrors.IsConflict(err) {
@@ -163,7 +164,7 @@ func (r *AtReconciler) ask(ctx context.Context, question at.Ask, seen *cnatv1alp
 		answers.At = fresh
 		return fresh.UID == seen.UID, nil
 	case question.DryRun != nil:
-		r.dryRun(ctx, key, question.DryRun, answers)
+		r.dryRun(ctx, key, question, answers)
 		return true, nil
 	}
 	read, err := podOwners.Read(ctx, r.APIReader, key.Namespace, question.Pod)
@@ -214,6 +215,9 @@ func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) 
 		if p.since != nil && answer.Pod != nil {
 			atStartDelay.Observe(max(r.Clock.Since(*p.since), 0).Seconds())
 		}
+	case s.Protect != nil:
+		logger.V(1).Info("Creating the PodDisruptionBudget of the At", "budget", s.Protect.Name)
+		answer = r.protect(ctx, s.Protect)
 	case s.Stop != nil:
 		logger.V(1).Info("Lowering the deadline of the pod, so that its node ends it", "pod", s.Stop.Name)
 		answer = r.patch(ctx, s.Stop, stopPatch(s.Stop))
@@ -222,8 +226,16 @@ func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) 
 		if answer, err = r.deletePod(ctx, s.Delete); err != nil {
 			return true, err
 		}
+	case s.Unprotect != nil:
+		logger.V(1).Info("Deleting the PodDisruptionBudget of the At", "budget", s.Unprotect.Name)
+		if err = r.unprotect(ctx, s.Unprotect); err != nil {
+			return true, err
+		}
 	default:
 		return false, nil
+	}
+	if answer.Rejected != nil {
+		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 	}
 	p.entry.State.Heard(&p.view, p.step, answer, r.Clock.Now())
 	return true, answer.Failed

@@ -87,7 +87,6 @@ func (r *AtReconciler) patch(ctx context.Context, pod *corev1.Pod, operations []
 // classified returns the result of a request that was rejected, or that failed in another way.
 func classified(err error) at.Result {
 	if write.IsRejected(err) {
-		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 		return at.Result{Rejected: err}
 	}
 	return at.Result{Failed: err}
@@ -109,15 +108,19 @@ func (r *AtReconciler) deletePod(ctx context.Context, pod *corev1.Pod) (at.Resul
 	return at.Result{}, nil
 }
 
-// dryRun asks the API server whether it accepts the pod of an At that waits.
-func (r *AtReconciler) dryRun(ctx context.Context, key client.ObjectKey, requested *corev1.Pod, answers *at.Answers) {
+// dryRun asks the API server whether it accepts the pod of an At that waits, and its budget.
+func (r *AtReconciler) dryRun(ctx context.Context, key client.ObjectKey, question at.Ask, answers *at.Answers) {
 	if answers.DryRunLater = !r.slots.enter(key, forDryRun); answers.DryRunLater {
 		return
 	}
 	ctx, warned := warnings.Collect(ctx)
-	pod := requested.DeepCopy()
+	pod := question.DryRun.DeepCopy()
 	err := r.Client.Create(ctx, pod, client.DryRunAll)
-	answers.DryRun = answerOf(requested, pod, err)
+	answers.DryRun = answerOf(question.DryRun, pod, err)
+	if err == nil && question.Budget != nil {
+		result := r.protect(ctx, question.Budget, client.DryRunAll)
+		answers.DryRun.Budget, answers.DryRun.Unknown = message(result.Rejected), message(result.Failed)
+	}
 	if text := warned.Text(); text != "" {
 		answers.DryRun.Warnings = append(answers.DryRun.Warnings, text)
 	}

@@ -21,12 +21,14 @@ type limitOptions struct {
 	retries                      int32
 	retryExitCodes               []int32
 	deadline, startDeadline, ttl durationValue
+	uninterrupted                bool
 }
 
 func (o *limitOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Int32Var(&o.retries, "retries", 0, "How often a run that failed is tried again, 0 to 10.")
 	flags.Int32SliceVar(&o.retryExitCodes, "retry-exit-codes", nil, "Exit codes that --retries tries again, such as 75; the default is all.")
 	flags.Var(&o.deadline, "deadline", "How long the run may take, such as 30m; no limit by default. Then the command gets SIGTERM and, after the grace period of the pod (30s), SIGKILL.")
+	flags.BoolVar(&o.uninterrupted, "uninterrupted", false, "Make drains, node upgrades, and autoscalers wait until the run ends. Requires --deadline.")
 	flags.Var(&o.startDeadline, "starting-deadline", "How late the run may start, such as 10m; no limit by default.")
 	flags.Var(&o.ttl, "ttl", "How long the At is kept after its end, such as 7d; the default is until it is deleted.")
 }
@@ -52,6 +54,12 @@ func (o *limitOptions) set(flags *pflag.FlagSet, spec *cnatv1alpha1.AtSpec) erro
 		default:
 			limit.set(seconds)
 		}
+	}
+	if flags.Changed("uninterrupted") {
+		if o.uninterrupted && spec.ActiveDeadlineSeconds == nil {
+			return errors.New("--uninterrupted requires --deadline: the maintenance of a node waits until the run ends")
+		}
+		spec.Uninterrupted = &o.uninterrupted
 	}
 	if flags.Changed("retries") {
 		spec.BackoffLimit = &o.retries

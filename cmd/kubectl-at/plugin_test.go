@@ -80,6 +80,7 @@ func TestMistakes(t *testing.T) {
 		"now -f no-such-file":                             "reading the script: open no-such-file: no such file or directory",
 		"now --env A=b -- true":                           "--env, --label, --annotation, and --serviceaccount require --from or --image: without these, the operator decides about the pod",
 		"now --label a=b -- true":                         "--env, --label, --annotation, and --serviceaccount require --from or --image: ",
+		"now --uninterrupted -- true":                     "--uninterrupted requires --deadline",
 		"now --deadline 1ms -- true":                      "invalid --deadline 1ms: must be a whole number of seconds from 1s to 24855d",
 		"now --ttl -1s -- true":                           "invalid --ttl -1s: must be a whole number of seconds from 0s to 24855d",
 		"now --ttl 70000d -- true":                        "invalid --ttl 1680000h0m0s: must be a whole number of seconds from 0s to 24855d",
@@ -174,9 +175,9 @@ func TestCreate(t *testing.T) {
 	}
 
 	s.expect(result{out: "at/c runs at Sat 28 Nov 2026 02:00:07 CET (in 6d 9h), suspended\n"}, "", "-t", "202611280200.07", "--name", "c", "--suspend",
-		"--retries", "2", "--deadline", "30m", "--starting-deadline", "10m", "--ttl", "24h", "--image", "alpine", "--env", "A=b", "--serviceaccount", "robot", "--", "true")
+		"--retries", "2", "--deadline", "30m", "--uninterrupted", "--starting-deadline", "10m", "--ttl", "24h", "--image", "alpine", "--env", "A=b", "--serviceaccount", "robot", "--", "true")
 	got = s.at("c").Spec
-	if *got.BackoffLimit != 2 || *got.ActiveDeadlineSeconds != 1800 || *got.StartingDeadlineSeconds != 600 || *got.TTLSecondsAfterFinished != 86400 || !*got.Suspend {
+	if *got.BackoffLimit != 2 || *got.ActiveDeadlineSeconds != 1800 || *got.StartingDeadlineSeconds != 600 || *got.TTLSecondsAfterFinished != 86400 || !*got.Suspend || !*got.Uninterrupted {
 		t.Errorf("got %+v", got)
 	}
 	if pod := got.Template.Spec; pod.ServiceAccountName != "robot" || pod.Containers[0].Image != "alpine" || pod.Containers[0].Env[0].Value != "b" {

@@ -37,7 +37,8 @@
 //	 2  done        any              a pod of the At has its gate         delete that pod                     DONE
 //	 3  done        live                                                  stop the pod                        DONE
 //	 4  done        any              the TTL is over                      delete the At                       DONE
-//	 5  done        any                                                   none                                DONE
+//	 5  done        any                                                   delete the budget if that failed    DONE
+//	                                                                      before
 //	 6  any         any              admission changed the identity of    delete that pod if it is not        DONE, PodModified
 //	                                 the created pod                      bound, else record it
 //	 7  between     any              canceled                             none                                DONE, Canceled
@@ -77,6 +78,9 @@
 //	33  not started                                                       prepare, record, open               PENDING, then RUNNING
 //
 // In rows 10, 12, and 33, a pod with the name that another object controls, or that has no gate, ends the At as PodNameConflict.
+//
+// In rows 18 and 33, an At that must not be interrupted gets its PodDisruptionBudget between the record and the removal of the gate. Each
+// process that removes the gate has created the budget or has read that it belongs to the At. The budget is deleted once the end is recorded.
 //
 // A stop lowers the activeDeadlineSeconds of the pod to 1. The kubelet ends its containers with their grace period and keeps the pod with its
 // log. The operator deletes a pod that its node has not ended within the grace period and 10 s.

@@ -22,8 +22,9 @@ const lastDryRun = 30 * time.Minute
 
 // Answer is the answer of the API server to a dry run of the create of a pod. The zero value accepts the pod.
 type Answer struct {
-	// Rejection is why the pod would be rejected, or nil.
+	// Rejection is why the pod would be rejected, or nil. Budget is why its budget would be, or "".
 	Rejection *expectations.Rejection
+	Budget    string
 	// Modified is what admission would change in the identity of the pod: see atrun.Modified.
 	Modified string
 	// Taken is true if another pod has the name now.
@@ -46,6 +47,8 @@ func (a *Answer) say(v *View) say {
 		return say{cnatv1alpha1.ReasonInvalidTemplate, a.Rejection.Message}
 	case a.Rejection != nil:
 		return would("the API server would reject the pod now: " + a.Rejection.Message)
+	case a.Budget != "":
+		return would("the API server would reject the PodDisruptionBudget of spec.uninterrupted now: " + a.Budget)
 	case a.Unknown != "":
 		return notChecked(a.Unknown)
 	case len(a.Warnings) > 0:
@@ -138,7 +141,11 @@ func (v *View) checked(s Step, until time.Time) Step {
 	case v.answers.DryRunLater: // The caller requests a pass when the dry run can be sent.
 		next = time.Time{}
 	case isOver(next, v.Now):
-		return Step{Ask: Ask{DryRun: newPod(v, 0)}, unchanged: true}
+		question := Ask{DryRun: newPod(v, 0)}
+		if v.isUninterrupted() {
+			question.Budget = newBudget(v.At)
+		}
+		return ask(question)
 	}
 	if says := last.says; says.reason != "" {
 		s.ready = says

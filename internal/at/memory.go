@@ -35,7 +35,11 @@ type Memory struct {
 	modified string
 	// taken is true if the last create was answered with: this name exists.
 	taken bool
-	// rejection is the last rejection of a request about a pod.
+	// protected is the UID of the pod for which the API server confirmed the budget of an uninterrupted At to this process, or "". protects is
+	// true from the record of the end until the budget is deleted.
+	protected types.UID
+	protects  bool
+	// rejection is the last rejection of a request about a pod or its budget.
 	rejection expectations.LastRejection
 	// dryRun is the last answer to a dry run.
 	dryRun dryRun
@@ -74,7 +78,8 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	}
 	v := View{
 		At: at, Now: now, pods: seen.Pods, answers: answers, defaults: defaults, recorded: m.recorded, prepared: m.prepared,
-		modified: m.modified, deleted: m.deleted, taken: m.taken, rejection: m.rejection.Of(at.Generation), dryRun: m.dryRun.of(at), first: m.last == nil,
+		modified: m.modified, deleted: m.deleted, taken: m.taken, protected: m.protected, protects: m.protects,
+		rejection: m.rejection.Of(at.Generation), dryRun: m.dryRun.of(at), first: m.last == nil,
 	}
 	if !m.failingSince.IsZero() && now.Sub(m.failingSince) >= failureGrace {
 		v.failure = m.failure
@@ -105,6 +110,7 @@ func (m *Memory) Conflicted() { m.stale = true }
 // Recorded remembers that the status of an At was written or needed no write.
 func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 	m.last, m.stale = v.At, false
+	m.protects = m.protects || step.Unprotect != nil
 	if written != nil {
 		m.last = written
 	}
@@ -127,7 +133,8 @@ type Result struct {
 	Taken bool
 	// Missing is true if a request about a pod was answered with: there is no such pod. It is not known whether the pod ran.
 	Missing bool
-	// Rejected is the error if the API server understood a create or the removal of a gate, and rejected it; otherwise nil.
+	// Rejected is the error if the API server understood a create or the removal of a gate, and rejected it, or if the name of the budget is
+	// taken; otherwise nil.
 	Rejected error
 	// Failed is any other error. The API server or an admission webhook does not work or does not respond.
 	Failed error
@@ -153,6 +160,10 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 		}
 	case step.Open != nil:
 		m.rejection = expectations.LastRejection{}
+	case step.Protect != nil:
+		m.protected, m.rejection = v.At.Status.PodUID, expectations.LastRejection{}
+	case step.Unprotect != nil:
+		m.protects = false
 	case step.Delete != nil:
 		m.deletedPod(step.Delete, r.Missing)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
@@ -19,8 +20,10 @@ type Step struct {
 	// Ask is the question that must be answered before a decision. The zero value asks nothing.
 	Ask Ask
 	// Create is the pod to create with its gate. Open is the pod whose gate is to be removed, which starts the command. Stop is the pod that
-	// the kubelet is to end. Delete is the pod to delete, in exactly this state unless a node has it. At most one of them is set.
+	// the kubelet is to end. Delete is the pod to delete, in exactly this state unless a node has it. Protect is the budget to create before
+	// the gate is removed, and Unprotect the one to delete after the run. At most one of them is set.
 	Create, Open, Stop, Delete *corev1.Pod
+	Protect, Unprotect         *policyv1.PodDisruptionBudget
 	// DeleteAt is true if the At itself is to be deleted: its ttlSecondsAfterFinished have passed.
 	DeleteAt bool
 	// CanWait is true if the next pass only repeats a dry run.
@@ -50,8 +53,9 @@ type Ask struct {
 	// Pod is the name of a pod to read. At asks for the At itself.
 	Pod string
 	At  bool
-	// DryRun is a pod whose create is sent as a dry run.
+	// DryRun is a pod whose create is sent as a dry run, followed by that of Budget if it is not nil.
 	DryRun *corev1.Pod
+	Budget *policyv1.PodDisruptionBudget
 }
 
 // Asks reports whether the step is a question.
@@ -183,7 +187,7 @@ func (v *View) finish(e atrun.End) Step {
 	if v.hasStarted() {
 		s.scheduled = started("the pod was created")
 	}
-	return s
+	return v.unprotect(s)
 }
 
 // canceledEnd returns the end of an At that was canceled after an attempt ended with e.

@@ -11,6 +11,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,6 +68,7 @@ type world struct {
 // decided is a step and its report, in short.
 type decided struct {
 	Create, Open, Stop, Delete string
+	Protect, Unprotect         string
 	DeleteAt                   bool
 	// Phase and Reason are those of the status that the step records, and Attempts its attempts. Scheduled and Ready are the reasons of the conditions.
 	Phase            cnatv1alpha1.Phase
@@ -114,10 +116,16 @@ func (w *world) summary(v *at.View, step at.Step, report at.Report) decided {
 		}
 		return pod.Name
 	}
+	budget := func(budget *policyv1.PodDisruptionBudget) string {
+		if budget == nil {
+			return ""
+		}
+		return budget.Name
+	}
 	s := report.Status
 	d := decided{
 		Create: name(step.Create), Open: name(step.Open), Stop: name(step.Stop), Delete: name(step.Delete), DeleteAt: step.DeleteAt,
-		Phase: s.Phase, Reason: s.Reason, Attempts: s.Attempts,
+		Protect: budget(step.Protect), Unprotect: budget(step.Unprotect), Phase: s.Phase, Reason: s.Reason, Attempts: s.Attempts,
 	}
 	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil {
 		d.Scheduled = c.Reason
@@ -171,6 +179,15 @@ func gone(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod) at.Memory {
 	_, v, step, _ := w.next(t)
 	step = at.Step{Delete: pod}
 	w.memory.Heard(&v, step, at.Result{}, due)
+	return w.memory
+}
+
+// answered returns the Memory of a process that recorded the next step and was given an answer to its request.
+func (w world) answered(t *testing.T, answer at.Result) at.Memory {
+	t.Helper()
+	_, v, step, _ := w.next(t)
+	w.memory.Recorded(&v, step, nil)
+	w.memory.Heard(&v, step, answer, due)
 	return w.memory
 }
 
@@ -399,5 +416,63 @@ func TestMemory_View(t *testing.T) {
 	m.Heard(&v, step, at.Result{Missing: true}, due)
 	if _, step := pass(at.Answers{}, stray); step.Create == nil {
 		t.Errorf("a pod that was missing is deleted again: %+v", step)
+	}
+}
+
+// TestNext_uninterrupted has what the rows do about the budget of an At with spec.uninterrupted.
+func TestNext_uninterrupted(t *testing.T) {
+	const running, done = cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone
+	late := runs0().Uninterrupted().StartingDeadline(9)
+	run := func() *testutil.AtBuilder { return runs0().Uninterrupted() }
+	succeeded := world{at: run(), pods: pods(ended(0))}
+	over := finished
+	second := testutil.MakeAtPod(a().Obj(), pod1).Gated(1)
+	protected := world{at: run(), pods: pods(gated())}.answered(t, at.Result{})
+	for name, test := range map[string]struct {
+		world
+		want decided
+	}{
+		"5 the end is recorded, and the budget could not be deleted": {
+			world{at: a().Uninterrupted().Status(over), memory: succeeded.answered(t, at.Result{Failed: quota})},
+			decided{Unprotect: pod0, Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(5)},
+		},
+		"5 the budget was deleted": {
+			world{at: a().Uninterrupted().Status(over), memory: succeeded.answered(t, at.Result{})}, decided{Phase: done, Reason: "Completed", Attempts: 1},
+		},
+		"5 another process recorded the end": {world{at: a().Uninterrupted().Status(over)}, decided{Phase: done, Reason: "Completed", Attempts: 1}},
+		"17 not in time": {
+			world{at: late, pods: pods(gated()), now: 10 * time.Second},
+			decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(3600)},
+		},
+		"18 the budget is not confirmed": {
+			world{at: run(), pods: pods(gated())}, decided{Protect: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(3600)},
+		},
+		"18 the budget is confirmed": {
+			world{at: run(), pods: pods(gated()), memory: protected},
+			decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(3600)},
+		},
+		"18 the budget was confirmed for another attempt": {
+			world{at: a().BackoffLimit(1).Uninterrupted().Recorded(2, pod1, pod1+"-uid"), pods: pods(second), memory: protected},
+			decided{Protect: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 2, Requeue: seconds(3600)},
+		},
+		"18 the budget is rejected": {
+			world{at: run(), pods: pods(gated()), memory: world{at: run(), pods: pods(gated())}.answered(t, at.Result{Rejected: quota})},
+			decided{Phase: running, Scheduled: "Started", Ready: "FailedStart", Attempts: 1, Requeue: seconds(1)},
+		},
+		"21 succeeded": {succeeded, decided{Unprotect: pod0, Phase: done, Reason: "Completed", Scheduled: "Started", Attempts: 1}},
+		"26 canceled before the start": {
+			world{at: a().Uninterrupted().Cancel()}, decided{Phase: done, Reason: "Canceled", Scheduled: "Canceled"},
+		},
+		"33 prepared and due": {
+			world{at: a().Uninterrupted(), memory: knows(t, a().Uninterrupted(), gated().Obj(), "")},
+			decided{Protect: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, _, _ := test.next(t)
+			if diff := gocmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

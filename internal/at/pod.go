@@ -55,6 +55,10 @@ func newPod(v *View, attempt int) *corev1.Pod {
 	pod.Annotations[cnatv1alpha1.AnnotationAttempt] = strconv.Itoa(attempt)
 	pod.Annotations[cnatv1alpha1.AnnotationGeneration] = strconv.FormatInt(v.At.Generation, 10)
 
+	if v.isUninterrupted() {
+		pod.Annotations[annotationDoNotDisrupt], pod.Annotations[annotationSafeToEvict] = "true", "false"
+	}
+
 	spec := &pod.Spec
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	spec.ActiveDeadlineSeconds = podDeadline(v)

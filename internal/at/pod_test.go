@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
@@ -30,6 +32,23 @@ func created(t *testing.T, object *cnatv1alpha1.At, now time.Time, defaults at.D
 		t.Fatalf("no pod is created: %+v", step)
 	}
 	return step.Create
+}
+
+// TestNext_budget has the parts of an uninterrupted run that Kubernetes, Karpenter, and the cluster autoscaler read.
+func TestNext_budget(t *testing.T) {
+	pod := created(t, a().Uninterrupted().Obj(), due, at.Defaults{Image: "busybox"})
+	if got := pod.Annotations; got["karpenter.sh/do-not-disrupt"] != "true" || got["cluster-autoscaler.kubernetes.io/safe-to-evict"] != "false" {
+		t.Errorf("annotations: %v", got)
+	}
+	_, _, step, _ := (&world{at: runs0().Uninterrupted(), pods: pods(gated())}).next(t)
+	labels := map[string]string{"app.kubernetes.io/managed-by": "podset-operator", "cnat.d2iq.com/at": "a"}
+	want := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "a-pod", Namespace: "default", Labels: labels, OwnerReferences: pod.OwnerReferences},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}},
+	}
+	if diff := cmp.Diff(want, step.Protect); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 func TestNewPod(t *testing.T) {

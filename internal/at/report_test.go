@@ -4,6 +4,7 @@
 package at_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,21 @@ func TestMakeReport_message(t *testing.T) {
 		"the removal of its gate is rejected": {
 			world{at: runs0(), pods: pods(gated()), memory: rejected(t, runs0(), pods(gated()), quota)},
 			`FailedStart False pods "a-pod" is forbidden: exceeded quota`, "FailedStart",
+		},
+		"its budget is rejected": {
+			world{at: runs0().Uninterrupted(), pods: pods(gated()), memory: rejected(t, runs0().Uninterrupted(), pods(gated()), errors.New("no budgets here"))},
+			"FailedStart False no budgets here", "FailedStart",
+		},
+		"too late after its budget was rejected": {
+			world{
+				at: failedStart(runs0().Uninterrupted().StartingDeadline(0), "no budgets here"), now: 10 * time.Second,
+				memory: gone(t, runs0().Uninterrupted().StartingDeadline(0), gated().Obj()),
+			},
+			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z and was not run: no budgets here", "MissedDeadline",
+		},
+		"its budget would be rejected": {
+			world{at: a().Uninterrupted(), now: -time.Hour, answer: at.Answer{Budget: "no budgets here"}},
+			"WouldBeRejected False the API server would reject the PodDisruptionBudget of spec.uninterrupted now: no budgets here", "WouldBeRejected",
 		},
 		"it runs":               {world{at: runs0(), pods: pods(live())}, "Running False pod a-pod was created", ""},
 		"it waits for an image": {world{at: runs0(), pods: pods(waits())}, "PodWaiting False pod a-pod is waiting: ImagePullBackOff", "PodWaiting"},
@@ -173,10 +189,18 @@ func TestMakeReport_message(t *testing.T) {
 	}
 }
 
-// waiting gives the At the condition of a pod that waits.
+// waiting gives the At the condition of a pod that waits, and failedStart that of a pod that may not start.
 func waiting(b *testutil.AtBuilder, message string) *testutil.AtBuilder {
+	return notReady(b, cnatv1alpha1.ReasonPodWaiting, message)
+}
+
+func failedStart(b *testutil.AtBuilder, message string) *testutil.AtBuilder {
+	return notReady(b, cnatv1alpha1.ReasonFailedStart, message)
+}
+
+func notReady(b *testutil.AtBuilder, reason, message string) *testutil.AtBuilder {
 	s := b.Obj().Status
-	s.Conditions = []metav1.Condition{{Type: cnatv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonPodWaiting, Message: message}}
+	s.Conditions = []metav1.Condition{{Type: cnatv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
 	return b.Status(s)
 }
 

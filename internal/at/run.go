@@ -281,17 +281,19 @@ func (v *View) betweenAttempts() Step {
 // keepEnd returns the step of an At that is done and keeps its status.
 func (v *View) keepEnd() Step { return Step{} }
 
-// afterEnd deletes an At whose TTL is over.
+// afterEnd deletes the budget if that failed before, and an At whose TTL is over.
 func (v *View) afterEnd() Step {
-	ttl := v.At.Spec.TTLSecondsAfterFinished
+	s, ttl := v.keepEnd(), v.At.Spec.TTLSecondsAfterFinished
+	if v.protects {
+		s = v.unprotect(s)
+	}
 	if ttl == nil || v.isDeleted() {
-		return v.keepEnd()
+		return s
 	}
 	over := v.At.Status.CompletionTime.Add(atspec.Seconds(int64(*ttl)))
 	if v.Now.Before(over) {
-		return v.keepEnd().at(over)
+		return s.at(over)
 	}
-	s := v.keepEnd()
 	s.DeleteAt = true
 	return s
 }

@@ -40,8 +40,8 @@ func (v *View) prepare(s Step, attempt int, due time.Time) Step {
 		return s.at(due)
 	}
 	s = v.wait(started("pod " + pod.Name + " was created"))
-	s.record, s.attempt, s.Open = pod, attempt, pod
-	return s
+	s.record, s.attempt = pod, attempt
+	return v.start(s, pod)
 }
 
 // create returns the step that creates the pod of an attempt, unless the last request about a pod was rejected a short time ago.
@@ -74,7 +74,7 @@ func (v *View) rejected() say {
 	return say{cnatv1alpha1.ReasonFailedCreate, v.rejection.Message}
 }
 
-// open returns the step that removes the gate of the recorded pod. That starts the command.
+// open returns the step that removes the gate of the recorded pod, which starts the command. An uninterrupted At gets its budget first.
 func (v *View) open(pod *corev1.Pod) Step {
 	s := v.wait(started("pod " + pod.Name + " was created"))
 	switch {
@@ -86,8 +86,7 @@ func (v *View) open(pod *corev1.Pod) Step {
 	case v.failure != "":
 		s.ready = say{cnatv1alpha1.ReasonRequestFailed, v.failure}
 	}
-	s.Open = pod
-	return s
+	return v.start(s, pod)
 }
 
 // isPrepared reports whether a pod is the one that this process created from the present spec.

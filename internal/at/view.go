@@ -70,6 +70,8 @@ type View struct {
 	modified  string
 	deleted   types.UID
 	taken     bool
+	protected types.UID // the pod whose budget is confirmed
+	protects  bool      // whether the budget of a run that is over must be deleted
 	rejection *expectations.Rejection
 	dryRun    dryRun
 	failure   string

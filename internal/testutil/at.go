@@ -69,6 +69,12 @@ func (b *AtBuilder) ActiveDeadline(seconds int64) *AtBuilder {
 	return b
 }
 
+// Uninterrupted sets spec.uninterrupted and the deadline that it requires.
+func (b *AtBuilder) Uninterrupted() *AtBuilder {
+	b.at.Spec.Uninterrupted = ptr.To(true)
+	return b.ActiveDeadline(3600)
+}
+
 // BackoffLimit sets spec.backoffLimit.
 func (b *AtBuilder) BackoffLimit(limit int32) *AtBuilder { b.at.Spec.BackoffLimit = &limit; return b }
 

@@ -58,6 +58,7 @@ const StartGate = "cnat.d2iq.com/start"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.?cancel.orValue(false) || self.?cancel.orValue(false)",fieldPath=".cancel",message="spec.cancel cannot change from true to false, and cannot be removed: create another At to run the command"
 // +kubebuilder:validation:XValidation:rule="has(self.command) || has(self.template)",fieldPath=".command",reason=FieldValueRequired,message="spec.command is required without a template: set spec.command to the program to run, or set spec.template, whose first container then runs its own command or the entrypoint of its image"
 // +kubebuilder:validation:XValidation:rule="!has(self.command) || (!self.?template.?spec.?containers[?0].?command.hasValue() && !self.?template.?spec.?containers[?0].?args.hasValue())",fieldPath=".template",message="spec.template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
+// +kubebuilder:validation:XValidation:rule="!self.?uninterrupted.orValue(false) || has(self.activeDeadlineSeconds)",fieldPath=".activeDeadlineSeconds",reason=FieldValueRequired,message="spec.activeDeadlineSeconds is required with spec.uninterrupted, because the maintenance of a node waits until the run ends: set it to the number of seconds that the run may take"
 type AtSpec struct {
 	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now", or
 	// "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) after metadata.creationTimestamp. If the
@@ -118,6 +119,13 @@ type AtSpec struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Active deadline (seconds)",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// uninterrupted keeps drains, node upgrades, and autoscalers from evicting the pod while the command runs: a PodDisruptionBudget of the At
+	// exists from before the start until the end. It requires activeDeadlineSeconds, because maintenance waits until the run ends. It does
+	// not prevent the loss of the node, preemption, an eviction for a lack of memory or disk, or the deletion of the pod. Default false.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Uninterrupted",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Uninterrupted *bool `json:"uninterrupted,omitempty"`
 
 	// cancel stops the At and keeps its record: the At ends as Failed with reason Canceled, with the exit code and the output that its
 	// pod reports. It prevents the start, or stops a command that runs and keeps its pod with the log, and prevents retries. A command that
@@ -275,7 +283,8 @@ type AtStatus struct {
 // +kubebuilder:validation:XValidation:rule="oldSelf.?status.?attempts.orValue(0) == 0 || !has(oldSelf.status.phase) || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || self.?spec.?backoffLimit.orValue(0) == oldSelf.?spec.?backoffLimit.orValue(0)",fieldPath=".spec.backoffLimit",message="spec.backoffLimit cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="oldSelf.?status.?attempts.orValue(0) == 0 || !has(oldSelf.status.phase) || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.retryExitCodes) == has(oldSelf.spec.retryExitCodes) && (!has(self.spec.retryExitCodes) || self.spec.retryExitCodes == oldSelf.spec.retryExitCodes))",fieldPath=".spec.retryExitCodes",message="spec.retryExitCodes cannot change once the At has started: delete it and create another"
 // +kubebuilder:validation:XValidation:rule="oldSelf.?status.?attempts.orValue(0) == 0 || !has(oldSelf.status.phase) || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || (has(self.spec.activeDeadlineSeconds) == has(oldSelf.spec.activeDeadlineSeconds) && (!has(self.spec.activeDeadlineSeconds) || self.spec.activeDeadlineSeconds == oldSelf.spec.activeDeadlineSeconds))",fieldPath=".spec.activeDeadlineSeconds",message="spec.activeDeadlineSeconds cannot change once the At has started, because its pod has the deadline already: delete it and create another"
-// +operator-sdk:csv:customresourcedefinitions:displayName="At",resources={{Pod,v1},{Event,v1}}
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?attempts.orValue(0) == 0 || !has(oldSelf.status.phase) || self.?status.?phase.orValue('PENDING') != oldSelf.status.phase || self.?spec.?uninterrupted.orValue(false) == oldSelf.?spec.?uninterrupted.orValue(false)",fieldPath=".spec.uninterrupted",message="spec.uninterrupted cannot change once the At has started: delete it and create another"
+// +operator-sdk:csv:customresourcedefinitions:displayName="At",resources={{Pod,v1},{PodDisruptionBudget,v1},{Event,v1}}
 type At struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -283,7 +292,7 @@ type At struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the desired state. schedule, command, template, activeDeadlineSeconds, backoffLimit, and retryExitCodes can be changed until
+	// spec is the desired state. schedule, command, template, activeDeadlineSeconds, uninterrupted, backoffLimit, and retryExitCodes can be changed until
 	// the At has started, which is when status.attempts becomes 1.
 	// +required
 	Spec AtSpec `json:"spec,omitzero"`

@@ -95,6 +95,11 @@ func (in *AtSpec) DeepCopyInto(out *AtSpec) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.Uninterrupted != nil {
+		in, out := &in.Uninterrupted, &out.Uninterrupted
+		*out = new(bool)
+		**out = **in
+	}
 	if in.Cancel != nil {
 		in, out := &in.Cancel, &out.Cancel
 		*out = new(bool)
