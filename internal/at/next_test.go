@@ -434,7 +434,7 @@ func TestNext_uninterrupted(t *testing.T) {
 	}{
 		"5 the end is recorded, and the budget could not be deleted": {
 			world{at: a().Uninterrupted().Status(over), memory: succeeded.answered(t, at.Result{Failed: quota})},
-			decided{Unprotect: pod0, Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(5)},
+			decided{Unprotect: pod0, Phase: done, Reason: "Completed", Attempts: 1},
 		},
 		"5 the budget was deleted": {
 			world{at: a().Uninterrupted().Status(over), memory: succeeded.answered(t, at.Result{})}, decided{Phase: done, Reason: "Completed", Attempts: 1},
