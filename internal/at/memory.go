@@ -68,7 +68,7 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	m.recorded = m.recorded.observe(uid, seen, answers, now)
 	if p := m.prepared.pod; p != nil && !m.isModified() {
 		m.prepared = m.prepared.observe(p.UID, seen, answers, now)
-		if answer, read := answers.Pods[p.Name]; m.prepared.gone || read && (answer == nil || answer.UID != p.UID) {
+		if answer, read := answers.Pods[p.Name]; m.prepared.gone || read && (answer == nil || answer.UID != p.UID || pods.OwnerUID(answer) != seen.At.UID) {
 			m.prepared = podMemory{}
 		}
 	}
