@@ -125,7 +125,7 @@ type Result struct {
 	Modified string
 	// Taken is true if a create was answered with: this name exists.
 	Taken bool
-	// Missing is true if a request about a pod was answered with: there is no such pod. It is not known whether the pod ran.
+	// Missing is true if the deletion of a pod was answered with: there is no such pod. It is not known whether the pod ran.
 	Missing bool
 	// Rejected is the error if the API server understood a create or the removal of a gate, and rejected it; otherwise nil.
 	Rejected error
