@@ -77,8 +77,8 @@ func (r *AtReconciler) patch(ctx context.Context, pod *corev1.Pod, operations []
 	switch err := r.Client.Patch(ctx, patched, client.RawPatch(types.JSONPatchType, body)); {
 	case err == nil:
 		return at.Result{Pod: podOwners.Trim(patched)}
-	case apierrors.IsNotFound(err):
-		return at.Result{Missing: true}
+	case apierrors.IsNotFound(err): // The cache is behind. Repeat with back-off until it shows that the pod is gone.
+		return at.Result{Failed: fmt.Errorf("patching Pod %s: %w", pod.Name, err)}
 	default:
 		return classified(fmt.Errorf("patching Pod %s: %w", pod.Name, err))
 	}

@@ -72,7 +72,7 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	m.recorded = m.recorded.observe(uid, seen, answers, now)
 	if p := m.prepared.pod; p != nil && !m.isModified() {
 		m.prepared = m.prepared.observe(p.UID, seen, answers, now)
-		if answer, read := answers.Pods[p.Name]; m.prepared.gone || read && (answer == nil || answer.UID != p.UID) {
+		if answer, read := answers.Pods[p.Name]; m.prepared.gone || read && (answer == nil || answer.UID != p.UID || pods.OwnerUID(answer) != seen.At.UID) {
 			m.prepared = podMemory{}
 		}
 	}
@@ -131,7 +131,7 @@ type Result struct {
 	Modified string
 	// Taken is true if a create was answered with: this name exists.
 	Taken bool
-	// Missing is true if a request about a pod was answered with: there is no such pod. It is not known whether the pod ran.
+	// Missing is true if the deletion of a pod was answered with: there is no such pod. It is not known whether the pod ran.
 	Missing bool
 	// Rejected is the error if the API server understood a create or the removal of a gate, and rejected it, or if the name of the budget is
 	// taken; otherwise nil.

@@ -91,7 +91,7 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 	default:
 		c.ended(at)
 	case cnatv1alpha1.ReasonPodNameConflict:
-		c.check("A11", c.state.hasForeignPod(at), "At "+at.Name, "the reason is PodNameConflict, but no foreign pod has the name")
+		c.check("A11", c.state.hasForeignPod(at) || len(c.ungated) > 0, "At "+at.Name, "the reason is PodNameConflict, but no foreign pod has the name")
 	case cnatv1alpha1.ReasonMissedDeadline:
 		c.missedDeadline(at)
 	case cnatv1alpha1.ReasonNotStarted:
@@ -142,6 +142,9 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		c.check("A1", deleting || !c.mayHaveSucceeded(earlier), "At "+at.Name, "pod %s was started, but the command of pod %s may have succeeded, or may still run", pod.Name, earlier.Name)
 	}
 	c.runs[at.UID][pod.UID] = true
+	if c.ungated[pod.UID] { // Admission has started it.
+		return
+	}
 	c.overlaps(at, pod, write)
 	c.check("A11", at.Status.Reason != cnatv1alpha1.ReasonMissedDeadline, "At "+at.Name, "pod %s was started after the reason MissedDeadline", pod.Name)
 	versions, allowed := c.known(at, write), 0
@@ -167,8 +170,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 			began = start
 		}
 		early := due.Sub(c.decisiveTime(began))
-		stripped := c.ChangesIdentity && !c.createdGated(pod) // Admission has opened it.
-		c.check("A2", early <= 0 || now || stripped, "At "+at.Name, "ran %v too early", early)
+		c.check("A2", early <= 0 || now, "At "+at.Name, "ran %v too early", early)
 		late := c.late(versions, write)
 		c.check("A2", late <= 0, "At "+at.Name, "ran %v after its starting deadline", late)
 	}

@@ -87,8 +87,10 @@ type Checker struct {
 	// recorded are the pods whose commands ended with exit code 0 according to a status that the operator wrote.
 	recorded map[types.UID]bool
 	// stops are the operator's requests to end pods, and claims the statuses that say that a command did not run.
-	stops  map[types.UID]stop
-	claims []claim
+	stops map[types.UID]stop
+	// ungated are the pods of Ats whose gate admission removed from a create.
+	ungated map[types.UID]bool
+	claims  []claim
 	// stuck are the PodSets that do not match their spec, since they last made progress.
 	stuck    map[types.UID]spell
 	progress map[types.UID]*progress
@@ -118,7 +120,7 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID][]edit{}, begins: map[types.UID]map[int32]Write{}, failures: map[types.UID]map[int32]Write{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
 		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{},
-		spells: map[types.UID]spell{}, stuck: map[types.UID]spell{}, progress: map[types.UID]*progress{}, zero: map[types.UID]time.Time{}, shown: map[types.UID]time.Time{}, recorded: map[types.UID]bool{}, stops: map[types.UID]stop{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
+		spells: map[types.UID]spell{}, stuck: map[types.UID]spell{}, progress: map[types.UID]*progress{}, zero: map[types.UID]time.Time{}, shown: map[types.UID]time.Time{}, recorded: map[types.UID]bool{}, stops: map[types.UID]stop{}, ungated: map[types.UID]bool{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if w.Verb == "delete" && w.Precondition != "" {

@@ -24,8 +24,8 @@
 //
 // At:
 //
-//   - A1: each attempt creates at most one pod, and nothing runs after a command that may have succeeded
-//   - A2: the first pod is not created before the time or after the starting deadline
+//   - A1: at most one pod can run for each attempt, and nothing runs after a command that may have succeeded
+//   - A2: the first pod cannot run before the time or after the starting deadline
 //   - A3: the command runs eventually, unless the At is deleted, suspended, or unusable
 //   - A4: phases only move forward; DONE requires a finished pod or a reason; conditions agree with the phase
 //   - A5: edits before the start take effect; edits after it are rejected
@@ -34,22 +34,27 @@
 //   - A8: the program receives the user's arguments
 //   - A9: a foreign pod with the name of the At's pod is reported and not changed
 //   - A10: see P10
-//   - A11: reason and exit code are correct: PodLost requires a lost pod, MissedDeadline that no pod was created, Canceled a stopped
-//     command
+//   - A11: reason and exit code are correct: PodLost requires a lost pod, MissedDeadline that no command ran, Canceled a stopped command
 //   - A12: an At does not fail if its command ended with exit code 0 before it was stopped
 //   - A13: NotStarted requires a pod that was never bound; the status reports what disrupted a pod
 //   - A14: deadlines do not end an At early when the clocks of API server, nodes, and operator differ
 //   - A15: within a minute, the status explains why a pod does not start
-//   - A16: no pod is created after a cancel; a cancel cannot be undone
+//   - A16: no pod can run after a cancel that came before its start; a cancel cannot be undone
 //   - A17: a retry requires proof that the command failed with a code that allows it, or did not run
-//   - A18: each pod has the arguments of the spec with which its attempt began
-//   - A19: an attempt requires a dry run in the last hour that did not fail; the status has the last answer; dry runs have a back-off
+//   - A18: each pod has the arguments of the spec that the API server had when its attempt was recorded
+//   - A19: an attempt begins with a pod that has its gate; the status of an At that waits has the last answer to a dry run; dry runs have a
+//     back-off
 //   - A20: a retry waits for its back-off after the failure was recorded
+//   - A21: the operator opens only a pod that it created itself, and whose UID the status had recorded
+//   - A22: a command did not run if the status says so
+//   - A23: a pod cannot run beside one of an earlier At with the same name
+//   - A24: a pod that a node has is deleted only after it was asked to stop and its grace period; an At only after its time to live
 //
 // Both:
 //
 //   - L1: lists and watches do not use resourceVersion=0 (any age), so a new process sees its predecessor's writes
 //   - X2: conditions of other controllers are kept
 //
-// P2 and A1 count create requests, so they hold no matter how admission changes a pod.
+// P2 counts create requests, so it holds no matter how admission changes a pod. The invariants of At count pods from when they have no gate: the
+// operator has opened them, or they were created without it.
 package invariants

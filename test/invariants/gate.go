@@ -71,6 +71,7 @@ func (c *Checker) noteGate(before, pod *corev1.Pod) {
 	write, ours := c.ours[pod.ResourceVersion]
 	if before == nil || !ours || write.Verb != "patch" {
 		if before == nil && created && at != nil && !IsGated(pod) {
+			c.ungated[pod.UID] = create.Gated
 			c.run(at, pod, create)
 		}
 		return

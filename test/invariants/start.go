@@ -69,6 +69,9 @@ func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) {
 	c.begins[at.UID][is.Attempts] = write
 	subject := "At " + at.Name
 	c.check("A18", is.Attempts == was.Attempts+1, subject, "the attempts went from %d to %d", was.Attempts, is.Attempts)
+	if c.ungated[at.Status.PodUID] { // Admission has started it.
+		return
+	}
 	c.check("A18", at.DeletionTimestamp == nil && !isTrue(at.Spec.Cancel), subject, "attempt %d began although the At is canceled, or being deleted", is.Attempts)
 	c.check("A18", is.Attempts > 1 || !isTrue(at.Spec.Suspend), subject, "the At has started although it is suspended")
 	if at.Status.PodUID != "" {

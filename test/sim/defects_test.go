@@ -381,9 +381,8 @@ var defects = map[string]struct {
 		}
 	}), "", "A11"},
 	"does not record the start of an attempt": {onStatus(func(status map[string]any) {
-		if status["podUID"] == nil {
-			delete(status, "attempts")
-			delete(status, "podName")
+		for _, field := range []string{"attempts", "podName", "podUID"} {
+			delete(status, field)
 		}
 	}), "A18", ""},
 	"starts with the status of whatever At there is": {with(sim.Defect{Overwrite: true}), "A18", ""},
@@ -430,7 +429,7 @@ var defects = map[string]struct {
 			at.Spec.Cancel = nil
 		}
 		return true
-	}}), "A16", ""},
+	}}), "", "A16"},
 	"accepts lists of any age": {acceptsOldLists(), "L1", "P5"},
 	"opens a pod by its name": {with(sim.Defect{Patch: func(operations []map[string]any) []map[string]any {
 		return slices.DeleteFunc(operations, func(o map[string]any) bool { return o["path"] == "/metadata/uid" })

@@ -182,7 +182,7 @@ func (e *env) wrongAnswers() []problem {
 		if ready == nil || at.Status.Phase != cnatv1alpha1.PhasePending || at.Status.Attempts > 0 || at.DeletionTimestamp != nil {
 			continue
 		}
-		if ready.Reason == cnatv1alpha1.ReasonWouldBeRejected && !e.webhook.changesIdentity(true) || ready.Reason == cnatv1alpha1.ReasonNotChecked && !e.nameIsTaken(at) {
+		if !e.nameIsTaken(at) && (ready.Reason == cnatv1alpha1.ReasonWouldBeRejected && !e.webhook.changesIdentity(true) || ready.Reason == cnatv1alpha1.ReasonNotChecked) {
 			waited := e.faultsEnded.Add(e.serverAhead).Sub(at.CreationTimestamp.Time)
 			problems = append(problems, problem{"A19", "At " + at.Name + ": Ready says " + ready.Reason, 2*settleTime + waited})
 		}
