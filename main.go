@@ -155,7 +155,7 @@ func run(ctx context.Context, o options) error {
 	scheme := newScheme()
 	cluster, err := controllers.Preflight(ctrl.LoggerInto(ctx, logger), clock.RealClock{}, restConfig, scheme, o.watch)
 	if ctx.Err() != nil {
-		return nil // Interrupted while waiting for the API server.
+		return nil //nolint:nilerr // Interrupted while waiting for the API server.
 	}
 	if err != nil {
 		return err

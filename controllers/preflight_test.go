@@ -86,7 +86,7 @@ func TestPreflight_starting(t *testing.T) {
 				}
 			}
 			cancel()
-			<-ended
+			_ = <-ended
 			if got := requests.Load(); (got > 0) != tc.reads {
 				t.Errorf("%d requests", got)
 			}

@@ -508,7 +508,7 @@ func (e *explorer) arrives(n *node) {
 // carryOut does what the API server does with a request. done is false for a conflict.
 func (e *explorer) carryOut(n *node, r request) (result Result, done bool) {
 	if r.status != nil {
-		if n.at().ResourceVersion != r.version && !(e.noCompareAndSwap && r.step.record != nil && n.at().Status.Attempts == r.view.At.Status.Attempts) {
+		if n.at().ResourceVersion != r.version && (!e.noCompareAndSwap || r.step.record == nil || n.at().Status.Attempts != r.view.At.Status.Attempts) {
 			return result, false
 		}
 		e.commit(n, r)

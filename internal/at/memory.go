@@ -70,12 +70,7 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 		m.recorded, m.prepared = m.prepared, podMemory{}
 	}
 	m.recorded = m.recorded.observe(uid, seen, answers, now)
-	if p := m.prepared.pod; p != nil && !m.isModified() {
-		m.prepared = m.prepared.observe(p.UID, seen, answers, now)
-		if answer, read := answers.Pods[p.Name]; m.prepared.gone || read && (answer == nil || answer.UID != p.UID || pods.OwnerUID(answer) != seen.At.UID) {
-			m.prepared = podMemory{}
-		}
-	}
+	m.observePrepared(seen, answers, now)
 	v := View{
 		At: at, Now: now, pods: seen.Pods, answers: answers, defaults: defaults, recorded: m.recorded, prepared: m.prepared,
 		modified: m.modified, deleted: m.deleted, taken: m.taken, protected: m.protected, protects: m.protects,
@@ -84,7 +79,7 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	if !m.failingSince.IsZero() && now.Sub(m.failingSince) >= failureGrace {
 		v.failure = m.failure
 	}
-	if m.recorded.exists(uid, seen, now) {
+	if m.recorded.exists(uid, seen, now) && !answers.deny(m.recorded.pod) {
 		v.Pod = m.recorded.pod
 	}
 	v.unsure = m.prepared.pod != nil && !m.prepared.exists(m.prepared.pod.UID, seen, now)
@@ -97,6 +92,18 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 		}
 	}
 	return v
+}
+
+// observePrepared updates what is known about the prepared pod, or forgets a pod that is gone or that the At no longer controls.
+func (m *Memory) observePrepared(seen Seen, answers Answers, now time.Time) {
+	p := m.prepared.pod
+	if p == nil || m.isModified() {
+		return
+	}
+	m.prepared = m.prepared.observe(p.UID, seen, answers, now)
+	if m.prepared.gone || answers.deny(p) || answers.Pods[p.Name] != nil && pods.OwnerUID(answers.Pods[p.Name]) != seen.At.UID {
+		m.prepared = podMemory{}
+	}
 }
 
 func (m *Memory) isModified() bool { return m.modified != "" }

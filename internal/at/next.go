@@ -69,7 +69,7 @@ const (
 )
 
 // Next returns the step of the first row of the table in doc.go that applies.
-func Next(v *View) Step {
+func Next(v *View) Step { //nolint:cyclop // A table reads best in one piece.
 	switch pod := v.Pod; {
 	case v.isDeleted() && (pod == nil || !isBound(pod) || v.isDone() || v.isBetween()): // 1: the garbage collector deletes what is left
 		return unchanged
@@ -91,13 +91,13 @@ func Next(v *View) Step {
 	case v.isBetween(): // 10
 		return v.prepare(v.betweenAttempts(), v.attempt()+1, v.At.Status.RetryTime.Time)
 
-	case v.hasStarted() && pod == nil && !v.neverRan() && v.unread(v.recordedName()): // 11: the cache may be behind
+	case v.hasStarted() && v.isUnsureOf(pod) && v.unread(v.recordedName()): // 11: the cache may be behind
 		return ask(Ask{Pod: v.recordedName()})
 	case v.hasStarted() && v.neverRan(): // 12 and 13: the command did not run
 		return v.afterNotRun()
 	case v.hasStarted() && pod == nil: // 14 to 16: the pod is gone
 		return v.afterGone()
-	case v.hasStarted() && !isBound(pod) && v.stopped(): // 17: no node has the pod, so it can be deleted as it is
+	case v.hasStarted() && !isBound(pod) && v.stopped() && v.deleted != pod.UID: // 17: no node has the pod, so it can be deleted as it is
 		return v.wait(started("deleting pod " + pod.Name)).delete(pod)
 	case v.hasStarted() && atrun.IsGated(pod): // 18: recorded, so it may start
 		return v.open(pod)
@@ -168,6 +168,15 @@ func (v *View) unread(name string) bool {
 }
 
 func (v *View) recordedName() string { return atrun.PodName(v.At, v.attempt()) }
+
+// isUnsureOf reports whether only the API server knows whether the recorded pod exists: the cache does not show it, or shows it although this
+// process has deleted it.
+func (v *View) isUnsureOf(pod *corev1.Pod) bool {
+	if pod == nil {
+		return !v.neverRan()
+	}
+	return !isBound(pod) && pod.DeletionTimestamp == nil && v.deleted == pod.UID
+}
 
 // stopped reports whether the operator must end the recorded pod. The kubelet itself enforces the deadline of a pod on a node.
 func (v *View) stopped() bool {

@@ -176,8 +176,8 @@ func openFailed(t *testing.T, result at.Result) at.Memory {
 func gone(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod) at.Memory {
 	t.Helper()
 	w := world{at: b, pods: []*corev1.Pod{pod}}
-	_, v, step, _ := w.next(t)
-	step = at.Step{Delete: pod}
+	_, v, _, _ := w.next(t)
+	step := at.Step{Delete: pod}
 	w.memory.Heard(&v, step, at.Result{}, due)
 	return w.memory
 }

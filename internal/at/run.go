@@ -90,6 +90,9 @@ func (v *View) stop(s Step) Step {
 	if since.IsZero() {
 		since = v.Now
 	}
+	if start, limit := pod.Status.StartTime, pod.Spec.ActiveDeadlineSeconds; start != nil && limit != nil && start.Add(atspec.Seconds(*limit)).After(since) {
+		since = start.Add(atspec.Seconds(*limit)) // The kubelet counts from the start of the pod on its node.
+	}
 	s.stops = true
 	deleteAt := since.Add(gracePeriod(v.At) + stopGrace)
 	switch {
@@ -179,6 +182,9 @@ func waitingProblem(pod *corev1.Pod, command corev1.ContainerState, now time.Tim
 	slow, at := pods.SlowStart(pod, now)
 	if slow == "" {
 		return "", at
+	}
+	if !isBound(pod) {
+		return "no scheduler has bound it to a node for more than a minute", time.Time{}
 	}
 	return fmt.Sprintf("%s for more than a minute: %s", slow, cmp.Or(pods.NotReadyReason(pod), "see the events of the pod")), time.Time{}
 }

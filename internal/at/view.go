@@ -37,6 +37,12 @@ type Answers struct {
 	DryRunLater bool
 }
 
+// deny reports whether the API server has answered that a pod does not exist.
+func (a Answers) deny(pod *corev1.Pod) bool {
+	answer, read := a.Pods[pod.Name]
+	return read && (answer == nil || answer.UID != pod.UID)
+}
+
 // Defaults are the values from the operator's environment that pods use.
 type Defaults struct {
 	// Image is the image of an At without a template.

@@ -1,6 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//revive:disable:file-length-limit // One subject.
+
 package invariants
 
 import (

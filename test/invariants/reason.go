@@ -41,7 +41,7 @@ func (c *Checker) ended(at *cnatv1alpha1.At) {
 }
 
 // endedAs reports whether the end of a pod of an At agrees with a reason.
-func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) bool { //nolint:cyclop // one case for each reason
 	exit, end := c.codeOf(pod), termination(pod)
 	failed := exit != nil && *exit != 0
 	switch reason {

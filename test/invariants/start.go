@@ -49,7 +49,7 @@ func wouldBeRejected(at *cnatv1alpha1.At) bool {
 }
 
 // attemptBegan checks a write of the operator that records the start of an attempt, or its failure: A18, A19.
-func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) {
+func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) { //nolint:cyclop // one check after the other
 	was, is := &before.Status, &at.Status
 	if is.RetryTime != nil && was.RetryTime == nil {
 		if c.failures[at.UID] == nil {

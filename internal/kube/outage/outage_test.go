@@ -51,7 +51,7 @@ func TestWait(t *testing.T) {
 	for title, want := range map[string]error{"success": nil, "an invalid setup": x509.UnknownAuthorityError{}} {
 		c := skippingClock{clocktesting.NewFakeClock(time.Now())}
 		start := c.Now()
-		if err := Wait(t.Context(), c, "host", func(context.Context) error { return want }); err != want || c.Since(start) != 0 {
+		if err := Wait(t.Context(), c, "host", func(context.Context) error { return want }); !errors.Is(err, want) || c.Since(start) != 0 {
 			t.Errorf("%s: %v after %v", title, err, c.Since(start))
 		}
 	}

@@ -111,7 +111,7 @@ func (l *Log) Tail(ctx context.Context, n int64) error {
 	stamp, err := bufio.NewReader(stream).ReadString(' ')
 	at, parseErr := time.Parse(time.RFC3339Nano, strings.TrimSpace(stamp))
 	if err != nil || parseErr != nil { // The log is empty, or reading it returns the error.
-		return nil //nolint:nilerr // as above
+		return nil
 	}
 	if n == 0 {
 		at = at.Add(1)
