@@ -86,7 +86,10 @@ func TestPreflight_starting(t *testing.T) {
 				}
 			}
 			cancel()
-			_ = <-ended
+			select {
+			case <-ended:
+			case <-t.Context().Done():
+			}
 			if got := requests.Load(); (got > 0) != tc.reads {
 				t.Errorf("%d requests", got)
 			}
