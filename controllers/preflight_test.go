@@ -86,9 +86,8 @@ func TestPreflight_starting(t *testing.T) {
 				}
 			}
 			cancel()
-			select {
-			case <-ended:
-			case <-t.Context().Done():
+			if err := <-ended; err != nil {
+				t.Log("it was interrupted: ", err)
 			}
 			if got := requests.Load(); (got > 0) != tc.reads {
 				t.Errorf("%d requests", got)
