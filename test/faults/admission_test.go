@@ -58,7 +58,7 @@ func TestBrokenWebhook(t *testing.T) {
 	e.WaitForSet("P9", "a", degraded("failed calling webhook"))
 	e.WaitForAt("A4", "a", func(a *cnatv1alpha1.At) bool {
 		c := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-		return c != nil && c.Reason == cnatv1alpha1.ReasonFailedCreate && strings.Contains(c.Message, "failed calling webhook") &&
+		return c != nil && c.Reason == cnatv1alpha1.ReasonRequestFailed && strings.Contains(c.Message, "failed calling webhook") &&
 			meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionStalled) == nil
 	})
 	e.Delete(webhook)

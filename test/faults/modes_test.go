@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,6 +140,8 @@ func missRun(e *faults.Env) {
 	operator := e.Supervise()
 	e.Create(at("a", "now", "sleep 60"))
 	e.WaitForAt("A3", "a", running)
+	gates := func() int { return len(e.Pods()[0].Spec.SchedulingGates) }
+	gomega.NewWithT(e).Eventually(gates).WithTimeout(e.Timeout).Should(gomega.BeZero(), "gates of the pod")
 	withMissedEvents(operator, func() { e.Delete(e.Pods()[0], client.GracePeriodSeconds(0)) })
 	e.ExpectIdle()
 	e.WaitForAt("A3", "a", done(cnatv1alpha1.ReasonPodLost))
@@ -157,7 +160,9 @@ func withoutLease(e *faults.Env) {
 		operator.Hold("pods")
 	}
 	scale(e, "a", 3)
-	deletes := func() int { return e.Log.Count(func(w faults.Write) bool { return w.Verb == "delete" }) }
+	deletes := func() int {
+		return e.Log.Count(func(w faults.Write) bool { return w.Verb == "delete" && !strings.HasSuffix(w.Name, "-pod") })
+	} // of PodSets
 	gomega.NewWithT(e).Eventually(deletes).WithTimeout(e.Timeout).Should(gomega.Equal(14), "deletes by both operators")
 	for _, operator := range two {
 		operator.Release("pods")

@@ -23,7 +23,7 @@ func TestTerminatingNamespace(t *testing.T) {
 	runCases(t, "F15", map[string]testCase{
 		"a PodSet with a finalizer":                          setStays,
 		"a PodSet in a namespace that cannot be removed yet": namespaceStays(podSet("a", 3), (*faults.Env).Settle),
-		"an At that is due and cannot run": namespaceStays(at("a", "now + 5 seconds", "echo YAY"), func(e *faults.Env) {
+		"an At that is due and cannot run": namespaceStays(at("a", "now + 20 seconds", "echo YAY"), func(e *faults.Env) {
 			e.WaitForAt("A3", "a", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhasePending })
 		}),
 	})
