@@ -176,12 +176,12 @@ func TestManagerPods(t *testing.T) {
 			Containers:      []corev1.Container{{Name: "main", Image: "a"}},
 		}}
 	}
-	patch := func(ctx context.Context, user, name, operations string) error {
-		return as(t, user).Patch(ctx, pod(name), client.RawPatch(types.JSONPatchType, []byte(operations)))
+	patch := func(ctx context.Context, user, name, operations string, options ...client.PatchOption) error {
+		return as(t, user).Patch(ctx, pod(name), client.RawPatch(types.JSONPatchType, []byte(operations)), options...)
 	}
 	const image = `[{"op":"replace","path":"/spec/containers/0/image","value":"b"}]`
 	create(t, pod("probe"))
-	enforced(t, func(ctx context.Context) error { return patch(ctx, manager, "probe", image) })
+	enforced(t, func(ctx context.Context) error { return patch(ctx, manager, "probe", image, client.DryRunAll) })
 	for name, test := range map[string]struct{ user, operations, want string }{
 		"start":          {manager, `[{"op":"remove","path":"/spec/schedulingGates/1"}]`, ""},
 		"stop":           {manager, `[{"op":"add","path":"/spec/activeDeadlineSeconds","value":1}]`, ""},
