@@ -4,6 +4,7 @@
 # usage: undeploy.sh KUSTOMIZATION, with $KUBECTL
 set -euo pipefail
 
+# shellcheck disable=SC2153 # make sets it.
 read -ra kubectl <<<"$KUBECTL"
 manifests=$(bin/kustomize build "$1")
 for crd in podsets.app.example.com ats.cnat.d2iq.com; do
