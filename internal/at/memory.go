@@ -196,7 +196,7 @@ func (m *Memory) deletedPod(pod *corev1.Pod, missing bool) {
 // uncachedAt returns when to look up a pod that the cache has not shown, or zero if there is none.
 func (m *Memory) uncachedAt() time.Time {
 	if m.recorded.pod != nil && !m.recorded.shown && !m.recorded.gone {
-		return m.recorded.confirmed.Add(confirmAfter)
+		return m.recorded.confirmed.Add(expectations.ConfirmAfter)
 	}
 	return time.Time{}
 }

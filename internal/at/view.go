@@ -208,9 +208,6 @@ type podMemory struct {
 	deleted bool
 }
 
-// confirmAfter is how long a pod may be missing from the cache before it is looked up.
-const confirmAfter = 5 * time.Second
-
 // observe returns what is known after a look at the caches and at the answers.
 func (m podMemory) observe(uid types.UID, seen Seen, answers Answers, now time.Time) podMemory {
 	if m.pod != nil && m.pod.UID != uid {
@@ -238,7 +235,7 @@ func (m podMemory) observe(uid types.UID, seen Seen, answers Answers, now time.T
 
 // exists reports whether the pod is assumed to exist: the cache shows it, or has not had the time to show it.
 func (m podMemory) exists(uid types.UID, seen Seen, now time.Time) bool {
-	return m.pod != nil && !m.gone && (pods.Contains(seen.Pods, uid) || m.confirmed.Equal(now) || !m.shown && now.Sub(m.confirmed) < confirmAfter)
+	return m.pod != nil && !m.gone && (pods.Contains(seen.Pods, uid) || m.confirmed.Equal(now) || !m.shown && now.Sub(m.confirmed) < expectations.ConfirmAfter)
 }
 
 // uidIfGone returns the UID of a pod that is known to be gone, or "".
