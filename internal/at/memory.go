@@ -99,7 +99,12 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 		m.last = written
 	}
 	if step.record != nil {
-		m.known, m.modified, m.stopSince = with(m.known, step.record, func(*knownPod) {}), modification{}, time.Time{}
+		m.modified, m.stopSince = modification{}, time.Time{}
+		m.known = with(m.known, step.record, func(k *knownPod) {
+			if k.confirmed.IsZero() { // It was not known, because admission modified it.
+				k.exists, k.confirmed = true, v.Now
+			}
+		})
 	}
 	if step.stops && m.stopSince.IsZero() {
 		m.stopSince = v.Now
@@ -197,7 +202,7 @@ func (m *Memory) RequeueAt(v *View, step Step) (when time.Time, urgent bool) {
 
 // uncachedAt returns when to look up a pod that the cache has not shown, or zero.
 func (m *Memory) uncachedAt(uid types.UID) time.Time {
-	if k := find(m.known, uid); k.pod != nil && !k.shown && !k.gone {
+	if k := find(m.known, uid); k.exists && !k.shown {
 		return k.confirmed.Add(expectations.ConfirmAfter)
 	}
 	return time.Time{}
