@@ -84,19 +84,33 @@ func observe(known []knownPod, seen Seen, answers Answers, now time.Time) []know
 	}
 	var kept []knownPod
 	for _, k := range known {
-		cached, denied := pods.Contains(seen.Pods, k.pod.UID), answers.deny(seen.At, k.pod)
-		k.shown = k.shown || cached
-		k.exists = !k.gone && !denied && (k.confirmed.Equal(now) || !k.shown && now.Sub(k.confirmed) < expectations.ConfirmAfter)
-		switch {
-		case !denied && k.confirmed.Equal(now):
-			k.missingSince = time.Time{}
-		case k.missingSince.IsZero():
-			k.missingSince = now
-		}
-		isOver := !cached && (k.gone || k.generation == 0 && !k.exists) || denied && k.generation != 0
-		if k.pod.UID == seen.At.Status.PodUID || !isOver {
+		k = k.observe(seen, answers, now)
+		if k.pod.UID == seen.At.Status.PodUID || !k.isOver(seen, answers) {
 			kept = append(kept, k)
 		}
 	}
 	return kept
+}
+
+// observe returns what is known about one pod after a look at the caches and at the answers.
+func (k knownPod) observe(seen Seen, answers Answers, now time.Time) knownPod {
+	k.shown = k.shown || pods.Contains(seen.Pods, k.pod.UID)
+	denied, confirmed := answers.deny(seen.At, k.pod), k.confirmed.Equal(now)
+	k.exists = !k.gone && !denied && (confirmed || !k.shown && now.Sub(k.confirmed) < expectations.ConfirmAfter)
+	switch {
+	case confirmed && !denied:
+		k.missingSince = time.Time{}
+	case k.missingSince.IsZero():
+		k.missingSince = now
+	}
+	return k
+}
+
+// isOver reports whether a pod that the status does not record need not be known anymore: it is gone, and the cache shows that, or the API
+// server has said that a pod which this process created does not exist.
+func (k knownPod) isOver(seen Seen, answers Answers) bool {
+	if k.generation != 0 && answers.deny(seen.At, k.pod) {
+		return true
+	}
+	return !pods.Contains(seen.Pods, k.pod.UID) && (k.gone || k.generation == 0 && !k.exists)
 }

@@ -175,7 +175,7 @@ func (m *Memory) created(r Result, generation int64, now time.Time) {
 // last state of a recorded pod that was missing is not known.
 func (m *Memory) deletedPod(pod *corev1.Pod, missing, recorded bool) {
 	m.known = with(m.known, pod, func(k *knownPod) {
-		k.deleted, k.gone = true, k.gone || !isBound(pod) && !(missing && recorded)
+		k.deleted, k.gone = true, k.gone || !isBound(pod) && (!missing || !recorded)
 	})
 	if m.modified.pod != nil && m.modified.pod.UID == pod.UID {
 		m.modified.deleted = !missing
