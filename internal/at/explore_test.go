@@ -191,9 +191,12 @@ func (n *node) text(order func(version string) string) string {
 	pod(n.lastState)
 	for _, p := range []podMemory{m.recorded, m.prepared} {
 		pod(p.pod)
-		fmt.Fprintf(&k, "%d%t%t%v%v%t", p.generation, p.gone, p.shown, p.missingSince, p.stopSince, p.deleted)
+		fmt.Fprintf(&k, "%d%t%t%v%v", p.generation, p.gone, p.shown, p.missingSince, p.stopSince)
 	}
-	fmt.Fprintf(&k, "%t%t%s%s%v%v%v|%d %v %v %v", m.taken, m.stale, m.modified, m.failure, order(string(m.deleted)), m.rejection.Of(n.at().Generation) != nil, m.dryRun, n.instant, n.runs, n.words, n.budget)
+	for _, uid := range m.deleted {
+		k.WriteString(order(string(uid)) + ",")
+	}
+	fmt.Fprintf(&k, "|%t%t%s%s%v%v|%d %v %v %v", m.taken, m.stale, m.modified, m.failure, m.rejection.Of(n.at().Generation) != nil, m.dryRun, n.instant, n.runs, n.words, n.budget)
 	return k.String()
 }
 

@@ -4,6 +4,7 @@
 package at
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,8 +50,9 @@ type Memory struct {
 	// last is the At of the last pass, as it was read or written. It counts until the cache shows a later one: a decision about an older spec
 	// must not be written with the version of a newer one.
 	last *cnatv1alpha1.At
-	// deleted is the UID of the pod that the last deletion was about. It is gone, or has its deletion timestamp, whatever the cache shows.
-	deleted types.UID
+	// deleted are the pods that the API server has deleted for this process, or did not have. Each is gone, or has its deletion timestamp,
+	// whatever the cache shows.
+	deleted []types.UID
 }
 
 // failureGrace is how long requests about a pod may fail without a rejection before the status reports it: a single error needs no write.
@@ -172,7 +174,7 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 	case step.Unprotect != nil:
 		m.protects = false
 	case step.Delete != nil:
-		m.deletedPod(step.Delete, r.Missing)
+		m.deletedPod(v, step.Delete, r.Missing)
 	}
 	if pod := r.Pod; pod != nil && m.recorded.pod != nil && pod.UID == m.recorded.pod.UID {
 		m.recorded.pod, m.recorded.confirmed = newer(m.recorded.pod, pod), now
@@ -181,14 +183,12 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 }
 
 // deletedPod remembers that the API server has deleted a pod in this state, or that it was missing.
-func (m *Memory) deletedPod(pod *corev1.Pod, missing bool) {
-	m.deleted = pod.UID
+func (m *Memory) deletedPod(v *View, pod *corev1.Pod, missing bool) {
+	shown := slices.DeleteFunc(slices.Clone(m.deleted), func(uid types.UID) bool { return !pods.Contains(v.pods, uid) })
+	m.deleted = append(shown, pod.UID)
 	for _, memory := range []*podMemory{&m.recorded, &m.prepared} {
-		if memory.pod != nil && memory.pod.UID == pod.UID {
-			memory.deleted = !missing || isBound(pod)
-			if !missing && !isBound(pod) {
-				memory.pod, memory.gone = pod, true
-			}
+		if !missing && !isBound(pod) && memory.pod != nil && memory.pod.UID == pod.UID {
+			memory.pod, memory.gone = pod, true
 		}
 	}
 }

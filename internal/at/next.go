@@ -97,7 +97,7 @@ func Next(v *View) Step { //nolint:cyclop // A table reads best in one piece.
 		return v.afterNotRun()
 	case v.hasStarted() && pod == nil: // 14 to 16: the pod is gone
 		return v.afterGone()
-	case v.hasStarted() && !isBound(pod) && v.stopped() && v.deleted != pod.UID: // 17: no node has the pod, so it can be deleted as it is
+	case v.hasStarted() && !isBound(pod) && v.stopped() && !v.isGone(pod): // 17: no node has the pod, so it can be deleted as it is
 		return v.wait(started("deleting pod " + pod.Name)).delete(pod)
 	case v.hasStarted() && atrun.IsGated(pod): // 18: recorded, so it may start
 		return v.open(pod)
@@ -175,7 +175,7 @@ func (v *View) isUnsureOf(pod *corev1.Pod) bool {
 	if pod == nil {
 		return !v.neverRan()
 	}
-	return !isBound(pod) && pod.DeletionTimestamp == nil && v.deleted == pod.UID
+	return !isBound(pod) && pod.DeletionTimestamp == nil && v.isGone(pod)
 }
 
 // stopped reports whether the operator must end the recorded pod. The kubelet itself enforces the deadline of a pod on a node.

@@ -79,7 +79,7 @@ func lostEnd(what string) atrun.End {
 
 // runsOn reports whether the recorded pod, which has been opened, still runs although its attempt is over.
 func (v *View) runsOn() bool {
-	return v.Pod != nil && !v.isDeleted() && !pods.IsFinished(v.Pod) && v.Pod.DeletionTimestamp == nil && !v.recorded.deleted
+	return v.Pod != nil && !v.isDeleted() && !pods.IsFinished(v.Pod) && v.Pod.DeletionTimestamp == nil && !v.isGone(v.Pod)
 }
 
 // stop adds the request that ends the recorded pod. The kubelet ends a pod at its activeDeadlineSeconds and keeps it with its log, so the
@@ -95,7 +95,7 @@ func (v *View) stop(s Step) Step {
 	s.stops = true
 	deleteAt := since.Add(gracePeriod(v.At) + stopGrace)
 	switch {
-	case pod.DeletionTimestamp != nil || v.recorded.deleted:
+	case pod.DeletionTimestamp != nil || v.isGone(pod):
 		return s
 	case !isBound(pod):
 		return s.delete(pod)

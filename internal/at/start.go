@@ -135,11 +135,11 @@ func (v *View) modifiedPod() Step {
 	if pod == nil { // Another pod has the name that admission gave it.
 		return v.finish(modifiedEnd(v.modified, "the command did not run", atrun.NotRun))
 	}
-	if v.unread(pod.Name) && !v.prepared.deleted {
+	if v.unread(pod.Name) && !v.isGone(pod) {
 		return ask(Ask{Pod: pod.Name})
 	}
 	live := v.answers.Pods[pod.Name]
-	exists := live != nil && live.UID == pod.UID && !v.prepared.deleted
+	exists := live != nil && live.UID == pod.UID && !v.isGone(pod)
 	switch {
 	case exists && isBound(live): // Admission removed the gate, too.
 		s := v.finish(modifiedEnd(v.modified, "the command may have run", atrun.Unknown))
@@ -147,7 +147,7 @@ func (v *View) modifiedPod() Step {
 		return s
 	case exists:
 		return unchanged.delete(live)
-	case v.prepared.deleted || atrun.IsGated(pod):
+	case v.prepared.gone || atrun.IsGated(pod):
 		return v.finish(modifiedEnd(v.modified, "the pod was deleted, and the command did not run", atrun.NotRun))
 	}
 	return v.finish(modifiedEnd(v.modified, "the command may have run", atrun.Unknown))

@@ -4,6 +4,7 @@
 package at
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,7 +75,7 @@ type View struct {
 	prepared  podMemory
 	unsure    bool // whether the prepared pod exists
 	modified  string
-	deleted   types.UID
+	deleted   []types.UID
 	taken     bool
 	protected types.UID // the pod whose budget is confirmed
 	protects  bool      // whether the budget of a run that is over must be deleted
@@ -187,7 +188,7 @@ func (v *View) named(attempt int) *corev1.Pod {
 
 // isGone reports whether a pod that the cache shows is known to be gone, or to be deleted.
 func (v *View) isGone(pod *corev1.Pod) bool {
-	return pod.UID == v.recorded.uidIfGone() || pod.UID == v.deleted
+	return pod.UID == v.recorded.uidIfGone() || slices.Contains(v.deleted, pod.UID)
 }
 
 // podMemory is one pod as this process knows it.
@@ -204,8 +205,6 @@ type podMemory struct {
 	confirmed, missingSince time.Time
 	// stopSince is when the process first saw that the pod must end, or zero.
 	stopSince time.Time
-	// deleted is true if the API server has accepted the deletion of the pod.
-	deleted bool
 }
 
 // observe returns what is known after a look at the caches and at the answers.
