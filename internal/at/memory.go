@@ -210,7 +210,7 @@ func (m *Memory) LastRun() (*cnatv1alpha1.At, *corev1.Pod) {
 }
 
 // RequeueAt returns when to decide again although nothing has changed, or zero if that is not needed. It may be in the past. urgent is false
-// if other Ats can come first.
+// if other Ats can come first. A pass that did not look up a pod which was missing for long enough does not need it.
 func (m *Memory) RequeueAt(v *View, step Step) (when time.Time, urgent bool) {
-	return pods.Earliest(v.Now, step.requeueAt, m.uncachedAt()), m.failure == "" && v.rejection == nil && !step.CanWait
+	return pods.Earliest(v.Now, step.requeueAt, future(m.uncachedAt(), v.Now)), m.failure == "" && v.rejection == nil && !step.CanWait
 }

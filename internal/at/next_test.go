@@ -250,6 +250,10 @@ func TestNext(t *testing.T) {
 		"5 the TTL is not over": {
 			world{at: a().Status(finished).TTL(60)}, decided{Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(60)},
 		},
+		"5 the cache never shows the pod": {
+			world{at: a().Status(finished), memory: knows(t, a(), gated().Obj(), ""), now: 6 * time.Second},
+			decided{Phase: done, Reason: "Completed", Attempts: 1},
+		},
 		"5 no TTL": {world{at: a().Status(finished), pods: pods(ended(0))}, decided{Phase: done, Reason: "Completed", Attempts: 1}},
 		"6 modified and gated": {
 			world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(gated().Unowned())},
