@@ -100,7 +100,7 @@ func (v *View) stop(s Step) Step {
 // kubeletStops reports whether the activeDeadlineSeconds of a pod end it now without a change.
 func (v *View) kubeletStops(pod *corev1.Pod) bool {
 	limit, whole := pod.Spec.ActiveDeadlineSeconds, v.At.Spec.ActiveDeadlineSeconds
-	byDeadline := !v.isCanceled() && !v.isDone() && v.deadlineOver()
+	byDeadline := !v.isCanceled() && v.deadlineOver()
 	return limit != nil && (*limit == 1 || byDeadline && *limit <= *whole)
 }
 
