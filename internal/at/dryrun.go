@@ -14,7 +14,6 @@ import (
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/backoff"
 	"github.com/redhat/podset-operator/internal/expectations"
-	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // lastDryRun is how long before its time the pod of an At is sent as a dry run again.
@@ -134,28 +133,24 @@ func (v *View) checked(s Step, until time.Time) Step {
 	if a := v.answers.DryRun; a != nil && a.Taken && v.unread(name) {
 		return ask(Ask{Pod: name})
 	}
-	last, next := v.dryRun, v.dryRun.next(v)
+	next := v.dryRun.next(v)
 	switch {
-	case v.answers.DryRun != nil:
-		next = last.next(v)
 	case v.answers.DryRunLater: // The caller requests a pass when the dry run can be sent.
 		next = time.Time{}
-	case isOver(next, v.Now):
+	case v.answers.DryRun == nil && isOver(next, v.Now):
 		question := Ask{DryRun: newPod(v, 0)}
 		if v.isUninterrupted() {
 			question.Budget = newBudget(v.At)
 		}
 		return ask(question)
 	}
-	if says := last.says; says.reason != "" {
+	if says := v.dryRun.says; says.reason != "" {
 		s.ready = says
 		if !says.isBad() {
 			s.ready.message = atrun.JoinNonEmpty("; ", s.scheduled.message, says.message)
 		}
 	}
-	if s = s.at(until); !next.IsZero() && !next.Equal(pods.Earliest(v.Now, s.requeueAt, next)) {
-		return s
-	}
-	s.CanWait = !next.IsZero()
-	return s.at(next)
+	s = s.at(until).at(next)
+	s.CanWait = !next.IsZero() && s.requeueAt.Equal(next)
+	return s
 }

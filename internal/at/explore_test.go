@@ -189,11 +189,13 @@ func (n *node) text(order func(version string) string) string {
 		at(m.last)
 	}
 	pod(n.lastState)
-	for _, p := range []podMemory{m.recorded, m.prepared} {
+	for _, p := range m.known {
 		pod(p.pod)
-		fmt.Fprintf(&k, "%d%t%t%v%v%t", p.generation, p.gone, p.shown, p.missingSince, p.stopSince, p.deleted)
+		fmt.Fprintf(&k, "%d%t%t%t%t%v", p.generation, p.exists, p.gone, p.shown, p.deleted, p.missingSince)
 	}
-	fmt.Fprintf(&k, "%t%t%s%s%v%v%v|%d %v %v %v", m.taken, m.stale, m.modified, m.failure, order(string(m.deleted)), m.rejection.Of(n.at().Generation) != nil, m.dryRun, n.instant, n.runs, n.words, n.budget)
+	pod(m.modified.pod)
+	fmt.Fprintf(&k, "%t%t%s%t%s%v%v%v|%d %v %v %v", m.taken, m.stale, m.modified.what, m.modified.deleted, m.failure, m.stopSince,
+		m.rejection.Of(n.at().Generation) != nil, m.dryRun, n.instant, n.runs, n.words, n.budget)
 	return k.String()
 }
 

@@ -27,12 +27,11 @@ import (
 type Memory struct {
 	// stale is true if the last write of the status was rejected as a conflict: the next pass reads the At from the API server.
 	stale bool
-	// recorded is the pod whose UID the status records.
-	recorded podMemory
-	// prepared is a pod that this process created, and whose create it was answered itself. Its UID is not recorded yet. modified is what
-	// admission changed in it, or "".
-	prepared podMemory
-	modified string
+	// known are the pods of the At. modified is a created pod whose identity admission changed.
+	known    []knownPod
+	modified modification
+	// stopSince is when the process first saw that the recorded pod must end, or zero.
+	stopSince time.Time
 	// taken is true if the last create was answered with: this name exists.
 	taken bool
 	// protected is the UID of the pod for which the API server confirmed the budget of an uninterrupted At to this process, or "". protects is
@@ -49,8 +48,6 @@ type Memory struct {
 	// last is the At of the last pass, as it was read or written. It counts until the cache shows a later one: a decision about an older spec
 	// must not be written with the version of a newer one.
 	last *cnatv1alpha1.At
-	// deleted is the UID of the pod that the last deletion was about. It is gone, or has its deletion timestamp, whatever the cache shows.
-	deleted types.UID
 }
 
 // failureGrace is how long requests about a pod may fail without a rejection before the status reports it: a single error needs no write.
@@ -65,24 +62,18 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 		seen.At = m.last
 	}
 	at := seen.At
-	uid := at.Status.PodUID
-	if p := m.prepared.pod; p != nil && p.UID == uid {
-		m.recorded, m.prepared = m.prepared, podMemory{}
-	}
-	m.recorded = m.recorded.observe(uid, seen, answers, now)
-	m.observePrepared(seen, answers, now)
+	m.known = observe(m.known, seen, answers, now)
 	v := View{
-		At: at, Now: now, pods: seen.Pods, answers: answers, defaults: defaults, recorded: m.recorded, prepared: m.prepared,
-		modified: m.modified, deleted: m.deleted, taken: m.taken, protected: m.protected, protects: m.protects,
+		At: at, Now: now, answers: answers, defaults: defaults, known: m.known, recorded: find(m.known, at.Status.PodUID), modified: m.modified,
+		taken: m.taken, stopSince: m.stopSince, protected: m.protected, protects: m.protects,
 		rejection: m.rejection.Of(at.Generation), dryRun: m.dryRun.of(at), first: m.last == nil,
+	}
+	if v.recorded.exists {
+		v.Pod = v.recorded.pod
 	}
 	if !m.failingSince.IsZero() && now.Sub(m.failingSince) >= failureGrace {
 		v.failure = m.failure
 	}
-	if m.recorded.exists(uid, seen, now) && !answers.deny(m.recorded.pod) {
-		v.Pod = m.recorded.pod
-	}
-	v.unsure = m.prepared.pod != nil && !m.prepared.exists(m.prepared.pod.UID, seen, now)
 	if answers.DryRun != nil {
 		v.dryRun = v.dryRun.answered(&v)
 	}
@@ -93,20 +84,6 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	}
 	return v
 }
-
-// observePrepared updates what is known about the prepared pod, or forgets a pod that is gone or that the At no longer controls.
-func (m *Memory) observePrepared(seen Seen, answers Answers, now time.Time) {
-	p := m.prepared.pod
-	if p == nil || m.isModified() {
-		return
-	}
-	m.prepared = m.prepared.observe(p.UID, seen, answers, now)
-	if m.prepared.gone || answers.deny(p) || answers.Pods[p.Name] != nil && pods.OwnerUID(answers.Pods[p.Name]) != seen.At.UID {
-		m.prepared = podMemory{}
-	}
-}
-
-func (m *Memory) isModified() bool { return m.modified != "" }
 
 // IsStale reports whether the next pass must read the At from the API server, because the cache was behind when its status was written.
 func (m *Memory) IsStale() bool { return m.stale }
@@ -121,12 +98,16 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 	if written != nil {
 		m.last = written
 	}
-	if step.record != nil { // The pod is recorded now.
-		m.recorded, m.prepared, m.modified = m.prepared, podMemory{}, ""
-		m.recorded.pod = newer(m.recorded.pod, step.record)
+	if step.record != nil {
+		m.modified, m.stopSince = modification{}, time.Time{}
+		m.known = with(m.known, step.record, func(k *knownPod) {
+			if k.confirmed.IsZero() { // It was not known, because admission modified it.
+				k.exists, k.confirmed = true, v.Now
+			}
+		})
 	}
-	if step.stops && m.recorded.stopSince.IsZero() {
-		m.recorded.stopSince = v.Now
+	if step.stops && m.stopSince.IsZero() {
+		m.stopSince = v.Now
 	}
 	m.dryRun = v.dryRun
 }
@@ -161,10 +142,7 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 		return
 	case step.Create != nil:
 		m.taken, m.rejection = r.Taken, expectations.LastRejection{}
-		m.modified = r.Modified
-		if r.Pod != nil {
-			m.prepared = podMemory{pod: r.Pod, generation: v.At.Generation, confirmed: now}
-		}
+		m.created(r, v.At.Generation, now)
 	case step.Open != nil:
 		m.rejection = expectations.LastRejection{}
 	case step.Protect != nil:
@@ -172,33 +150,36 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 	case step.Unprotect != nil:
 		m.protects = false
 	case step.Delete != nil:
-		m.deletedPod(step.Delete, r.Missing)
+		m.deletedPod(step.Delete, r.Missing, step.Delete.UID == v.At.Status.PodUID)
 	}
-	if pod := r.Pod; pod != nil && m.recorded.pod != nil && pod.UID == m.recorded.pod.UID {
-		m.recorded.pod, m.recorded.confirmed = newer(m.recorded.pod, pod), now
+	if patched := r.Pod; patched != nil && step.Create == nil {
+		m.known = with(m.known, patched, func(k *knownPod) { k.confirmed = now })
 	}
 	m.failingSince = time.Time{}
 }
 
-// deletedPod remembers that the API server has deleted a pod in this state, or that it was missing.
-func (m *Memory) deletedPod(pod *corev1.Pod, missing bool) {
-	m.deleted = pod.UID
-	for _, memory := range []*podMemory{&m.recorded, &m.prepared} {
-		if memory.pod != nil && memory.pod.UID == pod.UID {
-			memory.deleted = !missing || isBound(pod)
-			if !missing && !isBound(pod) {
-				memory.pod, memory.gone = pod, true
-			}
+// created remembers the pod of a create. Another pod that had its name is gone.
+func (m *Memory) created(r Result, generation int64, now time.Time) {
+	if m.modified = (modification{what: r.Modified, pod: r.Pod}); r.Modified != "" || r.Pod == nil {
+		return
+	}
+	for _, k := range m.known {
+		if k.pod.Name == r.Pod.Name {
+			m.known = with(m.known, k.pod, func(k *knownPod) { k.gone = true })
 		}
 	}
+	m.known = with(m.known, r.Pod, func(k *knownPod) { k.generation, k.confirmed = generation, now })
 }
 
-// uncachedAt returns when to look up a pod that the cache has not shown, or zero if there is none.
-func (m *Memory) uncachedAt() time.Time {
-	if m.recorded.pod != nil && !m.recorded.shown && !m.recorded.gone {
-		return m.recorded.confirmed.Add(expectations.ConfirmAfter)
+// deletedPod remembers that the API server has deleted a pod in this state, or that it was missing. A pod that has no node is gone then. The
+// last state of a recorded pod that was missing is not known.
+func (m *Memory) deletedPod(pod *corev1.Pod, missing, recorded bool) {
+	m.known = with(m.known, pod, func(k *knownPod) {
+		k.deleted, k.gone = true, k.gone || !isBound(pod) && (!missing || !recorded)
+	})
+	if m.modified.pod != nil && m.modified.pod.UID == pod.UID {
+		m.modified.deleted = !missing
 	}
-	return time.Time{}
 }
 
 // LastRun returns the At and the pod of the last pass if an attempt had started and not ended, or nil.
@@ -206,11 +187,23 @@ func (m *Memory) LastRun() (*cnatv1alpha1.At, *corev1.Pod) {
 	if m.last == nil || m.last.Status.PodUID == "" || atrun.IsDone(&m.last.Status) {
 		return nil, nil
 	}
-	return m.last, m.recorded.pod
+	return m.last, find(m.known, m.last.Status.PodUID).pod
 }
 
 // RequeueAt returns when to decide again although nothing has changed, or zero if that is not needed. It may be in the past. urgent is false
 // if other Ats can come first.
 func (m *Memory) RequeueAt(v *View, step Step) (when time.Time, urgent bool) {
-	return pods.Earliest(v.Now, step.requeueAt, m.uncachedAt()), m.failure == "" && v.rejection == nil && !step.CanWait
+	uid := v.At.Status.PodUID
+	if step.record != nil {
+		uid = step.record.UID
+	}
+	return pods.Earliest(v.Now, step.requeueAt, m.uncachedAt(uid)), m.failure == "" && v.rejection == nil && !step.CanWait
+}
+
+// uncachedAt returns when to look up a pod that the cache has not shown, or zero.
+func (m *Memory) uncachedAt(uid types.UID) time.Time {
+	if k := find(m.known, uid); k.exists && !k.shown {
+		return k.confirmed.Add(expectations.ConfirmAfter)
+	}
+	return time.Time{}
 }

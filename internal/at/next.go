@@ -73,19 +73,17 @@ func Next(v *View) Step { //nolint:cyclop // A table reads best in one piece.
 	switch pod := v.Pod; {
 	case v.isDeleted() && (pod == nil || !isBound(pod) || v.isDone() || v.isBetween()): // 1: the garbage collector deletes what is left
 		return unchanged
-	case v.isDone() && v.gated() != nil: // 2: a pod that never ran is left
-		return v.keepEnd().delete(v.gated())
+	case v.isDone() && v.gated().pod != nil: // 2: a pod that never ran is left
+		return Step{Delete: v.gated().pod}
 	case v.isDone() && v.runsOn(): // 3: other containers of the run are left
-		return v.stop(v.keepEnd())
+		return v.stop(Step{})
 	case v.isDone(): // 4 and 5
 		return v.afterEnd()
-	case v.isModified(): // 6: admission changed the identity of the pod that this process created
+	case v.modified.what != "": // 6: admission changed the identity of the pod that this process created
 		return v.modifiedPod()
 
-	case v.isBetween() && v.isCanceled(): // 7: the newest attempt has failed
-		return v.finish(v.canceledEnd(v.failedEnd()))
-	case v.isBetween() && v.deadlineOver(): // 8
-		return v.finish(v.deadlineEnd(v.failedEnd()))
+	case v.isBetween() && (v.isCanceled() || v.deadlineOver()): // 7 and 8: the newest attempt has failed
+		return v.finish(v.overruled(v.failedEnd()))
 	case v.isBetween() && v.runsOn(): // 9: other containers of the attempt run on
 		return v.stop(v.betweenAttempts())
 	case v.isBetween(): // 10
@@ -97,7 +95,7 @@ func Next(v *View) Step { //nolint:cyclop // A table reads best in one piece.
 		return v.afterNotRun()
 	case v.hasStarted() && pod == nil: // 14 to 16: the pod is gone
 		return v.afterGone()
-	case v.hasStarted() && !isBound(pod) && v.stopped() && v.deleted != pod.UID: // 17: no node has the pod, so it can be deleted as it is
+	case v.hasStarted() && !isBound(pod) && v.stopped() && !v.recorded.deleted: // 17: no node has the pod, so it can be deleted as it is
 		return v.wait(started("deleting pod " + pod.Name)).delete(pod)
 	case v.hasStarted() && atrun.IsGated(pod): // 18: recorded, so it may start
 		return v.open(pod)
@@ -175,7 +173,7 @@ func (v *View) isUnsureOf(pod *corev1.Pod) bool {
 	if pod == nil {
 		return !v.neverRan()
 	}
-	return !isBound(pod) && pod.DeletionTimestamp == nil && v.deleted == pod.UID
+	return !isBound(pod) && pod.DeletionTimestamp == nil && v.recorded.deleted
 }
 
 // stopped reports whether the operator must end the recorded pod. The kubelet itself enforces the deadline of a pod on a node.
@@ -197,6 +195,19 @@ func (v *View) finish(e atrun.End) Step {
 		s.scheduled = started("the pod was created")
 	}
 	return v.unprotect(s)
+}
+
+// overruled returns the end of an At that is canceled, or whose deadline is over, after an attempt ended with e. Otherwise it returns e.
+func (v *View) overruled(e atrun.End) atrun.End {
+	switch {
+	case v.isCanceled():
+		return v.canceledEnd(e)
+	case v.deadlineOver():
+		return v.deadlineEnd(e)
+	case v.isTooLate() && e.Proof == atrun.NotRun:
+		return v.missedEnd(e)
+	}
+	return e
 }
 
 // canceledEnd returns the end of an At that was canceled after an attempt ended with e.

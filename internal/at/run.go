@@ -33,15 +33,11 @@ const (
 
 // afterNotRun continues an At whose recorded pod is gone and never ran. A pod that still had its gate is prepared again.
 func (v *View) afterNotRun() Step {
-	pod, e := v.recorded.pod, atrun.End{Proof: atrun.NotRun, Message: v.lastProblem()}
-	switch {
-	case v.isCanceled():
-		return v.finish(v.canceledEnd(e))
-	case v.deadlineOver():
-		return v.finish(v.deadlineEnd(e))
-	case v.isTooLate():
-		return v.finish(v.missedEnd(e))
-	case v.wasGated():
+	pod := v.recorded.pod
+	if e := v.overruled(atrun.End{Proof: atrun.NotRun, Message: v.lastProblem()}); e.Reason != "" {
+		return v.finish(e)
+	}
+	if atrun.IsGated(pod) {
 		return v.prepare(v.wait(started("pod "+pod.Name+" was deleted before it could start: it is created again")), v.attempt(), v.Now)
 	}
 	return v.ended(atrun.EndOfUnbound(pod))
@@ -62,14 +58,8 @@ func (v *View) afterGone() Step {
 	if until := v.recorded.missingSince.Add(lastStateGrace); v.recorded.pod != nil && !v.recorded.gone && v.Now.Before(until) {
 		return unchanged.at(until)
 	}
-	lost := lostEnd(atrun.JoinNonEmpty(": ", fmt.Sprintf("pod %s disappeared before its end was recorded", name), atrun.Disruption(v.recorded.pod)))
-	switch {
-	case v.isCanceled():
-		return v.finish(v.canceledEnd(lost))
-	case v.deadlineOver():
-		return v.finish(v.deadlineEnd(lost))
-	}
-	return v.finish(lost)
+	return v.finish(v.overruled(lostEnd(atrun.JoinNonEmpty(": ",
+		fmt.Sprintf("pod %s disappeared before its end was recorded", name), atrun.Disruption(v.recorded.pod)))))
 }
 
 // lostEnd returns the end of an At whose opened pod is gone.
@@ -85,7 +75,7 @@ func (v *View) runsOn() bool {
 // stop adds the request that ends the recorded pod. The kubelet ends a pod at its activeDeadlineSeconds and keeps it with its log, so the
 // operator lowers them. It deletes a pod that no node has, and one that its node has not ended within its grace period and stopGrace.
 func (v *View) stop(s Step) Step {
-	pod, since := v.Pod, v.recorded.stopSince
+	pod, since := v.Pod, v.stopSince
 	if since.IsZero() {
 		since = v.Now
 	}
@@ -178,12 +168,8 @@ func (v *View) ended(e atrun.End) Step {
 	switch {
 	case e.Proof == atrun.Succeeded: // 21
 		return v.finish(e)
-	case v.isCanceled() && (retries || e.Stopped): // 22
-		return v.finish(v.canceledEnd(e))
-	case v.deadlineOver() && (retries || e.Stopped): // 23
-		return v.finish(v.deadlineEnd(e))
-	case late && e.Proof == atrun.NotRun:
-		return v.finish(v.missedEnd(e))
+	case (v.isCanceled() || v.deadlineOver()) && (retries || e.Stopped), late && e.Proof == atrun.NotRun: // 22 and 23
+		return v.finish(v.overruled(e))
 	case retries: // 24
 		s := v.betweenAttempts()
 		s.retry, s.exitCode, s.output = backoff.Retry(attempt, v.Now), e.ExitCode, e.Output
@@ -237,12 +223,9 @@ func (v *View) betweenAttempts() Step {
 	return s
 }
 
-// keepEnd returns the step of an At that is done and keeps its status.
-func (v *View) keepEnd() Step { return Step{} }
-
 // afterEnd deletes the budget if that failed before, and an At whose TTL is over.
 func (v *View) afterEnd() Step {
-	s, ttl := v.keepEnd(), v.At.Spec.TTLSecondsAfterFinished
+	s, ttl := Step{}, v.At.Spec.TTLSecondsAfterFinished
 	if v.protects {
 		s = v.unprotect(s)
 	}

@@ -17,24 +17,24 @@ import (
 // prepare returns the step toward the start of an attempt: create its pod with a gate, wait until it is due, then record the pod and remove
 // the gate. s is what the At reports meanwhile.
 func (v *View) prepare(s Step, attempt int, due time.Time) Step {
-	name := atrun.PodName(v.At, attempt)
-	pod := v.named(attempt)
+	name, k := atrun.PodName(v.At, attempt), v.named(attempt)
+	pod := k.pod
 	switch {
 	case v.Now.Before(due.Add(-prepareLead)):
 		return s.at(due.Add(-prepareLead))
-	case (v.unsure || pod == nil && v.taken) && v.unread(name): // The cache is behind, or the answer to the last create was: it exists.
+	case !k.exists && (pod != nil || v.taken) && v.unread(name): // The cache is behind, or the answer to the last create was: it exists.
 		return ask(Ask{Pod: name})
 	case pod == nil:
 		return v.create(s, attempt)
 	case atrun.IsOfOlderAt(v.At, pod):
 		s.scheduled = nameTaken(pod)
 		return s.at(v.Now.Add(nameRetry))
-	case !atrun.IsOwn(v.At, pod), !atrun.IsGated(pod) && !v.isPrepared(pod):
+	case !atrun.IsOwn(v.At, pod), !atrun.IsGated(pod) && !v.isPrepared(k):
 		return v.finish(conflictEnd(v.At, pod))
 	case pod.DeletionTimestamp != nil:
 		s.scheduled = say{cnatv1alpha1.ReasonNameTaken, "pod " + pod.Name + " is being deleted: this At starts when that pod is gone"}
 		return s.at(v.Now.Add(nameRetry))
-	case !v.isPrepared(pod):
+	case !v.isPrepared(k):
 		return v.throwAway(pod)
 	case v.Now.Before(due):
 		return s.at(due)
@@ -89,33 +89,27 @@ func (v *View) open(pod *corev1.Pod) Step {
 	return v.start(s, pod)
 }
 
-// isPrepared reports whether a pod is the one that this process created from the present spec.
-func (v *View) isPrepared(pod *corev1.Pod) bool {
-	return v.prepared.pod != nil && v.prepared.pod.UID == pod.UID && v.prepared.generation == v.At.Generation
-}
+// isPrepared reports whether a pod is one that this process created from the present spec.
+func (v *View) isPrepared(k knownPod) bool { return k.generation == v.At.Generation }
 
-// gated returns a pod of the At that has its gate, or nil.
-func (v *View) gated() *corev1.Pod {
-	all := v.pods
-	if p := v.prepared.pod; p != nil && !pods.Contains(all, p.UID) {
-		all = append([]*corev1.Pod{p}, all...)
-	}
-	for _, pod := range all {
-		if atrun.IsGated(pod) && pod.DeletionTimestamp == nil && !v.isGone(pod) {
-			return pod
+// gated returns a pod of the At that has its gate, or the zero value.
+func (v *View) gated() knownPod {
+	for _, k := range v.known {
+		if atrun.IsGated(k.pod) && k.pod.DeletionTimestamp == nil && !k.gone {
+			return k
 		}
 	}
-	return nil
+	return knownPod{}
 }
 
 // stray returns a gated pod of an At that has not started if it must not be used, or nil: another process created it, or the spec has
 // changed since, or the At cannot start now.
 func (v *View) stray() *corev1.Pod {
-	pod := v.gated()
-	if pod == nil || v.isPrepared(pod) && !v.isSuspended() && v.problem().reason == "" && !v.Now.Before(v.due().Add(-prepareLead)) {
+	k := v.gated()
+	if v.isPrepared(k) && !v.isSuspended() && v.problem().reason == "" && !v.Now.Before(v.due().Add(-prepareLead)) {
 		return nil
 	}
-	return pod
+	return k.pod
 }
 
 // throwAway returns the step that deletes a gated pod, after the API server has confirmed that the At does not name it.
@@ -126,31 +120,28 @@ func (v *View) throwAway(pod *corev1.Pod) Step {
 	return unchanged.delete(pod)
 }
 
-// isModified reports whether admission has changed the identity of the pod that this process created.
-func (v *View) isModified() bool { return v.modified != "" }
-
 // modifiedPod deletes a pod whose identity admission changed, if it provably never ran, and ends the At.
 func (v *View) modifiedPod() Step {
-	pod := v.prepared.pod
+	what, pod, deleted := v.modified.what, v.modified.pod, v.modified.deleted
 	if pod == nil { // Another pod has the name that admission gave it.
-		return v.finish(modifiedEnd(v.modified, "the command did not run", atrun.NotRun))
+		return v.finish(modifiedEnd(what, "the command did not run", atrun.NotRun))
 	}
-	if v.unread(pod.Name) && !v.prepared.deleted {
+	if v.unread(pod.Name) && !deleted {
 		return ask(Ask{Pod: pod.Name})
 	}
 	live := v.answers.Pods[pod.Name]
-	exists := live != nil && live.UID == pod.UID && !v.prepared.deleted
+	exists := live != nil && live.UID == pod.UID && !deleted
 	switch {
 	case exists && isBound(live): // Admission removed the gate, too.
-		s := v.finish(modifiedEnd(v.modified, "the command may have run", atrun.Unknown))
+		s := v.finish(modifiedEnd(what, "the command may have run", atrun.Unknown))
 		s.record, s.attempt = live, max(v.attempt(), 0)
 		return s
 	case exists:
 		return unchanged.delete(live)
-	case v.prepared.deleted || atrun.IsGated(pod):
-		return v.finish(modifiedEnd(v.modified, "the pod was deleted, and the command did not run", atrun.NotRun))
+	case deleted || atrun.IsGated(pod):
+		return v.finish(modifiedEnd(what, "the pod was deleted, and the command did not run", atrun.NotRun))
 	}
-	return v.finish(modifiedEnd(v.modified, "the command may have run", atrun.Unknown))
+	return v.finish(modifiedEnd(what, "the command may have run", atrun.Unknown))
 }
 
 // modifiedEnd returns the end of an At whose pod was changed by admission. then is what happened to the pod.

@@ -14,7 +14,6 @@ import (
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/expectations"
-	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // Seen is what the caches show about one At.
@@ -37,10 +36,10 @@ type Answers struct {
 	DryRunLater bool
 }
 
-// deny reports whether the API server has answered that a pod does not exist.
-func (a Answers) deny(pod *corev1.Pod) bool {
+// deny reports whether the API server has answered that a pod does not exist, or that the At does not control it.
+func (a Answers) deny(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	answer, read := a.Pods[pod.Name]
-	return read && (answer == nil || answer.UID != pod.UID)
+	return read && (answer == nil || answer.UID != pod.UID || !atrun.IsOwn(at, answer))
 }
 
 // Defaults are the values from the operator's environment that pods use.
@@ -66,16 +65,14 @@ type View struct {
 	// Now is the instant of the view.
 	Now time.Time
 
-	pods      []*corev1.Pod // Those that the At's UID controls.
-	older     *corev1.Pod   // A pod of a deleted At of the same name, or nil.
+	known     []knownPod // the pods of the At, with those that are gone as long as they matter
+	recorded  knownPod   // the one that the status records, or the zero value
+	older     *corev1.Pod
 	answers   Answers
 	defaults  Defaults
-	recorded  podMemory
-	prepared  podMemory
-	unsure    bool // whether the prepared pod exists
-	modified  string
-	deleted   types.UID
+	modified  modification
 	taken     bool
+	stopSince time.Time
 	protected types.UID // the pod whose budget is confirmed
 	protects  bool      // whether the budget of a run that is over must be deleted
 	rejection *expectations.Rejection
@@ -159,97 +156,20 @@ func (v *View) exitSeen() (code *int32, output string) {
 
 // neverRan reports whether it is proven that the recorded pod never ran and never will.
 func (v *View) neverRan() bool {
-	pod := v.recorded.pod
-	return pod != nil && v.Pod == nil && v.recorded.gone && !isBound(pod) || v.Pod != nil && v.Pod.DeletionTimestamp != nil && !isBound(v.Pod)
+	return v.recorded.gone && !isBound(v.recorded.pod) || v.Pod != nil && v.Pod.DeletionTimestamp != nil && !isBound(v.Pod)
 }
-
-// wasGated reports whether the recorded pod, which never ran, still had its gate.
-func (v *View) wasGated() bool { return atrun.IsGated(v.recorded.pod) }
 
 func isBound(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
 
-// named returns the pod with the name of an attempt, or nil if none is known. Either the At controls it, or it was read from the API server.
-func (v *View) named(attempt int) *corev1.Pod {
+// named returns the pod with the name of an attempt. Its pod is nil if none is known. Either the At controls it, or it was read from the API
+// server.
+func (v *View) named(attempt int) knownPod {
 	name := atrun.PodName(v.At, attempt)
-	if pod := v.prepared.pod; pod != nil && pod.Name == name {
-		return pod
-	}
-	if pod, asked := v.answers.Pods[name]; asked {
-		return pod
-	}
-	for _, pod := range v.pods {
-		if pod.Name == name && !v.isGone(pod) {
-			return pod
+	for _, k := range v.known {
+		if k.pod.Name == name && !k.gone && (k.exists || v.unread(name)) {
+			return k
 		}
 	}
-	return nil
-}
-
-// isGone reports whether a pod that the cache shows is known to be gone, or to be deleted.
-func (v *View) isGone(pod *corev1.Pod) bool {
-	return pod.UID == v.recorded.uidIfGone() || pod.UID == v.deleted
-}
-
-// podMemory is one pod as this process knows it.
-type podMemory struct {
-	// pod is its newest known state, or nil if the process has not seen it.
-	pod *corev1.Pod
-	// generation is that of the spec from which this process created the pod, or 0. Admission may have removed the annotation.
-	generation int64
-	// gone is true if pod is its last state.
-	gone bool
-	// shown is true if the cache has shown the pod.
-	shown bool
-	// confirmed is when the pod was last known to exist. missingSince is when it was first missing from the cache, or zero.
-	confirmed, missingSince time.Time
-	// stopSince is when the process first saw that the pod must end, or zero.
-	stopSince time.Time
-	// deleted is true if the API server has accepted the deletion of the pod.
-	deleted bool
-}
-
-// observe returns what is known after a look at the caches and at the answers.
-func (m podMemory) observe(uid types.UID, seen Seen, answers Answers, now time.Time) podMemory {
-	if m.pod != nil && m.pod.UID != uid {
-		m = podMemory{}
-	}
-	if uid == "" || m.gone {
-		return m
-	}
-	cached := pods.ByUID(seen.Pods, uid)
-	for _, answer := range answers.Pods {
-		if answer != nil && answer.UID == uid && pods.OwnerUID(answer) == seen.At.UID {
-			m.pod, m.confirmed, m.missingSince = newer(m.pod, answer), now, time.Time{}
-		}
-	}
-	switch last := seen.LastState; {
-	case cached != nil:
-		m.pod, m.shown, m.confirmed, m.missingSince = newer(m.pod, cached), true, now, time.Time{}
-	case last != nil && last.UID == uid:
-		m.pod, m.gone = newer(m.pod, last), true
-	case m.missingSince.IsZero():
-		m.missingSince = now
-	}
-	return m
-}
-
-// exists reports whether the pod is assumed to exist: the cache shows it, or has not had the time to show it.
-func (m podMemory) exists(uid types.UID, seen Seen, now time.Time) bool {
-	return m.pod != nil && !m.gone && (pods.Contains(seen.Pods, uid) || m.confirmed.Equal(now) || !m.shown && now.Sub(m.confirmed) < expectations.ConfirmAfter)
-}
-
-// uidIfGone returns the UID of a pod that is known to be gone, or "".
-func (m podMemory) uidIfGone() types.UID {
-	if m.pod == nil || !m.gone {
-		return ""
-	}
-	return m.pod.UID
-}
-
-// newer returns the newer of two states of a pod. a may be nil.
-func newer(a, b *corev1.Pod) *corev1.Pod {
-	if a != nil && expectations.IsLater(a, b.ResourceVersion) {
-		return a
-	}
-	return b
+	pod := v.answers.Pods[name]
+	return knownPod{pod: pod, exists: pod != nil}
 }

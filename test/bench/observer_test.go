@@ -14,15 +14,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// observer records when it first sees each pod of a namespace, by the clock of the harness: a creationTimestamp has only seconds. It adds
-// the same delay for every arm.
+// observer records when it first sees each pod of a namespace without scheduling gates, by the clock of the harness: a creationTimestamp has
+// only seconds. It adds the same delay for every arm.
 type observer struct {
 	namespace string
 
@@ -40,11 +38,12 @@ func (c *cluster) observePods(b *testing.B, namespace string) *observer {
 	must(b, err)
 	ctx := b.Context()
 	go func() { _ = informers.Start(ctx) }() // WaitForCacheSync fails if it does not start.
-	pods := &metav1.PartialObjectMetadata{}
-	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	informer, err := informers.GetInformer(ctx, pods)
+	informer, err := informers.GetInformer(ctx, &corev1.Pod{})
 	must(b, err)
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { o.see(obj.(client.Object).GetName()) }})
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { o.see(obj.(*corev1.Pod)) },
+		UpdateFunc: func(_, obj any) { o.see(obj.(*corev1.Pod)) },
+	})
 	must(b, err)
 	if !informers.WaitForCacheSync(ctx) {
 		b.Fatal("the observer of pods does not start")
@@ -52,12 +51,15 @@ func (c *cluster) observePods(b *testing.B, namespace string) *observer {
 	return o
 }
 
-func (o *observer) see(pod string) {
+func (o *observer) see(pod *corev1.Pod) {
+	if len(pod.Spec.SchedulingGates) > 0 { // It is created before its time, and cannot be bound to a node.
+		return
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, known := o.seen[pod]; !known {
+	if _, known := o.seen[pod.Name]; !known {
 		o.last = time.Now()
-		o.seen[pod] = o.last
+		o.seen[pod.Name] = o.last
 	}
 }
 
