@@ -182,6 +182,17 @@ func gone(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod) at.Memory {
 	return w.memory
 }
 
+// missing returns the Memory of a process that tried to delete these pods, which the API server did not have.
+func missing(t *testing.T, b *testutil.AtBuilder, pods ...*corev1.Pod) at.Memory {
+	t.Helper()
+	w := world{at: b, pods: pods}
+	_, v, _, _ := w.next(t)
+	for _, pod := range pods {
+		w.memory.Heard(&v, at.Step{Delete: pod}, at.Result{Missing: true}, due)
+	}
+	return w.memory
+}
+
 // answered returns the Memory of a process that recorded the next step and was given an answer to its request.
 func (w world) answered(t *testing.T, answer at.Result) at.Memory {
 	t.Helper()
@@ -206,6 +217,7 @@ func TestNext(t *testing.T) {
 	foreign := testutil.MakePod(pod0).Obj()
 	olderPod := testutil.MakeAtPod(a().Obj(), pod0).Obj()
 	olderPod.OwnerReferences[0].UID = "older"
+	lateOnes := pods(gated().UID("late"), gated().UID("later"))
 	retry := func() *testutil.AtBuilder { return a().BackoffLimit(1).RetryRecorded(1, pod0, time.Minute) }
 	for name, test := range map[string]struct {
 		world
@@ -215,6 +227,14 @@ func TestNext(t *testing.T) {
 		"1 deleted, recorded and gated": {world{at: runs0().Deleting(), pods: pods(gated())}, decided{Phase: running, Attempts: 1}},
 		"2 done, and a gated pod is left": {
 			world{at: a().Status(finished), pods: pods(gated().UID("late"))}, decided{Delete: pod0, Phase: done, Reason: "Completed", Attempts: 1},
+		},
+		"2 done, and the cache still shows gated pods that are gone": {
+			world{at: a().Status(finished), pods: lateOnes, memory: missing(t, a().Status(finished), lateOnes...)},
+			decided{Phase: done, Reason: "Completed", Attempts: 1},
+		},
+		"3 done, and the cache still shows a pod that is gone": {
+			world{at: a().Status(finished), pods: pods(own()), memory: missing(t, a().Status(finished), own().Obj())},
+			decided{Phase: done, Reason: "Completed", Attempts: 1},
 		},
 		"3 done, and a proxy runs": {
 			world{at: a().Status(finished), pods: pods(live())},
@@ -229,6 +249,10 @@ func TestNext(t *testing.T) {
 		},
 		"5 the TTL is not over": {
 			world{at: a().Status(finished).TTL(60)}, decided{Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(60)},
+		},
+		"5 the cache never shows the pod": {
+			world{at: a().Status(finished), memory: knows(t, a(), gated().Obj(), ""), now: 6 * time.Second},
+			decided{Phase: done, Reason: "Completed", Attempts: 1},
 		},
 		"5 no TTL": {world{at: a().Status(finished), pods: pods(ended(0))}, decided{Phase: done, Reason: "Completed", Attempts: 1}},
 		"6 modified and gated": {
