@@ -10,7 +10,7 @@ ARCH=${ARCH:-$(go env GOARCH)}
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL VERSION IMG
 
 if [ -z "${KUBECONFIG-}" ]; then
-  [ -x "$lab" ] || { echo 'judge: set KUBECONFIG, E2E_REGISTRY, and CONTAINER_TOOL: see docs/e2e.md' >&2; exit 1; }
+  [ -x "$lab" ] || { echo 'judge: set KUBECONFIG, E2E_REGISTRY, and CONTAINER_TOOL: see test/e2e/doc.go' >&2; exit 1; }
   for _ in 1 2 3; do # A kubelet that starts before containerd is ready ends at once.
     "$lab" up
     if ! "$lab" status | grep ' down$' >/dev/null; then break; fi

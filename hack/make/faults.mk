@@ -1,4 +1,4 @@
-# Tests with injected faults: see docs/testing.md.
+# Tests with injected faults: see test/faults/doc.go.
 
 ##@ Faults and fuzzing
 

@@ -16,6 +16,6 @@
 // that the receiver refers to as it is, so a copy by assignment is independent of the original. The exhaustive tests of
 // the packages podset and at depend on that.
 //
-// Nothing in this package calls the API server. Pods.Unconfirmed returns the pods to look up, and the caller passes the
+// Nothing in this package calls the API server. Pods.Uncached returns the pods to look up, and the caller passes the
 // answers to Pods.Observe.
 package expectations

@@ -29,8 +29,8 @@ const (
 // Pods are the pods of one owner that this process created or deleted and that the cache may not show so yet. The zero value expects
 // nothing.
 type Pods struct {
-	// created are the expected creations: pods that were created and that the cache has not shown.
-	created []creation
+	// uncached are pods that were created and that the cache has not shown.
+	uncached []uncachedPod
 	// deleted are pods that were deleted and that the cache does not show as terminating yet.
 	deleted sets.Set[types.UID]
 	// lost are pods that were created and were gone, or released by their owner, before the cache showed them, oldest first. A cache that
@@ -48,21 +48,21 @@ type lostPod struct {
 	released string
 }
 
-// creation is an expected creation.
-type creation struct {
+// uncachedPod is a pod that was created and that the cache has not shown.
+type uncachedPod struct {
 	pod *corev1.Pod
 	// confirmed is when the API server last confirmed that the pod exists.
 	confirmed time.Time
 }
 
-// Unconfirmed returns the names of the expected creations that the cache does not show, once one of them must be looked up: the API server
-// confirmed it ConfirmAfter ago, or the cache shows another pod in a later version. In the second case the cache has probably shown the pod
-// and its end already. The caller gets each from the API server and passes the answers to Observe. All are looked up together, because a
-// pod that was not looked up is unseen, and an unseen pod can delay the deletion of others.
-func (p Pods) Unconfirmed(cached []*corev1.Pod, now time.Time) []string {
+// Uncached returns the names of the uncached pods, once one of them must be looked up: the API server confirmed it ConfirmAfter ago, or the
+// cache shows another pod in a later version. In the second case the cache has probably shown the pod and its end already. The caller gets
+// each from the API server and passes the answers to Observe. All are looked up together, because one that is not can delay the deletion of
+// others.
+func (p Pods) Uncached(cached []*corev1.Pod, now time.Time) []string {
 	var names []string
 	due := false
-	for _, c := range p.created {
+	for _, c := range p.uncached {
 		if !pods.Contains(cached, c.pod.UID) {
 			names = append(names, c.pod.Name)
 			due = due || now.Sub(c.confirmed) >= ConfirmAfter || slices.ContainsFunc(cached, func(other *corev1.Pod) bool {
@@ -86,12 +86,12 @@ func NotLookedUp(names []string, lookedUp map[string]*corev1.Pod) []string {
 
 // View is what a cache shows of an owner's pods, corrected by the expectations.
 type View struct {
-	// Pods are the cached pods without those that are known to be gone, followed by the expected creations that the cache
-	// does not show. The slice must not be changed: it may be the one that was passed to Observe.
+	// Pods are the cached pods without those that are known to be gone, followed by the uncached ones. The slice must not be changed: it may
+	// be the one that was passed to Observe.
 	Pods []*corev1.Pod
-	// Unseen are the pods that neither the cache nor a lookup shows now. Do not delete them: their owner reference may have been removed
-	// since they were created. The set must not be changed.
-	Unseen sets.Set[types.UID]
+	// Uncached are the uncached pods that were not looked up either. Do not delete them: their owner reference may have been removed since they
+	// were created. The set must not be changed.
+	Uncached sets.Set[types.UID]
 	// Deleted are the pods that are treated as terminating although they have no deletion timestamp in Pods. The set must not be changed.
 	Deleted sets.Set[types.UID]
 	// Next are the expectations that remain. The caller stores them when it records what it has done. Until then the original remains
@@ -99,7 +99,7 @@ type View struct {
 	Next Pods
 }
 
-// Observe corrects what the cache shows. lookedUp are the answers of the API server for the names of Unconfirmed, with nil for a pod that
+// Observe corrects what the cache shows. lookedUp are the answers of the API server for the names of Uncached, with nil for a pod that
 // does not exist.
 func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time) View {
 	v := View{Pods: slices.Clip(cached)}
@@ -109,9 +109,9 @@ func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now
 			v.Next.deleted = with(v.Next.deleted, pod.UID)
 		}
 	}
-	for _, c := range p.created {
+	for _, c := range p.uncached {
 		if !pods.Contains(cached, c.pod.UID) {
-			v.observeCreation(c, p.deleted.Has(c.pod.UID), lookedUp, now)
+			v.observeUncached(c, p.deleted.Has(c.pod.UID), lookedUp, now)
 		}
 	}
 	v.Next.lost = v.Next.lost[max(0, len(v.Next.lost)-maxLost):]
@@ -142,8 +142,8 @@ func IsLater(object metav1.Object, version string) bool {
 	return err == nil && order > 0
 }
 
-// observeCreation adds a pod that the cache does not show, unless the API server has confirmed that it is gone.
-func (v *View) observeCreation(c creation, deleted bool, lookedUp map[string]*corev1.Pod, now time.Time) {
+// observeUncached adds a pod that the cache does not show, unless the API server has confirmed that it is gone.
+func (v *View) observeUncached(c uncachedPod, deleted bool, lookedUp map[string]*corev1.Pod, now time.Time) {
 	if live, asked := lookedUp[c.pod.Name]; asked {
 		if live == nil || live.UID != c.pod.UID {
 			v.Next.lost = append(v.Next.lost, lostPod{uid: c.pod.UID})
@@ -153,14 +153,14 @@ func (v *View) observeCreation(c creation, deleted bool, lookedUp map[string]*co
 			v.Next.lost = append(v.Next.lost, lostPod{uid: c.pod.UID, released: live.ResourceVersion})
 			return
 		}
-		c = creation{pod: live, confirmed: now}
+		c = uncachedPod{pod: live, confirmed: now}
 	} else {
-		if v.Unseen == nil {
-			v.Unseen = sets.New[types.UID]()
+		if v.Uncached == nil {
+			v.Uncached = sets.New[types.UID]()
 		}
-		v.Unseen.Insert(c.pod.UID)
+		v.Uncached.Insert(c.pod.UID)
 	}
-	v.Next.created = append(v.Next.created, c)
+	v.Next.uncached = append(v.Next.uncached, c)
 	v.Pods = append(v.Pods, c.pod)
 	if deleted || c.pod.DeletionTimestamp != nil {
 		v.Next.deleted = with(v.Next.deleted, c.pod.UID) // The cache may show an older version of the pod first.
@@ -169,12 +169,12 @@ func (v *View) observeCreation(c creation, deleted bool, lookedUp map[string]*co
 
 // Created returns the expectations after pods were created, or were found to exist already, at now.
 func (p Pods) Created(now time.Time, created ...*corev1.Pod) Pods {
-	all := slices.Clone(p.created)
+	all := slices.Clone(p.uncached)
 	for _, pod := range created {
-		all = slices.DeleteFunc(all, func(c creation) bool { return c.pod.UID == pod.UID })
-		all = append(all, creation{pod: pod, confirmed: now})
+		all = slices.DeleteFunc(all, func(c uncachedPod) bool { return c.pod.UID == pod.UID })
+		all = append(all, uncachedPod{pod: pod, confirmed: now})
 	}
-	p.created = all
+	p.uncached = all
 	return p
 }
 
@@ -186,10 +186,10 @@ func (p Pods) Deleted(deleted ...*corev1.Pod) Pods {
 	return p
 }
 
-// CheckAt returns when Unconfirmed will return a pod unless the cache shows it first, or zero if nothing is expected.
+// CheckAt returns when Uncached will return a pod unless the cache shows it first, or zero if there is none.
 func (p Pods) CheckAt() time.Time {
 	var first time.Time
-	for _, c := range p.created {
+	for _, c := range p.uncached {
 		if at := c.confirmed.Add(ConfirmAfter); first.IsZero() || at.Before(first) {
 			first = at
 		}
@@ -200,7 +200,7 @@ func (p Pods) CheckAt() time.Time {
 // String returns the expectations as text, in a fixed order.
 func (p Pods) String() string {
 	text := "created"
-	for _, c := range p.created {
+	for _, c := range p.uncached {
 		text += fmt.Sprintf(" %s@%d", c.pod.UID, c.confirmed.Unix())
 	}
 	return fmt.Sprintf("%s deleted %v lost %v", text, sets.List(p.deleted), p.lost)

@@ -57,7 +57,7 @@ func TestPods_Created(t *testing.T) {
 	}
 }
 
-func TestPods_Unconfirmed(t *testing.T) {
+func TestPods_Uncached(t *testing.T) {
 	p := Pods{}.Created(now, pod("x").Obj())
 	other := testutil.MakePodSet("b").Obj()
 	later := now.Add(ConfirmAfter)
@@ -71,7 +71,7 @@ func TestPods_Unconfirmed(t *testing.T) {
 		"the cache shows it":                {list(pod("x").Obj()), later, nil},
 		"the cache shows a pod of its name": {list(pod("x").UID("other").Obj()), later, []string{"x"}},
 	} {
-		if diff := cmp.Diff(tc.want, p.Unconfirmed(tc.cached, tc.at)); diff != "" {
+		if diff := cmp.Diff(tc.want, p.Uncached(tc.cached, tc.at)); diff != "" {
 			t.Errorf("%s (-want +got): %s", title, diff)
 		}
 	}
@@ -98,15 +98,15 @@ func TestPods_Unconfirmed(t *testing.T) {
 		if got := v.Next.CheckAt(); !got.Equal(later.Add(ConfirmAfter)) {
 			t.Errorf("%s: it is looked up again at %s", title, got)
 		}
-		if v.Unseen.Len() > 0 {
-			t.Errorf("%s: it is unseen", title)
+		if v.Uncached.Len() > 0 {
+			t.Errorf("%s: it is uncached", title)
 		}
 	}
-	if v := p.Observe(nil, nil, now); !v.Unseen.Has("x-uid") {
-		t.Errorf("a pod of which only the create is known is not unseen: %v", v.Unseen)
+	if v := p.Observe(nil, nil, now); !v.Uncached.Has("x-uid") {
+		t.Errorf("a pod of which only the create is known is not uncached: %v", v.Uncached)
 	}
-	if v := p.Observe(list(pod("x").Obj()), nil, now); v.Unseen.Len() > 0 {
-		t.Errorf("a pod that the cache shows is unseen: %v", v.Unseen)
+	if v := p.Observe(list(pod("x").Obj()), nil, now); v.Uncached.Len() > 0 {
+		t.Errorf("a pod that the cache shows is uncached: %v", v.Uncached)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestPods_passed(t *testing.T) {
 		"the cache shows the later pod":         {list(version(pod("y"), "12")), []string{"x"}},
 		"the versions cannot be compared":       {list(version(pod("other"), "later")), nil},
 	} {
-		if diff := cmp.Diff(tc.want, p.Unconfirmed(tc.cached, now)); diff != "" {
+		if diff := cmp.Diff(tc.want, p.Uncached(tc.cached, now)); diff != "" {
 			t.Errorf("%s (-want +got): %s", title, diff)
 		}
 	}
@@ -144,13 +144,13 @@ func TestPods_lost(t *testing.T) {
 	}
 }
 
-// Otherwise the pods would take turns being unseen, and none of them would be deleted while the cache lags.
+// Otherwise the pods would take turns being uncached, and none of them would be deleted while the cache lags.
 func TestPods_CheckAt(t *testing.T) {
 	p := Pods{}.Created(now, pod("x").Obj()).Created(now.Add(2*time.Second), pod("y").Obj(), pod("z").Obj())
 	if got := p.CheckAt(); !got.Equal(now.Add(ConfirmAfter)) {
 		t.Errorf("checked at %s", got)
 	}
-	if diff := cmp.Diff([]string{"x", "y"}, p.Unconfirmed(list(pod("z").Obj()), now.Add(ConfirmAfter))); diff != "" {
+	if diff := cmp.Diff([]string{"x", "y"}, p.Uncached(list(pod("z").Obj()), now.Add(ConfirmAfter))); diff != "" {
 		t.Errorf("names (-want +got): %s", diff)
 	}
 }
@@ -340,7 +340,7 @@ func TestPods_allocations(t *testing.T) {
 	cached := list(pod("x").Obj(), pod("y").Obj())
 	allocated := testing.AllocsPerRun(10, func() {
 		v := Pods{}.Observe(cached, nil, now)
-		if len(v.Next.Unconfirmed(cached, now))+len(v.Deleted)+len(v.Pods) != 2 {
+		if len(v.Next.Uncached(cached, now))+len(v.Deleted)+len(v.Pods) != 2 {
 			t.Error("the expectations are not empty")
 		}
 	})

@@ -538,10 +538,10 @@ func (e *explorer) checkPlan(n *node, o Observation, plan Plan) {
 		}
 	}
 	active := slices.DeleteFunc(slices.Clone(o.Pods), func(pod *corev1.Pod) bool { return !o.IsActive(pod) })
-	if deleted.Intersection(o.Unseen).Len() > 0 {
+	if deleted.Intersection(o.Uncached).Len() > 0 {
 		e.t.Errorf("P4: a pod is deleted that neither the cache nor a lookup has shown since its create, in %s", n.key())
 	}
-	waits := len(plan.Delete) == 0 && slices.ContainsFunc(active, func(pod *corev1.Pod) bool { return o.Unseen.Has(pod.UID) })
+	waits := len(plan.Delete) == 0 && slices.ContainsFunc(active, func(pod *corev1.Pod) bool { return o.Uncached.Has(pod.UID) })
 	surplus := max(len(active)-o.desired(), 0)
 	if !n.cache.deleting && !waits && n.cache.edits == 0 && len(plan.Delete) != surplus {
 		e.t.Errorf("P6: %d deletions for a surplus of %d in %s", len(plan.Delete), surplus, n.key())

@@ -30,9 +30,9 @@ type Observation struct {
 	// Pods are the pods that the PodSet's UID controls, in any phase and any order, including those that were just created
 	// and that the cache does not show yet.
 	Pods []*corev1.Pod
-	// Unseen are the UIDs of pods that this process created and that neither the cache nor a lookup shows now. They must not be deleted,
+	// Uncached are the UIDs of pods that this process created and that neither the cache nor a lookup shows now. They must not be deleted,
 	// because another client may have taken them from their owner.
-	Unseen sets.Set[types.UID]
+	Uncached sets.Set[types.UID]
 	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]
 	// MaybeDeleted are the UIDs of pods whose deletion was requested and not answered. It may have succeeded.

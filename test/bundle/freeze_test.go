@@ -142,7 +142,7 @@ func removableRules(path string, s apiextensionsv1.JSONSchemaProps, removable bo
 	return found
 }
 
-// The table of docs/compatibility.md.
+// The changes that docs/compatibility.md allows, and those that it excludes.
 func TestFreeze_docs(t *testing.T) {
 	type (
 		schema = apiextensionsv1.JSONSchemaProps

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,15 +118,19 @@ func TestChart_two(t *testing.T) {
 	}
 }
 
-// writeSecondInstallation writes the kustomization of docs/how-to/two-installations.md for a namespace to bin/e2e/team-b.
+// writeSecondInstallation writes the kustomization of docs/install.md for a namespace to bin/e2e/team-b.
 func writeSecondInstallation(t *testing.T, namespace string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(root, "docs/how-to/two-installations.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs/install.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	documents := repository.Manifests(string(page))
-	overlay := strings.NewReplacer("../../config", "../../../config", "value: team-b", "value: "+namespace).Replace(documents[len(documents)-1])
+	n := slices.IndexFunc(documents, func(document string) bool { return strings.Contains(document, "namePrefix: team-b-\n") })
+	if n < 0 {
+		t.Fatal("docs/install.md has no second installation")
+	}
+	overlay := strings.NewReplacer("../../config", "../../../config", "value: team-b", "value: "+namespace).Replace(documents[n])
 	dir := filepath.Join(root, "bin/e2e/team-b")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)

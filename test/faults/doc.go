@@ -5,12 +5,12 @@
 //
 // An Env (environment) is one namespace of the API server with
 //
-//   - the operator, as a sequence of processes: each is a manager with caches of its own, and an Injector that delays or loses
-//     its requests and ends the process when it crashes;
+//   - the operator, as a sequence of processes: each is a manager with caches of its own, and an Injector that fails, delays, rejects, or
+//     rewrites a call, loses its response, holds or expires a watch, returns an old list, or crashes the process;
 //   - a Kubelet, which starts pods, ends their commands, and removes pods that are being deleted;
 //   - a user, whose client has no faults;
 //   - an Observer, which watches everything on connections of its own.
 //
 // When a test ends, a checker replays the events that the observer received and the writes of the operator, and checks the
-// invariants. See docs/testing.md.
+// invariants. The suite has the faults that need a real API server. All others are in the simulation.
 package faults

@@ -84,8 +84,8 @@ type Write struct {
 	StaleUntil time.Time
 	// StalePods is true if the cache of pods was known to be behind at that moment.
 	StalePods bool
-	// Unseen is true if the process has seen only the response to the create of the pod that it deletes.
-	Unseen bool
+	// Uncached is true if the process has seen only the response to the create of the pod that it deletes.
+	Uncached bool
 	// Code is the response code of the API server, or 0 if the call did not reach it.
 	Code int
 	// Stripped is true if admission removed the controller of the pod that was created.

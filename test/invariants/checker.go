@@ -18,7 +18,7 @@ import (
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	// Invariant is its number in docs/testing.md, such as P2.
+	// Invariant is its number in doc.go, such as P2.
 	Invariant string
 	// What describes the violation. Version is the resource version at which it was found, or 0 if there is no single one.
 	What    string
@@ -287,7 +287,7 @@ func (c *Checker) wasForeign(pod *corev1.Pod, w Write) bool {
 	switch {
 	case !owned:
 		return true
-	case since.IsZero() || !w.Unseen && (c.LaggingPods || w.StalePods):
+	case since.IsZero() || !w.Uncached && (c.LaggingPods || w.StalePods):
 		return false
 	}
 	return w.Sent.After(since)

@@ -103,7 +103,7 @@ func needPromtool(t *testing.T) {
 }
 
 func TestAlerts_docs(t *testing.T) {
-	runbooks := string(read(t, "docs/alerts.md"))
+	runbooks := string(read(t, "docs/monitoring.md"))
 	tests := string(read(t, "test/monitoring/alerts.yaml"))
 	for line := range strings.Lines(tests) {
 		if strings.Contains(line, "exp_labels:") && !strings.Contains(line, " namespace: ") {
@@ -113,12 +113,12 @@ func TestAlerts_docs(t *testing.T) {
 	for _, path := range ruleFiles {
 		_, rules := readRules(t, path)
 		for _, rule := range rules {
-			url := "https://github.com/redhat/podset-operator/blob/main/docs/alerts.md#" + strings.ToLower(rule.Alert)
+			url := "https://github.com/redhat/podset-operator/blob/main/docs/monitoring.md#" + strings.ToLower(rule.Alert)
 			if rule.Annotations["runbook_url"] != url {
 				t.Errorf("the runbook_url of %s is %q, want %q", rule.Alert, rule.Annotations["runbook_url"], url)
 			}
-			if !strings.Contains(runbooks, "\n## "+rule.Alert+"\n") {
-				t.Errorf("docs/alerts.md has no section %s", rule.Alert)
+			if !strings.Contains(runbooks, "\n### "+rule.Alert+"\n") {
+				t.Errorf("docs/monitoring.md has no section %s", rule.Alert)
 			}
 			if !strings.Contains(tests, "alertname: "+rule.Alert+"\n    exp_alerts:") {
 				t.Errorf("no test in alerts.yaml shows that %s fires", rule.Alert)

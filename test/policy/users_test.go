@@ -13,24 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/redhat/podset-operator/test/repository"
 )
 
-// The policies by user in docs/security.md work as the page describes. They apply to one namespace here, because other tests share the
-// cluster.
+// The policies of examples/user-policies.yaml work as docs/security.md describes. They apply to one namespace here, because other tests share
+// the cluster.
 func TestPoliciesByUser(t *testing.T) {
 	const ns = "policies-by-user"
 	namespace(t, ns, map[string]string{"policies": "by-user"})
 	allow(t, ns, "dev", []string{"*"}, "podsets", "ats", "pods")
-	page, err := os.ReadFile(root + "/docs/security.md")
+	policies, err := os.ReadFile(root + "/examples/user-policies.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, document := range repository.Manifests(string(page)) {
-		if !strings.Contains(document, "kind: ValidatingAdmissionPolicy") {
-			continue
-		}
+	for document := range strings.SplitSeq(string(policies), "\n---\n") {
 		document = strings.Replace(document, `'devs' in request.userInfo.groups`, `request.userInfo.username == 'dev'`, 1)
 		document = strings.Replace(document, "validationActions: [Deny]", "validationActions: [Deny]\n  matchResources: {namespaceSelector: {matchLabels: {policies: by-user}}}", 1)
 		policy := &unstructured.Unstructured{}

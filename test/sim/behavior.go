@@ -20,7 +20,7 @@ import (
 // Behavior is something that nodes, webhooks, clocks, and other controllers do in real clusters.
 type Behavior string
 
-// The behaviors, each with its fault in docs/testing.md.
+// The behaviors, each with the number of its fault.
 const (
 	CrashLoop  Behavior = "crash-loop" // F29: a container of a PodSet crashes again and again
 	Sidecar    Behavior = "sidecar"    // F30: admission adds a container that ends before or after the command, or never

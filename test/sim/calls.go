@@ -167,7 +167,7 @@ func (e *env) noteRenamed(read *call, err error) {
 
 // write returns what is known about a write before the Store answers it.
 func (c *call) write() invariants.Write {
-	return invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.at, Clock: c.clock, StalePods: c.stalePods, Unseen: !c.process.shown[c.Precondition]}
+	return invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.at, Clock: c.clock, StalePods: c.stalePods, Uncached: !c.process.shown[c.Precondition]}
 }
 
 // fail records that a call did not reach the Store.

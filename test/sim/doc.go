@@ -8,4 +8,12 @@
 // Store is the API server. A process has the real caches, work queues, and reconcilers; only the connections of its informers and its
 // clients are replaced. All goroutines run in a bubble of testing/synctest. When all of them are blocked, the scheduler takes the
 // next step, so the order in which goroutines run has no effect.
+//
+// Limits:
+//
+//   - There is no lease, and one namespace.
+//   - Kubelets start each container once, and etcd is not restored: the exceptions of docs/at-most-once.md do not occur.
+//   - If pods of a PodSet lose their owner, only their number is checked. Webhooks do not give them other fixed names.
+//   - Containers do not crash repeatedly while clocks differ: Degraded can flip if the clock of a node is a minute behind.
+//   - With even seeds, the caches lag. Only odd seeds check P4, P6, and P9.
 package sim

@@ -146,7 +146,7 @@ func (e *env) isGated(pod *corev1.Pod) bool {
 }
 
 // loseContainers replaces the states of the containers of a pod that have not ended with what a kubelet reports about containers that it
-// has lost: in the next status they wait, and the exit code of the last termination is not real. See docs/testing.md, F38.
+// has lost: in the next status they wait, and the exit code of the last termination is not real (F38).
 func (e *env) loseContainers(pod *corev1.Pod) {
 	before := pod.Status.ContainerStatuses
 	pod.Status.ContainerStatuses = statuses(pod.Spec.Containers, waitingFor("ContainerCreating"))
@@ -203,8 +203,8 @@ func (e *env) endBadly(n int, random *rand.Rand, pod *corev1.Pod) bool {
 	return true
 }
 
-// doubt ends a pod with a status that does not prove how its command ended, or that it ran: see docs/testing.md, F38. Whatever the status
-// shows, the command may have been started.
+// doubt ends a pod with a status that does not prove how its command ended, or that it ran (F38). Whatever the status shows, the command may
+// have been started.
 func (e *env) doubt(random *rand.Rand, pod *corev1.Pod) {
 	ways := []string{"Evicted", "Unknown", "ProviderFailed", "NotFound", "StartError", "ContainerCannotRun"}
 	if e.isGated(pod) {

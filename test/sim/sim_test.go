@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// findings are seeds of basic scenarios that detect a bug that the simulation found, if its fix is reverted: see docs/testing.md.
+// findings are seeds of basic scenarios that detect a bug that the simulation found, if its fix is reverted.
 var findings = []uint64{
 	1664,                // P2: another name was used for a pod whose create was not answered.
 	5154,                // P4: a pod that no cache had shown since its create was deleted, although a user had taken it.

@@ -1,4 +1,5 @@
-{{- define "type" }}{{ if markdownShouldRenderType . }}
+{{- /* The comment of a field explains the values of an enum, so a type with values has no section. */}}
+{{- define "type" }}{{ if and (markdownShouldRenderType .) (not .EnumValues) }}
 
 ### {{ .Name }}
 
@@ -7,22 +8,9 @@
 
 | Field | Type | Default | Meaning |
 |---|---|---|---|
-{{- with .GVK }}
-| `apiVersion` | string | | `{{ .Group }}/{{ .Version }}` |
-| `kind` | string | | `{{ .Kind }}` |
-{{- end }}
-{{- range .Members }}
-| `{{ .Name }}` | {{ markdownRenderType .Type }} | {{ template "default" . }} | {{ template "meaning" . }} |
-{{- end }}
-{{- end }}
-{{- if .EnumValues }}
-
-| Value | Meaning |
-|---|---|
-{{- range .EnumValues }}
-{{- /* The comment begins with the name of the Go constant. */}}
-| `{{ .Name }}` | {{ regexReplaceAll "^[A-Za-z]+:? " (markdownRenderFieldDoc .Doc) "" | replace "<br />" " " | trim }} |
-{{- end }}
+{{- range .Members }}{{ if ne .Name "metadata" }}
+| `{{ .Name }}` | {{ if .Type.EnumValues }}string{{ else }}{{ markdownRenderType .Type }}{{ end }} | {{ template "default" . }} | {{ template "meaning" . }} |
+{{- end }}{{ end }}
 {{- end }}
 {{- end }}{{ end -}}
 
@@ -32,9 +20,7 @@
 {{- end }}
 {{- end -}}
 
-{{- /* A table cell holds all lines of a comment. The comment states the bounds of the field. */}}
+{{- /* A table cell holds all lines of a comment, without the name of the field. The comment states the bounds of the field. */}}
 {{- define "meaning" }}
-{{- if eq .Name "metadata" }}name, namespace, labels, and other standard metadata
-{{- else }}{{ markdownRenderFieldDoc .Doc | replace "<br />" " " | trim }}
-{{- end }}
+{{- regexReplaceAll (printf "^%s (is|are) " .Name) (markdownRenderFieldDoc .Doc) "" | replace "<br />" " " | trim }}
 {{- end -}}
