@@ -20,7 +20,7 @@
 {{- end }}
 {{- end -}}
 
-{{- /* A table cell holds all lines of a comment, without the name of the field. The comment states the bounds of the field. */}}
+{{- /* A table cell holds all lines of a comment. The comment states the bounds of the field. */}}
 {{- define "meaning" }}
-{{- regexReplaceAll (printf "^%s (is|are) " .Name) (markdownRenderFieldDoc .Doc) "" | replace "<br />" " " | trim }}
+{{- markdownRenderFieldDoc .Doc | replace "<br />" " " | trim }}
 {{- end -}}
