@@ -159,8 +159,11 @@ func modifiedMessage(changed, then string) string {
 func conflictEnd(at *cnatv1alpha1.At, pod *corev1.Pod) atrun.End {
 	what := "does not belong to this At: the command did not run"
 	proof := atrun.NotRun
-	if atrun.IsOwn(at, pod) { // Admission could have removed the gate of a pod whose create was not answered.
+	switch { // Admission could have removed the gate of a pod whose create was not answered, and its owner reference.
+	case atrun.IsOwn(at, pod):
 		what, proof = "has no scheduling gate "+cnatv1alpha1.StartGate+" of this operator: the command may have run", atrun.Unknown
+	case !atrun.IsGated(pod) && (pod.Labels[cnatv1alpha1.LabelAt] != "" || pod.Annotations[cnatv1alpha1.AnnotationGeneration] != ""):
+		what, proof = "has lost its reference to this At: the command may have run", atrun.Unknown
 	}
 	return atrun.End{Proof: proof, Reason: cnatv1alpha1.ReasonPodNameConflict, Message: fmt.Sprintf(
 		"pod %s already exists and %s. Delete the pod or choose another name, then create the At again", pod.Name, what)}
