@@ -158,7 +158,7 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
 	write, ours := c.ours[pod.ResourceVersion]
 	at := c.state.Ats[ControllerOf(pod)]
 	finished := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-	if before == nil || !ours || write.Verb != "delete" || at == nil || !c.createdGated(pod) || pod.Spec.NodeName == "" || finished || c.clocksDiffer() {
+	if before == nil || !ours || write.Verb != "delete" || at == nil || pod.Spec.NodeName == "" || finished || c.clocksDiffer() {
 		return
 	}
 	grace := time.Duration(0)
@@ -179,10 +179,4 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
 func (c *Checker) expires(at *cnatv1alpha1.At, write Write) {
 	ttl, end := at.Spec.TTLSecondsAfterFinished, at.Status.CompletionTime
 	c.check("A24", ttl != nil && end != nil && !c.decisiveTime(write).Add(clockError).Before(end.Add(time.Duration(*ttl)*time.Second)), "At "+at.Name, "the operator deleted the At before its time to live was over")
-}
-
-// createdGated reports whether the operator created a pod with its gate.
-func (c *Checker) createdGated(pod *corev1.Pod) bool {
-	create, ours := c.byUID[pod.UID]
-	return ours && create.Gated
 }
