@@ -338,14 +338,14 @@ func TestNext(t *testing.T) {
 		"11 only the API server shows it": {
 			world{at: runs0(), only: pods(live())}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)},
 		},
-		"17 canceled while gated":           {world{at: runs0().Cancel(), pods: pods(gated())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"17 canceled before a node has it":  {world{at: runs0().Cancel(), pods: pods(own())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"17 no node within the deadline":    {world{at: runs0().StartingDeadline(9), pods: pods(own().Unschedulable()), now: 10 * time.Second}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"18 recorded":                       {world{at: runs0(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"18 recorded, suspended since":      {world{at: runs0().Suspend(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"19 canceled":                       {world{at: runs0().Cancel(), pods: pods(live())}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
-		"19 the kubelet ends it":            {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
-		"19 an image until the deadline":    {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(50)}},
+		"17 canceled while gated":          {world{at: runs0().Cancel(), pods: pods(gated())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"17 canceled before a node has it": {world{at: runs0().Cancel(), pods: pods(own())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"17 no node within the deadline":   {world{at: runs0().StartingDeadline(9), pods: pods(own().Unschedulable()), now: 10 * time.Second}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"18 recorded":                      {world{at: runs0(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"18 recorded, suspended since":     {world{at: runs0().Suspend(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"19 canceled":                      {world{at: runs0().Cancel(), pods: pods(live())}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
+		"19 the kubelet ends it":           {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
+		"19 an image until the deadline":   {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(50)}},
 		"19 it ended after the deadline, and a proxy runs": {
 			world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(proxied)}, now: 8 * time.Second},
 			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(37)},
@@ -414,6 +414,9 @@ func TestNext(t *testing.T) {
 		"33 prepared, and taken from the At": {
 			world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated().Unowned())},
 			decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
+		},
+		"30 too late, and a pod without the gate has the name": {
+			world{at: a().StartingDeadline(0), pods: pods(live()), now: time.Minute}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
 		},
 		"33 prepared from an older spec, and gone": {
 			world{at: a().Generation(2), memory: world{at: a().Generation(2), memory: knows(t, a(), gated().Obj(), "")}.answered(t, at.Result{Missing: true})},

@@ -123,8 +123,8 @@ func (v *View) throwAway(pod *corev1.Pod) Step {
 // modifiedPod deletes a pod whose identity admission changed, if it provably never ran, and ends the At.
 func (v *View) modifiedPod() Step {
 	what, pod, deleted := v.modified.what, v.modified.pod, v.modified.deleted
-	if pod == nil { // Another pod has the name that admission gave it.
-		return v.finish(modifiedEnd(what, "the command did not run", atrun.NotRun))
+	if pod == nil { // Another pod has the name that admission gave it: of another owner, or of a create that was not answered.
+		return v.finish(modifiedEnd(what, "the command may have run", atrun.Unknown))
 	}
 	if v.unread(pod.Name) && !deleted {
 		return ask(Ask{Pod: pod.Name})
@@ -153,6 +153,14 @@ func modifiedEnd(what, then string, proof atrun.Proof) atrun.End {
 func modifiedMessage(changed, then string) string {
 	return fmt.Sprintf("%s; %s. Exclude pods with the label %s: %s from the webhook or policy that changes them, then create the At again",
 		changed, then, pods.LabelManagedBy, pods.ManagedBy)
+}
+
+// notStarted returns the end of an At that has not started. Admission could have removed the gate of a pod whose create was not answered.
+func (v *View) notStarted() atrun.End {
+	if pod := v.named(0).pod; pod != nil && !atrun.IsGated(pod) {
+		return conflictEnd(v.At, pod)
+	}
+	return atrun.End{Proof: atrun.NotRun}
 }
 
 // conflictEnd returns the end of an At if a pod that it did not prepare has its pod's name.
