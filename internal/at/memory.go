@@ -30,7 +30,7 @@ type Memory struct {
 	// known are the pods of the At. modified is a created pod whose identity admission changed.
 	known    []knownPod
 	modified modification
-	// stopSince is when the process first saw that the recorded pod must end, or zero.
+	// stopSince is when the process asked the recorded pod to end, or else first saw that its own deadline ends it, or zero.
 	stopSince time.Time
 	// taken is true if the last create was answered with: this name exists.
 	taken bool
@@ -145,6 +145,8 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 		m.created(r, v.At.Generation, now)
 	case step.Open != nil:
 		m.rejection = expectations.LastRejection{}
+	case step.Stop != nil:
+		m.stopSince = now
 	case step.Protect != nil:
 		m.protected, m.rejection = v.At.Status.PodUID, expectations.LastRejection{}
 	case step.Unprotect != nil:

@@ -107,7 +107,7 @@ func Next(v *View) Step { //nolint:cyclop // A table reads best in one piece.
 		return v.ended(atrun.EndOf(v.At, pod))
 
 	case v.isCanceled(): // 26: not started
-		return v.finish(v.canceledEnd(atrun.End{Proof: atrun.NotRun}))
+		return v.finish(v.overruled(v.notStarted()))
 	case v.stray() != nil: // 27: a gated pod that must not be used
 		return v.throwAway(v.stray())
 	case v.problem().reason != "": // 28: wait for an edit
@@ -115,7 +115,7 @@ func Next(v *View) Step { //nolint:cyclop // A table reads best in one piece.
 	case v.isSuspended(): // 29
 		return v.checked(v.wait(say{cnatv1alpha1.ReasonSuspended, "spec.suspend is true: set it to false to continue"}), time.Time{})
 	case v.isTooLate(): // 30
-		return v.finish(v.missedEnd(atrun.End{Proof: atrun.NotRun}))
+		return v.finish(v.overruled(v.notStarted()))
 	case v.Now.Before(v.due().Add(-prepareLead)): // 31
 		return v.checked(v.wait(waiting(v.due())), v.due().Add(-prepareLead))
 	case v.older != nil: // 32: the command of a deleted At of this name may still run

@@ -198,7 +198,7 @@ func (w world) answered(t *testing.T, answer at.Result) at.Memory {
 	t.Helper()
 	_, v, step, _ := w.next(t)
 	w.memory.Recorded(&v, step, nil)
-	w.memory.Heard(&v, step, answer, due)
+	w.memory.Heard(&v, step, answer, due.Add(w.now))
 	return w.memory
 }
 
@@ -218,6 +218,13 @@ func TestNext(t *testing.T) {
 	olderPod := testutil.MakeAtPod(a().Obj(), pod0).Obj()
 	olderPod.OwnerReferences[0].UID = "older"
 	lateOnes := pods(gated().UID("late"), gated().UID("later"))
+	limited := func(p *corev1.Pod) *corev1.Pod {
+		p.Spec.ActiveDeadlineSeconds = ptr.To[int64](5)
+		return p
+	}
+	proxied := own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due.Add(7*time.Second)).Obj()
+	byKubelet := world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(live().Obj())}, now: 6 * time.Second}.answered(t, at.Result{})
+	stoppedAgain := world{at: a().Status(finished), pods: []*corev1.Pod{limited(live().Obj())}, memory: byKubelet, now: time.Minute}.answered(t, at.Result{})
 	retry := func() *testutil.AtBuilder { return a().BackoffLimit(1).RetryRecorded(1, pod0, time.Minute) }
 	for name, test := range map[string]struct {
 		world
@@ -249,6 +256,10 @@ func TestNext(t *testing.T) {
 		},
 		"5 the TTL is not over": {
 			world{at: a().Status(finished).TTL(60)}, decided{Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(60)},
+		},
+		"3 done, and the proxy was stopped a moment ago": {
+			world{at: a().Status(finished), pods: []*corev1.Pod{stopped(live().Obj())}, memory: stoppedAgain, now: time.Minute},
+			decided{Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(100)},
 		},
 		"5 the cache never shows the pod": {
 			world{at: a().Status(finished), memory: knows(t, a(), gated().Obj(), ""), now: 6 * time.Second},
@@ -327,14 +338,18 @@ func TestNext(t *testing.T) {
 		"11 only the API server shows it": {
 			world{at: runs0(), only: pods(live())}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)},
 		},
-		"17 canceled while gated":           {world{at: runs0().Cancel(), pods: pods(gated())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"17 canceled before a node has it":  {world{at: runs0().Cancel(), pods: pods(own())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"17 no node within the deadline":    {world{at: runs0().StartingDeadline(9), pods: pods(own().Unschedulable()), now: 10 * time.Second}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"18 recorded":                       {world{at: runs0(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"18 recorded, suspended since":      {world{at: runs0().Suspend(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"19 canceled":                       {world{at: runs0().Cancel(), pods: pods(live())}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
-		"19 the kubelet ends it":            {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
-		"19 an image until the deadline":    {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(50)}},
+		"17 canceled while gated":          {world{at: runs0().Cancel(), pods: pods(gated())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"17 canceled before a node has it": {world{at: runs0().Cancel(), pods: pods(own())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"17 no node within the deadline":   {world{at: runs0().StartingDeadline(9), pods: pods(own().Unschedulable()), now: 10 * time.Second}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"18 recorded":                      {world{at: runs0(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"18 recorded, suspended since":     {world{at: runs0().Suspend(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"19 canceled":                      {world{at: runs0().Cancel(), pods: pods(live())}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
+		"19 the kubelet ends it":           {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
+		"19 an image until the deadline":   {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(50)}},
+		"19 it ended after the deadline, and a proxy runs": {
+			world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(proxied)}, now: 8 * time.Second},
+			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(37)},
+		},
 		"20 it started within the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(live()), now: 10 * time.Second}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
 		"20 it waits for an image":          {world{at: runs0(), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff"))}, decided{Phase: running, Scheduled: "Started", Ready: "PodWaiting", Attempts: 1}},
 		"20 it is being deleted":            {world{at: runs0(), pods: pods(live().Terminating()), now: time.Minute}, decided{Phase: running, Scheduled: "Started", Ready: "PodTerminating", Attempts: 1}},
@@ -399,6 +414,13 @@ func TestNext(t *testing.T) {
 		"33 prepared, and taken from the At": {
 			world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated().Unowned())},
 			decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
+		},
+		"30 too late, and a pod without the gate has the name": {
+			world{at: a().StartingDeadline(0), pods: pods(live()), now: time.Minute}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
+		},
+		"33 prepared from an older spec, and gone": {
+			world{at: a().Generation(2), memory: world{at: a().Generation(2), memory: knows(t, a(), gated().Obj(), "")}.answered(t, at.Result{Missing: true})},
+			decided{Create: pod0},
 		},
 		"33 a pod without the gate": {world{at: a(), pods: pods(live())}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"}},
 	} {

@@ -153,6 +153,14 @@ func TestMakeReport_message(t *testing.T) {
 			world{at: a(), memory: taken(t), only: []*corev1.Pod{testutil.MakePod(pod0).Obj()}},
 			"PodNameConflict False pod a-pod already exists and does not belong to this At: the command did not run. Delete the pod or choose another name, then create the At again", "PodNameConflict",
 		},
+		"a pod of this operator without its owner has the name": {
+			world{at: a(), memory: taken(t), only: pods(live().Unowned().Annotation(cnatv1alpha1.AnnotationGeneration, "1"))},
+			"PodNameConflict False pod a-pod already exists and has lost its reference to this At: the command may have run. Delete the pod or choose another name, then create the At again", "PodNameConflict",
+		},
+		"canceled, and a pod without the gate has the name": {
+			world{at: a().Cancel(), pods: pods(live())},
+			"Canceled False the At was canceled by spec.cancel; pod a-pod already exists and has no scheduling gate cnat.d2iq.com/start of this operator: the command may have run. Delete the pod or choose another name, then create the At again", "Canceled",
+		},
 		"a pod without the gate has the name": {
 			world{at: a(), pods: pods(live())},
 			"PodNameConflict False pod a-pod already exists and has no scheduling gate cnat.d2iq.com/start of this operator: the command may have run. Delete the pod or choose another name, then create the At again", "PodNameConflict",

@@ -136,6 +136,9 @@ func (v *View) live(pod *corev1.Pod) Step {
 			before, _, _ := strings.Cut(problem, "; "+s.ready.message)
 			s.ready = say{cnatv1alpha1.ReasonPodWaiting, before + "; " + s.ready.message}
 		}
+		if command.Terminated != nil {
+			return s.at(v.lingersUntil(pod, command.Terminated))
+		}
 	case command.Terminated != nil:
 		until := v.lingersUntil(pod, command.Terminated)
 		explainAt := until.Add(endGrace - max(lingerGrace, gracePeriod(v.At)))

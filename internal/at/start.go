@@ -123,8 +123,8 @@ func (v *View) throwAway(pod *corev1.Pod) Step {
 // modifiedPod deletes a pod whose identity admission changed, if it provably never ran, and ends the At.
 func (v *View) modifiedPod() Step {
 	what, pod, deleted := v.modified.what, v.modified.pod, v.modified.deleted
-	if pod == nil { // Another pod has the name that admission gave it.
-		return v.finish(modifiedEnd(what, "the command did not run", atrun.NotRun))
+	if pod == nil { // Another pod has the name that admission gave it: of another owner, or of a create that was not answered.
+		return v.finish(modifiedEnd(what, "the command may have run", atrun.Unknown))
 	}
 	if v.unread(pod.Name) && !deleted {
 		return ask(Ask{Pod: pod.Name})
@@ -155,12 +155,23 @@ func modifiedMessage(changed, then string) string {
 		changed, then, pods.LabelManagedBy, pods.ManagedBy)
 }
 
+// notStarted returns the end of an At that has not started. Admission could have removed the gate of a pod whose create was not answered.
+func (v *View) notStarted() atrun.End {
+	if pod := v.named(0).pod; pod != nil && !atrun.IsGated(pod) {
+		return conflictEnd(v.At, pod)
+	}
+	return atrun.End{Proof: atrun.NotRun}
+}
+
 // conflictEnd returns the end of an At if a pod that it did not prepare has its pod's name.
 func conflictEnd(at *cnatv1alpha1.At, pod *corev1.Pod) atrun.End {
 	what := "does not belong to this At: the command did not run"
 	proof := atrun.NotRun
-	if atrun.IsOwn(at, pod) { // Admission could have removed the gate of a pod whose create was not answered.
+	switch { // Admission could have removed the gate of a pod whose create was not answered, and its owner reference.
+	case atrun.IsOwn(at, pod):
 		what, proof = "has no scheduling gate "+cnatv1alpha1.StartGate+" of this operator: the command may have run", atrun.Unknown
+	case !atrun.IsGated(pod) && (pod.Labels[cnatv1alpha1.LabelAt] != "" || pod.Annotations[cnatv1alpha1.AnnotationGeneration] != ""):
+		what, proof = "has lost its reference to this At: the command may have run", atrun.Unknown
 	}
 	return atrun.End{Proof: proof, Reason: cnatv1alpha1.ReasonPodNameConflict, Message: fmt.Sprintf(
 		"pod %s already exists and %s. Delete the pod or choose another name, then create the At again", pod.Name, what)}

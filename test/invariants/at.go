@@ -132,10 +132,6 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	again := false
 	for uid := range c.runs[at.UID] {
 		earlier := c.state.Pods[uid]
-		if c.isUnknown(earlier, write) {
-			delete(c.runs[at.UID], uid)
-			continue
-		}
 		same := c.requested(earlier) == c.requested(pod)
 		again = again || same
 		c.check("A17", deleting && same || c.isProven(at, earlier), "At "+at.Name, "pod %s was started, but it is not proven that the command of pod %s failed, or did not run", pod.Name, earlier.Name)
@@ -175,17 +171,6 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		c.check("A2", late <= 0, "At "+at.Name, "ran %v after its starting deadline", late)
 	}
 }
-
-// isUnknown reports whether the process that sent a write could not know of an earlier pod of the At: admission renamed that pod, so a
-// lookup by its name does not find it; the response to its create was lost; and the cache had not shown it when the write was decided.
-func (c *Checker) isUnknown(earlier *corev1.Pod, write Write) bool {
-	create := c.byUID[earlier.UID]
-	unanswered := create.Fault != "" || create.Process != write.Process
-	return create.Renamed && unanswered && (write.StalePods || c.LaggingPods || write.Sent.Sub(create.Sent) < decidedWithin)
-}
-
-// decidedWithin is the maximum age of the cached state on which a write was decided.
-const decidedWithin = time.Second
 
 // late returns how long after the latest starting deadline of some versions of an At its first pod was started, at most 0 if one of them
 // has no deadline. API times have whole seconds.

@@ -102,7 +102,7 @@ func (c *Checker) noteSpell(pod *corev1.Pod) {
 	cause := ""
 	switch {
 	case !c.state.IsActive(pod):
-	case c.state.Ats[owner] != nil:
+	case c.state.Ats[owner] != nil && pod.Annotations[Planted] == "":
 		cause = hangs(pod)
 	case c.state.Sets[owner] != nil:
 		cause = crashes(pod)
@@ -251,7 +251,7 @@ func (c *Checker) mayHaveFailed(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 			return true
 		}
 	}
-	if c.wasAsked(pod) && !c.recorded[pod.UID] && c.createdGated(pod) {
+	if c.wasAsked(pod) && !c.recorded[pod.UID] {
 		return true
 	}
 	// After a lost answer, the owner of a pod is not known if admission has removed its controller.

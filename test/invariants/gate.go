@@ -129,6 +129,9 @@ func (c *Checker) claimsAreTrue() {
 		for uid := range c.runs[said.at.UID] {
 			pod := c.state.Pods[uid]
 			about := said.at.Status.Attempts == 0 || AttemptOf(said.at, c.requested(pod)) == said.at.Status.Attempts
+			if create := c.byUID[uid]; c.ungated[uid] && (create.Fault != "" || create.Process != c.ours[said.at.ResourceVersion].Process) {
+				continue // Admission has started it, and no one has told the process.
+			}
 			c.now.Version = said.version
 			c.check("A22", !about || !c.ran(pod), "At "+said.at.Name, "the status says that the command did not run, but it ran in pod %s", pod.Name)
 		}
@@ -158,7 +161,7 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
 	write, ours := c.ours[pod.ResourceVersion]
 	at := c.state.Ats[ControllerOf(pod)]
 	finished := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-	if before == nil || !ours || write.Verb != "delete" || at == nil || !c.createdGated(pod) || pod.Spec.NodeName == "" || finished || c.clocksDiffer() {
+	if before == nil || !ours || write.Verb != "delete" || at == nil || pod.Spec.NodeName == "" || finished || c.clocksDiffer() {
 		return
 	}
 	grace := time.Duration(0)
@@ -179,10 +182,4 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
 func (c *Checker) expires(at *cnatv1alpha1.At, write Write) {
 	ttl, end := at.Spec.TTLSecondsAfterFinished, at.Status.CompletionTime
 	c.check("A24", ttl != nil && end != nil && !c.decisiveTime(write).Add(clockError).Before(end.Add(time.Duration(*ttl)*time.Second)), "At "+at.Name, "the operator deleted the At before its time to live was over")
-}
-
-// createdGated reports whether the operator created a pod with its gate.
-func (c *Checker) createdGated(pod *corev1.Pod) bool {
-	create, ours := c.byUID[pod.UID]
-	return ours && create.Gated
 }

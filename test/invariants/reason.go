@@ -28,14 +28,6 @@ func (c *Checker) ended(at *cnatv1alpha1.At) {
 		c.check("A4", finished, "At "+at.Name, "the phase is DONE without a finished pod and without a reason")
 		return
 	}
-	if s.Reason == cnatv1alpha1.ReasonPodLost && s.PodUID == "" { // The pod of a start that was recorded was never found.
-		found := slices.DeleteFunc(c.state.Active(at.UID), func(pod *corev1.Pod) bool {
-			create := c.byUID[pod.UID]
-			return create.Renamed && create.Fault != "" // The operator does not know under which name it exists.
-		})
-		c.check("A11", s.Attempts > 0 && len(found) == 0, "At "+at.Name, "the reason is PodLost, but the At has not started, or its pod exists")
-		return
-	}
 	ran := c.setPods[at.UID][s.PodUID] != nil
 	c.check("A11", ran && c.endedAs(s.Reason, at, c.state.Pods[s.PodUID]), "At "+at.Name, "the reason is %s, but no run ended in that way; podUID is %q", s.Reason, s.PodUID)
 }
@@ -47,7 +39,7 @@ func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) b
 	switch reason {
 	case cnatv1alpha1.ReasonCompleted:
 		run := c.Runs[pod.UID]
-		late := run != nil && !run.Asked.IsZero() && run.Ended.After(run.Asked) && c.createdGated(pod)
+		late := run != nil && !run.Asked.IsZero() && run.Ended.After(run.Asked)
 		return exit != nil && *exit == 0 && !late
 	case cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ReasonOOMKilled:
 		return failed || showsLost(at, pod)
@@ -56,7 +48,8 @@ func (c *Checker) endedAs(reason string, at *cnatv1alpha1.At, pod *corev1.Pod) b
 	case cnatv1alpha1.ReasonEvicted:
 		return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted"
 	case cnatv1alpha1.ReasonPodFailed: // A terminating pod may not be Failed.
-		return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded && (exitCode(pod) == nil || c.renamed(pod) || c.wasAsked(pod)) || failed || end != nil && exitCode(pod) == nil
+		succeeded := pod.Status.Phase == corev1.PodSucceeded
+		return pod.Status.Phase == corev1.PodFailed || failed || end != nil && (exitCode(pod) == nil || c.wasAsked(pod)) || succeeded && (exitCode(pod) == nil || c.renamed(pod))
 	case cnatv1alpha1.ReasonPodLost:
 		return c.state.Removed[pod.UID] || c.ownerOf(pod) != at.UID
 	}

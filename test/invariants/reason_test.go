@@ -39,6 +39,8 @@ func TestA11(t *testing.T) {
 	evicted, foreign, running := run(corev1.PodFailed, nil), run(corev1.PodRunning, nil), run(corev1.PodRunning, nil)
 	evicted.Status.Reason = "Evicted"
 	foreign.OwnerReferences = nil
+	interrupted := run(corev1.PodRunning, ptr.To[int32](0))
+	interrupted.DeletionTimestamp = &metav1.Time{}
 	madeUp, notStarted := run(corev1.PodFailed, ptr.To[int32](255)), run(corev1.PodFailed, ptr.To[int32](128))
 	madeUp.Status.ContainerStatuses[0].State.Terminated.Reason = "Unknown"
 	notStarted.Status.ContainerStatuses[0].State.Terminated.Reason = "StartError"
@@ -47,6 +49,7 @@ func TestA11(t *testing.T) {
 		rejected []client.Object
 	}{
 		cnatv1alpha1.ReasonStartError: {notStarted, []client.Object{running, run(corev1.PodFailed, ptr.To[int32](1)), madeUp}},
+		cnatv1alpha1.ReasonPodFailed:  {interrupted, []client.Object{running, run(corev1.PodRunning, ptr.To[int32](0))}},
 		cnatv1alpha1.ReasonEvicted:    {evicted, []client.Object{running, foreign, run(corev1.PodFailed, ptr.To[int32](1))}},
 	} {
 		status := cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone, PodUID: "pod", Reason: reason}

@@ -29,8 +29,6 @@ type Run struct {
 }
 
 const (
-	// checkedFor is how long before a start its dry run may have been made.
-	checkedFor = time.Hour
 	// maxChecks is how many dry runs for one generation of an At a process may make in a minute. A back-off that doubles from one second
 	// allows seven, and one more is needed if a good answer becomes a bad one.
 	maxChecks = 10
@@ -74,20 +72,11 @@ func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) { //nol
 	}
 	c.check("A18", at.DeletionTimestamp == nil && !isTrue(at.Spec.Cancel), subject, "attempt %d began although the At is canceled, or being deleted", is.Attempts)
 	c.check("A18", is.Attempts > 1 || !isTrue(at.Spec.Suspend), subject, "the At has started although it is suspended")
-	if at.Status.PodUID != "" {
-		pod, create := c.state.Pods[at.Status.PodUID], c.byUID[at.Status.PodUID]
-		answered := create.Call != nil && create.Process == write.Process && create.Fault == ""
-		c.check("A21", answered, subject, "attempt %d began with a pod that process %d did not create, or whose create was not answered", is.Attempts, write.Process)
-		c.check("A19", pod != nil && (IsGated(pod) || c.state.Removed[pod.UID] || c.ChangesIdentity), subject, "attempt %d began with a pod that had no gate", is.Attempts)
-	} else if c.Checks != nil {
-		last := c.lastCheck(at, write)
-		passed := last != nil && (last.Verdict == Accepted || last.Verdict == NoAnswer) && c.now.Seen.Sub(last.Received) <= checkedFor+maxDuration
-		c.check("A19", passed, subject, "attempt %d began after the dry run %+v", is.Attempts, last)
-	}
+	pod, create := c.state.Pods[at.Status.PodUID], c.byUID[at.Status.PodUID]
+	answered := create.Call != nil && create.Process == write.Process && create.Fault == ""
+	c.check("A21", answered, subject, "attempt %d began with a pod that process %d did not create, or whose create was not answered", is.Attempts, write.Process)
+	c.check("A19", pod != nil && (IsGated(pod) || c.state.Removed[pod.UID]), subject, "attempt %d began with a pod that had no gate", is.Attempts)
 }
-
-// maxDuration is how long a reconcile may take, and the maximum error of the clocks.
-const maxDuration = 2 * time.Minute
 
 // lastCheck returns the last dry run for a generation of an At whose answer the process of a write had received, or nil.
 func (c *Checker) lastCheck(at *cnatv1alpha1.At, write Write) *Check {

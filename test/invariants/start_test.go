@@ -72,54 +72,14 @@ func podWrite(uid types.UID, name string, second int64) Write {
 	return Write{Call: &Call{Verb: "create", Resource: "pods", Owner: "at", Requested: name}, Process: 1, Code: 200, UID: uid, Sent: at, Clock: at}
 }
 
-// docs/at-most-once.md lists this exception: only the requested name of the pod is looked up.
-func TestA1_renamed(t *testing.T) {
-	for title, tc := range map[string]struct {
-		first  Write
-		second int64
-		want   bool
-	}{
-		"the response was lost":                  {Write{Renamed: true, Fault: "lost"}, 2, false},
-		"the response was lost some seconds ago": {Write{Renamed: true, Fault: "lost"}, 5, true},
-		"the response arrived":                   {Write{Renamed: true}, 2, true},
-		"the name is the requested one":          {Write{Fault: "lost"}, 2, true},
-	} {
-		first, again := run(corev1.PodPending, nil), run(corev1.PodPending, nil)
-		again.Name, again.UID = "a-pod", "pod-1"
-		write := podWrite("pod", "a-pod", 2)
-		write.Renamed, write.Fault = tc.first.Renamed, tc.first.Fault
-		c := NewChecker(true, []Write{write, podWrite("pod-1", "a-pod", tc.second)}, nil)
-		if got := replay("A1", c, changes(at("at", cnatv1alpha1.AtStatus{}), first, again)); got != tc.want {
-			t.Errorf("%s: A1 is violated: %t", title, got)
-		}
-	}
-}
-
 func TestA19(t *testing.T) {
-	check := func(change func(*Check)) Check {
-		c := Check{Call: Call{Verb: "check", Owner: "at", Generation: 1}, Process: 1, Received: time.Unix(1, 0), Verdict: Accepted}
-		change(&c)
-		return c
-	}
 	for title, tc := range map[string]struct {
-		checks []Check
-		want   bool
-	}{
-		"it passed":                {[]Check{check(func(*Check) {})}, false},
-		"no answer":                {[]Check{check(func(c *Check) { c.Verdict = NoAnswer })}, false},
-		"it was rejected":          {[]Check{check(func(c *Check) { c.Verdict = Rejected })}, true},
-		"it changes the identity":  {[]Check{check(func(*Check) {}), check(func(c *Check) { c.Verdict = Changed })}, true},
-		"there was none":           {[]Check{}, true},
-		"it came later":            {[]Check{check(func(c *Check) { c.Received = time.Unix(3, 0) })}, true},
-		"of an older generation":   {[]Check{check(func(c *Check) { c.Generation = 0 })}, true},
-		"of an earlier process":    {[]Check{check(func(c *Check) { c.Process = 0 })}, true},
-		"more than an hour before": {[]Check{check(func(c *Check) { c.Received = time.Unix(-7200, 0) })}, true},
-	} {
-		waits, started := at("at", cnatv1alpha1.AtStatus{}), at("at", cnatv1alpha1.AtStatus{Attempts: 1})
-		waits.Generation, started.Generation = 1, 1
-		c := NewChecker(true, []Write{statusWrite("2", 2)}, nil)
-		c.Checks = tc.checks
-		if got := replay("A19", c, changes(waits, started)); got != tc.want {
+		pod  *corev1.Pod
+		want bool
+	}{"it has its gate": {gated(), false}, "it has none": {run(corev1.PodPending, nil), true}} {
+		c := NewChecker(true, []Write{podWrite("pod", "a-pod", 1), statusWrite("3", 3)}, nil)
+		started := at("at", cnatv1alpha1.AtStatus{Attempts: 1, PodUID: "pod"})
+		if got := replay("A19", c, changes(at("at", cnatv1alpha1.AtStatus{}), tc.pod, started)); got != tc.want {
 			t.Errorf("%s: A19 is violated: %t", title, got)
 		}
 	}

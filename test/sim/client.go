@@ -77,7 +77,6 @@ func (c operatorClient) Create(ctx context.Context, object client.Object, option
 		return c.dryRun(ctx, object)
 	}
 	return c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
-		c.process.env.noteGate(object)
 		c.process.env.mutate(sent)
 		if pod, ok := sent.(*corev1.Pod); ok {
 			if err := c.process.env.webhook.admit(pod, false); err != nil {
@@ -104,7 +103,6 @@ func (c operatorClient) dryRun(ctx context.Context, object client.Object) error 
 		return answer.err
 	}
 	checked, err := c.process.do(ctx, request, func() (client.Object, error) {
-		e.noteGate(pod)
 		if err := e.webhook.admit(sent, true); err != nil {
 			return nil, err
 		}
@@ -172,12 +170,6 @@ func (e *env) creatorOf(pod string) (owner types.UID) {
 		}
 	}
 	return owner
-}
-
-// noteGate records that the operator uses its gate.
-func (e *env) noteGate(object client.Object) {
-	pod, ok := object.(*corev1.Pod)
-	e.webhook.gates = e.webhook.gates || ok && invariants.IsGated(pod)
 }
 
 func (c operatorClient) Status() client.SubResourceWriter { return statusWriter{process: c.process} }

@@ -7,7 +7,6 @@ package sim
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,19 +129,10 @@ func (e *env) evict(pod *corev1.Pod, loses bool) {
 	case loses:
 		e.loseContainers(pod)
 	default:
-		code := int32(137)
-		if e.isGated(pod) { // It may also handle the SIGTERM.
-			code = []int32{137, 0, 3}[hash(e.scenario.Seed, "evicts "+string(pod.UID))>>32%3]
-		}
 		e.runOf(pod).Asked = e.now()
-		e.terminate(pod, code)
+		e.terminate(pod, []int32{137, 0, 3}[hash(e.scenario.Seed, "evicts "+string(pod.UID))>>32%3]) // It may also handle the SIGTERM.
 	}
 	pod.Status.Conditions = nil
-}
-
-// isGated reports whether the operator created a pod with its gate.
-func (e *env) isGated(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(e.writes, func(w invariants.Write) bool { return w.Gated && w.UID == pod.UID })
 }
 
 // loseContainers replaces the states of the containers of a pod that have not ended with what a kubelet reports about containers that it
@@ -206,11 +196,8 @@ func (e *env) endBadly(n int, random *rand.Rand, pod *corev1.Pod) bool {
 // doubt ends a pod with a status that does not prove how its command ended, or that it ran (F38). Whatever the status shows, the command may
 // have been started.
 func (e *env) doubt(random *rand.Rand, pod *corev1.Pod) {
-	ways := []string{"Evicted", "Unknown", "ProviderFailed", "NotFound", "StartError", "ContainerCannotRun"}
-	if e.isGated(pod) {
-		ways = append(ways, "lost exit code", "lost exit code")
-	}
-	if n := len(pod.Spec.InitContainers); n > 1 && (*pod.Spec.InitContainers[n-1].RestartPolicy == corev1.ContainerRestartPolicyAlways || e.isGated(pod)) {
+	ways := []string{"Evicted", "Unknown", "ProviderFailed", "NotFound", "StartError", "ContainerCannotRun", "lost exit code", "lost exit code"}
+	if len(pod.Spec.InitContainers) > 1 {
 		ways = append(ways, "sidecar", "sidecar", "sidecar", "sidecar", "sidecar", "sidecar")
 	}
 	way := pick(random, ways...)

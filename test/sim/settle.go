@@ -201,7 +201,7 @@ func (e *env) answersVary() bool {
 }
 
 // modifiedPods returns the pods that are left although their Ats have ended because admission changed them. A process cannot know of a pod
-// without a controller that an earlier process has created.
+// without a controller that an earlier process has created, and does not see whether a node ends one that it stopped.
 func (e *env) modifiedPods() []problem {
 	var problems []problem
 	for _, w := range e.writes {
@@ -210,7 +210,8 @@ func (e *env) modifiedPods() []problem {
 			e.state.Removed[at.UID] || at.DeletionTimestamp != nil {
 			continue
 		}
-		if invariants.ControllerOf(pod) == "" && (w.Fault != "" || w.Process != e.process.number) {
+		stopped := slices.ContainsFunc(e.writes, func(stop invariants.Write) bool { return stop.Stops && stop.UID == w.UID })
+		if invariants.ControllerOf(pod) == "" && (w.Fault != "" || w.Process != e.process.number || stopped) {
 			continue
 		}
 		problems = append(problems, problem{"A3", "At " + at.Name + ": pod " + pod.Name + " is left, which admission has changed", settleTime + atDelay(at)})

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -104,29 +105,36 @@ func (e *env) races(random *rand.Rand) bool {
 	return true
 }
 
-// purges lets a user delete all pods of Ats by force while a retry runs, or an At that is created again at once. It returns false if that does
-// not happen.
+// purges lets a user delete the pods of Ats by force while a retry runs, or an At that is created again at once. The watch may not show the end
+// of the pod that runs. It returns false if that does not happen.
 func (e *env) purges(random *rand.Rand) bool {
 	if !e.scenario.has(Purge) || e.scenario.Only == podSets || random.IntN(4) != 0 {
 		return false
 	}
 	name := e.nameOf(random, ats)
 	at, ok := e.store.objects[storeKey{ats, name}].(*cnatv1alpha1.At)
-	if _, runs := e.store.objects[storeKey{pods, name + "-pod-1"}]; !ok || !runs || at.Status.Phase == cnatv1alpha1.PhaseDone {
+	if _, runs := e.store.objects[storeKey{pods, name + "-pod-1"}]; !ok || !runs && at.Status.Attempts < 2 || at.Status.Phase == cnatv1alpha1.PhaseDone {
 		return false
 	}
-	if random.IntN(3) == 0 {
+	all := slices.DeleteFunc(e.recordedPods(), func(pod *corev1.Pod) bool { return invariants.OwnerKind(pod) != "At" })
+	switch random.IntN(3) {
+	case 0:
 		e.deleteOwner(random, ats, name)
 		e.createAt(random, name)
 		return true
+	case 1:
+		all = slices.DeleteFunc(all, func(pod *corev1.Pod) bool { return pod.UID != at.Status.PodUID })
+		for _, w := range e.watchers {
+			if w.resource == pods && len(w.events) == 0 {
+				e.seedDelays()
+				e.expire(w)
+			}
+		}
 	}
-	all := e.recordedPods()
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, pod := range all {
-		if invariants.OwnerKind(pod) == "At" {
-			e.note("user deletes pod %s by force", pod.Name)
-			_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
-		}
+		e.note("user deletes pod %s by force", pod.Name)
+		_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	}
 	return true
 }
@@ -282,16 +290,14 @@ func (e *env) disturb(random *rand.Rand) error {
 		if len(e.watchers) == 0 {
 			return nil
 		}
-		cut := e.watchers[random.IntN(len(e.watchers))]
+		w := e.watchers[random.IntN(len(e.watchers))]
 		e.seedDelays()
-		if random.IntN(2) == 0 && len(cut.events) == 0 {
-			e.note("the watch of %s expires", cut.resource)
-			expired := apierrors.NewResourceExpired("injected").Status()
-			cut.events <- watch.Event{Type: watch.Error, Object: &expired}
+		if random.IntN(2) == 0 && len(w.events) == 0 {
+			e.expire(w)
 			return nil
 		}
-		e.note("the watch of %s ends", cut.resource)
-		e.removeWatcher(cut)
+		e.note("the watch of %s ends", w.resource)
+		e.removeWatcher(w)
 	case 5:
 		if e.now().Sub(e.jumped) < jumpInterval || len(e.watchers) < len(groupResources) {
 			return nil // While caches are being filled, several goroutines wait for them with timers that end at the same time.
@@ -309,11 +315,15 @@ func (e *env) disturb(random *rand.Rand) error {
 	return nil
 }
 
+// expire ends a watch so that its informer lists again, and does not receive what happens meanwhile.
+func (e *env) expire(w *watcher) {
+	e.note("the watch of %s expires", w.resource)
+	expired := apierrors.NewResourceExpired("injected").Status()
+	w.events <- watch.Event{Type: watch.Error, Object: &expired}
+}
+
 // crashAndRestart kills the process. The next one starts at once, or later.
 func (e *env) crashAndRestart(random *rand.Rand) error {
-	if e.webhook.hidesFromNext() {
-		return nil
-	}
 	e.crash(random)
 	if random.IntN(2) == 0 {
 		return e.restart()

@@ -6,6 +6,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -194,7 +195,8 @@ func (e *env) createAt(random *rand.Rand, name string) {
 		e.addUnusable(random, at)
 		return
 	}
-	e.create(at, fmt.Sprintf(" for %s, command %s", at.Spec.Schedule, at.Spec.Command))
+	spec, _ := json.Marshal(at.Spec) // It can be encoded.
+	e.create(at, ": "+string(spec))
 }
 
 // addUnusable adds an At that was stored before the CRD rejected its spec.
@@ -283,7 +285,7 @@ func (e *env) foreignPod(random *rand.Rand, resource, owner string) {
 // plantPod creates a pod that has an At as its owner, with or without the operator's gate, as a user can who may create pods.
 func (e *env) plantPod(random *rand.Rand, name string) {
 	at, ok := e.store.objects[storeKey{ats, name}]
-	if !ok || !e.webhook.gates {
+	if !ok {
 		return
 	}
 	pod := &corev1.Pod{Spec: templateOf("foreign").Spec}

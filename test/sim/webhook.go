@@ -33,10 +33,10 @@ type webhook struct {
 	sparesAts, always, changesMind bool
 	// policy is the answer to creates and dry runs of pods of Ats, and failure that to dry runs. Nil means that they are accepted.
 	policy, failure error
-	// gates is true if the operator uses its gate, strips if admission removes the gates of pods of Ats, and queues if it adds one of another
-	// controller. keepsGates is the answer to requests to remove a gate, or nil.
-	gates, strips, queues bool
-	keepsGates            error
+	// strips is true if admission removes the gates of pods of Ats, and queues if it adds one of another controller. keepsGates is the answer to
+	// requests to remove a gate, or nil.
+	strips, queues bool
+	keepsGates     error
 }
 
 // queueGate is the gate of a controller that queues pods.
@@ -61,6 +61,9 @@ func newWebhook(s Scenario) webhook {
 	w.always = w.sparesAts && !s.has(Policy)
 	w.oneName = random.IntN(8) == 0
 	w.strips, w.queues = random.IntN(8) == 0, random.IntN(4) == 0
+	if w.generatedName || w.owners && w.labels && w.annotations { // Nothing would show whose pod it is, which runs after its create.
+		w.strips = false
+	}
 	return w
 }
 
@@ -85,17 +88,13 @@ func (w webhook) changesIdentity(dryRun bool) bool {
 func (w webhook) modifiesSets() bool { return w.owners || w.generatedName || w.oneName }
 
 func (w webhook) canChangeIdentity() bool {
-	return !w.always && (w.name || w.generatedName || w.owners || w.renames || w.restarts != "" || w.strips && w.gates)
+	return !w.always && (w.name || w.generatedName || w.owners || w.renames || w.restarts != "" || w.strips)
 }
 
-// hides reports whether the operator cannot find the pod of a create that got no response, because its name was generated: see
-// docs/at-most-once.md.
+// hides reports whether the operator cannot find the pod of a PodSet whose create got no response, because its name was generated.
 func (w webhook) hides(c *call) bool {
-	return c.Verb == "create" && c.Resource == pods && w.generatedName && (c.Slot != "" || !w.always && (!c.Gated || w.strips))
+	return c.Verb == "create" && c.Slot != "" && w.generatedName
 }
-
-// hidesFromNext reports whether the next process cannot find the pod of an At that no status has recorded.
-func (w webhook) hidesFromNext() bool { return w.owners && w.generatedName && !w.always }
 
 // admit changes a new pod of the operator. It returns the error with which admission rejects it.
 func (w webhook) admit(pod *corev1.Pod, dryRun bool) error {
