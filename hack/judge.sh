@@ -49,4 +49,4 @@ manager=$E2E_REGISTRY/podset-operator:judge-$(digest "$source/bin/image/manager-
 trap 'make undeploy DEPLOY=config/components/ha >/dev/null' EXIT
 make --no-print-directory deploy IMG="$manager" DEPLOY=config/components/ha
 kubectl -n podset-operator-system rollout status deployment --timeout 180s
-"$out/judge" -image "$command" "${flags[@]}" "$@"
+"$out/judge" -image "$command" -journal "$out/judge.log" "${flags[@]}" "$@"
