@@ -61,11 +61,14 @@ func (c *court) meta(r *run) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: r.name, Namespace: c.namespace, Labels: map[string]string{label: r.name}}
 }
 
-// wave begins count runs of each adapter, all due at the same time.
+// wave begins count runs of each adapter. Half of them are due at the same time, the others within half a minute, except those of CronJobs.
 func (c *court) wave(ctx context.Context, random *rand.Rand, number, count int, due time.Time) {
 	for i := range count {
 		for _, a := range c.adapters {
 			r := &run{adapter: a, name: fmt.Sprintf("%s-%d-%d-%s", a.name, number, i, c.campaign), plan: newPlan(random), court: c, due: due}
+			if i%2 == 1 && a.name != "cronjob" {
+				r.due = due.Add(seconds(random, 0, 30))
+			}
 			c.locked(func() { c.runs = append(c.runs, r) })
 			c.users.Go(func() { c.live(ctx, r) })
 		}
@@ -97,11 +100,11 @@ func (c *court) live(ctx context.Context, r *run) {
 	c.journal.add(event{name: r.name, kind: user, text: r.plan.action + ": " + c.act(ctx, r)})
 }
 
-// observe reads what the objects claim every second until ctx ends. What it cannot read, it reads the next time.
+// observe reads what the objects claim every two seconds until ctx ends. What it cannot read, it reads the next time.
 func (c *court) observe(ctx context.Context) {
 	for ctx.Err() == nil {
 		c.ask(ctx)
-		pause(ctx, time.Second)
+		pause(ctx, 2*time.Second)
 	}
 }
 

@@ -74,7 +74,11 @@ func (l *lab) ofCluster() []injector {
 	}
 }
 
-func (l *lab) killShims(_ context.Context, random *rand.Rand) error {
+// killShims waits until some commands run.
+func (l *lab) killShims(ctx context.Context, random *rand.Rand) error {
+	for end := time.Now().Add(20 * time.Second); len(l.containers("/command")) < 4 && time.Now().Before(end); {
+		pause(ctx, 500*time.Millisecond)
+	}
 	for _, command := range l.containers("/command") {
 		if random.IntN(2) == 0 {
 			l.signal(syscall.SIGKILL, []int{command.parent})
