@@ -33,6 +33,7 @@ type court struct {
 	runs  []*run
 	users sync.WaitGroup    // of all runs
 	pods  map[string]string // what the journal has last of each pod, by its UID
+	start chan struct{}     // receives if a pod may start
 }
 
 // run is one run of a command. The mutex of the court protects what changes.
@@ -166,6 +167,11 @@ func (c *court) look(object any) {
 	e.text = fmt.Sprintf("%s on %q %s", p.Status.Phase, p.Spec.NodeName, p.Status.Reason)
 	if len(p.Spec.SchedulingGates) > 0 {
 		e.text += " gated"
+	} else if p.Spec.NodeName == "" {
+		select {
+		case c.start <- struct{}{}:
+		default:
+		}
 	}
 	if p.DeletionTimestamp != nil {
 		e.text += " deleted"
@@ -181,6 +187,20 @@ func (c *court) look(object any) {
 	if c.pods[e.uid] != e.text {
 		c.pods[e.uid] = e.text
 		c.journal.add(e)
+	}
+}
+
+// nextStart waits until the first pods of the next wave may start, at most half a minute after its time.
+func (c *court) nextStart(ctx context.Context) {
+	next := time.Now().Add(time.Second).Truncate(time.Minute).Add(time.Minute)
+	pause(ctx, time.Until(next)-500*time.Millisecond)
+	for len(c.start) > 0 {
+		<-c.start
+	}
+	select {
+	case <-c.start:
+	case <-time.After(30 * time.Second):
+	case <-ctx.Done():
 	}
 }
 

@@ -26,8 +26,9 @@ type lab struct {
 }
 
 func (l *lab) freeze(what string, from, to int, pids func(*rand.Rand) []int) injector {
-	return injector{what + " frozen", func(ctx context.Context, random *rand.Rand) error {
+	return injector{what + " frozen", func(ctx context.Context, random *rand.Rand, moment func()) error {
 		frozen := pids(random)
+		moment()
 		l.signal(syscall.SIGSTOP, frozen)
 		pause(ctx, seconds(random, from, to))
 		l.signal(syscall.SIGCONT, frozen)
@@ -45,8 +46,10 @@ func (l *lab) ofManagers() []injector {
 		return pids[:min(1, len(pids))]
 	}
 	kill := func(what string, pids func(*rand.Rand) []int) injector {
-		return injector{what + " killed", func(ctx context.Context, random *rand.Rand) error {
-			l.signal(syscall.SIGKILL, pids(random))
+		return injector{what + " killed", func(ctx context.Context, random *rand.Rand, moment func()) error {
+			killed := pids(random)
+			moment()
+			l.signal(syscall.SIGKILL, killed)
 			return l.court.replaceManagers(ctx)
 		}}
 	}
@@ -57,8 +60,10 @@ func (l *lab) ofManagers() []injector {
 
 func (l *lab) ofCluster() []injector {
 	kill := func(names ...string) injector {
-		return injector{strings.Join(names, " and ") + " killed", func(ctx context.Context, random *rand.Rand) error {
-			l.signal(syscall.SIGKILL, l.pids(names...))
+		return injector{strings.Join(names, " and ") + " killed", func(ctx context.Context, random *rand.Rand, moment func()) error {
+			killed := l.pids(names...)
+			moment()
+			l.signal(syscall.SIGKILL, killed)
 			pause(ctx, seconds(random, 0, 8))
 			return l.up(ctx)
 		}}
@@ -75,10 +80,11 @@ func (l *lab) ofCluster() []injector {
 }
 
 // killShims waits until some commands run.
-func (l *lab) killShims(ctx context.Context, random *rand.Rand) error {
+func (l *lab) killShims(ctx context.Context, random *rand.Rand, moment func()) error {
 	for end := time.Now().Add(20 * time.Second); len(l.containers("/command")) < 4 && time.Now().Before(end); {
 		pause(ctx, 500*time.Millisecond)
 	}
+	moment()
 	for _, command := range l.containers("/command") {
 		if random.IntN(2) == 0 {
 			l.signal(syscall.SIGKILL, []int{command.parent})
@@ -89,7 +95,8 @@ func (l *lab) killShims(ctx context.Context, random *rand.Rand) error {
 
 // powerLoss kills everything that a node runs, and removes what does not survive a reboot: mounts, network namespaces, and the state of
 // containerd in /run. The control plane is another machine.
-func (l *lab) powerLoss(ctx context.Context, random *rand.Rand) error {
+func (l *lab) powerLoss(ctx context.Context, random *rand.Rand, moment func()) error {
+	moment()
 	l.signal(syscall.SIGKILL, l.pids("kubelet", "containerd"))
 	shims := l.shims()
 	l.signal(syscall.SIGKILL, pidsOf(processes(func(p process) bool { return shims[p.pid] || shims[p.parent] })))

@@ -137,7 +137,7 @@ func (o *options) prepare(ctx context.Context) (*court, []*nemesis, error) {
 	}
 	o.cluster.QPS, o.cluster.Timeout = -1, 10*time.Second
 	campaign := strconv.FormatInt(time.Now().Unix(), 36)
-	c := &court{namespace: "judge-" + campaign, campaign: campaign, image: o.image, counter: o.counter, pods: map[string]string{}}
+	c := &court{namespace: "judge-" + campaign, campaign: campaign, image: o.image, counter: o.counter, pods: map[string]string{}, start: make(chan struct{}, 1)}
 	c.journal = &journal{file: file, events: map[string][]event{}}
 	if c.client, err = client.New(o.cluster, client.Options{Scheme: scheme.Scheme}); err != nil {
 		return nil, nil, err
@@ -157,8 +157,8 @@ func (o *options) prepare(ctx context.Context) (*court, []*nemesis, error) {
 	}
 	ofCluster, err = selected(ofCluster, o.faults, name)
 	nemeses := []*nemesis{
-		{court: c, faults: ofManagers, random: rand.New(rand.NewPCG(o.seed, 1)), often: 15 * time.Second, sharp: true},
-		{court: c, faults: ofCluster, random: rand.New(rand.NewPCG(o.seed, 2)), often: 8 * time.Second},
+		{court: c, faults: ofManagers, random: rand.New(rand.NewPCG(o.seed, 1)), often: 12 * time.Second, sharp: true},
+		{court: c, faults: ofCluster, random: rand.New(rand.NewPCG(o.seed, 2)), often: 12 * time.Second},
 	}
 	return c, nemeses, errors.Join(err, c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}))
 }
