@@ -46,7 +46,7 @@ fi
 (cd "$source" && GOOS=linux GOARCH=$ARCH hack/build.sh "bin/image/manager-$ARCH" . . -buildvcs=false)
 manager=$E2E_REGISTRY/podset-operator:judge-$(digest "$source/bin/image/manager-$ARCH")
 (cd "$source" && hack/image.sh build "$manager" Dockerfile "$ARCH" VERSION=judge && hack/image.sh push "$manager")
-trap 'make undeploy DEPLOY=config/components/ha >/dev/null' EXIT
+trap 'make undeploy DEPLOY=config/components/ha DELETE_OBJECTS=yes >/dev/null' EXIT # The CRDs did not exist before.
 make --no-print-directory deploy IMG="$manager" DEPLOY=config/components/ha
 kubectl -n podset-operator-system rollout status deployment --timeout 180s
-"$out/judge" -image "$command" "${flags[@]}" "$@"
+"$out/judge" -image "$command" -journal "$out/judge.log" "${flags[@]}" "$@"

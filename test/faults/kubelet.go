@@ -22,8 +22,6 @@ type Kubelet struct {
 	Ready func(*corev1.Pod) bool
 	// Exit returns the exit code of a pod's command. Nil means that the command does not end. Pods with restartPolicy Always do not exit.
 	Exit func(*corev1.Pod) *int32
-	// Ended returns when a command ended. Nil means now.
-	Ended func() metav1.Time
 }
 
 // RunKubelet starts a kubelet, which replaces an earlier one. It acts on every pod event and, once a second, on all pods.
@@ -133,9 +131,6 @@ func (k *Kubelet) end(ctx context.Context, pod *corev1.Pod, code int32) error {
 		pod.Status.Phase, reason = corev1.PodFailed, "Error"
 	}
 	ended := metav1.Now()
-	if k.Ended != nil {
-		ended = k.Ended()
-	}
 	pod.Status.Conditions = nil
 	pod.Status.ContainerStatuses = nil
 	for _, c := range pod.Spec.Containers {

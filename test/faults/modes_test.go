@@ -15,7 +15,6 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,31 +27,23 @@ import (
 // core are the faults that depend on how the cache reads. They run with every cache mode and every kind of list. The simulation covers many
 // more orders of them, with the caches of one mode.
 var core = map[string]testCase{
-	"F1, scale 10 to 3":    crashScale,
-	"F1, at with a retry":  crashRetry,
-	"F2":                   loseResponses,
-	"F3":                   lagging("podsets", "pods"),
-	"F3, a long list":      longList,
-	"F5, pods of a set":    missPods,
-	"F5, the pod of an At": missRun,
-	"F11, two operators":   withoutLease,
-}
-
-// superviseCrashing starts the operator. Its second process crashes before its nth write.
-func superviseCrashing(e *faults.Env, n int) *faults.Process {
-	e.Helper()
-	starts := 0
-	return e.Supervise(func(i *faults.Injector) {
-		if starts++; starts == 2 {
-			i.Inject(faults.Nth(n, faults.Writes, i.CrashBefore))
-		}
-	})
+	"F1, scale 10 to 3":  crashScale,
+	"F2":                 loseResponses,
+	"F3":                 lagging("podsets", "pods"),
+	"F3, a long list":    longList,
+	"F5, pods of a set":  missPods,
+	"F11, two operators": withoutLease,
 }
 
 func crashScale(e *faults.Env) {
 	// Four of ten pods are not ready: they must be deleted, and three others.
 	e.RunKubelet(&faults.Kubelet{Ready: firstPods(6)})
-	operator := superviseCrashing(e, 1) // It may have a single write: the first process may have sent all deletes before its crash.
+	starts := 0
+	operator := e.Supervise(func(i *faults.Injector) {
+		if starts++; starts == 2 { // It may have a single write: the first process may have sent all deletes before its crash.
+			i.Inject(faults.Nth(1, faults.Writes, i.CrashBefore))
+		}
+	})
 	e.Create(podSet("a", 10))
 	e.Settle()
 	e.WaitForSet("P3", "a", func(s *appv1alpha1.PodSet) bool { return s.Status.ReadyReplicas == 6 })
@@ -61,19 +52,6 @@ func crashScale(e *faults.Env) {
 	e.ExpectIdle()
 	e.ExpectCounts(faults.Counts{Creates: 10, Deletes: 7})
 	e.Check("P3", e.Starts() == 3, "the operator was started %d times", e.Starts())
-}
-
-func crashRetry(e *faults.Env) {
-	// The back-off starts at the end of the failed pod, so this At is retried at once.
-	e.RunKubelet(&faults.Kubelet{Exit: failFirst, Ended: longAgo})
-	operator := superviseCrashing(e, 2)
-	operator.Inject(faults.Nth(1, faults.Writes, operator.CrashAfter))
-	a := at("a", "now", "echo YAY")
-	a.Spec.BackoffLimit = ptr.To[int32](1)
-	e.Create(a)
-	e.ExpectIdle()
-	e.ExpectCounts(faults.Counts{Creates: 2})
-	e.Check("A3", e.Starts() == 3, "the operator was started %d times", e.Starts())
 }
 
 func loseResponses(e *faults.Env) {
@@ -133,19 +111,6 @@ func missPods(e *faults.Env) {
 	})
 	e.ExpectIdle()
 	e.ExpectCounts(faults.Counts{Creates: 6})
-}
-
-func missRun(e *faults.Env) {
-	e.RunKubelet(&faults.Kubelet{})
-	operator := e.Supervise()
-	e.Create(at("a", "now", "sleep 60"))
-	e.WaitForAt("A3", "a", running)
-	gates := func() int { return len(e.Pods()[0].Spec.SchedulingGates) }
-	gomega.NewWithT(e).Eventually(gates).WithTimeout(e.Timeout).Should(gomega.BeZero(), "gates of the pod")
-	withMissedEvents(operator, func() { e.Delete(e.Pods()[0], client.GracePeriodSeconds(0)) })
-	e.ExpectIdle()
-	e.WaitForAt("A3", "a", done(cnatv1alpha1.ReasonPodLost))
-	e.ExpectCounts(faults.Counts{Creates: 1})
 }
 
 // withoutLease is two operators that both work.

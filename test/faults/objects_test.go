@@ -6,7 +6,6 @@ package faults_test
 import (
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,23 +66,11 @@ func scale(e *faults.Env, name string, replicas int32) {
 	faults.Edit(e, set, func(s *appv1alpha1.PodSet) { s.Spec.Replicas = &replicas })
 }
 
-func running(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning }
-
 func done(reason string) func(*cnatv1alpha1.At) bool {
 	return func(a *cnatv1alpha1.At) bool {
 		return a.Status.Phase == cnatv1alpha1.PhaseDone && a.Status.Reason == reason
 	}
 }
-
-// failFirst makes the first attempt of an At fail and all others succeed.
-func failFirst(pod *corev1.Pod) *int32 {
-	if pod.Annotations[cnatv1alpha1.AnnotationAttempt] == "0" {
-		return ptr.To[int32](1)
-	}
-	return ptr.To[int32](0)
-}
-
-func longAgo() metav1.Time { return metav1.NewTime(time.Now().Add(-time.Hour)) }
 
 // firstPods selects the first n pods of each owner for which it is called.
 func firstPods(n int) func(*corev1.Pod) bool {

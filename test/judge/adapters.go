@@ -23,8 +23,8 @@ import (
 type adapter struct {
 	name    string
 	retries int
-	// lead is how long before its time the object of a run is created. A Job cannot wait.
-	lead func(*plan) time.Duration
+	// waits is true if the object waits for the time of the run. A Job does not.
+	waits bool
 	// object is a new object whose pods have the template.
 	object func(meta metav1.ObjectMeta, due time.Time, template corev1.PodTemplateSpec) client.Object
 	// list returns what the objects of all runs claim, by the name of the run.
@@ -36,13 +36,11 @@ type adapter struct {
 
 const label = "judge-run"
 
-func early20(p *plan) time.Duration { return p.lead }
-
 var adapters = []*adapter{atAdapter("at", 0), atAdapter("at-retries", 2), jobAdapter(), cronJobAdapter()}
 
 func atAdapter(name string, retries int32) *adapter {
 	return &adapter{
-		name: name, retries: int(retries), lead: early20, cancel: `{"spec":{"cancel":true}}`,
+		name: name, retries: int(retries), waits: true, cancel: `{"spec":{"cancel":true}}`,
 		object: func(meta metav1.ObjectMeta, due time.Time, template corev1.PodTemplateSpec) client.Object {
 			return &cnatv1alpha1.At{ObjectMeta: meta, Spec: cnatv1alpha1.AtSpec{
 				Schedule: due.UTC().Format(time.RFC3339), BackoffLimit: &retries, Template: &template,
@@ -63,7 +61,8 @@ func atAdapter(name string, retries int32) *adapter {
 	}
 }
 
-// claimOfAt reads a status as docs/at-most-once.md explains it.
+// claimOfAt reads a status as docs/at-most-once.md explains it. An At of the judge is never suspended, and a rejected create is repeated
+// within a minute. So after the last fault, nothing explains why an At is not done.
 func claimOfAt(s *cnatv1alpha1.AtStatus) claim {
 	c := claim{
 		done: s.Phase == cnatv1alpha1.PhaseDone, succeeded: s.Result == cnatv1alpha1.ResultSucceeded,
@@ -74,13 +73,9 @@ func claimOfAt(s *cnatv1alpha1.AtStatus) claim {
 		c.exitCode = &code
 	}
 	failed := message(meta.FindStatusCondition(s.Conditions, "Failed"))
-	c.didNotRun = s.Attempts == 0 || strings.Contains(failed, "did not run") || strings.Contains(failed, "no pod was created")
-	ready := meta.FindStatusCondition(s.Conditions, "Ready")
-	// An At that runs is never Ready, so this does not explain why it does not end.
-	if c.attempts == 0 && ready != nil && ready.Status == metav1.ConditionFalse {
-		c.waitsFor = message(ready)
-	}
-	c.text = fmt.Sprintf("%s %s, attempts %d, %s", s.Phase, s.Result, s.Attempts, cmp.Or(failed, message(ready)))
+	c.didNotRun = s.PodUID == "" || strings.Contains(failed, "did not run") || strings.Contains(failed, "was not run")
+	ready := message(meta.FindStatusCondition(s.Conditions, "Ready"))
+	c.text = fmt.Sprintf("%s %s, attempts %d, %s", s.Phase, s.Result, s.Attempts, cmp.Or(failed, ready))
 	return c
 }
 
@@ -99,7 +94,7 @@ func jobSpec(template corev1.PodTemplateSpec) batchv1.JobSpec {
 
 func jobAdapter() *adapter {
 	return &adapter{
-		name: "job", lead: func(*plan) time.Duration { return 0 }, cancel: `{"spec":{"suspend":true}}`,
+		name: "job", cancel: `{"spec":{"suspend":true}}`,
 		object: func(meta metav1.ObjectMeta, _ time.Time, template corev1.PodTemplateSpec) client.Object {
 			return &batchv1.Job{ObjectMeta: meta, Spec: jobSpec(template)}
 		},
@@ -111,7 +106,7 @@ func jobAdapter() *adapter {
 
 func cronJobAdapter() *adapter {
 	return &adapter{
-		name: "cronjob", lead: early20, cancel: `{"spec":{"suspend":true}}`,
+		name: "cronjob", waits: true, cancel: `{"spec":{"suspend":true}}`,
 		object: func(meta metav1.ObjectMeta, due time.Time, template corev1.PodTemplateSpec) client.Object {
 			zone := "Etc/UTC"
 			return &batchv1.CronJob{ObjectMeta: meta, Spec: batchv1.CronJobSpec{

@@ -19,7 +19,7 @@ func TestCounter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	j := &journal{file: io.Discard}
+	j := &journal{file: io.Discard, events: map[string][]event{}}
 	go (&counter{journal: j}).serve(listener)
 
 	// report sends lines over one connection, each after the confirmation of the one before, and closes it.
@@ -45,10 +45,9 @@ func TestCounter(t *testing.T) {
 	for name, want := range want {
 		var got []kind
 		for range 100 {
-			if got = nil; true {
-				for _, e := range j.of(name) {
-					got = append(got, e.kind)
-				}
+			got = nil
+			for _, e := range j.of(name) {
+				got = append(got, e.kind)
 			}
 			if len(got) >= len(want) {
 				break

@@ -9,7 +9,7 @@
 // injects faults that follow from a seed: faults.go has those of any cluster, lab.go those that need the processes of the lab, which is
 // a cluster on this machine. Each run may also have a user who edits, cancels, or deletes its object or its pod (plan.go).
 //
-// At the end, all faults stop. verdict.go then judges each run:
+// At the end, all faults stop. When all runs are done, and a quiet period has passed, verdict.go judges each run:
 //
 //   - twice: the command began again, without proof that it had ended before with a code that permits a retry
 //   - early: the command began before its time

@@ -15,10 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// injector is one kind of fault. inject returns after its end, which it brings about even if ctx ends.
+// injector is one kind of fault. inject prepares it, waits for the moment, and returns after its end, which it brings about even if ctx
+// ends.
 type injector struct {
 	name   string
-	inject func(ctx context.Context, random *rand.Rand) error
+	inject func(ctx context.Context, random *rand.Rand, moment func()) error
 }
 
 // nemesis injects one fault after the other.
@@ -26,18 +27,15 @@ type nemesis struct {
 	court  *court
 	faults []injector
 	random *rand.Rand
+	often  time.Duration // the longest pause between faults
+	sharp  bool          // half of the faults begin when the first pods of a wave may start
 }
 
-// run injects faults until ctx ends, each kind equally often. Half of them begin between 3 s before and 5 s after the time of a wave,
-// which is each full minute.
+// run injects faults until ctx ends, each kind equally often.
 func (n *nemesis) run(ctx context.Context) {
-	for {
+	for len(n.faults) > 0 {
 		for _, i := range n.random.Perm(len(n.faults)) {
-			wait := seconds(n.random, 0, 8)
-			if n.random.IntN(2) == 0 {
-				wait += time.Until(time.Now().Add(3 * time.Second).Truncate(time.Minute).Add(time.Minute - 3*time.Second))
-			}
-			pause(ctx, wait)
+			pause(ctx, seconds(n.random, 0, int(n.often.Seconds())))
 			if ctx.Err() != nil {
 				return
 			}
@@ -47,12 +45,15 @@ func (n *nemesis) run(ctx context.Context) {
 }
 
 func (n *nemesis) inject(ctx context.Context, next injector) {
-	n.court.journal.add(event{kind: fault, text: next.name})
-	text := "end of: " + next.name
-	if err := next.inject(ctx, n.random); err != nil {
-		text += ": " + err.Error()
+	sharp, later := n.sharp && n.random.IntN(2) == 0, time.Duration(n.random.IntN(50))*time.Millisecond
+	moment := func() {
+		if sharp {
+			n.court.nextStart(ctx)
+			pause(ctx, later)
+		}
+		n.court.journal.add(event{kind: fault, text: next.name})
 	}
-	n.court.journal.add(event{kind: fault, text: text})
+	n.court.journal.add(event{kind: fault, text: next.name + ": " + outcome(next.inject(ctx, n.random, moment))})
 }
 
 // seconds draws a duration.
@@ -60,21 +61,33 @@ func seconds(random *rand.Rand, from, to int) time.Duration {
 	return time.Duration(from*1000+random.IntN((to-from)*1000)) * time.Millisecond
 }
 
-// anywhere has the faults that need no more than the API.
-func (c *court) anywhere() []injector {
+// replaceManagers deletes the pods of the operator by force.
+func (c *court) replaceManagers(ctx context.Context) error {
+	return c.client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(operatorNamespace), client.GracePeriodSeconds(0))
+}
+
+// ofManagers and ofCluster have the faults that need no more than the API.
+func (c *court) ofManagers() []injector {
+	return []injector{{"the pods of the operator deleted by force", func(ctx context.Context, _ *rand.Rand, moment func()) error {
+		moment()
+		return c.replaceManagers(ctx)
+	}}}
+}
+
+func (c *court) ofCluster() []injector {
 	return []injector{
-		{"the pods of the operator are killed", func(ctx context.Context, _ *rand.Rand) error {
-			return c.client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(operatorNamespace), client.GracePeriodSeconds(0))
-		}},
-		{"a quota forbids pods", func(ctx context.Context, random *rand.Rand) error {
+		{"a quota forbids pods", func(ctx context.Context, random *rand.Rand, moment func()) error {
+			moment()
 			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "judge", Namespace: c.namespace}}
 			quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
 			return c.exists(ctx, seconds(random, 4, 15), quota)
 		}},
-		{"an admission policy denies new pods", func(ctx context.Context, random *rand.Rand) error {
+		{"an admission policy denies new pods", func(ctx context.Context, random *rand.Rand, moment func()) error {
+			moment()
 			return c.exists(ctx, seconds(random, 4, 15), c.denial(admissionregistrationv1.Create)...)
 		}},
-		{"an admission policy denies changes of pods", func(ctx context.Context, random *rand.Rand) error {
+		{"an admission policy denies changes of pods", func(ctx context.Context, random *rand.Rand, moment func()) error {
+			moment()
 			return c.exists(ctx, seconds(random, 4, 15), c.denial(admissionregistrationv1.Update)...)
 		}},
 	}

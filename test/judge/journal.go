@@ -50,18 +50,19 @@ func (e event) String() string {
 	return strings.Join(append(words, e.text), " ")
 }
 
-// journal has every event, in order. It also writes each of them to a file, which remains if the judge is killed.
+// journal has the events of each run in order, and those of all runs under an empty name. It also writes each of them to a file, which
+// remains if the judge is killed.
 type journal struct {
 	mutex  sync.Mutex
 	file   io.Writer
-	events []event
+	events map[string][]event
 }
 
 func (j *journal) add(e event) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	e.when = time.Now()
-	j.events = append(j.events, e)
+	j.events[e.name] = append(j.events[e.name], e)
 	fmt.Fprintln(j.file, e.name, e)
 }
 
@@ -69,38 +70,42 @@ func (j *journal) add(e event) {
 func (j *journal) of(name string) []event {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return slices.DeleteFunc(slices.Clone(j.events), func(e event) bool { return e.name != name })
+	return slices.Clone(j.events[name])
 }
 
-// byName returns the events of all runs.
-func (j *journal) byName() map[string][]event {
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	events := map[string][]event{}
-	for _, e := range j.events {
-		events[e.name] = append(events[e.name], e)
-	}
-	return events
+// has reports whether a run has an event of a kind.
+func (j *journal) has(name string, wanted kind) bool {
+	return slices.ContainsFunc(j.of(name), func(e event) bool { return e.kind == wanted })
 }
 
 // timeline returns the events of a run, and the faults from a minute before its first event to its last event.
 func (j *journal) timeline(name string) string {
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	var first, last time.Time
-	for _, e := range j.events {
-		if e.name == name {
-			if first.IsZero() {
-				first = e.when.Add(-time.Minute)
-			}
-			last = e.when
+	events := j.of(name)
+	first, last := events[0].when.Add(-time.Minute), events[len(events)-1].when
+	for _, e := range j.of("") {
+		if e.when.After(first) && e.when.Before(last) {
+			events = append(events, e)
 		}
 	}
+	slices.SortStableFunc(events, func(a, b event) int { return a.when.Compare(b.when) })
 	var lines strings.Builder
-	for _, e := range j.events {
-		if e.name == name || e.name == "" && e.when.After(first) && !e.when.After(last) {
-			fmt.Fprintln(&lines, "   ", e)
-		}
+	for _, e := range events {
+		fmt.Fprintln(&lines, "   ", e)
 	}
 	return lines.String()
+}
+
+// tally counts what was done: the faults, the signals, and what users did with success.
+func (j *journal) tally() map[string]int {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	count := map[string]int{}
+	for _, events := range j.events {
+		for _, e := range events {
+			if text, done := strings.CutSuffix(e.text, ": done"); done && (e.kind == fault || e.kind == user) {
+				count[text]++
+			}
+		}
+	}
+	return count
 }

@@ -20,52 +20,83 @@ import (
 
 // lab is a cluster whose processes run on this machine. `lab up` starts those that do not run.
 type lab struct {
-	script  string
-	home    string // contains run/NAME.pid for each process
-	journal *journal
+	script string
+	home   string // contains run/NAME.pid for each process
+	court  *court
 }
 
-func (l *lab) faults() []injector {
-	kill := func(names ...string) injector {
-		return injector{strings.Join(names, " and ") + " killed and started again", func(ctx context.Context, random *rand.Rand) error {
-			l.signal(syscall.SIGKILL, l.pids(names...))
-			pause(ctx, seconds(random, 0, 10))
-			return l.up(ctx)
-		}}
+func (l *lab) freeze(what string, from, to int, pids func(*rand.Rand) []int) injector {
+	return injector{what + " frozen", func(ctx context.Context, random *rand.Rand, moment func()) error {
+		frozen := pids(random)
+		moment()
+		l.signal(syscall.SIGSTOP, frozen)
+		pause(ctx, seconds(random, from, to))
+		l.signal(syscall.SIGCONT, frozen)
+		return nil
+	}}
+}
+
+// ofManagers has faults of the operator. A manager that is frozen for longer than its lease continues next to its successor. The pods of
+// managers that were killed are replaced, so that the kubelet does not wait for minutes before it starts them again.
+func (l *lab) ofManagers() []injector {
+	all := func(*rand.Rand) []int { return l.managers() }
+	one := func(random *rand.Rand) []int {
+		pids := l.managers()
+		random.Shuffle(len(pids), func(i, k int) { pids[i], pids[k] = pids[k], pids[i] })
+		return pids[:min(1, len(pids))]
 	}
-	freeze := func(what string, from, to int, pids func() []int) injector {
-		return injector{what + " frozen", func(ctx context.Context, random *rand.Rand) error {
-			frozen := pids()
-			l.signal(syscall.SIGSTOP, frozen)
-			pause(ctx, seconds(random, from, to))
-			l.signal(syscall.SIGCONT, frozen)
-			return nil
+	kill := func(what string, pids func(*rand.Rand) []int) injector {
+		return injector{what + " killed", func(ctx context.Context, random *rand.Rand, moment func()) error {
+			killed := pids(random)
+			moment()
+			l.signal(syscall.SIGKILL, killed)
+			return l.court.replaceManagers(ctx)
 		}}
 	}
 	return []injector{
-		kill("apiserver"), kill("apiserver"), kill("etcd"), kill("etcd", "apiserver"), kill("kubelet"), kill("containerd"), kill("kcm"), kill("scheduler"),
-		freeze("kubelet", 45, 70, func() []int { return l.pids("kubelet") }), // longer than a node may be silent
-		freeze("kube-controller-manager", 5, 25, func() []int { return l.pids("kcm") }),
-		freeze("all managers", 16, 25, l.managers), // longer than a lease
-		freeze("one manager", 16, 25, func() []int { all := l.managers(); return all[:min(1, len(all))] }),
-		{"managers and kube-controller-manager killed", func(ctx context.Context, _ *rand.Rand) error {
-			l.signal(syscall.SIGKILL, slices.Concat(l.managers(), l.pids("kcm")))
+		kill("all managers", all), kill("one manager", one), l.freeze("all managers", 16, 22, all), l.freeze("one manager", 16, 22, one),
+	}
+}
+
+func (l *lab) ofCluster() []injector {
+	kill := func(names ...string) injector {
+		return injector{strings.Join(names, " and ") + " killed", func(ctx context.Context, random *rand.Rand, moment func()) error {
+			killed := l.pids(names...)
+			moment()
+			l.signal(syscall.SIGKILL, killed)
+			pause(ctx, seconds(random, 0, 8))
 			return l.up(ctx)
-		}},
-		{"shims of three pods killed", func(_ context.Context, random *rand.Rand) error {
-			commands := l.containers("/command")
-			for range min(3, len(commands)) {
-				l.signal(syscall.SIGKILL, []int{commands[random.IntN(len(commands))].parent})
-			}
-			return nil
-		}},
+		}}
+	}
+	named := func(name string) func(*rand.Rand) []int { return func(*rand.Rand) []int { return l.pids(name) } }
+	return []injector{
+		kill("apiserver"), kill("etcd"), kill("etcd", "apiserver"), kill("kubelet"), kill("containerd"), kill("kcm"), kill("scheduler"),
+		l.freeze("kubelet", 45, 60, named("kubelet")), // longer than a node may be silent
+		l.freeze("kube-controller-manager", 5, 20, named("kcm")),
+		{"half of the shims of commands killed", l.killShims},
+		{"half of the shims of commands killed", l.killShims},
 		{"loss of power", l.powerLoss},
 	}
 }
 
+// killShims waits until some commands run.
+func (l *lab) killShims(ctx context.Context, random *rand.Rand, moment func()) error {
+	for end := time.Now().Add(20 * time.Second); len(l.containers("/command")) < 4 && time.Now().Before(end); {
+		pause(ctx, 500*time.Millisecond)
+	}
+	moment()
+	for _, command := range l.containers("/command") {
+		if random.IntN(2) == 0 {
+			l.signal(syscall.SIGKILL, []int{command.parent})
+		}
+	}
+	return nil
+}
+
 // powerLoss kills everything that a node runs, and removes what does not survive a reboot: mounts, network namespaces, and the state of
 // containerd in /run. The control plane is another machine.
-func (l *lab) powerLoss(ctx context.Context, random *rand.Rand) error {
+func (l *lab) powerLoss(ctx context.Context, random *rand.Rand, moment func()) error {
+	moment()
 	l.signal(syscall.SIGKILL, l.pids("kubelet", "containerd"))
 	shims := l.shims()
 	l.signal(syscall.SIGKILL, pidsOf(processes(func(p process) bool { return shims[p.pid] || shims[p.parent] })))
@@ -125,9 +156,9 @@ func (l *lab) pids(names ...string) []int {
 
 func (l *lab) signal(signal syscall.Signal, pids []int) {
 	for _, pid := range pids {
-		if err := syscall.Kill(pid, signal); err != nil {
-			l.journal.add(event{kind: fault, text: fmt.Sprintf("signal %v to %d: %v", signal, pid, err)})
-		}
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // or empty
+		err := syscall.Kill(pid, signal)
+		l.court.journal.add(event{kind: fault, text: fmt.Sprintf("signal %q to %s: %s", signal, strings.TrimSpace(string(name)), outcome(err))})
 	}
 }
 

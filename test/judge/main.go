@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -40,14 +43,15 @@ type options struct {
 	image, counter   string
 	adapters, faults string
 	lab, journal     string
-	settle           time.Duration
+	settle, quiet    time.Duration
 	stopAtFirst      bool
+	cluster          *rest.Config
 }
 
 func main() {
 	var o options
 	flag.IntVar(&o.runs, "runs", 40, "runs of each adapter")
-	flag.IntVar(&o.wave, "wave", 8, "runs of each adapter that are due at the same minute")
+	flag.IntVar(&o.wave, "wave", 20, "runs of each adapter that are due at the same minute")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the commands, the users, and the faults")
 	flag.StringVar(&o.image, "image", "", "image of the command, see package command")
 	flag.StringVar(&o.counter, "counter", "10.13.0.1:7070", "address of this machine that pods can reach, and a free port: HOST:PORT")
@@ -56,6 +60,7 @@ func main() {
 	flag.StringVar(&o.lab, "lab", "", "script of the lab, if the cluster is the lab on this machine")
 	flag.StringVar(&o.journal, "journal", "judge.log", "file for the journal")
 	flag.DurationVar(&o.settle, "settle", 4*time.Minute, "how long runs may take to end after the last fault")
+	flag.DurationVar(&o.quiet, "quiet", 30*time.Second, "how long the commands are observed after all runs are done")
 	flag.BoolVar(&o.stopAtFirst, "stop", false, "stop at the first violation of an At")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
@@ -70,10 +75,11 @@ func main() {
 
 // run runs all waves, and returns an error if an At violates a rule.
 func (o *options) run(ctx context.Context) error {
-	c, injectors, err := o.prepare(ctx)
+	c, nemeses, err := o.prepare(ctx)
 	if err != nil {
 		return err
 	}
+	defer c.remove(context.WithoutCancel(ctx), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}})
 	listener, err := net.Listen("tcp", ":"+o.counter[strings.LastIndex(o.counter, ":")+1:])
 	if err != nil {
 		return err
@@ -82,89 +88,107 @@ func (o *options) run(ctx context.Context) error {
 	go (&counter{journal: c.journal}).serve(listener)
 	observing, stopObserving := context.WithCancel(ctx)
 	defer stopObserving()
+	if err := c.watch(observing, o.cluster); err != nil {
+		return err
+	}
 	go c.observe(observing)
 
 	hunting, stopHunting := context.WithCancel(ctx)
-	hunted := make(chan struct{})
-	go func() {
-		defer close(hunted)
-		(&nemesis{court: c, faults: injectors, random: rand.New(rand.NewPCG(o.seed, 1))}).run(hunting)
-	}()
-	started := time.Now()
-	o.waves(ctx, c)
-	stopHunting()
-	<-hunted
-	for end := time.Now().Add(o.settle); time.Now().Before(end) && c.waiting() > 0 && ctx.Err() == nil && !o.stopAtFirst; {
-		pause(ctx, time.Second)
+	defer stopHunting()
+	var hunt sync.WaitGroup
+	for _, n := range nemeses {
+		hunt.Go(func() { n.run(hunting) })
 	}
-	verdicts := c.verdicts(!o.stopAtFirst && ctx.Err() == nil)
-	fmt.Printf("\nseed %d, %s, %s\n\n", o.seed, time.Since(started).Round(time.Second), time.Now().UTC().Format(time.DateOnly))
+	started := time.Now()
+	stopped := o.waves(ctx, c)
+	took := time.Since(started).Round(time.Second)
+	stopHunting()
+	hunt.Wait()
+	if !stopped {
+		c.settle(ctx, o.settle, o.quiet)
+	}
+	verdicts := c.verdicts(!stopped && ctx.Err() == nil)
+	fmt.Printf("\nseed %d, %s of faults, %s\n\n", o.seed, took, started.UTC().Format(time.DateOnly))
 	c.print(verdicts)
-	c.remove(context.WithoutCancel(ctx), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}})
-	for r := range verdicts {
-		if strings.HasPrefix(r.adapter.name, "at") {
-			return errors.New("an At violates a rule")
-		}
+	if violatesAt(verdicts) {
+		return errors.New("an At violates a rule")
 	}
 	return ctx.Err()
 }
 
-// prepare connects to the cluster, and makes an empty namespace.
-func (o *options) prepare(ctx context.Context) (*court, []injector, error) {
+func violatesAt(verdicts map[*run][]violation) bool {
+	for r := range verdicts {
+		if strings.HasPrefix(r.adapter.name, "at") {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare connects to the cluster, and makes an empty namespace. One nemesis is for the operator, another for the rest of the cluster.
+func (o *options) prepare(ctx context.Context) (*court, []*nemesis, error) {
 	file, err := os.Create(o.journal)
 	if err != nil {
 		return nil, nil, err
 	}
 	utilruntime.Must(cnatv1alpha1.AddToScheme(scheme.Scheme))
-	cluster, err := config.GetConfig()
-	if err != nil {
+	if o.cluster, err = config.GetConfig(); err != nil {
 		return nil, nil, err
 	}
-	cluster.QPS, cluster.Timeout = -1, 10*time.Second
+	o.cluster.QPS, o.cluster.Timeout = -1, 10*time.Second
 	campaign := strconv.FormatInt(time.Now().Unix(), 36)
-	c := &court{namespace: "judge-" + campaign, campaign: campaign, image: o.image, counter: o.counter, pods: map[string]string{}}
-	c.journal = &journal{file: file}
-	if c.client, err = client.New(cluster, client.Options{Scheme: scheme.Scheme}); err != nil {
+	c := &court{namespace: "judge-" + campaign, campaign: campaign, image: o.image, counter: o.counter, pods: map[string]string{}, start: make(chan struct{}, 1)}
+	c.journal = &journal{file: file, events: map[string][]event{}}
+	if c.client, err = client.New(o.cluster, client.Options{Scheme: scheme.Scheme}); err != nil {
 		return nil, nil, err
 	}
 	if c.adapters, err = selected(adapters, o.adapters, func(a *adapter) string { return a.name }); err != nil {
 		return nil, nil, err
 	}
-	injectors := c.anywhere()
+	ofManagers, ofCluster := c.ofManagers(), c.ofCluster()
 	if o.lab != "" {
-		l := &lab{script: o.lab, home: filepath.Dir(os.Getenv("KUBECONFIG")), journal: c.journal}
-		injectors = append(injectors, l.faults()...)
+		l := &lab{script: o.lab, home: filepath.Dir(os.Getenv("KUBECONFIG")), court: c}
+		ofManagers, ofCluster = append(ofManagers, l.ofManagers()...), append(ofCluster, l.ofCluster()...)
 	}
-	if injectors, err = selected(injectors, o.faults, func(i injector) string { return i.name }); err != nil {
+	name := func(i injector) string { return i.name }
+	ofManagers, err = selected(ofManagers, o.faults, name)
+	if err != nil {
 		return nil, nil, err
 	}
-	return c, injectors, c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}})
+	ofCluster, err = selected(ofCluster, o.faults, name)
+	nemeses := []*nemesis{
+		{court: c, faults: ofManagers, random: rand.New(rand.NewPCG(o.seed, 1)), often: 12 * time.Second, sharp: true},
+		{court: c, faults: ofCluster, random: rand.New(rand.NewPCG(o.seed, 2)), often: 12 * time.Second},
+	}
+	return c, nemeses, errors.Join(err, c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}))
 }
 
-// waves begins a wave each minute, and prints a line for each.
-func (o *options) waves(ctx context.Context, c *court) {
+// waves begins a wave each minute, and prints a line for each. It returns true if it has stopped at a violation.
+func (o *options) waves(ctx context.Context, c *court) bool {
 	random := rand.New(rand.NewPCG(o.seed, 0))
 	for number, left := 0, o.runs; left > 0 && ctx.Err() == nil; number, left = number+1, left-o.wave {
 		due := time.Now().Add(25 * time.Second).Truncate(time.Minute).Add(time.Minute)
 		c.wave(ctx, random, number, min(o.wave, left), due)
-		pause(ctx, time.Until(due.Add(30*time.Second)))
-		verdicts := c.verdicts(false)
-		fmt.Printf("%s: %d of %d runs of each, %d not done, %d with violations\n",
-			time.Now().UTC().Format(time.TimeOnly), o.runs-max(0, left-o.wave), o.runs, c.waiting(), len(verdicts))
-		for r := range verdicts {
-			if o.stopAtFirst && strings.HasPrefix(r.adapter.name, "at") {
-				return
+		for end := due.Add(30 * time.Second); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, min(3*time.Second, time.Until(end))) {
+			if o.stopAtFirst && violatesAt(c.verdicts(false)) {
+				return true
 			}
 		}
-		go c.tidy(ctx, due.Add(-4*time.Minute))
+		fmt.Printf("%s: %d of %d runs of each, %d not done, %d with violations\n", time.Now().UTC().Format(time.TimeOnly),
+			min(o.runs, (number+1)*o.wave), o.runs, c.waiting(), len(c.verdicts(false)))
+		go c.tidy(ctx, due.Add(-2*time.Minute))
 	}
+	return false
 }
 
-// print prints the timeline of each run with violations, and the table.
+// print prints the timeline of each run with violations, what was done to the runs, and the table.
 func (c *court) print(verdicts map[*run][]violation) {
-	events := c.journal.byName()
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "adapter\truns\tbegan\ttwice\tearly\tfalse\tforgotten")
+	tally := c.journal.tally()
+	for _, done := range slices.Sorted(maps.Keys(tally)) {
+		fmt.Fprintf(table, "%d\t%s\n", tally[done], done)
+	}
+	fmt.Fprintln(table, "\nadapter\truns\tbegan\ttwice\tearly\tfalse\tforgotten")
 	for _, a := range c.adapters {
 		runs, began, broken := 0, 0, map[rule]int{}
 		for _, r := range c.runs {
@@ -172,26 +196,22 @@ func (c *court) print(verdicts map[*run][]violation) {
 				continue
 			}
 			runs++
-			if slices.ContainsFunc(events[r.name], func(e event) bool { return e.kind == begun }) {
+			if c.journal.has(r.name, begun) {
 				began++
 			}
-			for _, rule := range rules {
-				if slices.ContainsFunc(verdicts[r], func(v violation) bool { return v.rule == rule }) {
-					broken[rule]++
-				}
-			}
+			rules := map[rule]bool{}
 			for _, v := range verdicts[r] {
 				fmt.Printf("%s: %s: %s\n", r.name, v.rule, v.text)
+				rules[v.rule] = true
 			}
-			if len(verdicts[r]) > 0 {
+			for rule := range rules {
+				broken[rule]++
+			}
+			if len(rules) > 0 {
 				fmt.Println(c.journal.timeline(r.name))
 			}
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d", a.name, runs, began)
-		for _, rule := range rules {
-			fmt.Fprintf(table, "\t%d", broken[rule])
-		}
-		fmt.Fprintln(table)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", a.name, runs, began, broken[twice], broken[early], broken[falsely], broken[forgotten])
 	}
 	_ = table.Flush() // to the terminal
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +35,7 @@ const (
 	actEvict    = "evicts the pod"
 	actStrip    = "deletes the pod by force, without its finalizers"
 	actPostpone = "postpones the run"
-	actAnnotate = "annotates the object 40 times in 2 s"
+	actAnnotate = "annotates the object for 2 s"
 	actCancel   = "cancels the run"
 	actRemove   = "deletes the object"
 )
@@ -58,6 +57,9 @@ func newPlan(random *rand.Rand) *plan {
 		p.action = actions[random.IntN(len(actions))]
 	}
 	p.offset = seconds(random, -4, 10)
+	if random.IntN(2) == 0 {
+		p.offset = seconds(random, -1, 1) // near the start
+	}
 	p.later = seconds(random, 0, 8)
 	p.runs = random.IntN(2) == 0
 	return p
@@ -105,9 +107,8 @@ func (c *court) act(ctx context.Context, r *run) string {
 			r.setDue(due)
 		}
 	case actAnnotate:
-		for i := range 40 {
-			err = patch(fmt.Sprintf(`{"metadata":{"annotations":{"judge":"%d"}}}`, i))
-			pause(ctx, 50*time.Millisecond)
+		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); pause(ctx, 15*time.Millisecond) {
+			err = patch(fmt.Sprintf(`{"metadata":{"annotations":{"judge":"%d"}}}`, time.Now().UnixNano()))
 		}
 	case actCancel:
 		err = patch(r.adapter.cancel)
@@ -121,12 +122,11 @@ func (c *court) act(ctx context.Context, r *run) string {
 // actOnPods waits for a pod of the run, or for its command, and for a moment of its life.
 func (c *court) actOnPods(ctx context.Context, r *run) string {
 	pods := &corev1.PodList{}
-	isBegun := func(e event) bool { return e.kind == begun }
-	for end := time.Now().Add(3 * time.Minute); len(pods.Items) == 0 || r.plan.runs && !slices.ContainsFunc(c.journal.of(r.name), isBegun); {
-		err := c.client.List(ctx, pods, client.InNamespace(c.namespace), client.MatchingLabels{label: r.name})
-		if time.Now().After(end) || ctx.Err() != nil {
-			return "no pod, or no command: " + outcome(err)
+	for end := time.Now().Add(90 * time.Second); len(pods.Items) == 0 || r.plan.runs && !c.journal.has(r.name, begun); {
+		if time.Now().After(end) || r.isDone() || ctx.Err() != nil {
+			return "too late"
 		}
+		_ = c.client.List(ctx, pods, client.InNamespace(c.namespace), client.MatchingLabels{label: r.name}) // The next one may succeed.
 		pause(ctx, 500*time.Millisecond)
 	}
 	pause(ctx, r.plan.later)

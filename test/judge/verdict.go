@@ -31,8 +31,6 @@ const (
 	forgotten rule = "forgotten"
 )
 
-var rules = []rule{twice, early, falsely, forgotten}
-
 type violation struct {
 	rule rule
 	text string
@@ -43,7 +41,7 @@ type subject struct {
 	retries int       // how often the command may begin again, with proof
 	due     time.Time // the command must not begin before
 	gone    bool      // a user or the judge has deleted the object
-	settled bool      // the faults are over, and the run had time to end
+	settled bool      // the faults are over, the run had time to end, and a quiet period has passed
 	claim   claim     // the last one
 }
 
