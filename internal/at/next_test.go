@@ -225,6 +225,8 @@ func TestNext(t *testing.T) {
 	proxied := own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due.Add(7*time.Second)).Obj()
 	byKubelet := world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(live().Obj())}, now: 6 * time.Second}.answered(t, at.Result{})
 	stoppedAgain := world{at: a().Status(finished), pods: []*corev1.Pod{limited(live().Obj())}, memory: byKubelet, now: time.Minute}.answered(t, at.Result{})
+	next1 := func() *testutil.AtPodBuilder { return testutil.MakeAtPod(a().Obj(), pod1) }
+	modified1, running1 := next1().Obj(), next1().OnNode().Phase(corev1.PodRunning).Obj()
 	slow := func(p *corev1.Pod) *corev1.Pod {
 		p.Spec.TerminationGracePeriodSeconds = ptr.To[int64](90)
 		return p
@@ -285,6 +287,10 @@ func TestNext(t *testing.T) {
 		"6 modified, and it runs": {
 			world{at: a(), memory: knows(t, a(), own().Obj(), "pod a-pod so that it lacks the gate"), only: pods(live())},
 			decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified", Attempts: 1, Requeue: seconds(5)},
+		},
+		"6 the next attempt is modified, and it runs": {
+			world{at: retry(), memory: knows(t, retry(), modified1, "pod a-pod-1 so that it lacks the gate"), only: []*corev1.Pod{running1}},
+			decided{Phase: done, Reason: "PodModified", Scheduled: "Started", Attempts: 2, Requeue: seconds(5)},
 		},
 		"6 another pod has the changed name": {
 			world{at: a(), memory: knows(t, a(), nil, "the name of pod a-pod to b")}, decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified"},

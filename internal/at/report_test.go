@@ -153,6 +153,10 @@ func TestMakeReport_message(t *testing.T) {
 			world{at: a(), memory: taken(t), only: []*corev1.Pod{testutil.MakePod(pod0).Obj()}},
 			"PodNameConflict False pod a-pod already exists and does not belong to this At: the command did not run. Delete the pod or choose another name, then create the At again", "PodNameConflict",
 		},
+		"a stranger has the name of the next attempt": {
+			world{at: a().BackoffLimit(1).RetryRecorded(1, pod0, 0), memory: taken(t), only: []*corev1.Pod{testutil.MakePod(pod1).Obj()}},
+			"PodNameConflict False pod a-pod-1 already exists and does not belong to this At: the command was not run again. Delete the pod or choose another name, then create the At again", "PodNameConflict",
+		},
 		"a pod of this operator without its owner has the name": {
 			world{at: a(), memory: taken(t), only: pods(live().Unowned().Annotation(cnatv1alpha1.AnnotationGeneration, "1"))},
 			"PodNameConflict False pod a-pod already exists and has lost its reference to this At: the command may have run. Delete the pod or choose another name, then create the At again", "PodNameConflict",
@@ -248,6 +252,19 @@ func TestMakeReport_status(t *testing.T) {
 	second := testutil.MakeAtPod(a().Obj(), pod1).Gated(1).Obj()
 	w = world{at: b.Status(report.Status), now: 70 * time.Second, pods: pods(ended(3))}
 	_, v, step, _ := w.next(t)
+	blocked := w
+	blocked.memory.Heard(&v, step, at.Result{Modified: "the name of pod a-pod-1"}, due.Add(w.now))
+	_, _, _, report = blocked.next(t)
+	if got := report.Status; got.Reason != cnatv1alpha1.ReasonPodModified || got.Attempts != 1 || got.ExitCode != nil {
+		t.Errorf("the second attempt has a name that is unknown: %+v", got)
+	}
+	blocked.memory = w.memory
+	blocked.memory.Heard(&v, step, at.Result{Taken: true}, due.Add(w.now))
+	blocked.only = []*corev1.Pod{testutil.MakePod(pod1).Obj()}
+	_, _, _, report = blocked.next(t)
+	if got := report.Status; got.Reason != cnatv1alpha1.ReasonPodNameConflict || got.Attempts != 1 || ptr.Deref(got.ExitCode, 0) != 3 {
+		t.Errorf("a stranger has the name of the second attempt: %+v", got)
+	}
 	w.memory.Heard(&v, step, at.Result{Pod: second}, due.Add(w.now))
 	_, _, _, report = w.next(t)
 	if got := report.Status; got.Attempts != 2 || got.PodUID != second.UID || got.ExitCode != nil || got.RetryTime != nil || !got.StartTime.Equal(want.StartTime) ||

@@ -30,7 +30,7 @@ func (v *View) prepare(s Step, attempt int, due time.Time) Step {
 		s.scheduled = nameTaken(pod)
 		return s.at(v.Now.Add(nameRetry))
 	case !atrun.IsOwn(v.At, pod), !atrun.IsGated(pod) && !v.isPrepared(k):
-		return v.finish(conflictEnd(v.At, pod))
+		return v.finish(v.conflictEnd(pod))
 	case pod.DeletionTimestamp != nil:
 		s.scheduled = say{cnatv1alpha1.ReasonNameTaken, "pod " + pod.Name + " is being deleted: this At starts when that pod is gone"}
 		return s.at(v.Now.Add(nameRetry))
@@ -124,7 +124,7 @@ func (v *View) throwAway(pod *corev1.Pod) Step {
 func (v *View) modifiedPod() Step {
 	what, pod, deleted := v.modified.what, v.modified.pod, v.modified.deleted
 	if pod == nil { // Another pod has the name that admission gave it: of another owner, or of a create that was not answered.
-		return v.finish(modifiedEnd(what, "the command may have run", atrun.Unknown))
+		return v.finish(v.modifiedEnd(what, "", atrun.Unknown))
 	}
 	if v.unread(pod.Name) && !deleted {
 		return ask(Ask{Pod: pod.Name})
@@ -133,20 +133,43 @@ func (v *View) modifiedPod() Step {
 	exists := live != nil && live.UID == pod.UID && !deleted
 	switch {
 	case exists && isBound(live): // Admission removed the gate, too.
-		s := v.finish(modifiedEnd(what, "the command may have run", atrun.Unknown))
-		s.record, s.attempt = live, max(v.attempt(), 0)
+		s := v.finish(v.modifiedEnd(what, "", atrun.Unknown))
+		s.record, s.attempt = live, v.attempt()
+		if v.isBetween() || !v.hasStarted() {
+			s.attempt++
+		}
 		return s
 	case exists:
 		return unchanged.delete(live)
 	case deleted || atrun.IsGated(pod):
-		return v.finish(modifiedEnd(what, "the pod was deleted, and the command did not run", atrun.NotRun))
+		return v.finish(v.modifiedEnd(what, "the pod was deleted, and ", atrun.NotRun))
 	}
-	return v.finish(modifiedEnd(what, "the command may have run", atrun.Unknown))
+	return v.finish(v.modifiedEnd(what, "", atrun.Unknown))
 }
 
 // modifiedEnd returns the end of an At whose pod was changed by admission. then is what happened to the pod.
-func modifiedEnd(what, then string, proof atrun.Proof) atrun.End {
-	return atrun.End{Proof: proof, Reason: cnatv1alpha1.ReasonPodModified, Message: modifiedMessage("admission changed "+what, then)}
+func (v *View) modifiedEnd(what, then string, proof atrun.Proof) atrun.End {
+	return v.blockedEnd(proof, cnatv1alpha1.ReasonPodModified, modifiedMessage("admission changed "+what, then+v.claim(proof)))
+}
+
+// blockedEnd returns the end of an At whose next pod must not be used. If that pod did not run, the exit code of the newest attempt stays.
+func (v *View) blockedEnd(proof atrun.Proof, reason, message string) atrun.End {
+	e := atrun.End{Proof: proof, Reason: reason, Message: message}
+	if v.isBetween() && proof == atrun.NotRun {
+		e.ExitCode, e.Output = v.At.Status.ExitCode, v.At.Status.Output
+	}
+	return e
+}
+
+// claim returns what is said about the command of a pod that must not be used.
+func (v *View) claim(proof atrun.Proof) string {
+	switch {
+	case proof != atrun.NotRun:
+		return "the command may have run"
+	case v.isBetween():
+		return "the command was not run again"
+	}
+	return "the command did not run"
 }
 
 // modifiedMessage describes what admission changed, what follows, and what to do.
@@ -158,21 +181,21 @@ func modifiedMessage(changed, then string) string {
 // notStarted returns the end of an At that has not started. Admission could have removed the gate of a pod whose create was not answered.
 func (v *View) notStarted() atrun.End {
 	if pod := v.named(0).pod; pod != nil && !atrun.IsGated(pod) {
-		return conflictEnd(v.At, pod)
+		return v.conflictEnd(pod)
 	}
 	return atrun.End{Proof: atrun.NotRun}
 }
 
-// conflictEnd returns the end of an At if a pod that it did not prepare has its pod's name.
-func conflictEnd(at *cnatv1alpha1.At, pod *corev1.Pod) atrun.End {
-	what := "does not belong to this At: the command did not run"
-	proof := atrun.NotRun
-	switch { // Admission could have removed the gate of a pod whose create was not answered, and its owner reference.
-	case atrun.IsOwn(at, pod):
-		what, proof = "has no scheduling gate "+cnatv1alpha1.StartGate+" of this operator: the command may have run", atrun.Unknown
+// conflictEnd returns the end of an At if a pod that it did not prepare has its pod's name. Admission could have removed the gate of a pod whose
+// create was not answered, and its owner reference.
+func (v *View) conflictEnd(pod *corev1.Pod) atrun.End {
+	what, proof := "does not belong to this At", atrun.NotRun
+	switch {
+	case atrun.IsOwn(v.At, pod):
+		what, proof = "has no scheduling gate "+cnatv1alpha1.StartGate+" of this operator", atrun.Unknown
 	case !atrun.IsGated(pod) && (pod.Labels[cnatv1alpha1.LabelAt] != "" || pod.Annotations[cnatv1alpha1.AnnotationGeneration] != ""):
-		what, proof = "has lost its reference to this At: the command may have run", atrun.Unknown
+		what, proof = "has lost its reference to this At", atrun.Unknown
 	}
-	return atrun.End{Proof: proof, Reason: cnatv1alpha1.ReasonPodNameConflict, Message: fmt.Sprintf(
-		"pod %s already exists and %s. Delete the pod or choose another name, then create the At again", pod.Name, what)}
+	return v.blockedEnd(proof, cnatv1alpha1.ReasonPodNameConflict, fmt.Sprintf(
+		"pod %s already exists and %s: %s. Delete the pod or choose another name, then create the At again", pod.Name, what, v.claim(proof)))
 }
