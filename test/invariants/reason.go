@@ -105,7 +105,7 @@ func exitCode(pod *corev1.Pod) *int32 {
 // missedDeadline checks the reason MissedDeadline: A11.
 func (c *Checker) missedDeadline(at *cnatv1alpha1.At) {
 	for uid := range c.runs[at.UID] {
-		c.check("A11", !c.ran(c.state.Pods[uid]), "At "+at.Name, "the reason is MissedDeadline, but the command ran in pod %s", c.state.Pods[uid].Name)
+		c.check("A11", !c.ran(c.state.Pods[uid]) || !c.couldKnow(at, c.state.Pods[uid]), "At "+at.Name, "the reason is MissedDeadline, but the command ran in pod %s", c.state.Pods[uid].Name)
 	}
 	limit := at.Spec.StartingDeadlineSeconds
 	c.check("A11", limit != nil, "At "+at.Name, "the reason is MissedDeadline, but there is no starting deadline")
