@@ -139,7 +139,11 @@ func (v *View) modifiedPod() Step {
 	case exists:
 		return unchanged.delete(live)
 	case deleted || atrun.IsGated(pod):
-		return v.finish(modifiedEnd(what, "the pod was deleted, and the command did not run", atrun.NotRun))
+		then := "the pod was deleted, and the command did not run"
+		if v.hasStarted() { // An earlier attempt has run it.
+			then = "the pod was deleted before it could run"
+		}
+		return v.finish(modifiedEnd(what, then, atrun.NotRun))
 	}
 	return v.finish(modifiedEnd(what, "the command may have run", atrun.Unknown))
 }
