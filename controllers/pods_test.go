@@ -123,6 +123,9 @@ func TestTrim_ats(t *testing.T) {
 			t.Errorf("%s: the report depends on what was trimmed: %s", what, diff)
 		}
 	}
+	patient := testutil.MakeAtPod(testutil.MakeAt("a").Obj(), "a-pod").Phase(corev1.PodRunning).OnNode().Exited("busybox", 0, "Completed", "", testutil.AtDue).Obj()
+	patient.Spec.TerminationGracePeriodSeconds = ptr.To[int64](90)
+	check("a long grace period", 0, patient)
 	for _, phase := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown} {
 		for _, reason := range []string{"", "Evicted", "NodeLost", "DeadlineExceeded"} {
 			for _, main := range states {

@@ -56,10 +56,13 @@ func trimMeta(m *metav1.ObjectMeta, kept ...string) metav1.ObjectMeta {
 	return trimmed
 }
 
-// trimSpec returns what a cache must keep of a pod's spec: its gates, its deadline, and its init containers that can be restarted, such as
-// sidecars. It is idempotent, because a cache may trim a pod twice.
+// trimSpec returns what a cache must keep of a pod's spec: its gates, its deadline, its grace period if it is not the default, and its init
+// containers that can be restarted, such as sidecars. It is idempotent, because a cache may trim a pod twice.
 func trimSpec(pod *corev1.Pod) corev1.PodSpec {
 	kept := corev1.PodSpec{ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds, SchedulingGates: pod.Spec.SchedulingGates}
+	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil && *grace != corev1.DefaultTerminationGracePeriodSeconds {
+		kept.TerminationGracePeriodSeconds = grace
+	}
 	for _, c := range pod.Spec.InitContainers {
 		if atspec.MayRestart(c) {
 			kept.InitContainers = append(kept.InitContainers, corev1.Container{

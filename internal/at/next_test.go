@@ -225,6 +225,10 @@ func TestNext(t *testing.T) {
 	proxied := own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due.Add(7*time.Second)).Obj()
 	byKubelet := world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(live().Obj())}, now: 6 * time.Second}.answered(t, at.Result{})
 	stoppedAgain := world{at: a().Status(finished), pods: []*corev1.Pod{limited(live().Obj())}, memory: byKubelet, now: time.Minute}.answered(t, at.Result{})
+	slow := func(p *corev1.Pod) *corev1.Pod {
+		p.Spec.TerminationGracePeriodSeconds = ptr.To[int64](90)
+		return p
+	}
 	retry := func() *testutil.AtBuilder { return a().BackoffLimit(1).RetryRecorded(1, pod0, time.Minute) }
 	for name, test := range map[string]struct {
 		world
@@ -260,6 +264,10 @@ func TestNext(t *testing.T) {
 		"3 done, and the proxy was stopped a moment ago": {
 			world{at: a().Status(finished), pods: []*corev1.Pod{stopped(live().Obj())}, memory: stoppedAgain, now: time.Minute},
 			decided{Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(100)},
+		},
+		"3 done, and the node has 90 s to end the proxy": {
+			world{at: a().Status(finished), pods: []*corev1.Pod{slow(live().Obj())}},
+			decided{Stop: pod0, Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(100)},
 		},
 		"5 the cache never shows the pod": {
 			world{at: a().Status(finished), memory: knows(t, a(), gated().Obj(), ""), now: 6 * time.Second},

@@ -122,10 +122,7 @@ func podDeadline(v *View) *int64 {
 	return ptr.To(*left) // The At belongs to a cache.
 }
 
-// gracePeriod returns how long the kubelet waits between SIGTERM and SIGKILL. The default of Kubernetes is 30 s.
-func gracePeriod(at *cnatv1alpha1.At) time.Duration {
-	if t := at.Spec.Template; t != nil && t.Spec.TerminationGracePeriodSeconds != nil {
-		return atspec.Seconds(*t.Spec.TerminationGracePeriodSeconds)
-	}
-	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
+// gracePeriod returns how long the kubelet waits between SIGTERM and SIGKILL. The cache drops the default of Kubernetes.
+func gracePeriod(pod *corev1.Pod) time.Duration {
+	return atspec.Seconds(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds))
 }

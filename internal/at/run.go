@@ -83,7 +83,7 @@ func (v *View) stop(s Step) Step {
 		since = start.Add(atspec.Seconds(*limit)) // The kubelet counts from the start of the pod on its node.
 	}
 	s.stops = true
-	deleteAt := since.Add(gracePeriod(v.At) + stopGrace)
+	deleteAt := since.Add(gracePeriod(pod) + stopGrace)
 	switch {
 	case pod.DeletionTimestamp != nil || v.recorded.deleted:
 		return s
@@ -120,7 +120,7 @@ func (v *View) lingersUntil(pod *corev1.Pod, command *corev1.ContainerStateTermi
 	if from.After(v.Now) {
 		from = pod.CreationTimestamp.Time
 	}
-	return from.Add(max(lingerGrace, gracePeriod(v.At)))
+	return from.Add(max(lingerGrace, gracePeriod(pod)))
 }
 
 // live returns the step that waits for the end of a pod that runs.
@@ -141,7 +141,7 @@ func (v *View) live(pod *corev1.Pod) Step {
 		}
 	case command.Terminated != nil:
 		until := v.lingersUntil(pod, command.Terminated)
-		explainAt := until.Add(endGrace - max(lingerGrace, gracePeriod(v.At)))
+		explainAt := until.Add(endGrace - max(lingerGrace, gracePeriod(pod)))
 		if v.Now.Before(explainAt) {
 			return s.at(explainAt)
 		}
