@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -281,6 +282,35 @@ func TestAtReconcile_modifiedPod(t *testing.T) {
 		if pods := podsOf(t, store); creates != 1 || len(pods) > 0 || at0.Status.Reason != cnatv1alpha1.ReasonPodModified || !strings.Contains(c.Message, "did not run") {
 			t.Errorf("%s: %d creates, %d pods are left, %+v", title, creates, len(pods), c)
 		}
+	}
+}
+
+// If admission changes the name of a pod, and the first answer is lost, the second create finds the pod of the first.
+func TestAtReconcile_renamedPod(t *testing.T) {
+	at0, lost := testutil.MakeAt("a").Obj(), true
+	store := newStore(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+		pod := obj.(*corev1.Pod)
+		pod.UID, pod.Name, pod.Spec.SchedulingGates = "uid", "renamed", nil
+		if err := c.Create(ctx, obj, opts...); err != nil || !lost {
+			return err
+		}
+		lost = false
+		return io.ErrUnexpectedEOF
+	}}, at0)
+	r, _ := atOn(store, testutil.AtDue.Add(time.Second))
+	if _, err := r.Reconcile(t.Context(), requestFor(at0)); err == nil {
+		t.Fatal("the lost answer is not an error")
+	}
+	for range 3 {
+		if _, err := r.Reconcile(t.Context(), requestFor(at0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Get(t.Context(), client.ObjectKeyFromObject(at0), at0); err != nil {
+		t.Fatal(err)
+	}
+	if pods := podsOf(t, store); len(pods) > 0 || at0.Status.Reason != cnatv1alpha1.ReasonPodModified {
+		t.Errorf("%d pods are left, %+v", len(pods), at0.Status)
 	}
 }
 

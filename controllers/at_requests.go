@@ -22,6 +22,7 @@ import (
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/kube/warnings"
 	"github.com/redhat/podset-operator/internal/kube/write"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // operation is one operation of a JSON patch.
@@ -54,12 +55,24 @@ func (r *AtReconciler) create(ctx context.Context, requested *corev1.Pod) at.Res
 	case err == nil:
 		return at.Result{Pod: podOwners.Trim(pod), Modified: atrun.Modified(requested, pod)}
 	case apierrors.IsAlreadyExists(err) && name != requested.Name:
-		return at.Result{Modified: nameChange(requested, name)}
+		return r.renamed(ctx, requested, name)
 	case apierrors.IsAlreadyExists(err):
 		nameCollisions.WithLabelValues(atKind.Kind).Inc()
 		return at.Result{Taken: true}
 	}
 	return classified(fmt.Errorf("creating Pod %s: %w", requested.Name, err))
+}
+
+// renamed returns the result of a create in which admission chose a name that exists. It may be the pod of a create that was not answered.
+func (r *AtReconciler) renamed(ctx context.Context, requested *corev1.Pod, name string) at.Result {
+	existing, err := podOwners.Read(ctx, r.APIReader, requested.Namespace, name)
+	if err != nil {
+		return at.Result{Failed: err}
+	}
+	if existing != nil && pods.OwnerUID(existing) != pods.OwnerUID(requested) {
+		existing = nil
+	}
+	return at.Result{Pod: existing, Modified: nameChange(requested, name)}
 }
 
 // nameChange describes the change of the name of a pod.

@@ -26,6 +26,7 @@ type court struct {
 	campaign  string // ends the name of each run, so that late pods of an earlier campaign are not taken for runs of this one
 	image     string // of the command
 	counter   string // HOST:PORT, as pods reach it
+	onLab     bool
 	adapters  []*adapter
 	journal   *journal
 
@@ -83,7 +84,7 @@ func (c *court) live(ctx context.Context, r *run) {
 		create = due.Add(-r.plan.lead)
 	}
 	pause(ctx, time.Until(create))
-	object := r.adapter.object(c.meta(r), due, r.plan.template(r.name, c.image, c.counter))
+	object := r.adapter.object(c.meta(r), due, r.plan.template(c, r.name))
 	for ctx.Err() == nil {
 		err := c.client.Create(ctx, object)
 		if err == nil || apierrors.IsAlreadyExists(err) {

@@ -28,6 +28,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -44,6 +45,7 @@ type options struct {
 	adapters, faults string
 	lab, journal     string
 	settle, quiet    time.Duration
+	atMost           time.Duration
 	stopAtFirst      bool
 	cluster          *rest.Config
 }
@@ -59,11 +61,13 @@ func main() {
 	flag.StringVar(&o.faults, "faults", "", "regular expression that selects faults")
 	flag.StringVar(&o.lab, "lab", "", "script of the lab, if the cluster is the lab on this machine")
 	flag.StringVar(&o.journal, "journal", "judge.log", "file for the journal")
+	flag.DurationVar(&o.atMost, "at-most", time.Hour, "how long waves begin, also if fewer runs were made")
 	flag.DurationVar(&o.settle, "settle", 4*time.Minute, "how long runs may take to end after the last fault")
 	flag.DurationVar(&o.quiet, "quiet", 30*time.Second, "how long the commands are observed after all runs are done")
 	flag.BoolVar(&o.stopAtFirst, "stop", false, "stop at the first violation of an At")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := o.run(ctx); err != nil {
@@ -137,7 +141,7 @@ func (o *options) prepare(ctx context.Context) (*court, []*nemesis, error) {
 	}
 	o.cluster.QPS, o.cluster.Timeout = -1, 10*time.Second
 	campaign := strconv.FormatInt(time.Now().Unix(), 36)
-	c := &court{namespace: "judge-" + campaign, campaign: campaign, image: o.image, counter: o.counter, pods: map[string]string{}, start: make(chan struct{}, 1)}
+	c := &court{namespace: "judge-" + campaign, campaign: campaign, image: o.image, counter: o.counter, onLab: o.lab != "", pods: map[string]string{}, start: make(chan struct{}, 1)}
 	c.journal = &journal{file: file, events: map[string][]event{}}
 	if c.client, err = client.New(o.cluster, client.Options{Scheme: scheme.Scheme}); err != nil {
 		return nil, nil, err
@@ -158,18 +162,20 @@ func (o *options) prepare(ctx context.Context) (*court, []*nemesis, error) {
 	ofCluster, err = selected(ofCluster, o.faults, name)
 	nemeses := []*nemesis{
 		{court: c, faults: ofManagers, random: rand.New(rand.NewPCG(o.seed, 1)), often: 12 * time.Second, sharp: true},
-		{court: c, faults: ofCluster, random: rand.New(rand.NewPCG(o.seed, 2)), often: 12 * time.Second},
+		{court: c, faults: ofCluster, random: rand.New(rand.NewPCG(o.seed, 2)), often: 30 * time.Second},
 	}
 	return c, nemeses, errors.Join(err, c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}))
 }
 
-// waves begins a wave each minute, and prints a line for each. It returns true if it has stopped at a violation.
+// waves begins a wave each minute, or later if too many runs of earlier waves are not done, and prints a line for each. It returns true if
+// it has stopped at a violation.
 func (o *options) waves(ctx context.Context, c *court) bool {
-	random := rand.New(rand.NewPCG(o.seed, 0))
-	for number, left := 0, o.runs; left > 0 && ctx.Err() == nil; number, left = number+1, left-o.wave {
+	random, last := rand.New(rand.NewPCG(o.seed, 0)), time.Now().Add(o.atMost)
+	for number, left := 0, o.runs; left > 0 && time.Now().Before(last) && ctx.Err() == nil; number, left = number+1, left-o.wave {
 		due := time.Now().Add(25 * time.Second).Truncate(time.Minute).Add(time.Minute)
 		c.wave(ctx, random, number, min(o.wave, left), due)
-		for end := due.Add(30 * time.Second); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, min(3*time.Second, time.Until(end))) {
+		tooMany := func(end time.Time) bool { return c.waiting() > 6*o.wave && time.Since(end) < 5*time.Minute }
+		for end := due.Add(30 * time.Second); (time.Now().Before(end) || tooMany(end)) && ctx.Err() == nil; pause(ctx, time.Second) {
 			if o.stopAtFirst && violatesAt(c.verdicts(false)) {
 				return true
 			}
