@@ -277,7 +277,7 @@ func (c *Checker) noteExit(pod *corev1.Pod) {
 	case !shown:
 		c.shown[pod.UID] = c.now.Seen
 	}
-	if _, known := c.zero[pod.UID]; !known && ptr.Deref(exitCode(pod), 1) == 0 {
+	if _, known := c.zero[pod.UID]; !known && ptr.Deref(exitCode(pod), 1) == 0 && pod.Annotations[Planted] == "" {
 		c.zero[pod.UID] = c.now.Seen
 	}
 }
