@@ -228,9 +228,6 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 	}
 	for uid, ended := range c.zero {
 		pod := c.state.Pods[uid]
-		if pod.Annotations[Planted] != "" {
-			continue
-		}
 		late := false
 		own := pod.Spec.ActiveDeadlineSeconds
 		if s, stopped := c.stops[uid]; stopped {
