@@ -434,7 +434,7 @@ var defects = map[string]struct {
 		return slices.DeleteFunc(operations, func(o map[string]any) bool { return o["path"] == "/metadata/uid" })
 	}}), "P4", ""},
 	"ends an At before its gated pod is deleted":           {with(sim.Defect{Keeps: true}), "A3", "A22"},
-	"takes a user's pod for its own":                       {with(sim.Defect{Adopts: true}), "", "A21"},
+	"takes a user's pod for its own":                       {with(sim.Defect{Adopts: true}), "A21", ""},
 	"opens a pod before it records its UID":                {with(sim.Defect{OpensFirst: true}), "A21", ""},
 	"uses an answer to a dry run for a day":                {with(sim.Defect{Remembers: true}), "", "A19"},
 	"does not wait for the pods of an earlier At":          {with(sim.Defect{Forgets: true}), "", "A23"},

@@ -49,6 +49,9 @@ func (e *env) step(seed uint64) error {
 	e.stats.Steps++
 	e.order = seed
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible
+	if frozen, err := e.freezes(random); frozen {
+		return err
+	}
 	if e.races(random) || e.purges(random) {
 		return nil
 	}
@@ -88,6 +91,20 @@ func (e *env) step(seed uint64) error {
 		return e.disturb(random)
 	}
 	return nil
+}
+
+// freezes lets a process freeze after it has sent the request that starts a command, perhaps before a cancel, and another one take over. It
+// returns false if that does not happen.
+func (e *env) freezes(random *rand.Rand) (bool, error) {
+	opens := slices.ContainsFunc(e.calls, func(c *call) bool { return c.Opens && !c.abandoned })
+	if !opens || !e.scenario.has(Frozen) || random.IntN(3) != 0 {
+		return false, nil
+	}
+	e.crash(random)
+	if random.IntN(2) == 0 {
+		e.patch(ats, e.nameOf(random, ats), `{"spec":{"cancel":true}}`, false)
+	}
+	return true, e.restart()
 }
 
 // races lets a user edit an At while it is being started, or take the name of its pod. It returns false if that does not happen.
