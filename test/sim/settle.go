@@ -259,7 +259,7 @@ func (e *env) delayOfRetry(at *cnatv1alpha1.At) time.Duration {
 		if t == nil {
 			continue
 		}
-		e.retry = max(e.retry, t.Sub(e.faultsEnded))
+		e.retry = max(e.retry, t.Sub(e.faultsEnded)-min(e.serverAhead, 0)) // The operator uses the earlier of two clocks.
 	}
 	return e.retry
 }
