@@ -47,7 +47,7 @@ func wouldBeRejected(at *cnatv1alpha1.At) bool {
 }
 
 // attemptBegan checks a write of the operator that records the start of an attempt, or its failure: A18, A19.
-func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) { //nolint:cyclop // one check after the other
+func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) {
 	was, is := &before.Status, &at.Status
 	if is.RetryTime != nil && was.RetryTime == nil {
 		if c.failures[at.UID] == nil {

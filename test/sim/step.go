@@ -41,19 +41,18 @@ const (
 	callWaits        = 80
 	responseLost     = 88
 	callFails        = 98
-	frozenArrives    = 20 // of a request of a process that was frozen
 )
+
+// frozenArrives is the share of steps, one in this many, in which a request of a process that was frozen arrives.
+const frozenArrives = 5
 
 // step does one thing, which depends only on its seed and the state of the environment.
 func (e *env) step(seed uint64) error {
 	e.stats.Steps++
 	e.order = seed
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible
-	if frozen, err := e.freezes(random); frozen {
+	if done, err := e.interferes(random); done {
 		return err
-	}
-	if e.races(random) || e.purges(random) {
-		return nil
 	}
 	if e.synced {
 		if behind := e.behind(); len(behind) > 0 {
@@ -91,6 +90,14 @@ func (e *env) step(seed uint64) error {
 		return e.disturb(random)
 	}
 	return nil
+}
+
+// interferes does one of what happens only at certain moments. It returns false if nothing happens.
+func (e *env) interferes(random *rand.Rand) (bool, error) {
+	if frozen, err := e.freezes(random); frozen {
+		return true, err
+	}
+	return e.races(random) || e.purges(random), nil
 }
 
 // freezes lets a process freeze after it has sent the request that starts a command, perhaps before a cancel, and another one take over. It
@@ -136,7 +143,8 @@ func (e *env) purges(random *rand.Rand) bool {
 	name := e.nameOf(random, ats)
 	at, ok := e.store.objects[storeKey{ats, name}].(*cnatv1alpha1.At)
 	second, prepared := e.store.objects[storeKey{pods, name + "-pod-1"}].(*corev1.Pod)
-	if !ok || at.Status.Phase == cnatv1alpha1.PhaseDone || at.Status.Attempts < 2 && !(prepared && invariants.ControllerOf(second) == at.UID) {
+	runs := ok && at.Status.Phase != cnatv1alpha1.PhaseDone && (at.Status.Attempts > 1 || prepared && invariants.ControllerOf(second) == at.UID)
+	if !runs {
 		return false
 	}
 	all := slices.DeleteFunc(e.recordedPods(), func(pod *corev1.Pod) bool { return invariants.OwnerKind(pod) != "At" })
@@ -218,7 +226,13 @@ func (e *env) answerCall(random *rand.Rand) bool {
 	if len(e.calls) == 0 {
 		return false
 	}
-	e.answer(e.calls[random.IntN(len(e.calls))], random)
+	c := e.calls[random.IntN(len(e.calls))]
+	switch {
+	case !c.abandoned:
+		e.answer(c, random)
+	case random.IntN(frozenArrives) == 0:
+		e.finish(c)
+	}
 	return true
 }
 
@@ -230,7 +244,6 @@ const maxFailedLists = 3
 func (e *env) answer(c *call, random *rand.Rand) {
 	reads := c.isRead() || e.webhook.hides(c)
 	switch n := random.IntN(100); {
-	case c.abandoned && n >= frozenArrives:
 	case c.committed != nil && n < lateResponseLost && !reads:
 		e.stats.LostResponses++
 		e.note("the response to %s is lost", c.String())
