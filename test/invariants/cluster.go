@@ -102,7 +102,7 @@ func (c *Checker) noteSpell(pod *corev1.Pod) {
 	cause := ""
 	switch {
 	case !c.state.IsActive(pod):
-	case c.state.Ats[owner] != nil && pod.Annotations[Planted] == "":
+	case c.state.Ats[owner] != nil && pod.Annotations[Planted] == "" && !c.ungated[pod.UID]: // Those that the operator starts.
 		cause = hangs(pod)
 	case c.state.Sets[owner] != nil:
 		cause = crashes(pod)

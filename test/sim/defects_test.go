@@ -315,7 +315,7 @@ var defects = map[string]struct {
 		if status["reason"] == cnatv1alpha1.ReasonPodNameConflict {
 			status["reason"], status["result"] = cnatv1alpha1.ReasonCompleted, cnatv1alpha1.ResultSucceeded
 		}
-	}), "A9", ""},
+	}), "", "A9"},
 	"does not sort podNames": {onStatus(func(status map[string]any) {
 		if names, ok := status["podNames"].([]any); ok {
 			slices.Reverse(names)
