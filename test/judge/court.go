@@ -191,10 +191,8 @@ func (c *court) look(object any) {
 	}
 }
 
-// nextStart waits until the first pods of the next wave may start, at most half a minute after its time.
+// nextStart waits until another pod may start, at most half a minute.
 func (c *court) nextStart(ctx context.Context) {
-	next := time.Now().Add(time.Second).Truncate(time.Minute).Add(time.Minute)
-	pause(ctx, time.Until(next)-500*time.Millisecond)
 	for len(c.start) > 0 {
 		<-c.start
 	}
