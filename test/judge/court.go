@@ -249,7 +249,7 @@ func (c *court) verdicts(settled bool) map[*run][]violation {
 // isPromised reports whether the command should run. Nothing is promised for an object that was never created, and a CronJob has no run for
 // a time before its creation.
 func (r *run) isPromised() bool {
-	return !r.created.IsZero() && !(r.adapter.name == "cronjob" && r.created.After(r.due))
+	return !r.created.IsZero() && (r.adapter.name != "cronjob" || !r.created.After(r.due))
 }
 
 // waiting returns how many runs are not done and do not say why.
