@@ -97,10 +97,13 @@ func (c *Checker) noteGate(before, pod *corev1.Pod) {
 // overlaps checks that a pod of an At cannot run beside one of an earlier At with the same name: A23. A user can take a pod from its owner.
 func (c *Checker) overlaps(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	for uid, earlier := range c.state.Ats {
-		if uid == at.UID || earlier.Name != at.Name || c.LaggingPods || write.StalePods {
+		if uid == at.UID || earlier.Name != at.Name {
 			continue
 		}
 		for run := range c.runs[uid] {
+			if write.Sent.Sub(c.byUID[run].Sent) < staleLimit { // The cache may not have shown it.
+				continue
+			}
 			other := c.state.Pods[run]
 			finished := other.Status.Phase == corev1.PodFailed || other.Status.Phase == corev1.PodSucceeded
 			c.check("A23", c.state.Removed[run] || finished || ControllerOf(other) != uid, "At "+at.Name, "pod %s can run beside pod %s of an earlier At with this name", pod.Name, other.Name)

@@ -230,7 +230,7 @@ func TestA23(t *testing.T) {
 	} {
 		second := run(corev1.PodPending, nil)
 		second.UID, second.OwnerReferences[0].UID = "pod-1", "at-1"
-		create := podWrite("pod-1", "a-pod", 4)
+		create := podWrite("pod-1", "a-pod", 104)
 		create.Owner = "at-1"
 		c := NewChecker(true, []Write{podWrite("pod", "a-pod", 2), create}, nil)
 		if got := replay("A23", c, changes(at("at", cnatv1alpha1.AtStatus{}), tc.first, at("at-1", cnatv1alpha1.AtStatus{}), second)); got != tc.want {

@@ -76,18 +76,19 @@ func (c operatorClient) Create(ctx context.Context, object client.Object, option
 	if o := (&client.CreateOptions{}).ApplyOptions(options); len(o.DryRun) > 0 {
 		return c.dryRun(ctx, object)
 	}
-	return c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
+	err := c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
 		c.process.env.mutate(sent)
 		if pod, ok := sent.(*corev1.Pod); ok {
 			if err := c.process.env.webhook.admit(pod, false); err != nil {
 				return nil, err
 			}
 		}
-		if adopted := c.process.env.adopt(object); adopted != nil {
-			return adopted, nil
-		}
 		return c.process.env.store.Create(sent)
 	})
+	if apierrors.IsAlreadyExists(err) && c.process.env.adopts(object) {
+		return nil
+	}
+	return err
 }
 
 func (c operatorClient) dryRun(ctx context.Context, object client.Object) error {

@@ -57,14 +57,15 @@ type Defect struct {
 	Ahead time.Duration
 }
 
-// adopt returns the gated pod that has the name and the owner of a new pod, or nil if there is none or the operator does not adopt.
-func (e *env) adopt(object client.Object) client.Object {
+// adopts reports whether a defective operator takes a gated pod of the same name and owner for the one that it creates.
+func (e *env) adopts(object client.Object) bool {
 	existing, ok := e.store.objects[storeKey{pods, object.GetName()}].(*corev1.Pod)
 	pod, isPod := object.(*corev1.Pod)
 	if !e.operator.Defect.Adopts || !ok || !isPod || !invariants.IsGated(existing) || invariants.ControllerOf(existing) != invariants.ControllerOf(pod) {
-		return nil
+		return false
 	}
-	return CopyOf(existing)
+	pod.UID, pod.ResourceVersion = existing.UID, existing.ResourceVersion
+	return true
 }
 
 // keeps reports whether the operator does not delete an object.

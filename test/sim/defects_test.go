@@ -348,7 +348,7 @@ var defects = map[string]struct {
 			status["reason"], status["result"] = cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ResultFailed
 		}
 	}), "A12", ""},
-	"takes a failed pod without an end for one that did not run": {onPod(neverRan), "A17", "A1"},
+	"takes a failed pod without an end for one that did not run": {onPod(neverRan), "A17", ""},
 	"takes every exit code for a proof": {onPod(func(pod *corev1.Pod) {
 		for i := range pod.Status.ContainerStatuses {
 			if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil && t.Reason != "Completed" {
@@ -434,39 +434,17 @@ var defects = map[string]struct {
 		return slices.DeleteFunc(operations, func(o map[string]any) bool { return o["path"] == "/metadata/uid" })
 	}}), "P4", ""},
 	"ends an At before its gated pod is deleted":           {with(sim.Defect{Keeps: true}), "A3", "A22"},
-	"takes a user's pod for its own":                       {with(sim.Defect{Adopts: true}), "", "A21"},
+	"takes a user's pod for its own":                       {with(sim.Defect{Adopts: true}), "A21", ""},
 	"opens a pod before it records its UID":                {with(sim.Defect{OpensFirst: true}), "A21", ""},
 	"uses an answer to a dry run for a day":                {with(sim.Defect{Remembers: true}), "", "A19"},
 	"does not wait for the pods of an earlier At":          {with(sim.Defect{Forgets: true}), "", "A23"},
-	"takes the end of another pod for that of the run":     {confuses(), "", "A11"},
-	"takes the end of any deleted pod for that of the run": {confusesDeleted(), "", "A11 A17"},
+	"takes the end of any deleted pod for that of the run": {confuses(), "A17", "A11"},
 	"does not see that a user has taken a pod":             {keepsOwners(), "", "P4"},
 	"deletes a pod that it has to stop":                    {with(sim.Defect{DeletesStopped: true}), "A24", ""},
 }
 
-// confuses is this operator if it takes the end of another pod of an At for that of its run, when that is deleted.
+// confuses is this operator if it takes the last state of any deleted pod of an At for that of the run.
 func confuses() sim.Operator {
-	failed := map[types.UID]corev1.PodStatus{}
-	return with(sim.Defect{Deliver: func(kind watch.EventType, object client.Object) bool {
-		if at, ok := object.(*cnatv1alpha1.At); ok && at.Status.Attempts == 0 { // UIDs are the same in each scenario.
-			delete(failed, at.UID)
-		}
-		pod, ok := object.(*corev1.Pod)
-		if !ok {
-			return true
-		}
-		switch status, known := failed[invariants.ControllerOf(pod)]; {
-		case pod.Status.Phase == corev1.PodFailed:
-			failed[invariants.ControllerOf(pod)] = pod.Status
-		case kind == watch.Deleted && known:
-			pod.Status = status
-		}
-		return true
-	}})
-}
-
-// confusesDeleted is this operator if it takes the last state of any deleted pod of an At for that of the run.
-func confusesDeleted() sim.Operator {
 	recorded := map[types.UID]types.UID{}
 	return with(sim.Defect{Deliver: func(kind watch.EventType, object client.Object) bool {
 		switch o := object.(type) {

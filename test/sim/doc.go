@@ -14,6 +14,8 @@
 //   - There is no lease, and one namespace.
 //   - Kubelets start each container once, and etcd is not restored: the exceptions of docs/at-most-once.md do not occur.
 //   - If pods of a PodSet lose their owner, only their number is checked. Webhooks do not give them other fixed names.
+//   - A webhook that removes the gate of a pod, which starts it, leaves its name and a sign of its At. Otherwise nothing would show a pod whose
+//     create was not answered.
 //   - Containers do not crash repeatedly while clocks differ: Degraded can flip if the clock of a node is a minute behind.
 //   - With even seeds, the caches lag. Only odd seeds check P4, P6, and P9.
 package sim

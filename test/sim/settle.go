@@ -238,7 +238,7 @@ func (e *env) delayOfRejection(owner types.UID) time.Duration {
 // delayOfNodes returns how long the actions of nodes on some pods may last. Only pods of PodSets crash again and again, and other
 // containers outlive only the commands of Ats.
 func (e *env) delayOfNodes(invariant string) (delay time.Duration) {
-	if e.scenario.has(Hang) || e.scenario.has(CrashLoop) && invariant == "P3" {
+	if e.scenario.has(Hang) || e.scenario.has(CrashLoop) && invariant == "P3" || e.scenario.has(Purge) && invariant == "A3" {
 		delay += fateTime
 	}
 	if e.scenario.has(Stuck) && invariant == "P3" { // A rolling update may wait for each pod.
@@ -259,7 +259,7 @@ func (e *env) delayOfRetry(at *cnatv1alpha1.At) time.Duration {
 		if t == nil {
 			continue
 		}
-		e.retry = max(e.retry, t.Sub(e.faultsEnded))
+		e.retry = max(e.retry, t.Sub(e.faultsEnded)-min(e.serverAhead, 0)) // The operator uses the earlier of two clocks.
 	}
 	return e.retry
 }

@@ -41,6 +41,7 @@ const (
 	callWaits        = 80
 	responseLost     = 88
 	callFails        = 98
+	frozenArrives    = 20 // of a request of a process that was frozen
 )
 
 // step does one thing, which depends only on its seed and the state of the environment.
@@ -48,6 +49,9 @@ func (e *env) step(seed uint64) error {
 	e.stats.Steps++
 	e.order = seed
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible
+	if frozen, err := e.freezes(random); frozen {
+		return err
+	}
 	if e.races(random) || e.purges(random) {
 		return nil
 	}
@@ -56,11 +60,11 @@ func (e *env) step(seed uint64) error {
 			e.deliver(behind[0])
 			return nil
 		}
-		if len(e.calls) > 0 {
+		if len(e.calls) > 0 && !e.oldestCall().abandoned {
 			if random.IntN(syncedCrash) == 0 {
 				return e.crashAndRestart(random)
 			}
-			e.answer(e.calls[0], random)
+			e.answer(e.oldestCall(), random)
 			return nil
 		}
 	}
@@ -89,7 +93,21 @@ func (e *env) step(seed uint64) error {
 	return nil
 }
 
-// races lets a user edit an At while it is being started. It returns false if that does not happen.
+// freezes lets a process freeze after it has sent the request that starts a command, perhaps before a cancel, and another one take over. It
+// returns false if that does not happen.
+func (e *env) freezes(random *rand.Rand) (bool, error) {
+	opens := slices.ContainsFunc(e.calls, func(c *call) bool { return c.Opens && !c.abandoned })
+	if !opens || !e.scenario.has(Frozen) || random.IntN(3) != 0 {
+		return false, nil
+	}
+	e.crash(random)
+	if random.IntN(2) == 0 {
+		e.patch(ats, e.nameOf(random, ats), `{"spec":{"cancel":true}}`, false)
+	}
+	return true, e.restart()
+}
+
+// races lets a user edit an At while it is being started, or take the name of its pod. It returns false if that does not happen.
 func (e *env) races(random *rand.Rand) bool {
 	if !e.scenario.has(Race) || random.IntN(3) != 0 {
 		return false
@@ -101,7 +119,11 @@ func (e *env) races(random *rand.Rand) bool {
 	if !e.starts() {
 		return false
 	}
-	e.editAt(random, e.nameOf(random, ats))
+	if random.IntN(4) == 0 {
+		e.plantPod(random, e.nameOf(random, ats))
+	} else {
+		e.editAt(random, e.nameOf(random, ats))
+	}
 	return true
 }
 
@@ -113,14 +135,18 @@ func (e *env) purges(random *rand.Rand) bool {
 	}
 	name := e.nameOf(random, ats)
 	at, ok := e.store.objects[storeKey{ats, name}].(*cnatv1alpha1.At)
-	if _, runs := e.store.objects[storeKey{pods, name + "-pod-1"}]; !ok || !runs && at.Status.Attempts < 2 || at.Status.Phase == cnatv1alpha1.PhaseDone {
+	second, prepared := e.store.objects[storeKey{pods, name + "-pod-1"}].(*corev1.Pod)
+	if !ok || at.Status.Phase == cnatv1alpha1.PhaseDone || at.Status.Attempts < 2 && !(prepared && invariants.ControllerOf(second) == at.UID) {
 		return false
 	}
 	all := slices.DeleteFunc(e.recordedPods(), func(pod *corev1.Pod) bool { return invariants.OwnerKind(pod) != "At" })
 	switch random.IntN(3) {
 	case 0:
-		e.deleteOwner(random, ats, name)
+		e.note("user deletes %s %s", ats, name)
+		_, _, _ = e.store.Delete(ats, name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
 		e.createAt(random, name)
+		e.patch(ats, name, `{"spec":{"schedule":"1999-01-01T00:00:00Z"}}`, false)
+		e.collectGarbage()
 		return true
 	case 1:
 		all = slices.DeleteFunc(all, func(pod *corev1.Pod) bool { return pod.UID != at.Status.PodUID })
@@ -158,10 +184,18 @@ func (e *env) starts() bool {
 	})
 }
 
+// oldestCall returns the oldest call of the process that runs, or else of one that was frozen. There is a call.
+func (e *env) oldestCall() *call {
+	if i := slices.IndexFunc(e.calls, func(c *call) bool { return !c.abandoned }); i >= 0 {
+		return e.calls[i]
+	}
+	return e.calls[0]
+}
+
 // progress answers the oldest call or delivers the oldest event. It returns false if there is none.
 func (e *env) progress() bool {
 	if len(e.calls) > 0 {
-		e.finish(e.calls[0])
+		e.finish(e.oldestCall())
 		return true
 	}
 	if behind := e.behind(); len(behind) > 0 {
@@ -196,11 +230,12 @@ const maxFailedLists = 3
 func (e *env) answer(c *call, random *rand.Rand) {
 	reads := c.isRead() || e.webhook.hides(c)
 	switch n := random.IntN(100); {
+	case c.abandoned && n >= frozenArrives:
 	case c.committed != nil && n < lateResponseLost && !reads:
 		e.stats.LostResponses++
 		e.note("the response to %s is lost", c.String())
 		e.respond(c, answer{err: connectionReset.err(c)})
-	case c.committed != nil || n < callSucceeds || c.abandoned:
+	case c.committed != nil || n < callSucceeds:
 		e.finish(c)
 	case n < callWaits && !reads:
 		e.carryOut(c)

@@ -14,9 +14,10 @@ func (e *env) mayStick(pod *corev1.Pod) bool {
 	return e.scenario.has(Stuck) && pod.Spec.NodeName != "" && invariants.OwnerKind(pod) == "PodSet"
 }
 
-// holds reports whether something delays the end of a pod that is being deleted.
+// holds reports whether something delays the end of a pod that is being deleted, such as a node that is cut off.
 func (e *env) holds(pod *corev1.Pod) bool {
-	if pod.DeletionTimestamp == nil || !e.mayStick(pod) || hash(e.scenario.Seed, string(pod.UID))>>32%4 != 0 {
+	cutOff := e.scenario.has(Purge) && pod.Spec.NodeName != "" && isOfAt(pod)
+	if pod.DeletionTimestamp == nil || !cutOff && !e.mayStick(pod) || hash(e.scenario.Seed, string(pod.UID))>>32%4 != 0 {
 		return false
 	}
 	return e.store.now().Before(pod.DeletionTimestamp.Add(hangTime))
