@@ -62,7 +62,7 @@ func atAdapter(name string, retries int32) *adapter {
 }
 
 // claimOfAt reads a status as docs/at-most-once.md explains it. An At of the judge is never suspended, and a rejected create is repeated
-// within a minute. So after the last fault, nothing explains why an At is not done.
+// within a minute. So after the last fault, only a pod that waits on its node explains why an At is not done.
 func claimOfAt(s *cnatv1alpha1.AtStatus) claim {
 	c := claim{
 		done: s.Phase == cnatv1alpha1.PhaseDone, succeeded: s.Result == cnatv1alpha1.ResultSucceeded,
@@ -75,6 +75,9 @@ func claimOfAt(s *cnatv1alpha1.AtStatus) claim {
 	failed := message(meta.FindStatusCondition(s.Conditions, "Failed"))
 	c.didNotRun = s.PodUID == "" || strings.Contains(failed, "did not run") || strings.Contains(failed, "was not run")
 	ready := message(meta.FindStatusCondition(s.Conditions, "Ready"))
+	if strings.HasPrefix(ready, "PodWaiting: ") {
+		c.waitsFor = ready
+	}
 	c.text = fmt.Sprintf("%s %s, attempts %d, %s", s.Phase, s.Result, s.Attempts, cmp.Or(failed, ready))
 	return c
 }

@@ -191,10 +191,8 @@ func (c *court) look(object any) {
 	}
 }
 
-// nextStart waits until the first pods of the next wave may start, at most half a minute after its time.
+// nextStart waits until another pod may start, at most half a minute.
 func (c *court) nextStart(ctx context.Context) {
-	next := time.Now().Add(time.Second).Truncate(time.Minute).Add(time.Minute)
-	pause(ctx, time.Until(next)-500*time.Millisecond)
 	for len(c.start) > 0 {
 		<-c.start
 	}
@@ -251,7 +249,7 @@ func (c *court) verdicts(settled bool) map[*run][]violation {
 // isPromised reports whether the command should run. Nothing is promised for an object that was never created, and a CronJob has no run for
 // a time before its creation.
 func (r *run) isPromised() bool {
-	return !r.created.IsZero() && !(r.adapter.name == "cronjob" && r.created.After(r.due))
+	return !r.created.IsZero() && (r.adapter.name != "cronjob" || !r.created.After(r.due))
 }
 
 // waiting returns how many runs are not done and do not say why.

@@ -46,6 +46,9 @@ func (n *nemesis) run(ctx context.Context) {
 
 func (n *nemesis) inject(ctx context.Context, next injector) {
 	sharp, later := n.sharp && n.random.IntN(2) == 0, time.Duration(n.random.IntN(50))*time.Millisecond
+	if sharp { // A wave is due at a full minute.
+		pause(ctx, time.Until(time.Now().Add(time.Second).Truncate(time.Minute).Add(time.Minute-500*time.Millisecond)))
+	}
 	moment := func() {
 		if sharp {
 			n.court.nextStart(ctx)
