@@ -245,6 +245,10 @@ func TestNext(t *testing.T) {
 			world{at: a().Status(finished), pods: lateOnes, memory: missing(t, a().Status(finished), lateOnes...)},
 			decided{Phase: done, Reason: "Completed", Attempts: 1},
 		},
+		"2 done, and the cache still shows the recorded pod, which is gone": {
+			world{at: a().Status(finished), pods: pods(gated()), memory: missing(t, a().Status(finished), gated().Obj())},
+			decided{Phase: done, Reason: "Completed", Attempts: 1},
+		},
 		"3 done, and the cache still shows a pod that is gone": {
 			world{at: a().Status(finished), pods: pods(own()), memory: missing(t, a().Status(finished), own().Obj())},
 			decided{Phase: done, Reason: "Completed", Attempts: 1},

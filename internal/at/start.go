@@ -95,7 +95,7 @@ func (v *View) isPrepared(k knownPod) bool { return k.generation == v.At.Generat
 // gated returns a pod of the At that has its gate, or the zero value.
 func (v *View) gated() knownPod {
 	for _, k := range v.known {
-		if k.exists && atrun.IsGated(k.pod) && k.pod.DeletionTimestamp == nil {
+		if k.exists && !k.deleted && atrun.IsGated(k.pod) && k.pod.DeletionTimestamp == nil {
 			return k
 		}
 	}
