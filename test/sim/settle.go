@@ -196,7 +196,9 @@ func (e *env) answersVary() bool {
 	generates := e.webhook.generatedName && e.webhook.changesIdentity(true)
 	return generates || slices.ContainsFunc(e.store.List(ats), func(object client.Object) bool {
 		at := object.(*cnatv1alpha1.At)
-		return at.Status.Phase == cnatv1alpha1.PhasePending && at.Status.Attempts == 0 && (e.nameIsTaken(at) || !meta.IsStatusConditionTrue(at.Status.Conditions, cnatv1alpha1.ConditionReady))
+		ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)
+		good := ready != nil && ready.Status == metav1.ConditionTrue && ready.Reason != cnatv1alpha1.ReasonAdmissionWarning
+		return at.Status.Phase == cnatv1alpha1.PhasePending && at.Status.Attempts == 0 && (e.nameIsTaken(at) || !good)
 	})
 }
 

@@ -61,7 +61,8 @@ func newWebhook(s Scenario) webhook {
 	w.always = w.sparesAts && !s.has(Policy)
 	w.oneName = random.IntN(8) == 0
 	w.strips, w.queues = random.IntN(8) == 0, random.IntN(4) == 0
-	if w.name || w.generatedName || w.owners && w.labels && w.annotations { // Nothing would show whose pod it is, which runs after its create.
+	// Nothing would show whose pod it is, which runs after its create, or it would never end.
+	if w.name || w.generatedName || w.owners && w.labels && w.annotations || w.restarts != "" {
 		w.strips = false
 	}
 	return w
