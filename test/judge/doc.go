@@ -17,6 +17,8 @@
 //     knows better
 //   - forgotten: the command did not begin, or the run did not end, and the object does not say why
 //
+// Clocks are right, and kube-controller-manager runs once, without a lease, so no second leader interferes with Jobs.
+//
 // The judge prints a table, and the timeline of each run that violates a rule. It fails if an At does. `make judge` runs it: see
 // docs/testing.md.
 package main
