@@ -245,7 +245,9 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone && (!full || at.Status.Reason != "") { // Without a reason, another client wrote the phase.
 		for _, pod := range s.Active(at.UID) {
-			if full && (pod.Annotations[Planted] == "" || IsGated(pod)) {
+			// The operator leaves a pod that a user planted, and one that admission started and of which no status knows.
+			foreign := pod.Annotations[Planted] != "" || AttemptOf(at, pod.Name) > at.Status.Attempts
+			if full && (!foreign || IsGated(pod)) {
 				return fmt.Sprintf("pod %s is left although the reason is %s", pod.Name, at.Status.Reason)
 			}
 		}
