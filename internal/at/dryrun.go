@@ -103,10 +103,14 @@ func (d dryRun) of(at *cnatv1alpha1.At) dryRun {
 	return dryRun{generation: at.Generation}
 }
 
-// answered returns the dry run after the answer of this pass.
+// answered returns the dry run after the answer of this pass. A pass that asks more questions gets the same answer again.
 func (d dryRun) answered(v *View) dryRun {
 	next := dryRun{generation: v.At.Generation, when: v.Now, says: v.answers.DryRun.say(v)}
-	if next.says.reason != "" {
+	switch {
+	case next.says.reason == "":
+	case d.when.Equal(v.Now):
+		next.retry = d.retry
+	default:
 		next.retry = d.retry.Next(v.Now, v.Now, backoff.FailedDryRun)
 	}
 	return next

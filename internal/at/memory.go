@@ -76,6 +76,7 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	}
 	if answers.DryRun != nil {
 		v.dryRun = v.dryRun.answered(&v)
+		m.dryRun = v.dryRun // The write of the status can fail.
 	}
 	for _, pod := range seen.Older {
 		if v.older == nil || pod.Name < v.older.Name {
