@@ -96,7 +96,7 @@ func Next(v *View) Step { //nolint:cyclop // A table reads best in one piece.
 	case v.hasStarted() && pod == nil: // 14 to 16: the pod is gone
 		return v.afterGone()
 	case v.hasStarted() && !isBound(pod) && v.stopped() && !v.recorded.deleted: // 17: no node has the pod, so it can be deleted as it is
-		return v.wait(started("deleting pod " + pod.Name)).delete(pod)
+		return v.live(pod).delete(pod)
 	case v.hasStarted() && atrun.IsGated(pod): // 18: recorded, so it may start
 		return v.open(pod)
 	case v.hasStarted() && !v.attemptEnded(pod) && v.stopped(): // 19: the kubelet ends the pod and keeps its log

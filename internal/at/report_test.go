@@ -109,6 +109,10 @@ func TestMakeReport_message(t *testing.T) {
 			"PodTerminating False pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still be running", "",
 		},
 		"canceled while it runs": {world{at: runs0().Cancel(), pods: pods(live())}, "Running False spec.cancel is true: stopping pod a-pod", ""},
+		"no node has taken the pod until the starting deadline": {
+			world{at: waiting(runs0().StartingDeadline(9), "pod a-pod is waiting: Unschedulable"), pods: pods(own().Unschedulable()), now: 10 * time.Second},
+			"PodWaiting False pod a-pod is waiting: Unschedulable; startingDeadlineSeconds exceeded, and the command has not started: stopping pod a-pod", "PodWaiting",
+		},
 		"the deadline stops a pod that waits": {
 			world{at: waiting(runs0().ActiveDeadline(5), "pod a-pod is waiting: ImagePullBackOff"), pods: pods(waits()), now: 6 * time.Second},
 			"PodWaiting False pod a-pod is waiting: ImagePullBackOff; activeDeadlineSeconds exceeded: stopping pod a-pod", "PodWaiting",
