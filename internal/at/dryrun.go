@@ -103,17 +103,19 @@ func (d dryRun) of(at *cnatv1alpha1.At) dryRun {
 	return dryRun{generation: at.Generation}
 }
 
-// answered returns the dry run after the answer of this pass. A pass that asks more questions gets the same answer again.
+// answered returns the dry run after the answer of this pass.
 func (d dryRun) answered(v *View) dryRun {
 	next := dryRun{generation: v.At.Generation, when: v.Now, says: v.answers.DryRun.say(v)}
-	switch {
-	case next.says.reason == "":
-	case d.when.Equal(v.Now):
-		next.retry = d.retry
-	default:
+	if next.says.reason != "" {
 		next.retry = d.retry.Next(v.Now, v.Now, backoff.FailedDryRun)
 	}
 	return next
+}
+
+// isIncomplete reports whether the answer to a dry run was that the name is taken, and the pod that has it was not read.
+func (v *View) isIncomplete() bool {
+	a := v.answers.DryRun
+	return a != nil && a.Taken && v.unread(atrun.PodName(v.At, 0))
 }
 
 // next returns when the dry run is sent again, or zero if the last answer is good until the pod is created.
@@ -133,9 +135,8 @@ func (d dryRun) next(v *View) time.Time {
 // checked adds the last answer about the pod to the step of an At that waits until a time, or for a user if it is zero, and asks for
 // another one when that is due.
 func (v *View) checked(s Step, until time.Time) Step {
-	name := atrun.PodName(v.At, 0)
-	if a := v.answers.DryRun; a != nil && a.Taken && v.unread(name) {
-		return ask(Ask{Pod: name})
+	if v.isIncomplete() {
+		return ask(Ask{Pod: atrun.PodName(v.At, 0)})
 	}
 	next := v.dryRun.next(v)
 	switch {

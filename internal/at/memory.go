@@ -74,7 +74,7 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	if !m.failingSince.IsZero() && now.Sub(m.failingSince) >= failureGrace {
 		v.failure = m.failure
 	}
-	if answers.DryRun != nil {
+	if answers.DryRun != nil && !v.isIncomplete() {
 		v.dryRun = v.dryRun.answered(&v)
 		m.dryRun = v.dryRun // The write of the status can fail.
 	}

@@ -244,17 +244,10 @@ func Due(at *cnatv1alpha1.At) (time.Time, bool) {
 // PENDING for a reason that lasts. No pod of an At that is DONE is still running.
 func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string {
 	if at.Status.Phase == cnatv1alpha1.PhaseDone && (!full || at.Status.Reason != "") { // Without a reason, another client wrote the phase.
-		for _, pod := range s.Active(at.UID) {
-			// The operator leaves a pod that a user planted, and one that admission started and of which no status knows.
-			foreign := pod.Annotations[Planted] != "" || AttemptOf(at, pod.Name) > at.Status.Attempts
-			if full && (!foreign || IsGated(pod)) {
-				return fmt.Sprintf("pod %s is left although the reason is %s", pod.Name, at.Status.Reason)
-			}
+		if !full {
+			return ""
 		}
-		if full && at.Spec.TTLSecondsAfterFinished != nil && at.Status.CompletionTime != nil {
-			return "its time to live is over, or not over yet"
-		}
-		return ""
+		return s.left(at)
 	}
 	if at.Status.Phase == cnatv1alpha1.PhasePending && (!full || at.Status.ObservedGeneration == at.Generation) {
 		if due, ok := Due(at); ok && due.Sub(now) > time.Minute && at.Status.Attempts == 0 && at.Spec.Schedule != "now" { // It needs no clock.
@@ -265,4 +258,19 @@ func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string 
 		}
 	}
 	return fmt.Sprintf("phase is %q", at.Status.Phase)
+}
+
+// left returns what is left of an At that is DONE, or "". The operator leaves a pod that a user planted, and one that admission started and of
+// which no status knows.
+func (s *State) left(at *cnatv1alpha1.At) string {
+	for _, pod := range s.Active(at.UID) {
+		foreign := pod.Annotations[Planted] != "" || AttemptOf(at, pod.Name) > at.Status.Attempts
+		if !foreign || IsGated(pod) {
+			return fmt.Sprintf("pod %s is left although the reason is %s", pod.Name, at.Status.Reason)
+		}
+	}
+	if at.Spec.TTLSecondsAfterFinished != nil && at.Status.CompletionTime != nil {
+		return "its time to live is over, or not over yet"
+	}
+	return ""
 }
