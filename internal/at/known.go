@@ -23,7 +23,7 @@ type knownPod struct {
 	generation int64
 	// exists is true if the pod is assumed to exist: the cache shows it, or has not had the time to show it, or the API server just did.
 	exists bool
-	// gone is true if pod is its last state.
+	// gone is true if the pod does not exist anymore. If the status records it, pod is also its last state.
 	gone bool
 	// deleted is true if this process has requested the deletion of the pod, and the API server has answered.
 	deleted bool

@@ -76,8 +76,8 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	}
 	if answers.DryRun != nil && !v.isIncomplete() {
 		v.dryRun = v.dryRun.answered(&v)
-		m.dryRun = v.dryRun // The write of the status can fail.
 	}
+	m.dryRun = v.dryRun // Not only after the write of the status, which can fail.
 	for _, pod := range seen.Older {
 		if v.older == nil || pod.Name < v.older.Name {
 			v.older = pod
@@ -110,7 +110,6 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 	if step.stops && m.stopSince.IsZero() {
 		m.stopSince = v.Now
 	}
-	m.dryRun = v.dryRun
 }
 
 // Result is the answer to the request of a step.
@@ -143,7 +142,7 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 		return
 	case step.Create != nil:
 		m.taken, m.rejection = r.Taken, expectations.LastRejection{}
-		m.created(r, v.At.Generation, now)
+		m.created(r, v.At, now)
 	case step.Open != nil:
 		m.rejection = expectations.LastRejection{}
 	case step.Stop != nil:
@@ -161,17 +160,17 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 	m.failingSince = time.Time{}
 }
 
-// created remembers the pod of a create. Another pod that had its name is gone.
-func (m *Memory) created(r Result, generation int64, now time.Time) {
+// created remembers the pod of a create. Another pod that had its name is gone. If the status records that pod, its last state is not known.
+func (m *Memory) created(r Result, at *cnatv1alpha1.At, now time.Time) {
 	if m.modified = (modification{what: r.Modified, pod: r.Pod}); r.Modified != "" || r.Pod == nil {
 		return
 	}
 	for _, k := range m.known {
-		if k.pod.Name == r.Pod.Name {
+		if k.pod.Name == r.Pod.Name && k.pod.UID != at.Status.PodUID {
 			m.known = with(m.known, k.pod, func(k *knownPod) { k.gone = true })
 		}
 	}
-	m.known = with(m.known, r.Pod, func(k *knownPod) { k.generation, k.confirmed = generation, now })
+	m.known = with(m.known, r.Pod, func(k *knownPod) { k.generation, k.confirmed = at.Generation, now })
 }
 
 // deletedPod remembers that the API server has deleted a pod in this state, or that it was missing. A pod that has no node is gone then. The
@@ -194,19 +193,11 @@ func (m *Memory) LastRun() (*cnatv1alpha1.At, *corev1.Pod) {
 }
 
 // RequeueAt returns when to decide again although nothing has changed, or zero if that is not needed. It may be in the past. urgent is false
-// if other Ats can come first.
+// if other Ats can come first. A recorded pod that the cache has not shown is looked up after a while.
 func (m *Memory) RequeueAt(v *View, step Step) (when time.Time, urgent bool) {
-	uid := v.At.Status.PodUID
-	if step.record != nil {
-		uid = step.record.UID
+	lookUpAt := time.Time{}
+	if k := find(m.known, m.last.Status.PodUID); k.exists && !k.shown {
+		lookUpAt = k.confirmed.Add(expectations.ConfirmAfter)
 	}
-	return pods.Earliest(v.Now, step.requeueAt, m.uncachedAt(uid)), m.failure == "" && v.rejection == nil && !step.CanWait
-}
-
-// uncachedAt returns when to look up a pod that the cache has not shown, or zero.
-func (m *Memory) uncachedAt(uid types.UID) time.Time {
-	if k := find(m.known, uid); k.exists && !k.shown {
-		return k.confirmed.Add(expectations.ConfirmAfter)
-	}
-	return time.Time{}
+	return pods.Earliest(v.Now, step.requeueAt, lookUpAt), m.failure == "" && v.rejection == nil && !step.CanWait
 }

@@ -133,8 +133,9 @@ func (w *world) summary(v *at.View, step at.Step, report at.Report) decided {
 	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionReady); c != nil && c.Reason != d.Scheduled && c.Reason != d.Reason {
 		d.Ready = c.Reason
 	}
-	memory := w.memory
-	memory.Recorded(v, step, nil)
+	memory, written := w.memory, v.At.DeepCopy()
+	written.Status = s
+	memory.Recorded(v, step, written)
 	if when, _ := memory.RequeueAt(v, step); !when.IsZero() {
 		d.Requeue = ptr.To(when.Sub(due))
 	}

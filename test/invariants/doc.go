@@ -47,7 +47,7 @@
 //   - A20: a retry waits for its back-off after the failure was recorded
 //   - A21: the operator opens only a pod that it created itself, and whose UID the status had recorded
 //   - A22: a command did not run if the status says so
-//   - A23: a pod cannot run beside one of an earlier At with the same name
+//   - A23: no pod runs while a pod of an earlier At with the same name can run
 //   - A24: a pod that a node has is deleted only after it was asked to stop and its grace period; an At only after its time to live
 //
 // Both:

@@ -11,7 +11,7 @@
 //
 // Limits:
 //
-//   - There is no lease, and one namespace.
+//   - One process leads at a time, without a lease. All objects are in one namespace.
 //   - Kubelets start each container once, and etcd is not restored: the exceptions of docs/at-most-once.md do not occur.
 //   - If pods of a PodSet lose their owner, only their number is checked. Webhooks do not give them other fixed names.
 //   - A webhook that removes the gate of a pod, which starts it, leaves its name and a sign of its At. Otherwise nothing would show a pod whose

@@ -100,8 +100,8 @@ func (e *env) interferes(random *rand.Rand) (bool, error) {
 	return e.races(random) || e.purges(random), nil
 }
 
-// freezes lets a process freeze after it has sent the request that starts a command, perhaps before a cancel, and another one take over. It
-// returns false if that does not happen.
+// freezes lets a process freeze after it has sent the request that starts a command, and another one take over. The user may cancel the At in
+// between. It returns false if that does not happen.
 func (e *env) freezes(random *rand.Rand) (bool, error) {
 	opens := slices.ContainsFunc(e.calls, func(c *call) bool { return c.Opens && !c.abandoned })
 	if !opens || !e.scenario.has(Frozen) || random.IntN(3) != 0 {
