@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -46,9 +47,11 @@ func stopPatch(pod *corev1.Pod) []operation {
 
 func sameUID(pod *corev1.Pod) operation { return operation{"test", "/metadata/uid", pod.UID} }
 
-// create creates the pod of an attempt.
+// create creates the pod of an attempt. If the create is not answered, a pod that carries the ID of this request is the answer.
 func (r *AtReconciler) create(ctx context.Context, requested *corev1.Pod) at.Result {
+	id := string(uuid.NewUUID())
 	pod := requested.DeepCopy()
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, cnatv1alpha1.AnnotationRequest, id)
 	err := r.Client.Create(ctx, pod)
 	name := write.TakenName(err, requested.Name)
 	switch {
@@ -60,7 +63,12 @@ func (r *AtReconciler) create(ctx context.Context, requested *corev1.Pod) at.Res
 		nameCollisions.WithLabelValues(atKind.Kind).Inc()
 		return at.Result{Taken: true}
 	}
-	return classified(fmt.Errorf("creating Pod %s: %w", requested.Name, err))
+	answer := classified(fmt.Errorf("creating Pod %s: %w", requested.Name, err))
+	created := &corev1.Pod{}
+	if answer.Failed == nil || r.APIReader.Get(ctx, client.ObjectKeyFromObject(requested), created) != nil || created.Annotations[cnatv1alpha1.AnnotationRequest] != id {
+		return answer
+	}
+	return at.Result{Pod: podOwners.Trim(created), Modified: atrun.Modified(requested, created)}
 }
 
 // renamed returns the result of a create in which admission chose a name that exists. It may be the pod of a create that was not answered.

@@ -15,8 +15,9 @@
 //   - open: remove the gate from the pod with that UID
 //
 // An edit, a cancel, or a deletion of the At comes before the record, which is then rejected as a conflict, or after it. Only a pod that
-// this process created itself from the present spec is recorded. Any other gated pod of the At that the status does not name is thrown away,
-// after the At was read from the API server. Only the pod that the status names is opened.
+// this process created itself from the present spec is recorded: the response to the create shows that, or, if it is lost, an annotation of
+// the pod with the ID of the request. Any other gated pod of the At that the status does not name is thrown away, after the At was read from
+// the API server. Only the pod that the status names is opened.
 //
 // # Write ahead
 //

@@ -14,6 +14,8 @@ const (
 	AnnotationContainer = "cnat.d2iq.com/container"
 	// AnnotationGeneration is the generation of the At that the pod was created from.
 	AnnotationGeneration = "cnat.d2iq.com/generation"
+	// AnnotationRequest is the ID of the request that created the pod: the operator recognizes its own pod if the response is lost.
+	AnnotationRequest = "cnat.d2iq.com/request"
 	// AnnotationRequestedBy is the name of the user who created the At, as kubectl at writes it. The operator only logs it.
 	AnnotationRequestedBy = "cnat.d2iq.com/requested-by"
 	// AnnotationApprovedBy is the name of the user who approved the At. The admission policy of two keys checks it.
