@@ -47,6 +47,7 @@ start_lab() {
   # While it is unavailable, no namespace can be deleted.
   kubectl wait --for=condition=Available apiservice/v1.packages.operators.coreos.com --timeout 120s
   export CONTAINER_TOOL=buildah E2E_REGISTRY=${E2E_REGISTRY:-$LAB_REGISTRY/redhat} E2E_INDEX_IMAGE=$LAB_INDEX_IMAGE
+  export E2E_JUDGE_COUNTER=10.13.0.1:7070 # the bridge of the pods
   export E2E_OLMV1_INSTALL="$lab olmv1 ${OLMV1-}"
   export E2E_SCORECARD_UNTAR_IMAGE=quay.io/operator-framework/scorecard-untar:lab
   export E2E_SCORECARD_STORAGE_IMAGE=quay.io/operator-framework/scorecard-storage:lab

@@ -14,6 +14,7 @@
 //     token of the ServiceMonitor
 //   - TestRunBundle: operator-sdk run bundle, the samples, operator-sdk scorecard under restricted pod security, run bundle-upgrade, cleanup
 //   - TestInstallModes: the four install modes of OLM: served namespaces, permissions
+//   - TestJudge: 10 runs of each adapter of test/judge under the faults of any cluster
 //   - TestUpgrade: an upgrade waits for an At that is due soon, and does not restart pods or write a status; removal
 //   - TestOLMv1: OLM v1 with the standard API: installation from a catalog, permissions, an upgrade with new fields, rejected downgrades and
 //     CRD changes, removal
@@ -37,6 +38,7 @@
 //	E2E_INDEX_IMAGE              an image with opm to replace the default of operator-sdk run bundle
 //	E2E_SCORECARD_UNTAR_IMAGE    the same for two images of operator-sdk scorecard
 //	E2E_SCORECARD_STORAGE_IMAGE
+//	E2E_JUDGE_COUNTER            an address HOST:PORT of this machine that pods can reach, or TestJudge is skipped
 //	E2E_OLMV1_INSTALL            a command that installs OLM v1, also with the argument experimental; by default, the cluster's OLM v1 is
 //	                             used, or its tests are skipped
 //	PATH                         must include helm, or its tests are skipped
