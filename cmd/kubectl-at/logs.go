@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
@@ -63,10 +64,10 @@ func logsVerb() verb {
 		},
 		run: func(r *request) error {
 			l.request = r
-			if l.attempt < 0 && r.cmd.Flags().Changed("attempt") {
+			switch {
+			case l.attempt < 0 && r.cmd.Flags().Changed("attempt"):
 				return fmt.Errorf("invalid --attempt %d: must be 0 or more", l.attempt)
-			}
-			if !follow {
+			case !follow:
 				return l.print()
 			}
 			at, problem, err := l.follow(r.names[0])
@@ -98,14 +99,11 @@ func (l *logReader) print() error {
 	if atrun.IsGated(pod) {
 		return notStarted(at)
 	}
-	log, err := l.logOf(at, pod, false)
-	if err == nil {
-		err = log.ReadToEnd(l.ctx())
-	}
+	log, err := l.logOf(at, pod, l.tail)
 	if err != nil {
 		return err
 	}
-	return log.CheckBeginning(atrun.CommandState(at, log.Pod))
+	return log.ReadToEnd(l.ctx())
 }
 
 // hasAttempt returns an error if an At has not had an attempt.
@@ -144,36 +142,38 @@ func (c *cluster) podOf(ctx context.Context, at *cnatv1alpha1.At, attempt int) (
 	return pod, err
 }
 
-// noLogError is about a command that has no log, because it did not start.
-type noLogError struct{ error }
-
-// logOf returns the log of the command in a pod. If an init container failed before, it returns the log of this container, and says so.
-// fromStart is true if the command had not started when its log was waited for.
-func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, fromStart bool) (*podlog.Log, error) {
-	log := &podlog.Log{Config: l.rest, Pod: pod, Container: atspec.ContainerName(&at.Spec), Out: l.raw, Timestamps: l.timestamps}
-	switch init, ended := pods.FailedInit(pod), atrun.CommandState(at, pod).Terminated; {
-	case !hasEnded(at, pod) || ended != nil && !slices.Contains([]string{"StartError", "ContainerCannotRun"}, ended.Reason):
+// logOf returns the log of the command in a pod, from the last lines on unless tail is negative. If an init container failed before the
+// command could start, it returns the log of this container, and says so.
+func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, tail int64) (*podlog.Log, error) {
+	core, err := typedcorev1.NewForConfig(l.rest)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	log := &podlog.Log{Pods: core.Pods(pod.Namespace), Pod: pod.Name, Container: atspec.ContainerName(&at.Spec), Out: l.raw, Timestamps: l.timestamps}
+	if l.since > 0 {
+		log.Since = l.clock.Now().Add(-time.Duration(l.since))
+	}
+	if tail >= 0 {
+		log.Tail = &tail
+	}
+	ended := cmp.Or(atrun.CommandState(at, pod).Terminated, &corev1.ContainerStateTerminated{})
+	isUnstarted := slices.Contains([]string{"StartError", "ContainerCannotRun"}, ended.Reason) || pods.IsFinished(pod) && !atrun.CommandEnded(at, pod)
+	switch init := pods.FailedInit(pod); {
+	case !isUnstarted:
 	case init != nil:
 		log.Container = init.Name
 		_, _ = fmt.Fprintf(l.ErrOut, "pod/%s: the command did not start, because the init container %s failed with exit code %d. This is its log:\n",
 			pod.Name, init.Name, init.State.Terminated.ExitCode)
-	case ended != nil:
-		return nil, noLogError{fmt.Errorf("pod/%s has no log, because the command did not start: %s: %s", pod.Name, ended.Reason, printable(ended.Message))}
 	default:
-		return nil, noLogError{fmt.Errorf("pod/%s has no log, because the command did not start: %s", pod.Name, printable(cmp.Or(pod.Status.Message, pod.Status.Reason, at.Status.Reason)))}
-	}
-	if l.since > 0 {
-		log.Since = l.clock.Now().Add(-time.Duration(l.since))
-	}
-	if l.tail >= 0 && !fromStart {
-		return log, log.Tail(l.ctx(), l.tail)
+		reason := cmp.Or(atrun.JoinNonEmpty(": ", ended.Reason, ended.Message), pod.Status.Message, pod.Status.Reason, at.Status.Reason)
+		return nil, fmt.Errorf("pod/%s has no log, because the command did not start: %s", pod.Name, printable(reason))
 	}
 	return log, nil
 }
 
 // follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
 // the one attempt that is asked for. It returns the At as it is in the end, and the problem with its newest log. Logs that cannot be read
-// are an error only for one attempt that is asked for.
+// are an error only for one attempt that is asked for: otherwise the exit code counts, and the command may still run.
 func (l *logReader) follow(name string) (at *cnatv1alpha1.At, problem, err error) {
 	attempt, only := l.attempt, l.attempt != newest
 	for {
@@ -188,18 +188,12 @@ func (l *logReader) follow(name string) (at *cnatv1alpha1.At, problem, err error
 			return at, problem, nil
 		}
 		err := l.followAttempt(at, attempt)
-		switch isNoLog := errors.As(err, new(noLogError)); {
-		case err == nil:
-		case isNoLog && !only:
-			problem = err
-		case only || l.ctx().Err() != nil:
-			return at, nil, fmt.Errorf("the log of attempt %d of at/%s may be incomplete: %w", attempt, name, err)
-		default: // The exit code counts, and the command may still run.
-			problem = fmt.Errorf("the log of at/%s may be incomplete", name)
-			l.warn(fmt.Sprintf("the log of attempt %d of at/%s may be incomplete: %s", attempt, name, err))
-		}
-		if only {
+		if only || l.ctx().Err() != nil {
 			return at, nil, err
+		}
+		if err != nil {
+			problem = fmt.Errorf("the log of at/%s may be incomplete", name)
+			l.warn(fmt.Sprintf("attempt %d of at/%s: %s", attempt, name, err))
 		}
 		attempt++
 	}
@@ -219,39 +213,33 @@ func (r *request) followToEnd(name string) error {
 
 // followAttempt waits for the command of an attempt to start and prints its log until it ends.
 func (l *logReader) followAttempt(at *cnatv1alpha1.At, attempt int) error {
-	ctx := l.ctx()
-	pod, err := l.podOf(ctx, at, attempt)
+	pod, err := l.podOf(l.ctx(), at, attempt)
 	if err != nil {
 		return err
 	}
-	reported, waited := "", false
-	pod, err = l.awaitPod(ctx, pod, func(pod *corev1.Pod) bool {
+	reported, tail := "", l.tail
+	pod, err = l.awaitPod(l.ctx(), pod, func(pod *corev1.Pod) bool {
 		started, reason := hasStarted(at, pod)
 		if reason != "" && reason != reported {
 			reported = reason
 			_, _ = fmt.Fprintf(l.ErrOut, "pod/%s waits: %s\n", pod.Name, reason)
 		}
-		waited = waited || !started
+		if !started {
+			tail = -1 // All lines are new.
+		}
 		return started
 	})
 	if err != nil {
 		return err
 	}
-	log, err := l.logOf(at, pod, waited)
-	if err == nil {
-		err = log.FollowToEnd(ctx, func(ctx context.Context) (*corev1.Pod, error) {
-			return l.awaitPod(ctx, pod, func(pod *corev1.Pod) bool { return hasEnded(at, pod) })
-		})
-	}
-	switch {
-	case apierrors.IsForbidden(err) || errors.As(err, new(noLogError)):
+	log, err := l.logOf(at, pod, tail)
+	if err != nil {
 		return err
-	case err != nil:
-		return fmt.Errorf("%w; %q prints what the node has", err, l.hint("logs", at.Name))
-	case waited:
-		return nil
 	}
-	return log.CheckBeginning(atrun.CommandState(at, log.Pod))
+	return log.FollowToEnd(l.ctx(), func(ctx context.Context) error {
+		_, err := l.awaitPod(ctx, pod, func(pod *corev1.Pod) bool { return hasEnded(at, pod) })
+		return err
+	})
 }
 
 // awaitPod watches a pod until done says so.

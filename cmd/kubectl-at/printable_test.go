@@ -19,7 +19,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/kube/podlog"
 	"github.com/redhat/podset-operator/internal/workload"
 )
 
@@ -108,7 +107,7 @@ func TestPrintable(t *testing.T) {
 	poison(reflect.ValueOf(pod).Elem(), 8)
 	pod.Status.Conditions[0].Type, pod.Status.Conditions[0].Status = corev1.PodScheduled, corev1.ConditionFalse
 	_, reason := hasStarted(&cnatv1alpha1.At{}, pod)
-	r.warn(reason, podlog.UnreadableError{Text: evil}.Error(), r.hint("logs", evil))
+	r.warn(reason, r.hint("logs", evil))
 
 	for line := range strings.Lines(out.String()) {
 		if strings.HasPrefix(line, "at/x succeeded") {

@@ -33,7 +33,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/kube/podlog"
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
@@ -45,13 +44,13 @@ var (
 	adminKubeconfig string        // of the cluster administrator
 	// addUser returns the kubeconfig of a new user.
 	addUser func(name string) (string, error)
-	kubelet = &logServer{logs: map[string]*containerLog{}}
+	kubelet = &logServer{logs: map[string]containerLog{}}
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	answerTime = 0 // No operator runs.
-	operatorPatience, podlog.Patience, podlog.Fruitless = 300*time.Millisecond, time.Second, 50*time.Millisecond
+	operatorPatience = 300 * time.Millisecond
 	apiserver.Main(func() (int, error) { return runSuite(m) })
 }
 
@@ -119,66 +118,40 @@ func grantPermissions(user string) error {
 // logServer is a kubelet that has logs and nothing else, by namespace/pod/container. Each line is a second after the one before.
 type logServer struct {
 	mutex sync.Mutex
-	logs  map[string]*containerLog
+	logs  map[string]containerLog
 }
 
-// containerLog is the log of a container.
-type containerLog struct {
-	log string
-	// arrives returns what of it arrives, by whether it is followed, and by the requests before. It is nil if all of it always arrives.
-	arrives  func(follow bool, before int) string
-	requests int
-}
+// containerLog is what arrives of the log of a container that is followed, and all of it.
+type containerLog struct{ followed, whole string }
 
 func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mutex.Lock()
-	container := s.logs[strings.TrimPrefix(r.URL.Path, "/containerLogs/")]
-	if container == nil {
-		s.mutex.Unlock()
+	log, found := s.logs[strings.TrimPrefix(r.URL.Path, "/containerLogs/")]
+	s.mutex.Unlock()
+	if !found {
 		http.NotFound(w, r)
 		return
 	}
-	first := 0 // line
-	logs, arrives, before := container.log, container.arrives, container.requests
-	container.requests++
-	s.mutex.Unlock()
-	if arrives != nil {
-		logs = arrives(r.URL.Query().Get("follow") == "true", before)
+	query, text := r.URL.Query(), log.whole
+	if query.Get("follow") == "true" {
+		text = log.followed
 	}
-	if last := r.URL.Query().Get("tailLines"); last == "1" || last == "2" {
-		lines := strings.SplitAfter(strings.TrimSuffix(logs, "\n"), "\n")
-		n, _ := strconv.Atoi(last)
-		first = max(len(lines)-n, 0)
-		logs = strings.Join(lines[first:], "")
+	lines, first := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n"), 0
+	if tail, err := strconv.Atoi(query.Get("tailLines")); err == nil {
+		first = max(len(lines)-tail, 0)
 	}
-	if logs == busy {
-		http.Error(w, "busy", http.StatusServiceUnavailable)
-		return
-	}
-	text, isError := strings.CutPrefix(logs, kubeletError) // A kubelet sends it as if it were the log.
-	if r.URL.Query().Get("timestamps") != "true" || isError {
-		_, _ = io.WriteString(w, text)
-		return
-	}
-	at := saturday().Add(time.Duration(first) * time.Second)
-	for line := range strings.SplitAfterSeq(logs, "\n") {
-		if line != "" {
-			_, _ = io.WriteString(w, at.Format(time.RFC3339Nano)+" "+line)
-			at = at.Add(time.Second)
+	since, _ := time.Parse(time.RFC3339, query.Get("sinceTime"))
+	for i, line := range lines {
+		if at := saturday().Add(time.Duration(i) * time.Second); text != "" && i >= first && !at.Before(since) {
+			_, _ = io.WriteString(w, at.Format(time.RFC3339Nano)+" "+strings.TrimSuffix(line, "\n")+"\n")
 		}
 	}
 }
 
-// busy is the log of a kubelet that does not answer.
-const busy = "busy"
-
-// kubeletError begins what a kubelet sends in place of a log.
-const kubeletError = "error:"
-
-func (s *logServer) set(pod, log string, arrives func(follow bool, before int) string) {
+func (s *logServer) set(pod, followed, whole string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.logs[pod] = &containerLog{log: log, arrives: arrives}
+	s.logs[pod] = containerLog{followed, whole}
 }
 
 func (s *logServer) remove(pod string) {
