@@ -35,6 +35,7 @@ type Log struct {
 	Tail *int64
 
 	position
+	isCut bool // lines may be missing
 }
 
 // position is how far a log was read.
@@ -80,6 +81,9 @@ func (l *Log) ReadToEnd(ctx context.Context) error {
 		if err == nil && l.position == before || err != nil && !isInterrupted(err) {
 			break
 		}
+	}
+	if err == nil && l.isCut {
+		err = ErrRotated
 	}
 	_, writeErr := io.WriteString(l.Out, l.rest)
 	return cmp.Or(err, writeErr)
@@ -131,11 +135,12 @@ func (l *Log) print(in *bufio.Reader) error {
 				return nil
 			}
 			return interruptedError{end}
-		case again > 0 && at.After(last):
-			return ErrRotated
 		case again > 0 && at.Equal(last):
 			again--
-		case again == 0:
+		case again > 0 && at.Before(last): // in the same second
+		default:
+			l.isCut = l.isCut || again > 0
+			again = 0
 			if _, err := io.WriteString(l.Out, text); err != nil {
 				return err
 			}

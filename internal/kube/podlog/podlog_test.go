@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/redhat/podset-operator/internal/kube/podlog"
 )
@@ -40,7 +41,11 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	since, _ := time.Parse(time.RFC3339, r.URL.Query().Get("sinceTime"))
-	for line := range strings.SplitAfterSeq(answer, "\n") {
+	lines := strings.SplitAfter(answer, "\n")
+	if tail, err := strconv.Atoi(r.URL.Query().Get("tailLines")); err == nil {
+		lines = lines[max(len(lines)-1-tail, 0):] // The last one is empty.
+	}
+	for _, line := range lines {
 		number, text, _ := strings.Cut(line, " ")
 		seconds, err := strconv.ParseFloat(number, 64)
 		if at := instant(seconds); err == nil && text != "" && !at.Before(since) {
@@ -57,7 +62,7 @@ func instant(seconds float64) time.Time {
 }
 
 // follow follows a log whose container ends after some requests.
-func follow(t *testing.T, out io.Writer, requests int, answers ...string) error {
+func follow(t *testing.T, out io.Writer, tail *int64, requests int, answers ...string) error {
 	t.Helper()
 	n := &node{answers: answers}
 	server := httptest.NewServer(n)
@@ -66,7 +71,7 @@ func follow(t *testing.T, out io.Writer, requests int, answers ...string) error 
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &podlog.Log{Pods: client.Pods("default"), Pod: "a", Out: out}
+	log := &podlog.Log{Pods: client.Pods("default"), Pod: "a", Out: out, Tail: tail}
 	return log.FollowToEnd(t.Context(), func(ctx context.Context) error {
 		if n.requests < requests {
 			<-ctx.Done()
@@ -97,30 +102,43 @@ func TestLog_FollowToEnd(t *testing.T) {
 		"it breaks in a line":                {[]string{"1 a\n2 b"}, []string{"1 a\n2 bc\n"}, "a\nbc\n", ""},
 		"it breaks in a time":                {[]string{"2026-11-2"}, []string{"1 a\n"}, "a\n", ""},
 		"the log is read again, and it ends": {[]string{"1 a\n", "1 a\n"}, []string{"1 a\n2 b\n"}, "a\nb\n", ""},
-		"the node rotates the log":           {[]string{"1 a\n2 b\n"}, []string{"3 c\n"}, "a\nb\n", podlog.ErrRotated.Error()},
+		"the node rotates the log":           {[]string{"1 a\n2 b\n", "3 c\n"}, []string{"3 c\n4 d\n"}, "a\nb\nc\nd\n", podlog.ErrRotated.Error()},
 		"it has just rotated it":             {[]string{"1 a\n2 b\n"}, []string{""}, "a\nb\n", podlog.ErrRotated.Error()},
-		"it rotates some lines of a time":    {[]string{"1 a\n1 b\n"}, []string{"1 b\n2 c\n"}, "a\nb\n", podlog.ErrRotated.Error()},
+		"it rotates some lines of a time":    {[]string{"1 a\n1 b\n"}, []string{"1 b\n2 c\n"}, "a\nb\nc\n", podlog.ErrRotated.Error()},
 		"the node cannot read it":            {[]string{"unable to retrieve\ncontainer logs"}, []string{""}, "", "the node cannot read the log: unable to retrieve container logs"},
 		"the node cannot read it afterwards": {[]string{"1 a\n"}, []string{"failed to open log file"}, "a\n", "the node cannot read the log: failed to open log file"},
 		"it breaks after the end":            {[]string{"1 a\n"}, []string{"1 a\n2 b\n", "2 b\n3 c\n"}, "a\nb\nc\n", ""},
 		"the node does not answer":           {[]string{"1 a\n"}, []string{busy}, "a\n", "the server is currently unable to handle the request (get pods a)"},
 	} {
 		var out strings.Builder
-		err := follow(t, &out, len(test.followed), append(test.followed, test.then...)...)
+		err := follow(t, &out, nil, len(test.followed), append(test.followed, test.then...)...)
 		if got := fmt.Sprint(err); out.String() != test.want || err == nil && test.err != "" || err != nil && got != test.err {
 			t.Errorf("%s: got %.99q, %v\nwant %.99q, %s", name, out.String(), err, test.want, test.err)
 		}
 	}
 }
 
+// Lines that come later are not among the last ones of the first read.
+func TestLog_FollowToEnd_tail(t *testing.T) {
+	var out strings.Builder
+	if err := follow(t, &out, ptr.To[int64](1), 1, "1 a\n2 b\n", "1 a\n2 b\n3 c\n4 d\n"); err != nil || out.String() != "b\nc\nd\n" {
+		t.Errorf("got %q, %v", out.String(), err)
+	}
+}
+
 // full is a disk without space.
 type full struct{}
 
-func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+func (full) Write(data []byte) (int, error) {
+	if len(data) == 0 {
+		return 0, nil
+	}
+	return 0, syscall.ENOSPC
+}
 
 func TestLog_FollowToEnd_full(t *testing.T) {
 	for _, log := range []string{"1 a\n", "1 a"} {
-		if err := follow(t, full{}, 1, log); !errors.Is(err, syscall.ENOSPC) {
+		if err := follow(t, full{}, nil, 1, log); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%q: got %v", log, err)
 		}
 	}
