@@ -297,6 +297,8 @@ var defects = map[string]struct {
 	"reports NonZeroExitCode for a command that runs": {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonNonZeroExitCode, cnatv1alpha1.ResultFailed), "A11", ""},
 	"reports PodFailed for a command that runs":       {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodFailed, cnatv1alpha1.ResultFailed), "A11", ""},
 	"reports PodLost for a command that runs":         {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonPodLost, cnatv1alpha1.ResultFailed), "A11", ""},
+	"reports StartError for a command that runs":      {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonStartError, cnatv1alpha1.ResultFailed), "A11", ""},
+	"reports Evicted for a command that runs":         {endsAs(cnatv1alpha1.PhaseRunning, cnatv1alpha1.ReasonEvicted, cnatv1alpha1.ResultFailed), "A11", ""},
 	"runs a command again while it runs":              {repeatsLive(), "A1 A17", ""},
 	"suspends an At that was edited":                  {suspendsEdited(), "A3", ""},
 	"counts pods of the old template as updated": {onStatus(func(status map[string]any) {
@@ -432,6 +434,9 @@ var defects = map[string]struct {
 	"accepts lists of any age": {acceptsOldLists(), "L1", "P5"},
 	"opens a pod by its name": {with(sim.Defect{Patch: func(operations []map[string]any) []map[string]any {
 		return slices.DeleteFunc(operations, func(o map[string]any) bool { return o["path"] == "/metadata/uid" })
+	}}), "P4", ""},
+	"changes more of a pod than its gate": {with(sim.Defect{Patch: func(operations []map[string]any) []map[string]any {
+		return append(operations, map[string]any{"op": "replace", "path": "/spec/containers/0/image", "value": "other"})
 	}}), "P4", ""},
 	"ends an At before its gated pod is deleted":           {with(sim.Defect{Keeps: true}), "A3", "A22"},
 	"takes a user's pod for its own":                       {with(sim.Defect{Adopts: true}), "A21", ""},
