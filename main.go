@@ -15,7 +15,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/operator-framework/operator-lib/proxy"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -138,7 +137,7 @@ func run(ctx context.Context, o options) error {
 	}
 	restConfig.UserAgent = "podset-operator/" + version
 	restConfig.WarningHandlerWithContext = &warnings.Handler{}
-	logger := logr.New(process.Quiet(ctx, zap.New(zap.UseFlagOptions(&o.logging)).GetSink()))
+	logger := zap.New(zap.UseFlagOptions(&o.logging), process.Quiet(ctx))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
 	for _, name := range process.UnknownVariables(o.flags, os.Environ()) {

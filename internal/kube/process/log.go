@@ -8,8 +8,9 @@ package process
 import (
 	"context"
 
-	"github.com/go-logr/logr"
+	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
 // KnownLevels writes log levels as words that log stores know. zapr logs the verbosity 4 as "Level(-4)"; here it is "debug".
@@ -20,35 +21,24 @@ func KnownLevels(c *zapcore.EncoderConfig) {
 	}
 }
 
-// Quiet returns a sink that logs errors at the level debug after ctx is done. controller-runtime reports everything that a signal
-// interrupts as an error: controllers whose caches are not filled yet, and the end of the leadership. If an error ends the process, the
-// manager returns it.
-func Quiet(ctx context.Context, sink logr.LogSink) logr.LogSink {
-	return quietSink{sink, ctx}
+// Quiet makes a logger drop errors after ctx is done. controller-runtime reports everything that a signal interrupts as an error: controllers
+// whose caches are not filled yet, and the end of the leadership. If an error ends the process, the manager returns it.
+func Quiet(ctx context.Context) zap.Opts {
+	return zap.RawZapOpts(uberzap.WrapCore(func(core zapcore.Core) zapcore.Core { return quietCore{core, ctx} }))
 }
 
-// quietSink is the sink that Quiet returns.
-type quietSink struct {
-	logr.LogSink
+type quietCore struct {
+	zapcore.Core
 	ctx context.Context
 }
 
-// Error logs an error at the level error, or debug if ctx is done.
-func (s quietSink) Error(err error, message string, keysAndValues ...any) {
-	const debug = 1
-	switch {
-	case s.ctx.Err() == nil:
-		s.LogSink.Error(err, message, keysAndValues...)
-	case s.Enabled(debug):
-		s.Info(debug, message, append(keysAndValues, "error", err)...)
+// With keeps the core quiet.
+func (c quietCore) With(fields []zapcore.Field) zapcore.Core { return quietCore{c.Core.With(fields), c.ctx} }
+
+// Check drops errors after ctx is done.
+func (c quietCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if entry.Level == zapcore.ErrorLevel && c.ctx.Err() != nil {
+		return checked
 	}
-}
-
-// WithValues and WithName keep the sink quiet.
-func (s quietSink) WithValues(keysAndValues ...any) logr.LogSink {
-	return quietSink{s.LogSink.WithValues(keysAndValues...), s.ctx}
-}
-
-func (s quietSink) WithName(name string) logr.LogSink {
-	return quietSink{s.LogSink.WithName(name), s.ctx}
+	return c.Core.Check(entry, checked)
 }
