@@ -60,15 +60,12 @@ type AtReconciler struct {
 }
 
 func (r *AtReconciler) setup(mgr ctrl.Manager) error {
-	jumps, err := afterJumps(mgr, r.Clock, &cnatv1alpha1.AtList{}, func(obj client.Object) bool { return at.DependsOnClock(obj.(*cnatv1alpha1.At)) })
-	if err != nil {
-		return err
-	}
+	waits := func(obj client.Object) bool { return at.DependsOnClock(obj.(*cnatv1alpha1.At)) }
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
 		Watches(&cnatv1alpha1.At{}, countRuns()).
 		Watches(&corev1.Pod{}, atPodHandler{caches.EnqueueController(atKind), &r.states}, builder.WithPredicates(caches.Changed(atKind))).
-		WatchesRawSource(jumps).
+		WatchesRawSource(afterJumps(mgr, r.Clock, &cnatv1alpha1.AtList{}, waits)).
 		WatchesRawSource(r.slots.source()).
 		Named("at").
 		WithOptions(controllerOptions(atConcurrency)).

@@ -52,15 +52,11 @@ type PodSetReconciler struct {
 }
 
 func (r *PodSetReconciler) setup(mgr ctrl.Manager) error {
-	jumps, err := afterJumps(mgr, r.Clock, &appv1alpha1.PodSetList{}, func(client.Object) bool { return true })
-	if err != nil {
-		return err
-	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("podset").
 		Watches(&appv1alpha1.PodSet{}, &podSetHandler{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
 		Watches(&corev1.Pod{}, podHandler{caches.EnqueueController(podSetKind)}, builder.WithPredicates(caches.Changed(podSetKind))).
-		WatchesRawSource(jumps).
+		WatchesRawSource(afterJumps(mgr, r.Clock, &appv1alpha1.PodSetList{}, func(client.Object) bool { return true })).
 		WithOptions(controllerOptions(podSetConcurrency)).
 		Complete(r)
 }

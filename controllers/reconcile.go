@@ -96,8 +96,8 @@ func readCaches[S any](ctx context.Context, c client.Client, states *objectstate
 }
 
 // afterJumps returns a source that requests the objects of a kind that wait for a time, after the clock has jumped.
-func afterJumps(mgr ctrl.Manager, c clock.WithTicker, kind client.ObjectList, waits func(client.Object) bool) (source.Source, error) {
-	jumps := clockjump.New(c, func(ctx context.Context) (waiting []client.Object, err error) {
+func afterJumps(mgr ctrl.Manager, c clock.WithTicker, kind client.ObjectList, waits func(client.Object) bool) source.Source {
+	return source.Func(clockjump.New(c, func(ctx context.Context) (waiting []client.Object, err error) {
 		list := kind.DeepCopyObject().(client.ObjectList)
 		if err := mgr.GetClient().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
@@ -108,8 +108,7 @@ func afterJumps(mgr ctrl.Manager, c clock.WithTicker, kind client.ObjectList, wa
 			}
 			return nil
 		})
-	})
-	return jumps.Source(), mgr.Add(jumps)
+	}).Start)
 }
 
 func recordEvents(recorder events.EventRecorder, obj client.Object, all []event.Event) {

@@ -6,17 +6,13 @@ package clockjump
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 const (
@@ -26,7 +22,7 @@ const (
 )
 
 // Watch requeues objects after the wall clock has jumped, because it was corrected or the machine was suspended. The timers of the work
-// queue use monotonic time and do not notice. Watch is a manager.Runnable.
+// queue use monotonic time and do not notice.
 type Watch struct {
 	clock clock.WithTicker
 	// list returns the objects that wait for a time.
@@ -34,7 +30,6 @@ type Watch struct {
 	// wall and monotonic read the two clocks.
 	wall      func() time.Time
 	monotonic func() time.Duration
-	events    chan event.GenericEvent
 }
 
 // New returns a Watch that requeues what list returns.
@@ -45,54 +40,40 @@ func New(c clock.WithTicker, list func(context.Context) ([]client.Object, error)
 		list:      list,
 		wall:      func() time.Time { return c.Now().Round(0) }, // Round drops the monotonic reading.
 		monotonic: func() time.Duration { return time.Since(start) },
-		events:    make(chan event.GenericEvent),
 	}
 }
 
-// Source is the source of the requests of a controller.
-func (w *Watch) Source() source.Source {
-	return source.Channel(w.events, handler.Funcs{
-		GenericFunc: func(_ context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
-		},
-	})
-}
-
-// Start compares the clocks until ctx is done.
-func (w *Watch) Start(ctx context.Context) error {
+// Start compares the clocks until ctx is done. It is a source.Func.
+func (w *Watch) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	ticker := w.clock.NewTicker(interval)
-	defer ticker.Stop()
 	wall, monotonic := w.wall(), w.monotonic()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
+	go func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C():
+			}
+			nowWall, nowMonotonic := w.wall(), w.monotonic()
+			jump := nowWall.Sub(wall) - (nowMonotonic - monotonic)
+			wall, monotonic = nowWall, nowMonotonic
+			if jump.Abs() >= tolerance {
+				w.requeue(ctx, jump, queue)
+			}
 		}
-		nowWall, nowMonotonic := w.wall(), w.monotonic()
-		jump := nowWall.Sub(wall) - (nowMonotonic - monotonic)
-		wall, monotonic = nowWall, nowMonotonic
-		if jump.Abs() < tolerance {
-			continue
-		}
-		log.FromContext(ctx).Info("The clock jumped, requeuing all objects that wait for a time", "by", jump.String())
-		if err := w.requeue(ctx); err != nil {
-			return err
-		}
-	}
+	}()
+	return nil
 }
 
-func (w *Watch) requeue(ctx context.Context) error {
+func (w *Watch) requeue(ctx context.Context, jump time.Duration, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	logger := log.FromContext(ctx)
+	logger.Info("The clock jumped, requeuing all objects that wait for a time", "by", jump.String())
 	objects, err := w.list(ctx)
 	if err != nil {
-		return fmt.Errorf("listing the objects to requeue after the clock jumped: %w", err)
+		logger.Error(err, "Cannot list the objects to requeue")
 	}
 	for _, object := range objects {
-		select {
-		case <-ctx.Done():
-			return nil
-		case w.events <- event.GenericEvent{Object: object}:
-		}
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 	}
-	return nil
 }

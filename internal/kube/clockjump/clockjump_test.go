@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 func TestWatch(t *testing.T) {
@@ -41,8 +43,8 @@ func TestWatch(t *testing.T) {
 			watch := New(ticks, list)
 			start, read := time.Now(), make(chan struct{}, 8)
 			// After the jump, the clocks are in step again.
-			walls := []time.Duration{0, tc.wall, tc.wall + time.Second, tc.wall + 2*time.Second}
-			monotonics := []time.Duration{0, tc.monotonic, tc.monotonic + time.Second, tc.monotonic + 2*time.Second}
+			walls := []time.Duration{0, tc.wall, tc.wall + time.Second, tc.wall + 2*time.Second, tc.wall + 3*time.Second}
+			monotonics := []time.Duration{0, tc.monotonic, tc.monotonic + time.Second, tc.monotonic + 2*time.Second, tc.monotonic + 3*time.Second}
 			next := func(times *[]time.Duration) time.Duration {
 				now := (*times)[0]
 				*times = (*times)[1:]
@@ -51,37 +53,26 @@ func TestWatch(t *testing.T) {
 			watch.wall = func() time.Time { return start.Add(next(&walls)) }
 			watch.monotonic = func() time.Duration { read <- struct{}{}; return next(&monotonics) }
 
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			stopped := make(chan error, 1)
-			go func() { stopped <- watch.Start(ctx) }()
+			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			if err := watch.Start(t.Context(), queue); err != nil {
+				t.Fatal(err)
+			}
 			<-read // The clocks were read for the first time, so the ticker exists.
-			ticks.Step(interval)
+			for range 3 {
+				ticks.Step(interval)
+				<-read
+			}
+			ticks.Step(interval) // The last one that was read is handled before the next one.
 			<-read
 
 			var got []string
-			for range tc.want {
-				got = append(got, client.ObjectKeyFromObject((<-watch.events).Object).Name)
+			for range queue.Len() {
+				request, _ := queue.Get()
+				got = append(got, request.Name)
+				queue.Done(request)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("queued (-want +got): %s", diff)
-			}
-			for range 2 {
-				ticks.Step(interval)
-				select {
-				case <-read:
-				case e := <-watch.events:
-					t.Fatalf("queued again: %s", e.Object.GetName())
-				}
-			}
-			cancel()
-			select {
-			case e := <-watch.events:
-				t.Errorf("queued beyond that: %s", e.Object.GetName())
-			case err := <-stopped:
-				if err != nil {
-					t.Error(err)
-				}
 			}
 		})
 	}

@@ -33,7 +33,9 @@ type quietCore struct {
 }
 
 // With keeps the core quiet.
-func (c quietCore) With(fields []zapcore.Field) zapcore.Core { return quietCore{c.Core.With(fields), c.ctx} }
+func (c quietCore) With(fields []zapcore.Field) zapcore.Core {
+	return quietCore{c.Core.With(fields), c.ctx}
+}
 
 // Check drops errors after ctx is done.
 func (c quietCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
