@@ -30,8 +30,6 @@ const (
 	DueSoon = time.Minute
 	// maxUpgradeDelay is the longest delay of an upgrade.
 	maxUpgradeDelay = 10 * time.Minute
-	// upgradeWindow is the time in which a delayed upgrade can begin.
-	upgradeWindow = time.Minute
 	// openTimeout limits the last report. Another process can lead 5 s after this one has lost its lease, and then reports.
 	openTimeout = 3 * time.Second
 )
@@ -130,25 +128,18 @@ func (u *upgradeable) report(ctx context.Context, reported metav1.ConditionStatu
 	return status, u.set(ctx, status, reason, message)
 }
 
-// upgradeGate remembers how long upgrades have been delayed.
-type upgradeGate struct {
-	closedAt time.Time // zero while open
-	openedAt time.Time // when maxUpgradeDelay was over, or zero if it is not
-}
+// upgradeGate remembers since when work has been due soon, or zero if none is.
+type upgradeGate struct{ since time.Time }
 
 func (g *upgradeGate) decide(now time.Time, waiting bool) (status metav1.ConditionStatus, reason, message string) {
 	switch {
 	case !waiting:
-		*g = upgradeGate{}
+		g.since = time.Time{}
 		return metav1.ConditionTrue, "NothingDueSoon", "nothing is due within the next minute"
-	case !g.openedAt.IsZero() && now.Before(g.openedAt.Add(upgradeWindow)):
-	case !g.closedAt.IsZero() && !now.Before(g.closedAt.Add(maxUpgradeDelay)):
-		*g = upgradeGate{openedAt: now}
-	default:
-		if g.closedAt.IsZero() {
-			*g = upgradeGate{closedAt: now}
-		}
-		return metav1.ConditionFalse, "DueSoon", "work is due within the next minute: an upgrade now would delay it"
+	case g.since.IsZero():
+		g.since = now
+	case !now.Before(g.since.Add(maxUpgradeDelay)):
+		return metav1.ConditionTrue, "WaitedLongEnough", "work that was due has delayed an upgrade for 10 minutes: it may begin now"
 	}
-	return metav1.ConditionTrue, "WaitedLongEnough", "work that was due has delayed an upgrade for 10 minutes: it may begin now"
+	return metav1.ConditionFalse, "DueSoon", "work is due within the next minute: an upgrade now would delay it"
 }
