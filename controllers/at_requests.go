@@ -47,7 +47,8 @@ func stopPatch(pod *corev1.Pod) []operation {
 
 func sameUID(pod *corev1.Pod) operation { return operation{"test", "/metadata/uid", pod.UID} }
 
-// create creates the pod of an attempt. If the create is not answered, a pod that carries the ID of this request is the answer.
+// create creates the pod of an attempt. If the create is not answered, a pod with the ID of this request is the answer, unless its identity has
+// changed: it is not known who changed it.
 func (r *AtReconciler) create(ctx context.Context, requested *corev1.Pod) at.Result {
 	id := string(uuid.NewUUID())
 	pod := requested.DeepCopy()
@@ -63,12 +64,12 @@ func (r *AtReconciler) create(ctx context.Context, requested *corev1.Pod) at.Res
 		nameCollisions.WithLabelValues(atKind.Kind).Inc()
 		return at.Result{Taken: true}
 	}
-	answer := classified(fmt.Errorf("creating Pod %s: %w", requested.Name, err))
-	created := &corev1.Pod{}
-	if answer.Failed == nil || r.APIReader.Get(ctx, client.ObjectKeyFromObject(requested), created) != nil || created.Annotations[cnatv1alpha1.AnnotationRequest] != id {
+	answer, created := classified(fmt.Errorf("creating Pod %s: %w", requested.Name, err)), &corev1.Pod{}
+	if answer.Failed == nil || r.APIReader.Get(ctx, client.ObjectKeyFromObject(requested), created) != nil ||
+		created.Annotations[cnatv1alpha1.AnnotationRequest] != id || atrun.Modified(requested, created) != "" {
 		return answer
 	}
-	return at.Result{Pod: podOwners.Trim(created), Modified: atrun.Modified(requested, created)}
+	return at.Result{Pod: podOwners.Trim(created)}
 }
 
 // renamed returns the result of a create in which admission chose a name that exists. It may be the pod of a create that was not answered.

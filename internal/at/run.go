@@ -34,7 +34,8 @@ const (
 // afterNotRun continues an At whose recorded pod is gone and never ran. A pod that still had its gate is prepared again.
 func (v *View) afterNotRun() Step {
 	pod := v.recorded.pod
-	if e := v.overruled(atrun.End{Proof: atrun.NotRun, Message: v.lastProblem()}); e.Reason != "" {
+	problem := atrun.JoinNonEmpty("; ", v.lastProblem(), atrun.Disruption(pod))
+	if e := v.overruled(atrun.End{Proof: atrun.NotRun, Message: problem}); e.Reason != "" {
 		return v.finish(e)
 	}
 	if atrun.IsGated(pod) {

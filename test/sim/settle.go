@@ -156,7 +156,7 @@ func (e *env) unsettled() []problem {
 	}
 	for uid, at := range state.Ats {
 		if what := state.AtSettled(at, e.clock.Now().Add(min(e.serverAhead, 0)), e.operator.Full); what != "" && !state.Removed[uid] && at.DeletionTimestamp == nil {
-			problems = append(problems, problem{"A3", "At " + at.Name + ": " + what, settleTime + e.delayOfRejection(uid) + atDelay(at) + e.delayOfRetry(at)})
+			problems = append(problems, problem{"A3", "At " + at.Name + ": " + what, settleTime + e.delayOfRejection(uid) + e.atDelay(at) + e.delayOfRetry(at)})
 		}
 	}
 	problems = append(append(problems, e.wrongAnswers()...), e.modifiedPods()...)
@@ -216,7 +216,7 @@ func (e *env) modifiedPods() []problem {
 		if invariants.ControllerOf(pod) == "" && (w.Fault != "" || w.Process != e.process.number || stopped) {
 			continue
 		}
-		problems = append(problems, problem{"A3", "At " + at.Name + ": pod " + pod.Name + " is left, which admission has changed", settleTime + atDelay(at)})
+		problems = append(problems, problem{"A3", "At " + at.Name + ": pod " + pod.Name + " is left, which admission has changed", settleTime + e.atDelay(at)})
 	}
 	return problems
 }
@@ -266,10 +266,14 @@ func (e *env) delayOfRetry(at *cnatv1alpha1.At) time.Duration {
 	return e.retry
 }
 
-// atDelay returns how long the operator may wait for the time of an At or, if it has failed, for its next attempt.
-func atDelay(at *cnatv1alpha1.At) time.Duration {
+// atDelay returns how long the operator may wait for the time of an At and, if it has failed, for its next attempt.
+func (e *env) atDelay(at *cnatv1alpha1.At) time.Duration {
+	delay := time.Minute
 	if ptr.Deref(at.Spec.BackoffLimit, 0) > 0 {
-		return retryDelay
+		delay = retryDelay
 	}
-	return time.Minute // AtSettled accepts that an At waits for longer.
+	if due, ok := invariants.Due(at); ok {
+		delay += max(due.Sub(e.faultsEnded), 0)
+	}
+	return delay
 }
