@@ -57,23 +57,26 @@ func (w *Watch) Start(ctx context.Context, queue workqueue.TypedRateLimitingInte
 			}
 			nowWall, nowMonotonic := w.wall(), w.monotonic()
 			jump := nowWall.Sub(wall) - (nowMonotonic - monotonic)
-			wall, monotonic = nowWall, nowMonotonic
-			if jump.Abs() >= tolerance {
-				w.requeue(ctx, jump, queue)
+			if jump.Abs() >= tolerance && !w.requeue(ctx, jump, queue) {
+				continue // The next tick finds the same jump.
 			}
+			wall, monotonic = nowWall, nowMonotonic
 		}
 	}()
 	return nil
 }
 
-func (w *Watch) requeue(ctx context.Context, jump time.Duration, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+// requeue returns false if the objects cannot be listed.
+func (w *Watch) requeue(ctx context.Context, jump time.Duration, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) bool {
 	logger := log.FromContext(ctx)
 	logger.Info("The clock jumped, requeuing all objects that wait for a time", "by", jump.String())
 	objects, err := w.list(ctx)
 	if err != nil {
 		logger.Error(err, "Cannot list the objects to requeue")
+		return false
 	}
 	for _, object := range objects {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 	}
+	return true
 }

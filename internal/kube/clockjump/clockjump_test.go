@@ -5,6 +5,7 @@ package clockjump
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -18,7 +19,11 @@ import (
 )
 
 func TestWatch(t *testing.T) {
+	fails := false
 	list := func(context.Context) ([]client.Object, error) {
+		if fails = !fails; fails { // The next tick tries again.
+			return nil, errors.New("no answer")
+		}
 		return []client.Object{
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "expiring"}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "waiting"}},
 		}, nil
