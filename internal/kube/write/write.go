@@ -133,7 +133,8 @@ func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) (*corev1.Pod, error)) (
 // run, or belong to another object of the same name. If the object is gone, written is false and there is no error.
 //
 // The patch has the whole status, because a computed difference would omit fields with a zero value. The API server responds with the
-// metadata only, because the rest is known.
+// metadata only, because the rest is known. An update with the status alone costs the API server less, but mutating admission sees it
+// without its spec: a policy for all subresources that reads the spec would reject it.
 func Status(ctx context.Context, c client.Client, obj client.Object, status any) (written bool, err error) {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": obj.GetResourceVersion()},
