@@ -177,6 +177,32 @@ func TestAtReconcile_deleteError(t *testing.T) {
 	}
 }
 
+// The node may begin to run a pod while the operator deletes it because the node has not ended it.
+func TestAtReconcile_deleteChanged(t *testing.T) {
+	at := testutil.MakeAt("a").Cancel().Recorded(1, "a-pod", "a-pod-uid").Obj()
+	pod := testutil.MakeAtPod(at, "a-pod").OnNode().Obj()
+	pod.Spec.ActiveDeadlineSeconds = ptr.To[int64](1)
+	store := newStore(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+		started := &corev1.Pod{}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(obj), started); err != nil || started.Status.StartTime != nil {
+			return errors.Join(err, c.Delete(ctx, obj, opts...))
+		}
+		started.Status.StartTime = ptr.To(metav1.NewTime(testutil.AtDue.Add(time.Hour + 41*time.Second)))
+		return errors.Join(c.Status().Update(ctx, started), c.Delete(ctx, obj, opts...))
+	}}, at, pod)
+	now := clocktesting.NewFakeClock(testutil.AtDue.Add(time.Hour))
+	r := &AtReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(8), Clock: now}
+	for _, tc := range []struct{ after, left int }{{0, 1}, {41, 1}, {30, 1}, {12, 0}} {
+		now.Step(time.Duration(tc.after) * time.Second)
+		if _, err := r.Reconcile(t.Context(), requestFor(at)); err != nil {
+			t.Fatal(err)
+		}
+		if left := len(podsOf(t, store)); left != tc.left {
+			t.Errorf("after another %d s: %d pods, want %d", tc.after, left, tc.left)
+		}
+	}
+}
+
 func TestAtReconcile_ttl(t *testing.T) {
 	for title, tc := range map[string]struct {
 		calls     interceptor.Funcs

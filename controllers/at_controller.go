@@ -220,7 +220,7 @@ func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) 
 		answer = r.patch(ctx, s.Stop, stopPatch(s.Stop))
 	case s.Delete != nil:
 		logger.V(1).Info("Deleting the pod", "pod", s.Delete.Name)
-		if answer, err = r.deletePod(ctx, s.Delete); err != nil {
+		if answer, err = r.deletePod(ctx, s.Delete, s.Delete.UID == p.view.At.Status.PodUID); err != nil {
 			return true, err
 		}
 	case s.Unprotect != nil:

@@ -114,14 +114,15 @@ func classified(err error) at.Result {
 	return at.Result{Failed: err}
 }
 
-// deletePod deletes a pod. A pod that no node has is deleted only in the state that the decision was about.
-func (r *AtReconciler) deletePod(ctx context.Context, pod *corev1.Pod) (at.Result, error) {
-	same := client.Preconditions{UID: &pod.UID}
-	if pod.Spec.NodeName == "" {
+// deletePod deletes a pod. One that no node has, and that of the run, are deleted only in the state that the decision was about: the node may
+// have begun to run it since then.
+func (r *AtReconciler) deletePod(ctx context.Context, pod *corev1.Pod, ofRun bool) (at.Result, error) {
+	same, inState := client.Preconditions{UID: &pod.UID}, ofRun || pod.Spec.NodeName == ""
+	if inState {
 		same.ResourceVersion = &pod.ResourceVersion
 	}
 	err := r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, same)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && pod.Spec.NodeName != "" { // Another pod may have the name.
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && !inState { // Another pod may have the name.
 		return at.Result{Missing: true}, nil
 	}
 	if err != nil {
