@@ -117,6 +117,10 @@ func TestMakeReport_message(t *testing.T) {
 			world{at: waiting(runs0().ActiveDeadline(5), "pod a-pod is waiting: ImagePullBackOff"), pods: pods(waits()), now: 6 * time.Second},
 			"PodWaiting False pod a-pod is waiting: ImagePullBackOff; activeDeadlineSeconds exceeded: stopping pod a-pod", "PodWaiting",
 		},
+		"the deadline stops a pod before it is known to wait": {
+			world{at: runs0().ActiveDeadline(5), pods: pods(waits()), now: 6 * time.Second},
+			"PodWaiting False pod a-pod is waiting: ImagePullBackOff; activeDeadlineSeconds exceeded: stopping pod a-pod", "PodWaiting",
+		},
 		"the deadline still stops it": {
 			world{at: waiting(runs0().ActiveDeadline(5), "pod a-pod is waiting: ImagePullBackOff; activeDeadlineSeconds exceeded: stopping pod a-pod"), pods: pods(waits()), now: 6 * time.Second},
 			"PodWaiting False pod a-pod is waiting: ImagePullBackOff; activeDeadlineSeconds exceeded: stopping pod a-pod", "",

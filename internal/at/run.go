@@ -133,7 +133,11 @@ func (v *View) live(pod *corev1.Pod) Step {
 	switch {
 	case must:
 		s.ready = say{cnatv1alpha1.ReasonRunning, fmt.Sprintf("%s: stopping pod %s", because, pod.Name)}
-		if problem := v.lastProblem(); problem != "" { // The end quotes it.
+		problem := v.lastProblem()
+		if waits, _ := waitingProblem(pod, command, v.Now); problem == "" && command.Terminated == nil {
+			problem = waits
+		}
+		if problem != "" { // The end quotes it.
 			before, _, _ := strings.Cut(problem, "; "+s.ready.message)
 			s.ready = say{cnatv1alpha1.ReasonPodWaiting, before + "; " + s.ready.message}
 		}
@@ -157,7 +161,7 @@ func (v *View) live(pod *corev1.Pod) Step {
 	default:
 		problem, until := waitingProblem(pod, command, v.Now)
 		if problem != "" {
-			s.ready = say{cnatv1alpha1.ReasonPodWaiting, "pod " + pod.Name + " is waiting: " + problem}
+			s.ready = say{cnatv1alpha1.ReasonPodWaiting, problem}
 		}
 		return s.at(until)
 	}

@@ -17,8 +17,9 @@ import (
 
 // waitingProblem returns what a pod that has not started its command waits for, or "" and when that is known.
 func waitingProblem(pod *corev1.Pod, command corev1.ContainerState, now time.Time) (problem string, at time.Time) {
+	waits := "pod " + pod.Name + " is waiting: "
 	if reason := pods.WaitingReason(pod); reason != "" {
-		return atrun.JoinNonEmpty(": ", reason, pods.WaitingMessage(pod)), time.Time{}
+		return waits + atrun.JoinNonEmpty(": ", reason, pods.WaitingMessage(pod)), time.Time{}
 	}
 	if command.Running != nil {
 		return "", time.Time{}
@@ -28,9 +29,9 @@ func waitingProblem(pod *corev1.Pod, command corev1.ContainerState, now time.Tim
 		return "", at
 	}
 	if !isBound(pod) {
-		return "no scheduler has bound it to a node for more than a minute", time.Time{}
+		return waits + "no scheduler has bound it to a node for more than a minute", time.Time{}
 	}
-	return fmt.Sprintf("%s for more than a minute: %s", slow, cmp.Or(pods.NotReadyReason(pod), "see the events of the pod")), time.Time{}
+	return waits + fmt.Sprintf("%s for more than a minute: %s", slow, cmp.Or(pods.NotReadyReason(pod), "see the events of the pod")), time.Time{}
 }
 
 // terminating returns why a pod that is being deleted has not ended, or "" and when that is known: at once if Kubernetes disrupts the pod,

@@ -21,6 +21,7 @@
 //   - P13: no two active pods share a slot
 //   - P14: a PodSet reports a lack of progress within a minute after progressDeadlineSeconds, and not earlier
 //   - P15: a pod whose name or controller admission changed is removed, unless another client has taken it from the PodSet
+//   - P16: a rolling update leaves all pods but maxUnavailable available
 //
 // At:
 //

@@ -77,8 +77,9 @@ func (c *Checker) step(step *rejected, w Write) {
 	*step = rejected{last: w, delay: next, number: step.number + 1}
 }
 
-// edited reports whether the owner's spec changed between two of its creates. If the caches may have been behind, the change may also
-// precede the first create, which may then be for the earlier spec.
+// edited reports whether the owner's spec changed between two of its creates, or at the moment of the first. If the caches may have been
+// behind, the change may also precede the first create, which may then be for the earlier spec. A reconcile that reads the owner from the API
+// server may also see a change after it began.
 func (c *Checker) edited(first, second Write) bool {
 	from := first.Sent
 	if c.LaggingPods || first.isStale() {
@@ -86,7 +87,7 @@ func (c *Checker) edited(first, second Write) bool {
 	}
 	history := c.history[second.Owner]
 	for i, e := range history {
-		if i > 0 && e.Object.GetGeneration() != history[i-1].Object.GetGeneration() && e.Seen.After(from) && e.Seen.Before(second.Sent) {
+		if i > 0 && e.Object.GetGeneration() != history[i-1].Object.GetGeneration() && !e.Seen.Before(from) && !e.Seen.After(second.Sent.Add(clockError)) {
 			return true
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -70,6 +71,16 @@ func onAt(change func(*cnatv1alpha1.At)) sim.Operator {
 	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
 		if at, ok := object.(*cnatv1alpha1.At); ok {
 			change(at)
+		}
+		return true
+	}})
+}
+
+// onSet is this operator if it sees changed PodSets.
+func onSet(change func(*appv1alpha1.PodSet)) sim.Operator {
+	return with(sim.Defect{Deliver: func(_ watch.EventType, object client.Object) bool {
+		if set, ok := object.(*appv1alpha1.PodSet); ok {
+			change(set)
 		}
 		return true
 	}})
@@ -306,6 +317,10 @@ var defects = map[string]struct {
 			status["updatedReplicas"] = n
 		}
 	}), "P11", ""},
+	"lets too many pods be unavailable": {onSet(func(set *appv1alpha1.PodSet) {
+		set.Spec.UpdateStrategy.RollingUpdate = &appv1alpha1.RollingUpdateStrategy{MaxUnavailable: ptr.To(intstr.FromInt32(10))}
+	}), "", "P16"},
+	"ignores minReadySeconds": {onSet(func(set *appv1alpha1.PodSet) { set.Spec.MinReadySeconds = 0 }), "", "P16"},
 	"counts no pod as available": {onStatus(func(status map[string]any) {
 		if _, ok := status["availableReplicas"]; ok {
 			status["availableReplicas"] = 0
@@ -552,7 +567,7 @@ func TestDefects(t *testing.T) {
 			}
 		})
 	}
-	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 A21 A22 A23 A24 X2 L1") {
+	for _, invariant := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P16 A1 A2 A3 A4 A5 A6 A7 A8 A9 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 A21 A22 A23 A24 X2 L1") {
 		if !required[invariant] {
 			t.Errorf("no defect must violate %s", invariant)
 		}

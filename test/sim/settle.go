@@ -66,9 +66,10 @@ func (e *env) expectIdle() error {
 	e.idleFor(quietTime)
 	for _, write := range e.writes[before:] {
 		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner or their name are tried again with
-		// back-off. A crash loop is over some time after its last restart. Dry runs may continue, with other answers.
+		// back-off. A crash loop is over some time after its last restart, and a pod is available after minReadySeconds. Dry runs may
+		// continue, with other answers.
 		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.modifiesSets() && write.Resource != ats ||
-			e.scenario.has(CrashLoop) && write.Resource == podSets || write.Resource == ats && (varies || e.answersVary()); !expected {
+			(e.scenario.has(CrashLoop) || e.scenario.has(Stuck)) && write.Resource == podSets || write.Resource == ats && (varies || e.answersVary()); !expected {
 			e.violate("P3", "a write after everything had settled: %s", write)
 		}
 	}
@@ -266,11 +267,15 @@ func (e *env) delayOfRetry(at *cnatv1alpha1.At) time.Duration {
 	return e.retry
 }
 
-// atDelay returns how long the operator may wait for the time of an At and, if it has failed, for its next attempt.
+// atDelay returns how long the operator may wait for the time of an At, for the grace period of its pod before it stops the pod and before it
+// deletes it, and, if it has failed, for its next attempt.
 func (e *env) atDelay(at *cnatv1alpha1.At) time.Duration {
 	delay := time.Minute
 	if ptr.Deref(at.Spec.BackoffLimit, 0) > 0 {
 		delay = retryDelay
+	}
+	if template := at.Spec.Template; template != nil {
+		delay += 2 * time.Duration(ptr.Deref(template.Spec.TerminationGracePeriodSeconds, 0)) * time.Second
 	}
 	if due, ok := invariants.Due(at); ok {
 		delay += max(due.Sub(e.faultsEnded), 0)
