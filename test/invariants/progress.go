@@ -94,6 +94,9 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 	if old := meta.FindStatusCondition(before.Status.Conditions, progress.Type); old != nil && old.Reason == progress.Reason {
 		return
 	}
+	if slices.ContainsFunc(c.window(set).turns, func(t turn) bool { return !t.seen.Before(write.Sent) }) {
+		return // A pod has become Ready since the operator decided.
+	}
 	p := c.progress[set.UID]
 	last := p.since
 	if !c.started[write.Process].Add(unseenTime).Before(p.since) { // The process may not know that the PodSet matched its spec before.

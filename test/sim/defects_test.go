@@ -295,7 +295,7 @@ var defects = map[string]struct {
 		if status["phase"] == string(cnatv1alpha1.PhaseDone) {
 			status["reason"] = cnatv1alpha1.ReasonMissedDeadline
 		}
-	}), "A11", ""},
+	}), "A11 A22", ""},
 	"reports DeadlineExceeded too early": {onStatus(func(status map[string]any) {
 		if status["phase"] == string(cnatv1alpha1.PhaseDone) && status["startTime"] != nil {
 			status["reason"] = cnatv1alpha1.ReasonDeadlineExceeded
@@ -453,7 +453,7 @@ var defects = map[string]struct {
 	"changes more of a pod than its gate": {with(sim.Defect{Patch: func(operations []map[string]any) []map[string]any {
 		return append(operations, map[string]any{"op": "replace", "path": "/spec/containers/0/image", "value": "other"})
 	}}), "P4", ""},
-	"ends an At before its gated pod is deleted":           {with(sim.Defect{Keeps: true}), "A3", "A22"},
+	"ends an At before its gated pod is deleted":           {with(sim.Defect{Keeps: true}), "A3", ""},
 	"takes a user's pod for its own":                       {with(sim.Defect{Adopts: true}), "A21", ""},
 	"opens a pod before it records its UID":                {with(sim.Defect{OpensFirst: true}), "A21", ""},
 	"uses an answer to a dry run for a day":                {with(sim.Defect{Remembers: true}), "", "A19"},
