@@ -32,12 +32,6 @@ type window struct {
 	turns []turn
 }
 
-// turn is a moment, and the delete by the operator, or zero if there was none.
-type turn struct {
-	seen time.Time
-	by   Write
-}
-
 // stablePeriod is how long replicas must be unchanged before a scale-down for P6 to be checked. Otherwise the operator may have decided on
 // its deletions before the last change.
 const stablePeriod = time.Second
@@ -102,39 +96,10 @@ func (c *Checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, was
 	if wasActive && began && deleted && !deletion.StalePods && isReady(before) && !c.outdated(set, pod) && w.deletedReady == "" {
 		w.deletedReady = pod.Name
 	}
-	switch {
-	case before == nil || !wasActive:
-	case began && deleted && isReady(before) && !c.now.Seen.Before(deletion.Sent):
-		w.turns = append(w.turns, turn{c.now.Seen, deletion})
-		c.keepsAvailable(set, before, deletion)
-	case isReady(before) != (isReady(pod) && c.state.IsActive(pod)):
-		w.turns = append(w.turns, turn{seen: c.now.Seen})
+	if before != nil && wasActive {
+		c.noteTurn(set, before, pod, began && deleted)
 	}
 	c.converge(set)
-}
-
-// keepsAvailable checks that the deletion of an available pod of an older template leaves enough available pods: P16. It cannot be judged if
-// something else has changed the PodSet or its pods since the operator has seen them.
-func (c *Checker) keepsAvailable(set *appv1alpha1.PodSet, before *corev1.Pod, deletion Write) {
-	w, current := c.window(set), c.revisions[set.UID][set.Generation]
-	others := slices.ContainsFunc(w.turns, func(t turn) bool {
-		return !t.seen.Before(deletion.Sent) && (t.by.Process != deletion.Process || !t.by.Sent.Equal(deletion.Sent))
-	})
-	available := func(pod *corev1.Pod) bool {
-		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
-		wait := time.Duration(set.Spec.MinReadySeconds) * time.Second
-		return isReady(pod) && c.now.Seen.Sub(pod.Status.Conditions[i].LastTransitionTime.Time) >= wait-clockError
-	}
-	if deletion.StalePods || deletion.isStale() || others || !w.changed.Before(deletion.Sent) || c.LaggingPods || c.clocksDiffer() ||
-		current.image == CommandContainer(before).Image || !available(before) {
-		return
-	}
-	unavailable := 1
-	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
-		unavailable = rolling.MaxUnavailable.IntValue()
-	}
-	left := count(c.state.Active(set.UID), available)
-	c.check("P16", left >= replicas(set)-unavailable, "PodSet "+set.Name, "pod %s was deleted although only %d of %d pods are available without it", before.Name, left, replicas(set))
 }
 
 // setPod is what the checker knows about a pod that a PodSet controls or controlled.

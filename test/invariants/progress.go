@@ -88,14 +88,11 @@ func (c *Checker) noteStuck(set *appv1alpha1.PodSet, p *progress) {
 // tooEarly checks a status that starts to report that a PodSet makes no progress: P14. Its times come from the operator's clock.
 func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 	progress := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
-	if before == nil || progress == nil || progress.Reason != appv1alpha1.ReasonProgressDeadlineExceeded || c.clocksDiffer() || c.LaggingPods || write.StalePods || write.isStale() {
+	if before == nil || progress == nil || progress.Reason != appv1alpha1.ReasonProgressDeadlineExceeded || c.clocksDiffer() || c.isOutdated(set, write) {
 		return
 	}
 	if old := meta.FindStatusCondition(before.Status.Conditions, progress.Type); old != nil && old.Reason == progress.Reason {
 		return
-	}
-	if slices.ContainsFunc(c.window(set).turns, func(t turn) bool { return !t.seen.Before(write.Sent) }) {
-		return // A pod has become Ready since the operator decided.
 	}
 	p := c.progress[set.UID]
 	last := p.since

@@ -1,0 +1,60 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package invariants
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+)
+
+// turn is when a pod of a PodSet became Ready, stopped being Ready, or was deleted while it was Ready. by is the delete by the operator, or
+// zero if there was none.
+type turn struct {
+	seen time.Time
+	by   Write
+}
+
+// noteTurn records a turn of an active pod, and checks P16. deletes is true if the operator has deleted the pod.
+func (c *Checker) noteTurn(set *appv1alpha1.PodSet, before, pod *corev1.Pod, deletes bool) {
+	w, deletion := c.window(set), c.deletes[pod.UID]
+	switch {
+	case deletes && isReady(before) && !c.now.Seen.Before(deletion.Sent):
+		w.turns = append(w.turns, turn{c.now.Seen, deletion})
+		c.keepsAvailable(set, before, deletion)
+	case isReady(before) != (isReady(pod) && c.state.IsActive(pod)):
+		w.turns = append(w.turns, turn{seen: c.now.Seen})
+	}
+}
+
+// isOutdated reports whether the operator may not have seen the last state of a PodSet and its pods when it decided on a write: its caches
+// were behind, or a pod has turned since then, other than by writes of the same reconcile.
+func (c *Checker) isOutdated(set *appv1alpha1.PodSet, write Write) bool {
+	return c.LaggingPods || write.StalePods || write.isStale() || slices.ContainsFunc(c.window(set).turns, func(t turn) bool {
+		return !t.seen.Before(write.Sent) && (t.by.Process != write.Process || !t.by.Sent.Equal(write.Sent))
+	})
+}
+
+// keepsAvailable checks that the deletion of an available pod of an older template leaves enough available pods: P16. It cannot be judged if
+// something else has changed the PodSet or its pods since the operator decided.
+func (c *Checker) keepsAvailable(set *appv1alpha1.PodSet, before *corev1.Pod, deletion Write) {
+	available := func(pod *corev1.Pod) bool {
+		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+		wait := time.Duration(set.Spec.MinReadySeconds) * time.Second
+		return isReady(pod) && c.now.Seen.Sub(pod.Status.Conditions[i].LastTransitionTime.Time) >= wait-clockError
+	}
+	current := c.revisions[set.UID][set.Generation]
+	if c.isOutdated(set, deletion) || !c.window(set).changed.Before(deletion.Sent) || c.clocksDiffer() || current.image == CommandContainer(before).Image || !available(before) {
+		return
+	}
+	unavailable := 1
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
+		unavailable = rolling.MaxUnavailable.IntValue()
+	}
+	left := count(c.state.Active(set.UID), available)
+	c.check("P16", left >= replicas(set)-unavailable, "PodSet "+set.Name, "pod %s was deleted although only %d of %d pods are available without it", before.Name, left, replicas(set))
+}
