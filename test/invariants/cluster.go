@@ -221,7 +221,8 @@ func (c *Checker) stripped(set *appv1alpha1.PodSet) {
 	c.check("P2", len(left) <= 2*(c.window(set).most+len(c.started)), "PodSet "+set.Name, "%d pods without an owner are left: %v", len(left), left)
 }
 
-// neverFailed checks that an At has not failed if its command is known to have ended with exit code 0 before its deadline: A12.
+// neverFailed checks that an At has not failed if its command is known to have ended with exit code 0 before its deadline: A12. A pod
+// whose gate admission removed is not used.
 func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 	if at.Status.Result != cnatv1alpha1.ResultFailed || c.LaggingPods || write.StalePods {
 		return
@@ -237,7 +238,7 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 			late = late || deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
 		}
 		inTime := ended.Before(write.Sent) && !late && c.couldObserve(pod, write) && !c.mayHaveFailed(at, pod)
-		c.check("A12", c.ownerOf(pod) != at.UID || !inTime, "At "+at.Name, "the At has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
+		c.check("A12", c.ownerOf(pod) != at.UID || !inTime || c.ungated[uid], "At "+at.Name, "the At has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
 	}
 }
 

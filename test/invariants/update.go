@@ -12,8 +12,7 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 )
 
-// turn is when a pod of a PodSet became Ready, stopped being Ready, or was deleted while it was Ready. by is the delete by the operator, or
-// zero if there was none.
+// turn is when a pod of a PodSet became Ready, stopped being Ready, or ended. by is the delete by the operator, or zero if there was none.
 type turn struct {
 	seen time.Time
 	by   Write
@@ -23,10 +22,10 @@ type turn struct {
 func (c *Checker) noteTurn(set *appv1alpha1.PodSet, before, pod *corev1.Pod, deletes bool) {
 	w, deletion := c.window(set), c.deletes[pod.UID]
 	switch {
-	case deletes && isReady(before) && !c.now.Seen.Before(deletion.Sent):
+	case deletes && !c.now.Seen.Before(deletion.Sent):
 		w.turns = append(w.turns, turn{c.now.Seen, deletion})
 		c.keepsAvailable(set, before, deletion)
-	case isReady(before) != (isReady(pod) && c.state.IsActive(pod)):
+	case isReady(before) != isReady(pod) || !c.state.IsActive(pod):
 		w.turns = append(w.turns, turn{seen: c.now.Seen})
 	}
 }
