@@ -91,8 +91,8 @@
 //   - The phase is never read: a phase that was set by hand neither repeats nor skips a run, and the next report corrects it.
 //   - An exit code is recorded in the status as soon as it is seen, even while other containers run. Nothing that the pod shows later
 //     changes it.
-//   - The cache may lag, so a pod counts as gone only after the API server has confirmed it. A pod that is not bound is deleted with its
-//     resource version, so nothing that was not looked at is deleted.
+//   - The cache may lag, so a pod counts as gone only after the API server has confirmed it. A pod that is not bound, and that of
+//     the run, are deleted with their resource version, so nothing that was not looked at is deleted.
 //   - A user with write access to the status can erase it. Then the At starts again. docs/at-most-once.md lists the exceptions for users.
 //
 // # Time
