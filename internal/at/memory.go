@@ -146,7 +146,7 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 	case step.Open != nil:
 		m.rejection = expectations.LastRejection{}
 	case step.Stop != nil:
-		m.stopSince = now
+		m.stopSince, m.rejection = now, expectations.LastRejection{}
 	case step.Protect != nil:
 		m.protected, m.rejection = v.At.Status.PodUID, expectations.LastRejection{}
 	case step.Unprotect != nil:

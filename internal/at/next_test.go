@@ -361,9 +361,17 @@ func TestNext(t *testing.T) {
 		"17 no node within the deadline":   {world{at: runs0().StartingDeadline(9), pods: pods(own().Unschedulable()), now: 10 * time.Second}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "PodWaiting", Attempts: 1}},
 		"18 recorded":                      {world{at: runs0(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
 		"18 recorded, suspended since":     {world{at: runs0().Suspend(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"19 canceled":                      {world{at: runs0().Cancel(), pods: pods(live())}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
-		"19 the kubelet ends it":           {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
-		"19 an image until the deadline":   {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "PodWaiting", Attempts: 1, Requeue: seconds(50)}},
+		"19 canceled, and the stop was rejected": {
+			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota)},
+			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(1)},
+		},
+		"19 canceled, and the stop was rejected a while ago": {
+			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota), now: time.Second},
+			decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(41)},
+		},
+		"19 canceled":                    {world{at: runs0().Cancel(), pods: pods(live())}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
+		"19 the kubelet ends it":         {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
+		"19 an image until the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "PodWaiting", Attempts: 1, Requeue: seconds(50)}},
 		"19 it ended after the deadline, and a proxy runs": {
 			world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(proxied)}, now: 8 * time.Second},
 			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(37)},

@@ -109,6 +109,10 @@ func TestMakeReport_message(t *testing.T) {
 			"PodTerminating False pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still be running", "",
 		},
 		"canceled while it runs": {world{at: runs0().Cancel(), pods: pods(live())}, "Running False spec.cancel is true: stopping pod a-pod", ""},
+		"canceled, and the stop is rejected": {
+			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota)},
+			`Running False spec.cancel is true: stopping pod a-pod; pods "a-pod" is forbidden: exceeded quota`, "",
+		},
 		"no node has taken the pod until the starting deadline": {
 			world{at: waiting(runs0().StartingDeadline(9), "pod a-pod is waiting: Unschedulable"), pods: pods(own().Unschedulable()), now: 10 * time.Second},
 			"PodWaiting False pod a-pod is waiting: Unschedulable; startingDeadlineSeconds exceeded, and the command has not started: stopping pod a-pod", "PodWaiting",

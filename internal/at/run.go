@@ -90,6 +90,11 @@ func (v *View) stop(s Step) Step {
 		return s
 	case !isBound(pod):
 		return s.delete(pod)
+	case !v.kubeletStops(pod) && v.rejection != nil && v.Now.Before(v.rejection.Until):
+		if s.ready.message != "" {
+			s.ready.message += "; " + v.rejection.Message
+		}
+		return s.at(v.rejection.Until)
 	case !v.kubeletStops(pod):
 		s.Stop = pod
 	case !v.Now.Before(deleteAt):
