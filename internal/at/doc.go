@@ -92,7 +92,7 @@
 //   - An exit code is recorded in the status as soon as it is seen, even while other containers run. Nothing that the pod shows later
 //     changes it.
 //   - The cache may lag, so a pod counts as gone only after the API server has confirmed it. A pod that is not bound, and that of
-//     the run, are deleted with their resource version, so nothing that was not looked at is deleted.
+//     the run, are deleted with their resource version, so no state is deleted that the operator has not seen.
 //   - A user with write access to the status can erase it. Then the At starts again. docs/at-most-once.md lists the exceptions for users.
 //
 // # Time

@@ -28,8 +28,8 @@ type window struct {
 	deletedReady string
 	// edited is when replicas last changed, and changed when the spec did.
 	edited, changed time.Time
-	// turns are when Ready pods were deleted, and when pods became Ready or stopped being it.
-	turns []turn
+	// transitions are those of the pods of the PodSet.
+	transitions []transition
 }
 
 // stablePeriod is how long replicas must be unchanged before a scale-down for P6 to be checked. Otherwise the operator may have decided on
@@ -99,7 +99,7 @@ func (c *Checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, was
 		w.deletedReady = pod.Name
 	}
 	if before != nil && wasActive {
-		c.noteTurn(set, before, pod, began && deleted)
+		c.noteTransition(set, before, pod, began && deleted)
 	}
 	c.converge(set)
 }

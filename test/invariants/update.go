@@ -12,28 +12,28 @@ import (
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 )
 
-// turn is when a pod of a PodSet became Ready, stopped being Ready, or ended. by is the delete by the operator, or zero if there was none.
-type turn struct {
+// transition is when a pod of a PodSet became Ready, stopped being Ready, or ended. by is the delete by the operator, or zero if there was none.
+type transition struct {
 	seen time.Time
 	by   Write
 }
 
-// noteTurn records a turn of an active pod, and checks P16. deletes is true if the operator has deleted the pod.
-func (c *Checker) noteTurn(set *appv1alpha1.PodSet, before, pod *corev1.Pod, deletes bool) {
+// noteTransition records a transition of an active pod, and checks P16. deletes is true if the operator has deleted the pod.
+func (c *Checker) noteTransition(set *appv1alpha1.PodSet, before, pod *corev1.Pod, deletes bool) {
 	w, deletion := c.window(set), c.deletes[pod.UID]
 	switch {
 	case deletes && !c.now.Seen.Before(deletion.Sent):
-		w.turns = append(w.turns, turn{c.now.Seen, deletion})
+		w.transitions = append(w.transitions, transition{c.now.Seen, deletion})
 		c.keepsAvailable(set, before, deletion)
 	case isReady(before) != isReady(pod) || !c.state.IsActive(pod):
-		w.turns = append(w.turns, turn{seen: c.now.Seen})
+		w.transitions = append(w.transitions, transition{seen: c.now.Seen})
 	}
 }
 
 // isOutdated reports whether the operator may not have seen the last state of a PodSet and its pods when it decided on a write: its caches
-// were behind, or a pod has turned since then, other than by writes of the same reconcile.
+// were behind, or a pod has changed in this way since then, other than by writes of the same reconcile.
 func (c *Checker) isOutdated(set *appv1alpha1.PodSet, write Write) bool {
-	return c.LaggingPods || write.StalePods || write.isStale() || slices.ContainsFunc(c.window(set).turns, func(t turn) bool {
+	return c.LaggingPods || write.StalePods || write.isStale() || slices.ContainsFunc(c.window(set).transitions, func(t transition) bool {
 		return !t.seen.Before(write.Sent) && (t.by.Process != write.Process || !t.by.Sent.Equal(write.Sent))
 	})
 }
