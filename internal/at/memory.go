@@ -38,8 +38,9 @@ type Memory struct {
 	// true from the record of the end until the budget is deleted.
 	protected types.UID
 	protects  bool
-	// rejection is the last rejection of a request about a pod or its budget.
-	rejection expectations.LastRejection
+	// rejection is the last rejection of a request about a pod or its budget. rejectedChange is true if it was not about a create of a pod.
+	rejection      expectations.LastRejection
+	rejectedChange bool
 	// dryRun is the last answer to a dry run.
 	dryRun dryRun
 	// failure is the last error of a request about a pod that was not a rejection, or "". failingSince is when these errors began.
@@ -70,6 +71,9 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	}
 	if v.recorded.exists {
 		v.Pod = v.recorded.pod
+	}
+	if m.rejectedChange && !v.runsOn() { // It says nothing about the create of another pod.
+		v.rejection = nil
 	}
 	if !m.failingSince.IsZero() && now.Sub(m.failingSince) >= failureGrace {
 		v.failure = m.failure
@@ -133,7 +137,7 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 	m.failure = ""
 	switch {
 	case r.Rejected != nil:
-		m.rejection = m.rejection.Rejected(r.Rejected, v.At.Generation, v.Now, now)
+		m.rejection, m.rejectedChange = m.rejection.Rejected(r.Rejected, v.At.Generation, v.Now, now), step.Create == nil
 	case r.Failed != nil:
 		m.failure = r.Failed.Error()
 		if m.failingSince.IsZero() {

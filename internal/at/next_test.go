@@ -437,6 +437,10 @@ func TestNext(t *testing.T) {
 			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Rejected: quota}), pods: pods(live())},
 			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
 		},
+		"12 the opening was rejected, and then the pod was deleted": {
+			world{at: runs0(), memory: openFailed(t, at.Result{Rejected: quota}), last: gated().Obj()},
+			decided{Create: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+		},
 		"33 prepared, and taken from the At": {
 			world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated().Unowned())},
 			decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
