@@ -14,7 +14,7 @@
 //   - P6: Ready pods are not deleted while a pod that is not Ready remains
 //   - P7: podNames lists the active pods, sorted; observedGeneration is correct
 //   - P8: the operator creates and deletes as many pods as without faults
-//   - P9: a rejected create is repeated with a doubling back-off, and a condition has the cause
+//   - P9: a rejected create or change of a pod is repeated with a doubling back-off, and a condition has the cause of a rejected create
 //   - P10: there are no panics, data races, leaked goroutines, or unexpected exits
 //   - P11: updatedReplicas is the number of pods of the current template; events list only pods that were deleted
 //   - P12: a crash loop sets Degraded within a minute, and at most once per minute

@@ -92,10 +92,10 @@ func (c *Checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, was
 	if isReady(pod) || !c.state.IsActive(pod) {
 		delete(w.unready, pod.UID)
 	}
-	// With a cache that is behind, the operator cannot know which pods are ready. A pod that has ended is deleted later in any case.
+	// A pod that has ended is deleted later in any case.
 	deletion, deleted := c.deletes[pod.UID]
 	began := pod.DeletionTimestamp != nil || c.state.Removed[pod.UID]
-	if wasActive && began && deleted && !deletion.StalePods && isReady(before) && !c.outdated(set, pod) && w.deletedReady == "" {
+	if wasActive && began && deleted && !c.isOutdated(set, deletion) && isReady(before) && !c.outdated(set, pod) && !c.mustRemove(pod) && w.deletedReady == "" {
 		w.deletedReady = pod.Name
 	}
 	if before != nil && wasActive {

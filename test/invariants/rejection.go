@@ -17,15 +17,15 @@ import (
 // firstRejectionBackoff and lastRejectionBackoff limit the back-off after rejected creates.
 const firstRejectionBackoff, lastRejectionBackoff = time.Second, time.Minute
 
-// rejected is what the checker knows about the rejected creates of one owner.
+// rejected is what the checker knows about the rejected creates and changes of the pods of one owner.
 type rejected struct {
 	last   Write
-	delay  time.Duration // the shortest time until the next create
+	delay  time.Duration // the shortest time until the next request
 	number int
 }
 
-// rejections checks that rejected creates are retried with a back-off that doubles, and that a condition gives the reason: P9. The creates
-// of one reconcile are one step.
+// rejections checks that rejected creates, openings, and stops are retried with a back-off that doubles, and that a condition gives the reason
+// for a create: P9. The requests of one reconcile are one step.
 func (c *Checker) rejections() {
 	type key struct {
 		process int
@@ -33,11 +33,11 @@ func (c *Checker) rejections() {
 	}
 	steps := map[key]*rejected{}
 	for _, w := range c.writes {
-		k := key{w.Process, w.Owner}
+		k, changes := key{w.Process, w.Owner}, w.Opens || w.Stops
 		switch {
-		case !w.createsPod() && !w.Opens || w.Owner == "":
+		case !w.createsPod() && !changes || w.Owner == "":
 			continue
-		case w.Fault != "" || w.Code != http.StatusForbidden && (w.Opens || w.Code != http.StatusUnprocessableEntity) && !c.modified(w):
+		case w.Fault != "" || w.Code != http.StatusForbidden && (changes || w.Code != http.StatusUnprocessableEntity) && !c.modified(w):
 			if w.Committed() {
 				delete(steps, k)
 			}
@@ -65,9 +65,9 @@ func (c *Checker) step(step *rejected, w Write) {
 		gap += time.Second
 	}
 	if compared {
-		c.check("P9", gap >= step.delay/2, subject, "rejected create %s came %v after the previous one, before the back-off of %v had passed", w.Name, gap, step.delay)
+		c.check("P9", gap >= step.delay/2, subject, "rejected %s came %v after the previous one, before the back-off of %v had passed", w.Call, gap, step.delay)
 	}
-	if compared && !c.LaggingPods && !w.isStale() && c.full && !w.Opens { // A status from a stale cache is a conflict.
+	if compared && !c.LaggingPods && !w.isStale() && c.full && w.createsPod() { // A status from a stale cache is a conflict.
 		c.check("P9", c.reportsRejection(w.Owner, w.Sent), subject, "no condition reports the rejection of %s", w.Name)
 	}
 	next := min(2*step.delay, lastRejectionBackoff)

@@ -159,7 +159,7 @@ func (e *env) noteRenamed(read *call, err error) {
 	}
 	for i := len(e.writes) - 1; i >= 0; i-- {
 		if w := &e.writes[i]; w.Process == read.process.number && w.Verb == "create" {
-			w.Renamed = w.Code == http.StatusConflict
+			w.Renamed = w.Renamed || w.Code == http.StatusConflict
 			return
 		}
 	}

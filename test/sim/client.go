@@ -155,12 +155,16 @@ func (p *process) patchPod(ctx context.Context, object client.Object, data []byt
 	if request.Stops && p.env.operator.Defect.DeletesStopped {
 		return operatorClient{process: p}.Delete(ctx, object, client.Preconditions{UID: &request.Precondition})
 	}
-	return p.send(ctx, object, request, func() (client.Object, error) {
-		if request.Opens && p.env.webhook.keepsGates != nil {
-			return nil, p.env.webhook.keepsGates
+	err := p.send(ctx, object, request, func() (client.Object, error) {
+		if (request.Opens || request.Stops) && p.env.webhook.changes != nil {
+			return nil, p.env.webhook.changes
 		}
 		return p.env.store.Patch(pods, object.GetName(), kind, data, false)
 	})
+	if apierrors.IsForbidden(err) && p.env.operator.Defect.Insists {
+		return apierrors.NewInternalError(err)
+	}
+	return err
 }
 
 // creatorOf returns the UID of the At for whose pod of this name the operator sent the last create that was carried out.

@@ -47,6 +47,8 @@ type Defect struct {
 	Keeps bool
 	// DeletesStopped is true if the operator deletes a pod instead of setting its deadline.
 	DeletesStopped bool
+	// Insists is true if the operator takes the rejection of a change of a pod for a failure of the API server.
+	Insists bool
 	// Remembers is true if the operator uses an answer to a dry run for a day.
 	Remembers bool
 	// Forgets is true if the operator does not see the pods of Ats that are gone.

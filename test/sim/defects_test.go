@@ -285,7 +285,7 @@ var defects = map[string]struct {
 	"says too early that there is no progress": {
 		onStatus(replaceReason(appv1alpha1.ReasonAwaitingReady, metav1.ConditionFalse, appv1alpha1.ReasonProgressDeadlineExceeded)), "P14", "",
 	},
-	"overwrites a newer status": {with(sim.Defect{Overwrite: true}), "P11 A18", "A3 A4 P3 P7"},
+	"overwrites a newer status": {with(sim.Defect{Overwrite: true}), "P7 A18", "A3 A4 P3 P11"},
 	"resets the phase": {onStatus(func(status map[string]any) {
 		if status["phase"] == string(cnatv1alpha1.PhaseDone) {
 			status["phase"] = cnatv1alpha1.PhasePending
@@ -453,14 +453,15 @@ var defects = map[string]struct {
 	"changes more of a pod than its gate": {with(sim.Defect{Patch: func(operations []map[string]any) []map[string]any {
 		return append(operations, map[string]any{"op": "replace", "path": "/spec/containers/0/image", "value": "other"})
 	}}), "P4", ""},
-	"ends an At before its gated pod is deleted":           {with(sim.Defect{Keeps: true}), "A3", ""},
-	"takes a user's pod for its own":                       {with(sim.Defect{Adopts: true}), "A21", ""},
-	"opens a pod before it records its UID":                {with(sim.Defect{OpensFirst: true}), "A21", ""},
-	"uses an answer to a dry run for a day":                {with(sim.Defect{Remembers: true}), "", "A19"},
-	"does not wait for the pods of an earlier At":          {with(sim.Defect{Forgets: true}), "", "A23"},
-	"takes the end of any deleted pod for that of the run": {confuses(), "A17", "A11"},
-	"does not see that a user has taken a pod":             {keepsOwners(), "", "P4"},
-	"deletes a pod that it has to stop":                    {with(sim.Defect{DeletesStopped: true}), "A24", ""},
+	"ends an At before its gated pod is deleted":            {with(sim.Defect{Keeps: true}), "A3", ""},
+	"takes a user's pod for its own":                        {with(sim.Defect{Adopts: true}), "A21", ""},
+	"opens a pod before it records its UID":                 {with(sim.Defect{OpensFirst: true}), "A21", ""},
+	"uses an answer to a dry run for a day":                 {with(sim.Defect{Remembers: true}), "", "A19"},
+	"does not wait for the pods of an earlier At":           {with(sim.Defect{Forgets: true}), "", "A23"},
+	"takes the end of any deleted pod for that of the run":  {confuses(), "A17", "A11"},
+	"does not see that a user has taken a pod":              {keepsOwners(), "", "P4"},
+	"deletes a pod that it has to stop":                     {with(sim.Defect{DeletesStopped: true}), "A24", ""},
+	"repeats a rejected change of a pod as after a failure": {with(sim.Defect{Insists: true}), "", "P9"},
 }
 
 // confuses is this operator if it takes the last state of any deleted pod of an At for that of the run.

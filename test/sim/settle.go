@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/invariants"
 )
@@ -44,7 +45,7 @@ const (
 func (e *env) settleWithoutFaults() (settled bool, err error) {
 	e.note("no more faults")
 	e.synced, e.faultsEnded = true, e.now()
-	e.store.podLimit, e.webhook.policy, e.webhook.failure, e.webhook.keepsGates = -1, nil, nil, nil
+	e.store.podLimit, e.webhook.policy, e.webhook.failure, e.webhook.changes = -1, nil, nil, nil
 	e.order = 0
 	if e.process == nil {
 		if err := e.restart(); err != nil {
@@ -68,8 +69,9 @@ func (e *env) expectIdle() error {
 		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner or their name are tried again with
 		// back-off. A crash loop is over some time after its last restart, and a pod is available after minReadySeconds. Dry runs may
 		// continue, with other answers.
+		set, isSet := e.store.objects[storeKey{write.Resource, write.Name}].(*appv1alpha1.PodSet)
 		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.modifiesSets() && write.Resource != ats ||
-			(e.scenario.has(CrashLoop) || e.scenario.has(Stuck)) && write.Resource == podSets || write.Resource == ats && (varies || e.answersVary()); !expected {
+			isSet && (e.scenario.has(CrashLoop) || set.Spec.MinReadySeconds > 0) || write.Resource == ats && (varies || e.answersVary()); !expected {
 			e.violate("P3", "a write after everything had settled: %s", write)
 		}
 	}

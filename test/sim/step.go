@@ -97,7 +97,7 @@ func (e *env) interferes(random *rand.Rand) (bool, error) {
 	if frozen, err := e.freezes(random); frozen {
 		return true, err
 	}
-	return e.races(random) || e.purges(random), nil
+	return e.races(random) || e.purges(random) || e.forbidsStop(random), nil
 }
 
 // freezes lets a process freeze after it has sent the request that starts a command, and another one take over. The user may cancel the At in
@@ -171,6 +171,22 @@ func (e *env) purges(random *rand.Rand) bool {
 		_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	}
 	return true
+}
+
+// forbidsStop lets a user cancel an At that runs while a policy rejects changes of its pod. It returns false if that does not happen.
+func (e *env) forbidsStop(random *rand.Rand) bool {
+	if !e.scenario.has(Policy) || random.IntN(4) != 0 {
+		return false
+	}
+	for _, object := range e.store.List(ats) {
+		at := object.(*cnatv1alpha1.At)
+		if run := e.runs[at.Status.PodUID]; run != nil && run.Started && run.Code == nil && at.Spec.Cancel == nil {
+			e.webhook.changes = pick(random, policies[1:]...)
+			e.patch(ats, at.Name, `{"spec":{"cancel":true}}`, false)
+			return true
+		}
+	}
+	return false
 }
 
 // justEnded returns the name of an At that is not canceled and whose command ended in the last second, or "".

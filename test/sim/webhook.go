@@ -33,10 +33,10 @@ type webhook struct {
 	sparesAts, always, changesMind bool
 	// policy is the answer to creates and dry runs of pods of Ats, and failure that to dry runs. Nil means that they are accepted.
 	policy, failure error
-	// strips is true if admission removes the gates of pods of Ats, and queues if it adds one of another controller. keepsGates is the answer to
-	// requests to remove a gate, or nil.
+	// strips is true if admission removes the gates of pods of Ats, and queues if it adds one of another controller. changes is the answer to
+	// requests to remove a gate or to stop a pod, or nil.
 	strips, queues bool
-	keepsGates     error
+	changes        error
 }
 
 // queueGate is the gate of a controller that queues pods.
@@ -159,9 +159,9 @@ func isOfAt(pod *corev1.Pod) bool { return pod.Spec.RestartPolicy == corev1.Rest
 func (e *env) changePolicy(random *rand.Rand) {
 	e.webhook.sparesAts = random.IntN(2) == 0
 	e.webhook.policy, e.webhook.failure = pick(random, policies...), pick(random, failures...)
-	e.webhook.keepsGates = pick(random, policies...)
-	e.note("admission answers creates of pods of Ats with %s, dry runs with %s, and removals of gates with %s, and spares them: %t",
-		textOf(e.webhook.policy), textOf(e.webhook.failure), textOf(e.webhook.keepsGates), e.webhook.sparesAts)
+	e.webhook.changes = pick(random, policies...)
+	e.note("admission answers creates of pods of Ats with %s, dry runs with %s, and changes of pods with %s, and spares them: %t",
+		textOf(e.webhook.policy), textOf(e.webhook.failure), textOf(e.webhook.changes), e.webhook.sparesAts)
 }
 
 func textOf(err error) string {
