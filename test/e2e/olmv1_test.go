@@ -187,7 +187,7 @@ func TestOLMv1(t *testing.T) {
 		kept.compare(t)
 		t.Logf("due %s, started %s", during.Status.ScheduledTime, during.Status.StartTime)
 	})
-	// TestFreeze_docs of test/bundle has the same changes.
+	// TestFreeze_changes of test/bundle has such changes.
 	t.Run("a downgrade and the CRDs that OLM v1 rejects and accepts", func(t *testing.T) {
 		home := home.of(t)
 		home.rejects(o, previous.version, "error upgrading from currently installed version", next)
