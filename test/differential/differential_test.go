@@ -5,12 +5,10 @@ package differential
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +22,6 @@ const perSequence = 30
 
 // The simulated store and the API server give the same responses and the same watch events.
 func TestStore(t *testing.T) {
-	start := time.Now()
 	numbers := []uint64{*seed}
 	if *seed == 0 {
 		numbers = nil
@@ -32,19 +29,12 @@ func TestStore(t *testing.T) {
 			numbers = append(numbers, n+1)
 		}
 	}
-	t.Run("sequences", func(t *testing.T) {
-		for _, number := range numbers {
-			t.Run(strconv.FormatUint(number, 10), func(t *testing.T) {
-				t.Parallel()
-				compare(t, number)
-			})
-		}
-	})
-	fmt.Printf("%d sequences of %d requests in %v\n", len(numbers), perSequence, time.Since(start).Round(time.Second))
-	for _, kind := range slices.Sorted(maps.Keys(responses)) {
-		fmt.Printf("%7d %s\n", responses[kind], kind)
+	for _, number := range numbers {
+		t.Run(strconv.FormatUint(number, 10), func(t *testing.T) {
+			t.Parallel()
+			compare(t, number)
+		})
 	}
-	reportDifferences(t, len(numbers))
 }
 
 // compare sends one sequence to both servers. It ends with the first difference, because later ones may follow from it.
@@ -52,18 +42,17 @@ func compare(t *testing.T, number uint64) {
 	c := choices{rand.New(rand.NewPCG(number, 0))} //nolint:gosec // reproducible
 	simulated, wanted := &side{server: simulated{sim.NewStore(time.Now)}}, &side{server: newAPIServer(t)}
 	var log []string
-	different := -1 // the number of events before a listed difference
+	different := -1 // the number of events before an intentional difference
 	for i := range perSequence {
 		before, _ := simulated.events() // There is no error.
 		r := c.request(simulated.seen)
 		log = append(log, fmt.Sprintf("%2d %s", i, r.about))
 		want, got := answer(r, wanted), answer(r, simulated)
 		log = append(log, "   "+want)
-		count(r.about, want)
 		if want == got {
 			continue
 		}
-		if !listed(r.about, want, got) {
+		if !isIntentional(r.about, want, got) {
 			t.Errorf("%s\nthe API server: %s\nthe simulation: %s", strings.Join(log, "\n"), want, got)
 			return
 		}
@@ -80,20 +69,6 @@ func compare(t *testing.T, number uint64) {
 	if !slices.Equal(want, got) {
 		t.Errorf("%s\nevents:\n%s", strings.Join(log, "\n"), firstDifference(want, got))
 	}
-}
-
-// responses are the numbers of responses by verb and code.
-var (
-	responses   = map[string]int{}
-	responsesMu sync.Mutex
-)
-
-func count(about, response string) {
-	verb, _, _ := strings.Cut(about, " ")
-	code, _, _ := strings.Cut(response, " ")
-	responsesMu.Lock()
-	defer responsesMu.Unlock()
-	responses[strings.TrimSuffix(verb, ",")+" "+code]++
 }
 
 // answer sends a request and returns the normal form of the response.

@@ -37,9 +37,9 @@ func (c choices) request(seen []client.Object) request {
 	switch {
 	case n < 25:
 		object := c.object(pick(c, resources...))
-		return request{"create " + text(object), func(s *side) ([]client.Object, error) { return one(s.create(object)) }}
+		return request{"create " + text(object), func(s *side) ([]client.Object, error) { return one(s.Create(object)) }}
 	case n < 30:
-		return request{"get " + resource + " " + name, func(s *side) ([]client.Object, error) { return one(s.get(resource, name)) }}
+		return request{"get " + resource + " " + name, func(s *side) ([]client.Object, error) { return one(s.Get(resource, name)) }}
 	case n < 33:
 		return request{"list " + resource, func(s *side) ([]client.Object, error) { return s.list(resource) }}
 	case n < 57:
@@ -53,7 +53,7 @@ func (c choices) request(seen []client.Object) request {
 		if resource != pods {
 			pod = c.name(pods)
 		}
-		return request{"bind " + pod, func(s *side) ([]client.Object, error) { return nil, s.bind(pod, "node") }}
+		return request{"bind " + pod, func(s *side) ([]client.Object, error) { return nil, s.Bind(pod, "node") }}
 	}
 }
 
@@ -87,7 +87,7 @@ func (c choices) update(seen []client.Object) request {
 		if uid {
 			object.SetUID("00000000-0000-4000-8000-00000000dead")
 		}
-		return one(s.update(object, status))
+		return one(s.Update(object, status))
 	}}
 }
 
@@ -144,7 +144,7 @@ func (c choices) patch(resource, name string, seen []client.Object) request {
 		data, status = pick(c, statusPatches[resource]...), true
 	}
 	return request{fmt.Sprintf("patch %s %s, status %t: %s", resource, name, status, data), func(s *side) ([]client.Object, error) {
-		return one(s.patch(resource, name, types.MergePatchType, []byte(data), status))
+		return one(s.Patch(resource, name, types.MergePatchType, []byte(data), status))
 	}}
 }
 
@@ -170,7 +170,7 @@ func (c choices) statusAsOperator(seen []client.Object) request {
 		if err != nil {
 			return nil, err
 		}
-		return one(s.patch(sim.ResourceOf(changed), changed.GetName(), types.JSONPatchType, data, true))
+		return one(s.Patch(sim.ResourceOf(changed), changed.GetName(), types.JSONPatchType, data, true))
 	}}
 }
 
@@ -192,7 +192,7 @@ func (c choices) podAsOperator(i int, pod *corev1.Pod) request {
 		if err != nil {
 			return nil, err
 		}
-		return one(s.patch(pods, pod.Name, types.JSONPatchType, data, false))
+		return one(s.Patch(pods, pod.Name, types.JSONPatchType, data, false))
 	}}
 }
 

@@ -47,13 +47,13 @@ func newList(resource string) client.ObjectList {
 
 // server is one of the two servers that get the same requests.
 type server interface {
-	create(object client.Object) (client.Object, error)
-	update(object client.Object, status bool) (client.Object, error)
-	patch(resource, name string, kind types.PatchType, data []byte, status bool) (client.Object, error)
+	Create(object client.Object) (client.Object, error)
+	Update(object client.Object, status bool) (client.Object, error)
+	Patch(resource, name string, kind types.PatchType, data []byte, status bool) (client.Object, error)
 	// remove returns nothing for a custom resource that is gone: the API server then returns no object.
 	remove(resource, name string, options metav1.DeleteOptions) ([]client.Object, error)
-	bind(pod, node string) error
-	get(resource, name string) (client.Object, error)
+	Bind(pod, node string) error
+	Get(resource, name string) (client.Object, error)
 	list(resource string) ([]client.Object, error)
 	// events returns all changes, ordered by version.
 	events() ([]invariants.Event, error)
@@ -61,15 +61,6 @@ type server interface {
 
 // simulated is the store of the simulation.
 type simulated struct{ *sim.Store }
-
-func (s simulated) create(object client.Object) (client.Object, error) { return s.Create(object) }
-func (s simulated) update(object client.Object, status bool) (client.Object, error) {
-	return s.Update(object, status)
-}
-
-func (s simulated) patch(resource, name string, kind types.PatchType, data []byte, status bool) (client.Object, error) {
-	return s.Patch(resource, name, kind, data, status)
-}
 
 func (s simulated) remove(resource, name string, options metav1.DeleteOptions) ([]client.Object, error) {
 	object, gone, err := s.Delete(resource, name, options)
@@ -79,10 +70,6 @@ func (s simulated) remove(resource, name string, options metav1.DeleteOptions) (
 	return one(object, err)
 }
 
-func (s simulated) bind(pod, node string) error { return s.Bind(pod, node) }
-func (s simulated) get(resource, name string) (client.Object, error) {
-	return s.Get(resource, name)
-}
 func (s simulated) list(resource string) ([]client.Object, error) { return s.List(resource), nil }
 func (s simulated) events() ([]invariants.Event, error)           { return s.Changes(), nil }
 
@@ -91,7 +78,7 @@ type apiServer struct {
 	ctx       context.Context
 	namespace string
 	watches   map[string]watch.Interface
-	// cleared are the versions at which create removed managed fields.
+	// cleared are the versions at which Create removed managed fields.
 	cleared map[string]bool
 }
 
@@ -117,9 +104,9 @@ func newAPIServer(t *testing.T) *apiServer {
 	return a
 }
 
-// create creates an object and removes its managed fields, so that the API server stops tracking them. Otherwise it would also store a new
+// Create creates an object and removes its managed fields, so that the API server stops tracking them. Otherwise it would also store a new
 // version when a request changes only the managers of fields, which the simulation does not have.
-func (a *apiServer) create(object client.Object) (client.Object, error) {
+func (a *apiServer) Create(object client.Object) (client.Object, error) {
 	object = sim.CopyOf(object)
 	object.SetNamespace(a.namespace)
 	if err := admin.Create(a.ctx, object); err != nil {
@@ -130,7 +117,7 @@ func (a *apiServer) create(object client.Object) (client.Object, error) {
 	return object, err
 }
 
-func (a *apiServer) update(object client.Object, status bool) (client.Object, error) {
+func (a *apiServer) Update(object client.Object, status bool) (client.Object, error) {
 	object = sim.CopyOf(object)
 	object.SetNamespace(a.namespace)
 	if status {
@@ -146,7 +133,7 @@ func (a *apiServer) named(resource, name string) client.Object {
 	return object
 }
 
-func (a *apiServer) patch(resource, name string, kind types.PatchType, data []byte, status bool) (client.Object, error) {
+func (a *apiServer) Patch(resource, name string, kind types.PatchType, data []byte, status bool) (client.Object, error) {
 	object, patch := a.named(resource, name), client.RawPatch(kind, data)
 	if status {
 		return object, admin.Status().Patch(a.ctx, object, patch)
@@ -162,11 +149,11 @@ func (a *apiServer) remove(resource, name string, options metav1.DeleteOptions) 
 	return nil, err
 }
 
-func (a *apiServer) bind(pod, node string) error {
+func (a *apiServer) Bind(pod, node string) error {
 	return admin.SubResource("binding").Create(a.ctx, a.named(pods, pod), &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}})
 }
 
-func (a *apiServer) get(resource, name string) (client.Object, error) {
+func (a *apiServer) Get(resource, name string) (client.Object, error) {
 	object := a.named(resource, name)
 	return object, admin.Get(a.ctx, client.ObjectKeyFromObject(object), object)
 }
@@ -188,7 +175,7 @@ func (a *apiServer) list(resource string) ([]client.Object, error) {
 func (a *apiServer) events() ([]invariants.Event, error) {
 	var all []invariants.Event
 	for _, resource := range resources {
-		last, err := a.create(minimal(resource, "last"))
+		last, err := a.Create(minimal(resource, "last"))
 		if err != nil {
 			return nil, err
 		}
