@@ -27,7 +27,6 @@ type court struct {
 	image     string // of the command
 	counter   string // HOST:PORT, as pods reach it
 	onLab     bool
-	adapters  []*adapter
 	journal   *journal
 
 	mutex sync.Mutex
@@ -66,7 +65,7 @@ func (c *court) meta(r *run) metav1.ObjectMeta {
 // wave begins count runs of each adapter. Half of them are due at the same time, the others within half a minute, except those of CronJobs.
 func (c *court) wave(ctx context.Context, random *rand.Rand, number, count int, due time.Time) {
 	for i := range count {
-		for _, a := range c.adapters {
+		for _, a := range adapters {
 			r := &run{adapter: a, name: fmt.Sprintf("%s-%d-%d-%s", a.name, number, i, c.campaign), plan: newPlan(random), court: c, due: due}
 			if i%2 == 1 && a.name != "cronjob" {
 				r.due = due.Add(seconds(random, 0, 30))
@@ -113,7 +112,7 @@ func (c *court) observe(ctx context.Context) {
 // ask reads what all objects claim. It returns false if it could not read all of them.
 func (c *court) ask(ctx context.Context) bool {
 	complete := true
-	for _, a := range c.adapters {
+	for _, a := range adapters {
 		claims, err := a.list(ctx, c.client, c.namespace)
 		if err != nil {
 			complete = false

@@ -33,7 +33,7 @@ type nemesis struct {
 
 // run injects faults until ctx ends, each kind equally often.
 func (n *nemesis) run(ctx context.Context) {
-	for len(n.faults) > 0 {
+	for {
 		for _, i := range n.random.Perm(len(n.faults)) {
 			pause(ctx, seconds(n.random, 0, int(n.often.Seconds())))
 			if ctx.Err() != nil {

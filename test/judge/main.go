@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,15 +38,14 @@ import (
 const operatorNamespace = "podset-operator-system"
 
 type options struct {
-	runs, wave       int
-	seed             uint64
-	image, counter   string
-	adapters, faults string
-	lab, journal     string
-	settle, quiet    time.Duration
-	atMost           time.Duration
-	stopAtFirst      bool
-	cluster          *rest.Config
+	runs, wave     int
+	seed           uint64
+	image, counter string
+	lab, journal   string
+	settle, quiet  time.Duration
+	atMost         time.Duration
+	stopAtFirst    bool
+	cluster        *rest.Config
 }
 
 func main() {
@@ -57,8 +55,6 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the commands, the users, and the faults")
 	flag.StringVar(&o.image, "image", "", "image of the command, see package command")
 	flag.StringVar(&o.counter, "counter", "10.13.0.1:7070", "address of this machine that pods can reach, and a free port: HOST:PORT")
-	flag.StringVar(&o.adapters, "adapters", "", "regular expression that selects adapters")
-	flag.StringVar(&o.faults, "faults", "", "regular expression that selects faults")
 	flag.StringVar(&o.lab, "lab", "", "script of the lab, if the cluster is the lab on this machine")
 	flag.StringVar(&o.journal, "journal", "judge.log", "file for the journal")
 	flag.DurationVar(&o.atMost, "at-most", time.Hour, "how long waves begin, also if fewer runs were made")
@@ -146,25 +142,16 @@ func (o *options) prepare(ctx context.Context) (*court, []*nemesis, error) {
 	if c.client, err = client.New(o.cluster, client.Options{Scheme: scheme.Scheme}); err != nil {
 		return nil, nil, err
 	}
-	if c.adapters, err = selected(adapters, o.adapters, func(a *adapter) string { return a.name }); err != nil {
-		return nil, nil, err
-	}
 	ofManagers, ofCluster := c.ofManagers(), c.ofCluster()
 	if o.lab != "" {
 		l := &lab{script: o.lab, home: filepath.Dir(os.Getenv("KUBECONFIG")), court: c}
 		ofManagers, ofCluster = append(ofManagers, l.ofManagers()...), append(ofCluster, l.ofCluster()...)
 	}
-	name := func(i injector) string { return i.name }
-	ofManagers, err = selected(ofManagers, o.faults, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	ofCluster, err = selected(ofCluster, o.faults, name)
 	nemeses := []*nemesis{
 		{court: c, faults: ofManagers, random: rand.New(rand.NewPCG(o.seed, 1)), often: 12 * time.Second, sharp: true},
 		{court: c, faults: ofCluster, random: rand.New(rand.NewPCG(o.seed, 2)), often: 30 * time.Second},
 	}
-	return c, nemeses, errors.Join(err, c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}))
+	return c, nemeses, c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}})
 }
 
 // waves begins a wave each minute, or later if too many runs of earlier waves are not done, and prints a line for each. It returns true if
@@ -195,7 +182,7 @@ func (c *court) print(verdicts map[*run][]violation) {
 		fmt.Fprintf(table, "%d\t%s\n", tally[done], done)
 	}
 	fmt.Fprintln(table, "\nadapter\truns\tbegan\ttwice\tearly\tfalse\tforgotten")
-	for _, a := range c.adapters {
+	for _, a := range adapters {
 		runs, began, broken := 0, 0, map[rule]int{}
 		for _, r := range c.runs {
 			if r.adapter != a {
@@ -220,13 +207,4 @@ func (c *court) print(verdicts map[*run][]violation) {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", a.name, runs, began, broken[twice], broken[early], broken[falsely], broken[forgotten])
 	}
 	_ = table.Flush() // to the terminal
-}
-
-// selected returns the elements whose name matches the regular expression.
-func selected[T any](all []T, expression string, name func(T) string) ([]T, error) {
-	matches, err := regexp.Compile(expression)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(t T) bool { return !matches.MatchString(name(t)) }), nil
 }

@@ -7,9 +7,29 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
+
+// writeScripts writes files to a new directory. All of them are executable.
+func writeScripts(t *testing.T, contents map[string]string) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the scripts are for Linux")
+	}
+	dir := t.TempDir()
+	for name, content := range contents {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
 
 // makeWith returns a directory with the Makefile, in which bin/kustomize and kubectl are these scripts, and a function that runs make there.
 func makeWith(t *testing.T, kustomize, kubectl string) (dir string, run func(args ...string) (string, error)) {
