@@ -132,7 +132,7 @@ vet: ## Run go vet.
 test: test-unit test-sim test-api ## Run every test that needs no cluster.
 
 .PHONY: test-unit
-test-unit: ## Test what needs no API server: rules, explorers, fuzz seeds, internal/kube.
+test-unit: ## Test what needs no API server: rules, the explorer, fuzz seeds, internal/kube.
 	$(go_test) ./api/... ./internal/...
 
 # The API-server tests use etcd, kube-apiserver, kube-controller-manager, and kubectl from KUBEBUILDER_ASSETS. If it is not set, make builds them.

@@ -249,6 +249,12 @@ func TestAttemptsAfter(t *testing.T) {
 	if diff := cmp.Diff(attempts, attemptsAfter(Observation{Set: set.Obj()}, attempts, plan, succeed(plan))); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
 	}
+	// A slot that waits for a pod keeps the name of that pod.
+	waits := testutil.FromPodSet(set.Obj()).ReplacementPolicy(appv1alpha1.TerminationComplete).Obj()
+	got := attemptsAfter(Observation{Set: waits}, nil, plan, Outcome{Conflicting: pod(set, 0).Terminating().Obj()})
+	if diff := cmp.Diff(map[int]MinAttempt{0: {Unanswered: true}}, got); diff != "" {
+		t.Errorf("a predecessor has the name (-want +got): %s", diff)
+	}
 }
 
 func TestState_podName(t *testing.T) {

@@ -204,11 +204,6 @@ func (b *AtPodBuilder) Condition(kind corev1.PodConditionType, status corev1.Con
 	return b
 }
 
-// WaitingWith adds a container that waits, with a message.
-func (b *AtPodBuilder) WaitingWith(container, reason, message string) *AtPodBuilder {
-	return b.container(container, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}})
-}
-
 // Waiting adds a container that waits.
 func (b *AtPodBuilder) Waiting(container, reason string) *AtPodBuilder {
 	return b.container(container, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}})
