@@ -211,6 +211,27 @@ func pods(all ...*testutil.AtPodBuilder) (objects []*corev1.Pod) {
 	return objects
 }
 
+// runs returns what is decided about an attempt that has started and not ended. The defaults are the first attempt, and a pod that runs.
+func runs(d decided) decided {
+	d.Phase, d.Scheduled, d.Ready, d.Attempts = cnatv1alpha1.PhaseRunning, "Started", cmp.Or(d.Ready, "Running"), 1
+	return d
+}
+
+// isDone returns what is decided about the At of the status finished.
+func isDone(d decided) decided {
+	d.Phase, d.Reason, d.Attempts = cnatv1alpha1.PhaseDone, "Completed", 1
+	return d
+}
+
+// ends is the end of an At after its first attempt, and neverStarts that of an At without one.
+func ends(reason string) decided {
+	return decided{Phase: cnatv1alpha1.PhaseDone, Reason: reason, Scheduled: "Started", Attempts: 1}
+}
+
+func neverStarts(reason string) decided {
+	return decided{Phase: cnatv1alpha1.PhaseDone, Reason: reason, Scheduled: reason}
+}
+
 // TestNext has the rows of the table in doc.go, by their numbers.
 func TestNext(t *testing.T) {
 	const pending, running, done = cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone
@@ -236,57 +257,51 @@ func TestNext(t *testing.T) {
 		world
 		want decided
 	}{
-		"1 deleted before the start":    {world{at: a().Deleting()}, decided{}},
-		"1 deleted, recorded and gated": {world{at: runs0().Deleting(), pods: pods(gated())}, decided{Phase: running, Attempts: 1}},
-		"2 done, and a gated pod is left": {
-			world{at: a().Status(finished), pods: pods(gated().UID("late"))}, decided{Delete: pod0, Phase: done, Reason: "Completed", Attempts: 1},
-		},
+		"1 deleted before the start":      {world{at: a().Deleting()}, decided{}},
+		"1 deleted, recorded and gated":   {world{at: runs0().Deleting(), pods: pods(gated())}, decided{Phase: running, Attempts: 1}},
+		"2 done, and a gated pod is left": {world{at: a().Status(finished), pods: pods(gated().UID("late"))}, isDone(decided{Delete: pod0})},
 		"2 done, and the cache still shows gated pods that are gone": {
 			world{at: a().Status(finished), pods: lateOnes, memory: missing(t, a().Status(finished), lateOnes...)},
-			decided{Phase: done, Reason: "Completed", Attempts: 1},
+			isDone(decided{}),
 		},
 		"2 done, and the cache still shows the recorded pod, which is gone": {
 			world{at: a().Status(finished), pods: pods(gated()), memory: missing(t, a().Status(finished), gated().Obj())},
-			decided{Phase: done, Reason: "Completed", Attempts: 1},
+			isDone(decided{}),
 		},
 		"3 done, and the cache still shows a pod that is gone": {
 			world{at: a().Status(finished), pods: pods(own()), memory: missing(t, a().Status(finished), own().Obj())},
-			decided{Phase: done, Reason: "Completed", Attempts: 1},
+			isDone(decided{}),
 		},
 		"3 done, and a proxy runs": {
 			world{at: a().Status(finished), pods: pods(live())},
-			decided{Stop: pod0, Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(40)},
+			isDone(decided{Stop: pod0, Requeue: seconds(40)}),
 		},
 		"3 done, and the node does not end the proxy": {
 			world{at: a().Status(finished), pods: []*corev1.Pod{stopped(live().Obj())}, now: 0},
-			decided{Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(40)},
+			isDone(decided{Requeue: seconds(40)}),
 		},
-		"4 the TTL is over": {
-			world{at: a().Status(finished).TTL(60), now: time.Minute}, decided{DeleteAt: true, Phase: done, Reason: "Completed", Attempts: 1},
-		},
-		"5 the TTL is not over": {
-			world{at: a().Status(finished).TTL(60)}, decided{Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(60)},
-		},
+		"4 the TTL is over":     {world{at: a().Status(finished).TTL(60), now: time.Minute}, isDone(decided{DeleteAt: true})},
+		"5 the TTL is not over": {world{at: a().Status(finished).TTL(60)}, isDone(decided{Requeue: seconds(60)})},
 		"3 done, and the proxy was stopped a moment ago": {
 			world{at: a().Status(finished), pods: []*corev1.Pod{stopped(live().Obj())}, memory: stoppedAgain, now: time.Minute},
-			decided{Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(100)},
+			isDone(decided{Requeue: seconds(100)}),
 		},
 		"3 done, and the node has 90 s to end the proxy": {
 			world{at: a().Status(finished), pods: []*corev1.Pod{slow(live().Obj())}},
-			decided{Stop: pod0, Phase: done, Reason: "Completed", Attempts: 1, Requeue: seconds(100)},
+			isDone(decided{Stop: pod0, Requeue: seconds(100)}),
 		},
 		"5 the cache never shows the pod": {
 			world{at: a().Status(finished), memory: knows(t, a(), gated().Obj(), ""), now: 6 * time.Second},
-			decided{Phase: done, Reason: "Completed", Attempts: 1},
+			isDone(decided{}),
 		},
-		"5 no TTL": {world{at: a().Status(finished), pods: pods(ended(0))}, decided{Phase: done, Reason: "Completed", Attempts: 1}},
+		"5 no TTL": {world{at: a().Status(finished), pods: pods(ended(0))}, isDone(decided{})},
 		"6 modified and gated": {
 			world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(gated().Unowned())},
 			decided{Delete: pod0},
 		},
 		"6 modified and gone": {
 			world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod")},
-			decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified"},
+			neverStarts("PodModified"),
 		},
 		"6 modified, and it runs": {
 			world{at: a(), memory: knows(t, a(), own().Obj(), "pod a-pod so that it lacks the gate"), only: pods(live())},
@@ -296,27 +311,13 @@ func TestNext(t *testing.T) {
 			world{at: retry(), memory: knows(t, retry(), modified1, "pod a-pod-1 so that it lacks the gate"), only: []*corev1.Pod{running1}},
 			decided{Phase: done, Reason: "PodModified", Scheduled: "Started", Attempts: 2, Requeue: seconds(5)},
 		},
-		"6 another pod has the changed name": {
-			world{at: a(), memory: knows(t, a(), nil, "the name of pod a-pod to b")}, decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified"},
-		},
-		"7 canceled between attempts": {
-			world{at: retry().Cancel()}, decided{Phase: done, Reason: "Canceled", Scheduled: "Started", Attempts: 1},
-		},
-		"8 the deadline is over between attempts": {
-			world{at: retry().ActiveDeadline(5), now: 5 * time.Second}, decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: "Started", Attempts: 1},
-		},
-		"9 a proxy of the last attempt runs": {
-			world{at: retry(), pods: pods(live())}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)},
-		},
-		"10 the next attempt is far away": {
-			world{at: retry(), pods: pods(ended(3))}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(50)},
-		},
-		"10 the next attempt is prepared": {
-			world{at: retry(), pods: pods(ended(3)), now: 50 * time.Second}, decided{Create: pod1, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
-		},
-		"12 the gated pod is gone": {
-			world{at: runs0(), last: gated().Obj()}, decided{Create: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
-		},
+		"6 another pod has the changed name":      {world{at: a(), memory: knows(t, a(), nil, "the name of pod a-pod to b")}, neverStarts("PodModified")},
+		"7 canceled between attempts":             {world{at: retry().Cancel()}, ends("Canceled")},
+		"8 the deadline is over between attempts": {world{at: retry().ActiveDeadline(5), now: 5 * time.Second}, ends("DeadlineExceeded")},
+		"9 a proxy of the last attempt runs":      {world{at: retry(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
+		"10 the next attempt is far away":         {world{at: retry(), pods: pods(ended(3))}, runs(decided{Requeue: seconds(50)})},
+		"10 the next attempt is prepared":         {world{at: retry(), pods: pods(ended(3)), now: 50 * time.Second}, runs(decided{Create: pod1})},
+		"12 the gated pod is gone":                {world{at: runs0(), last: gated().Obj()}, runs(decided{Create: pod0})},
 		"12 it is gone, and another client has the name": {
 			world{at: runs0(), last: gated().Obj(), only: []*corev1.Pod{foreign}, pods: pods(gated().UID("planted"))},
 			decided{Delete: pod0, Phase: running, Attempts: 1},
@@ -325,94 +326,76 @@ func TestNext(t *testing.T) {
 			world{at: runs0(), pods: pods(gated().Terminating())},
 			decided{Phase: running, Scheduled: "NameTaken", Attempts: 1, Requeue: seconds(10)},
 		},
-		"13 deleted while gated, canceled": {
-			world{at: runs0().Cancel(), memory: gone(t, runs0(), gated().Obj())}, decided{Phase: done, Reason: "Canceled", Scheduled: "Started", Attempts: 1},
-		},
+		"13 deleted while gated, canceled": {world{at: runs0().Cancel(), memory: gone(t, runs0(), gated().Obj())}, ends("Canceled")},
 		"13 deleted while gated, too late": {
 			world{at: runs0().StartingDeadline(0), now: time.Second, memory: gone(t, runs0(), gated().Obj())},
-			decided{Phase: done, Reason: "MissedDeadline", Scheduled: "Started", Attempts: 1},
+			ends("MissedDeadline"),
 		},
 		"13 deleted while gated, past the deadline": {
 			world{at: runs0().ActiveDeadline(1), now: time.Second, memory: gone(t, runs0(), gated().Obj())},
-			decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: "Started", Attempts: 1},
+			ends("DeadlineExceeded"),
 		},
-		"13 deleted before a node had it": {
-			world{at: runs0(), last: own().Unschedulable().Obj()}, decided{Phase: done, Reason: "NotStarted", Scheduled: "Started", Attempts: 1},
-		},
+		"13 deleted before a node had it": {world{at: runs0(), last: own().Unschedulable().Obj()}, ends("NotStarted")},
 		"13 the same, with a retry": {
 			world{at: runs0().BackoffLimit(1), last: own().Obj()},
-			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(0)},
+			runs(decided{Requeue: seconds(0)}),
 		},
-		"14 the last state proves the end": {world{at: runs0(), last: ended(0).Obj()}, decided{Phase: done, Reason: "Completed", Scheduled: "Started", Attempts: 1}},
-		"14 the last state of another pod": {world{at: runs0(), last: ended(0).UID("other").Obj()}, decided{Phase: done, Reason: "PodLost", Scheduled: "Started", Attempts: 1}},
-		"15 the owner reference was removed": {
-			world{at: runs0(), only: pods(live().Unowned())}, decided{Phase: done, Reason: "PodLost", Scheduled: "Started", Attempts: 1},
-		},
-		"16 lost":           {world{at: runs0()}, decided{Phase: done, Reason: "PodLost", Scheduled: "Started", Attempts: 1}},
-		"16 lost, canceled": {world{at: runs0().Cancel()}, decided{Phase: done, Reason: "Canceled", Scheduled: "Started", Attempts: 1}},
-		"16 lost, past the deadline": {
-			world{at: runs0().ActiveDeadline(1), now: time.Second}, decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: "Started", Attempts: 1},
-		},
-		"11 only the API server shows it": {
-			world{at: runs0(), only: pods(live())}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)},
-		},
-		"17 canceled while gated":          {world{at: runs0().Cancel(), pods: pods(gated())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"17 canceled before a node has it": {world{at: runs0().Cancel(), pods: pods(own())}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"17 no node within the deadline":   {world{at: runs0().StartingDeadline(9), pods: pods(own().Unschedulable()), now: 10 * time.Second}, decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "PodWaiting", Attempts: 1}},
-		"18 recorded":                      {world{at: runs0(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"18 recorded, suspended since":     {world{at: runs0().Suspend(), pods: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
+		"14 the last state proves the end":   {world{at: runs0(), last: ended(0).Obj()}, ends("Completed")},
+		"14 the last state of another pod":   {world{at: runs0(), last: ended(0).UID("other").Obj()}, ends("PodLost")},
+		"15 the owner reference was removed": {world{at: runs0(), only: pods(live().Unowned())}, ends("PodLost")},
+		"16 lost":                            {world{at: runs0()}, ends("PodLost")},
+		"16 lost, canceled":                  {world{at: runs0().Cancel()}, ends("Canceled")},
+		"16 lost, past the deadline":         {world{at: runs0().ActiveDeadline(1), now: time.Second}, ends("DeadlineExceeded")},
+		"11 only the API server shows it":    {world{at: runs0(), only: pods(live())}, runs(decided{Requeue: seconds(5)})},
+		"17 canceled while gated":            {world{at: runs0().Cancel(), pods: pods(gated())}, runs(decided{Delete: pod0})},
+		"17 canceled before a node has it":   {world{at: runs0().Cancel(), pods: pods(own())}, runs(decided{Delete: pod0})},
+		"17 no node within the deadline":     {world{at: runs0().StartingDeadline(9), pods: pods(own().Unschedulable()), now: 10 * time.Second}, runs(decided{Delete: pod0, Ready: "PodWaiting"})},
+		"18 recorded":                        {world{at: runs0(), pods: pods(gated())}, runs(decided{Open: pod0})},
+		"18 recorded, suspended since":       {world{at: runs0().Suspend(), pods: pods(gated())}, runs(decided{Open: pod0})},
 		"19 canceled, and the stop was rejected": {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota)},
-			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(1)},
+			runs(decided{Requeue: seconds(1)}),
 		},
 		"19 canceled, and the stop was rejected a while ago": {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota), now: time.Second},
-			decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(41)},
+			runs(decided{Stop: pod0, Requeue: seconds(41)}),
 		},
-		"19 canceled":                    {world{at: runs0().Cancel(), pods: pods(live())}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
-		"19 the kubelet ends it":         {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(40)}},
-		"19 an image until the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, decided{Stop: pod0, Phase: running, Scheduled: "Started", Ready: "PodWaiting", Attempts: 1, Requeue: seconds(50)}},
+		"19 canceled":                    {world{at: runs0().Cancel(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
+		"19 the kubelet ends it":         {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, runs(decided{Requeue: seconds(40)})},
+		"19 an image until the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, runs(decided{Stop: pod0, Ready: "PodWaiting", Requeue: seconds(50)})},
 		"19 it ended after the deadline, and a proxy runs": {
 			world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(proxied)}, now: 8 * time.Second},
-			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(37)},
+			runs(decided{Requeue: seconds(37)}),
 		},
-		"20 it started within the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(live()), now: 10 * time.Second}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"20 it waits for an image":          {world{at: runs0(), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff"))}, decided{Phase: running, Scheduled: "Started", Ready: "PodWaiting", Attempts: 1}},
-		"20 it is being deleted":            {world{at: runs0(), pods: pods(live().Terminating()), now: time.Minute}, decided{Phase: running, Scheduled: "Started", Ready: "PodTerminating", Attempts: 1}},
-		"20 the At is being deleted":        {world{at: runs0().Cancel().Deleting(), pods: pods(live())}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1}},
-		"21 succeeded":                      {world{at: runs0(), pods: pods(ended(0))}, decided{Phase: done, Reason: "Completed", Scheduled: "Started", Attempts: 1}},
+		"20 it started within the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(live()), now: 10 * time.Second}, runs(decided{})},
+		"20 it waits for an image":          {world{at: runs0(), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff"))}, runs(decided{Ready: "PodWaiting"})},
+		"20 it is being deleted":            {world{at: runs0(), pods: pods(live().Terminating()), now: time.Minute}, runs(decided{Ready: "PodTerminating"})},
+		"20 the At is being deleted":        {world{at: runs0().Cancel().Deleting(), pods: pods(live())}, runs(decided{})},
+		"21 succeeded":                      {world{at: runs0(), pods: pods(ended(0))}, ends("Completed")},
 		"22 canceled, and stopped": {
 			world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(ended(143).Because("DeadlineExceeded", "").Obj())}},
-			decided{Phase: done, Reason: "Canceled", Scheduled: "Started", Attempts: 1},
+			ends("Canceled"),
 		},
-		"22 canceled, but it had failed": {world{at: runs0().Cancel(), pods: pods(ended(3))}, decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: "Started", Attempts: 1}},
+		"22 canceled, but it had failed": {world{at: runs0().Cancel(), pods: pods(ended(3))}, ends("NonZeroExitCode")},
 		"23 past the deadline": {
 			world{at: runs0().ActiveDeadline(5), pods: pods(ended(143).Because("DeadlineExceeded", "")), now: 6 * time.Second},
-			decided{Phase: done, Reason: "DeadlineExceeded", Scheduled: "Started", Attempts: 1},
+			ends("DeadlineExceeded"),
 		},
-		"24 a retry is left": {
-			world{at: runs0().BackoffLimit(1), pods: pods(ended(3))}, decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(0)},
-		},
-		"25 no retry after an unknown end": {
-			world{at: runs0().BackoffLimit(1), pods: pods(ended(255))}, decided{Phase: done, Reason: "PodFailed", Scheduled: "Started", Attempts: 1},
-		},
-		"25 no retry for this exit code": {
-			world{at: runs0().BackoffLimit(1).RetryExitCodes(4), pods: pods(ended(3))}, decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: "Started", Attempts: 1},
-		},
-		"25 the last attempt failed": {world{at: runs1(), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), pod1).OnNode().Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due).Obj()}}, decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: "Started", Attempts: 2}},
-		"26 canceled before the start": {
-			world{at: a().Cancel(), now: -time.Hour}, decided{Phase: done, Reason: "Canceled", Scheduled: "Canceled"},
-		},
-		"27 a pod of another process": {world{at: a(), pods: pods(gated())}, decided{Delete: pod0}},
-		"27 a pod of an older spec":   {world{at: a().Generation(2), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), "")}, decided{Delete: pod0}},
-		"27 a pod of a suspended At":  {world{at: a().Suspend(), pods: pods(gated())}, decided{Delete: pod0}},
-		"27 a pod that is too early":  {world{at: a(), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), ""), now: -time.Minute}, decided{Delete: pod0}},
-		"28 no time":                  {world{at: a().Schedule("tomorrow")}, decided{Phase: pending, Scheduled: "InvalidSchedule"}},
-		"28 no command":               {world{at: a().Command("'")}, decided{Phase: pending, Scheduled: "InvalidCommand"}},
-		"28 no container":             {world{at: a().Command("").Template(nil)}, decided{Phase: pending, Scheduled: "InvalidTemplate"}},
-		"29 suspended":                {world{at: a().Suspend()}, decided{Phase: pending, Scheduled: "Suspended"}},
-		"30 too late":                 {world{at: a().StartingDeadline(9), now: 10 * time.Second}, decided{Phase: done, Reason: "MissedDeadline", Scheduled: "MissedDeadline"}},
-		"31 before its time":          {world{at: a(), now: -time.Minute}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(-10)}},
+		"24 a retry is left":               {world{at: runs0().BackoffLimit(1), pods: pods(ended(3))}, runs(decided{Requeue: seconds(0)})},
+		"25 no retry after an unknown end": {world{at: runs0().BackoffLimit(1), pods: pods(ended(255))}, ends("PodFailed")},
+		"25 no retry for this exit code":   {world{at: runs0().BackoffLimit(1).RetryExitCodes(4), pods: pods(ended(3))}, ends("NonZeroExitCode")},
+		"25 the last attempt failed":       {world{at: runs1(), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), pod1).OnNode().Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due).Obj()}}, decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: "Started", Attempts: 2}},
+		"26 canceled before the start":     {world{at: a().Cancel(), now: -time.Hour}, neverStarts("Canceled")},
+		"27 a pod of another process":      {world{at: a(), pods: pods(gated())}, decided{Delete: pod0}},
+		"27 a pod of an older spec":        {world{at: a().Generation(2), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), "")}, decided{Delete: pod0}},
+		"27 a pod of a suspended At":       {world{at: a().Suspend(), pods: pods(gated())}, decided{Delete: pod0}},
+		"27 a pod that is too early":       {world{at: a(), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), ""), now: -time.Minute}, decided{Delete: pod0}},
+		"28 no time":                       {world{at: a().Schedule("tomorrow")}, decided{Phase: pending, Scheduled: "InvalidSchedule"}},
+		"28 no command":                    {world{at: a().Command("'")}, decided{Phase: pending, Scheduled: "InvalidCommand"}},
+		"28 no container":                  {world{at: a().Command("").Template(nil)}, decided{Phase: pending, Scheduled: "InvalidTemplate"}},
+		"29 suspended":                     {world{at: a().Suspend()}, decided{Phase: pending, Scheduled: "Suspended"}},
+		"30 too late":                      {world{at: a().StartingDeadline(9), now: 10 * time.Second}, neverStarts("MissedDeadline")},
+		"31 before its time":               {world{at: a(), now: -time.Minute}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(-10)}},
 		"32 a pod of a deleted At": {
 			world{at: a(), older: []*corev1.Pod{olderPod}}, decided{Phase: pending, Scheduled: "NameTaken", Requeue: seconds(10)},
 		},
@@ -421,21 +404,21 @@ func TestNext(t *testing.T) {
 			world{at: a(), now: -5 * time.Second, memory: knowsBad(t, a())}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting", Ready: "WouldBeRejected"},
 		},
 		"33 prepared":                          {world{at: a(), now: -5 * time.Second, memory: knows(t, a(), gated().Obj(), ""), pods: pods(gated())}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(0)}},
-		"33 prepared, and the cache is behind": {world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated())}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(11)}},
+		"33 prepared, and the cache is behind": {world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated())}, runs(decided{Open: pod0, Requeue: seconds(11)})},
 		"33 due when it is created":            {world{at: a()}, decided{Create: pod0}},
-		"33 prepared and due":                  {world{at: a(), memory: knows(t, a(), gated().Obj(), "")}, decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)}},
+		"33 prepared and due":                  {world{at: a(), memory: knows(t, a(), gated().Obj(), "")}, runs(decided{Open: pod0, Requeue: seconds(5)})},
 		"33 prepared, and deleted":             {world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: gated().Obj()}, decided{Create: pod0}},
 		"33 prepared without annotations": {
 			world{at: a(), memory: knows(t, a(), own().Gated(0).Obj(), ""), pods: pods(own().Gated(0))},
-			decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+			runs(decided{Open: pod0}),
 		},
 		"20 opened, and the answer was lost": {
 			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Failed: errors.New("reset")}), pods: pods(live())},
-			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+			runs(decided{}),
 		},
 		"20 opened, and opened again": {
 			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Rejected: quota}), pods: pods(live())},
-			decided{Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+			runs(decided{}),
 		},
 		"12 the opening was rejected, and then the pod was deleted": {
 			world{at: runs0(), memory: openFailed(t, at.Result{Rejected: quota}), last: gated().Obj()},
@@ -443,16 +426,16 @@ func TestNext(t *testing.T) {
 		},
 		"33 prepared, and taken from the At": {
 			world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated().Unowned())},
-			decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
+			neverStarts("PodNameConflict"),
 		},
 		"30 too late, and a pod without the gate has the name": {
-			world{at: a().StartingDeadline(0), pods: pods(live()), now: time.Minute}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"},
+			world{at: a().StartingDeadline(0), pods: pods(live()), now: time.Minute}, neverStarts("PodNameConflict"),
 		},
 		"33 prepared from an older spec, and gone": {
 			world{at: a().Generation(2), memory: world{at: a().Generation(2), memory: knows(t, a(), gated().Obj(), "")}.answered(t, at.Result{Missing: true})},
 			decided{Create: pod0},
 		},
-		"33 a pod without the gate": {world{at: a(), pods: pods(live())}, decided{Phase: done, Reason: "PodNameConflict", Scheduled: "PodNameConflict"}},
+		"33 a pod without the gate": {world{at: a(), pods: pods(live())}, neverStarts("PodNameConflict")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, _, _ := test.next(t)
@@ -514,22 +497,18 @@ func TestNext_uninterrupted(t *testing.T) {
 	}{
 		"5 the end is recorded, and the budget could not be deleted": {
 			world{at: a().Uninterrupted().Status(over), memory: succeeded.answered(t, at.Result{Failed: quota})},
-			decided{Unprotect: pod0, Phase: done, Reason: "Completed", Attempts: 1},
+			isDone(decided{Unprotect: pod0}),
 		},
-		"5 the budget was deleted": {
-			world{at: a().Uninterrupted().Status(over), memory: succeeded.answered(t, at.Result{})}, decided{Phase: done, Reason: "Completed", Attempts: 1},
-		},
-		"5 another process recorded the end": {world{at: a().Uninterrupted().Status(over)}, decided{Phase: done, Reason: "Completed", Attempts: 1}},
+		"5 the budget was deleted":           {world{at: a().Uninterrupted().Status(over), memory: succeeded.answered(t, at.Result{})}, isDone(decided{})},
+		"5 another process recorded the end": {world{at: a().Uninterrupted().Status(over)}, isDone(decided{})},
 		"17 not in time": {
 			world{at: late, pods: pods(gated()), now: 10 * time.Second},
-			decided{Delete: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(3600)},
+			runs(decided{Delete: pod0, Requeue: seconds(3600)}),
 		},
-		"18 the budget is not confirmed": {
-			world{at: run(), pods: pods(gated())}, decided{Protect: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(3600)},
-		},
+		"18 the budget is not confirmed": {world{at: run(), pods: pods(gated())}, runs(decided{Protect: pod0, Requeue: seconds(3600)})},
 		"18 the budget is confirmed": {
 			world{at: run(), pods: pods(gated()), memory: protected},
-			decided{Open: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(3600)},
+			runs(decided{Open: pod0, Requeue: seconds(3600)}),
 		},
 		"18 the budget was confirmed for another attempt": {
 			world{at: a().BackoffLimit(1).Uninterrupted().Recorded(2, pod1, pod1+"-uid"), pods: pods(second), memory: protected},
@@ -537,15 +516,13 @@ func TestNext_uninterrupted(t *testing.T) {
 		},
 		"18 the budget is rejected": {
 			world{at: run(), pods: pods(gated()), memory: world{at: run(), pods: pods(gated())}.answered(t, at.Result{Rejected: quota})},
-			decided{Phase: running, Scheduled: "Started", Ready: "FailedStart", Attempts: 1, Requeue: seconds(1)},
+			runs(decided{Ready: "FailedStart", Requeue: seconds(1)}),
 		},
-		"21 succeeded": {succeeded, decided{Unprotect: pod0, Phase: done, Reason: "Completed", Scheduled: "Started", Attempts: 1}},
-		"26 canceled before the start": {
-			world{at: a().Uninterrupted().Cancel()}, decided{Phase: done, Reason: "Canceled", Scheduled: "Canceled"},
-		},
+		"21 succeeded":                 {succeeded, decided{Unprotect: pod0, Phase: done, Reason: "Completed", Scheduled: "Started", Attempts: 1}},
+		"26 canceled before the start": {world{at: a().Uninterrupted().Cancel()}, neverStarts("Canceled")},
 		"33 prepared and due": {
 			world{at: a().Uninterrupted(), memory: knows(t, a().Uninterrupted(), gated().Obj(), "")},
-			decided{Protect: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1, Requeue: seconds(5)},
+			runs(decided{Protect: pod0, Requeue: seconds(5)}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,22 +60,14 @@ func TestMakePlan(t *testing.T) {
 		requeue   time.Time
 	}{
 		"a set with the pods that it wants is left alone": {set: three, pods: ready(three, 3)},
-		"all missing pods are created in one reconcile": {
-			set: three, create: []string{name(0, 0), name(1, 0), name(2, 0)},
-		},
-		"a set without replicas in its spec has one pod": {
-			set: withoutReplicas(), create: []string{name(0, 0)},
-		},
+		"all missing pods are created in one reconcile":   {set: three, create: []string{name(0, 0), name(1, 0), name(2, 0)}},
+		"a set without replicas in its spec has one pod":  {set: withoutReplicas(), create: []string{name(0, 0)}},
 		"the lowest free slot is filled first": {
 			set:  testutil.MakePodSet("a").Replicas(4),
 			pods: []*corev1.Pod{pod(three, 0).Running().Obj(), pod(three, 2).Running().Obj()}, create: []string{name(1, 0), name(3, 0)},
 		},
-		"an unready pod counts": {
-			set: three, pods: append(ready(three, 2), pod(three, 2).Obj()),
-		},
-		"a pod of phase Unknown is active": {
-			set: one, pods: []*corev1.Pod{pod(one, 0).Running().Phase(corev1.PodUnknown).Obj()},
-		},
+		"an unready pod counts":            {set: three, pods: append(ready(three, 2), pod(three, 2).Obj())},
+		"a pod of phase Unknown is active": {set: one, pods: []*corev1.Pod{pod(one, 0).Running().Phase(corev1.PodUnknown).Obj()}},
 		"a terminating pod is replaced under the next name of its slot": {
 			set: three, pods: append(ready(three, 2), pod(three, 2).Running().Terminating().Obj()), create: []string{name(2, 1)},
 		},
@@ -92,9 +84,7 @@ func TestMakePlan(t *testing.T) {
 		"a pod whose deletion was asked for counts as terminating": {
 			set: three, pods: ready(three, 3), deleted: []types.UID{types.UID(name(1, 0) + "-uid")}, create: []string{name(1, 1)},
 		},
-		"a name that a conflicting pod has is skipped": {
-			set: one, attempts: map[int]MinAttempt{0: {Attempt: 2}}, create: []string{name(0, 2)},
-		},
+		"a name that a conflicting pod has is skipped": {set: one, attempts: map[int]MinAttempt{0: {Attempt: 2}}, create: []string{name(0, 2)}},
 		"a create that was not answered is tried again under the same name": {
 			set: testutil.MakePodSet("a").Replicas(2), attempts: map[int]MinAttempt{1: {Attempt: 1, Unanswered: true}}, create: []string{name(0, 0), name(1, 1)},
 		},
@@ -138,12 +128,8 @@ func TestMakePlan(t *testing.T) {
 			set: one, pods: []*corev1.Pod{pod(one, 0).Obj(), pod(one, 1).Running().Obj(), pod(one, 2).Running().Unready().Obj()},
 			delete: []string{name(0, 0), name(2, 0)},
 		},
-		"a set that is being deleted is left alone": {
-			set: testutil.MakePodSet("a").Replicas(3).Deleting(), pods: ready(three, 1),
-		},
-		"a surplus of a set that is being deleted is left alone": {
-			set: testutil.MakePodSet("a").Deleting(), pods: ready(three, 3),
-		},
+		"a set that is being deleted is left alone":              {set: testutil.MakePodSet("a").Replicas(3).Deleting(), pods: ready(three, 1)},
+		"a surplus of a set that is being deleted is left alone": {set: testutil.MakePodSet("a").Deleting(), pods: ready(three, 3)},
 		"a paused set is left alone": {
 			set: testutil.MakePodSet("a").Replicas(3).Annotation(appv1alpha1.AnnotationPaused, "true"), pods: ready(three, 1),
 		},
@@ -240,9 +226,7 @@ func TestMakePlan(t *testing.T) {
 		"an unready pod of an older template is replaced although a new one is not Ready either": {
 			set: edited, pods: []*corev1.Pod{pod(edited, 0).Obj(), pod(three, 1).Running().Unready().Obj(), pod(three, 2).Running().Obj()}, delete: []string{name(1, 0)},
 		},
-		"OnDelete leaves pods of an older template alone": {
-			set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: ready(three, 3),
-		},
+		"OnDelete leaves pods of an older template alone": {set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: ready(three, 3)},
 		"a surplus goes before a rolling update, pods of the older template first": {
 			set:  testutil.MakePodSet("a").Replicas(2).Image("v2"),
 			pods: []*corev1.Pod{pod(edited, 0).Running().Obj(), pod(edited, 1).Running().Obj(), old(2).Running().Obj()}, delete: []string{name(2, 0)},
