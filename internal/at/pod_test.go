@@ -52,7 +52,9 @@ func TestNext_budget(t *testing.T) {
 }
 
 func TestNewPod(t *testing.T) {
-	got := created(t, a().Obj(), due, at.Defaults{Image: "busybox", FixedUser: true})
+	secrets := []corev1.LocalObjectReference{{Name: "mirror"}}
+	proxy := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://p"}, {Name: "http_proxy", Value: "http://p"}}
+	got := created(t, a().Obj(), due, at.Defaults{Image: "busybox", PullSecrets: secrets, FixedUser: true, Proxy: proxy})
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "a-pod", Namespace: "default",
@@ -68,13 +70,14 @@ func TestNewPod(t *testing.T) {
 			NodeSelector:                 map[string]string{"kubernetes.io/os": "linux"},
 			AutomountServiceAccountToken: ptr.To(false),
 			EnableServiceLinks:           ptr.To(false),
+			ImagePullSecrets:             secrets,
 			SchedulingGates:              []corev1.PodSchedulingGate{{Name: "cnat.d2iq.com/start"}},
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65534),
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Containers: []corev1.Container{{
-				Name: "busybox", Image: "busybox", Command: []string{"echo", "YAY"},
+				Name: "busybox", Image: "busybox", Command: []string{"echo", "YAY"}, Env: proxy,
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 				SecurityContext: &corev1.SecurityContext{
 					AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
@@ -89,28 +92,8 @@ func TestNewPod(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pod (-want +got):\n%s", diff)
 	}
-}
-
-func TestNewPod_pullSecrets(t *testing.T) {
-	secrets := []corev1.LocalObjectReference{{Name: "mirror"}}
-	got := created(t, a().Obj(), due, at.Defaults{Image: "busybox", PullSecrets: secrets})
-	if diff := cmp.Diff(secrets, got.Spec.ImagePullSecrets); diff != "" {
-		t.Errorf("pull secrets (-want +got):\n%s", diff)
-	}
-	got.Spec.ImagePullSecrets[0].Name = "changed"
-	if secrets[0].Name != "mirror" {
-		t.Error("the defaults changed with the pod")
-	}
-}
-
-func TestNewPod_proxy(t *testing.T) {
-	proxy := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://p"}, {Name: "http_proxy", Value: "http://p"}}
-	got := created(t, a().Obj(), due, at.Defaults{Image: "busybox", Proxy: proxy})
-	if diff := cmp.Diff(proxy, got.Spec.Containers[0].Env); diff != "" {
-		t.Errorf("env (-want +got):\n%s", diff)
-	}
-	got.Spec.Containers[0].Env[0].Value = "changed"
-	if proxy[0].Value != "http://p" {
+	got.Spec.ImagePullSecrets[0].Name, got.Spec.Containers[0].Env[0].Value = "changed", "changed"
+	if secrets[0].Name != "mirror" || proxy[0].Value != "http://p" {
 		t.Error("the defaults changed with the pod")
 	}
 }
@@ -185,16 +168,6 @@ func TestNewPod_noCommand(t *testing.T) {
 				t.Errorf("container (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestNewPod_appLabel(t *testing.T) {
-	at0 := a().Obj()
-	at0.Name = strings.Repeat("long.", 40) + "name"
-	for key, value := range created(t, at0, due, at.Defaults{}).Labels {
-		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
-			t.Errorf("label %s=%s: %v", key, value, problems)
-		}
 	}
 }
 
@@ -275,11 +248,12 @@ func kubernetesExpand(word string) string {
 func TestNewPod_longNames(t *testing.T) {
 	for _, name := range []string{"1.a", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a.", 126) + "a"} {
 		pod := created(t, testutil.MakeAt(name).Obj(), due, at.Defaults{})
-		value := pod.Labels["cnat.d2iq.com/at"]
-		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
-			t.Errorf("%q: label %q: %v", name, value, problems)
+		for key, value := range pod.Labels {
+			if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+				t.Errorf("%q: label %s=%q: %v", name, key, value, problems)
+			}
 		}
-		if len(name) <= 63 && value != name {
+		if value := pod.Labels["cnat.d2iq.com/at"]; len(name) <= 63 && value != name {
 			t.Errorf("%q: label %q", name, value)
 		}
 	}

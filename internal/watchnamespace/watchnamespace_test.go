@@ -5,7 +5,6 @@ package watchnamespace
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -59,23 +58,4 @@ func TestParse_empty(t *testing.T) {
 			t.Errorf("Parse(%q): got %q and error %v", value, got, err)
 		}
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"", "a", "a,b", " a , b ", "A", ",", "a\n,b", "é"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, value string) {
-		got, err := Parse(value)
-		if err != nil {
-			return
-		}
-		if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
-			t.Errorf("Parse(%q) = %q: not sorted, or a name twice", value, got)
-		}
-		again, err := Parse(strings.Join(got, ","))
-		if err != nil || !slices.Equal(got, again) {
-			t.Errorf("Parse of what Parse(%q) gave: %q, %v", value, again, err)
-		}
-	})
 }
