@@ -13,8 +13,8 @@
 //   - LastRejection is the last rejection of a create. No cache ever shows it.
 //
 // All three are values. A method that changes something returns the new value and leaves its receiver and everything
-// that the receiver refers to as it is, so a copy by assignment is independent of the original. The exhaustive tests of
-// the packages podset and at depend on that.
+// that the receiver refers to as it is, so a copy by assignment is independent of the original. The exhaustive test
+// of package at depends on that.
 //
 // Nothing in this package calls the API server. Pods.Uncached returns the pods to look up, and the caller passes the
 // answers to Pods.Observe.
