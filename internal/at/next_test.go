@@ -335,6 +335,9 @@ func TestNext(t *testing.T) {
 			world{at: runs0().ActiveDeadline(1), now: time.Second, memory: gone(t, runs0(), gated().Obj())},
 			ends("DeadlineExceeded"),
 		},
+		"14 canceled while gated, and another client deleted the pod first": {
+			world{at: runs0().Cancel(), memory: missing(t, runs0(), gated().Obj())}, decided{Phase: running, Attempts: 1, Requeue: seconds(5)},
+		},
 		"13 deleted before a node had it": {world{at: runs0(), last: own().Unschedulable().Obj()}, ends("NotStarted")},
 		"13 the same, with a retry": {
 			world{at: runs0().BackoffLimit(1), last: own().Obj()},
@@ -472,6 +475,9 @@ func TestMemory_View(t *testing.T) {
 
 	m = at.Memory{}
 	stray := gated().Obj()
+	if _, step := pass(at.Answers{}, stray); !step.Ask.At {
+		t.Errorf("the pod of another process is thrown away before the API server has shown that the At does not name it: %+v", step)
+	}
 	v, step = pass(at.Answers{At: version(a(), "1")}, stray)
 	if step.Delete == nil {
 		t.Fatalf("the pod of another process is not deleted: %+v", step)
