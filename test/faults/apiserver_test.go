@@ -12,13 +12,16 @@ import (
 	"github.com/redhat/podset-operator/test/faults"
 )
 
-const crds = "../../config/crd/bases"
+const (
+	root = "../.."
+	crds = root + "/config/crd/bases"
+)
 
 // F15: the CRDs are removed and come back. P3 holds while the kinds are not served: the operator neither ends nor retries without back-off,
 // and works again afterwards. Meanwhile only its informers send requests, with back-off.
 func TestCRDs(t *testing.T) {
 	t.Parallel()
-	c := faults.OwnCluster(t, crds)
+	c := faults.OwnCluster(t, root)
 	e := faults.NewEnv(t, c, "F15")
 	e.Supervise()
 	e.Create(podSet("a", 2))

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,19 +42,9 @@ type Cluster struct {
 	files      string // the directory of the controller manager's kubeconfig and log
 }
 
-// startTimeout is how long the servers may take to start, and then to serve CRDs. Several API servers start at the same time, with the race
-// detector on the cores that compile the next package.
-const startTimeout = 2 * time.Minute
-
-// StartCluster starts a cluster from the binaries in KUBEBUILDER_ASSETS, with the CRDs of a directory.
-func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster, error) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it is the directory of etcd, kube-apiserver, and kube-controller-manager; `make test-faults` sets it")
-	}
-	c := &Cluster{Scheme: apiserver.Scheme(), Environment: &envtest.Environment{
-		CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true,
-		ControlPlaneStartTimeout: startTimeout, CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: startTimeout},
-	}}
+// StartCluster starts a cluster from the binaries in KUBEBUILDER_ASSETS, with the CRDs of this repository, which is in the directory root.
+func StartCluster(root string, options ...func(*envtest.Environment)) (*Cluster, error) {
+	c := &Cluster{Scheme: apiserver.Scheme(), Environment: apiserver.New(root)}
 	for _, option := range options {
 		option(c.Environment)
 	}
@@ -70,10 +59,15 @@ func StartCluster(crds string, options ...func(*envtest.Environment)) (*Cluster,
 	return c, nil
 }
 
-// OwnCluster starts a cluster for a test whose faults or options affect the whole cluster.
-func OwnCluster(t *testing.T, crds string, options ...func(*envtest.Environment)) *Cluster {
+// OwnCluster starts a cluster for a test whose faults or options affect the whole cluster. It keeps its data, so that its servers can be
+// started again.
+func OwnCluster(t *testing.T, root string, options ...func(*envtest.Environment)) *Cluster {
 	t.Helper()
-	c, err := StartCluster(crds, append(options, KeepData(t.TempDir(), t.TempDir()))...)
+	keep := func(e *envtest.Environment) {
+		e.ControlPlane.Etcd = &envtest.Etcd{DataDir: t.TempDir()}
+		e.ControlPlane.GetAPIServer().CertDir = t.TempDir()
+	}
+	c, err := StartCluster(root, append(options, keep)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,7 @@
 //
 // An Env (environment) is one namespace of the API server with
 //
-//   - the operator, as a sequence of processes: each is a manager with caches of its own, and an Injector that fails, delays, rejects, or
-//     rewrites a call, loses its response, holds or expires a watch, returns an old list, or crashes the process;
+//   - the operator, as a sequence of processes: each is a manager with caches of its own, which can crash, and whose calls are recorded;
 //   - a Kubelet, which starts pods, ends their commands, and removes pods that are being deleted;
 //   - a user, whose client has no faults;
 //   - an Observer, which watches everything on connections of its own.

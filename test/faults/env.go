@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,8 +34,6 @@ type Env struct {
 	Namespace string
 	// User is the client of an administrator. No fault affects it.
 	User client.Client
-	// Clock is the clock of the operator.
-	Clock clock.WithTicker
 	// Log has the calls of the operator.
 	Log *Log
 	// Observer watches the objects of the environment.
@@ -65,7 +62,7 @@ type Env struct {
 func NewEnv(t testing.TB, cluster *Cluster, fault string) *Env {
 	t.Helper()
 	e := &Env{
-		TB: t, Cluster: cluster, User: cluster.Admin, Clock: clock.RealClock{}, Log: &Log{}, Timeout: DefaultTimeout, Quiet: Quiet, fault: fault,
+		TB: t, Cluster: cluster, User: cluster.Admin, Log: &Log{}, Timeout: DefaultTimeout, Quiet: Quiet, fault: fault,
 	}
 	var end context.CancelFunc
 	e.ctx, end = context.WithCancel(context.Background())
@@ -116,50 +113,44 @@ func (e *Env) mustHave(missing string) {
 func (e *Env) Context() context.Context { return e.ctx }
 
 // Start starts the next process of the operator. The previous one should have ended, unless the test needs both.
-func (e *Env) Start(prepare ...func(*Injector)) *Process {
+func (e *Env) Start() *Process {
 	e.Helper()
-	p, err := e.start(prepare...)
+	p, err := e.start()
 	e.Must(err)
 	return p
 }
 
-func (e *Env) start(prepare ...func(*Injector)) (*Process, error) {
+func (e *Env) start() (*Process, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	injector := newInjector(len(e.processes)+1, e.Log, e.Clock.Now)
-	for _, f := range prepare {
-		f(injector)
-	}
-	p, err := start(e.Cluster, injector, e.Namespace, e.Clock, e.Options...)
+	p, err := start(e.Cluster, newRecorder(len(e.processes)+1, e.Log), e.Namespace, e.Options...)
 	if err == nil {
 		e.processes = append(e.processes, p)
 	}
 	return p, err
 }
 
-// Supervise starts the operator again whenever it ends, as a Deployment does. It returns the first process.
-func (e *Env) Supervise(prepare ...func(*Injector)) *Process {
+// Supervise starts the operator, and starts it again whenever it ends, as a Deployment does.
+func (e *Env) Supervise() {
 	e.Helper()
-	first := e.Start(prepare...)
+	p := e.Start()
 	e.background.Go(func() {
-		for p := first; ; {
+		for {
 			select {
 			case <-e.ctx.Done():
 				return
-			case <-p.Stopped():
-				<-p.done
+			case <-p.done:
 			}
 			if e.ctx.Err() != nil {
 				return
 			}
 			var err error
-			if p, err = e.start(prepare...); err != nil {
+			if p, err = e.start(); err != nil {
 				e.Errorf("starting the operator again: %v", err)
 				return
 			}
 		}
 	})
-	return first
 }
 
 // Starts returns how often the operator was started.

@@ -5,9 +5,7 @@ package faults_test
 
 import (
 	"flag"
-	"fmt"
 	"io"
-	"os"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -15,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/redhat/podset-operator/test/apiserver"
 	"github.com/redhat/podset-operator/test/faults"
 )
 
@@ -32,16 +31,11 @@ func TestMain(m *testing.M) {
 	if *logs {
 		ctrl.SetLogger(zap.New(zap.UseDevMode(true)))
 	}
-	code, err := run(m)
-	if err != nil {
-		fmt.Println(err)
-		code = 1
-	}
-	os.Exit(code)
+	apiserver.Main(func() (int, error) { return run(m) })
 }
 
 func run(m *testing.M) (code int, err error) {
-	if cluster, err = faults.StartCluster(crds); err != nil {
+	if cluster, err = faults.StartCluster(root); err != nil {
 		return 1, err
 	}
 	defer func() { _ = cluster.Stop() }()

@@ -4,22 +4,18 @@
 package faults_test
 
 import (
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/faults"
-	"github.com/redhat/podset-operator/test/invariants"
 )
 
-// testCase tests a fault in an environment whose operator does not run yet. The negative control uses test cases too.
+// testCase tests a fault in an environment whose operator does not run yet.
 type testCase func(*faults.Env)
 
 // runCases runs the test cases of a fault with this operator.
@@ -69,23 +65,5 @@ func scale(e *faults.Env, name string, replicas int32) {
 func done(reason string) func(*cnatv1alpha1.At) bool {
 	return func(a *cnatv1alpha1.At) bool {
 		return a.Status.Phase == cnatv1alpha1.PhaseDone && a.Status.Reason == reason
-	}
-}
-
-// firstPods selects the first n pods of each owner for which it is called.
-func firstPods(n int) func(*corev1.Pod) bool {
-	var mu sync.Mutex
-	picked := map[types.UID]sets.Set[types.UID]{}
-	return func(pod *corev1.Pod) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		owner := invariants.ControllerOf(pod)
-		if picked[owner] == nil {
-			picked[owner] = sets.New[types.UID]()
-		}
-		if len(picked[owner]) < n {
-			picked[owner].Insert(pod.UID)
-		}
-		return picked[owner].Has(pod.UID)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/redhat/podset-operator/controllers"
@@ -25,7 +26,7 @@ import (
 
 // Process is one start of the operator: a manager with its own caches and state.
 type Process struct {
-	*Injector
+	*recorder
 	// Number counts the starts from 1.
 	Number int
 	// Started is when it was started.
@@ -37,7 +38,7 @@ type Process struct {
 }
 
 // Err returns when the process has ended. Its error describes why the manager ended by itself, or that it did not end in time after it was
-// killed. A manager with leader election may end by itself, because it has lost its lease.
+// killed.
 func (p *Process) Err() error {
 	<-p.done
 	return p.err
@@ -50,19 +51,13 @@ func (p *Process) Crash() {
 	case <-p.synced:
 	case <-p.done:
 	}
-	p.Kill()
+	p.kill()
 	<-p.done
 }
 
-// whenSynced is a runnable that starts when the caches have synced, with or without the lease.
-type whenSynced func()
-
-func (f whenSynced) Start(context.Context) error { f(); return nil }
-func (whenSynced) NeedLeaderElection() bool      { return false }
-
 // start starts a process that works in one namespace.
-func start(c *Cluster, injector *Injector, namespace string, clock clock.WithTicker, options ...func(*ctrl.Options)) (*Process, error) {
-	p := &Process{Injector: injector, Number: injector.process, Started: time.Now(), synced: make(chan struct{}), done: make(chan struct{})}
+func start(c *Cluster, r *recorder, namespace string, options ...func(*ctrl.Options)) (*Process, error) {
+	p := &Process{recorder: r, Number: r.process, Started: time.Now(), synced: make(chan struct{}), done: make(chan struct{})}
 	opts := ctrl.Options{
 		Scheme: c.Scheme,
 		// Discovery would take most of the start time.
@@ -75,28 +70,29 @@ func start(c *Cluster, injector *Injector, namespace string, clock clock.WithTic
 	for _, option := range options {
 		option(&opts)
 	}
-	mgr, err := ctrl.NewManager(injector.Config(c.Config), opts)
+	mgr, err := ctrl.NewManager(r.config(c.Config), opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := controllers.Add(injector.ctx, mgr, controllers.Options{Clock: clock, Image: invariants.DefaultImage}); err != nil {
+	if err := controllers.Add(r.ctx, mgr, controllers.Options{Clock: clock.RealClock{}, Image: invariants.DefaultImage}); err != nil {
 		return nil, err
 	}
-	synced := whenSynced(func() {
-		mgr.GetCache().WaitForCacheSync(injector.ctx)
+	synced := manager.RunnableFunc(func(context.Context) error {
+		mgr.GetCache().WaitForCacheSync(r.ctx)
 		close(p.synced)
+		return nil
 	})
 	if err := mgr.Add(synced); err != nil {
 		return nil, err
 	}
 	go func() {
 		defer close(p.done)
-		err := mgr.Start(injector.ctx)
-		byItself := injector.ctx.Err() == nil
-		if !opts.LeaderElection && (byItself || errors.Is(err, context.DeadlineExceeded)) {
+		err := mgr.Start(r.ctx)
+		byItself := r.ctx.Err() == nil
+		if byItself || errors.Is(err, context.DeadlineExceeded) {
 			p.err = fmt.Errorf("the manager ended, killed: %t: %w", !byItself, err)
 		}
-		injector.Kill() // A manager also ends when it loses its lease.
+		r.kill()
 	}()
 	return p, nil
 }

@@ -18,21 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
-
-// KeepData makes etcd and kube-apiserver keep their data in two directories, so that they can be started again.
-func KeepData(etcd, apiServer string) func(*envtest.Environment) {
-	return func(e *envtest.Environment) {
-		e.ControlPlane.Etcd = &envtest.Etcd{DataDir: etcd}
-		e.ControlPlane.GetAPIServer().CertDir = apiServer
-	}
-}
-
-// WithoutStreamedLists makes kube-apiserver reject streamed lists, as Kubernetes 1.31 and 1.33 do by default.
-func WithoutStreamedLists(e *envtest.Environment) {
-	e.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "WatchList=false")
-}
 
 // KillAPIServer kills kube-apiserver. The function that it returns starts a new process, because envtest cannot restart one that was
 // killed.

@@ -76,7 +76,7 @@ func (e *Env) Settle() {
 				continue
 			}
 			ats = true
-			if problem := s.AtSettled(at, e.Clock.Now(), true); problem != "" {
+			if problem := s.AtSettled(at, time.Now(), true); problem != "" {
 				problems = append(problems, fmt.Sprintf("A3 At %s: %s", at.Name, problem))
 			}
 		}

@@ -25,8 +25,6 @@ import (
 const (
 	// root is the directory of the repository.
 	root = "../.."
-	// crds is the directory of the custom resource definitions.
-	crds = root + "/config/crd/bases"
 	// patience is how long a slow machine may take to serve new kinds, to compile the manager, and to start it.
 	patience = 10 * time.Minute
 )
@@ -58,7 +56,7 @@ func runSuite(m *testing.M) (code int, err error) {
 	if output, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building the manager: %w\n%s", err, output)
 	}
-	if cluster, err = faults.StartCluster(crds); err != nil {
+	if cluster, err = faults.StartCluster(root); err != nil {
 		return 1, err
 	}
 	code = m.Run()

@@ -27,7 +27,7 @@ const recoverWithin = 45 * time.Second
 // F26: an outage of the API server. The manager runs in its own process, which is restarted as by a kubelet.
 func TestOutage(t *testing.T) {
 	t.Parallel()
-	c := faults.OwnCluster(t, crds)
+	c := faults.OwnCluster(t, root)
 	kubeconfig := writeFile(t, "kubeconfig", c.Environment.KubeConfig)
 	for length := range strings.SplitSeq(*outageLengths, ",") {
 		down, err := time.ParseDuration(length)
