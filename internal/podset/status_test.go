@@ -4,13 +4,14 @@
 package podset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -54,7 +55,7 @@ func TestNewStatus(t *testing.T) {
 		ObservedGeneration: 1,
 		Conditions:         got.Conditions,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
 	}
 	if o.Deleted.Len() != 1 || len(o.Pods) != 7 {
@@ -71,168 +72,146 @@ func TestNewStatus_empty(t *testing.T) {
 func TestConditions(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(3)
 	edited := testutil.MakePodSet("a").Replicas(3).Image("v2")
+	patient := testutil.MakePodSet("a").Replicas(3).MinReadySeconds(10)
 	rejected := errors.New("creating Pod a-pod1: exceeded quota")
 	waiting := func(reason string) *corev1.Pod { return pod(set, 2).Running().Unready().Waiting(reason).Obj() }
+	starting := func(reason string, age time.Duration) *corev1.Pod {
+		return pod(set, 2).On("node").Waiting(reason).Created(now.Add(-age)).Obj()
+	}
 	since := func(slot int, seconds time.Duration) *corev1.Pod {
 		return pod(set, slot).ReadySince(now.Add(-seconds * time.Second)).Obj()
 	}
-	type condition struct{ Status, Reason, Message string }
-	stable := condition{"False", "Stable", "the pods match the spec"}
-	unknown := condition{"Unknown", "TemplateUnknown", "2 of 3 pods may not match the template: an admission webhook or a user removed " +
-		"their label and annotation app.example.com/template-hash. Exempt the pods from the webhook, then delete them"}
 	bare := func(slot int) *corev1.Pod {
 		return testutil.MakePod(podName(set.Obj(), slotAttempt{slot: slot})).OwnedBy(set.Obj()).Running().Obj()
 	}
-	good := condition{"False", "AsExpected", ""}
-
+	const (
+		enough, few  = "True EnoughReady: 3 of 3 pods are ready", "False TooFewReady: 2 of 3 pods are ready"
+		stable       = "False Stable: the pods match the spec"
+		scaling      = "True Scaling: 2 of 3 pods exist"
+		awaiting     = "True AwaitingReady: 2 of 3 pods are ready"
+		fewAvailable = "False TooFewReady: 2 of 3 pods have been ready for 10 seconds"
+		awaitingThem = "True AwaitingReady: 2 of 3 pods have been ready for 10 seconds"
+		unknown      = "Unknown TemplateUnknown: 2 of 3 pods may not match the template: an admission webhook or a user removed " +
+			"their label and annotation app.example.com/template-hash. Exempt the pods from the webhook, then delete them"
+	)
 	for title, tc := range map[string]struct {
 		set                              *testutil.PodSetBuilder
-		pods                             []*corev1.Pod
-		rejection                        *expectations.Rejection
+		seen                             Observation
 		outcome                          Outcome
-		available, progressing, degraded condition
+		available, progressing, degraded string // The status, the reason, and the message. The default of degraded is AsExpected.
 	}{
 		"all pods are Ready": {
-			set: set, pods: ready(set, 3),
-			available: condition{"True", "EnoughReady", "3 of 3 pods are ready"}, progressing: stable, degraded: good,
+			set: set, seen: Observation{Pods: ready(set, 3)},
+			available: enough, progressing: stable,
 		},
 		"pods were created": {
 			set: set, outcome: Outcome{Created: []*corev1.Pod{pod(set, 0).Obj()}},
-			available:   condition{"False", "TooFewReady", "0 of 3 pods are ready"},
-			progressing: condition{"True", "Scaling", "1 of 3 pods exist"}, degraded: good,
+			available: "False TooFewReady: 0 of 3 pods are ready", progressing: "True Scaling: 1 of 3 pods exist",
 		},
 		"a pod is not Ready yet": {
-			set: set, pods: append(ready(set, 2), waiting("ContainerCreating")),
-			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"}, degraded: good,
+			set: set, seen: Observation{Pods: append(ready(set, 2), waiting("ContainerCreating"))},
+			available: few, progressing: awaiting,
 		},
 		"a pod has not been Ready for minReadySeconds": {
-			set: testutil.MakePodSet("a").Replicas(3).MinReadySeconds(10), pods: []*corev1.Pod{since(0, 10), since(1, 11), since(2, 9)},
-			available:   condition{"False", "TooFewReady", "2 of 3 pods have been ready for 10 seconds"},
-			progressing: condition{"True", "AwaitingReady", "2 of 3 pods have been ready for 10 seconds"}, degraded: good,
+			set: patient, seen: Observation{Pods: []*corev1.Pod{since(0, 10), since(1, 11), since(2, 9)}},
+			available: fewAvailable, progressing: awaitingThem,
 		},
 		"all pods have been Ready for minReadySeconds": {
-			set: testutil.MakePodSet("a").Replicas(3).MinReadySeconds(10), pods: []*corev1.Pod{since(0, 10), since(1, 11), since(2, 12)},
-			available:   condition{"True", "EnoughReady", "3 of 3 pods have been ready for 10 seconds"},
-			progressing: stable, degraded: good,
+			set: patient, seen: Observation{Pods: []*corev1.Pod{since(0, 10), since(1, 11), since(2, 12)}},
+			available: "True EnoughReady: 3 of 3 pods have been ready for 10 seconds", progressing: stable,
 		},
 		"it is not known since when a pod is Ready": {
-			set: testutil.MakePodSet("a").Replicas(3).MinReadySeconds(10), pods: append(ready(set, 1), since(1, 11), since(2, 12)),
-			available:   condition{"False", "TooFewReady", "2 of 3 pods have been ready for 10 seconds"},
-			progressing: condition{"True", "AwaitingReady", "2 of 3 pods have been ready for 10 seconds"}, degraded: good,
+			set: patient, seen: Observation{Pods: append(ready(set, 1), since(1, 11), since(2, 12))},
+			available: fewAvailable, progressing: awaitingThem,
 		},
 		"pods of an older template are being replaced": {
-			set: edited, pods: append(ready(set, 2), pod(edited, 2).Running().Obj()),
-			available:   condition{"True", "EnoughReady", "3 of 3 pods are ready"},
-			progressing: condition{"True", "Updating", "1 of 3 pods use the current template"}, degraded: good,
+			set: edited, seen: Observation{Pods: append(ready(set, 2), pod(edited, 2).Running().Obj())},
+			available: enough, progressing: "True Updating: 1 of 3 pods use the current template",
 		},
 		"pods of an older template wait for their deletion by hand": {
-			set: testutil.MakePodSet("a").Replicas(3).Image("v2").OnDelete(), pods: append(ready(set, 2), pod(edited, 2).Running().Obj()),
-			available:   condition{"True", "EnoughReady", "3 of 3 pods are ready"},
-			progressing: condition{"False", "Stable", "2 of 3 pods use an older template and stay until you delete them"}, degraded: good,
+			set: testutil.FromPodSet(edited.Obj()).OnDelete(), seen: Observation{Pods: append(ready(set, 2), pod(edited, 2).Running().Obj())},
+			available: enough, progressing: "False Stable: 2 of 3 pods use an older template and stay until you delete them",
 		},
 		"the hashes of two pods were removed": {
-			set: set, pods: append(ready(set, 1), bare(1), bare(2)), available: condition{"True", "EnoughReady", "3 of 3 pods are ready"},
-			progressing: unknown, degraded: good,
+			set: set, seen: Observation{Pods: append(ready(set, 1), bare(1), bare(2))},
+			available: enough, progressing: unknown,
 		},
 		"the hashes of two pods were removed, and pods wait for their deletion by hand": {
-			set: testutil.MakePodSet("a").Replicas(3).OnDelete(), pods: append(ready(set, 1), bare(1), bare(2)),
-			available: condition{"True", "EnoughReady", "3 of 3 pods are ready"}, progressing: unknown, degraded: good,
+			set: testutil.FromPodSet(set.Obj()).OnDelete(), seen: Observation{Pods: append(ready(set, 1), bare(1), bare(2))},
+			available: enough, progressing: unknown,
 		},
 		"the set is being deleted": {
-			set: testutil.MakePodSet("a").Replicas(3).Deleting(), pods: ready(set, 2),
-			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"False", "Terminating", "the PodSet is being deleted"}, degraded: good,
+			set: testutil.FromPodSet(set.Obj()).Deleting(), seen: Observation{Pods: ready(set, 2)},
+			available: few, progressing: "False Terminating: the PodSet is being deleted",
 		},
 		"the set is paused": {
-			set: testutil.MakePodSet("a").Replicas(3).Annotation(appv1alpha1.AnnotationPaused, "1"), pods: ready(set, 2),
-			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"False", "Paused", "the annotation app.example.com/paused pauses the PodSet: remove it to continue"}, degraded: good,
+			set: testutil.FromPodSet(set.Obj()).Annotation(appv1alpha1.AnnotationPaused, "1"), seen: Observation{Pods: ready(set, 2)},
+			available: few, progressing: "False Paused: the annotation app.example.com/paused pauses the PodSet: remove it to continue",
 		},
 		"a create was rejected": {
-			set: set, pods: ready(set, 2), outcome: Outcome{CreateError: rejected},
-			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"True", "Scaling", "2 of 3 pods exist"},
-			degraded:    condition{"True", "FailedCreate", rejected.Error()},
+			set: set, seen: Observation{Pods: ready(set, 2)}, outcome: Outcome{CreateError: rejected},
+			available: few, progressing: scaling, degraded: "True FailedCreate: creating Pod a-pod1: exceeded quota",
 		},
 		"a rejection is remembered while its back-off lasts": {
-			set: set, pods: ready(set, 2), rejection: &expectations.Rejection{Message: "exceeded quota"},
-			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"True", "Scaling", "2 of 3 pods exist"},
-			degraded:    condition{"True", "FailedCreate", "exceeded quota"},
+			set: set, seen: Observation{Pods: ready(set, 2), Rejection: &expectations.Rejection{Message: "exceeded quota"}},
+			available: few, progressing: scaling, degraded: "True FailedCreate: exceeded quota",
 		},
 		"a rejection is over when the pods are there": {
-			set: set, pods: ready(set, 3), rejection: &expectations.Rejection{Message: "exceeded quota"},
-			available: condition{"True", "EnoughReady", "3 of 3 pods are ready"}, progressing: stable, degraded: good,
+			set: set, seen: Observation{Pods: ready(set, 3), Rejection: &expectations.Rejection{Message: "exceeded quota"}},
+			available: enough, progressing: stable,
 		},
 		"a delete failed": {
-			set: set, pods: ready(set, 4), outcome: Outcome{DeleteError: errors.New("deleting Pod a-pod1: forbidden")},
-			available:   condition{"True", "EnoughReady", "4 of 3 pods are ready"},
-			progressing: condition{"True", "Scaling", "4 of 3 pods exist"},
-			degraded:    condition{"True", "FailedDelete", "deleting Pod a-pod1: forbidden"},
+			set: set, seen: Observation{Pods: ready(set, 4)}, outcome: Outcome{DeleteError: errors.New("deleting Pod a-pod1: forbidden")},
+			available: "True EnoughReady: 4 of 3 pods are ready", progressing: "True Scaling: 4 of 3 pods exist", degraded: "True FailedDelete: deleting Pod a-pod1: forbidden",
 		},
 		"an image cannot be pulled": {
-			set: set, pods: append(ready(set, 2), waiting("ErrImagePull")),
-			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"},
-			degraded:    condition{"True", "PodsWaiting", "1 of 3 pods: ImagePullBackOff"},
+			set: set, seen: Observation{Pods: append(ready(set, 2), waiting("ErrImagePull"))},
+			available: few, progressing: awaiting, degraded: "True PodsWaiting: 1 of 3 pods: ImagePullBackOff",
 		},
 		"pods wait for several reasons": {
-			set: set, pods: []*corev1.Pod{waiting("ImagePullBackOff"), waiting("CrashLoopBackOff"), waiting("ImagePullBackOff")},
-			available:   condition{"False", "TooFewReady", "0 of 3 pods are ready"},
-			progressing: condition{"True", "AwaitingReady", "0 of 3 pods are ready"},
-			degraded:    condition{"True", "PodsWaiting", "2 of 3 pods: ImagePullBackOff, 1 of 3 pods: CrashLoopBackOff"},
+			set: set, seen: Observation{Pods: []*corev1.Pod{waiting("ImagePullBackOff"), waiting("CrashLoopBackOff"), waiting("ImagePullBackOff")}},
+			available: "False TooFewReady: 0 of 3 pods are ready", progressing: "True AwaitingReady: 0 of 3 pods are ready", degraded: "True PodsWaiting: 2 of 3 pods: ImagePullBackOff, 1 of 3 pods: CrashLoopBackOff",
 		},
 		"containers run again after they ended soon after their start": {
-			set: set, pods: []*corev1.Pod{pod(set, 0).CrashLooping(now.Add(-59 * time.Second)).Obj(), pod(set, 1).CrashLooping(now).Obj(), waiting("CrashLoopBackOff")},
-			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"},
-			degraded:    condition{"True", "PodsWaiting", "3 of 3 pods: CrashLoopBackOff"},
+			set: set, seen: Observation{Pods: []*corev1.Pod{
+				pod(set, 0).CrashLooping(now.Add(-59 * time.Second)).Obj(), pod(set, 1).CrashLooping(now).Obj(), waiting("CrashLoopBackOff"),
+			}},
+			available: few, progressing: awaiting, degraded: "True PodsWaiting: 3 of 3 pods: CrashLoopBackOff",
 		},
 		"a container has run for a minute after it ended soon after its start": {
-			set: set, pods: append(ready(set, 2), pod(set, 2).CrashLooping(now.Add(-time.Minute)).Obj()),
-			available: condition{"True", "EnoughReady", "3 of 3 pods are ready"}, progressing: stable, degraded: good,
+			set: set, seen: Observation{Pods: append(ready(set, 2), pod(set, 2).CrashLooping(now.Add(-time.Minute)).Obj())},
+			available: enough, progressing: stable,
 		},
 		"a volume has been missing for a minute": {
-			set: set, pods: append(ready(set, 2), pod(set, 2).On("node").Waiting("ContainerCreating").Created(now.Add(-time.Minute)).Obj()),
-			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"},
-			degraded:    condition{"True", "PodsWaiting", "1 of 3 pods: ContainerCreating"},
+			set: set, seen: Observation{Pods: append(ready(set, 2), starting("ContainerCreating", time.Minute))},
+			available: few, progressing: awaiting, degraded: "True PodsWaiting: 1 of 3 pods: ContainerCreating",
 		},
 		"a pod is starting": {
-			set: set, pods: append(ready(set, 2), pod(set, 2).On("node").Waiting("PodInitializing").Created(now.Add(-59*time.Second)).Obj()),
-			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"}, degraded: good,
+			set: set, seen: Observation{Pods: append(ready(set, 2), starting("PodInitializing", 59*time.Second))},
+			available: few, progressing: awaiting,
 		},
 		"no node takes a pod": {
-			set: set, pods: append(ready(set, 2), pod(set, 2).Condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable").Obj()),
-			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"True", "AwaitingReady", "2 of 3 pods are ready"},
-			degraded:    condition{"True", "PodsWaiting", "1 of 3 pods: Unschedulable"},
+			set: set, seen: Observation{Pods: append(ready(set, 2), pod(set, 2).Condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable").Obj())},
+			available: few, progressing: awaiting, degraded: "True PodsWaiting: 1 of 3 pods: Unschedulable",
 		},
 		"pods have ended": {
-			set:         set,
-			pods:        append(ready(set, 3), pod(set, 3).Finished(corev1.PodFailed, "Evicted").Obj(), pod(set, 4).Finished(corev1.PodSucceeded, "").Obj()),
-			available:   condition{"True", "EnoughReady", "3 of 3 pods are ready"},
-			progressing: stable,
-			degraded:    condition{"True", "PodsFinished", "1 of 2 pods: Evicted, 1 of 2 pods: Succeeded"},
+			set: set, seen: Observation{Pods: append(ready(set, 3), pod(set, 3).Finished(corev1.PodFailed, "Evicted").Obj(), pod(set, 4).Finished(corev1.PodSucceeded, "").Obj())},
+			available: enough, progressing: stable, degraded: "True PodsFinished: 1 of 2 pods: Evicted, 1 of 2 pods: Succeeded",
 		},
 		"a long rejection is cut": {
-			set: set, pods: ready(set, 2), rejection: &expectations.Rejection{Message: strings.Repeat("é", 2000)},
-			available:   condition{"False", "TooFewReady", "2 of 3 pods are ready"},
-			progressing: condition{"True", "Scaling", "2 of 3 pods exist"},
-			degraded:    condition{"True", "FailedCreate", strings.Repeat("é", 510) + "..."},
+			set: set, seen: Observation{Pods: ready(set, 2), Rejection: &expectations.Rejection{Message: strings.Repeat("é", 2000)}},
+			available: few, progressing: scaling, degraded: "True FailedCreate: " + strings.Repeat("é", 510) + "...",
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			status := newStatus(Observation{Set: tc.set.Obj(), Pods: tc.pods, Rejection: tc.rejection, Now: now}, tc.outcome)
-			for kind, want := range map[string]condition{"Available": tc.available, "Progressing": tc.progressing, "Degraded": tc.degraded} {
+			tc.seen.Set, tc.seen.Now = tc.set.Obj(), now
+			status := newStatus(tc.seen, tc.outcome)
+			for kind, want := range map[string]string{
+				"Available": tc.available, "Progressing": tc.progressing, "Degraded": cmp.Or(tc.degraded, "False AsExpected: "),
+			} {
 				c := meta.FindStatusCondition(status.Conditions, kind)
-				if diff := cmp.Diff(want, condition{string(c.Status), c.Reason, c.Message}); diff != "" {
-					t.Errorf("%s (-want +got): %s", kind, diff)
-				}
-				if c.ObservedGeneration != 1 {
-					t.Errorf("%s: observedGeneration is %d", kind, c.ObservedGeneration)
+				if got := fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message); got != want || c.ObservedGeneration != 1 {
+					t.Errorf("%s is %q of generation %d, want %q", kind, got, c.ObservedGeneration, want)
 				}
 			}
 		})
@@ -268,7 +247,7 @@ func TestConditions_transitionTime(t *testing.T) {
 
 	later := now.Add(time.Hour)
 	same := newStatus(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: later}, Outcome{})
-	if diff := cmp.Diff(first, same); diff != "" {
+	if diff := gocmp.Diff(first, same); diff != "" {
 		t.Errorf("a set at rest has another status (-first +later): %s", diff)
 	}
 	lost := newStatus(Observation{Set: set.Obj(), Now: later}, Outcome{})
@@ -353,10 +332,10 @@ func TestMakeReport_events(t *testing.T) {
 		{Warning: true, Reason: "FailedCreate", Action: "Create", Note: "creating Pod f: exceeded quota"},
 		{Warning: true, Reason: "FailedDelete", Action: "Delete", Note: "deleting Pod g: forbidden"},
 	}
-	if diff := cmp.Diff(want, events(Observation{Warnings: "another"}, outcome)); diff != "" {
+	if diff := gocmp.Diff(want, events(Observation{Warnings: "another"}, outcome)); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
 	}
-	if diff := cmp.Diff(want[1:], events(Observation{Warnings: outcome.Warnings}, outcome)); diff != "" {
+	if diff := gocmp.Diff(want[1:], events(Observation{Warnings: outcome.Warnings}, outcome)); diff != "" {
 		t.Errorf("a warning is repeated (-want +got): %s", diff)
 	}
 	terminating := apierrors.NewForbidden(corev1.Resource("pods"), "f", nil)
@@ -374,7 +353,7 @@ func TestMakeReport_podsWaiting(t *testing.T) {
 	o := Observation{Set: set.Obj(), Pods: []*corev1.Pod{pod(set, 0).On("n").Waiting("ErrImagePull").Obj()}, Now: now}
 	report := MakeReport(o, Plan{}, Outcome{})
 	want := []event.Event{{Warning: true, Reason: "PodsWaiting", Action: "Start", Note: "1 of 1 pods: ImagePullBackOff"}}
-	if diff := cmp.Diff(want, report.StatusEvents); diff != "" {
+	if diff := gocmp.Diff(want, report.StatusEvents); diff != "" {
 		t.Errorf("(-want +got): %s", diff)
 	}
 	o.Set = set.Status(report.Status).Obj()
