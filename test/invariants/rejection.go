@@ -30,16 +30,19 @@ func (c *Checker) rejections() {
 	type key struct {
 		process int
 		owner   types.UID
+		changes bool // A rejected change of a pod says nothing about the create of the next one.
 	}
 	steps := map[key]*rejected{}
 	for _, w := range c.writes {
-		k, changes := key{w.Process, w.Owner}, w.Opens || w.Stops
+		changes := w.Opens || w.Stops
+		k := key{w.Process, w.Owner, changes}
 		switch {
 		case !w.createsPod() && !changes || w.Owner == "":
 			continue
 		case w.Fault != "" || w.Code != http.StatusForbidden && (changes || w.Code != http.StatusUnprocessableEntity) && !c.modified(w):
 			if w.Committed() {
 				delete(steps, k)
+				delete(steps, key{w.Process, w.Owner, true})
 			}
 			continue
 		}
