@@ -4,24 +4,18 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/cli-runtime/pkg/resource"
 )
 
 // arguments are how many a verb takes.
 type arguments struct {
-	names int // of Ats that come first; many is any number of them, also 0
+	names int // of Ats that come first; many is one or more
 	words int // behind them: 0 or many
 }
 
@@ -30,7 +24,7 @@ const many = -1
 var (
 	noArguments = arguments{}
 	oneName     = arguments{names: 1}
-	anyNames    = arguments{names: many}
+	someNames   = arguments{names: many}
 	nameAndTime = arguments{names: 1, words: many}
 	timeWords   = arguments{words: many}
 )
@@ -38,7 +32,7 @@ var (
 // check returns an error about arguments that are missing or too many.
 func (a arguments) check(cmd *cobra.Command, args []string) error {
 	switch {
-	case len(args) < a.names:
+	case len(args) < a.names || a.names == many && len(args) == 0:
 		return fmt.Errorf("missing NAME; usage: %s; \"kubectl at list\" shows the names", cmd.UseLine())
 	case a.names != many && a.words != many && len(args) > a.names:
 		return fmt.Errorf("unexpected argument %q; usage: %s", args[a.names], cmd.UseLine())
@@ -67,7 +61,7 @@ func nameOf(argument string) (string, error) {
 	switch {
 	case !qualified:
 		return argument, nil
-	case findKind(kind) == atKind && name != "" && !strings.Contains(name, "/"):
+	case isAt(kind) && name != "" && !strings.Contains(name, "/"):
 		return name, nil
 	}
 	return "", fmt.Errorf("invalid NAME %q: expected NAME or at/NAME", argument)
@@ -75,42 +69,31 @@ func nameOf(argument string) (string, error) {
 
 // completeArguments completes the arguments of a verb.
 func (p *plugin) completeArguments(a arguments) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		switch {
 		case a.words == many && len(args) >= a.names:
 			return strings.Fields("now today tomorrow noon midnight teatime next monday tuesday wednesday thursday friday saturday sunday + minutes hours days weeks months years"), cobra.ShellCompDirectiveNoFileComp
 		case a.names == many || len(args) < a.names:
-			names, directive := p.completeObjects(cmd, atKind, prefix)
+			names, directive := p.completeNames("ats", prefix)
 			return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), directive
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeObjects offers the names of the objects of a kind that an API server lists, behind a kind if the prefix has one.
-func (p *plugin) completeObjects(cmd *cobra.Command, kind schema.GroupVersionKind, prefix string) ([]string, cobra.ShellCompDirective) {
-	form := prefix[:strings.Index(prefix, "/")+1]
-	if form != "" && findKind(strings.TrimSuffix(form, "/")) != kind {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	c, err := p.connect()
+// completeNames offers the names of the objects of a kind, behind a kind if the prefix has one.
+func (p *plugin) completeNames(kind, prefix string) ([]string, cobra.ShellCompDirective) {
+	*p.config.Timeout = "5s" // A user waits who has pressed Tab.
+	namespace, _, err := p.config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), 5*time.Second) // A user waits who has pressed Tab.
-	defer cancel()
-	var in []client.ListOption
-	if kind.Kind != "Namespace" {
-		in = append(in, client.InNamespace(c.namespace))
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := c.List(ctx, list, in...); err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+	// What could be listed in spite of an error is offered.
+	infos, _ := resource.NewBuilder(p.config).Unstructured().NamespaceParam(namespace).DefaultNamespace().ResourceTypeOrNameArgs(true, kind).Flatten().Do().Infos()
+	form := prefix[:strings.Index(prefix, "/")+1]
 	var names []string
-	for i := range list.Items {
-		if name := form + list.Items[i].Name; strings.HasPrefix(name, prefix) {
+	for _, info := range infos {
+		if name := form + info.Name; strings.HasPrefix(name, prefix) {
 			names = append(names, name)
 		}
 	}
@@ -118,32 +101,17 @@ func (p *plugin) completeObjects(cmd *cobra.Command, kind schema.GroupVersionKin
 }
 
 // completeFrom offers kinds and, behind a kind, the objects of the namespace.
-func (p *plugin) completeFrom(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	kind, _, qualified := strings.Cut(prefix, "/")
-	if !qualified {
-		var kinds []string
-		for _, s := range sources {
-			kinds = append(kinds, s.names[len(s.names)-1]+"/")
-		}
-		return kinds, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+func (p *plugin) completeFrom(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if kind, _, isNamed := strings.Cut(prefix, "/"); isNamed {
+		return p.completeNames(kind, prefix)
 	}
-	return p.completeObjects(cmd, findKind(kind), prefix)
+	return strings.Fields("deploy/ sts/ ds/ rs/ job/ cj/ pset/ po/ at/"), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // completeGlobalFlags completes the flags of all commands.
 func (p *plugin) completeGlobalFlags(root *cobra.Command) {
-	_ = root.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return p.completeObjects(cmd, corev1.SchemeGroupVersion.WithKind("Namespace"), prefix)
-	})
-	_ = root.RegisterFlagCompletionFunc("tz", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		names := []string{"UTC"}
-		table, _ := os.ReadFile("/usr/share/zoneinfo/zone.tab") // Without this file, there are no other names.
-		for line := range strings.Lines(string(table)) {
-			if fields := strings.Fields(line); len(fields) > 2 && fields[0] != "#" {
-				names = append(names, fields[2])
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+	_ = root.RegisterFlagCompletionFunc("namespace", func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return p.completeNames("namespaces", prefix)
 	})
 	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		config, err := p.config.ToRawKubeConfigLoader().RawConfig()

@@ -116,7 +116,7 @@ func rerunVerb() verb {
 			if err != nil {
 				return err
 			}
-			o.pod.from, o.pod.source = "at/"+r.names[0], reference{kind: atKind, name: r.names[0]}
+			o.pod.from, o.pod.source = "at/"+r.names[0], reference{kind: "at", name: r.names[0]}
 			return o.run(r, due, notes, nil)
 		},
 	}
@@ -197,7 +197,7 @@ func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv
 	if at.Spec, omitted, err = o.pod.spec(r, command); err != nil {
 		return nil, nil, err
 	}
-	if o.pod.source.kind == atKind && command == "" {
+	if isAt(o.pod.source.kind) && command == "" {
 		at.Annotations = map[string]string{annotationRerunOf: o.pod.source.name}
 	}
 	at.Spec.Schedule = formatSchedule(due)

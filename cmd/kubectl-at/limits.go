@@ -56,9 +56,6 @@ func (o *limitOptions) set(flags *pflag.FlagSet, spec *cnatv1alpha1.AtSpec) erro
 		}
 	}
 	if flags.Changed("uninterrupted") {
-		if o.uninterrupted && spec.ActiveDeadlineSeconds == nil {
-			return errors.New("--uninterrupted requires --deadline: the maintenance of a node waits until the run ends")
-		}
 		spec.Uninterrupted = &o.uninterrupted
 	}
 	if flags.Changed("retries") {

@@ -125,7 +125,6 @@ func (l *lister) isScreen() bool {
 func (l *lister) draw(ats []cnatv1alpha1.At) error {
 	lines := l.columns.lines(ats, l.clock.Now(), !l.noHeaders)
 	if size := (term.TTY{Out: l.stdout}).GetSize(); size != nil {
-		lines = l.columns.fit(ats, l.clock.Now(), !l.noHeaders, int(size.Width))
 		lines = lastLines(lines, int(size.Height)-1, !l.noHeaders) // The last line is that of the cursor.
 	}
 	const erase, cutLines, wrapLines = "\x1b[H\x1b[J", "\x1b[?7l", "\x1b[?7h"

@@ -281,7 +281,7 @@ func TestWait_unserved(t *testing.T) {
 	for _, command := range [][]string{{"now", "--name", "a", "--wait", "-q", "--", "true"}, {"wait", "a"}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		output, ended := s.background(ctx, command...)
-		output.expect("at/a waits: no operator has seen it; is podset-operator running, and does it serve the namespace " + s.namespace + `? "kubectl at check -n ` + s.namespace + `" finds out`)
+		output.expect("at/a waits: no operator has seen it; is podset-operator running, and does it serve the namespace " + s.namespace + `? "kubectl get deployment -A -l app.kubernetes.io/name=podset-operator" shows whether it is ready`)
 		cancel()
 		if err := endOf(ended); err == nil {
 			t.Error("no error")
@@ -369,7 +369,7 @@ func TestOutput_full(t *testing.T) {
 	s.kubeconfig = adminKubeconfig
 	s.logged("a", "1\n", "1\n")
 	for _, command := range []string{
-		"logs a", "logs -f a", "list", "list -o name", "list -o yaml", "list -w", "cat a", "wait a", "check", "--version",
+		"logs a", "logs -f a", "list", "list -o name", "list -o yaml", "list -w", "cat a", "wait a", "--version",
 		"rerun a --name b", "rerun a -o yaml", "suspend b", "reschedule b tomorrow", "resume b", "cancel b", "rm b",
 	} {
 		cmd := newCommand(genericiooptions.IOStreams{Out: full{}, ErrOut: io.Discard}, clocktesting.NewFakeClock(s.now))

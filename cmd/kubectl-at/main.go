@@ -46,7 +46,7 @@ func newCommand(streams genericiooptions.IOStreams, clock clock.WithTicker) *cob
 		return commands
 	}
 	groups := templates.CommandGroups{
-		{Message: "Look at Ats:", Commands: commands(listVerb(), catVerb(), logsVerb(), waitVerb(), checkVerb())},
+		{Message: "Look at Ats:", Commands: commands(listVerb(), catVerb(), logsVerb(), waitVerb())},
 		{Message: "Change Ats:", Commands: commands(rescheduleVerb(), suspendVerb(), resumeVerb(), approveVerb(), cancelVerb(), rerunVerb(), removeVerb())},
 	}
 	groups.Add(root)
@@ -54,22 +54,13 @@ func newCommand(streams genericiooptions.IOStreams, clock clock.WithTicker) *cob
 	templates.ActsAsRootCommand(root, []string{"options", "help"}, groups...)
 	explain := root.FlagErrorFunc()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if flag, ok := errors.AsType[*pflag.NotExistError](err); ok && cmd == root {
-			hint := "a command and its flags go after --"
-			if instead := flagsOfAt[flag.GetSpecifiedShortnames()]; instead != "" && cmd.Flags().NArg() == 0 {
-				hint = "use " + instead
-			}
-			err = fmt.Errorf("%w; %s", err, hint)
+		if _, ok := errors.AsType[*pflag.NotExistError](err); ok && cmd == root {
+			err = fmt.Errorf("%w; a command and its flags go after --", err)
 		}
 		return explain(cmd, err)
 	})
 	p.completeGlobalFlags(root)
 	return root
-}
-
-// flagsOfAt are flags of at(1), and what takes their place.
-var flagsOfAt = map[string]string{
-	"l": "kubectl at list", "c": "kubectl at cat NAME", "d": "kubectl at rm NAME", "r": "kubectl at rm NAME", "b": "kubectl at now", "V": "--version",
 }
 
 // newRoot returns the command that creates Ats, which all others are below.
@@ -79,7 +70,7 @@ func newRoot(p *plugin) *cobra.Command {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl at"}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SuggestionsMinimumDistance = 2
-	showVersion := root.Flags().Bool("version", false, "Print the version of the plugin; kubectl at check prints that of the operator.")
+	showVersion := root.Flags().Bool("version", false, "Print the version of the plugin.")
 	create := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {

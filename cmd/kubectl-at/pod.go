@@ -13,12 +13,11 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -63,7 +62,7 @@ func (o *podOptions) validate() (err error) {
 	if o.from == "" {
 		return nil
 	}
-	if o.source, err = parseReference(o.from); err == nil && o.source.kind == atKind && len(o.with) > 0 {
+	if o.source, err = parseReference(o.from); err == nil && isAt(o.source.kind) && len(o.with) > 0 {
 		return fmt.Errorf("--with cannot be combined with --from %s: an At is repeated as it is", o.from)
 	}
 	return err
@@ -80,7 +79,7 @@ func (o *podOptions) spec(r *request, command string) (_ cnatv1alpha1.AtSpec, wa
 	if o.from == "" {
 		return cnatv1alpha1.AtSpec{}, warnings, nil
 	}
-	if o.source.kind == atKind {
+	if isAt(o.source.kind) {
 		at := &cnatv1alpha1.At{}
 		err := r.Get(r.ctx(), r.key(o.source.name), at)
 		at.Spec.Suspend, at.Spec.Cancel = nil, nil
@@ -211,11 +210,12 @@ func parsePairs(flag string, pairs []string, problems func(value string) []strin
 	return values, nil
 }
 
-// reference is KIND/NAME[:CONTAINER]. The kind is empty if only the API server knows it.
-type reference struct {
-	resource        string
-	kind            schema.GroupVersionKind
-	name, container string
+// reference is KIND/NAME[:CONTAINER].
+type reference struct{ kind, name, container string }
+
+// isAt reports whether a kind, as kubectl takes and prints it, is that of an At.
+func isAt(kind string) bool {
+	return slices.Contains([]string{"at", "ats", "at.cnat.d2iq.com", "ats.cnat.d2iq.com"}, strings.ToLower(kind))
 }
 
 // referencePattern has the kind, the name, and the container. kubectl takes and prints KIND/NAME, and takes KIND NAME.
@@ -227,55 +227,24 @@ func parseReference(text string) (reference, error) {
 	if match == nil {
 		return reference{}, fmt.Errorf("invalid --from %q: expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web", text)
 	}
-	from := reference{resource: match[1], kind: findKind(match[1]), name: match[2], container: match[3]}
-	if from.kind == atKind && from.container != "" {
+	from := reference{kind: match[1], name: match[2], container: match[3]}
+	if isAt(from.kind) && from.container != "" {
 		return reference{}, fmt.Errorf("invalid --from %q: expected at/%s, because an At is repeated as it is", text, from.name)
 	}
 	return from, nil
 }
 
-// find returns the kind of a resource that only the API server knows, by any name that kubectl takes.
-func (r *request) find(resource string) (schema.GroupVersionKind, error) {
-	known, err := r.config.ToRESTMapper()
+// workload reads what --from names, by any name of a kind that kubectl get takes. The pod template of most kinds, also of other projects, is in
+// spec.template.
+func (r *request) workload(from reference) (*workload.Workload, error) {
+	infos, err := resource.NewBuilder(r.config).Unstructured().NamespaceParam(r.namespace).DefaultNamespace().
+		ResourceNames(from.kind, from.name).Do().Infos()
 	if err != nil {
-		return schema.GroupVersionKind{}, err
-	}
-	full, short := schema.ParseResourceArg(resource)
-	var kind schema.GroupVersionKind
-	if full != nil {
-		kind, _ = known.KindFor(*full) // as kubectl does: it can also be a group of two words
-	}
-	if kind.Empty() {
-		if kind, err = known.KindFor(short.WithVersion("")); err != nil {
-			return kind, err
-		}
-	}
-	mapping, err := known.RESTMapping(kind.GroupKind(), kind.Version)
-	if err == nil {
-		r.mapper.AddSpecific(kind, mapping.Resource, mapping.Resource, mapping.Scope)
-	}
-	return kind, err
-}
-
-// workload reads what --from names. The pod template of most kinds, also of other projects, is in spec.template.
-func (r *request) workload(from reference) (_ *workload.Workload, err error) {
-	if from.kind.Empty() {
-		from.kind, err = r.find(from.resource)
-		if meta.IsNoMatchError(err) {
-			err = fmt.Errorf("invalid --from \"%s/%s\": the cluster has no kind %q", from.resource, from.name, from.resource)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(from.kind)
-	if err := r.Get(r.ctx(), r.key(from.name), object); err != nil {
 		return nil, err
 	}
-	w, err := workload.Of(object)
+	w, err := workload.Of(infos[0].Object.(*unstructured.Unstructured))
 	if err != nil {
-		err = fmt.Errorf("invalid --from \"%s/%s\": %w", from.resource, from.name, err)
+		err = fmt.Errorf("invalid --from \"%s/%s\": %w", from.kind, from.name, err)
 	}
 	return w, err
 }

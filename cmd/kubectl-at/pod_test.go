@@ -24,39 +24,17 @@ func TestComplete_image(t *testing.T) {
 
 func TestParseReference(t *testing.T) {
 	for text, want := range map[string]string{
-		"deploy/web":                         "Deployment web ",
-		"deployments/web":                    "Deployment web ",
-		"deployment.apps/web":                "Deployment web ",
-		"deployments.v1.apps/web":            "Deployment web ",
-		"deploy web":                         "Deployment web ",
-		"sts/db:postgres":                    "StatefulSet db postgres",
-		"statefulset.apps/db":                "StatefulSet db ",
-		"ds/agent":                           "DaemonSet agent ",
-		"daemonset.apps/agent":               "DaemonSet agent ",
-		"job/a":                              "Job a ",
-		"job.batch/a":                        "Job a ",
-		"CronJob/a":                          "CronJob a ",
-		"cronjob.batch/a":                    "CronJob a ",
-		"cj a":                               "CronJob a ",
-		"rs/a":                               "ReplicaSet a ",
-		"rc/a":                               "ReplicationController a ",
-		"podset/a":                           "PodSet a ",
-		"podset.app.example.com/a":           "PodSet a ",
-		"podsets.v1alpha1.app.example.com/a": "PodSet a ",
-		"po/a":                               "Pod a ",
-		"pods.v1./a":                         "Pod a ",
-		"at/a":                               "At a ",
-		"at.cnat.d2iq.com/a":                 "At a ",
-		"web":                                `invalid --from "web": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
-		"deploy/web:":                        `invalid --from "deploy/web:": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
-		"deploy/":                            `invalid --from "deploy/": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
-		"deploy/a/b":                         `invalid --from "deploy/a/b": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
-		"at/a:main":                          `invalid --from "at/a:main": expected at/a, because an At is repeated as it is`,
-		"svc/web":                            " web ", // only the API server knows it
-		"deployments.extensions/web":         " web ",
+		"deployments.v1.apps/web": "deployments.v1.apps web ",
+		"deploy web":              "deploy web ",
+		"sts/db:postgres":         "sts db postgres",
+		"web":                     `invalid --from "web": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"deploy/web:":             `invalid --from "deploy/web:": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"deploy/":                 `invalid --from "deploy/": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"deploy/a/b":              `invalid --from "deploy/a/b": expected KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web`,
+		"at/a:main":               `invalid --from "at/a:main": expected at/a, because an At is repeated as it is`,
 	} {
 		r, err := parseReference(text)
-		got := r.kind.Kind + " " + r.name + " " + r.container
+		got := r.kind + " " + r.name + " " + r.container
 		if err != nil {
 			got = err.Error()
 		}
@@ -104,7 +82,7 @@ func TestFrom_otherKinds(t *testing.T) {
 		"ro web:web":                        {out: "web:1"},
 		"ro/reference":                      {errOut: "invalid --from \"ro/reference\": the Rollout reference has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME\n", code: 1},
 		"cm/settings":                       {errOut: "invalid --from \"cm/settings\": the ConfigMap settings has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME\n", code: 1},
-		"dc/web":                            {errOut: "invalid --from \"dc/web\": the cluster has no kind \"dc\"\n", code: 1},
+		"dc/web":                            {errOut: "the server doesn't have a resource type \"dc\"\n", code: 1},
 		"ro/no-such":                        {errOut: "rollouts.argoproj.io \"no-such\" not found\n", code: 1},
 	} {
 		s.expect(want, "", "now", "--from", from, "--dry-run=client", "-o", "jsonpath={.spec.template.spec.containers[0].image}", "--cache-dir", t.TempDir())

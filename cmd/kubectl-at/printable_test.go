@@ -23,7 +23,7 @@ import (
 )
 
 // evil retitles a terminal, clears it, begins another line, and turns the direction of text.
-const evil = "\x1b]0;owned\a\x1b[2J\n\rat/x succeeded\u202e\u009b"
+const evil = "\x1b]0;owned\a\x1b[2J\r\nat/x succeeded\u202e\u009b"
 
 // poison sets every string of an object, and gives each list and map an entry.
 func poison(v reflect.Value, depth int) {
@@ -66,6 +66,7 @@ func TestPrintable(t *testing.T) {
 		poison(reflect.ValueOf(at).Elem(), 8)
 		condition := &at.Status.Conditions[0]
 		condition.Type, condition.Status = conditionType, metav1.ConditionFalse
+		at.Name, condition.Reason = "x", "Why" // The API server validates both.
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(at)
 		if err != nil {
 			t.Fatal(err)

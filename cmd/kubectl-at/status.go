@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilexec "k8s.io/client-go/util/exec"
-	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
@@ -84,21 +83,13 @@ func stalled(at *cnatv1alpha1.At) string {
 	return c.Reason + ": " + c.Message
 }
 
-// reasonOf returns what an At waits for, or how it ended, in one word as kubectl get shows it, or "" if the operator has not said it. It also
-// says what an edit will lead to that the operator may not have seen.
-func reasonOf(a *cnatv1alpha1.At, now time.Time) string {
-	ready := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionReady)
-	switch isSuspended := ptr.Deref(a.Spec.Suspend, false) && !atrun.HasStarted(&a.Status); {
-	case atrun.IsDone(&a.Status):
+// reasonOf returns what an At waits for, or how it ended, in one word as kubectl get shows it, or "" if the operator has not said it.
+func reasonOf(a *cnatv1alpha1.At) string {
+	if atrun.IsDone(&a.Status) {
 		return a.Status.Reason
-	case ptr.Deref(a.Spec.Cancel, false):
-		return cnatv1alpha1.ReasonCanceled
-	case isSuspended && isTooLate(a, dueTime(a), now): // It ends so when it is released.
-		return cnatv1alpha1.ReasonMissedDeadline
-	case ready != nil && (ready.Status == metav1.ConditionFalse || !isSuspended):
+	}
+	if ready := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionReady); ready != nil {
 		return ready.Reason
-	case isSuspended:
-		return cnatv1alpha1.ReasonSuspended
 	}
 	return ""
 }

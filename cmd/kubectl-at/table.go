@@ -9,10 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"golang.org/x/text/width"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -23,8 +20,7 @@ import (
 type columns struct {
 	namespace, wide bool
 	location        *time.Location
-	without         []string // the names of those that are left out
-	layout          string   // of DUE
+	layout          string // of DUE
 }
 
 // sortByTime puts the Ats in the order in which they run.
@@ -51,7 +47,7 @@ func (c columns) cells(a *cnatv1alpha1.At, now time.Time) []cell {
 	}
 	cells := []cell{
 		{"NAME", a.Name}, {"DUE", due}, {"IN", in}, {"PHASE", cmp.Or(string(a.Status.Phase), none)},
-		{"RESULT", cmp.Or(string(a.Status.Result), none)}, {"REASON", cmp.Or(reasonOf(a, now), none)},
+		{"RESULT", cmp.Or(string(a.Status.Result), none)}, {"REASON", cmp.Or(reasonOf(a), none)},
 	}
 	if c.wide {
 		exit := none
@@ -64,8 +60,7 @@ func (c columns) cells(a *cnatv1alpha1.At, now time.Time) []cell {
 	if c.namespace {
 		cells = append([]cell{{"NAMESPACE", a.Namespace}}, cells...)
 	}
-	cells = append(cells, cell{"COMMAND", command})
-	return slices.DeleteFunc(cells, func(cell cell) bool { return slices.Contains(c.without, cell.name) })
+	return append(cells, cell{"COMMAND", command})
 }
 
 // commandLine returns the command of an At on one line.
@@ -79,7 +74,7 @@ func commandLine(a *cnatv1alpha1.At) string {
 		}
 		command = strings.Join(slices.Concat(words, first.Args), " ")
 	}
-	return printable(strings.TrimSpace(command))
+	return strings.TrimSpace(command)
 }
 
 // lines returns a table of the Ats as kubectl prints it, with or without its header.
@@ -105,47 +100,4 @@ func (c columns) lines(ats []cnatv1alpha1.At, now time.Time, header bool) []stri
 	}
 	_ = tab.Flush()
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
-}
-
-// leastCommand is how much of a command is worth more than the columns RESULT and DUE on a narrow screen.
-const leastCommand = 20
-
-// fit returns a table in lines that are not wider than a screen. REASON implies RESULT, and IN implies DUE.
-func (c columns) fit(ats []cnatv1alpha1.At, now time.Time, header bool, screen int) []string {
-	for _, without := range [][]string{nil, {"RESULT"}, {"RESULT", "DUE"}} {
-		c.without = append([]string{"COMMAND"}, without...)
-		longest := 0
-		for _, line := range c.lines(ats, now, header) {
-			longest = max(longest, len([]rune(line)))
-		}
-		c.without = without
-		if longest+leastCommand <= screen {
-			break
-		}
-	}
-	lines := c.lines(ats, now, header)
-	for i := range lines {
-		lines[i] = cut(lines[i], screen)
-	}
-	return lines
-}
-
-// cut returns a line that is not wider than a screen. What is left out is shown by an ellipsis.
-func cut(line string, screen int) string {
-	used, end := 0, 0 // end is where an ellipsis still fits.
-	for i, r := range line {
-		switch kind := width.LookupRune(r).Kind(); {
-		case kind == width.EastAsianWide || kind == width.EastAsianFullwidth:
-			used += 2
-		case !unicode.Is(unicode.Mn, r):
-			used++
-		}
-		if used > screen {
-			return line[:end] + "…"
-		}
-		if used < screen {
-			end = i + utf8.RuneLen(r)
-		}
-	}
-	return line
 }

@@ -40,7 +40,7 @@ func waitVerb() verb {
 			# Wait for an At for up to an hour
 			kubectl at wait at-7gk2p --timeout 1h`,
 		flags: func(cmd *cobra.Command) {
-			cmd.Flags().Var(&timeout, "timeout", "How long to wait, such as 1h; 0 looks once, and a negative number waits for a week, as in kubectl wait. No limit by default.")
+			cmd.Flags().Var(&timeout, "timeout", "How long to wait, such as 1h; 0 looks once. No limit by default.")
 		},
 		run: func(r *request) error {
 			return r.untilInterrupted(r.names[0], func() error {
@@ -61,15 +61,12 @@ func waitVerb() verb {
 // waitFor waits for the end of an At, for a time if it is limited. With 0 it looks once.
 func (r *request) waitFor(limit time.Duration, isLimited bool) (*cnatv1alpha1.At, error) {
 	ctx := r.ctx()
-	if limit < 0 {
-		limit = 7 * 24 * time.Hour
-	}
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	at, err := r.awaitAt(ctx, r.names[0], func(at *cnatv1alpha1.At) bool { return isLimited && limit == 0 || isOver(at) })
+	at, err := r.awaitAt(ctx, r.names[0], func(at *cnatv1alpha1.At) bool { return isLimited && limit <= 0 || isOver(at) })
 	if err == nil && !isOver(at) || err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, utilexec.CodeExitError{Err: fmt.Errorf("error: at/%s is not done after %s", r.names[0], limit), Code: timeoutExitCode}
 	}
@@ -125,5 +122,5 @@ func (r *request) awaitAt(ctx context.Context, name string, done func(*cnatv1alp
 
 // unserved says that no operator has seen an At.
 func (r *request) unserved() string {
-	return fmt.Sprintf("no operator has seen it; is podset-operator running, and does it serve the namespace %s? %q finds out", r.namespace, "kubectl at check -n "+r.namespace)
+	return fmt.Sprintf("no operator has seen it; is podset-operator running, and does it serve the namespace %s? \"kubectl get deployment -A -l app.kubernetes.io/name=podset-operator\" shows whether it is ready", r.namespace)
 }

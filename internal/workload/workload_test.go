@@ -97,11 +97,15 @@ func TestCopy(t *testing.T) {
 }
 
 func TestCopy_container(t *testing.T) {
-	template, _, err := fromSpec(testutil.Web()).Copy("sidecar", nil)
-	if err != nil || template.Spec.Containers[0].Image != "sidecar" || template.Spec.Volumes != nil {
-		t.Errorf("got %+v, %v", template, err)
+	w := fromSpec(testutil.Web())
+	w.Template.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": "sidecar"}
+	for container, want := range map[string]string{"": "sidecar", "web": "web", "init": "init"} {
+		template, _, err := w.Copy(container, nil)
+		if err != nil || template.Spec.Containers[0].Name != want || want == "sidecar" && template.Spec.Volumes != nil {
+			t.Errorf("%q: got %+v, %v, want %s", container, template, err, want)
+		}
 	}
-	_, _, err = fromSpec(testutil.Web()).Copy("db", nil)
+	_, _, err := w.Copy("db", nil)
 	if err == nil || err.Error() != `invalid --from: container db is not valid for pod web out of: web, sidecar, init (init)` {
 		t.Errorf("got %v", err)
 	}
@@ -113,16 +117,6 @@ func TestCopy_claims(t *testing.T) {
 	template, omitted, err := set.Copy("web", nil)
 	if err != nil || omitted[0] != "the volume data, of which each pod has its own" || len(template.Spec.Volumes) != 1 || len(template.Spec.Containers[0].VolumeMounts) != 1 {
 		t.Errorf("got %+v, omitted %q, %v", template, omitted, err)
-	}
-}
-
-func TestCopy_defaultContainer(t *testing.T) {
-	w := fromSpec(testutil.Web())
-	w.Template.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": "sidecar"}
-	for container, want := range map[string]string{"": "sidecar", "web": "web", "init": "init"} {
-		if template, _, err := w.Copy(container, nil); err != nil || template.Spec.Containers[0].Name != want {
-			t.Errorf("%q: got %+v, %v, want %s", container, template, err, want)
-		}
 	}
 }
 
