@@ -129,6 +129,10 @@ func TestMakeReport_message(t *testing.T) {
 			world{at: waiting(runs0().ActiveDeadline(5), "pod a-pod is waiting: ImagePullBackOff; activeDeadlineSeconds exceeded: stopping pod a-pod"), pods: pods(waits()), now: 6 * time.Second},
 			"PodWaiting False pod a-pod is waiting: ImagePullBackOff; activeDeadlineSeconds exceeded: stopping pod a-pod", "",
 		},
+		"a better cause is known after the stop": {
+			world{at: waiting(runs0().ActiveDeadline(5), "pod a-pod is waiting: ContainerCreating for more than a minute; activeDeadlineSeconds exceeded: stopping pod a-pod"), pods: pods(waits()), now: 6 * time.Second},
+			"PodWaiting False pod a-pod is waiting: ImagePullBackOff; activeDeadlineSeconds exceeded: stopping pod a-pod", "PodWaiting",
+		},
 		"canceled before the start": {
 			world{at: a().Cancel()}, "Canceled False the At was canceled by spec.cancel; the command did not run", "Canceled",
 		},

@@ -139,7 +139,8 @@ func (v *View) live(pod *corev1.Pod) Step {
 	case must:
 		s.ready = say{cnatv1alpha1.ReasonRunning, fmt.Sprintf("%s: stopping pod %s", because, pod.Name)}
 		problem := v.lastProblem()
-		if waits, _ := waitingProblem(pod, command, v.Now); problem == "" && command.Terminated == nil {
+		isKnown := pods.WaitingReason(pod) != "" && !atrun.IsGated(pod)
+		if waits, _ := waitingProblem(pod, command, v.Now); command.Terminated == nil && (problem == "" || isKnown) {
 			problem = waits
 		}
 		if problem != "" { // The end quotes it.
