@@ -132,6 +132,10 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	again := false
 	for uid := range c.runs[at.UID] {
 		earlier := c.state.Pods[uid]
+		if c.ungated[uid] && c.state.Removed[uid] && earlier.Spec.NodeName == "" { // The operator deleted it before it could run.
+			delete(c.runs[at.UID], uid)
+			continue
+		}
 		same := c.requested(earlier) == c.requested(pod)
 		again = again || same
 		c.check("A17", deleting && same || c.isProven(at, earlier), "At "+at.Name, "pod %s was started, but it is not proven that the command of pod %s failed, or did not run", pod.Name, earlier.Name)
