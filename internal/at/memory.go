@@ -30,7 +30,7 @@ type Memory struct {
 	// known are the pods of the At. modified is a created pod whose identity admission changed.
 	known    []knownPod
 	modified modification
-	// stopSince is when the process asked the recorded pod to end, or else first saw that its own deadline ends it, or zero.
+	// stopSince is when the process last asked the recorded pod to end, or else first saw that its own deadline ends it, or zero.
 	stopSince time.Time
 	// taken is true if the last create was answered with: this name exists.
 	taken bool
@@ -135,6 +135,9 @@ type Result struct {
 // Heard remembers the answer to the request of a step, which arrived at now.
 func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 	m.failure = ""
+	if step.Stop != nil && r.Rejected == nil { // It may have had an effect even if it was not answered.
+		m.stopSince = now
+	}
 	switch {
 	case r.Rejected != nil:
 		m.rejection, m.rejectedChange = m.rejection.Rejected(r.Rejected, v.At.Generation, v.Now, now), step.Create == nil
@@ -147,10 +150,8 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 	case step.Create != nil:
 		m.taken, m.rejection = r.Taken, expectations.LastRejection{}
 		m.created(r, v.At, now)
-	case step.Open != nil:
+	case step.Open != nil, step.Stop != nil:
 		m.rejection = expectations.LastRejection{}
-	case step.Stop != nil:
-		m.stopSince, m.rejection = now, expectations.LastRejection{}
 	case step.Protect != nil:
 		m.protected, m.rejection = v.At.Status.PodUID, expectations.LastRejection{}
 	case step.Unprotect != nil:

@@ -172,6 +172,16 @@ func openFailed(t *testing.T, result at.Result) at.Memory {
 	return w.memory
 }
 
+// stopFailed returns the Memory of a process whose stops of the recorded pod were not answered at these times.
+func stopFailed(t *testing.T, times ...time.Duration) at.Memory {
+	t.Helper()
+	w := world{at: runs0().Cancel(), pods: pods(live())}
+	for _, w.now = range times {
+		w.memory = w.answered(t, at.Result{Failed: errors.New("reset")})
+	}
+	return w.memory
+}
+
 // gone returns the Memory of a process that has deleted the recorded pod in this state.
 func gone(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod) at.Memory {
 	t.Helper()
@@ -363,8 +373,12 @@ func TestNext(t *testing.T) {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota), now: time.Second},
 			runs(decided{Stop: pod0, Requeue: seconds(41)}),
 		},
-		"19 canceled":                    {world{at: runs0().Cancel(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
-		"19 the kubelet ends it":         {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, runs(decided{Requeue: seconds(40)})},
+		"19 canceled":            {world{at: runs0().Cancel(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
+		"19 the kubelet ends it": {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, runs(decided{Requeue: seconds(40)})},
+		"19 the answers to the stops were lost": {
+			world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}, now: time.Minute, memory: stopFailed(t, 0, 50*time.Second)},
+			runs(decided{Requeue: seconds(90)}),
+		},
 		"19 an image until the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, runs(decided{Stop: pod0, Ready: "PodWaiting", Requeue: seconds(50)})},
 		"19 it ended after the deadline, and a proxy runs": {
 			world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(proxied)}, now: 8 * time.Second},
