@@ -121,6 +121,11 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 	}
 }
 
+// neverRan reports whether admission removed the gate of a pod that was then deleted before a node had it.
+func (c *Checker) neverRan(pod *corev1.Pod) bool {
+	return c.ungated[pod.UID] && c.state.Removed[pod.UID] && pod.Spec.NodeName == ""
+}
+
 // run checks a pod of an At that can run from now on, because of a write of the operator: A1, A2, A11, A17.
 func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	if c.runs[at.UID] == nil {
@@ -132,7 +137,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	again := false
 	for uid := range c.runs[at.UID] {
 		earlier := c.state.Pods[uid]
-		if c.ungated[uid] && c.state.Removed[uid] && earlier.Spec.NodeName == "" { // The operator deleted it before it could run.
+		if c.neverRan(earlier) {
 			delete(c.runs[at.UID], uid)
 			continue
 		}

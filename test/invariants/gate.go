@@ -175,10 +175,17 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
 	if seconds := pod.Spec.TerminationGracePeriodSeconds; seconds != nil {
 		grace = time.Duration(*seconds) * time.Second
 	}
-	since, limit := c.stops[pod.UID].seen, pod.Spec.ActiveDeadlineSeconds
+	stopped, limit := c.stops[pod.UID], pod.Spec.ActiveDeadlineSeconds
+	since := stopped.seen
+	if !since.IsZero() {
+		limit = stopped.deadline
+	}
 	start := cmp.Or(pod.Status.StartTime, at.Status.StartTime) // A node that does not work never reports a start.
-	if since.IsZero() && start != nil && limit != nil {
-		since = start.Add(time.Duration(*limit) * time.Second)
+	if start != nil && limit != nil {
+		over := start.Add(time.Duration(*limit) * time.Second)
+		if since.IsZero() || over.Before(since) {
+			since = over
+		}
 	}
 	waited := c.now.Seen.Sub(since)
 	c.check("A24", at.DeletionTimestamp != nil || !since.IsZero() && waited >= grace+patience-clockError, "At "+at.Name,
