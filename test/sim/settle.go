@@ -176,7 +176,7 @@ func (e *env) unsettled() []problem {
 }
 
 // wrongAnswers returns the Ats that wait and whose status shows that their pods would be rejected, or could not be checked, although a dry
-// run would pass now: A19. The delay of the next dry run doubles, so it is not longer than the At has waited. An At that is due is created.
+// run would pass now: A19. The delay of the next dry run doubles, so it is not longer than the At has waited.
 func (e *env) wrongAnswers() []problem {
 	var problems []problem
 	for _, object := range e.store.List(ats) {
@@ -185,9 +185,7 @@ func (e *env) wrongAnswers() []problem {
 		if ready == nil || at.Status.Phase != cnatv1alpha1.PhasePending || at.Status.Attempts > 0 || at.DeletionTimestamp != nil {
 			continue
 		}
-		due, valid := invariants.Due(at)
-		starts := valid && !e.now().Before(due) && !ptr.Deref(at.Spec.Suspend, false)
-		if !starts && !e.nameIsTaken(at) && (ready.Reason == cnatv1alpha1.ReasonWouldBeRejected && !e.webhook.changesIdentity(true) || ready.Reason == cnatv1alpha1.ReasonNotChecked) {
+		if !e.nameIsTaken(at) && (ready.Reason == cnatv1alpha1.ReasonWouldBeRejected && !e.webhook.changesIdentity(true) || ready.Reason == cnatv1alpha1.ReasonNotChecked) {
 			waited := e.faultsEnded.Add(e.serverAhead).Sub(at.CreationTimestamp.Time)
 			problems = append(problems, problem{"A19", "At " + at.Name + ": Ready says " + ready.Reason, 2*settleTime + waited})
 		}
