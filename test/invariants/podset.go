@@ -95,7 +95,7 @@ func (c *Checker) podOfSet(set *appv1alpha1.PodSet, before, pod *corev1.Pod, was
 	// A pod that has ended is deleted later in any case.
 	deletion, deleted := c.deletes[pod.UID]
 	began := pod.DeletionTimestamp != nil || c.state.Removed[pod.UID]
-	if wasActive && began && deleted && !c.isOutdated(set, deletion) && isReady(before) && !c.outdated(set, pod) && !c.mustRemove(pod) && w.deletedReady == "" {
+	if wasActive && began && deleted && !c.isOutdated(set, deletion) && isReady(before) && !c.outdated(set, pod) && !c.modified(c.byUID[pod.UID]) && w.deletedReady == "" {
 		w.deletedReady = pod.Name
 	}
 	if before != nil && wasActive {

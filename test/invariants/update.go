@@ -24,18 +24,12 @@ func (c *Checker) noteTransition(set *appv1alpha1.PodSet, before, pod *corev1.Po
 	switch {
 	case deletes && !c.now.Seen.Before(deletion.Sent):
 		w.transitions = append(w.transitions, transition{c.now.Seen, deletion})
-		if !c.mustRemove(pod) {
+		if !c.modified(c.byUID[pod.UID]) { // Such a pod must be removed: P15.
 			c.keepsAvailable(set, before, deletion)
 		}
 	case isReady(before) != isReady(pod) || !c.state.IsActive(pod):
 		w.transitions = append(w.transitions, transition{seen: c.now.Seen})
 	}
-}
-
-// mustRemove reports whether the operator must remove a pod whatever its state: admission changed its identity.
-func (c *Checker) mustRemove(pod *corev1.Pod) bool {
-	created := c.byUID[pod.UID]
-	return created.Renamed || created.Stripped
 }
 
 // isOutdated reports whether the operator may not have seen the last state of a PodSet and its pods when it decided on a write: its caches
