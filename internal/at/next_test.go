@@ -155,6 +155,14 @@ func knows(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod, modified string
 	return w.memory
 }
 
+// waited returns an At that has waited for the pod of an earlier one.
+func waited(t *testing.T, memory at.Memory, olderPod *corev1.Pod) *testutil.AtBuilder {
+	t.Helper()
+	w := world{at: a(), older: []*corev1.Pod{olderPod}, memory: memory}
+	_, _, _, report := w.next(t)
+	return a().Status(report.Status)
+}
+
 // knowsBad returns the Memory of a process to which the API server has said that admission would change the pod. The status was not written.
 func knowsBad(t *testing.T, b *testutil.AtBuilder) at.Memory {
 	t.Helper()
@@ -313,6 +321,10 @@ func TestNext(t *testing.T) {
 			world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod")},
 			neverStarts("PodModified"),
 		},
+		"6 modified, and a user deletes it": {
+			world{at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(own().Unowned().Terminating())},
+			neverStarts("PodModified"),
+		},
 		"6 modified, and it runs": {
 			world{at: a(), memory: knows(t, a(), own().Obj(), "pod a-pod so that it lacks the gate"), only: pods(live())},
 			decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified", Attempts: 1, Requeue: seconds(5)},
@@ -419,6 +431,9 @@ func TestNext(t *testing.T) {
 		"33 prepare": {world{at: a(), now: -5 * time.Second}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting"}},
 		"33 prepare, although the dry run was rejected": {
 			world{at: a(), now: -5 * time.Second, memory: knowsBad(t, a())}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting", Ready: "WouldBeRejected"},
+		},
+		"33 prepare, after another pod had the name": {
+			world{at: waited(t, knowsBad(t, a()), olderPod), now: -5 * time.Second, memory: knowsBad(t, a())}, decided{Create: pod0, Phase: pending, Scheduled: "NameTaken"},
 		},
 		"33 prepared":                          {world{at: a(), now: -5 * time.Second, memory: knows(t, a(), gated().Obj(), ""), pods: pods(gated())}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(0)}},
 		"33 prepared, and the cache is behind": {world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated())}, runs(decided{Open: pod0, Requeue: seconds(11)})},

@@ -54,6 +54,8 @@ func (v *View) create(s Step, attempt int) Step {
 		}
 	case v.failure != "":
 		s.scheduled = say{cnatv1alpha1.ReasonRequestFailed, v.failure}
+	case v.waitedForName(): // The last dry run was before that.
+		s.unchanged = true
 	case !v.hasStarted() && v.dryRun.says.isBad(): // It still counts, until this create is answered.
 		s.ready = v.dryRun.says
 	default:
@@ -61,6 +63,12 @@ func (v *View) create(s Step, attempt int) Step {
 	}
 	s.Create = newPod(v, attempt)
 	return s
+}
+
+// waitedForName reports whether the status says that the At waits for its name.
+func (v *View) waitedForName() bool {
+	ready := v.condition(cnatv1alpha1.ConditionReady)
+	return ready != nil && ready.Reason == cnatv1alpha1.ReasonNameTaken
 }
 
 // rejected returns what the condition Scheduled says after the API server rejected a pod.
@@ -139,9 +147,9 @@ func (v *View) modifiedPod() Step {
 			s.attempt++
 		}
 		return s
-	case exists:
+	case exists && live.DeletionTimestamp == nil:
 		return unchanged.delete(live)
-	case deleted || atrun.IsGated(pod):
+	case exists, deleted, atrun.IsGated(pod): // No node can get a pod that is being deleted.
 		return v.finish(v.modifiedEnd(what, "the pod was deleted, and ", atrun.NotRun))
 	}
 	return v.finish(v.modifiedEnd(what, "", atrun.Unknown))
