@@ -249,6 +249,25 @@ func TestAt_cancel(t *testing.T) {
 	}
 }
 
+// The API server marks a pod before it removes it. A pod that is marked keeps its gate, so that its attempt is known not to have begun.
+func TestOpenPatch_deleted(t *testing.T) {
+	pod := testutil.MakeAtPod(newAt(newNamespace(t), "a", "now", "true"), "a-pod").UID("").Gated(1).Unowned().Obj()
+	pod.Finalizers, pod.Spec.RestartPolicy, pod.Spec.Containers = []string{"example.com/keep"}, corev1.RestartPolicyNever, []corev1.Container{{Name: "main", Image: "busybox"}}
+	create(t, pod)
+	t.Cleanup(func() {
+		if err := admin.Patch(context.Background(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := admin.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	r := &AtReconciler{Client: admin}
+	if answer := r.patch(t.Context(), pod, openPatch(pod)); answer.Rejected == nil || len(refresh(NewWithT(t), t.Context(), pod).Spec.SchedulingGates) != 1 {
+		t.Errorf("%+v, gates %v", answer, pod.Spec.SchedulingGates)
+	}
+}
+
 func TestAt_ttl(t *testing.T) {
 	at := newAt(newNamespace(t), "brief", "now", "true")
 	at.Spec.TTLSecondsAfterFinished = ptr.To[int32](1)

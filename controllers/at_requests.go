@@ -33,11 +33,13 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// openPatch removes the gate of the operator from exactly this pod, and no other gate.
+// openPatch removes the gate of the operator from exactly this pod, and no other gate, unless the pod is being deleted: a pod that keeps its gate
+// provably did not run.
 func openPatch(pod *corev1.Pod) []operation {
 	i := slices.IndexFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == cnatv1alpha1.StartGate })
 	path := "/spec/schedulingGates/" + strconv.Itoa(i)
-	return []operation{sameUID(pod), {"test", path + "/name", cnatv1alpha1.StartGate}, {"remove", path, nil}}
+	exists := operation{"test", "/metadata/deletionTimestamp", json.RawMessage("null")}
+	return []operation{sameUID(pod), exists, {"test", path + "/name", cnatv1alpha1.StartGate}, {"remove", path, nil}}
 }
 
 // stopPatch makes the kubelet end exactly this pod, and keep it with its log.

@@ -96,7 +96,8 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 		c.missedDeadline(at)
 	case cnatv1alpha1.ReasonNotStarted:
 		run := c.state.Pods[at.Status.PodUID]
-		c.check("A13", run == nil || run.Spec.NodeName == "" && c.state.Removed[run.UID], "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or exists", at.Status.PodName)
+		c.check("A13", run == nil || c.state.isNeverBound(run), "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or still can be", at.Status.PodName)
+		c.check("A13", run == nil || !IsGated(run), "At "+at.Name, "the reason is NotStarted, but pod %s was not started before it was deleted", at.Status.PodName)
 	case cnatv1alpha1.ReasonPodModified:
 		c.check("A11", c.ChangesIdentity, "At "+at.Name, "the reason is PodModified, but admission did not change the identity of the pod")
 	case cnatv1alpha1.ReasonCanceled:
@@ -123,7 +124,7 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 
 // neverRan reports whether admission removed the gate of a pod that was then deleted before a node had it.
 func (c *Checker) neverRan(pod *corev1.Pod) bool {
-	return c.ungated[pod.UID] && c.state.Removed[pod.UID] && pod.Spec.NodeName == ""
+	return c.ungated[pod.UID] && c.state.isNeverBound(pod)
 }
 
 // run checks a pod of an At that can run from now on, because of a write of the operator: A1, A2, A11, A17.
@@ -217,10 +218,9 @@ func (c *Checker) known(at *cnatv1alpha1.At, write Write) []*cnatv1alpha1.At {
 	return versions
 }
 
-// mayHaveSucceeded reports whether the command of a pod ended with exit code 0, or is not known to have ended. A pod that was removed
-// before it was bound ran nothing.
+// mayHaveSucceeded reports whether the command of a pod ended with exit code 0, or is not known to have ended.
 func (c *Checker) mayHaveSucceeded(pod *corev1.Pod) bool {
-	if c.state.Removed[pod.UID] && pod.Spec.NodeName == "" {
+	if c.state.isNeverBound(pod) {
 		return false
 	}
 	if exit := exitCode(pod); exit != nil {

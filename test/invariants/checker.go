@@ -52,6 +52,8 @@ type Checker struct {
 	HidesSlots bool
 	// ServerAhead is how far the clock of the API server is ahead of the times in Sent and Seen, or nil if the clocks are the same.
 	ServerAhead *time.Duration
+	// ClockJumped is true if the clock of the operator jumped.
+	ClockJumped bool
 
 	full      bool // whether the operator fills the whole status: see Controllers
 	state     *State

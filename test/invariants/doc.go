@@ -37,7 +37,7 @@
 //   - A10: see P10
 //   - A11: reason and exit code are correct: PodLost requires a lost pod, MissedDeadline that no command ran, Canceled a stopped command
 //   - A12: an At does not fail if its command ended with exit code 0 before it was stopped
-//   - A13: NotStarted requires a pod that was never bound; the status reports what disrupted a pod
+//   - A13: NotStarted requires a pod that was opened and never bound; the status reports what disrupted a pod
 //   - A14: deadlines do not end an At early when the clocks of API server, nodes, and operator differ
 //   - A15: within a minute, the status explains why a pod does not start
 //   - A16: no pod can run after a cancel that came before its start; a cancel cannot be undone

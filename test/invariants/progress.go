@@ -131,17 +131,7 @@ func (c *Checker) isUnanswered(pod *corev1.Pod) bool {
 }
 
 // clocksDiffer reports whether the clock of the operator differs from that of the API server, or has jumped.
-func (c *Checker) clocksDiffer() bool {
-	if c.ServerAhead != nil {
-		return true
-	}
-	for _, w := range c.writes {
-		if w.Clock.Round(0).Sub(w.Sent.Round(0)).Abs() > clockError {
-			return true
-		}
-	}
-	return false
-}
+func (c *Checker) clocksDiffer() bool { return c.ServerAhead != nil || c.ClockJumped }
 
 // counted returns the time from which a spell counts. The progress of a PodSet counts from its first status, as that of a Deployment.
 func (c *Checker) counted(s spell) time.Time {

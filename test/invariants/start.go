@@ -149,7 +149,7 @@ func (c *Checker) isProven(at *cnatv1alpha1.At, earlier *corev1.Pod) bool {
 		return true
 	}
 	if run := c.Runs[earlier.UID]; run == nil || !run.Started {
-		return earlier.Status.Phase == corev1.PodFailed || c.state.Removed[earlier.UID] && earlier.Spec.NodeName == ""
+		return earlier.Status.Phase == corev1.PodFailed || c.state.isNeverBound(earlier)
 	}
 	code, codes := c.codeOf(earlier), at.Spec.RetryExitCodes
 	return showsLost(at, earlier) || code != nil && *code != 0 && (len(codes) == 0 || slices.Contains(codes, *code))

@@ -87,6 +87,11 @@ func ControllerOf(pod *corev1.Pod) types.UID {
 	return ""
 }
 
+// isNeverBound reports whether no node has or can get a pod: the API server rejects the binding of a pod that is being deleted.
+func (s *State) isNeverBound(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && s.Deleting[pod.UID]
+}
+
 // IsActive is the second rule of PodSet, and also applies to a pod of an At. The checker intentionally implements it again.
 func (s *State) IsActive(pod *corev1.Pod) bool {
 	return !s.Removed[pod.UID] && pod.DeletionTimestamp == nil &&

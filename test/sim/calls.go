@@ -181,6 +181,9 @@ func (e *env) fail(c *call, why string) {
 
 func (e *env) respond(c *call, a answer) {
 	e.remove(c)
+	if c.written > 0 && c.Verb == "delete" {
+		e.store.finish(c.Name, e.writes[c.written-1].UID)
+	}
 	if c.written > 0 && a != *c.committed {
 		e.writes[c.written-1].Fault = "the response was lost"
 	}

@@ -132,7 +132,11 @@ func (c operatorClient) Delete(ctx context.Context, object client.Object, option
 		return nil
 	}
 	return c.process.write(ctx, CopyOf(object), "delete", "", deletePrecondition(o), func() (client.Object, error) {
-		deleted, _, err := c.process.env.store.Delete(resource, name, *o)
+		remove := c.process.env.store.Delete
+		if resource == pods { // Other requests can come between the two steps of its deletion.
+			remove = c.process.env.store.begin
+		}
+		deleted, _, err := remove(resource, name, *o)
 		return deleted, err
 	})
 }

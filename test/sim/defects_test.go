@@ -446,10 +446,9 @@ var defects = map[string]struct {
 		}
 		return true
 	}}), "", "A16"},
-	"accepts lists of any age": {acceptsOldLists(), "L1", "P5"},
-	"opens a pod by its name": {with(sim.Defect{Patch: func(operations []map[string]any) []map[string]any {
-		return slices.DeleteFunc(operations, func(o map[string]any) bool { return o["path"] == "/metadata/uid" })
-	}}), "P4", ""},
+	"accepts lists of any age":                   {acceptsOldLists(), "L1", "P5"},
+	"opens a pod by its name":                    {without("/metadata/uid"), "P4", ""},
+	"opens a pod while the pod is being deleted": {without("/metadata/deletionTimestamp"), "", "A13"},
 	"changes more of a pod than its gate": {with(sim.Defect{Patch: func(operations []map[string]any) []map[string]any {
 		return append(operations, map[string]any{"op": "replace", "path": "/spec/containers/0/image", "value": "other"})
 	}}), "P4", ""},
@@ -462,6 +461,13 @@ var defects = map[string]struct {
 	"does not see that a user has taken a pod":              {keepsOwners(), "", "P4"},
 	"deletes a pod that it has to stop":                     {with(sim.Defect{DeletesStopped: true}), "A24", ""},
 	"repeats a rejected change of a pod as after a failure": {with(sim.Defect{Insists: true}), "", "P9"},
+}
+
+// without is this operator if its patches of pods do not test a field.
+func without(path string) sim.Operator {
+	return with(sim.Defect{Patch: func(operations []map[string]any) []map[string]any {
+		return slices.DeleteFunc(operations, func(o map[string]any) bool { return o["path"] == path })
+	}})
 }
 
 // confuses is this operator if it takes the last state of any deleted pod of an At for that of the run.

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +21,16 @@ import (
 
 // Delete deletes an object, or marks it as being deleted. It returns the object, which still exists if gone is false.
 func (s *Store) Delete(resource, name string, options metav1.DeleteOptions) (object client.Object, gone bool, err error) {
+	object, last, err := s.begin(resource, name, options)
+	if !last {
+		return object, false, err
+	}
+	return s.put(watch.Deleted, CopyOf(s.objects[storeKey{resource, name}])), true, nil
+}
+
+// begin is the first of the two steps of a deletion. last is true if nothing keeps the object, so that the second step removes it. Other
+// requests can come between the steps.
+func (s *Store) begin(resource, name string, options metav1.DeleteOptions) (object client.Object, last bool, err error) {
 	current, ok := s.objects[storeKey{resource, name}]
 	if !ok {
 		return nil, false, apierrors.NewNotFound(groupResources[resource], name)
@@ -44,10 +55,15 @@ func (s *Store) Delete(resource, name string, options metav1.DeleteOptions) (obj
 	if (graceful || finalizers) && !equality.Semantic.DeepEqual(current, deleted) {
 		s.put(watch.Modified, deleted)
 	}
-	if finalizers || graceful && *deleted.GetDeletionGracePeriodSeconds() > 0 {
-		return CopyOf(deleted), false, nil
+	return CopyOf(deleted), !finalizers && (!graceful || *deleted.GetDeletionGracePeriodSeconds() == 0), nil
+}
+
+// finish is the second step of the deletion of a pod.
+func (s *Store) finish(name string, uid types.UID) {
+	pod, ok := s.objects[storeKey{pods, name}].(*corev1.Pod)
+	if ok && pod.UID == uid && pod.DeletionTimestamp != nil && *pod.DeletionGracePeriodSeconds == 0 && len(pod.Finalizers) == 0 {
+		s.put(watch.Deleted, CopyOf(pod))
 	}
-	return s.put(watch.Deleted, CopyOf(s.objects[storeKey{resource, name}])), true, nil
 }
 
 func checkPreconditions(current client.Object, p *metav1.Preconditions) error {

@@ -266,7 +266,7 @@ func (e *env) deletePod(random *rand.Rand) {
 	}
 	pod := all[random.IntN(len(all))]
 	grace := ptr.To(random.Int64N(2))
-	if _, _, err := e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: grace}); err == nil {
+	if _, _, err := e.store.begin(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: grace}); err == nil {
 		e.note("user deletes pod %s with a grace period of %d s", pod.Name, *grace)
 	}
 }
