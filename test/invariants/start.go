@@ -98,8 +98,13 @@ func (c *Checker) answers(at *cnatv1alpha1.At, write Write) {
 	if scheduled == nil || scheduled.Reason != cnatv1alpha1.ReasonWaiting && scheduled.Reason != cnatv1alpha1.ReasonSuspended {
 		return // The condition shows why the At does not start now.
 	}
-	if last.Verdict == Taken || slices.ContainsFunc(c.state.Active(at.UID), func(pod *corev1.Pod) bool { return c.byUID[pod.UID].Process == write.Process }) {
-		return // Or the create itself was answered since.
+	for uid := range c.state.owned[at.UID] {
+		if !c.state.Removed[uid] && c.byUID[uid].Process == write.Process { // The create itself was answered since.
+			return
+		}
+	}
+	if last.Verdict == Taken {
+		return
 	}
 	bad := last.Verdict == Rejected || last.Verdict == Changed
 	c.check("A19", bad == wouldBeRejected(at), "At "+at.Name, "the verdict of the last dry run is %q, but the condition Ready is %+v", last.Verdict, meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady))
