@@ -372,7 +372,7 @@ var defects = map[string]struct {
 				t.Reason, t.ContainerID, t.ExitCode = "Error", "containerd://1", (t.ExitCode+256)%256
 			}
 		}
-	}), "A11", "A17"},
+	}), "A17", "A11"},
 	"takes the last state of a container for its end": {onPod(func(pod *corev1.Pod) {
 		for i := range pod.Status.ContainerStatuses {
 			if s := &pod.Status.ContainerStatuses[i]; s.State.Waiting != nil && s.LastTerminationState.Terminated != nil {

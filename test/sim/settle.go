@@ -176,7 +176,8 @@ func (e *env) unsettled() []problem {
 }
 
 // wrongAnswers returns the Ats that wait and whose status shows that their pods would be rejected, or could not be checked, although a dry
-// run would pass now: A19. The delay of the next dry run doubles, so it is not longer than the At has waited.
+// run would pass now: A19. The delay of the next dry run doubles, so it is not longer than the At has waited. A pod that hangs can keep the name
+// until then.
 func (e *env) wrongAnswers() []problem {
 	var problems []problem
 	for _, object := range e.store.List(ats) {
@@ -187,7 +188,7 @@ func (e *env) wrongAnswers() []problem {
 		}
 		if !e.nameIsTaken(at) && (ready.Reason == cnatv1alpha1.ReasonWouldBeRejected && !e.webhook.changesIdentity(true) || ready.Reason == cnatv1alpha1.ReasonNotChecked) {
 			waited := e.faultsEnded.Add(e.serverAhead).Sub(at.CreationTimestamp.Time)
-			problems = append(problems, problem{"A19", "At " + at.Name + ": Ready says " + ready.Reason, 2*settleTime + waited})
+			problems = append(problems, problem{"A19", "At " + at.Name + ": Ready says " + ready.Reason, 2*(settleTime+hangTime) + waited})
 		}
 	}
 	return problems
