@@ -84,6 +84,8 @@ type Write struct {
 	StaleUntil time.Time
 	// StalePods is true if the cache of pods was known to be behind at that moment.
 	StalePods bool
+	// Shown has the pods that a watch had shown to the process, as far as that is known of a write of the status of an At.
+	Shown map[types.UID]bool
 	// Uncached is true if the process has seen only the response to the create of the pod that it deletes.
 	Uncached bool
 	// Code is the response code of the API server, or 0 if the call did not reach it.

@@ -96,12 +96,13 @@ func (c *Checker) noteGate(before, pod *corev1.Pod) {
 
 // overlaps checks that a pod of an At cannot run beside one of an earlier At with the same name: A23. A user can take a pod from its owner.
 func (c *Checker) overlaps(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
+	shown := c.begins[at.UID][AttemptOf(at, c.requested(pod))].Shown
 	for uid, earlier := range c.state.Ats {
 		if uid == at.UID || earlier.Name != at.Name {
 			continue
 		}
 		for run := range c.runs[uid] {
-			if write.Sent.Sub(c.byUID[run].Sent) < staleLimit { // The cache may not have shown it.
+			if !shown[run] && write.Sent.Sub(c.byUID[run].Sent) < staleLimit { // The cache may not have shown it.
 				continue
 			}
 			other := c.state.Pods[run]

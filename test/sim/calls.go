@@ -6,6 +6,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"time"
 
@@ -167,7 +168,11 @@ func (e *env) noteRenamed(read *call, err error) {
 
 // write returns what is known about a write before the Store answers it.
 func (c *call) write() invariants.Write {
-	return invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.at, Clock: c.clock, StalePods: c.stalePods, Uncached: !c.process.shown[c.Precondition]}
+	write := invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.at, Clock: c.clock, StalePods: c.stalePods, Uncached: !c.process.shown[c.Precondition]}
+	if c.Resource == ats {
+		write.Shown = maps.Clone(c.process.watched)
+	}
+	return write
 }
 
 // fail records that a call did not reach the Store.

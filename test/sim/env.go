@@ -203,7 +203,7 @@ func (e *env) deliver(to *watcher) {
 	if e.trace != nil {
 		e.note("cache of %s shows: %s", to.resource, describe(change))
 	}
-	to.process.shown[object.GetUID()] = true
+	to.process.shown[object.GetUID()], to.process.watched[object.GetUID()] = true, true
 	if change.Kind == watch.Deleted {
 		e.told[object.GetUID()] = to.process.number
 	}

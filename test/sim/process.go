@@ -104,6 +104,7 @@ type process struct {
 	done            sync.WaitGroup
 
 	shown       map[types.UID]bool // the pods that a list, a watch, or a get has shown
+	watched     map[types.UID]bool // the pods that a watch has shown
 	failedLists int
 
 	mu         sync.Mutex
@@ -114,7 +115,7 @@ type process struct {
 var restConfig = &rest.Config{Host: "http://simulated"}
 
 func (e *env) start() (*process, error) {
-	p := &process{number: len(e.started) + 1, env: e, clock: &e.clock, elected: make(chan struct{}), reconciles: map[types.UID]began{}, shown: map[types.UID]bool{}}
+	p := &process{number: len(e.started) + 1, env: e, clock: &e.clock, elected: make(chan struct{}), reconciles: map[types.UID]began{}, shown: map[types.UID]bool{}, watched: map[types.UID]bool{}}
 	p.ctx, p.kill = context.WithCancel(context.WithValue(context.Background(), processKey{}, p))
 	close(p.elected)
 	options := ctrl.Options{NewCache: cache.New}

@@ -134,6 +134,9 @@ func (e *env) races(random *rand.Rand) bool {
 	return true
 }
 
+// prepareTime is longer than the operator prepares a pod before its time.
+const prepareTime = 12 * time.Second
+
 // purges lets a user delete the pods of Ats by force while a retry runs, or an At that is created again at once. The watch may not show the end
 // of the pod that runs. It returns false if that does not happen.
 func (e *env) purges(random *rand.Rand) bool {
@@ -150,6 +153,9 @@ func (e *env) purges(random *rand.Rand) bool {
 	all := slices.DeleteFunc(e.recordedPods(), func(pod *corev1.Pod) bool { return invariants.OwnerKind(pod) != "At" })
 	switch random.IntN(3) {
 	case 0:
+		for end := e.now().Add(prepareTime); e.now().Before(end) && prepared && second.Spec.NodeName == ""; e.idle(time.Second) {
+			second, prepared = e.store.objects[storeKey{pods, name + "-pod-1"}].(*corev1.Pod)
+		}
 		e.note("user deletes %s %s", ats, name)
 		_, _, _ = e.store.Delete(ats, name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
 		e.createAt(random, name)
