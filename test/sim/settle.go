@@ -154,7 +154,7 @@ func (e *env) unsettled() []problem {
 	for _, set := range state.NotDeleting() {
 		// A PodSet whose pods lose their owner or their name at admission cannot settle: P2 limits its pods.
 		if what := state.Settled(set, e.operator.Full); what != "" && set.Annotations[pausedSet] != "true" && !e.webhook.modifiesSets() {
-			problems = append(problems, problem{"P3", "PodSet " + set.Name + ": " + what, settleTime + e.delayOfRejection(set.UID)})
+			problems = append(problems, problem{"P3", "PodSet " + set.Name + ": " + what, settleTime + e.delayOfRejection(set.UID) + e.delayOfUpdate(set)})
 		}
 	}
 	for uid, at := range state.Ats {
@@ -176,8 +176,7 @@ func (e *env) unsettled() []problem {
 }
 
 // wrongAnswers returns the Ats that wait and whose status shows that their pods would be rejected, or could not be checked, although a dry
-// run would pass now: A19. The delay of the next dry run doubles, so it is not longer than the At has waited. A pod that hangs can keep the name
-// until then.
+// run would pass now: A19. The delay of the next dry run doubles, so it is not longer than the At has waited.
 func (e *env) wrongAnswers() []problem {
 	var problems []problem
 	for _, object := range e.store.List(ats) {
@@ -188,7 +187,11 @@ func (e *env) wrongAnswers() []problem {
 		}
 		if !e.nameIsTaken(at) && (ready.Reason == cnatv1alpha1.ReasonWouldBeRejected && !e.webhook.changesIdentity(true) || ready.Reason == cnatv1alpha1.ReasonNotChecked) {
 			waited := e.faultsEnded.Add(e.serverAhead).Sub(at.CreationTimestamp.Time)
-			problems = append(problems, problem{"A19", "At " + at.Name + ": Ready says " + ready.Reason, 2*(settleTime+hangTime) + waited})
+			limit := 2*settleTime + waited
+			if e.scenario.has(Hang) { // A pod may have kept the name.
+				limit += 2 * hangTime
+			}
+			problems = append(problems, problem{"A19", "At " + at.Name + ": Ready says " + ready.Reason, limit})
 		}
 	}
 	return problems
@@ -229,6 +232,15 @@ func (e *env) modifiedPods() []problem {
 func (e *env) nameIsTaken(at *cnatv1alpha1.At) bool {
 	_, taken := e.store.objects[storeKey{pods, at.Name + "-pod"}]
 	return taken
+}
+
+// delayOfUpdate returns how long a rolling update may wait until each pod has been Ready for minReadySeconds. The date of a pod is by the clock
+// of its node; the operator uses the earlier of two clocks.
+func (e *env) delayOfUpdate(set *appv1alpha1.PodSet) time.Duration {
+	if set.Spec.MinReadySeconds == 0 {
+		return 0
+	}
+	return time.Duration(*set.Spec.Replicas) * (time.Duration(set.Spec.MinReadySeconds)*time.Second + max(e.nodesAhead-min(e.serverAhead, 0), 0))
 }
 
 // delayOfRejection returns how long the operator may wait because creates of an owner's pods were rejected.

@@ -104,7 +104,9 @@ func (e *env) createSet(random *rand.Rand, name string) {
 	if e.scenario.has(Stuck) {
 		set.Spec.ProgressDeadlineSeconds = pick(random, int32(0), 20, 60)
 		set.Spec.PodReplacementPolicy = pick(random, "", appv1alpha1.TerminationComplete)
-		set.Spec.MinReadySeconds = pick[int32](random, 0, 10)
+	}
+	if random.IntN(4) == 0 {
+		set.Spec.MinReadySeconds = 10
 	}
 	e.create(set, fmt.Sprintf(" with %d replicas", *set.Spec.Replicas))
 }
