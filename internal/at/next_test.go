@@ -379,11 +379,11 @@ func TestNext(t *testing.T) {
 		"18 recorded, suspended since":       {world{at: runs0().Suspend(), pods: pods(gated())}, runs(decided{Open: pod0})},
 		"19 canceled, and the stop was rejected": {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota)},
-			runs(decided{Requeue: seconds(1)}),
+			runs(decided{Ready: "FailedStop", Requeue: seconds(1)}),
 		},
 		"19 canceled, and the stop was rejected a while ago": {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota), now: time.Second},
-			runs(decided{Stop: pod0, Requeue: seconds(41)}),
+			runs(decided{Stop: pod0, Ready: "FailedStop", Requeue: seconds(41)}),
 		},
 		"19 canceled":            {world{at: runs0().Cancel(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
 		"19 the kubelet ends it": {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, runs(decided{Requeue: seconds(40)})},

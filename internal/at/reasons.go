@@ -52,6 +52,7 @@ var Reasons = map[string]Verdict{
 	cnatv1alpha1.ReasonStarted:              {Scheduled: yes},
 	cnatv1alpha1.ReasonFailedStart:          {Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonFailedStart},
 	cnatv1alpha1.ReasonRunning:              {Ready: no},
+	cnatv1alpha1.ReasonFailedStop:           {Ready: no, Event: cnatv1alpha1.ReasonFailedStop},
 	cnatv1alpha1.ReasonPodWaiting:           {Ready: no, Event: cnatv1alpha1.ReasonPodWaiting},
 	cnatv1alpha1.ReasonPodTerminating:       {Ready: no},
 	cnatv1alpha1.ReasonContainersRunning:    {Ready: no},

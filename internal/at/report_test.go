@@ -111,7 +111,11 @@ func TestMakeReport_message(t *testing.T) {
 		"canceled while it runs": {world{at: runs0().Cancel(), pods: pods(live())}, "Running False spec.cancel is true: stopping pod a-pod", ""},
 		"canceled, and the stop is rejected": {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota)},
-			`Running False spec.cancel is true: stopping pod a-pod; pods "a-pod" is forbidden: exceeded quota`, "",
+			`FailedStop False spec.cancel is true: stopping pod a-pod; pods "a-pod" is forbidden: exceeded quota`, "FailedStop",
+		},
+		"canceled, and the stop is repeated": {
+			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota), now: time.Minute},
+			`FailedStop False spec.cancel is true: stopping pod a-pod; pods "a-pod" is forbidden: exceeded quota`, "FailedStop",
 		},
 		"no node has taken the pod until the starting deadline": {
 			world{at: waiting(runs0().StartingDeadline(9), "pod a-pod is waiting: Unschedulable"), pods: pods(own().Unschedulable()), now: 10 * time.Second},

@@ -90,16 +90,25 @@ func (v *View) stop(s Step) Step {
 		return s
 	case !isBound(pod):
 		return s.delete(pod)
-	case !v.kubeletStops(pod) && v.rejection != nil && v.Now.Before(v.rejection.Until):
-		if s.ready.message != "" {
-			s.ready.message += "; " + v.rejection.Message
-		}
-		return s.at(v.rejection.Until)
 	case !v.kubeletStops(pod):
-		s.Stop = pod
+		return v.askKubelet(s, deleteAt)
 	case !v.Now.Before(deleteAt):
 		return s.delete(pod)
 	}
+	return s.at(deleteAt)
+}
+
+// askKubelet adds the request that lets the kubelet end the recorded pod, unless the last one was rejected a short time ago.
+func (v *View) askKubelet(s Step, deleteAt time.Time) Step {
+	if v.rejection != nil {
+		if s.ready.message != "" {
+			s.ready = say{cnatv1alpha1.ReasonFailedStop, s.ready.message + "; " + v.rejection.Message}
+		}
+		if v.Now.Before(v.rejection.Until) {
+			return s.at(v.rejection.Until)
+		}
+	}
+	s.Stop = v.Pod
 	return s.at(deleteAt)
 }
 

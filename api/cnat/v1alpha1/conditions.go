@@ -29,6 +29,7 @@ const (
 	ReasonAdmissionWarning  = "AdmissionWarning"
 	ReasonFailedStart       = "FailedStart"
 	ReasonRunning           = "Running"
+	ReasonFailedStop        = "FailedStop"
 	ReasonPodWaiting        = "PodWaiting"
 	ReasonPodTerminating    = "PodTerminating"
 	ReasonContainersRunning = "ContainersRunning"
