@@ -60,12 +60,11 @@ type AtReconciler struct {
 }
 
 func (r *AtReconciler) setup(mgr ctrl.Manager) error {
-	waits := func(obj client.Object) bool { return at.DependsOnClock(obj.(*cnatv1alpha1.At)) }
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cnatv1alpha1.At{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
 		Watches(&cnatv1alpha1.At{}, countRuns()).
 		Watches(&corev1.Pod{}, atPodHandler{caches.EnqueueController(atKind), &r.states}, builder.WithPredicates(caches.Changed(atKind))).
-		WatchesRawSource(afterJumps(mgr, r.Clock, &cnatv1alpha1.AtList{}, waits)).
+		WatchesRawSource(afterJumps(mgr, r.Clock, &cnatv1alpha1.AtList{})).
 		WatchesRawSource(r.slots.source()).
 		Named("at").
 		WithOptions(controllerOptions(atConcurrency)).

@@ -249,11 +249,20 @@ func TestAt_cancel(t *testing.T) {
 	}
 }
 
+// gatedPod creates a gated pod of an At that does not exist.
+func gatedPod(t *testing.T, finalizers ...string) *corev1.Pod {
+	t.Helper()
+	at := newAt(newNamespace(t), "a", "now", "true")
+	at.UID = "some-uid"
+	pod := testutil.MakeAtPod(at, "a-pod").UID("").Gated(1).Obj()
+	pod.Finalizers, pod.Spec.RestartPolicy, pod.Spec.Containers = finalizers, corev1.RestartPolicyNever, []corev1.Container{{Name: "main", Image: "busybox"}}
+	create(t, pod)
+	return pod
+}
+
 // The API server marks a pod before it removes it. A pod that is marked keeps its gate, so that its attempt is known not to have begun.
 func TestOpenPatch_deleted(t *testing.T) {
-	pod := testutil.MakeAtPod(newAt(newNamespace(t), "a", "now", "true"), "a-pod").UID("").Gated(1).Unowned().Obj()
-	pod.Finalizers, pod.Spec.RestartPolicy, pod.Spec.Containers = []string{"example.com/keep"}, corev1.RestartPolicyNever, []corev1.Container{{Name: "main", Image: "busybox"}}
-	create(t, pod)
+	pod := gatedPod(t, "example.com/keep")
 	t.Cleanup(func() {
 		if err := admin.Patch(context.Background(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 			t.Error(err)
@@ -265,6 +274,24 @@ func TestOpenPatch_deleted(t *testing.T) {
 	r := &AtReconciler{Client: admin}
 	if answer := r.patch(t.Context(), pod, openPatch(pod)); answer.Rejected == nil || len(refresh(NewWithT(t), t.Context(), pod).Spec.SchedulingGates) != 1 {
 		t.Errorf("%+v, gates %v", answer, pod.Spec.SchedulingGates)
+	}
+}
+
+// A user can take a pod from its At before the cache shows that.
+func TestPatch_ownerRemoved(t *testing.T) {
+	pod := gatedPod(t)
+	known := pod.DeepCopy()
+	if err := admin.Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	r := &AtReconciler{Client: admin}
+	for name, change := range map[string][]operation{"open": openPatch(known), "stop": stopPatch(known)} {
+		if answer := r.patch(t.Context(), known, change); answer.Rejected == nil {
+			t.Errorf("%s was accepted: %+v", name, answer)
+		}
+	}
+	if now := refresh(NewWithT(t), t.Context(), pod); now.ResourceVersion != pod.ResourceVersion {
+		t.Errorf("the pod was changed: %+v", now.Spec)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -39,15 +40,20 @@ func openPatch(pod *corev1.Pod) []operation {
 	i := slices.IndexFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == cnatv1alpha1.StartGate })
 	path := "/spec/schedulingGates/" + strconv.Itoa(i)
 	exists := operation{"test", "/metadata/deletionTimestamp", json.RawMessage("null")}
-	return []operation{sameUID(pod), exists, {"test", path + "/name", cnatv1alpha1.StartGate}, {"remove", path, nil}}
+	return append(samePod(pod), exists, operation{"test", path + "/name", cnatv1alpha1.StartGate}, operation{"remove", path, nil})
 }
 
 // stopPatch makes the kubelet end exactly this pod, and keep it with its log.
 func stopPatch(pod *corev1.Pod) []operation {
-	return []operation{sameUID(pod), {"add", "/spec/activeDeadlineSeconds", 1}}
+	return append(samePod(pod), operation{"add", "/spec/activeDeadlineSeconds", 1})
 }
 
-func sameUID(pod *corev1.Pod) operation { return operation{"test", "/metadata/uid", pod.UID} }
+// samePod tests that it is this pod, and that its At still controls it.
+func samePod(pod *corev1.Pod) []operation {
+	i := slices.IndexFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return ptr.Deref(owner.Controller, false) })
+	owner := operation{"test", "/metadata/ownerReferences/" + strconv.Itoa(i) + "/uid", pods.OwnerUID(pod)}
+	return []operation{{"test", "/metadata/uid", pod.UID}, owner}
+}
 
 // create creates the pod of an attempt. If the create is not answered, a pod with the ID of this request is the answer, unless its identity has
 // changed: it is not known who changed it.

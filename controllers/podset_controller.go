@@ -56,7 +56,7 @@ func (r *PodSetReconciler) setup(mgr ctrl.Manager) error {
 		Named("podset").
 		Watches(&appv1alpha1.PodSet{}, &podSetHandler{}, builder.WithPredicates(r.states.IgnoreOwnStatusUpdates())).
 		Watches(&corev1.Pod{}, podHandler{caches.EnqueueController(podSetKind)}, builder.WithPredicates(caches.Changed(podSetKind))).
-		WatchesRawSource(afterJumps(mgr, r.Clock, &appv1alpha1.PodSetList{}, func(client.Object) bool { return true })).
+		WatchesRawSource(afterJumps(mgr, r.Clock, &appv1alpha1.PodSetList{})).
 		WithOptions(controllerOptions(podSetConcurrency)).
 		Complete(r)
 }

@@ -95,17 +95,15 @@ func readCaches[S any](ctx context.Context, c client.Client, states *objectstate
 	return entry, own, older, err
 }
 
-// afterJumps returns a source that requests the objects of a kind that wait for a time, after the clock has jumped.
-func afterJumps(mgr ctrl.Manager, c clock.WithTicker, kind client.ObjectList, waits func(client.Object) bool) source.Source {
-	return source.Func(clockjump.New(c, func(ctx context.Context) (waiting []client.Object, err error) {
+// afterJumps returns a source that requests all objects of a kind after the clock has jumped.
+func afterJumps(mgr ctrl.Manager, c clock.WithTicker, kind client.ObjectList) source.Source {
+	return source.Func(clockjump.New(c, func(ctx context.Context) (objects []client.Object, err error) {
 		list := kind.DeepCopyObject().(client.ObjectList)
 		if err := mgr.GetClient().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
 		}
-		return waiting, meta.EachListItem(list, func(item runtime.Object) error {
-			if obj := item.(client.Object); waits(obj) {
-				waiting = append(waiting, obj)
-			}
+		return objects, meta.EachListItem(list, func(item runtime.Object) error {
+			objects = append(objects, item.(client.Object))
 			return nil
 		})
 	}).Start)

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/atspec"
 )
 
@@ -41,11 +40,6 @@ func EarliestStart(v *View) (time.Time, bool) {
 		return v.At.CreationTimestamp.Time, true
 	}
 	return due, true
-}
-
-// DependsOnClock reports whether an At may wait for a time: its schedule, a deadline, a retry, or the end of its TTL.
-func DependsOnClock(at *cnatv1alpha1.At) bool {
-	return !atrun.IsDone(&at.Status) || at.Spec.TTLSecondsAfterFinished != nil
 }
 
 // IsDueWithin reports whether an At becomes due within a duration of now. An At that has started, is suspended, or has an invalid

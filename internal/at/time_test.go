@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
@@ -40,25 +39,6 @@ func TestIsDueWithin(t *testing.T) {
 	} {
 		if got := at.IsDueWithin(tc.at.Obj(), testutil.AtDue.Add(-tc.until), time.Minute); got != tc.want {
 			t.Errorf("%s: got %t", title, got)
-		}
-	}
-}
-
-func TestDependsOnClock(t *testing.T) {
-	done := cnatv1alpha1.AtStatus{Reason: cnatv1alpha1.ReasonCompleted, Result: cnatv1alpha1.ResultSucceeded, CompletionTime: &metav1.Time{Time: due}}
-	withTTL := a().Status(done).Obj()
-	withTTL.Spec.TTLSecondsAfterFinished = ptr.To[int32](60)
-	for title, tc := range map[string]struct {
-		at   *cnatv1alpha1.At
-		want bool
-	}{
-		"a new At":                     {a().Obj(), true},
-		"an At that is done":           {a().Status(done).Obj(), false},
-		"an At that is done, and goes": {withTTL, true},
-		"an At whose phase was forged": {a().Status(cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseDone}).Obj(), true},
-	} {
-		if got := at.DependsOnClock(tc.at); got != tc.want {
-			t.Errorf("%s: %t", title, got)
 		}
 	}
 }

@@ -213,11 +213,11 @@ func (c *Checker) slots(set types.UID, pod *corev1.Pod, write Write) {
 func (c *Checker) stripped(set *appv1alpha1.PodSet) {
 	var left []string
 	for uid, pod := range c.state.Pods {
-		if w, ours := c.byUID[uid]; ours && w.Stripped && w.Owner == set.UID && c.state.IsActive(pod) {
+		if w, ours := c.byUID[uid]; ours && w.Stripped && w.Fault == "" && w.Owner == set.UID && c.state.IsActive(pod) {
 			left = append(left, pod.Name)
 		}
 	}
-	// A process that crashes, or loses a response, may leave some.
+	// A process that crashes may leave some.
 	c.check("P2", len(left) <= 2*(c.window(set).most+len(c.started)), "PodSet "+set.Name, "%d pods without an owner are left: %v", len(left), left)
 }
 

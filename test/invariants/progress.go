@@ -133,15 +133,20 @@ func (c *Checker) isUnanswered(pod *corev1.Pod) bool {
 // clocksDiffer reports whether the clock of the operator differs from that of the API server, or has jumped.
 func (c *Checker) clocksDiffer() bool { return c.ServerAhead != nil || c.ClockJumped }
 
-// counted returns the time from which a spell counts. The progress of a PodSet counts from its first status, as that of a Deployment.
+// counted returns the time from which a spell counts. The progress of a PodSet counts from its first status, as that of a Deployment, or from
+// the first one after a pause.
 func (c *Checker) counted(s spell) time.Time {
+	from, counts := s.from, false
 	for _, e := range c.history[s.owner] {
-		set, ok := e.Object.(*appv1alpha1.PodSet)
-		if ok && meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing) != nil {
-			return slices.MaxFunc([]time.Time{s.from, e.Seen}, time.Time.Compare)
+		if set, ok := e.Object.(*appv1alpha1.PodSet); ok {
+			before := counts
+			progress := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
+			if counts = progress != nil && progress.Reason != appv1alpha1.ReasonPaused; counts && !before && e.Seen.After(from) {
+				from = e.Seen
+			}
 		}
 	}
-	return s.from
+	return from
 }
 
 // isReportedStuck checks that the status of a PodSet shows that it makes no progress: P14.

@@ -25,7 +25,7 @@ const (
 // queue use monotonic time and do not notice.
 type Watch struct {
 	clock clock.WithTicker
-	// list returns the objects that wait for a time.
+	// list returns the objects.
 	list func(context.Context) ([]client.Object, error)
 	// wall and monotonic read the two clocks.
 	wall      func() time.Time
@@ -69,7 +69,7 @@ func (w *Watch) Start(ctx context.Context, queue workqueue.TypedRateLimitingInte
 // requeue returns false if the objects cannot be listed.
 func (w *Watch) requeue(ctx context.Context, jump time.Duration, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) bool {
 	logger := log.FromContext(ctx)
-	logger.Info("The clock jumped, requeuing all objects that wait for a time", "by", jump.String())
+	logger.Info("The clock jumped, requeuing all objects", "by", jump.String())
 	objects, err := w.list(ctx)
 	if err != nil {
 		logger.Error(err, "Cannot list the objects to requeue")
