@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the kubectl plugin of $VERSION for each platform, and writes an archive and an SBOM for each, checksums.txt, and .krew.yaml.
 # The same commit always produces the same files.
-# usage: plugin-release.sh DIRECTORY OS/ARCH..., with $VERSION, $LDFLAGS, $REPOSITORY_URL, and $SOURCE_DATE_EPOCH
+# usage: plugin-release.sh DIRECTORY OS/ARCH..., with $VERSION, $LDFLAGS, and $REPOSITORY_URL
 set -euo pipefail
 
 directory=$1
@@ -19,7 +19,7 @@ for platform in "$@"; do
   archive=kubectl-at_v${VERSION}_${os}_$arch.tar.gz
   rm -rf "${stage:?}"/*
   CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=false -ldflags "$LDFLAGS" -o "$stage/$program" ./cmd/kubectl-at
-  go run ./hack/sbom kubectl-at "v$VERSION" "$stage/$program" >"$directory/${archive%.tar.gz}.spdx.json"
+  bin/cyclonedx-gomod bin -json -std -noserial -notimestamp -version "v$VERSION" -output "$directory/${archive%.tar.gz}.cdx.json" "$stage/$program"
   install -m 755 cmd/kubectl-at/kubectl_complete-at "$stage/"
   install -m 644 LICENSE "$stage/"
   tar --sort=name --mode=u=rwX,go=rX --owner=0 --group=0 --numeric-owner --mtime=@0 -C "$stage" -c . | gzip -n >"$directory/$archive"

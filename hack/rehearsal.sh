@@ -40,14 +40,14 @@ verify() {
   local identity=(--key "$work/cosign.pub" --insecure-ignore-tlog) digest type=slsaprovenance1 named
   cd dist/release
   # Provenance is attested to the images, which images.txt lists first, and an SBOM to those of one architecture.
-  named=$(($(wc -l <images.txt) - $(find . -name 'manager-*.spdx.json' | wc -l)))
+  named=$(($(wc -l <images.txt) - $(find . -name 'manager-*.cdx.json' | wc -l)))
   sha256sum --check --quiet checksums.txt
   "$clone/bin/cosign" verify-blob "${identity[@]}" --bundle checksums.txt.sigstore.json checksums.txt
   "$clone/bin/cosign" verify-blob "${identity[@]}" --bundle images.txt.sigstore.json images.txt
   "$clone/bin/cosign" verify-blob-attestation "${identity[@]}" --type slsaprovenance1 --bundle checksums.txt.provenance.sigstore.json checksums.txt
   while read -r digest; do
     "$clone/bin/cosign" verify "${identity[@]}" "$digest" >/dev/null
-    if ((named-- == 0)); then type=spdxjson; fi
+    if ((named-- == 0)); then type=cyclonedx; fi
     "$clone/bin/cosign" verify-attestation "${identity[@]}" --type $type "$digest" >/dev/null
     echo "verified: $digest, $type"
   done <images.txt
@@ -59,7 +59,7 @@ step "clone $(git rev-parse --short HEAD)"
 git clone --quiet --no-tags . "$clone"
 mkdir "$clone/bin"
 # Compiled tools, so that they are not compiled again. What is released is built in the clone.
-for tool in controller-gen crd-ref-docs kustomize kubectl operator-sdk opm cosign helm; do
+for tool in controller-gen crd-ref-docs kustomize kubectl operator-sdk opm cosign cyclonedx-gomod helm; do
   if [ -e "bin/$tool" ]; then cp -L --preserve=timestamps "bin/$tool" "$clone/bin/" && touch "$clone/bin/$tool"; fi
 done
 cd "$clone"

@@ -20,11 +20,11 @@ build() {
   shift 2
   mkdir -p "$directory/bin"
   git archive "$commit" | tar -x --no-same-permissions -C "$directory" "$@"
-  cp -p "$root/bin/kustomize" "$directory/bin/" # The tool is not an artifact.
+  cp -p "$root/bin/kustomize" "$root/bin/cyclonedx-gomod" "$directory/bin/" # The tools are not artifacts.
   (
     cd "$directory"
     export GOCACHE=$work/cache-$name
-    make --no-print-directory -o bin/kustomize release-files "${variables[@]}" >&2
+    make --no-print-directory -o bin/kustomize -o bin/cyclonedx-gomod release-files "${variables[@]}" >&2
     find bin/image dist/release -type f -exec sha256sum {} + | LC_ALL=C sort -k 2
     for arch in $arches; do
       make --no-print-directory -o bin/kustomize docker-build ARCH="$arch" IMG="localhost/verify-$name:manager-$arch" >&2

@@ -37,10 +37,10 @@ files() { # DIRECTORY ARCH...
   rm -rf "$directory"
   mkdir -p "$directory"
   cp dist/install.yaml dist/policy.yaml "dist/podset-operator-$VERSION.tgz" dist/schemas/*.json "$directory/"
-  cp dist/plugin/*.tar.gz dist/plugin/*.spdx.json "$directory/"
+  cp dist/plugin/*.tar.gz dist/plugin/*.cdx.json "$directory/"
   cp dist/plugin/.krew.yaml "$directory/at.yaml"
   for arch in "$@"; do
-    go run ./hack/sbom podset-operator "v$VERSION" "bin/image/manager-$arch" >"$directory/manager-$arch.spdx.json"
+    bin/cyclonedx-gomod bin -json -std -noserial -notimestamp -version "v$VERSION" -output "$directory/manager-$arch.cdx.json" "bin/image/manager-$arch"
   done
   (cd "$directory" && sha256sum -- * >checksums.txt)
 }
@@ -84,10 +84,10 @@ sign() { # DIRECTORY MANAGER IMAGE...; MANAGER-ARCH is the image for ARCH
     printf '%s\n' "$digest" >>"$directory/images.txt"
   done
   # Each architecture has a program of its own, and so an image and an SBOM of its own.
-  for file in "$directory"/manager-*.spdx.json; do
-    name=$(basename "$file" .spdx.json)
+  for file in "$directory"/manager-*.cdx.json; do
+    name=$(basename "$file" .cdx.json)
     digest=$(bin/cosign triangulate --type digest "$manager-${name#*-}")
-    bin/cosign attest "${flags[@]}" --type spdxjson --predicate "$file" "$digest"
+    bin/cosign attest "${flags[@]}" --type cyclonedx --predicate "$file" "$digest"
     printf '%s\n' "$digest" >>"$directory/images.txt"
   done
   for file in checksums.txt images.txt; do

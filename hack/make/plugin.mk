@@ -11,5 +11,5 @@ plugin: ## Build bin/kubectl-at; `kubectl at` runs it if bin is in the PATH.
 	@cp cmd/kubectl-at/kubectl_complete-at bin/
 
 .PHONY: plugin-release
-plugin-release: ## Build the plugin of VERSION for all platforms, with checksums, SBOMs, and the krew manifest, in dist/plugin.
+plugin-release: bin/cyclonedx-gomod ## Build the plugin of VERSION for all platforms, with checksums, SBOMs, and the krew manifest, in dist/plugin.
 	VERSION=$(VERSION) LDFLAGS='$(LDFLAGS)' hack/plugin-release.sh dist/plugin $(PLUGIN_PLATFORMS)

@@ -12,7 +12,7 @@ RELEASE_IMAGES = $(IMG) $(BUNDLE_IMG) $(CATALOG_IMG) $(CHART_REGISTRY)/podset-op
 release-binaries: $(foreach arch,$(ARCHES),bin/image/manager-$(arch)) ## Build the binaries of the images for all ARCHES.
 
 .PHONY: release-files
-release-files: build-installer plugin-release release-binaries chart-package schemas ## Write the files of the release of VERSION, with SBOMs and checksums, to dist/release.
+release-files: bin/cyclonedx-gomod build-installer plugin-release release-binaries chart-package schemas ## Write the files of the release of VERSION, with SBOMs and checksums, to dist/release.
 	hack/release.sh files $(RELEASE_DIR) $(ARCHES)
 
 # docker, podman, buildah, and cosign read the file that `cosign login` writes.
@@ -29,7 +29,7 @@ release-check: ## Fail unless VERSION has a section in CHANGELOG.md, a bundle, a
 	hack/release.sh check
 
 .PHONY: release-verify
-release-verify: bin/kustomize ## Build every file and image of the release twice, and compare the digests; ARCHES, PLUGIN_PLATFORMS.
+release-verify: bin/kustomize bin/cyclonedx-gomod ## Build every file and image of the release twice, and compare the digests; ARCHES, PLUGIN_PLATFORMS.
 	CONTAINER_TOOL='$(CONTAINER_TOOL)' hack/release-verify.sh 'ARCHES=$(ARCHES)' 'PLUGIN_PLATFORMS=$(PLUGIN_PLATFORMS)'
 
 # A clone of community-operators-prod, or a new directory.

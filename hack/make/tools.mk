@@ -53,5 +53,7 @@ $(eval $(call tool,operator-sdk,sdk,$(olm)/operator-sdk/cmd/operator-sdk,-X $(ol
 $(eval $(call tool,scorecard-test,sdk,$(olm)/operator-sdk/images/scorecard-test,,$(olm_tags)))
 $(eval $(call tool,opm,opm,$(olm)/operator-registry/cmd/opm,,$(opm_tags)))
 
-# It signs releases.
+# They write the SBOMs of releases, and sign releases.
+$(eval $(call tool,cyclonedx-gomod,cyclonedx-gomod,github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod))
+bin/cyclonedx-gomod: export GOFLAGS += -trimpath # An SBOM contains the digest of the tool.
 $(eval $(call tool,cosign,cosign,github.com/sigstore/cosign/v3/cmd/cosign))
