@@ -44,7 +44,7 @@ const (
 // settleWithoutFaults ends all faults for now and checks P3 and A3: everything settles.
 func (e *env) settleWithoutFaults() (settled bool, err error) {
 	e.note("no more faults")
-	e.synced, e.faultsEnded = true, e.now()
+	e.synced = true
 	e.store.podLimit, e.webhook.policy, e.webhook.failure, e.webhook.changes = -1, nil, nil, nil
 	e.order = 0
 	if e.process == nil {
@@ -53,7 +53,8 @@ func (e *env) settleWithoutFaults() (settled bool, err error) {
 		}
 	}
 	e.idleFor(jumpInterval)
-	e.clock.jump(-e.clock.offset)
+	e.clock.jump(-e.clock.offset) // The last fault.
+	e.faultsEnded = e.now()
 	return e.waitUntilSettled(), nil
 }
 
