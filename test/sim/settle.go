@@ -205,7 +205,7 @@ func (e *env) answersVary() bool {
 	return generates || slices.ContainsFunc(e.store.List(ats), func(object client.Object) bool {
 		at := object.(*cnatv1alpha1.At)
 		ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)
-		good := ready != nil && ready.Status == metav1.ConditionTrue && ready.Reason != cnatv1alpha1.ReasonAdmissionWarning
+		good := ready != nil && ready.Status == metav1.ConditionTrue && ready.Reason != cnatv1alpha1.ReasonAdmissionWarning && ready.Reason != cnatv1alpha1.ReasonNotChecked
 		return at.Status.Phase == cnatv1alpha1.PhasePending && at.Status.Attempts == 0 && (e.nameIsTaken(at) || !good)
 	})
 }
