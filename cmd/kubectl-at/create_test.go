@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,10 +102,14 @@ func TestCreate_problem(t *testing.T) {
 // losing is an API server whose responses to the creation of an At are lost. It may have created it.
 type losing struct {
 	creates bool
+
+	mutex   sync.Mutex
 	created []byte
 }
 
 func (l *losing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
 	switch {
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/ats"):
 		l.created, _ = io.ReadAll(r.Body)

@@ -222,6 +222,7 @@ func TestWait_outage(t *testing.T) {
 	if logged.Len() > 0 {
 		t.Errorf("the command also prints\n%s", logged.String())
 	}
+	server.Close() // waits for the handlers
 	if slices.Contains(scripted.versions, "0") {
 		t.Errorf("a list may be older than the At: resource versions %q", scripted.versions)
 	}
