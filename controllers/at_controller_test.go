@@ -293,6 +293,9 @@ func TestPatch_ownerRemoved(t *testing.T) {
 	if now := refresh(NewWithT(t), t.Context(), pod); now.ResourceVersion != pod.ResourceVersion {
 		t.Errorf("the pod was changed: %+v", now.Spec)
 	}
+	if answer := r.patch(t.Context(), pod, stopPatch(pod)); answer.Pod == nil { // as admission can leave a pod that it lets start
+		t.Errorf("the stop of a pod that never had an owner: %+v", answer)
+	}
 }
 
 func TestAt_ttl(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -48,11 +47,9 @@ func stopPatch(pod *corev1.Pod) []operation {
 	return append(samePod(pod), operation{"add", "/spec/activeDeadlineSeconds", 1})
 }
 
-// samePod tests that it is this pod, and that its At still controls it.
+// samePod tests that it is this pod, and that it still has the owners that the operator has seen.
 func samePod(pod *corev1.Pod) []operation {
-	i := slices.IndexFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return ptr.Deref(owner.Controller, false) })
-	owner := operation{"test", "/metadata/ownerReferences/" + strconv.Itoa(i) + "/uid", pods.OwnerUID(pod)}
-	return []operation{{"test", "/metadata/uid", pod.UID}, owner}
+	return []operation{{"test", "/metadata/uid", pod.UID}, {"test", "/metadata/ownerReferences", pod.OwnerReferences}}
 }
 
 // create creates the pod of an attempt. If the create is not answered, a pod with the ID of this request is the answer, unless its identity has
