@@ -63,6 +63,7 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 		seen.At = m.last
 	}
 	at := seen.At
+	m.seeModified(at, answers, now)
 	m.known = observe(m.known, seen, answers, now)
 	v := View{
 		At: at, Now: now, answers: answers, defaults: defaults, known: m.known, recorded: find(m.known, at.Status.PodUID), modified: m.modified,
@@ -90,6 +91,19 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	return v
 }
 
+// seeModified updates what is known about the pod that admission has modified. Once the status records it, it is one of the At's pods, even if
+// the write of the status was not answered.
+func (m *Memory) seeModified(at *cnatv1alpha1.At, answers Answers, now time.Time) {
+	pod := m.modified.pod
+	switch {
+	case pod == nil:
+	case at.Status.PodUID == pod.UID:
+		m.known, m.modified = with(m.known, pod, func(k *knownPod) { k.confirmed = now }), modification{}
+	case answers.Pods[pod.Name] != nil && answers.Pods[pod.Name].UID == pod.UID:
+		m.modified.pod = answers.Pods[pod.Name]
+	}
+}
+
 // IsStale reports whether the next pass must read the At from the API server, because the cache was behind when its status was written.
 func (m *Memory) IsStale() bool { return m.stale }
 
@@ -104,12 +118,7 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 		m.last = written
 	}
 	if step.record != nil {
-		m.modified, m.stopSince = modification{}, time.Time{}
-		m.known = with(m.known, step.record, func(k *knownPod) {
-			if k.confirmed.IsZero() { // It was not known, because admission modified it.
-				k.exists, k.confirmed = true, v.Now
-			}
-		})
+		m.stopSince = time.Time{}
 	}
 	if step.stops && m.stopSince.IsZero() {
 		m.stopSince = v.Now
@@ -167,7 +176,9 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 
 // created remembers the pod of a create. Another pod that had its name is gone. If the status records that pod, its last state is not known.
 func (m *Memory) created(r Result, at *cnatv1alpha1.At, now time.Time) {
-	if m.modified = (modification{what: r.Modified, pod: r.Pod}); r.Modified != "" || r.Pod == nil {
+	m.modified = modification{}
+	if r.Modified != "" || r.Pod == nil {
+		m.modified = modification{what: r.Modified, pod: r.Pod}
 		return
 	}
 	for _, k := range m.known {

@@ -163,12 +163,17 @@ func waited(t *testing.T, memory at.Memory, olderPod *corev1.Pod) *testutil.AtBu
 	return a().Status(report.Status)
 }
 
-// knowsBad returns the Memory of a process to which the API server has said that admission would change the pod. The status was not written.
-func knowsBad(t *testing.T, b *testutil.AtBuilder) at.Memory {
+// unwritten returns the Memory of a process whose last write of the status was not answered.
+func (w world) unwritten(t *testing.T) at.Memory {
 	t.Helper()
-	w := world{at: b, now: -time.Minute, answer: at.Answer{Modified: "the name"}}
 	w.next(t)
 	return w.memory
+}
+
+// knowsBad returns the Memory of a process to which the API server has said that admission would change the pod.
+func knowsBad(t *testing.T, b *testutil.AtBuilder) at.Memory {
+	t.Helper()
+	return world{at: b, now: -time.Minute, answer: at.Answer{Modified: "the name"}}.unwritten(t)
 }
 
 // openFailed returns the Memory of a process that could not remove the gate of the recorded pod.
@@ -256,6 +261,8 @@ func TestNext(t *testing.T) {
 	foreign := testutil.MakePod(pod0).Obj()
 	olderPod := testutil.MakeAtPod(a().Obj(), pod0).Obj()
 	olderPod.OwnerReferences[0].UID = "older"
+	modified := finished
+	modified.Result, modified.Reason = cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonPodModified
 	lateOnes := pods(gated().UID("late"), gated().UID("later"))
 	limited := func(p *corev1.Pod) *corev1.Pod {
 		p.Spec.ActiveDeadlineSeconds = ptr.To[int64](5)
@@ -313,6 +320,12 @@ func TestNext(t *testing.T) {
 			isDone(decided{}),
 		},
 		"5 no TTL": {world{at: a().Status(finished), pods: pods(ended(0))}, isDone(decided{})},
+		"3 modified, and it runs": {
+			world{at: a().Status(modified), memory: world{
+				at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(live().Unowned()),
+			}.unwritten(t)},
+			decided{Phase: done, Reason: "PodModified", Attempts: 1, Stop: pod0, Requeue: seconds(5)},
+		},
 		"6 modified and gated": {
 			world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(gated().Unowned())},
 			decided{Delete: pod0},

@@ -137,18 +137,17 @@ func (v *View) modifiedPod() Step {
 	if v.unread(pod.Name) && !deleted {
 		return ask(Ask{Pod: pod.Name})
 	}
-	live := v.answers.Pods[pod.Name]
-	exists := live != nil && live.UID == pod.UID && !deleted
+	exists := v.answers.Pods[pod.Name] == pod && !deleted
 	switch {
-	case exists && isBound(live): // Admission removed the gate, too.
+	case exists && isBound(pod): // Admission removed the gate, too.
 		s := v.finish(v.modifiedEnd(what, "", atrun.Unknown))
-		s.record, s.attempt = live, v.attempt()
+		s.record, s.attempt = pod, v.attempt()
 		if v.isBetween() || !v.hasStarted() {
 			s.attempt++
 		}
 		return s
-	case exists && live.DeletionTimestamp == nil:
-		return unchanged.delete(live)
+	case exists && pod.DeletionTimestamp == nil:
+		return unchanged.delete(pod)
 	case exists, deleted, atrun.IsGated(pod): // No node can get a pod that is being deleted.
 		return v.finish(v.modifiedEnd(what, "the pod was deleted, and ", atrun.NotRun))
 	}
