@@ -165,12 +165,6 @@ func (b *AtPodBuilder) Gated(generation int64) *AtPodBuilder {
 // Unowned removes the controller reference.
 func (b *AtPodBuilder) Unowned() *AtPodBuilder { b.pod.OwnerReferences = nil; return b }
 
-// Created sets the creation time.
-func (b *AtPodBuilder) Created(t time.Time) *AtPodBuilder {
-	b.pod.CreationTimestamp = metav1.NewTime(t)
-	return b
-}
-
 // Terminating marks the pod as being deleted.
 func (b *AtPodBuilder) Terminating() *AtPodBuilder {
 	b.pod.DeletionTimestamp = ptr.To(metav1.NewTime(AtDue))

@@ -18,8 +18,6 @@ import (
 // that are being deleted.
 type Kubelet struct {
 	admin client.Client
-	// Ready reports whether a pod becomes Ready. Nil means that every pod does. A pod that does not stays Pending on its node.
-	Ready func(*corev1.Pod) bool
 	// Exit returns the exit code of a pod's command. Nil means that the command does not end. Pods with restartPolicy Always do not exit.
 	Exit func(*corev1.Pod) *int32
 }
@@ -83,7 +81,7 @@ func (k *Kubelet) next(pod *corev1.Pod) func(context.Context, *corev1.Pod) error
 		return k.bind
 	case k.isOver(pod):
 		return k.exceed
-	case pod.Status.Phase == corev1.PodPending && (k.Ready == nil || k.Ready(pod)):
+	case pod.Status.Phase == corev1.PodPending:
 		return k.run
 	case pod.Status.Phase == corev1.PodRunning && pod.Spec.RestartPolicy != corev1.RestartPolicyAlways && k.Exit != nil:
 		if code := k.Exit(pod); code != nil {
