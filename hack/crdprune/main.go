@@ -23,6 +23,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -31,8 +32,13 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
+
+type schema = apiextensionsv1.JSONSchemaProps
 
 // maxSize is the maximum size of a CRD as compact JSON, so that it fits into the annotation with the rest of the object.
 const maxSize = 200 << 10
@@ -48,48 +54,88 @@ func main() {
 
 // prune rewrites one CRD file in the format of controller-gen.
 func prune(file string) error {
-	in, err := os.ReadFile(file)
+	crd, err := read(file)
 	if err != nil {
 		return err
 	}
-	var crd map[string]any
-	if err := yaml.Unmarshal(in, &crd); err != nil {
+	for _, version := range crd.Spec.Versions {
+		object := version.Schema.OpenAPIV3Schema
+		properties := object.Properties["spec"].Properties
+		if template, ok := properties["template"]; ok {
+			own := template.Description
+			if err := pruneTemplate(&template); err != nil {
+				return err
+			}
+			template.Description = own
+			properties["template"] = template
+		}
+		walk("", object, restrictTimes)
+	}
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+	if err != nil {
 		return err
 	}
-	spec, _ := dig(crd, "spec")
-	versions, _ := spec["versions"].([]any)
-	for _, version := range versions {
-		if template, ok := dig(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "template"); ok {
-			own := template["description"]
-			if err := dropUnstable(template); err != nil {
-				return err
-			}
-			removeDescriptions(template)
-			makeAtomic(template)
-			removeDefaults(template, nil)
-			boundIntOrStrings(template)
-			allowCreationTimestamps(template)
-			if err := requireImages(template); err != nil {
-				return err
-			}
-			template["description"] = own
-		}
-		if object, ok := dig(version, "schema", "openAPIV3Schema"); ok {
-			restrictTimes(object)
-		}
-	}
-	compact, err := json.Marshal(crd)
+	delete(out, "status") // as controller-gen does
+	compact, err := json.Marshal(out)
 	if err != nil {
 		return err
 	}
 	if len(compact) > maxSize {
 		return fmt.Errorf("%d bytes as compact JSON, more than the %d that can be applied", len(compact), maxSize)
 	}
-	out, err := yaml.Marshal(crd)
+	text, err := yaml.Marshal(out)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append([]byte("---\n"), out...), 0o644)
+	return os.WriteFile(file, append([]byte("---\n"), text...), 0o644)
+}
+
+func read(file string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	in, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	return crd, yaml.UnmarshalStrict(in, crd)
+}
+
+// walk calls do for a schema with the name of its property, and for all schemas below it. Items have no name.
+func walk(name string, s *schema, do func(name string, s *schema)) {
+	do(name, s)
+	for property, below := range s.Properties {
+		walk(property, &below, do)
+		s.Properties[property] = below
+	}
+	if items := itemsOf(s); items != nil {
+		walk("", items, do)
+	}
+}
+
+// itemsOf returns the schema of the items of a list or of the values of a map, or nil.
+func itemsOf(s *schema) *schema {
+	switch {
+	case s.Items != nil:
+		return s.Items.Schema
+	case s.AdditionalProperties != nil:
+		return s.AdditionalProperties.Schema
+	}
+	return nil
+}
+
+// pruneTemplate changes the schema of a pod template.
+func pruneTemplate(template *schema) error {
+	if err := dropUnstable(template); err != nil {
+		return err
+	}
+	walk("template", template, func(name string, s *schema) {
+		s.Description, s.Default = "", nil
+		makeAtomic(name, s)
+		boundIntOrString(s)
+		if name == "metadata" && s.Properties != nil { // of the template, and of the volume claims in it
+			s.Properties["creationTimestamp"] = schema{Type: "string", Format: "date-time", Nullable: true}
+		}
+	})
+	return requireImages(template)
 }
 
 // unstable are the fields of a pod whose feature gate is off by default in the Kubernetes version of the library, by the field that
@@ -113,21 +159,18 @@ var unstable = map[string][]string{
 }
 
 // dropUnstable removes the unstable fields from a template.
-func dropUnstable(template map[string]any) error {
+func dropUnstable(template *schema) error {
 	missing := map[string]bool{}
 	for parent, fields := range unstable {
 		for _, field := range fields {
 			missing[parent+"."+field] = true
 		}
 	}
-	eachProperty(template, func(name string, property map[string]any) {
-		if items, ok := dig(property, "items"); ok {
-			property = items
-		}
-		properties, _ := dig(property, "properties")
+	walk("template", template, func(name string, s *schema) {
+		fields := cmp.Or(itemsOf(s), s).Properties
 		for _, field := range unstable[name] {
-			if _, ok := properties[field]; ok {
-				delete(properties, field)
+			if _, ok := fields[field]; ok {
+				delete(fields, field)
 				delete(missing, name+"."+field)
 			}
 		}
@@ -145,25 +188,15 @@ const (
 	maxQuantity = 64
 )
 
-// boundIntOrStrings limits the values that can be a number or a string in a schema and in all schemas below it. Those with a pattern are
-// quantities. The others are of the type intstr.IntOrString, whose numbers have 32 bits. The limits of numbers do not apply to strings.
-func boundIntOrStrings(schema any) {
-	switch s := schema.(type) {
-	case map[string]any:
-		if s["x-kubernetes-int-or-string"] == true {
-			if s["pattern"] != nil {
-				s["pattern"], s["maxLength"] = quantity, maxQuantity
-			} else {
-				s["minimum"], s["maximum"] = math.MinInt32, math.MaxInt32
-			}
-		}
-		for _, below := range s {
-			boundIntOrStrings(below)
-		}
-	case []any:
-		for _, below := range s {
-			boundIntOrStrings(below)
-		}
+// boundIntOrString limits a value that can be a number or a string. One with a pattern is a quantity. Others are of the type
+// intstr.IntOrString, whose numbers have 32 bits. The limits of numbers do not apply to strings.
+func boundIntOrString(s *schema) {
+	switch {
+	case !s.XIntOrString:
+	case s.Pattern != "":
+		s.Pattern, s.MaxLength = quantity, ptr.To[int64](maxQuantity)
+	default:
+		s.Minimum, s.Maximum = ptr.To[float64](math.MinInt32), ptr.To[float64](math.MaxInt32)
 	}
 }
 
@@ -172,125 +205,42 @@ func boundIntOrStrings(schema any) {
 // requires unique keys. The API server does not require this of a pod's variables, ports, secrets, and host aliases.
 var atomic = []string{"containers", "initContainers", "env", "ports", "imagePullSecrets", "hostAliases"}
 
-// makeAtomic makes these lists atomic in a schema and in all schemas below it.
-func makeAtomic(schema any) {
-	eachProperty(schema, func(name string, property map[string]any) {
-		if property["x-kubernetes-list-type"] == "map" && slices.Contains(atomic, name) {
-			property["x-kubernetes-list-type"] = "atomic"
-			delete(property, "x-kubernetes-list-map-keys")
-		}
-	})
+// makeAtomic makes one of these lists atomic.
+func makeAtomic(name string, s *schema) {
+	if ptr.Deref(s.XListType, "") == "map" && slices.Contains(atomic, name) {
+		s.XListType, s.XListMapKeys = ptr.To("atomic"), nil
+	}
 }
 
-// allowCreationTimestamps adds the creationTimestamp to the metadata of a template and of the volume claims in it.
-func allowCreationTimestamps(schema any) {
-	eachProperty(schema, func(name string, property map[string]any) {
-		if metadata, ok := dig(property, "properties"); ok && name == "metadata" {
-			metadata["creationTimestamp"] = map[string]any{
-				"type": "string", "format": "date-time", "nullable": true,
-			}
-		}
-	})
-}
-
-// restrictTimes sets the pattern of each time in a schema to the format that metav1.Time writes. The format date-time also accepts leap
-// seconds, offsets of 99 hours, and a lower-case t or z, which metav1.Time cannot decode.
-func restrictTimes(schema any) {
-	switch s := schema.(type) {
-	case map[string]any:
-		if s["format"] == "date-time" {
-			s["pattern"] = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$`
-		}
-		for _, below := range s {
-			restrictTimes(below)
-		}
-	case []any:
-		for _, below := range s {
-			restrictTimes(below)
-		}
+// restrictTimes sets the pattern of a time to the format that metav1.Time writes. The format date-time also accepts leap seconds, offsets of
+// 99 hours, and a lower-case t or z, which metav1.Time cannot decode.
+func restrictTimes(_ string, s *schema) {
+	if s.Format == "date-time" {
+		s.Pattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$`
 	}
 }
 
 // requireImages requires that each container of a template has an image and a name that is a DNS label, and that the template has no
 // ephemeral containers, which can only be added to an existing pod.
-func requireImages(template map[string]any) error {
+func requireImages(template *schema) error {
+	spec := template.Properties["spec"].Properties
 	for _, list := range []string{"containers", "initContainers"} {
-		container, ok := dig(template, "properties", "spec", "properties", list, "items")
-		image, hasImage := dig(container, "properties", "image")
-		name, hasName := dig(container, "properties", "name")
-		if !ok || !hasImage || !hasName {
+		items := spec[list].Items
+		if items == nil {
+			return fmt.Errorf("a template has no spec.%s", list)
+		}
+		image, hasImage := items.Schema.Properties["image"]
+		name, hasName := items.Schema.Properties["name"]
+		if !hasImage || !hasName {
 			return fmt.Errorf("the schema of spec.template.spec.%s has no image or no name", list)
 		}
-		container["required"] = []any{"image", "name"}
-		image["minLength"] = 1
-		name["pattern"], name["maxLength"] = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`, 63
+		items.Schema.Required = []string{"image", "name"}
+		image.MinLength = ptr.To[int64](1)
+		name.Pattern, name.MaxLength = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`, ptr.To[int64](63)
+		items.Schema.Properties["image"], items.Schema.Properties["name"] = image, name
 	}
-	spec, _ := dig(template, "properties", "spec", "properties")
-	spec["ephemeralContainers"] = map[string]any{"type": "array", "maxItems": 0, "items": map[string]any{"type": "object"}}
+	spec["ephemeralContainers"] = schema{
+		Type: "array", MaxItems: ptr.To[int64](0), Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &schema{Type: "object"}},
+	}
 	return nil
-}
-
-// eachProperty calls do for the properties of a schema and of all schemas below it.
-func eachProperty(schema any, do func(name string, property map[string]any)) {
-	s, _ := schema.(map[string]any)
-	properties, _ := s["properties"].(map[string]any)
-	for name, property := range properties {
-		if p, ok := property.(map[string]any); ok {
-			do(name, p)
-		}
-		eachProperty(property, do)
-	}
-	for _, below := range []string{"items", "additionalProperties"} {
-		if s[below] != nil {
-			eachProperty(s[below], do)
-		}
-	}
-}
-
-// dig follows the keys from a decoded object. It returns false if a key is missing.
-func dig(object any, keys ...string) (map[string]any, bool) {
-	m, ok := object.(map[string]any)
-	for _, key := range keys {
-		if ok {
-			m, ok = m[key].(map[string]any)
-		}
-	}
-	return m, ok
-}
-
-// removeDescriptions removes the descriptions of a schema and of all schemas below it. A description is a string. A schema under this key
-// is a property with the name "description", and remains.
-func removeDescriptions(schema any) {
-	switch s := schema.(type) {
-	case map[string]any:
-		if _, ok := s["description"].(string); ok {
-			delete(s, "description")
-		}
-		for _, below := range s {
-			removeDescriptions(below)
-		}
-	case []any:
-		for _, below := range s {
-			removeDescriptions(below)
-		}
-	}
-}
-
-// removeDefaults removes the defaults of the properties of a schema and of all schemas below it. keys are the properties that identify the
-// items of a list, which the API server requires to be required or to have a default.
-func removeDefaults(schema any, keys []any) {
-	s, _ := schema.(map[string]any)
-	properties, _ := s["properties"].(map[string]any)
-	for name, property := range properties {
-		if p, ok := property.(map[string]any); ok && !slices.Contains(keys, any(name)) {
-			delete(p, "default")
-		}
-		removeDefaults(property, nil)
-	}
-	keys, _ = s["x-kubernetes-list-map-keys"].([]any)
-	for _, below := range []string{"items", "additionalProperties"} {
-		if s[below] != nil {
-			removeDefaults(s[below], keys)
-		}
-	}
 }

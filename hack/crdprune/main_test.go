@@ -4,22 +4,21 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"strings"
 	"testing"
-
-	"sigs.k8s.io/yaml"
 )
 
 // The API server writes the defaults of a CRD into the objects that it serves. A new default in a newer Kubernetes API library would change
 // the hash of templates that were not edited, and the operator would replace their pods.
 func TestDefaults(t *testing.T) {
 	for file, template := range templates(t) {
-		for _, path := range defaults("template", template) {
-			if !strings.HasSuffix(path, "ports.protocol") && !strings.HasSuffix(path, "imagePullSecrets.name") {
-				t.Errorf("%s: %s has a default", file, path)
+		walk("template", template, func(name string, s *schema) {
+			if s.Default != nil {
+				t.Errorf("%s: %s has a default", file, name)
 			}
-		}
+		})
 	}
 }
 
@@ -39,17 +38,12 @@ func TestFields(t *testing.T) {
 	}
 	for file, template := range templates(t) {
 		found := map[string]bool{}
-		add := func(parent string, schema any) {
-			properties, _ := dig(schema, "properties")
-			for field := range properties {
-				found[parent+"."+field] = true
+		walk("template", template, func(name string, s *schema) {
+			for field := range cmp.Or(itemsOf(s), s).Properties {
+				if name != "" {
+					found[name+"."+field] = true
+				}
 			}
-		}
-		add("template", template)
-		eachProperty(template, func(name string, property map[string]any) {
-			add(name, property)
-			add(name, property["items"])
-			add(name, property["additionalProperties"])
 		})
 		for field := range found {
 			if !judged[field] {
@@ -65,50 +59,21 @@ func TestFields(t *testing.T) {
 }
 
 // templates returns the schemas of the pod templates by CRD.
-func templates(t *testing.T) map[string]map[string]any {
+func templates(t *testing.T) map[string]*schema {
 	t.Helper()
-	found := map[string]map[string]any{}
+	found := map[string]*schema{}
 	for _, file := range []string{"app.example.com_podsets", "cnat.d2iq.com_ats"} {
-		data, err := os.ReadFile("../../config/crd/bases/" + file + ".yaml")
+		crd, err := read("../../config/crd/bases/" + file + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
-		var crd struct {
-			Spec struct {
-				Versions []struct {
-					Schema struct{ OpenAPIV3Schema map[string]any }
-				}
-			}
-		}
-		if err := yaml.Unmarshal(data, &crd); err != nil {
-			t.Fatal(err)
-		}
 		for _, version := range crd.Spec.Versions {
-			template, ok := dig(version.Schema.OpenAPIV3Schema, "properties", "spec", "properties", "template")
+			template, ok := version.Schema.OpenAPIV3Schema.Properties["spec"].Properties["template"]
 			if !ok {
 				t.Fatalf("%s has no template", file)
 			}
-			found[file] = template
+			found[file] = &template
 		}
 	}
 	return found
-}
-
-// defaults returns the paths of all properties below a schema that have a default.
-func defaults(path string, schema any) []string {
-	s, _ := schema.(map[string]any)
-	var paths []string
-	if _, ok := s["default"]; ok {
-		paths = append(paths, path)
-	}
-	for _, key := range []string{"items", "additionalProperties"} {
-		if below, ok := s[key].(map[string]any); ok {
-			paths = append(paths, defaults(path, below)...)
-		}
-	}
-	properties, _ := s["properties"].(map[string]any)
-	for name, property := range properties {
-		paths = append(paths, defaults(path+"."+name, property)...)
-	}
-	return paths
 }
