@@ -5,9 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,29 +13,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/test/apiserver"
 )
 
 // requireTwoKeys makes the namespace one with two keys, and waits until the policy is enforced.
 func (s *shell) requireTwoKeys() {
 	s.Helper()
-	file, err := os.Open("../../config/components/two-keys/two_keys.yaml")
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
-		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			s.Fatal(err)
-		}
+	for _, object := range apiserver.Objects(s, resource.FilenameOptions{Filenames: []string{"../../config/components/two-keys/two_keys.yaml"}}) {
 		if err := admin.Create(s.Context(), object); err != nil {
 			s.Fatal(err)
 		}
@@ -64,10 +50,7 @@ func (s *shell) as(user string, verbs ...string) *shell {
 	meta := metav1.ObjectMeta{Namespace: s.namespace, Name: user}
 	for _, object := range []client.Object{
 		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"cnat.d2iq.com"}, Resources: []string{"ats"}, Verbs: verbs}}},
-		&rbacv1.RoleBinding{
-			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
-		},
+		apiserver.RoleBinding(s.namespace, user, "Role", user),
 	} {
 		if err := admin.Create(s.Context(), object); err != nil {
 			s.Fatal(err)

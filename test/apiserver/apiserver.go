@@ -17,8 +17,10 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/cli-runtime/pkg/resource"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -63,6 +65,20 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
+// Objects returns the objects of a kustomization, or of files or directories, in their order.
+func Objects(t testing.TB, from resource.FilenameOptions) []*unstructured.Unstructured {
+	t.Helper()
+	infos, err := resource.NewLocalBuilder().Unstructured().FilenameParam(false, &from).Flatten().Do().Infos()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, info := range infos {
+		objects = append(objects, info.Object.(*unstructured.Unstructured))
+	}
+	return objects
+}
+
 // ManagerRole returns config/rbac/role.yaml.
 func ManagerRole(root string) (*rbacv1.ClusterRole, error) {
 	data, err := os.ReadFile(root + "/config/rbac/role.yaml")
@@ -79,17 +95,25 @@ func GrantManagerRole(ctx context.Context, admin client.Client, root, user, name
 	if err != nil {
 		return err
 	}
-	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}}
 	if namespace == "" {
 		return errors.Join(admin.Create(ctx, role), admin.Create(ctx, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "manager"}, Subjects: subjects,
+			ObjectMeta: metav1.ObjectMeta{Name: "manager"}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		}))
 	}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "manager"}
-	return errors.Join(admin.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: role.Rules}), admin.Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
-	}))
+	return errors.Join(
+		admin.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: role.Rules}),
+		admin.Create(ctx, RoleBinding(namespace, user, "Role", meta.Name)))
+}
+
+// RoleBinding returns a binding of a Role or a ClusterRole to a user in a namespace.
+func RoleBinding(namespace, user, kind, role string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "binding-"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
 }
 
 // addingUser is held while a user is added, because envtest numbers its certificates without a lock.

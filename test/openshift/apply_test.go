@@ -4,11 +4,8 @@
 package openshift
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,11 +82,7 @@ func managerIsAdmitted(t *testing.T, admin client.Client, objects []*unstructure
 // apply creates the objects of a kustomization.
 func apply(t *testing.T, admin client.Client, kustomization string) []*unstructured.Unstructured {
 	t.Helper()
-	built, err := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "kustomize", filepath.Join(root, kustomization)).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects := decode(t, bytes.NewReader(built))
+	objects := apiserver.Objects(t, resource.FilenameOptions{Kustomize: filepath.Join(root, kustomization)})
 	for _, obj := range objects {
 		if err := admin.Create(t.Context(), obj); err != nil {
 			t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
@@ -101,36 +94,25 @@ func apply(t *testing.T, admin client.Client, kustomization string) []*unstructu
 // OLM creates the manifests of the bundle in the order of their names: the service account must exist before its token.
 func TestBundle(t *testing.T) {
 	const dir = root + "/dist/openshift/bundle/manifests"
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		t.Skip("there is no bundle for OpenShift: run make bundle-openshift")
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 	admin := cluster(t)
 	if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		t.Fatal(err)
 	}
-	var objects []*unstructured.Unstructured
-	for _, entry := range entries {
-		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
-		if err != nil {
-			t.Fatal(err)
+	objects := apiserver.Objects(t, resource.FilenameOptions{Filenames: []string{dir}})
+	for _, obj := range objects {
+		if obj.GetKind() == "ClusterServiceVersion" {
+			continue // The kind belongs to OLM. The validators check it.
 		}
-		for _, obj := range decode(t, bytes.NewReader(content)) {
-			objects = append(objects, obj)
-			if obj.GetKind() == "ClusterServiceVersion" {
-				continue // The kind belongs to OLM. The validators check it.
-			}
-			if namespaced, err := admin.IsObjectNamespaced(obj); err != nil {
-				t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
-			} else if namespaced {
-				obj.SetNamespace(namespace)
-			}
-			if err := admin.Create(t.Context(), obj); err != nil {
-				t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
-			}
+		if namespaced, err := admin.IsObjectNamespaced(obj); err != nil {
+			t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
+		} else if namespaced {
+			obj.SetNamespace(namespace)
+		}
+		if err := admin.Create(t.Context(), obj); err != nil {
+			t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
 		}
 	}
 	metricsAreVerified(t, objects)
@@ -178,21 +160,6 @@ func metricsAreVerified(t *testing.T, objects []*unstructured.Unstructured) {
 	for _, obj := range objects {
 		if _, found := obj.GetLabels()["openshift.io/cluster-monitoring"]; found {
 			t.Errorf("%s %s has a label that is reserved for components of OpenShift", obj.GetKind(), obj.GetName())
-		}
-	}
-}
-
-func decode(t *testing.T, reader io.Reader) (objects []*unstructured.Unstructured) {
-	t.Helper()
-	for decoder := yaml.NewYAMLOrJSONDecoder(reader, 4096); ; {
-		obj := &unstructured.Unstructured{}
-		if err := decoder.Decode(&obj.Object); errors.Is(err, io.EOF) {
-			return objects
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if len(obj.Object) > 0 {
-			objects = append(objects, obj)
 		}
 	}
 }

@@ -5,13 +5,10 @@
 package policy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,10 +20,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	sigsyaml "sigs.k8s.io/yaml"
+	"sigs.k8s.io/yaml"
 
 	"github.com/redhat/podset-operator/test/apiserver"
 	"github.com/redhat/podset-operator/test/repository"
@@ -64,18 +61,7 @@ func as(t *testing.T, user string) client.Client {
 // apply creates the objects of a kustomization as a user, or as an administrator if the name is empty.
 func apply(t *testing.T, user, kustomization string) {
 	t.Helper()
-	built, err := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "kustomize", kustomization).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(built), 4096)
-	for {
-		obj := &unstructured.Unstructured{}
-		if err := decoder.Decode(obj); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	for _, obj := range apiserver.Objects(t, resource.FilenameOptions{Kustomize: kustomization}) {
 		if err := as(t, user).Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
@@ -93,13 +79,12 @@ func create(t *testing.T, obj client.Object) {
 // allow gives a user verbs on the given resources of all groups in a namespace.
 func allow(t *testing.T, namespace, user string, verbs []string, resources ...string) {
 	t.Helper()
-	name := metav1.ObjectMeta{Namespace: namespace, GenerateName: user + "-"}
-	role := &rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: resources, Verbs: verbs}}}
+	role := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: user + "-"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: resources, Verbs: verbs}},
+	}
 	create(t, role)
-	create(t, &rbacv1.RoleBinding{
-		ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
-	})
+	create(t, apiserver.RoleBinding(namespace, user, "Role", role.Name))
 }
 
 // overlay returns the directory of a kustomization with a resource or component of this repository, and more lines.
@@ -254,16 +239,12 @@ func approver(t *testing.T, namespace, user string) {
 		t.Fatal(err)
 	}
 	role := &rbacv1.Role{}
-	if err := sigsyaml.UnmarshalStrict([]byte(repository.Manifests(string(page))[0]), role); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(repository.Manifests(string(page))[0]), role); err != nil {
 		t.Fatal(err)
 	}
 	role.Namespace = namespace
 	create(t, role)
-	create(t, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
-	})
+	create(t, apiserver.RoleBinding(namespace, user, "Role", role.Name))
 }
 
 // In a namespace with two keys, nothing runs that a single user has both written and released.

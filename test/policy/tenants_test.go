@@ -11,7 +11,6 @@ import (
 	"github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/redhat/podset-operator/test/apiserver"
@@ -28,18 +27,10 @@ func TestTenants(t *testing.T) {
 	// The role admin consists of these. There is no controller here that aggregates them.
 	for _, role := range []string{"system:aggregate-to-admin", "system:aggregate-to-edit", "system:aggregate-to-view",
 		"podset-operator-namespace-installer", "podset-operator-at-editor-role", "podset-operator-podset-editor-role"} {
-		create(t, &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "admin-"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
-		})
+		create(t, apiserver.RoleBinding(ns, user, "ClusterRole", role))
 	}
-	binding := func(namespace string) *rbacv1.RoleBinding {
-		return &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "manager-"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "podset-operator-namespace-manager"},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
-		}
+	binding := func(namespace string) client.Object {
+		return apiserver.RoleBinding(namespace, user, "ClusterRole", "podset-operator-namespace-manager")
 	}
 	// The API server sees the new permissions a moment later.
 	gomega.NewWithT(t).Eventually(func() error { return as(t, user).Create(t.Context(), binding(ns), client.DryRunAll) }).WithTimeout(time.Minute).Should(gomega.Succeed())

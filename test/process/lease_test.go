@@ -13,7 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -46,11 +45,7 @@ func TestLease(t *testing.T) {
 	g.Expect(code).To(Equal(http.StatusOK), "a restart does not help")
 
 	role := electionRole(t, home)
-	create(t, admin, role, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "election"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
-	})
+	create(t, admin, role, apiserver.RoleBinding(home, user, "Role", role.Name))
 	g.Eventually(readyz).WithTimeout(time.Minute).Should(HavePrefix("OK"))
 	g.Eventually(pods(t, admin, shop)).WithTimeout(time.Minute).Should(Equal(3))
 	g.Expect(p.terminate(t)).To(ContainSubstring("cannot get resource \\\"leases\\\""), "the missing permission")
