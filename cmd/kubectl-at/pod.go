@@ -22,7 +22,6 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/workload"
 )
 
@@ -249,21 +248,12 @@ func (r *request) workload(from reference) (*workload.Workload, error) {
 	return w, err
 }
 
-// podOf returns the pod of the template of an At as far as the API server can reject it.
+// podOf returns the pod of a new At as far as the API server can reject it. The At has no UID yet, so it owns nothing.
 func podOf(at *cnatv1alpha1.At) *corev1.Pod {
-	template := at.Spec.Template.DeepCopy()
-	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-	pod.Name, pod.Namespace = atrun.PodName(at, 0), at.Namespace
+	pod := atrun.NewPod(at, atrun.Defaults{}, 0)
+	pod.OwnerReferences = nil
 	if at.Name == "" {
 		pod.Name, pod.GenerateName = "", at.GenerateName
-	}
-	for key, value := range atrun.SelectorLabels(at) {
-		metav1.SetMetaDataLabel(&pod.ObjectMeta, key, value)
-	}
-	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: cnatv1alpha1.StartGate})
-	if words, err := atspec.SplitCommand(at.Spec.Command); err == nil && len(pod.Spec.Containers) > 0 {
-		pod.Spec.Containers[0].Command = atspec.ContainerCommand(words)
 	}
 	return pod
 }

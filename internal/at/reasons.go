@@ -14,6 +14,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -89,7 +90,7 @@ func (v *View) problem() say {
 	if _, err := v.dueTime(); err != nil {
 		return say{cnatv1alpha1.ReasonInvalidSchedule, err.Error()}
 	}
-	if _, err := commandOf(&v.At.Spec); err != nil {
+	if _, err := atspec.CommandWords(&v.At.Spec); err != nil {
 		return say{cnatv1alpha1.ReasonInvalidCommand, "spec.command: " + err.Error()}
 	}
 	if t := v.At.Spec.Template; t != nil && len(t.Spec.Containers) == 0 {

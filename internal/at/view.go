@@ -43,17 +43,7 @@ func (a Answers) deny(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 }
 
 // Defaults are the values from the operator's environment that pods use.
-type Defaults struct {
-	// Image is the image of an At without a template.
-	Image string
-	// PullSecrets are the secrets with which the image is pulled. If there are none, those of the service account are used.
-	PullSecrets []corev1.LocalObjectReference
-	// FixedUser makes the pod of an At without a template run as a fixed user. It is false on OpenShift, which gives
-	// each namespace its own.
-	FixedUser bool
-	// Proxy are the proxy variables of the container of an At without a template. A user's template sets its own.
-	Proxy []corev1.EnvVar
-}
+type Defaults = atrun.Defaults
 
 // View is everything that a decision about one At depends on, at one instant. Do not modify the objects that it refers to: they may belong
 // to a cache. The package reads the fields of a pod that the cache keeps: see atrun.TrimSpec, and Trim in internal/kube/caches.

@@ -8,7 +8,17 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
+
+// CommandWords returns the words of spec.command, or nil if the template has the command.
+func CommandWords(spec *cnatv1alpha1.AtSpec) ([]string, error) {
+	if spec.Command == "" && spec.Template != nil {
+		return nil, nil
+	}
+	return SplitCommand(spec.Command)
+}
 
 // SplitCommand returns the words of a command: at least one, and the first is not empty. It splits as a shell does (POSIX.1-2017, Shell
 // Command Language, 2.2 Quoting and 2.6.5 Field Splitting with the default IFS), without expansion, comments, or operators: $, *, #, ; and
