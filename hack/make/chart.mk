@@ -12,7 +12,7 @@ generate: chart
 
 .PHONY: chart
 chart: manifests dashboard ## Copy the CRDs, roles, policies, alerts, and dashboard of config/ into the chart.
-	rm -rf $(files) && mkdir -p $(files)/{crds,lease,users,metrics,metrics-auth,policy,ha}
+	rm -rf $(files) && mkdir -p $(files)/{crds,lease,users,metrics,metrics-auth,policy,flow-schema,ha}
 	cp config/crd/bases/*.yaml $(files)/crds/
 	cp config/rbac/role.yaml config/monitoring/prometheus/rules.yaml $(files)/
 	cp config/monitoring/dashboard/podset-operator.json $(files)/dashboard.json
@@ -21,6 +21,7 @@ chart: manifests dashboard ## Copy the CRDs, roles, policies, alerts, and dashbo
 	cp config/default/metrics_service.yaml $(files)/metrics/
 	cp config/rbac/metrics_*.yaml $(files)/metrics-auth/
 	cp config/components/policy/{manager_pods,pod_creators}.yaml $(files)/policy/
+	cp config/components/flow-schema/lease.yaml $(files)/flow-schema/
 	cp config/components/ha/disruption_budget.yaml $(files)/ha/
 
 # The version of the chart is in Chart.yaml: see set-version.

@@ -168,6 +168,7 @@ func TestChart(t *testing.T) {
 		"default values":               {},
 		"two replicas":                 {values: "replicas: 2", base: "config/components/ha"},
 		"with a network policy":        {values: "networkPolicy: {enabled: true}", also: "config/components/network-policy"},
+		"with a flow schema":           {values: "flowSchema: {enabled: true}", also: "config/components/flow-schema"},
 		"without the admission policy": {values: "policy: {enabled: false}", change: remove("ValidatingAdmissionPolicy")},
 		"with monitoring": {
 			values: "metrics: {serviceMonitor: {enabled: true}, prometheusRule: {enabled: true}}", also: "config/monitoring/prometheus",
@@ -198,6 +199,10 @@ func TestChart(t *testing.T) {
 			change: func(_ *testing.T, o objects) {
 				env := container(o)["env"].([]any)
 				env[len(env)-1] = object{"name": "WATCH_NAMESPACE", "value": "podset-operator-system"}
+				binding := o["RoleBinding podset-operator-system/podset-operator-manager-rolebinding"]
+				delete(o, key(binding))
+				binding["metadata"].(object)["name"] = "podset-operator-manager-rolebinding-" + hashOfTenants
+				o[key(binding)] = binding
 			},
 		},
 		"with other images": {
@@ -216,7 +221,7 @@ func TestChart(t *testing.T) {
 			values: "{nodeSelector: {a: b}, tolerations: [{key: c}], imagePullSecrets: [{name: d}], resources: {limits: {memory: 1Gi}}}",
 			change: func(_ *testing.T, o objects) {
 				pod := podSpec(o)
-				pod["nodeSelector"], pod["tolerations"] = object{"a": "b"}, []any{object{"key": "c"}}
+				pod["nodeSelector"], pod["tolerations"] = object{"a": "b"}, append([]any{object{"key": "c"}}, pod["tolerations"].([]any)...)
 				pod["imagePullSecrets"] = []any{object{"name": "d"}}
 				container(o)["resources"].(object)["limits"] = object{"memory": "1Gi"}
 			},
@@ -236,6 +241,9 @@ func TestChart(t *testing.T) {
 				maps.Copy(want, kustomized(t, filepath.Join(root, test.also)))
 			}
 			unlabeled(t, want)
+			if policy := want["ValidatingAdmissionPolicy /podset-operator-manager-pods"]; policy != nil {
+				find(policy, "spec", "matchConditions", "0").(object)["expression"] = byManager("podset-operator-system", "podset-operator-controller-manager")
+			}
 			if test.change != nil {
 				test.change(t, want)
 			}
@@ -253,6 +261,14 @@ func TestChart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hashOfTenants is that of the name podset-operator-namespace-manager: the name of a binding follows its role, which cannot change.
+const hashOfTenants = "bd816c82"
+
+// byManager is the condition of the policy manager-pods in the chart. That of the kustomization knows neither the namespace nor a prefix.
+func byManager(namespace, account string) string {
+	return "request.userInfo.username == 'system:serviceaccount:" + namespace + ":" + account + "'"
 }
 
 // remove removes the objects whose key contains one of these texts. Each must remove something.
@@ -311,7 +327,7 @@ func container(o objects) object { return podSpec(o)["containers"].([]any)[0].(o
 func TestValues_mistakes(t *testing.T) {
 	for _, values := range []string{
 		"image: {digest: v0.1.0}", "extraArgs: {a: b}", "extraEnv: [{name: a, value: 1}]", "extraEnv: [{value: a}]", "networkPolicy: {apiServerPorts: []}", "podLabels: {a: 1}", "replica: 2", "image: quay.io/redhat/podset-operator", "watchNamespaces: team-a", "watchNamespaces: [Team]",
-		"serviceAccount: {create: false}", "livenessProbe: {enabled: false}", "metrics: {enable: false}", "metrics: {enabled: 'false'}",
+		"serviceAccount: {create: false}", "livenessProbe: {enabled: false}", "metrics: {enable: false}", "metrics: {enabled: 'false'}", "metrics: {service: {ipFamilyPolicy: Both}}", "tolerationSeconds: 10s",
 	} {
 		if _, err := rendered(t, "podset-operator", "podset-operator-system", values, false); err == nil {
 			t.Errorf("the chart accepts %s", values)

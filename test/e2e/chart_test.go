@@ -68,7 +68,7 @@ func TestChart_two(t *testing.T) {
 		for n, release := range []string{"podset-operator", "team-b"} {
 			home := homes[n]
 			if n == 1 {
-				flags += ",crds.install=false,policy.enabled=false,rbac.userRoles=false"
+				flags += ",crds.install=false,rbac.userRoles=false"
 			}
 			t.Cleanup(func() { home.types("helm uninstall %s --wait", release) })
 			home.types("helm install %s charts/podset-operator --wait --timeout 2m --set image.repository=%s,image.tag=%s,watchNamespaces={%s} %s",

@@ -148,38 +148,64 @@ const (
 	at        = `{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, spec: {schedule: "2030-01-30T02:00:00Z", command: "true"}}`
 )
 
-// The operator can only start and stop a pod.
+// The operator can only start and stop a pod. What other admission adds to its request is not a change by the operator.
 func TestManagerPods(t *testing.T) {
 	const ns, manager = "manager-pods", "system:serviceaccount:podset-operator-system:podset-operator-controller-manager"
+	const second = "system:serviceaccount:podset-operator-b:team-b-podset-operator-controller-manager"
 	apply(t, "", overlay(t, "components", "config/components/policy", "namePrefix: pods-"))
 	namespace(t, ns, nil)
-	allow(t, ns, "other", []string{"*"}, "pods")
-	allow(t, ns, manager, []string{"*"}, "pods")
+	for _, user := range []string{"other", manager, second} {
+		allow(t, ns, user, []string{"*"}, "pods")
+	}
 	pod := func(name string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: corev1.PodSpec{
-			SchedulingGates: []corev1.PodSchedulingGate{{Name: "example.com/quota"}, {Name: "cnat.d2iq.com/start"}},
-			Containers:      []corev1.Container{{Name: "main", Image: "a"}},
-		}}
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: ns, Name: name, Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"changed-by": "alice"},
+				Finalizers:      []string{"example.com/keep"},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "uid"}},
+			},
+			Spec: corev1.PodSpec{
+				SchedulingGates: []corev1.PodSchedulingGate{{Name: "example.com/quota"}, {Name: "cnat.d2iq.com/start"}},
+				Containers:      []corev1.Container{{Name: "main", Image: "a"}},
+			},
+		}
 	}
 	patch := func(ctx context.Context, user, name, operations string, options ...client.PatchOption) error {
 		return as(t, user).Patch(ctx, pod(name), client.RawPatch(types.JSONPatchType, []byte(operations)), options...)
 	}
-	const image = `[{"op":"replace","path":"/spec/containers/0/image","value":"b"}]`
+	const (
+		image   = `{"op":"replace","path":"/spec/containers/0/image","value":"b"}`
+		start   = `{"op":"remove","path":"/spec/schedulingGates/1"}`
+		stop    = `{"op":"add","path":"/spec/activeDeadlineSeconds","value":1}`
+		nothing = "the podset-operator may only start or stop a pod, but its request, after admission by others, would change spec.containers"
+		removes = "may not remove a label, an annotation, an owner, or a finalizer"
+	)
 	create(t, pod("probe"))
-	enforced(t, func(ctx context.Context) error { return patch(ctx, manager, "probe", image, client.DryRunAll) })
+	enforced(t, func(ctx context.Context) error { return patch(ctx, manager, "probe", "["+image+"]", client.DryRunAll) })
 	for name, test := range map[string]struct{ user, operations, want string }{
-		"start":          {manager, `[{"op":"remove","path":"/spec/schedulingGates/1"}]`, ""},
-		"stop":           {manager, `[{"op":"add","path":"/spec/activeDeadlineSeconds","value":1}]`, ""},
-		"another gate":   {manager, `[{"op":"remove","path":"/spec/schedulingGates/0"}]`, "may change nothing of the spec of a pod but"},
-		"the image":      {manager, image, "may change nothing of the spec of a pod but"},
-		"a label":        {manager, `[{"op":"add","path":"/metadata/labels","value":{"app":"web"}}]`, "may not change the metadata of a pod"},
-		"an annotation":  {manager, `[{"op":"add","path":"/metadata/annotations","value":{"a":"b"}}]`, "may not change the metadata of a pod"},
-		"another client": {"other", image, ""},
+		"start":                {manager, start, ""},
+		"stop":                 {manager, stop, ""},
+		"an added annotation":  {manager, start + `,{"op":"add","path":"/metadata/annotations/mesh","value":"on"}`, ""},
+		"another annotation":   {manager, start + `,{"op":"replace","path":"/metadata/annotations/changed-by","value":"manager"}`, ""},
+		"an added label":       {manager, stop + `,{"op":"add","path":"/metadata/labels/team","value":"a"}`, ""},
+		"an added finalizer":   {manager, start + `,{"op":"add","path":"/metadata/finalizers/-","value":"example.com/more"}`, ""},
+		"an added toleration":  {manager, start + `,{"op":"add","path":"/spec/tolerations/-","value":{"key":"spot","operator":"Exists"}}`, ""},
+		"an added selector":    {manager, start + `,{"op":"add","path":"/spec/nodeSelector","value":{"zone":"a"}}`, ""},
+		"another gate":         {manager, `{"op":"remove","path":"/spec/schedulingGates/0"}`, "no gate of a pod but its own"},
+		"all gates":            {manager, `{"op":"remove","path":"/spec/schedulingGates"}`, "no gate of a pod but its own"},
+		"the image":            {manager, image, nothing},
+		"start with an image":  {manager, start + "," + image, nothing},
+		"a removed label":      {manager, `{"op":"remove","path":"/metadata/labels"}`, removes},
+		"a removed annotation": {manager, `{"op":"remove","path":"/metadata/annotations/changed-by"}`, removes},
+		"a removed owner":      {manager, `{"op":"remove","path":"/metadata/ownerReferences"}`, removes},
+		"a removed finalizer":  {manager, `{"op":"remove","path":"/metadata/finalizers/0"}`, removes},
+		"another client":       {"other", image, ""},
+		"a second manager":     {second, image, nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			name := strings.ReplaceAll(name, " ", "-")
 			create(t, pod(name))
-			compare(t, patch(t.Context(), test.user, name, test.operations), test.want)
+			compare(t, patch(t.Context(), test.user, name, "["+test.operations+"]"), test.want)
 		})
 	}
 }

@@ -1,12 +1,18 @@
-{{/* The prefix of all names. Cluster-wide objects have it too, so several releases can be in one cluster. */}}
+{{/*
+The prefix of all names. Cluster-wide objects have it too, so several releases can be in one cluster. The name of a Service has at most 63
+characters, begins with a letter, and has no dots, and the longest suffix has 35. A name that is cut or changed gets a hash, so that it stays
+unique.
+*/}}
 {{- define "podset-operator.fullname" -}}
 {{- $chart := .Values.nameOverride | default .Chart.Name -}}
-{{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
-{{- else if contains $chart .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- $wanted := ternary .Release.Name (printf "%s-%s" .Release.Name $chart) (contains $chart .Release.Name) -}}
+{{- $wanted = .Values.fullnameOverride | default $wanted -}}
+{{- $name := $wanted | replace "." "-" -}}
+{{- if not (regexMatch "^[a-z]" $name) }}{{ $name = print "r-" $name }}{{ end -}}
+{{- if and (eq $name $wanted) (le (len $name) 28) -}}
+{{- $name -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $chart | trunc 40 | trimSuffix "-" -}}
+{{- printf "%s-%s" ($name | trunc 19 | trimSuffix "-") ($wanted | sha256sum | trunc 8) -}}
 {{- end -}}
 {{- end -}}
 
@@ -82,9 +88,26 @@ imagePullSecrets:
 {{- $_ := set . "namespace" (include "podset-operator.namespace" $root) }}
 {{- end }}
 {{- with dig "spec" "policyName" "" $object }}{{ $_ := set $object.spec "policyName" $object.metadata.name }}{{ end }}
+{{- if eq $object.kind "FlowSchema" }}
+{{- $subject := (first (first $object.spec.rules).subjects).serviceAccount }}
+{{- $_ := set $subject "name" (include "podset-operator.serviceAccount" $root) }}
+{{- $_ := set $subject "namespace" (include "podset-operator.namespace" $root) }}
+{{- $_ := set (first (first $object.spec.rules).resourceRules) "namespaces" (list $subject.namespace) }}
+{{- end }}
+{{- range dig "spec" "matchConditions" list $object }}
+{{- if eq .name "by-the-manager" }}
+{{- $_ := set . "expression" (printf "request.userInfo.username == 'system:serviceaccount:%s:%s'" (include "podset-operator.namespace" $root) (include "podset-operator.serviceAccount" $root)) }}
+{{- end }}
+{{- end }}
 {{- if eq $object.kind "Service" }}
-{{- with $root.Values.metrics.service.annotations }}{{ $_ := set $object.metadata "annotations" . }}{{ end }}
-{{- $_ := set $object.metadata "labels" (merge $object.metadata.labels $root.Values.metrics.service.labels) }}
+{{- $service := $root.Values.metrics.service }}
+{{- with $service.annotations }}{{ $_ := set $object.metadata "annotations" . }}{{ end }}
+{{- $_ := set $object.metadata "labels" (merge $object.metadata.labels $service.labels) }}
+{{- if ne $service.type "ClusterIP" }}{{ $_ := set $object.spec "type" $service.type }}{{ end }}
+{{- range list "ipFamilyPolicy" "ipFamilies" }}
+{{- $value := get $service . }}
+{{- if $value }}{{ $_ := set $object.spec . $value }}{{ end }}
+{{- end }}
 {{- if not $root.Values.metrics.secure }}{{ $_ := set (first $object.spec.ports) "name" "http" }}{{ end }}
 {{- end }}
 {{- $labels := $object.metadata.labels | default dict }}
