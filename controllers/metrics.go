@@ -55,6 +55,7 @@ var (
 	podSetsDesc        = prometheus.NewDesc("podset_operator_podsets", "PodSets that the operator serves.", nil, nil)
 	podSetsDesiredDesc = prometheus.NewDesc("podset_operator_podset_desired_pods", "Desired pods of all PodSets.", nil, nil)
 	podSetsReadyDesc   = prometheus.NewDesc("podset_operator_podset_ready_pods", "Ready pods of all PodSets.", nil, nil)
+	podSetsBadDesc     = prometheus.NewDesc("podset_operator_podsets_degraded", "PodSets that are Degraded and not paused.", nil, nil)
 	atsDesc            = prometheus.NewDesc("podset_operator_ats", "Ats that the operator serves, by phase.", []string{"phase"}, nil)
 	atsNotStartedDesc  = prometheus.NewDesc("podset_operator_ats_not_started", "RUNNING Ats whose pod cannot start, or has not started for at least a minute.", nil, nil)
 )
@@ -117,6 +118,7 @@ func (stateCollector) Describe(descs chan<- *prometheus.Desc) {
 	descs <- podSetsDesc
 	descs <- podSetsDesiredDesc
 	descs <- podSetsReadyDesc
+	descs <- podSetsBadDesc
 	descs <- atsDesc
 	descs <- atsNotStartedDesc
 }
@@ -129,11 +131,17 @@ func (c stateCollector) Collect(values chan<- prometheus.Metric) {
 		return // The caches are not filled: this process is not the leader, or has just become the leader.
 	}
 	var desired, ready int32
+	degraded, notStarted := 0, 0
 	for n := range sets.Items {
+		status := &sets.Items[n].Status
 		desired += ptr.Deref(sets.Items[n].Spec.Replicas, 1)
-		ready += sets.Items[n].Status.ReadyReplicas
+		ready += status.ReadyReplicas
+		progress := meta.FindStatusCondition(status.Conditions, appv1alpha1.ConditionProgressing)
+		paused := progress != nil && progress.Reason == appv1alpha1.ReasonPaused
+		if !paused && meta.IsStatusConditionTrue(status.Conditions, appv1alpha1.ConditionDegraded) {
+			degraded++
+		}
 	}
-	notStarted := 0
 	phases := map[cnatv1alpha1.Phase]int{cnatv1alpha1.PhasePending: 0, cnatv1alpha1.PhaseRunning: 0, cnatv1alpha1.PhaseDone: 0}
 	for n := range ats.Items {
 		status := &ats.Items[n].Status
@@ -148,6 +156,7 @@ func (c stateCollector) Collect(values chan<- prometheus.Metric) {
 	gauge(podSetsDesc, float64(len(sets.Items)))
 	gauge(podSetsDesiredDesc, float64(desired))
 	gauge(podSetsReadyDesc, float64(ready))
+	gauge(podSetsBadDesc, float64(degraded))
 	gauge(atsNotStartedDesc, float64(notStarted))
 	for phase, n := range phases {
 		gauge(atsDesc, float64(n), string(phase))

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -74,7 +75,11 @@ func TestStateCollector(t *testing.T) {
 	set.Status.ReadyReplicas = 2
 	waits := testutil.MakeAt("waits").Recorded(1, "p", "u").Obj()
 	waits.Status.Conditions = []metav1.Condition{{Type: cnatv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonPodWaiting}}
-	store := newStore(t, interceptor.Funcs{}, set, podSetWith("b", 0, 1), testutil.MakeAt("new").Obj(), waits, testutil.MakeAt("runs").Recorded(1, "q", "v").Obj())
+	degraded := metav1.Condition{Type: appv1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: appv1alpha1.ReasonPodsFinished}
+	set.Status.Conditions = []metav1.Condition{degraded}
+	paused := podSetWith("paused", 0, 0)
+	paused.Status.Conditions = []metav1.Condition{degraded, {Type: appv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: appv1alpha1.ReasonPaused}}
+	store := newStore(t, interceptor.Funcs{}, set, paused, podSetWith("b", 0, 1), testutil.MakeAt("new").Obj(), waits, testutil.MakeAt("runs").Recorded(1, "q", "v").Obj())
 	gather := func(reader client.Reader) map[string]float64 {
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(stateCollector{reader: reader})
@@ -95,7 +100,7 @@ func TestStateCollector(t *testing.T) {
 		return got
 	}
 	want := map[string]float64{
-		"podset_operator_podsets": 2, "podset_operator_podset_desired_pods": 4, "podset_operator_podset_ready_pods": 2,
+		"podset_operator_podsets": 3, "podset_operator_podset_desired_pods": 4, "podset_operator_podset_ready_pods": 2, "podset_operator_podsets_degraded": 1,
 		"podset_operator_ats PENDING": 1, "podset_operator_ats RUNNING": 2, "podset_operator_ats DONE": 0, "podset_operator_ats_not_started": 1,
 	}
 	if diff := cmp.Diff(want, gather(store)); diff != "" {

@@ -9,7 +9,7 @@ func rows() []row {
 			{"Waiting", "none", 4, true, []query{{`max(podset_operator_ats{job="podset-operator",phase="PENDING"})`, ""}}},
 			{"Running", "none", 4, true, []query{{`max(podset_operator_ats{job="podset-operator",phase="RUNNING"})`, ""}}},
 			{"Failed in the last 24 hours", "none", 4, true, []query{
-				{`sum(increase(podset_operator_at_runs_total{job="podset-operator",result="Failed"}[24h]))`, ""},
+				{`sum(increase(podset_operator_at_runs_total{job="podset-operator",result="Failed",reason!="Canceled"}[24h]))`, ""},
 			}},
 			{"Runs per hour", "none", 12, false, []query{
 				{`sum by (result, reason) (increase(podset_operator_at_runs_total` + job + `[1h])) > 0`, "{{result}}: {{reason}}"},
@@ -54,7 +54,7 @@ func rows() []row {
 		}},
 		{"Objects (need the configuration of kube-state-metrics)", []panel{
 			{"Ats that have failed", "none", 12, false, []query{
-				{`kube_at_status_result{result="Failed"}`, "{{namespace}}/{{at}}: {{reason}}"},
+				{`kube_at_status_result{result="Failed",reason!="Canceled"}`, "{{namespace}}/{{at}}: {{reason}}"},
 			}},
 			{"Pods that PodSets lack", "none", 12, false, []query{
 				{`kube_podset_spec_replicas - on (namespace, podset) kube_podset_status_ready_replicas > 0`, "{{namespace}}/{{podset}}"},

@@ -91,7 +91,7 @@ func TestQueries_syntax(t *testing.T) {
 }
 
 func metricsOf(expr string) []string {
-	for _, labels := range []string{`\{[^}]*\}`, `"[^"]*"`, `\b(?:by|on|without)\s*\([^)]*\)`, `\b(?:histogram_quantile|last_over_time)\b`} {
+	for _, labels := range []string{`\{[^}]*\}`, `"[^"]*"`, `\b(?:by|on|without)\s*\([^)]*\)`, `\b(?:histogram_quantile|[a-z]+_over_time)\b`} {
 		expr = regexp.MustCompile(labels).ReplaceAllString(expr, " ")
 	}
 	return metricName.FindAllString(expr, -1)
