@@ -29,7 +29,7 @@ func (p *project) followsTheTutorial() {
 
 	shows("kubectl create -f config/samples/app_v1alpha1_podset.yaml", "podset.app.example.com/podset-sample created")
 	settled(p.t, set)
-	shows("kubectl get podset", "DESIRED", "AVAILABLE", "READY", "AGE", "podset-sample   3")
+	shows("kubectl get podset -o wide", "DESIRED", "READY", "AGE", "AVAILABLE", "podset-sample   3")
 	shows("kubectl get pods", "podset-sample-pod", "Running")
 	if pods := strings.Count(p.types("kubectl get pods -l app=podset-sample --no-headers"), "podset-sample-pod"); pods != 3 {
 		p.t.Errorf("the label app=podset-sample selects %d pods", pods)
