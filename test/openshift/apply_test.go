@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,6 +70,10 @@ func managerIsAdmitted(t *testing.T, admin client.Client, objects []*unstructure
 		t.Fatal(err)
 	}
 	spec := deployment.Spec.Template.Spec
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "openshift-user-critical"}, Value: 1_000_000_000} // as OpenShift has it
+	if err := admin.Create(t.Context(), class); err != nil || spec.PriorityClassName != class.Name {
+		t.Errorf("the manager has the priority class %q: %v", spec.PriorityClassName, err)
+	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: "manager"}, Spec: spec}
 	if err := admin.Create(t.Context(), pod); err != nil {
 		t.Error(err)

@@ -13,6 +13,7 @@ import (
 var (
 	conditionOrReason = regexp.MustCompile(`(?m)^\t(?:Condition|Reason)\w+ += "(\w+)"`)
 	eventReason       = regexp.MustCompile(`\bevent\.(?:Normal|Warning)\("(\w+)"`)
+	labelOrAnnotation = regexp.MustCompile(`(?m)^\t(?:const )?((?:Label|Annotation)\w* += "[^"]+)"`)
 	camelCaseWord     = regexp.MustCompile("`([A-Z]\\w+)`")
 	lostLine          = regexp.MustCompile(`(?m)^[ \t]*//[ \t]*\+[^a-z].*`)
 )
@@ -82,5 +83,33 @@ func TestReference(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The table of labels and annotations lists each one that the operator knows. The names of annotations are shortened after the first of a row.
+func TestReference_labels(t *testing.T) {
+	_, section, _ := strings.Cut(string(read(t, "docs/reference.md")), "\n## Labels and annotations of pods\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var found []string
+	for _, file := range []string{"api/app/v1alpha1/*.go", "api/cnat/v1alpha1/*.go", "internal/pods/*.go"} {
+		for _, path := range glob(t, file) {
+			for _, match := range labelOrAnnotation.FindAllStringSubmatch(string(read(t, path)), -1) {
+				found = append(found, match[1])
+			}
+		}
+	}
+	if len(found) < 10 {
+		t.Fatalf("there are only %q", found)
+	}
+	for _, declared := range found {
+		constant, key, _ := strings.Cut(declared, "\"")
+		_, short, _ := strings.Cut(key, "/")
+		listed := strings.Contains(section, "| label `"+key+"`")
+		if strings.HasPrefix(constant, "Annotation") {
+			listed = strings.Contains(section, "`"+key) || strings.Contains(section, " `"+short+"`")
+		}
+		if !listed {
+			t.Errorf("docs/reference.md does not list %s", declared)
+		}
 	}
 }
