@@ -67,12 +67,15 @@ func nameOf(argument string) (string, error) {
 	return "", fmt.Errorf("invalid NAME %q: expected NAME or at/NAME", argument)
 }
 
+// timeExamples are words that TIME can have.
+const timeExamples = "now today tomorrow noon midnight teatime next monday tuesday wednesday thursday friday saturday sunday + minutes hours days weeks months years"
+
 // completeArguments completes the arguments of a verb.
 func (p *plugin) completeArguments(a arguments) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		switch {
 		case a.words == many && len(args) >= a.names:
-			return strings.Fields("now today tomorrow noon midnight teatime next monday tuesday wednesday thursday friday saturday sunday + minutes hours days weeks months years"), cobra.ShellCompDirectiveNoFileComp
+			return strings.Fields(timeExamples), cobra.ShellCompDirectiveNoFileComp
 		case a.names == many || len(args) < a.names:
 			names, directive := p.completeNames("ats", prefix)
 			return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), directive

@@ -64,7 +64,7 @@ func createVerb() verb {
 			kubectl at -t 202611280200 -- true`,
 		flags: func(cmd *cobra.Command) {
 			o.addFlags(cmd)
-			cmd.Flags().StringVarP(&o.file, "file", "f", "", "File with a script to run with sh -c; - is standard input.")
+			cmd.Flags().StringVarP(&o.file, "file", "f", "", "`FILE` with a script to run with sh -c; - is standard input.")
 			o.pod.addFlags(cmd.Flags())
 		},
 		run: func(r *request) error {
@@ -126,7 +126,7 @@ func rerunVerb() verb {
 func (o *createOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	addTimeFlag(cmd, &o.stamp)
-	flags.StringVar(&o.name, "name", "", "Name of the At; the default is at- and five random letters.")
+	flags.StringVar(&o.name, "name", "", "`NAME` of the At; the default is at- and five random letters.")
 	o.limits.addFlags(flags)
 	flags.BoolVar(&o.suspend, "suspend", false, "Hold the At until kubectl at resume or, in a namespace with two keys, kubectl at approve.")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Print nothing when the At is created.")

@@ -17,7 +17,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -141,6 +143,32 @@ func TestCreate_lostResponse(t *testing.T) {
 	got, code = ask(t, listener.URL, "now", "--", "true")
 	if want := "error: at/" + name(server.created) + " may have been created, because the API server has not answered: "; code != 1 || !strings.HasPrefix(got, want) {
 		t.Errorf("not found: got %q with code %d, want %q", got, code, want)
+	}
+}
+
+// A CRD that is older than the plugin would drop a deadline without a word.
+func TestSend_unknownField(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		at := testutil.MakeAt("a").Obj()
+		at.SetGroupVersionKind(atKind)
+		at.ResourceVersion = "7"
+		var answer runtime.Object = at
+		if r.Method != http.MethodGet && r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict {
+			status := apierrors.NewBadRequest(`At in version "v1alpha1" cannot be handled as a At: strict decoding error: unknown field "spec.uninterrupted"`).Status()
+			status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+			w.WriteHeader(int(status.Code))
+			answer = &status
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	defer server.Close()
+	for _, command := range []string{"now --uninterrupted -- true", "now --dry-run=server -- true", "suspend a"} {
+		got, code := ask(t, server.URL, strings.Fields(command)...)
+		want := `strict decoding error: unknown field "spec.uninterrupted"; nothing was changed: the CRD in the cluster is older than this plugin (unknown), so update`
+		if code != 1 || !strings.Contains(got, want) {
+			t.Errorf("kubectl at %s: got %q with code %d", command, got, code)
+		}
 	}
 }
 

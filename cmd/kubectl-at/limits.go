@@ -25,8 +25,9 @@ type limitOptions struct {
 }
 
 func (o *limitOptions) addFlags(flags *pflag.FlagSet) {
-	flags.Int32Var(&o.retries, "retries", 0, "How often a run that failed is tried again, 0 to 10.")
-	flags.Int32SliceVar(&o.retryExitCodes, "retry-exit-codes", nil, "Exit codes that --retries tries again, such as 75; the default is all.")
+	flags.Int32Var(&o.retries, "retries", 0, "How often a run that failed is tried again: `N`, 0 to 10.")
+	flags.Int32SliceVar(&o.retryExitCodes, "retry-exit-codes", nil, "Exit `CODES` that --retries tries again, such as 75; the default is all.")
+	flags.Lookup("retry-exit-codes").DefValue = ""
 	flags.Var(&o.deadline, "deadline", "How long the run may take, such as 30m; no limit by default. Then the command gets SIGTERM and, after the grace period of the pod (30s), SIGKILL.")
 	flags.BoolVar(&o.uninterrupted, "uninterrupted", false, "Make drains, node upgrades, and autoscalers wait until the run ends. Requires --deadline.")
 	flags.Var(&o.startDeadline, "starting-deadline", "How late the run may start, such as 10m; no limit by default.")

@@ -7,16 +7,13 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	_ "time/tzdata" // for --tz where the system has no time zones
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // every auth provider that kubectl has
-	"k8s.io/kubectl/pkg/util/templates"
 	"k8s.io/utils/clock"
 )
 
@@ -38,27 +35,22 @@ func newCommand(streams genericiooptions.IOStreams, clock clock.WithTicker) *cob
 	root.SetErr(p.ErrOut)
 	p.config.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(&p.zone, "tz", "", "Time zone that TIME is in and that times are shown in, such as Europe/Berlin or +05:30; the default is that of this machine.")
-
-	commands := func(verbs ...verb) (commands []*cobra.Command) {
-		for _, v := range verbs {
-			commands = append(commands, v.command(p))
-		}
-		return commands
+	groups := []struct {
+		title string
+		verbs []verb
+	}{
+		{"Look at Ats:", []verb{listVerb(), catVerb(), logsVerb(), waitVerb()}},
+		{"Change Ats:", []verb{rescheduleVerb(), suspendVerb(), resumeVerb(), approveVerb(), cancelVerb(), rerunVerb(), removeVerb()}},
 	}
-	groups := templates.CommandGroups{
-		{Message: "Look at Ats:", Commands: commands(listVerb(), catVerb(), logsVerb(), waitVerb())},
-		{Message: "Change Ats:", Commands: commands(rescheduleVerb(), suspendVerb(), resumeVerb(), approveVerb(), cancelVerb(), rerunVerb(), removeVerb())},
-	}
-	groups.Add(root)
-	root.AddCommand(newOptionsCommand(p))
-	templates.ActsAsRootCommand(root, []string{"options", "help"}, groups...)
-	explain := root.FlagErrorFunc()
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if _, ok := errors.AsType[*pflag.NotExistError](err); ok && cmd == root {
-			err = fmt.Errorf("%w; a command and its flags go after --", err)
+	for _, group := range groups {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, v := range group.verbs {
+			command := v.command(p)
+			command.GroupID = group.title
+			root.AddCommand(command)
 		}
-		return explain(cmd, err)
-	})
+	}
+	setHelp(root)
 	p.completeGlobalFlags(root)
 	return root
 }
@@ -83,18 +75,4 @@ func newRoot(p *plugin) *cobra.Command {
 		return create(cmd, args)
 	}
 	return root
-}
-
-// newOptionsCommand returns "kubectl at options", which the help of the other commands points to.
-func newOptionsCommand(p *plugin) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "options",
-		Short: "Print the list of flags inherited by all commands",
-		Args:  noArguments.check,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Usage() },
-	}
-	cmd.SetOut(p.Out)
-	cmd.SetErr(p.Out)
-	templates.UseOptionsTemplates(cmd)
-	return cmd
 }

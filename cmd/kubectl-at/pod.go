@@ -41,13 +41,13 @@ type podOptions struct {
 }
 
 func (o *podOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.from, "from", "", "Workload whose image, environment, and volumes the command gets: KIND/NAME or KIND/NAME:CONTAINER, such as deploy/web. With at/NAME, the At to repeat.")
-	flags.StringArrayVar(&o.with, "with", nil, "Init container or sidecar of --from that the command needs, such as a database proxy; may be repeated. An ordinary container becomes a native sidecar: it starts before the command and ends after it.")
-	flags.StringVar(&o.image, "image", "", "Image to run the command in.")
-	flags.StringArrayVar(&o.env, "env", nil, "Environment variable NAME=VALUE; may be repeated. Requires --from or --image.")
-	flags.StringVar(&o.serviceAccount, "serviceaccount", "", "Service account of the pod. Requires --from or --image.")
-	flags.StringArrayVar(&o.labels, "label", nil, "Label KEY=VALUE of the pod; may be repeated. Requires --from or --image.")
-	flags.StringArrayVar(&o.annotations, "annotation", nil, "Annotation KEY=VALUE of the pod; may be repeated. Requires --from or --image.")
+	flags.StringVar(&o.from, "from", "", "Workload whose image, environment, and volumes the command gets: `KIND/NAME` or KIND/NAME:CONTAINER, such as deploy/web. With at/NAME, the At to repeat.")
+	flags.StringArrayVar(&o.with, "with", nil, "Init `CONTAINER` or sidecar of --from that the command needs, such as a database proxy; may be repeated. An ordinary container becomes a native sidecar: it starts before the command and ends after it.")
+	flags.StringVar(&o.image, "image", "", "`IMAGE` to run the command in.")
+	flags.StringArrayVar(&o.env, "env", nil, "Environment variable `NAME=VALUE`; may be repeated. Requires --from or --image.")
+	flags.StringVar(&o.serviceAccount, "serviceaccount", "", "Service account `NAME` of the pod. Requires --from or --image.")
+	flags.StringArrayVar(&o.labels, "label", nil, "Label `KEY=VALUE` of the pod; may be repeated. Requires --from or --image.")
+	flags.StringArrayVar(&o.annotations, "annotation", nil, "Annotation `KEY=VALUE` of the pod; may be repeated. Requires --from or --image.")
 }
 
 // isSet reports whether the flags say what the pod is made from. Otherwise the operator decides.

@@ -32,7 +32,7 @@ func catVerb() verb {
 	return verb{
 		use: "cat NAME", args: oneName,
 		short:      "Print an At as YAML for Git",
-		suggestFor: []string{"describe", "show"},
+		suggestFor: []string{"show"},
 		long: `
 			Print an At as YAML, without its status and what the API server adds, and with an absolute time, so that it can be
 			kept in Git and applied elsewhere.`,

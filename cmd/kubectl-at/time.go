@@ -64,7 +64,7 @@ func checkZone(tz string) error {
 
 // addTimeFlag adds -t.
 func addTimeFlag(cmd *cobra.Command, stamp *string) {
-	cmd.Flags().StringVarP(stamp, "time", "t", "", "Time as [[CC]YY]MMDDhhmm[.SS], in place of TIME.")
+	cmd.Flags().StringVarP(stamp, "time", "t", "", "Time as `[[CC]YY]MMDDhhmm[.SS]`, in place of TIME.")
 }
 
 // parseTime returns the time that the words, or else the stamp of -t, mean, and what is to be said about it.
@@ -83,29 +83,66 @@ func (p *plugin) parseTime(words []string, stamp string) (time.Time, []string, e
 	}
 }
 
-// explain adds to an error about TIME where the parser stopped: at a mistyped verb, or at a command without -- before it.
+// verbsElsewhere are the commands for verbs of other tools.
+var verbsElsewhere = map[string]string{
+	"apply": "kubectl apply -f FILE", "create": "kubectl at TIME... -- COMMAND", "describe": "kubectl describe at NAME", "edit": "kubectl edit at NAME",
+	"run": "kubectl at now -- COMMAND", "schedule": "kubectl at TIME... -- COMMAND", "version": "kubectl at --version",
+}
+
+// explain adds to an error about TIME what the word there may mean: a verb, a mistyped word, or a command without -- before it.
 func explain(cmd *cobra.Command, words, command []string, stamp string, err error) error {
 	before, rest := "-t "+stamp, words // what is the time, and what is not
 	if syntax, ok := errors.AsType[*timespec.SyntaxError](err); ok {
-		if similar := cmd.SuggestionsFor(words[0]); syntax.Offset == 0 && syntax.Remedy == "" && len(words[0]) > 2 && len(similar) > 0 {
-			return fmt.Errorf("%q is neither a time nor a command; did you mean \"kubectl at %s\"?", words[0], similar[0])
-		}
 		n := len(strings.Fields(syntax.Text[:syntax.Offset]))
-		if !syntax.Complete || n >= len(words) || syntax.Text[syntax.Offset-1] != ' ' || syntax.Remedy != "" {
+		isPart := n >= len(words) || syntax.Offset > 0 && syntax.Text[syntax.Offset-1] != ' '
+		switch {
+		case isPart || syntax.Remedy != "":
+			return err
+		case syntax.Offset == 0 && cmd.Flags().Changed("quiet") && len(words[0]) == 1:
+			return fmt.Errorf("%w; -q is --quiet here, because there are no queues", err)
+		case syntax.Offset == 0 && verbFor(cmd, words[0]) != "":
+			return fmt.Errorf("%q is neither a time nor a command; did you mean \"%s\"?", words[0], verbFor(cmd, words[0]))
+		case similarWord(words[n]) != "":
+			return fmt.Errorf("%w; did you mean %q?", err, similarWord(words[n]))
+		case !syntax.Complete:
 			return err
 		}
 		before, rest = strings.Join(words[:n], " "), words[n:]
 	} else if stamp == "" || len(words) == 0 {
 		return err
 	}
+	isCommand := !timespec.IsWord(rest[0])
 	if len(command) > 0 {
-		rest = slices.Concat(rest, []string{"--"}, command)
+		rest, isCommand = slices.Concat(rest, []string{"--"}, command), isCommand && strings.HasPrefix(command[0], "-") // npm run x -- --all
 	}
 	quoted, quoteErr := script.Quote(rest)
-	if quoteErr != nil {
+	if !isCommand || quoteErr != nil {
 		return err
 	}
 	return fmt.Errorf("%w; a command goes after --: kubectl at %s -- %s", err, before, quoted)
+}
+
+// verbFor returns the command that a word may mean, or "".
+func verbFor(cmd *cobra.Command, word string) string {
+	if command := verbsElsewhere[strings.ToLower(word)]; command != "" {
+		return command
+	}
+	if similar := cmd.SuggestionsFor(word); len(word) > 2 && len(similar) > 0 {
+		return "kubectl at " + similar[0]
+	}
+	return ""
+}
+
+// similarWord returns the word of TIME that a word may mean, or "". Short words are too similar to programs.
+func similarWord(word string) string {
+	known := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, name := range strings.Fields(timeExamples) {
+		known.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	if similar := known.SuggestionsFor(word); len(word) > 5 && len(similar) > 0 {
+		return similar[0]
+	}
+	return ""
 }
 
 // dueTime returns when an At runs: what the operator says about this version of it, or what its schedule means. It is zero when there is none.

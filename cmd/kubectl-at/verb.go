@@ -7,11 +7,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
-	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -48,7 +50,7 @@ func (v verb) command(p *plugin) *cobra.Command {
 	flags, dryRun := genericclioptions.NewPrintFlags(v.operation).WithTypeSetter(scheme), dryRunNone
 	cmd := &cobra.Command{
 		Use: v.use, Aliases: v.aliases, SuggestFor: v.suggestFor,
-		Short: v.short, Long: templates.LongDesc(v.long), Example: templates.Examples(v.example),
+		Short: v.short, Long: paragraphs(v.long), Example: "  " + strings.ReplaceAll(paragraphs(v.example), "\n", "\n  "),
 		Args: v.args.check, ValidArgsFunction: p.completeArguments(v.args),
 	}
 	if v.flags != nil {
@@ -63,6 +65,9 @@ func (v verb) command(p *plugin) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		r := &request{plugin: p, cmd: cmd, dryRun: dryRun}
 		if r.names, r.words, err = v.args.split(args); err != nil {
+			return err
+		}
+		if err := checkValues(cmd); err != nil {
 			return err
 		}
 		if v.operation != "" { // A mistake is found before anything changes.
@@ -83,16 +88,22 @@ func (r *request) ctx() context.Context { return r.cmd.Context() }
 // get reads the At that is named.
 func (r *request) get(object client.Object) error { return r.Get(r.ctx(), r.key(r.names[0]), object) }
 
-// send sends a change to the API server, as --dry-run says.
+// send sends a change to the API server, as --dry-run says. A field that the API server does not know is an error: it would drop a deadline, and
+// run the command without it.
 func (r *request) send(change func(client.Writer) error) error {
+	strict := client.WithFieldValidation(r.WithWatch, metav1.FieldValidationStrict)
+	var err error
 	switch r.dryRun {
 	case dryRunClient:
-		return nil
 	case dryRunServer:
-		return change(client.NewDryRunClient(r.WithWatch))
+		err = change(client.NewDryRunClient(strict))
 	default:
-		return change(r.WithWatch)
+		err = change(strict)
 	}
+	if apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "strict decoding error") { // It has no reason of its own.
+		return fmt.Errorf("%w; nothing was changed: the CRD in the cluster is older than this plugin (%s), so update the operator with its CRDs, or leave out the field", err, version)
+	}
+	return err
 }
 
 // report prints an At as -o says, or else a line.

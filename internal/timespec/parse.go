@@ -68,7 +68,10 @@ func Parse(words []string, now time.Time, location *time.Location) (time.Time, [
 	if len(p.tokens) == 0 {
 		return time.Time{}, nil, errors.New("missing TIME; examples: " + Examples)
 	}
-	if err := p.parse(); err != nil {
+	switch err := p.parse(); {
+	case err != nil && isCron(text):
+		return time.Time{}, nil, &SyntaxError{Text: text}
+	case err != nil:
 		return time.Time{}, nil, err
 	}
 	t, notes, err := p.spec.resolve(now, location)
@@ -117,7 +120,7 @@ func (p *parser) timeAndDate() error {
 		return p.unexpected()
 	}
 	if p.spec.date != nil && p.spec.date.isTonight && !p.spec.hasTime {
-		return p.expected(0, "a time of day")
+		return p.expected(0, `a time of day, as in "23:00 tonight",`)
 	}
 	if d, t := p.spec.date, p.peek(0); p.spec.needsYear() && p.spec.hasTime && t.kind == number && len(t.text) == 4 && atoi(t.text) > 0 {
 		d.year = atoi(t.text)

@@ -5,6 +5,7 @@ package timespec
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -27,7 +28,11 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	text := fmt.Sprintf("invalid time %q: expected %s", e.Text, e.Expected)
+	if isCron(e.Text) {
+		return fmt.Sprintf("invalid time %q: it looks like a schedule of cron, but an At runs only once, such as at \"tomorrow 02:00\"\n"+
+			"for a CronJob: kubectl create cronjob NAME --image=IMAGE --schedule='MINUTE HOUR DAY MONTH WEEKDAY' -- COMMAND", short(e.Text))
+	}
+	text := fmt.Sprintf("invalid time %q: expected %s", short(e.Text), e.Expected)
 	if rest := e.Text[e.Offset:]; rest != "" {
 		text += fmt.Sprintf(" at %q", firstWord(rest))
 	} else {
@@ -41,6 +46,26 @@ func (e *SyntaxError) Error() string {
 	}
 	return text
 }
+
+// cronField is a minute or an hour of cron.
+var cronField = regexp.MustCompile(`^[*0-9][-*0-9,/]*$`)
+
+// isCron reports whether a text that is not a time looks like a schedule of cron. A shell may have replaced its asterisks by the names of files.
+func isCron(text string) bool {
+	fields := strings.Fields(text)
+	return strings.HasPrefix(text, "@") || len(fields) >= 5 && cronField.MatchString(fields[0]) && cronField.MatchString(fields[1]) && scan(fields[2])[0].kind != word
+}
+
+// short returns the beginning of a text that a shell may have made long.
+func short(text string) string {
+	if runes := []rune(text); len(runes) > 60 {
+		return string(runes[:57]) + "..."
+	}
+	return text
+}
+
+// IsWord reports whether a word begins as a word or a number of this language does.
+func IsWord(text string) bool { return len(text) > 0 && scan(text)[0].kind != unknown }
 
 // expected returns an error about the token i places ahead.
 func (p *parser) expected(i int, what string) *SyntaxError {

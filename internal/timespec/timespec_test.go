@@ -215,7 +215,7 @@ func TestParse_invalid(t *testing.T) {
 		"1h":                        `invalid time "1h": expected a date or a step such as + 2 hours at "h"; use "now + 1h"`,
 		"1h30m":                     `invalid time "1h30m": expected a date or a step such as + 2 hours at "m"; use "now + 1h30m"`,
 		"batch":                     `invalid time "batch": expected a time of day, a date, or a step such as + 2 hours at "batch"; use "now"`,
-		"tonight":                   `invalid time "tonight": expected a time of day at its end`,
+		"tonight":                   `invalid time "tonight": expected a time of day, as in "23:00 tonight", at its end`,
 		"11:59 tonight - 1 day":     `invalid time "11:59 tonight - 1 day": Sat 21 Nov 2026 11:59 CET is in the past; use "now" to run at once`,
 		"now tomorrow":              `invalid time "now tomorrow": expected a step such as + 2 hours at "tomorrow"`,
 		"10:00 #5":                  `invalid time "10:00 #5": expected a date or a step such as + 2 hours at "#5"`,
@@ -465,6 +465,19 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q at %s is %s, which reads as %s: %v", spec, now, text, again, err)
 		}
 	})
+}
+
+// A shell replaces the asterisks of cron by the names of files.
+func TestParse_cron(t *testing.T) {
+	for spec, isCron := range map[string]bool{
+		"0 2 * * *": true, "*/5 * * * 1-5": true, "30 2 1 a.txt b": true, "0 2 CHANGELOG.md " + strings.Repeat("file ", 100): true, "@daily": true,
+		"10 30 Nov 2026 a b": false, "02:00 a b c d": false, "0 2 a": false,
+	} {
+		_, _, err := timespec.Parse([]string{spec}, instant(t, saturday), zone(t, "Europe/Berlin"))
+		if strings.Contains(err.Error(), "CronJob") != isCron || strings.Count(err.Error(), "\n") > 1 || len(err.Error()) > 300 {
+			t.Errorf("%s: got %v", spec, err)
+		}
+	}
 }
 
 // A command after a time can be distinguished from a mistake in the time.

@@ -116,7 +116,7 @@ func (c *copier) isCopied(name string) bool {
 	return name == c.container.Name || slices.ContainsFunc(c.helpers, func(h corev1.Container) bool { return h.Name == name })
 }
 
-// omitOthers reports the other containers of the pod, the host name, which belongs to one pod, and the deadline, which --deadline sets.
+// omitOthers reports the hooks of the container, the other containers of the pod, what belongs to one pod, and the limits of a Job.
 func (c *copier) omitOthers() {
 	pod := &c.from.Template.Spec
 	for i, container := range slices.Concat(pod.InitContainers, pod.Containers) {
@@ -128,16 +128,22 @@ func (c *copier) omitOthers() {
 			c.omit("the %s %s (--with %s copies it)", kind, name, name)
 		}
 	}
-	if pod.Resources != nil {
-		c.omit("the resources of the whole pod")
-	}
-	if pod.Hostname != "" {
-		c.omit("the host name %s", pod.Hostname)
-	}
-	for _, deadline := range []*int64{c.from.Deadline, pod.ActiveDeadlineSeconds} {
-		if deadline != nil {
-			c.omit("the deadline of %ds", *deadline)
+	hooks := cmp.Or(c.container.Lifecycle, &corev1.Lifecycle{}) // preStop is for a server that drains.
+	for _, field := range []struct {
+		name  string
+		isSet bool
+	}{
+		{"the hook postStart", hooks.PostStart != nil}, {"the resources of the whole pod", pod.Resources != nil},
+		{"the host name " + cmp.Or(pod.Hostname, ptr.Deref(pod.HostnameOverride, "")), pod.Hostname != "" || pod.HostnameOverride != nil},
+		{"the subdomain " + pod.Subdomain, pod.Subdomain != ""}, {"shareProcessNamespace", ptr.Deref(pod.ShareProcessNamespace, false)},
+		{"the scheduling gates", len(pod.SchedulingGates) > 0},
+	} {
+		if field.isSet {
+			c.omit("%s", field.name)
 		}
+	}
+	for _, limit := range c.from.Limits {
+		c.omit("%s", limit)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Images returns the image of the first container, and those of the others with their names.
@@ -20,40 +21,49 @@ func Images(pod *corev1.PodSpec) string {
 	return text
 }
 
-// NotFixed returns what a pod reads only when it starts, and what can have changed by then: images without a digest, and ConfigMaps.
+// NotFixed returns what a pod reads only when it starts, and what can have changed by then: images without a digest, ConfigMaps, Secrets, and
+// volumes whose content is elsewhere.
 func NotFixed(pod *corev1.PodSpec) []string {
 	var names []string
-	add := func(name string) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+	add := func(kind, name string) {
+		if text := "the " + kind + " " + name; name != "" && !slices.Contains(names, text) {
+			names = append(names, text)
+		}
+	}
+	addImage := func(image string) {
+		if !strings.Contains(image, "@") {
+			add("image", image)
 		}
 	}
 	for _, c := range slices.Concat(pod.Containers, pod.InitContainers) {
-		if !strings.Contains(c.Image, "@") {
-			add("the image " + c.Image)
-		}
+		addImage(c.Image)
 		for _, from := range c.EnvFrom {
-			if from.ConfigMapRef != nil {
-				add("the ConfigMap " + from.ConfigMapRef.Name)
-			}
+			add("ConfigMap", ptr.Deref(from.ConfigMapRef, corev1.ConfigMapEnvSource{}).Name)
+			add("Secret", ptr.Deref(from.SecretRef, corev1.SecretEnvSource{}).Name)
 		}
 		for _, variable := range c.Env {
-			if from := variable.ValueFrom; from != nil && from.ConfigMapKeyRef != nil {
-				add("the ConfigMap " + from.ConfigMapKeyRef.Name)
-			}
+			from := ptr.Deref(variable.ValueFrom, corev1.EnvVarSource{})
+			add("ConfigMap", ptr.Deref(from.ConfigMapKeyRef, corev1.ConfigMapKeySelector{}).Name)
+			add("Secret", ptr.Deref(from.SecretKeyRef, corev1.SecretKeySelector{}).Name)
 		}
 	}
 	for _, volume := range pod.Volumes {
-		if volume.ConfigMap != nil {
-			add("the ConfigMap " + volume.ConfigMap.Name)
-		}
-		if volume.Projected == nil {
-			continue
-		}
-		for _, source := range volume.Projected.Sources {
-			if source.ConfigMap != nil {
-				add("the ConfigMap " + source.ConfigMap.Name)
+		switch v := volume.VolumeSource; {
+		case v.ConfigMap != nil:
+			add("ConfigMap", v.ConfigMap.Name)
+		case v.Secret != nil:
+			add("Secret", v.Secret.SecretName)
+		case v.Image != nil:
+			addImage(v.Image.Reference)
+		case v.PersistentVolumeClaim != nil:
+			add("claim", v.PersistentVolumeClaim.ClaimName)
+		case v.Projected != nil:
+			for _, source := range v.Projected.Sources {
+				add("ConfigMap", ptr.Deref(source.ConfigMap, corev1.ConfigMapProjection{}).Name)
+				add("Secret", ptr.Deref(source.Secret, corev1.SecretProjection{}).Name)
 			}
+		case v.EmptyDir == nil && v.DownwardAPI == nil && v.Ephemeral == nil: // The volume was there before the pod.
+			add("volume", volume.Name)
 		}
 	}
 	return names

@@ -22,7 +22,7 @@ type Workload struct {
 	Kind, Name string
 	Template   corev1.PodTemplateSpec
 	Claims     []string // names of the volumes that each pod has for itself
-	Deadline   *int64   // of a Job, in seconds, or nil if there is none
+	Limits     []string // how often and how long it runs, for a message
 }
 
 // Of returns the pod template of an object, which is in spec.template for most kinds, including those of other projects, and the rest of
@@ -42,8 +42,9 @@ func Of(object *unstructured.Unstructured) (*Workload, error) {
 		return nil, fmt.Errorf("the %s %s has no pod template in spec.template; use one of its pods or its ReplicaSet: --from pod/NAME, --from rs/NAME", w.Kind, w.Name)
 	}
 	w.Template.Name = w.Name
-	if seconds, found, _ := unstructured.NestedInt64(object.Object, append(slices.Clone(spec), "activeDeadlineSeconds")...); found {
-		w.Deadline = &seconds
+	for _, parent := range [][]string{{"spec"}, spec, append(slices.Clone(spec), "template", "spec")} {
+		fields, _, _ := unstructured.NestedMap(object.Object, parent...)
+		w.addLimits(fields)
 	}
 	claims, _, _ := unstructured.NestedSlice(object.Object, "spec", "volumeClaimTemplates")
 	for _, claim := range claims {
@@ -55,10 +56,34 @@ func Of(object *unstructured.Unstructured) (*Workload, error) {
 	return w, nil
 }
 
+// limits are the fields of Jobs, CronJobs, and pods that decide how often and how long a command runs, the flag for an At, and the value that
+// means the same as for an At.
+var limits = []struct{ field, flag, same string }{
+	{"activeDeadlineSeconds", "--deadline", ""}, {"startingDeadlineSeconds", "--starting-deadline", ""}, {"ttlSecondsAfterFinished", "--ttl", ""},
+	{"backoffLimit", "--retries", "0"}, {"podFailurePolicy", "--retry-exit-codes", ""}, {"restartPolicy", "", "Never"},
+	{"completions", "", "1"}, {"parallelism", "", "1"}, {"completionMode", "", "NonIndexed"}, {"concurrencyPolicy", "", "Allow"},
+}
+
+func (w *Workload) addLimits(fields map[string]any) {
+	for _, limit := range limits {
+		value, text := fields[limit.field], limit.field
+		if _, isObject := value.(map[string]any); !isObject {
+			text += fmt.Sprintf(" %v", value)
+		}
+		if limit.flag != "" {
+			text += " (" + limit.flag + " sets it)"
+		}
+		// A pod that always restarts is a service.
+		if value != nil && value != "Always" && fmt.Sprint(value) != limit.same && !slices.Contains(w.Limits, text) {
+			w.Limits = append(w.Limits, text)
+		}
+	}
+}
+
 // descriptive are the domains of keys that describe a workload or are set by its controller. No command needs them.
 var descriptive = []string{
-	"app.kubernetes.io", "apps.kubernetes.io", "argocd.argoproj.io", "batch.kubernetes.io", "checksum", "cni.projectcalico.org",
-	"deployment.kubernetes.io", "helm.sh", "kubectl.kubernetes.io", "kubernetes.io", "meta.helm.sh", "prometheus.io",
+	"app.example.com", "app.kubernetes.io", "apps.kubernetes.io", "argocd.argoproj.io", "batch.kubernetes.io", "checksum", "cnat.d2iq.com",
+	"cni.projectcalico.org", "deployment.kubernetes.io", "helm.sh", "kubectl.kubernetes.io", "kubernetes.io", "meta.helm.sh", "prometheus.io",
 	"statefulset.kubernetes.io", "topology.kubernetes.io",
 }
 

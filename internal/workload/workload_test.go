@@ -182,8 +182,10 @@ func TestCopy_devices(t *testing.T) {
 
 func TestCopy_onePod(t *testing.T) {
 	w := fromSpec(testutil.Web())
-	w.Deadline = ptr.To[int64](600)
+	w.Limits = []string{"backoffLimit 4"}
 	spec := &w.Template.Spec
+	spec.Subdomain, spec.ShareProcessNamespace = "web", ptr.To(true)
+	spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}, PreStop: &corev1.LifecycleHandler{}}
 	spec.Hostname, spec.TerminationGracePeriodSeconds = "web-0", ptr.To[int64](300)
 	field := func(path string) *corev1.ObjectFieldSelector { return &corev1.ObjectFieldSelector{FieldPath: path} }
 	spec.Containers[0].Env = []corev1.EnvVar{
@@ -199,7 +201,8 @@ func TestCopy_onePod(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"the label tier that the variable TIER reads", "the annotation example.com/owner that the file owner reads",
-		"the init container init (--with init copies it)", "the container sidecar (--with sidecar copies it)", "the host name web-0", "the deadline of 600s",
+		"the init container init (--with init copies it)", "the container sidecar (--with sidecar copies it)", "the hook postStart",
+		"the host name web-0", "the subdomain web", "shareProcessNamespace", "backoffLimit 4",
 	}, omitted); diff != "" {
 		t.Error(diff)
 	}
@@ -235,12 +238,37 @@ func TestCopy_nodes(t *testing.T) {
 func TestOmittedKeys(t *testing.T) {
 	w := &Workload{}
 	w.Template.ObjectMeta = metav1.ObjectMeta{
-		Labels:      map[string]string{"app": "web", "app.kubernetes.io/name": "web", "azure.workload.identity/use": "true", "sidecar.istio.io/inject": "false"},
+		Labels:      map[string]string{"app": "web", "app.kubernetes.io/name": "web", "azure.workload.identity/use": "true", "sidecar.istio.io/inject": "false", "app.example.com/slot": "0", "cnat.d2iq.com/at": "a"},
 		Annotations: map[string]string{"vault.hashicorp.com/agent-inject": "true", "prometheus.io/scrape": "true", "linkerd.io/inject": "disabled"},
 	}
 	want := []string{"the label azure.workload.identity/use", "the annotation vault.hashicorp.com/agent-inject"}
 	if diff := cmp.Diff(want, w.OmittedKeys([]string{"sidecar.istio.io/inject=false"}, []string{"linkerd.io/inject=enabled"})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestOf_limits(t *testing.T) {
+	parse := func(text string) *unstructured.Unstructured {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), object); err != nil {
+			t.Fatal(err)
+		}
+		return object
+	}
+	for text, want := range map[string]string{
+		"{kind: CronJob, spec: {startingDeadlineSeconds: 60, concurrencyPolicy: Forbid, jobTemplate: {spec: {backoffLimit: 4, activeDeadlineSeconds: 3600, template: {spec: {restartPolicy: OnFailure, containers: [{}]}}}}}}": "startingDeadlineSeconds 60 (--starting-deadline sets it), concurrencyPolicy Forbid, activeDeadlineSeconds 3600 (--deadline sets it), backoffLimit 4 (--retries sets it), restartPolicy OnFailure",
+		"{kind: CronJob, spec: {concurrencyPolicy: Allow, jobTemplate: {spec: {backoffLimit: 0, template: {spec: {restartPolicy: Never, containers: [{}]}}}}}}":                                                                "",
+		"{kind: Job, spec: {completions: 3, parallelism: 1, completionMode: Indexed, podFailurePolicy: {rules: []}, template: {spec: {activeDeadlineSeconds: 9, containers: [{}]}}}}":                                          "podFailurePolicy (--retry-exit-codes sets it), completions 3, completionMode Indexed, activeDeadlineSeconds 9 (--deadline sets it)",
+		"{kind: Deployment, spec: {template: {spec: {restartPolicy: Always, containers: [{}]}}}}":                                                                                                                              "",
+		"{kind: Pod, spec: {restartPolicy: OnFailure, containers: [{}]}}":                                                                                                                                                      "restartPolicy OnFailure",
+	} {
+		w, err := Of(parse(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(w.Limits, ", "); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", text, got, want)
+		}
 	}
 }
 
@@ -298,7 +326,7 @@ func TestOf(t *testing.T) {
 	} {
 		fields["volumeClaimTemplates"] = []any{map[string]any{"metadata": map[string]any{"name": "data"}}}
 		w, err := Of(&unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": "web"}, "spec": fields}})
-		if err != nil || w.Template.Spec.Containers[0].Image != "web:1" || (kind != "Pod") != (w.Deadline != nil) || !cmp.Equal(w.Claims, []string{"data"}) {
+		if err != nil || w.Template.Spec.Containers[0].Image != "web:1" || (kind != "Pod") != (len(w.Limits) > 0) || !cmp.Equal(w.Claims, []string{"data"}) {
 			t.Errorf("%s: got %+v, %v", kind, w, err)
 		}
 	}
@@ -381,14 +409,22 @@ func TestNotFixed(t *testing.T) {
 	pod := &corev1.PodSpec{
 		Containers: []corev1.Container{
 			{Image: "shop:1.4", Env: []corev1.EnvVar{{ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "env"}}}}}},
-			{Image: "proxy@sha256:0", EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "all"}}}}},
+			{Image: "proxy@sha256:0", Env: []corev1.EnvVar{{ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "key"}}}}},
+				EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: script}}, {ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "all"}}}}},
 		},
 		Volumes: []corev1.Volume{
 			{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: script}}},
-			{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: script}}}}}},
+			{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: script}}, {Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "tls"}}}}}}},
+			{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "files"}}},
+			{VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "scripts:latest"}}},
+			{VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "scripts@sha256:0"}}},
+			{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}},
+			{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			{Name: "vault", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}}},
 		},
 	}
-	want := "the image shop:1.4, the ConfigMap env, the ConfigMap all, the ConfigMap script"
+	want := "the image shop:1.4, the ConfigMap env, the Secret script, the ConfigMap all, the Secret key, the ConfigMap script, the Secret tls, the Secret files, the image scripts:latest, the claim data, the volume vault"
 	if got := strings.Join(NotFixed(pod), ", "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
