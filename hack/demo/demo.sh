@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Shows both kinds on a local cluster in .demo/. The cluster is always removed when this script ends.
+# Shows both kinds on a local cluster in .demo/, whose node is simulated. The cluster is always removed when this script ends.
 #
 #   demo.sh         keeps the cluster until Ctrl-C if standard input is a terminal, else ends like `check`
 #   demo.sh check   ends after the last step
-#   demo.sh run COMMAND [ARG...]   runs the command on the cluster instead of the steps, for example the tests of the documentation
+#   demo.sh run COMMAND [ARG...]   runs the command on the cluster, without a manager, instead of the steps: the tests of the documentation
 #
 # It fails at the first step that does not show the expected result.
 set -euo pipefail
@@ -122,7 +122,8 @@ start_cluster() {
   for stage in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease pod/fast/pod-ready pod/fast/pod-delete; do
     stages+=,$kwok/kustomize/stage/$stage.yaml
   done
-  # With these flags, kwokctl downloads nothing. It uses free ports.
+  # With these flags, kwokctl downloads nothing. It uses free ports. Without the controller manager, nothing would delete the pods of a deleted
+  # PodSet or At, and namespaces would have no service account for pods.
   kwokctl create cluster --name $cluster --runtime binary --kubeconfig "$KUBECONFIG" --config "$stages" --wait 60s \
     --etcd-binary "$PWD/bin/etcd" --kwok-controller-binary "$PWD/bin/kwok" \
     --kube-apiserver-binary "$PWD/bin/kube-apiserver" --kube-scheduler-binary "$PWD/bin/kube-scheduler" \
@@ -144,6 +145,11 @@ trap 'exit 143' TERM HUP
 
 # --- the steps ----------------------------------------------------------------------------------
 
+if [ "$mode" != run ]; then
+  echo 'The node of this demo is simulated and runs nothing. Every image exists, every command (also `false`) succeeds after 3 seconds, and the'
+  echo 'only log, that of migrate, is a file. The API server, the scheduler, the garbage collector, and the operator are real.'
+  if [ "$mode" != "${1:-stay}" ]; then echo 'Without a terminal, the demo ends by itself.'; fi
+fi
 title 'Start a cluster: etcd, API server, controller manager, scheduler, and one simulated node'
 start_cluster >"$log" 2>&1 || die "the cluster did not start"
 show 'kubectl get nodes'
@@ -151,16 +157,15 @@ show 'kubectl get nodes'
 title 'Install the CRDs and start the manager'
 show 'kubectl apply -f config/crd/bases'
 kubectl wait --for=condition=Established -f config/crd/bases --timeout=60s >/dev/null
+if [ "$mode" = run ]; then
+  "${@:2}"
+  exit
+fi
 printf '%s$ bin/manager &%s\n' "$bold" "$plain"
 log=$demo/manager.log
 bin/manager --metrics-bind-address=0 --health-probe-bind-address=0 >"$log" 2>&1 &
 manager=$!
 echo $manager >"$demo/manager.pid"
-
-if [ "$mode" = run ]; then
-  "${@:2}"
-  exit
-fi
 
 # The steps have a namespace of their own, so that their objects are not in the way of a reader of the tutorial.
 kubectl create namespace demo >/dev/null

@@ -4,6 +4,7 @@
 package repository
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,7 +18,7 @@ import (
 var readFirst = []string{"README.md", "docs/tutorial.md", "docs/how-to/migration.md"}
 
 // TestCommands_run runs the blocks with the comment <!-- commands: demo -->, in one namespace for each other page. It applies a block of YAML
-// with this comment. `make test-docs` starts the cluster.
+// with this comment. `make test-docs` starts the cluster. A manager runs for each page, for the namespaces that its commands say, or for all.
 func TestCommands_run(t *testing.T) {
 	if os.Getenv("DOCS_CLUSTER") == "" {
 		t.Skip("make test-docs starts a cluster for this test")
@@ -33,9 +34,33 @@ func TestCommands_run(t *testing.T) {
 
 var savedAs = regexp.MustCompile("Save this as\\s+`([\\w.-]+)`")
 
+var watched = regexp.MustCompile(`(?m)^ +WATCH_NAMESPACE=(\S+) make run`)
+
+// startManager runs the manager that the commands of a page start in another terminal, or one for all namespaces, until the test ends.
+func startManager(t *testing.T, content string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(root, "bin/manager"), "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	if match := watched.FindStringSubmatch(content); match != nil {
+		cmd.Env = append(os.Environ(), "WATCH_NAMESPACE="+match[1])
+	}
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the log of the manager:\n%s", log.String())
+		}
+	})
+}
+
 // runPage runs the blocks of a page in a namespace, which may be new.
 func runPage(t *testing.T, namespace, content string) {
 	t.Helper()
+	startManager(t, content)
 	dir := clone(t)
 	run := func(script string) {
 		t.Helper()
@@ -49,6 +74,9 @@ func runPage(t *testing.T, namespace, content string) {
 		}
 	}
 	run("kubectl get namespace " + namespace + " || kubectl create namespace " + namespace + "; kubectl config set-context --current --namespace " + namespace)
+	if match := watched.FindStringSubmatch(content); match != nil { // Another page may create it too.
+		defer run("kubectl delete namespace --ignore-not-found " + match[1])
+	}
 	for _, b := range blocks(content) {
 		script, _ := b.script()
 		if b.isYAML() {
