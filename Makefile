@@ -22,6 +22,10 @@ LDFLAGS := -s -w -X main.version=v$(VERSION)
 # RACE=-race runs the tests with the race detector, as CI does. It needs a C compiler, and it compiles everything again.
 RACE ?=
 
+# The modules in hack/tools use the toolchain of go.mod too. Another one would compile shared packages again.
+ifneq ($(shell go env GOTOOLCHAIN),local)
+export GOTOOLCHAIN := $(shell sed -n 's/^toolchain //p' go.mod)+auto
+endif
 # A package that is compiled with other flags is compiled twice. Therefore only the files of a release get -trimpath, and only the race
 # detector gets cgo.
 export CGO_ENABLED := 0
@@ -55,7 +59,7 @@ clean: ## Remove build results and measurements.
 
 ##@ Develop
 
-# A file in hack/make adds generators.
+# A file in hack/make adds generators. `make catalog` is the only one that is not here: its tool, opm, takes minutes to compile.
 .PHONY: generate
 generate: deepcopy manifests docs dashboard argocd ## Run every generator: needed after a change to api/, an RBAC marker, or config.
 
@@ -111,7 +115,7 @@ uninstall: bin/kustomize ## Remove the CRDs from the current cluster; fails if P
 
 .PHONY: verify
 verify: ## Run every generator and tidy, and fail if a file changes.
-	@hack/verify.sh generate tidy
+	@hack/verify.sh generate catalog tidy
 
 .PHONY: lint
 lint: bin/golangci-lint bin/actionlint ## Lint the Go code, the workflows, and the shell scripts.
@@ -141,10 +145,13 @@ test-api: $(addprefix bin/,etcd kube-apiserver kube-controller-manager kubectl)
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin
 endif
 
+# The packages of these tests, or with RUN only those that have such a test.
+api_packages = $(if $(filter-out .,$(RUN)),grep -rlE '^func ($(firstword $(subst /, ,$(RUN))))' --include='*_test.go' . | xargs dirname | sort -u,go list ./...)
+
 # -count 1: a cached result would hide a change of a CRD or a script, because Go does not see what TestMain and child processes read.
 .PHONY: test-api
-test-api: ## Run the other tests with a real etcd and kube-apiserver; faults have their own target.
-	packages=$$(go list ./... | grep -vE 'podset-operator/(api|internal|test/(faults|sim))(/|$$)'); $(go_test) -count 1 $$packages
+test-api: ## Run the other tests with a real etcd and kube-apiserver, or only RUN=TestAt_failure; faults have their own target.
+	packages=$$($(api_packages) | grep -vE '(^\.|podset-operator)/(api|internal|test/(faults|sim))(/|$$)'); $(go_test) -count 1 -run '$(RUN)' $$packages
 
 .PHONY: test-docs
 test-docs: $(demo_programs) ## Run the commands of the documentation on the cluster of the demo.

@@ -2,8 +2,6 @@
 
 ##@ Helm chart
 
-VERIFY += chart
-
 chart := charts/podset-operator
 files := $(chart)/files
 
@@ -12,6 +10,7 @@ generate: chart
 
 .PHONY: chart
 chart: manifests dashboard ## Copy the CRDs, roles, policies, alerts, and dashboard of config/ into the chart.
+	cp LICENSE $(chart)/
 	rm -rf $(files) && mkdir -p $(files)/{crds,lease,users,metrics,metrics-auth,policy,flow-schema,ha}
 	cp config/crd/bases/*.yaml $(files)/crds/
 	cp config/rbac/role.yaml config/monitoring/prometheus/rules.yaml $(files)/
