@@ -75,6 +75,7 @@ if [ ! -e "$operator/ci.yaml" ]; then
   cat >"$operator/ci.yaml" <<END
 fbc:
   enabled: true
+  version_promotion_strategy: never # to another version of OpenShift: see com.redhat.openshift.versions
   catalog_mapping:
   - template_name: basic.yaml
     catalog_names: [${OPENSHIFT_CATALOGS// /, }]

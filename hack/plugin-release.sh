@@ -22,7 +22,7 @@ for platform in "$@"; do
   bin/cyclonedx-gomod bin -json -std -noserial -notimestamp -version "v$VERSION" -output "$directory/${archive%.tar.gz}.cdx.json" "$stage/$program"
   install -m 755 cmd/kubectl-at/kubectl_complete-at "$stage/"
   install -m 644 LICENSE "$stage/"
-  tar --sort=name --mode=u=rwX,go=rX --owner=0 --group=0 --numeric-owner --mtime=@0 -C "$stage" -c . | gzip -n >"$directory/$archive"
+  tar --sort=name --mode=u=rwX,go=rX --owner=0 --group=0 --numeric-owner --mtime=@0 -C "$stage" -c "$program" kubectl_complete-at LICENSE | gzip -n >"$directory/$archive"
   sum=$(sha256sum "$directory/$archive" | cut -d ' ' -f 1)
   printf '%s  %s\n' "$sum" "$archive" >>"$directory/checksums.txt"
   cat >>"$directory/.krew.yaml" <<END

@@ -27,7 +27,7 @@ run() { make --no-print-directory "$@" "${variables[@]}"; }
 prepare() {
   step "prepare $1"
   make --no-print-directory set-version VERSION="$1"
-  make --no-print-directory generate crd-baseline
+  make --no-print-directory generate catalog crd-baseline
   grep -qF "## [$1]" CHANGELOG.md || sed -i "0,/^## /s//## [$1]\n\n## /" CHANGELOG.md
   git add -A
   git diff --cached --quiet || git commit --quiet -m "chore: release v$1"
@@ -44,7 +44,7 @@ verify() {
   sha256sum --check --quiet checksums.txt
   "$clone/bin/cosign" verify-blob "${identity[@]}" --bundle checksums.txt.sigstore.json checksums.txt
   "$clone/bin/cosign" verify-blob "${identity[@]}" --bundle images.txt.sigstore.json images.txt
-  "$clone/bin/cosign" verify-blob-attestation "${identity[@]}" --type slsaprovenance1 --bundle checksums.txt.provenance.sigstore.json checksums.txt
+  "$clone/bin/cosign" verify-blob-attestation "${identity[@]}" --type slsaprovenance1 --bundle checksums.txt.intoto.jsonl checksums.txt
   while read -r digest; do
     "$clone/bin/cosign" verify "${identity[@]}" "$digest" >/dev/null
     if ((named-- == 0)); then type=cyclonedx; fi

@@ -2,6 +2,7 @@
 # The steps of a release that need more than one command. $VERSION is the version, and $REPOSITORY_URL the repository on GitHub.
 # usage: release.sh check                    fails unless this commit is the release of $VERSION
 #        release.sh files DIRECTORY ARCH...  collects the files of the release, and writes SBOMs and checksums
+#        release.sh notes                    prints the notes of $VERSION: its section of CHANGELOG.md, with links that work elsewhere
 #        release.sh sign DIRECTORY MANAGER IMAGE...
 #          signs the files and the pushed images, and attests SBOMs and provenance
 # Without $COSIGN_KEY, cosign signs keyless, with the identity of the workflow.
@@ -13,7 +14,7 @@ command=${1-}
 shift || true
 
 check() {
-  local missing=() tag entry
+  local missing=() tag entry go
   tag=$(git tag --points-at HEAD --list "v$VERSION")
   [ -n "$tag" ] || missing+=("the tag v$VERSION on this commit")
   grep -qF "## [$VERSION]" CHANGELOG.md || missing+=("a section [$VERSION] in CHANGELOG.md")
@@ -22,6 +23,8 @@ check() {
   while read -r entry; do
     git rev-parse -q --verify "refs/tags/$entry" >/dev/null || missing+=("the tag $entry: the catalog contains this version")
   done < <(sed -n 's/^- name: podset-operator\.//p' catalog/podset-operator/*.yaml | sort -u | grep -vFx "v$VERSION")
+  released_go || missing+=("$go")
+  if grep -q 'No version is released yet' docs/install.md; then missing+=("docs/install.md that does not say that no version is released"); fi
   # The workflow signs as its own repository, so the URLs in the files must be those of this repository.
   local actual=${GITHUB_SERVER_URL-}/${GITHUB_REPOSITORY-}
   [ "$actual" = / ] || [ "$actual" = "$REPOSITORY_URL" ] || missing+=("REPOSITORY_URL = $actual in hack/make/release.mk")
@@ -29,6 +32,32 @@ check() {
     printf 'release-check: missing: %s\n' "${missing[@]}" >&2
     return 1
   fi
+}
+
+# released_go fails if Go is not the toolchain of go.mod, or if that is not the newest patch. $go is the reason. Without a network, only the
+# workflow fails.
+released_go() {
+  local toolchain newest
+  toolchain=$(sed -n 's/^toolchain //p' go.mod)
+  go="the toolchain of go.mod, ${toolchain:-which has none}: this is $(go env GOVERSION)"
+  [ "$(go env GOVERSION)" = "$toolchain" ] || return
+  newest=$(curl --silent --fail --location --max-time 30 'https://go.dev/dl/?mode=json' |
+    sed -n "s/.*\"version\": \"\(${toolchain%.*}\.[0-9]*\)\".*/\1/p" | sort -Vu | tail -n 1) || true
+  if [ -z "$newest" ] && [ -z "${GITHUB_ACTIONS-}" ]; then
+    echo "release-check: go.dev does not answer, or no longer has ${toolchain%.*}: it is not known whether $toolchain is the newest patch" >&2
+    return
+  fi
+  go="the newest patch of Go: run go get toolchain@${newest:-go...}"
+  [ "$newest" = "$toolchain" ]
+}
+
+# notes prints the section of $VERSION in CHANGELOG.md. Its links lead to the files of the tag.
+notes() {
+  awk -v heading="## [$VERSION]" 'index($0, "## ") == 1 { inside = index($0, heading) == 1; next } inside' CHANGELOG.md |
+    sed -E "s#\]\(([^):]+)\)#]($REPOSITORY_URL/blob/v$VERSION/\1)#g" | grep . || {
+    echo "release-notes: CHANGELOG.md has no section [$VERSION]" >&2
+    return 1
+  }
 }
 
 files() { # DIRECTORY ARCH...
@@ -45,9 +74,14 @@ files() { # DIRECTORY ARCH...
   (cd "$directory" && sha256sum -- * >checksums.txt)
 }
 
-# provenance prints how the release was built, as a SLSA provenance predicate, version 1.
+# provenance prints how the release was built, as a SLSA provenance predicate, version 1. Its IDs are URIs.
 provenance() {
-  local commit
+  local commit builder="$REPOSITORY_URL/blob/v$VERSION/RELEASING.md#sign-with-your-own-key" invocation
+  invocation="urn:uuid:$(cat /proc/sys/kernel/random/uuid)"
+  if [ -n "${GITHUB_WORKFLOW_REF-}" ]; then
+    builder=$GITHUB_SERVER_URL/$GITHUB_WORKFLOW_REF
+    invocation=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID/attempts/$GITHUB_RUN_ATTEMPT
+  fi
   commit=$(git rev-parse HEAD)
   cat <<END
 {
@@ -57,8 +91,8 @@ provenance() {
     "resolvedDependencies": [{"uri": "git+$REPOSITORY_URL@refs/tags/v$VERSION", "digest": {"gitCommit": "$commit"}}]
   },
   "runDetails": {
-    "builder": {"id": "${GITHUB_WORKFLOW_REF:-local}"},
-    "metadata": {"invocationId": "${GITHUB_RUN_ID:-local}/${GITHUB_RUN_ATTEMPT:-1}"}
+    "builder": {"id": "$builder"},
+    "metadata": {"invocationId": "$invocation"}
   }
 }
 END
@@ -73,9 +107,9 @@ sign() { # DIRECTORY MANAGER IMAGE...; MANAGER-ARCH is the image for ARCH
   fi
   rm -f "$directory/images.txt"
   provenance >$provenance
-  # The attestation contains the provenance. checksums.txt lists the other files, so it is also the provenance of these.
+  # The attestation contains the provenance, under the name that OpenSSF Scorecard looks for. checksums.txt lists the other files, so it is also the provenance of these.
   bin/cosign attest-blob "${flags[@]}" --type slsaprovenance1 --predicate $provenance \
-    --bundle "$directory/checksums.txt.provenance.sigstore.json" "$directory/checksums.txt"
+    --bundle "$directory/checksums.txt.intoto.jsonl" "$directory/checksums.txt"
   for image in "$@"; do
     # A tag can move, so the signature is that of the digest.
     digest=$(bin/cosign triangulate --type digest "$image")
@@ -96,6 +130,6 @@ sign() { # DIRECTORY MANAGER IMAGE...; MANAGER-ARCH is the image for ARCH
 }
 
 case $command in
-  check | files | sign) "$command" "$@" ;;
-  *) sed -n '3,7s/^# //p' "$0" >&2; exit 2 ;;
+  check | files | notes | sign) "$command" "$@" ;;
+  *) sed -n '3,8s/^# //p' "$0" >&2; exit 2 ;;
 esac

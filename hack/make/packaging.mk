@@ -1,7 +1,7 @@
 # Images, installation without OLM, and the bundle and the catalog for OLM. docs/olm.md and RELEASING.md use these targets.
 
 # The architectures of a release, and the architecture of docker-build.
-ARCHES ?= amd64 arm64 ppc64le s390x
+ARCHES ?= amd64 arm64
 ARCH ?= $(shell go env GOARCH)
 
 # The image of pods without a template. If empty, the image in config/manager is used.
@@ -83,7 +83,7 @@ build-installer: bin/kustomize ## Write dist/install.yaml and dist/policy.yaml, 
 
 ##@ Package for OLM
 
-generate: bundle catalog bundle-openshift
+generate: bundle bundle-openshift
 
 export VERSION IMG BUSYBOX_IMG CHANNELS DEFAULT_CHANNEL CREATED_AT OPENSHIFT_VERSIONS OPENSHIFT_CATALOGS
 validate = bin/operator-sdk bundle validate --select-optional suite=operatorframework
@@ -99,15 +99,14 @@ crd-baseline: manifests ## Freeze the CRDs as they are: a test compares later on
 	mkdir -p test/bundle/testdata/baseline
 	cp config/crd/bases/*.yaml test/bundle/testdata/baseline/
 
+# These have versions of other programs, or of each release. `make generate` writes those of the bundle.
+unversioned = ':!*go.mod' ':!*go.sum' ':!CHANGELOG.md' ':!bundle' ':!catalog'
+
 .PHONY: set-version
 set-version: ## Set the version of this tree to VERSION, created today; see RELEASING.md.
-	@# -i.old and separate expressions work with the sed of macOS, too.
-	sed -i.old 's|^VERSION ?= .*|VERSION ?= $(VERSION)|' Makefile
-	sed -i.old "s|^CREATED_AT ?= .*|CREATED_AT ?= $$(date -u +%Y-%m-%dT00:00:00Z)|" hack/make/packaging.mk
-	sed -i.old 's|newTag: .*|newTag: v$(VERSION)|' config/manager/kustomization.yaml
-	sed -i.old -e 's/^version: .*/version: $(VERSION)/' -e 's/^appVersion: .*/appVersion: $(VERSION)/' \
-	  -e 's|\(podset-operator\):v[^}]*}|\1:v$(VERSION)}|' charts/podset-operator/Chart.yaml
-	rm Makefile.old hack/make/packaging.mk.old config/manager/kustomization.yaml.old charts/podset-operator/Chart.yaml.old
+	sed -i "s|^CREATED_AT ?= .*|CREATED_AT ?= $$(date -u +%Y-%m-%dT00:00:00Z)|" hack/make/packaging.mk
+	old=$$(sed -n 's/^VERSION ?= //p' Makefile | sed 's/[.]/[.]/g') && git grep -lIE "$$old" -- . $(unversioned) | \
+	  xargs sed -i -E "s/(^|[^0-9.])$$old([^0-9.]|$$)/\1$(VERSION)\2/g"
 
 .PHONY: bundle-openshift
 bundle-openshift: bin/kustomize bin/operator-sdk ## Generate the bundle for OpenShift, with monitoring and console objects, in dist/openshift.

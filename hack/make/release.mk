@@ -25,7 +25,7 @@ release-sign: bin/cosign ## Sign the files, the pushed images, and the pushed ch
 	hack/release.sh sign $(RELEASE_DIR) $(RELEASE_IMAGES)
 
 .PHONY: release-check
-release-check: ## Fail unless VERSION has a section in CHANGELOG.md, a bundle, and entries in the catalog, and HEAD has its tag.
+release-check: ## Fail unless this commit is the release of VERSION, built by the newest patch of Go.
 	hack/release.sh check
 
 .PHONY: release-verify
