@@ -48,7 +48,7 @@ func (c *Checker) at(before, at *cnatv1alpha1.At) {
 	if !ours || write.Verb == "delete" {
 		return
 	}
-	c.noteClaim(at)
+	c.noteClaim(before, at, write)
 	if before != nil {
 		c.foreignConditions(before, at, before.Status.Conditions, at.Status.Conditions)
 		c.attemptBegan(before, at, write)
@@ -99,7 +99,7 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 		c.check("A13", run == nil || c.state.isNeverBound(run), "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or still can be", at.Status.PodName)
 		c.check("A13", run == nil || !IsGated(run), "At "+at.Name, "the reason is NotStarted, but pod %s was not started before it was deleted", at.Status.PodName)
 	case cnatv1alpha1.ReasonPodModified:
-		c.check("A11", c.ChangesIdentity, "At "+at.Name, "the reason is PodModified, but admission did not change the identity of the pod")
+		c.check("A11", c.ChangesIdentity || len(c.ungated) > 0, "At "+at.Name, "the reason is PodModified, but nothing changed the identity of the pod, or removed its gate")
 	case cnatv1alpha1.ReasonCanceled:
 		c.check("A16", isTrue(at.Spec.Cancel), "At "+at.Name, "the reason is Canceled, but spec.cancel is not true")
 		c.hasStopped(at)
@@ -122,9 +122,9 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 	}
 }
 
-// neverRan reports whether admission removed the gate of a pod that was then deleted before a node had it.
+// neverRan reports whether a pod that the operator did not open was deleted before a node had it.
 func (c *Checker) neverRan(pod *corev1.Pod) bool {
-	return c.ungated[pod.UID] && c.state.isNeverBound(pod)
+	return c.isUngated(pod.UID) && c.state.isNeverBound(pod)
 }
 
 // run checks a pod of an At that can run from now on, because of a write of the operator: A1, A2, A11, A17.
@@ -148,7 +148,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		c.check("A1", deleting || !c.mayHaveSucceeded(earlier), "At "+at.Name, "pod %s was started, but the command of pod %s may have succeeded, or may still run", pod.Name, earlier.Name)
 	}
 	c.runs[at.UID][pod.UID] = true
-	if c.ungated[pod.UID] { // Admission has started it.
+	if c.isUngated(pod.UID) { // Admission has started it.
 		return
 	}
 	c.overlaps(at, pod, write)
@@ -196,14 +196,6 @@ func (c *Checker) late(versions []*cnatv1alpha1.At, write Write) time.Duration {
 		}
 	}
 	return c.decisiveTime(write).Sub(last)
-}
-
-// decisiveTime returns the time of the clock that decides when the operator may act: the earlier one of its own and that of the API server.
-func (c *Checker) decisiveTime(write Write) time.Time {
-	if c.ServerAhead != nil {
-		return write.Sent.Add(min(*c.ServerAhead, 0) + clockError)
-	}
-	return write.Clock
 }
 
 // known returns the latest version of an At, and earlier versions that may have been the latest that the operator knew when it sent a

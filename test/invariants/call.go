@@ -76,8 +76,8 @@ type Write struct {
 	*Call
 	// Process is the number of the process that sent it, from 1.
 	Process int
-	// Sent is when it was sent.
-	Sent time.Time
+	// Sent is when it was sent, or when the pass began that sent it. Left is when it was sent, or zero if that is Sent.
+	Sent, Left time.Time
 	// Clock is the time of the operator's clock at that moment.
 	Clock time.Time
 	// StaleUntil is when the watches of PodSets and Ats last began to deliver, or Sent if they were held at that moment.
@@ -92,6 +92,8 @@ type Write struct {
 	Code int
 	// Stripped is true if admission removed the controller of the pod that was created.
 	Stripped bool
+	// Undone is true if admission restored what a patch of a pod changed.
+	Undone bool
 	// Renamed is true if admission changed the name of the pod, even if the pod was not created because another pod has the changed name.
 	Renamed bool
 	// UID and Version are those of the object in the response.
@@ -123,6 +125,14 @@ type Check struct {
 
 // isStale reports whether the caches of PodSets and Ats were behind when the operator sent the write.
 func (w Write) isStale() bool { return !w.StaleUntil.Before(w.Sent) }
+
+// left returns when the write was sent.
+func (w Write) left() time.Time {
+	if w.Left.IsZero() {
+		return w.Sent
+	}
+	return w.Left
+}
 
 // Committed reports whether the API server committed the write, whatever the operator received.
 func (w Write) Committed() bool { return w.Code >= 200 && w.Code < 300 }

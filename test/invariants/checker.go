@@ -44,16 +44,17 @@ type Checker struct {
 	Checks []Check
 	// ChangesIdentity is true if admission changes the names, the controllers, the containers, or the restartPolicy of new pods of Ats.
 	ChangesIdentity bool
-	// Told are the processes to which a watch delivered the last state of a deleted pod.
-	Told map[types.UID]int
+	// Told is who knows the last state of a deleted pod.
+	Told map[types.UID]Told
 	// StripsOwners is true if admission removes the owner references of new pods.
 	StripsOwners bool
 	// HidesSlots is true if admission removes everything that shows the slot of a pod.
 	HidesSlots bool
 	// ServerAhead is how far the clock of the API server is ahead of the times in Sent and Seen, or nil if the clocks are the same.
 	ServerAhead *time.Duration
-	// ClockJumped is true if the clock of the operator jumped.
-	ClockJumped bool
+	// NodesAhead is how far the clocks of the nodes are ahead of these times, and Jumps are those of the clock of the operator's machine.
+	NodesAhead time.Duration
+	Jumps      []Jump
 
 	full      bool // whether the operator fills the whole status: see Controllers
 	state     *State
@@ -90,8 +91,10 @@ type Checker struct {
 	recorded map[types.UID]bool
 	// stops are the operator's requests to end pods, and claims the statuses that say that a command did not run.
 	stops map[types.UID]stop
-	// ungated are the pods of Ats whose gate admission removed from a create.
-	ungated map[types.UID]bool
+	// ungated is since when pods of Ats had no gate that the operator did not open: admission removed the gate, or somebody else did before the pod
+	// was recorded. images are those with which the pods were created.
+	ungated map[types.UID]time.Time
+	images  map[types.UID][]string
 	claims  []claim
 	// stuck are the PodSets that do not match their spec, since they last made progress.
 	stuck    map[types.UID]spell
@@ -104,6 +107,12 @@ type Checker struct {
 	Violations []Violation
 	// Checked are the invariants that were checked.
 	Checked map[string]bool
+}
+
+// Told is a process to which a watch delivered the last state of a pod, and when.
+type Told struct {
+	Process int
+	Seen    time.Time
 }
 
 // edit is a change of the spec of an At.
@@ -122,7 +131,7 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		phases: map[types.UID]cnatv1alpha1.Phase{}, runs: map[types.UID]map[types.UID]bool{}, owners: map[types.UID]bool{},
 		edits: map[types.UID][]edit{}, begins: map[types.UID]map[int32]Write{}, failures: map[types.UID]map[int32]Write{}, specs: map[types.UID]map[int64]*cnatv1alpha1.AtSpec{},
 		history: map[types.UID][]Event{}, writings: map[types.UID]int{}, foreign: map[types.UID]time.Time{},
-		spells: map[types.UID]spell{}, stuck: map[types.UID]spell{}, progress: map[types.UID]*progress{}, zero: map[types.UID]time.Time{}, shown: map[types.UID]time.Time{}, recorded: map[types.UID]bool{}, stops: map[types.UID]stop{}, ungated: map[types.UID]bool{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
+		spells: map[types.UID]spell{}, stuck: map[types.UID]spell{}, progress: map[types.UID]*progress{}, zero: map[types.UID]time.Time{}, shown: map[types.UID]time.Time{}, recorded: map[types.UID]bool{}, stops: map[types.UID]stop{}, ungated: map[types.UID]time.Time{}, images: map[types.UID][]string{}, degraded: map[types.UID]time.Time{}, Checked: map[string]bool{}, reported: map[string]bool{},
 	}
 	for _, w := range writes {
 		if w.Verb == "delete" && w.Precondition != "" {
@@ -225,6 +234,7 @@ func (c *Checker) noteDeletion(uid types.UID) {
 // podCreated checks a new pod: P1, P5.
 func (c *Checker) podCreated(pod *corev1.Pod) {
 	write, byOperator := c.byUID[pod.UID]
+	c.images[pod.UID] = imagesOf(pod)
 	owner := c.ownerOf(pod)
 	_, ofSet := c.state.Sets[owner]
 	_, ofAt := c.state.Ats[owner]

@@ -102,7 +102,7 @@ func (c *Checker) noteSpell(pod *corev1.Pod) {
 	cause := ""
 	switch {
 	case !c.state.IsActive(pod):
-	case c.state.Ats[owner] != nil && pod.Annotations[Planted] == "" && !c.ungated[pod.UID]: // Those that the operator starts.
+	case c.state.Ats[owner] != nil && pod.Annotations[Planted] == "" && !c.isUngated(pod.UID): // Those that the operator starts.
 		cause = hangs(pod)
 	case c.state.Sets[owner] != nil:
 		cause = crashes(pod)
@@ -132,13 +132,16 @@ func (c *Checker) reports() {
 			due = c.FaultsEnded
 		}
 		due = due.Add(reportTime)
+		if s.after > 0 { // The times of progress can come from clocks that are ahead of the one that decides.
+			due = due.Add(max(c.NodesAhead-c.ahead(due), c.serverAhead()-c.ahead(due), 0))
+		}
 		history := c.history[s.owner]
 		for i, e := range history {
 			next := c.End
 			if i+1 < len(history) {
 				next = history[i+1].Seen
 			}
-			if c.FaultsEnded.IsZero() || !next.After(due) || !e.Seen.Before(s.to) || !due.Before(s.to) {
+			if c.FaultsEnded.IsZero() || s.after > 0 && c.hasJumped(s.from, next) || !next.After(due) || !e.Seen.Before(s.to) || !due.Before(s.to) {
 				continue
 			}
 			c.isReported(e, s)
@@ -221,8 +224,7 @@ func (c *Checker) stripped(set *appv1alpha1.PodSet) {
 	c.check("P2", len(left) <= 2*(c.window(set).most+len(c.started)), "PodSet "+set.Name, "%d pods without an owner are left: %v", len(left), left)
 }
 
-// neverFailed checks that an At has not failed if its command is known to have ended with exit code 0 before its deadline: A12. A pod
-// whose gate admission removed is not used.
+// neverFailed checks that an At has not failed if its command is known to have ended with exit code 0 before its deadline: A12.
 func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 	if at.Status.Result != cnatv1alpha1.ResultFailed || c.LaggingPods || write.StalePods {
 		return
@@ -238,7 +240,7 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 			late = late || deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
 		}
 		inTime := ended.Before(write.Sent) && !late && c.couldObserve(pod, write) && !c.mayHaveFailed(at, pod)
-		c.check("A12", c.ownerOf(pod) != at.UID || !inTime || c.ungated[uid], "At "+at.Name, "the At has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
+		c.check("A12", c.ownerOf(pod) != at.UID || !inTime || c.isUngated(uid) && (!oneLock || !c.couldKnow(at, pod)), "At "+at.Name, "the At has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
 	}
 }
 
@@ -283,7 +285,8 @@ func (c *Checker) noteExit(pod *corev1.Pod) {
 // couldObserve reports whether the process that sent a write could observe the last state of a pod: the pod exists, or a watch delivered the
 // state to this process. A gap in the watch hides the state, and a pod without a controller is not watched.
 func (c *Checker) couldObserve(pod *corev1.Pod, write Write) bool {
-	return !c.state.Removed[pod.UID] || c.Told[pod.UID] == write.Process && ControllerOf(pod) != ""
+	told := c.Told[pod.UID]
+	return !c.state.Removed[pod.UID] || told.Process == write.Process && told.Seen.Before(write.left()) && ControllerOf(pod) != ""
 }
 
 // disruptionIsNamed checks that the status of a failed At includes the disruption of its pod: A13.

@@ -70,9 +70,8 @@ func (c *Checker) noteGate(before, pod *corev1.Pod) {
 	}
 	write, ours := c.ours[pod.ResourceVersion]
 	if before == nil || !ours || write.Verb != "patch" {
-		if before == nil && created && at != nil && !IsGated(pod) {
-			c.ungated[pod.UID] = create.Gated
-			c.run(at, pod, create)
+		if created && at != nil && !IsGated(pod) {
+			c.openedByOthers(at, before, pod, create)
 		}
 		return
 	}
@@ -88,10 +87,47 @@ func (c *Checker) noteGate(before, pod *corev1.Pod) {
 		recorded := at != nil && (at.Status.PodUID == pod.UID || c.state.Removed[at.UID])
 		c.check("A21", recorded, subject, "the operator opened a pod that the status does not name")
 		c.check("A21", created, subject, "the operator opened a pod that it did not create")
+		c.check("A21", slices.Equal(imagesOf(pod), c.images[pod.UID]), subject, "the operator opened a pod whose images were changed")
 		if at != nil {
 			c.run(at, pod, write)
 		}
 	}
+}
+
+// openedByOthers notes a pod of an At that has no gate, or has it no more, without a request of the operator.
+func (c *Checker) openedByOthers(at *cnatv1alpha1.At, before, pod *corev1.Pod, create Write) {
+	begin, recorded := c.begins[at.UID][at.Status.Attempts]
+	switch {
+	case before == nil:
+		if create.Gated {
+			c.ungated[pod.UID] = c.now.Seen
+		}
+		c.run(at, pod, create)
+	case !IsGated(before):
+	case recorded && at.Status.PodUID == pod.UID:
+		c.run(at, pod, begin)
+	default:
+		c.ungated[pod.UID] = c.now.Seen
+		if c.runs[at.UID] == nil {
+			c.runs[at.UID] = map[types.UID]bool{}
+		}
+		c.runs[at.UID][pod.UID] = true
+	}
+}
+
+// isUngated reports whether a pod of an At had no gate before the operator could open it.
+func (c *Checker) isUngated(pod types.UID) bool {
+	_, ungated := c.ungated[pod]
+	return ungated
+}
+
+// imagesOf returns the images of the containers of a pod.
+func imagesOf(pod *corev1.Pod) []string {
+	var images []string
+	for _, container := range pod.Spec.Containers {
+		images = append(images, container.Image)
+	}
+	return images
 }
 
 // overlaps checks that a pod of an At cannot run beside one of an earlier At with the same name: A23. A user can take a pod from its owner.
@@ -112,8 +148,8 @@ func (c *Checker) overlaps(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	}
 }
 
-// noteClaim records a status that says that a command did not run: A22.
-func (c *Checker) noteClaim(at *cnatv1alpha1.At) {
+// noteClaim records a status that says that a command did not run: A22. One that does not say it must not be able to know it: A25.
+func (c *Checker) noteClaim(before, at *cnatv1alpha1.At, write Write) {
 	if at.Status.Phase != cnatv1alpha1.PhaseDone && at.Status.RetryTime == nil { // It is about an earlier attempt.
 		return
 	}
@@ -124,6 +160,25 @@ func (c *Checker) noteClaim(at *cnatv1alpha1.At) {
 	if says {
 		c.claims = append(c.claims, claim{at, c.now.Version})
 	}
+	if s := &at.Status; oneLock && c.full && s.Phase == cnatv1alpha1.PhaseDone && s.Reason != "" && (before == nil || before.Status.Phase != s.Phase) {
+		c.check("A25", says || !c.isProvenNotRun(at, write), "At "+at.Name, "the reason is %s, and no condition says that the command did not run: %+v", s.Reason, s.Conditions)
+	}
+}
+
+// isProvenNotRun reports whether the process that wrote the end of an At can prove that the command of its newest attempt did not run: nothing but
+// the operator has removed the gate of one of its pods, no node had the recorded one, and the process knows its last state.
+func (c *Checker) isProvenNotRun(at *cnatv1alpha1.At, write Write) bool {
+	for uid, w := range c.byUID {
+		pod := c.state.Pods[uid]
+		if w.Owner != at.UID || pod == nil || at.Status.Attempts > 0 && AttemptOf(at, w.Requested) != at.Status.Attempts {
+			continue
+		}
+		if c.isUngated(uid) || pod.Spec.NodeName != "" || !w.Gated {
+			return false
+		}
+	}
+	pod := c.state.Pods[at.Status.PodUID]
+	return at.Status.Attempts == 0 || pod != nil && c.state.isNeverBound(pod) && c.couldObserve(pod, write)
 }
 
 // claimsAreTrue checks that no command ran if a status says that it did not: A22.
@@ -139,11 +194,17 @@ func (c *Checker) claimsAreTrue() {
 	}
 }
 
-// couldKnow reports whether the process that wrote the status of an At could know whether a pod can run: the operator must open it, or admission
-// has removed its gate and the process received the answer to the create.
+// oneLock is true if an At has no lock but its gate, so that it reads the name of its pod before it says that its command did not run.
+const oneLock = false
+
+// couldKnow reports whether the process that wrote the status of an At could know whether a pod can run: the operator must open it, or it had no
+// gate when the decision was made, and the process received the answer to its create, its cache showed it, or its name shows it.
 func (c *Checker) couldKnow(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
-	create := c.byUID[pod.UID]
-	return !c.ungated[pod.UID] || create.Fault == "" && create.Process == c.ours[at.ResourceVersion].Process
+	since, ungated := c.ungated[pod.UID]
+	create, write := c.byUID[pod.UID], c.ours[at.ResourceVersion]
+	answered := create.Fault == "" && create.Process == write.Process
+	shown := ControllerOf(pod) == at.UID && (write.Shown[pod.UID] || oneLock && pod.Name == c.requested(pod))
+	return !ungated || since.Before(write.Sent) && (answered || shown)
 }
 
 // ran reports whether the command of a pod ran, or may have run.
@@ -169,7 +230,7 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
 	write, ours := c.ours[pod.ResourceVersion]
 	at := c.state.Ats[ControllerOf(pod)]
 	finished := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-	if before == nil || !ours || write.Verb != "delete" || at == nil || pod.Spec.NodeName == "" || finished || c.clocksDiffer() {
+	if before == nil || !ours || write.Verb != "delete" || at == nil || pod.Spec.NodeName == "" || finished {
 		return
 	}
 	grace := time.Duration(0)
@@ -181,16 +242,36 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
 	if !since.IsZero() {
 		limit = stopped.deadline
 	}
+	first, refused := c.firstStop(pod.UID)
+	if refused && pod.Status.Phase == corev1.PodPending && len(pod.Status.ContainerStatuses) == 0 {
+		return // There is no log.
+	}
+	if !first.IsZero() && (since.IsZero() || first.Before(since)) {
+		since = first
+	}
 	start := cmp.Or(pod.Status.StartTime, at.Status.StartTime) // A node that does not work never reports a start.
-	if start != nil && limit != nil {
-		over := start.Add(time.Duration(*limit) * time.Second)
+	if start != nil && limit != nil {                          // The operator compares it with its own clock.
+		over := start.Add(time.Duration(*limit)*time.Second - c.ahead(c.now.Seen))
 		if since.IsZero() || over.Before(since) {
 			since = over
 		}
 	}
 	waited := c.now.Seen.Sub(since)
-	c.check("A24", at.DeletionTimestamp != nil || !since.IsZero() && waited >= grace+patience-clockError, "At "+at.Name,
+	c.check("A24", at.DeletionTimestamp != nil || !since.IsZero() && (c.hasJumped(since, c.now.Seen) || waited >= grace+patience-c.clockError()), "At "+at.Name,
 		"pod %s was deleted %v after it was stopped, but its grace period is %v", pod.Name, waited, grace)
+}
+
+// firstStop returns when the operator first tried to stop a pod, or zero, and whether admission refused that, or undid it.
+func (c *Checker) firstStop(pod types.UID) (first time.Time, refused bool) {
+	for _, w := range c.writes {
+		if w.Stops && w.Precondition == pod && !w.Sent.After(c.now.Seen) {
+			if first.IsZero() {
+				first = w.Sent
+			}
+			refused = refused || w.Code >= 400 || w.Undone
+		}
+	}
+	return first, refused
 }
 
 // expires checks that the operator deletes an At only after its time to live: A24.

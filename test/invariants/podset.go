@@ -72,9 +72,7 @@ func (c *Checker) podSet(before, set *appv1alpha1.PodSet) {
 	if write, ours := c.ours[set.ResourceVersion]; ours {
 		c.updatedReplicas(set, write)
 		c.flips(before, set)
-		if set.Spec.MinReadySeconds == 0 { // Otherwise a pod that was Ready for a shorter time made no progress.
-			c.tooEarly(before, set, write)
-		}
+		c.tooEarly(before, set, write)
 		if before != nil {
 			c.foreignConditions(before, set, before.Status.Conditions, set.Status.Conditions)
 		}

@@ -85,10 +85,11 @@ func (c *Checker) noteStuck(set *appv1alpha1.PodSet, p *progress) {
 	}
 }
 
-// tooEarly checks a status that starts to report that a PodSet makes no progress: P14. Its times come from the operator's clock.
+// tooEarly checks a status that starts to report that a PodSet makes no progress: P14. Its times come from the clock that decides for the
+// operator. A pod that is Ready and not available yet will make progress.
 func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 	progress := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
-	if before == nil || progress == nil || progress.Reason != appv1alpha1.ReasonProgressDeadlineExceeded || c.clocksDiffer() || c.isOutdated(set, write) {
+	if before == nil || progress == nil || progress.Reason != appv1alpha1.ReasonProgressDeadlineExceeded || c.isOutdated(set, write) {
 		return
 	}
 	if old := meta.FindStatusCondition(before.Status.Conditions, progress.Type); old != nil && old.Reason == progress.Reason {
@@ -99,6 +100,11 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 	if !c.started[write.Process].Add(unseenTime).Before(p.since) { // The process may not know that the PodSet matched its spec before.
 		last = p.before
 	}
+	now := write.Sent.Add(c.ahead(write.Sent))
+	if c.hasJumped(last, write.Sent) {
+		return
+	}
+	last = last.Add(c.ahead(last))
 	for _, pod := range c.state.owned[set.UID] {
 		if c.isUnanswered(pod) {
 			return
@@ -113,14 +119,18 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
 			times = append(times, deletionRequested(pod))
 		}
 		for _, condition := range pod.Status.Conditions {
-			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-				times = append(times, condition.LastTransitionTime.Time)
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue && pod.DeletionTimestamp == nil {
+				available := condition.LastTransitionTime.Add(time.Duration(set.Spec.MinReadySeconds) * time.Second)
+				if set.Spec.MinReadySeconds > 0 && available.After(now.Add(-clockError)) {
+					return
+				}
+				times = append(times, available)
 			}
 		}
 		last = slices.MaxFunc(append(times, last), time.Time.Compare)
 	}
-	c.check("P14", write.Sent.Sub(last) >= progressDeadline(set)-clockError, "PodSet "+set.Name, "the status reports a lack of progress %v after a change, but the deadline is %v",
-		write.Sent.Sub(last), progressDeadline(set))
+	c.check("P14", now.Sub(last) >= progressDeadline(set)-c.clockError(), "PodSet "+set.Name, "the status reports a lack of progress %v after a change, but the deadline is %v",
+		now.Sub(last), progressDeadline(set))
 }
 
 // isUnanswered reports whether the operator may not know of a pod, or of its deletion, because it received no response to its request.
@@ -129,9 +139,6 @@ func (c *Checker) isUnanswered(pod *corev1.Pod) bool {
 		return w.Verb == "delete" && w.Resource == "pods" && w.Name == pod.Name && w.Fault != ""
 	})
 }
-
-// clocksDiffer reports whether the clock of the operator differs from that of the API server, or has jumped.
-func (c *Checker) clocksDiffer() bool { return c.ServerAhead != nil || c.ClockJumped }
 
 // counted returns the time from which a spell counts. The progress of a PodSet counts from its first status, as that of a Deployment, or from
 // the first one after a pause.
@@ -155,7 +162,7 @@ func (c *Checker) isReportedStuck(set *appv1alpha1.PodSet, s spell) {
 	unknown := progress != nil && progress.Status == metav1.ConditionUnknown
 	reported := progress != nil && progress.Status == metav1.ConditionFalse && progress.Reason == s.cause &&
 		meta.IsStatusConditionTrue(set.Status.Conditions, appv1alpha1.ConditionDegraded) && meta.IsStatusConditionTrue(set.Status.Conditions, appv1alpha1.ConditionStalled)
-	c.check("P14", reported || unknown || c.clocksDiffer(), "PodSet "+set.Name, "nothing has changed since %v, the deadline is %v, and Progressing is %+v", s.from, s.after, progress)
+	c.check("P14", reported || unknown, "PodSet "+set.Name, "nothing has changed since %v, the deadline is %v, and Progressing is %+v", s.from, s.after, progress)
 }
 
 // deleteTime is how long the operator may take to delete a pod that it must not use.

@@ -119,7 +119,7 @@ func (c *Checker) missedDeadline(at *cnatv1alpha1.At) {
 // since. API times have whole seconds.
 func (c *Checker) decidedAt(at *cnatv1alpha1.At) time.Time {
 	written, end := c.decisiveTime(c.ours[at.ResourceVersion]), ptr.Deref(at.Status.CompletionTime, metav1.Time{}).Add(time.Second)
-	if end.After(written) && c.ServerAhead == nil {
+	if end.After(written) && (c.ServerAhead == nil || len(c.Jumps) > 0) {
 		return end
 	}
 	return written

@@ -4,10 +4,14 @@
 package invariants
 
 import (
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -24,25 +28,22 @@ type rejected struct {
 	number int
 }
 
-// rejections checks that rejected creates, openings, and stops are retried with a back-off that doubles, and that a condition gives the reason
-// for a create: P9. The requests of one reconcile are one step.
+// rejections checks that rejected creates, openings, stops, and deletions are retried with a back-off that doubles, and that a condition gives the
+// reason: P9. A stop that admission undoes was rejected. The requests of one reconcile are one step.
 func (c *Checker) rejections() {
-	type key struct {
-		process int
-		owner   types.UID
-		changes bool // A rejected change of a pod says nothing about the create of the next one.
-	}
-	steps := map[key]*rejected{}
+	steps := map[request]*rejected{}
 	for _, w := range c.writes {
-		changes := w.Opens || w.Stops
-		k := key{w.Process, w.Owner, changes}
+		k := requestOf(w)
+		refused := w.Code == http.StatusForbidden || w.Code == http.StatusUnprocessableEntity && k.kind != "open" && k.kind != "stop"
 		switch {
-		case !w.createsPod() && !changes || w.Owner == "":
+		case k.kind == "" || w.Owner == "":
 			continue
-		case w.Fault != "" || w.Code != http.StatusForbidden && (changes || w.Code != http.StatusUnprocessableEntity) && !c.modified(w):
+		case w.Fault == "" && w.Undone && oneLock:
+		case w.Fault != "" || !refused && !c.modified(w):
 			if w.Committed() {
-				delete(steps, k)
-				delete(steps, key{w.Process, w.Owner, true})
+				maps.DeleteFunc(steps, func(other request, _ *rejected) bool {
+					return other == k || k.kind == "create" && other.owner == k.owner && other.process == k.process
+				})
 			}
 			continue
 		}
@@ -58,6 +59,29 @@ func (c *Checker) rejections() {
 	}
 }
 
+// request is what a process repeats after a rejection: creates of the pods of an owner, or changes of one pod.
+type request struct {
+	process int
+	owner   types.UID
+	kind    string // or "" if it is not about a pod
+	pod     types.UID
+}
+
+func requestOf(w Write) request {
+	r := request{process: w.Process, owner: w.Owner}
+	switch {
+	case w.createsPod():
+		r.kind = "create"
+	case w.Opens:
+		r.kind, r.pod = "open", w.Precondition
+	case w.Stops:
+		r.kind, r.pod = "stop", w.Precondition
+	case w.Verb == "delete" && w.Resource == "pods":
+		r.kind, r.pod = "delete", w.Precondition
+	}
+	return r
+}
+
 func (c *Checker) step(step *rejected, w Write) {
 	// Round removes the monotonic clock, which does not jump.
 	gap, passed := w.Sent.Sub(step.last.Sent), w.Clock.Round(0).Sub(step.last.Clock.Round(0))
@@ -70,8 +94,8 @@ func (c *Checker) step(step *rejected, w Write) {
 	if compared {
 		c.check("P9", gap >= step.delay/2, subject, "rejected %s came %v after the previous one, before the back-off of %v had passed", w.Call, gap, step.delay)
 	}
-	if compared && !c.LaggingPods && !w.isStale() && c.full && w.createsPod() { // A status from a stale cache is a conflict.
-		c.check("P9", c.reportsRejection(w.Owner, w.Sent), subject, "no condition reports the rejection of %s", w.Name)
+	if compared && !c.LaggingPods && !w.isStale() && c.full && (w.createsPod() || oneLock) { // A status from a stale cache is a conflict.
+		c.check("P9", c.reportsRejection(w), subject, "no condition reports the rejection of %s", w.Name)
 	}
 	next := min(2*step.delay, lastRejectionBackoff)
 	if step.number == 0 || gap > 5*step.delay/2 { // A back-off that was not used for a while starts over.
@@ -88,21 +112,25 @@ func (c *Checker) edited(first, second Write) bool {
 	if c.LaggingPods || first.isStale() {
 		from = from.Add(-staleLimit)
 	}
+	until := second.left()
+	if !oneLock {
+		until = second.Sent.Add(clockError)
+	}
 	history := c.history[second.Owner]
 	for i, e := range history {
-		if i > 0 && e.Object.GetGeneration() != history[i-1].Object.GetGeneration() && !e.Seen.Before(from) && !e.Seen.After(second.Sent.Add(clockError)) {
+		if i > 0 && e.Object.GetGeneration() != history[i-1].Object.GetGeneration() && !e.Seen.Before(from) && !e.Seen.After(until) {
 			return true
 		}
 	}
 	return false
 }
 
-// reportsRejection reports whether a condition of an owner reported at a moment that its pods are rejected. It ignores a status that
-// another client wrote last.
-func (c *Checker) reportsRejection(owner types.UID, at time.Time) bool {
+// reportsRejection reports whether a condition of an owner reported that its pods are rejected, or cannot be changed, when a request was repeated. It
+// ignores a status that another client wrote last.
+func (c *Checker) reportsRejection(w Write) bool {
 	reports := true
-	for _, e := range c.history[owner] {
-		if e.Seen.After(at) {
+	for _, e := range c.history[w.Owner] {
+		if e.Seen.After(w.Sent) {
 			break
 		}
 		_, ours := c.ours[e.Object.GetResourceVersion()]
@@ -111,6 +139,11 @@ func (c *Checker) reportsRejection(owner types.UID, at time.Time) bool {
 			reports = !ours || meta.IsStatusConditionTrue(o.Status.Conditions, appv1alpha1.ConditionDegraded)
 		case *cnatv1alpha1.At:
 			reports = !ours || meta.IsStatusConditionFalse(o.Status.Conditions, cnatv1alpha1.ConditionScheduled)
+			if !w.createsPod() {
+				reports = !ours || slices.ContainsFunc(o.Status.Conditions, func(c metav1.Condition) bool {
+					return c.Reason == cnatv1alpha1.ReasonFailedStop || strings.Contains(c.Message, "denied")
+				})
+			}
 		}
 	}
 	return reports

@@ -67,14 +67,14 @@ func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) {
 	c.begins[at.UID][is.Attempts] = write
 	subject := "At " + at.Name
 	c.check("A18", is.Attempts == was.Attempts+1, subject, "the attempts went from %d to %d", was.Attempts, is.Attempts)
-	if c.ungated[at.Status.PodUID] { // Admission has started it.
+	if c.isUngated(at.Status.PodUID) { // Something else has started it.
 		return
 	}
 	c.check("A18", at.DeletionTimestamp == nil && !isTrue(at.Spec.Cancel), subject, "attempt %d began although the At is canceled, or being deleted", is.Attempts)
 	c.check("A18", is.Attempts > 1 || !isTrue(at.Spec.Suspend), subject, "the At has started although it is suspended")
 	pod, create := c.state.Pods[at.Status.PodUID], c.byUID[at.Status.PodUID]
-	own := create.Call != nil && create.Process == write.Process
-	c.check("A21", own, subject, "attempt %d began with a pod that process %d did not create", is.Attempts, write.Process)
+	own := create.Call != nil && create.Process == write.Process && (create.Fault == "" || !oneLock)
+	c.check("A21", own, subject, "attempt %d began with a pod whose create was not answered to process %d", is.Attempts, write.Process)
 	c.check("A19", pod != nil && (IsGated(pod) || c.state.Removed[pod.UID]), subject, "attempt %d began with a pod that had no gate", is.Attempts)
 }
 

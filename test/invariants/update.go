@@ -45,16 +45,16 @@ func (c *Checker) isOutdated(set *appv1alpha1.PodSet, write Write) bool {
 func (c *Checker) keepsAvailable(set *appv1alpha1.PodSet, before *corev1.Pod, deletion Write) {
 	availableBy := func(pod *corev1.Pod, now time.Time) bool {
 		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
-		return isReady(pod) && now.Sub(pod.Status.Conditions[i].LastTransitionTime.Time) >= time.Duration(set.Spec.MinReadySeconds)*time.Second
+		return isReady(pod) && (set.Spec.MinReadySeconds == 0 || now.Sub(pod.Status.Conditions[i].LastTransitionTime.Time) >= time.Duration(set.Spec.MinReadySeconds)*time.Second)
 	}
-	current := c.revisions[set.UID][set.Generation]
-	if c.isOutdated(set, deletion) || !c.window(set).changed.Before(deletion.Sent) || c.clocksDiffer() || current.image == CommandContainer(before).Image || !availableBy(before, c.now.Seen.Add(-clockError)) {
+	current, now := c.revisions[set.UID][set.Generation], deletion.Sent.Add(c.ahead(deletion.Sent))
+	if c.isOutdated(set, deletion) || !c.window(set).changed.Before(deletion.Sent) || current.image == CommandContainer(before).Image || !availableBy(before, now.Add(-c.clockError())) {
 		return
 	}
 	unavailable := 1
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
 		unavailable = rolling.MaxUnavailable.IntValue()
 	}
-	left := count(c.state.Active(set.UID), func(pod *corev1.Pod) bool { return availableBy(pod, c.now.Seen.Add(clockError)) })
+	left := count(c.state.Active(set.UID), func(pod *corev1.Pod) bool { return availableBy(pod, now.Add(clockError)) })
 	c.check("P16", left >= replicas(set)-unavailable, "PodSet "+set.Name, "pod %s was deleted although only %d of %d pods are available without it", before.Name, left, replicas(set))
 }

@@ -6,13 +6,14 @@ package sim
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
@@ -36,6 +37,8 @@ type call struct {
 	committed *answer
 	// verdict is that of a committed dry run.
 	verdict invariants.Verdict
+	// listed are the pods in a list.
+	listed []types.UID
 	// written is the number of this call's write in env.writes, from 1, or 0 if there is none.
 	written int
 	// abandoned is true if the process has crashed, so that it does not wait for the response.
@@ -124,6 +127,9 @@ func (e *env) carryOut(c *call) {
 	if c.isRead() && c.Resource == pods {
 		for _, pod := range e.store.pods() {
 			c.process.shown[pod.UID] = c.process.shown[pod.UID] || c.Verb == "list" || c.Verb == "get" && c.Name == pod.Name
+			if c.Verb == "list" {
+				c.listed = append(c.listed, pod.UID)
+			}
 		}
 		e.noteRenamed(c, err)
 	}
@@ -144,6 +150,9 @@ func (e *env) carryOut(c *call) {
 		write.UID, write.Version, write.Name = object.GetUID(), object.GetResourceVersion(), object.GetName()
 		write.Stripped = c.Verb == "create" && metav1.GetControllerOfNoCopy(object) == nil
 		write.Renamed = c.Verb == "create" && object.GetName() != requested
+		if pod, ok := object.(*corev1.Pod); ok && c.Stops {
+			write.Undone = ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0) != 1
+		}
 	case status != nil && status.Status().Details != nil:
 		write.UID = status.Status().Details.UID
 	}
@@ -168,9 +177,12 @@ func (e *env) noteRenamed(read *call, err error) {
 
 // write returns what is known about a write before the Store answers it.
 func (c *call) write() invariants.Write {
-	write := invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.at, Clock: c.clock, StalePods: c.stalePods, Uncached: !c.process.shown[c.Precondition]}
+	write := invariants.Write{Call: &c.Call, Process: c.process.number, Sent: c.at, Left: c.sent, Clock: c.clock, StalePods: c.stalePods, Uncached: !c.process.shown[c.Precondition]}
 	if c.Resource == ats {
-		write.Shown = maps.Clone(c.process.watched)
+		write.Shown = map[types.UID]bool{}
+		for uid, since := range c.process.cached {
+			write.Shown[uid] = since.Before(c.at)
+		}
 	}
 	return write
 }
@@ -194,6 +206,9 @@ func (e *env) respond(c *call, a answer) {
 	}
 	if a.err == nil {
 		e.makeOdd(c)
+		for _, uid := range c.listed {
+			c.process.caches(uid)
+		}
 	}
 	if !c.abandoned {
 		c.answers <- a

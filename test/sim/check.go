@@ -25,7 +25,7 @@ func (e *env) check() []invariants.Violation {
 	c.LaggingPods = e.lagging
 	c.FaultsEnded, c.End, c.Runs, c.Told = e.faultsEnded, e.now(), e.runs, e.told
 	c.Checks, c.ChangesIdentity = append([]invariants.Check{}, e.checks...), e.webhook.canChangeIdentity()
-	c.ClockJumped = !e.jumped.IsZero()
+	c.Jumps, c.NodesAhead = e.jumps, e.nodesAhead
 	c.StripsOwners, c.HidesSlots = e.webhook.owners, e.webhook.labels && e.webhook.annotations
 	if e.scenario.has(Clocks) {
 		c.ServerAhead = &e.serverAhead

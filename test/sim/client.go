@@ -132,6 +132,9 @@ func (c operatorClient) Delete(ctx context.Context, object client.Object, option
 		return nil
 	}
 	return c.process.write(ctx, CopyOf(object), "delete", "", deletePrecondition(o), func() (client.Object, error) {
+		if err := c.process.env.admitDelete(resource, name); err != nil {
+			return nil, err
+		}
 		remove := c.process.env.store.Delete
 		if resource == pods { // Other requests can come between the two steps of its deletion.
 			remove = c.process.env.store.begin
@@ -160,10 +163,11 @@ func (p *process) patchPod(ctx context.Context, object client.Object, data []byt
 		return operatorClient{process: p}.Delete(ctx, object, client.Preconditions{UID: &request.Precondition})
 	}
 	err := p.send(ctx, object, request, func() (client.Object, error) {
-		if (request.Opens || request.Stops) && p.env.webhook.changes != nil {
-			return nil, p.env.webhook.changes
+		admitted, err := p.env.admitPatch(request, data)
+		if err != nil {
+			return nil, err
 		}
-		return p.env.store.Patch(pods, object.GetName(), kind, data, false)
+		return p.env.store.Patch(pods, object.GetName(), kind, admitted, false)
 	})
 	if apierrors.IsForbidden(err) && p.env.operator.Defect.Insists {
 		return apierrors.NewInternalError(err)
@@ -229,6 +233,9 @@ func (p *process) write(ctx context.Context, object client.Object, verb, subreso
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && verb == "create" {
 		request.Owner, request.Slot = owner.UID, object.GetAnnotations()[appv1alpha1.AnnotationSlot]
+	}
+	if verb == "delete" && request.Resource == pods {
+		request.Owner = p.env.creatorOf(request.Name)
 	}
 	if pod, ok := object.(*corev1.Pod); ok {
 		request.Gated = verb == "create" && invariants.IsGated(pod)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/redhat/podset-operator/internal/testutil"
+	"github.com/redhat/podset-operator/test/invariants"
 )
 
 // wallClock is the clock of the operator's machine. When it jumps, its wall time changes and its monotonic time does not, as on a real
@@ -40,6 +41,16 @@ func (c *wallClock) jump(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.offset += by
+}
+
+// jump lets the clock of the operator's machine jump.
+func (e *env) jump(by time.Duration) {
+	if by == 0 {
+		return
+	}
+	e.note("the clock jumps by %v", by)
+	e.clock.jump(by)
+	e.jumps = append(e.jumps, invariants.Jump{Seen: e.now(), Ahead: e.clock.offset})
 }
 
 // aheadClock is a clock that is ahead of another.

@@ -47,16 +47,16 @@ type env struct {
 	applied int
 	// collected is when the garbage collector last did something after the last fault.
 	collected time.Time
-	// jumped is when the clock last jumped.
-	jumped time.Time
+	// jumps are those of the clock.
+	jumps []invariants.Jump
 	// webhook changes new pods, and fates are those of pods. runs are what the nodes know about the commands of pods, reported or not.
 	webhook webhook
 	fates   map[types.UID]*fate
 	runs    map[types.UID]*invariants.Run
 	// answers are those to dry runs that a defective operator remembers.
 	answers map[string]remembered
-	// told are the processes to which a watch delivered the end of an object.
-	told map[types.UID]int
+	// told is who knows the last state of an object: a watch has delivered it.
+	told map[types.UID]invariants.Told
 	// serverAhead and nodesAhead are how far the clocks of the API server and of the nodes are ahead of the operator's clock.
 	serverAhead, nodesAhead time.Duration
 	// oddDates decides which responses have an odd date.
@@ -203,11 +203,19 @@ func (e *env) deliver(to *watcher) {
 	if e.trace != nil {
 		e.note("cache of %s shows: %s", to.resource, describe(change))
 	}
-	to.process.shown[object.GetUID()], to.process.watched[object.GetUID()] = true, true
+	to.process.shown[object.GetUID()] = true
+	to.process.caches(object.GetUID())
 	if change.Kind == watch.Deleted {
-		e.told[object.GetUID()] = to.process.number
+		e.told[object.GetUID()] = invariants.Told{Process: to.process.number, Seen: e.now()}
 	}
 	to.events <- watch.Event{Type: change.Kind, Object: object}
+}
+
+// caches notes that the cache of a process has an object from now on.
+func (p *process) caches(uid types.UID) {
+	if _, known := p.cached[uid]; !known {
+		p.cached[uid] = p.env.now()
+	}
 }
 
 // advance lets time pass until a process sends a call, but not longer than d.

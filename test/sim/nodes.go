@@ -88,6 +88,9 @@ func (e *env) endCommand(pod *corev1.Pod, n int) {
 // sync performs the next regular action for a pod. It returns false if there is nothing to do.
 func (e *env) sync(pod *corev1.Pod) bool {
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	if e.releases(pod) {
+		return true
+	}
 	code, ends := e.planOf(pod)
 	if pod.DeletionTimestamp == nil && (finished || isReady(pod) && !ends && e.fates[pod.UID] == nil) {
 		return false

@@ -103,8 +103,8 @@ type process struct {
 	elected         chan struct{}
 	done            sync.WaitGroup
 
-	shown       map[types.UID]bool // the pods that a list, a watch, or a get has shown
-	watched     map[types.UID]bool // the pods that a watch has shown
+	shown       map[types.UID]bool      // the pods that a list, a watch, or a get has shown
+	cached      map[types.UID]time.Time // since when a list or a watch has shown each object
 	failedLists int
 
 	mu         sync.Mutex
@@ -115,7 +115,7 @@ type process struct {
 var restConfig = &rest.Config{Host: "http://simulated"}
 
 func (e *env) start() (*process, error) {
-	p := &process{number: len(e.started) + 1, env: e, clock: &e.clock, elected: make(chan struct{}), reconciles: map[types.UID]began{}, shown: map[types.UID]bool{}, watched: map[types.UID]bool{}}
+	p := &process{number: len(e.started) + 1, env: e, clock: &e.clock, elected: make(chan struct{}), reconciles: map[types.UID]began{}, shown: map[types.UID]bool{}, cached: map[types.UID]time.Time{}}
 	p.ctx, p.kill = context.WithCancel(context.WithValue(context.Background(), processKey{}, p))
 	close(p.elected)
 	options := ctrl.Options{NewCache: cache.New}

@@ -124,7 +124,7 @@ func run(t *testing.T, operator Operator, scenario Scenario, trace bool) (result
 	defer pprof.SetGoroutineLabels(context.Background())
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("seed", strconv.FormatUint(scenario.Seed, 10))))
 	synctest.Test(t, func(t *testing.T) {
-		e := &env{operator: operator, scenario: scenario, state: invariants.NewState(), started: map[int]time.Time{}, fates: map[types.UID]*fate{}, runs: map[types.UID]*invariants.Run{}, told: map[types.UID]int{}, answers: map[string]remembered{}, webhook: newWebhook(scenario), arrived: make(chan struct{}, 1), begin: time.Now()}
+		e := &env{operator: operator, scenario: scenario, state: invariants.NewState(), started: map[int]time.Time{}, fates: map[types.UID]*fate{}, runs: map[types.UID]*invariants.Run{}, told: map[types.UID]invariants.Told{}, answers: map[string]remembered{}, webhook: newWebhook(scenario), arrived: make(chan struct{}, 1), begin: time.Now()}
 		e.synced, e.streams = scenario.Seed%2 == 1, scenario.Seed/2%2 == 1
 		e.lagging = !e.synced
 		e.store = NewStore(time.Now) // of the bubble

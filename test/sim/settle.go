@@ -45,7 +45,11 @@ const (
 func (e *env) settleWithoutFaults() (settled bool, err error) {
 	e.note("no more faults")
 	e.synced = true
-	e.store.podLimit, e.webhook.policy, e.webhook.failure, e.webhook.changes = -1, nil, nil, nil
+	e.store.podLimit, e.webhook.policy, e.webhook.failure = -1, nil, nil
+	e.webhook.opens, e.webhook.deletes = nil, nil
+	if !e.scenario.has(Refusal) || e.scenario.Seed/4%2 == 0 { // Otherwise the operator must delete pods that it cannot stop.
+		e.webhook.stops, e.webhook.undoes = nil, false
+	}
 	e.order = 0
 	if e.process == nil {
 		if err := e.restart(); err != nil {
@@ -53,7 +57,7 @@ func (e *env) settleWithoutFaults() (settled bool, err error) {
 		}
 	}
 	e.idleFor(jumpInterval)
-	e.clock.jump(-e.clock.offset) // The last fault.
+	e.jump(-e.clock.offset) // The last fault.
 	e.faultsEnded = e.now()
 	return e.waitUntilSettled(), nil
 }

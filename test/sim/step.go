@@ -97,7 +97,7 @@ func (e *env) interferes(random *rand.Rand) (bool, error) {
 	if frozen, err := e.freezes(random); frozen {
 		return true, err
 	}
-	return e.races(random) || e.purges(random) || e.forbidsStop(random), nil
+	return e.races(random) || e.purges(random) || e.forbidsStop(random) || e.refuses(random) || e.meddles(random) || e.missesRun(random), nil
 }
 
 // freezes lets a process freeze after it has sent the request that starts a command, and another one take over. The user may cancel the At in
@@ -187,7 +187,7 @@ func (e *env) forbidsStop(random *rand.Rand) bool {
 	for _, object := range e.store.List(ats) {
 		at := object.(*cnatv1alpha1.At)
 		if run := e.runs[at.Status.PodUID]; run != nil && run.Started && run.Code == nil && at.Spec.Cancel == nil {
-			e.webhook.changes = pick(random, policies[1:]...)
+			e.webhook.stops = pick(random, policies[1:]...)
 			e.patch(ats, at.Name, `{"spec":{"cancel":true}}`, false)
 			return true
 		}
@@ -350,7 +350,7 @@ func (e *env) disturb(random *rand.Rand) error {
 	if e.scenario.has(Policy) {
 		what = random.IntN(11)
 	}
-	if what == 5 && (e.scenario.NoUsers || e.scenario.has(Clocks)) {
+	if what == 5 && (e.scenario.NoUsers || e.scenario.has(Clocks) && !e.scenario.has(Jumps)) {
 		what = 0 // A jump of the clock can end an At.
 	}
 	switch what {
@@ -369,13 +369,10 @@ func (e *env) disturb(random *rand.Rand) error {
 		e.note("the watch of %s ends", w.resource)
 		e.removeWatcher(w)
 	case 5:
-		if e.now().Sub(e.jumped) < jumpInterval || len(e.watchers) < len(groupResources) {
+		if n := len(e.jumps); n > 0 && e.now().Sub(e.jumps[n-1].Seen) < jumpInterval || len(e.watchers) < len(groupResources) {
 			return nil // While caches are being filled, several goroutines wait for them with timers that end at the same time.
 		}
-		e.jumped = e.now()
-		by := time.Duration(random.IntN(7200)-3600) * time.Second
-		e.note("the clock jumps by %v", by)
-		e.clock.jump(by)
+		e.jump(time.Duration(random.IntN(7200)-3600) * time.Second)
 	case 6, 7:
 		e.store.podLimit = random.IntN(5) - 1
 		e.note("the quota is %d pods", e.store.podLimit)

@@ -33,20 +33,26 @@ type webhook struct {
 	sparesAts, always, changesMind bool
 	// policy is the answer to creates and dry runs of pods of Ats, and failure that to dry runs. Nil means that they are accepted.
 	policy, failure error
-	// strips is true if admission removes the gates of pods of Ats, and queues if it adds one of another controller. changes is the answer to
-	// requests to remove a gate or to stop a pod, or nil.
-	strips, queues bool
-	changes        error
+	// strips is true if admission removes the gates of pods of Ats, and queues if it adds one of another controller. first is true if that is
+	// the first gate, and keeps if the pods also get a finalizer of that controller.
+	strips, queues, first, keeps bool
+	// opens, stops, and deletes are the answers to requests to remove the gate of a pod of an At, to stop such a pod, and to delete it, or nil.
+	opens, stops, deletes error
+	// undoes is true if admission restores the deadline of a pod that is stopped, and touches if it adds an annotation to a changed pod.
+	undoes, touches bool
 }
 
-// queueGate is the gate of a controller that queues pods.
-const queueGate = "example.com/queue"
+// queueGate and queueFinalizer are those of a controller that queues pods.
+const queueGate, queueFinalizer = "example.com/queue", "example.com/queued"
 
 // changedName is the prefix that admission adds to the name of a pod.
 const changedName = "changed-"
 
 func newWebhook(s Scenario) webhook {
-	w := webhook{injects: s.has(Sidecar)}
+	w := webhook{injects: s.has(Sidecar), touches: s.has(Updates)}
+	if s.has(Queue) {
+		w.queues, w.first, w.keeps = true, s.Seed/4%2 == 0, s.Seed/8%2 == 0
+	}
 	if !s.has(Admission) {
 		return w
 	}
@@ -60,7 +66,7 @@ func newWebhook(s Scenario) webhook {
 	w.sparesAts, w.changesMind = random.IntN(2) == 0, random.IntN(3) == 0
 	w.always = w.sparesAts && !s.has(Policy)
 	w.oneName = random.IntN(8) == 0
-	w.strips, w.queues = random.IntN(8) == 0, random.IntN(4) == 0
+	w.strips, w.queues = random.IntN(8) == 0, random.IntN(4) == 0 || w.queues
 	// Nothing would show whose pod it is, which runs after its create, or it would never end.
 	if w.name || w.generatedName || w.owners && w.labels && w.annotations || w.restarts != "" {
 		w.strips = false
@@ -109,8 +115,8 @@ func (w webhook) admit(pod *corev1.Pod, dryRun bool) error {
 	if w.injects && ofAt {
 		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: invariants.InjectedContainer, Image: "proxy"})
 	}
-	if w.queues && ofAt {
-		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: queueGate})
+	if ofAt {
+		w.queue(pod)
 	}
 	if w.reorders {
 		slices.Reverse(pod.Spec.Containers)
@@ -125,6 +131,18 @@ func (w webhook) admit(pod *corev1.Pod, dryRun bool) error {
 		w.changeIdentity(pod, ofAt)
 	}
 	return nil
+}
+
+// queue adds the gate and the finalizer of the controller that queues pods.
+func (w webhook) queue(pod *corev1.Pod) {
+	if gate := (corev1.PodSchedulingGate{Name: queueGate}); w.first {
+		pod.Spec.SchedulingGates = append([]corev1.PodSchedulingGate{gate}, pod.Spec.SchedulingGates...)
+	} else if w.queues {
+		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, gate)
+	}
+	if w.keeps {
+		pod.Finalizers = append(pod.Finalizers, queueFinalizer)
+	}
 }
 
 func (w webhook) changeIdentity(pod *corev1.Pod, ofAt bool) {
@@ -159,9 +177,10 @@ func isOfAt(pod *corev1.Pod) bool { return pod.Spec.RestartPolicy == corev1.Rest
 func (e *env) changePolicy(random *rand.Rand) {
 	e.webhook.sparesAts = random.IntN(2) == 0
 	e.webhook.policy, e.webhook.failure = pick(random, policies...), pick(random, failures...)
-	e.webhook.changes = pick(random, policies...)
+	e.webhook.opens = pick(random, policies...)
+	e.webhook.stops = e.webhook.opens
 	e.note("admission answers creates of pods of Ats with %s, dry runs with %s, and changes of pods with %s, and spares them: %t",
-		textOf(e.webhook.policy), textOf(e.webhook.failure), textOf(e.webhook.changes), e.webhook.sparesAts)
+		textOf(e.webhook.policy), textOf(e.webhook.failure), textOf(e.webhook.opens), e.webhook.sparesAts)
 }
 
 func textOf(err error) string {
