@@ -22,7 +22,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -46,15 +45,19 @@ func main() {
 	o, err := parse(os.Args[1:])
 	if err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "podset-operator:", err)
+			o.logEnd(err)
 		}
 		os.Exit(1)
 	}
 	if err := run(ctrl.SetupSignalHandler(), o); err != nil {
-		// This is the last line, and it becomes the message of a container that ended. A stack trace would say nothing about the error.
-		zap.New(zap.UseFlagOptions(&o.logging), zap.StacktraceLevel(zapcore.PanicLevel)).Error(process.NameVariables(err, o.fromEnv), "The manager ends")
+		o.logEnd(process.NameVariables(err, o.fromEnv))
 		os.Exit(1)
 	}
+}
+
+// logEnd logs the last line, which becomes the message of a container that ended.
+func (o *options) logEnd(err error) {
+	zap.New(zap.UseFlagOptions(&o.logging)).Error(err, "The manager ends")
 }
 
 // options are the values of the flags and of WATCH_NAMESPACE.
@@ -67,6 +70,7 @@ type options struct {
 	metrics                                   process.Metrics
 	probeAddr, pprofAddr                      process.Address
 	pullSecrets                               process.Secrets
+	logCommands                               bool
 	logging                                   zap.Options
 	watch                                     []string
 	metricsServer                             metricsserver.Options
@@ -121,7 +125,9 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.Var(&o.probeAddr, "health-probe-bind-address", "Address of /healthz and /readyz. 0 disables them.")
 	flags.Var(&o.pprofAddr, "pprof-bind-address", "Address of the Go profiles, served over HTTP without authentication. 0 disables them.")
 	flags.Var(&o.pullSecrets, "default-image-pull-secrets", "Names of Secrets in the namespace of a pod, separated by commas. Pods of PodSets and Ats without a template use them, instead of those of their service account.")
+	flags.BoolVar(&o.logCommands, "log-commands", true, "Log up to 256 bytes of the command of each At that ends. If false, the log has no commands.")
 	config.RegisterFlags(flags)
+	o.logging.StacktraceLevel = zapcore.PanicLevel // The stack of an error would have only functions of libraries.
 	o.logging.EncoderConfigOptions = []zap.EncoderConfigOption{process.KnownLevels}
 	o.logging.BindFlags(flags)
 }
@@ -131,15 +137,15 @@ func run(ctx context.Context, o options) error {
 	if err := process.LimitMemory(); err != nil {
 		return err
 	}
-	restConfig, err := process.ClusterConfig(o.qps, o.burst) // before there is a log, because controller-runtime logs the error too
+	logger := zap.New(zap.UseFlagOptions(&o.logging), process.Quiet(ctx))
+	process.CaptureLogs(logger)
+	restConfig, err := process.ClusterConfig(o.qps, o.burst) // before ctrl.SetLogger, because controller-runtime logs the error too
 	if err != nil {
 		return err
 	}
+	ctrl.SetLogger(logger)
 	restConfig.UserAgent = "podset-operator/" + version
 	restConfig.WarningHandlerWithContext = &warnings.Handler{}
-	logger := zap.New(zap.UseFlagOptions(&o.logging), process.Quiet(ctx))
-	ctrl.SetLogger(logger)
-	klog.SetLogger(logger)
 	for _, name := range process.UnknownVariables(o.flags, os.Environ()) {
 		logger.Info("No flag belongs to this environment variable, which has no effect", "variable", name)
 	}
@@ -190,6 +196,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o options, cluster *controller
 	options := controllers.Options{
 		Clock: serverClock, Image: cmp.Or(os.Getenv("RELATED_IMAGE_BUSYBOX"), "busybox"), PullSecrets: o.pullSecrets,
 		OpenShift: cluster.OpenShift, Proxy: proxy.ReadProxyVarsFromEnv(), NewRecorder: recorder,
+		OmitCommands: !o.logCommands,
 	}
 	return errors.Join(
 		controllers.Add(ctx, mgr, options),

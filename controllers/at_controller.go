@@ -54,6 +54,8 @@ type AtReconciler struct {
 	Clock clock.WithTicker
 	// Defaults are the values from the operator's environment that pods use.
 	Defaults at.Defaults
+	// OmitCommands leaves commands out of the log.
+	OmitCommands bool
 
 	states objectstate.Map[at.Memory]
 	slots  requestSlots

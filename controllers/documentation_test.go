@@ -114,6 +114,12 @@ func TestDocs_history(t *testing.T) {
 	if command, _ := line["command"].(string); len(command) != maxLogged || !strings.HasPrefix(command, "migrate ") {
 		t.Errorf("the command is %q", command)
 	}
+	output.Reset()
+	r.OmitCommands = true
+	r.logRun(logger, "Run finished", object, pod)
+	if strings.Contains(output.String(), "migrate ") {
+		t.Errorf("the log has a command: %s", &output)
+	}
 }
 
 // TestDocs_reasons compares the table of docs/reference.md with the rules.

@@ -36,8 +36,11 @@ func (r *AtReconciler) logRun(logger logr.Logger, what string, run *cnatv1alpha1
 	keys := []any{
 		"uid", run.UID, "result", s.Result, "reason", s.Reason,
 		"attempts", s.Attempts, "scheduled", logTime(s.ScheduledTime), "started", logTime(s.StartTime), "finished", logTime(s.CompletionTime),
-		"pod", s.PodName, "node", node, "image", event.Cut(image, maxLogged), "command", event.Cut(command, maxLogged),
+		"pod", s.PodName, "node", node, "image", event.Cut(image, maxLogged),
 		"requester", run.Annotations[cnatv1alpha1.AnnotationRequestedBy], "approver", run.Annotations[cnatv1alpha1.AnnotationApprovedBy],
+	}
+	if !r.OmitCommands {
+		keys = append(keys, "command", event.Cut(command, maxLogged))
 	}
 	if s.ExitCode != nil {
 		keys = append(keys, "exitCode", *s.ExitCode)

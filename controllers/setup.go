@@ -40,6 +40,8 @@ type Options struct {
 	Proxy []corev1.EnvVar
 	// NewRecorder returns the event recorder of a controller, or is nil to use that of the manager.
 	NewRecorder func(controller string) events.EventRecorder
+	// OmitCommands leaves the commands of Ats out of the log.
+	OmitCommands bool
 }
 
 // ConfigureCaches sets the options of a manager so that it caches what the controllers need, in these namespaces or, if there are none, in
@@ -75,6 +77,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	ats := &AtReconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: recorder("at-controller"),
 		Clock: o.Clock, Defaults: at.Defaults{Image: o.Image, PullSecrets: o.PullSecrets, FixedUser: !o.OpenShift, Proxy: o.Proxy},
+		OmitCommands: o.OmitCommands,
 	}
 	return errors.Join(podSets.setup(caches.WithoutCacheSync(mgr)), ats.setup(caches.WithoutCacheSync(mgr)))
 }

@@ -80,7 +80,7 @@ func start(t *testing.T, env []string, args ...string) *operator {
 	return p
 }
 
-// terminate ends the process with the signal that the kubelet sends, and returns its output.
+// terminate ends the process with the signal that the kubelet sends, and returns its output, which is JSON.
 func (p *operator) terminate(t *testing.T) string {
 	t.Helper()
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
@@ -88,6 +88,11 @@ func (p *operator) terminate(t *testing.T) string {
 	}
 	if err := p.wait(t); err != nil {
 		t.Errorf("the manager did not end cleanly: %v", err)
+	}
+	for line := range strings.Lines(p.log.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("a line of the log is not JSON: %s", line)
+		}
 	}
 	return p.log.String()
 }
@@ -104,8 +109,7 @@ func (p *operator) wait(t *testing.T) error {
 	}
 }
 
-// runExpectingError runs the manager, which must end by itself with the exit code 1, and returns the last line with the reason: a log line
-// at the level error, or, if the flags are wrong, the only line.
+// runExpectingError runs the manager, which must end by itself with the exit code 1, and returns the reason from the last line of the log.
 func runExpectingError(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	p := start(t, env, append(args, noPorts...)...)
@@ -115,9 +119,6 @@ func runExpectingError(t *testing.T, env []string, args ...string) string {
 	}
 	lines := strings.Split(strings.TrimSuffix(p.log.String(), "\n"), "\n")
 	last := lines[len(lines)-1]
-	if text, ok := strings.CutPrefix(last, "podset-operator: "); ok && len(lines) == 1 {
-		return text
-	}
 	var entry struct{ Level, Msg, Error, Stacktrace string }
 	if err := json.Unmarshal([]byte(last), &entry); err != nil || entry.Level != "error" || entry.Msg != "The manager ends" || entry.Stacktrace != "" {
 		t.Errorf("the last line is %s", last)

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,7 +68,11 @@ func TestManager(t *testing.T) {
 		ContainSubstring(`podset_operator_pod_name_collisions_total{kind="At"} 0`),
 	))
 	checkTLS(t, metrics)
-	p.terminate(t)
+	get("http://"+metrics, "") // Any pod can connect without TLS, or with a wrong token.
+	get("https://"+metrics+"/metrics", "wrong")
+	if log := p.terminate(t); strings.Contains(log, "TLS handshake") || strings.Contains(log, "bearer token") {
+		t.Error(log)
+	}
 }
 
 // checkTLS checks that a client that prefers HTTP/2 cannot use it, and that one that knows only TLS 1.2 is rejected.

@@ -7,9 +7,13 @@ package process
 
 import (
 	"context"
+	"log"
+	"strings"
 
+	"github.com/go-logr/logr"
 	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
@@ -43,4 +47,25 @@ func (c quietCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *za
 		return checked
 	}
 	return c.Core.Check(entry, checked)
+}
+
+// CaptureLogs makes klog and Go's standard logger, which servers of net/http use, write to logger. Otherwise the log would have lines of other
+// formats.
+func CaptureLogs(logger logr.Logger) {
+	klog.SetLogger(logger)
+	log.SetFlags(0)
+	log.SetOutput(lines{logger})
+}
+
+// lines logs each write as one line.
+type lines struct{ logr.Logger }
+
+func (l lines) Write(text []byte) (int, error) {
+	message := strings.TrimSpace(string(text))
+	verbosity := 0
+	if strings.HasPrefix(message, "http: TLS handshake error") { // Each connection of any pod without TLS causes one.
+		verbosity = 1
+	}
+	l.V(verbosity).Info(message)
+	return len(text), nil
 }

@@ -7,11 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	stdlog "log"
 	"slices"
 	"strings"
 	"testing"
 
 	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
@@ -48,5 +50,29 @@ func TestQuiet(t *testing.T) {
 	logger.Info("Stopping")
 	if text := log.String(); !strings.Contains(text, "Before") || strings.Contains(text, "After") || !strings.Contains(text, "Stopping") {
 		t.Error(text)
+	}
+}
+
+func TestCaptureLogs(t *testing.T) {
+	flags, out := stdlog.Flags(), stdlog.Writer()
+	t.Cleanup(func() { stdlog.SetFlags(flags); stdlog.SetOutput(out); klog.ClearLogger() })
+	var log strings.Builder
+	CaptureLogs(zap.New(zap.WriteTo(&log), zap.Level(zapcore.DebugLevel)))
+	stdlog.Printf("http: TLS handshake error from %s: EOF", "10.0.0.1:1234")
+	stdlog.Print("http: Accept error: too many open files\nretrying")
+	klog.Error("no answer")
+	var got []string
+	for line := range strings.Lines(log.String()) {
+		var entry struct{ Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, entry.Level+": "+entry.Msg)
+	}
+	want := []string{
+		"debug: http: TLS handshake error from 10.0.0.1:1234: EOF", "info: http: Accept error: too many open files\nretrying", "error: no answer",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the log is %q, want %q", got, want)
 	}
 }

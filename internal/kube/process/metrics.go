@@ -7,8 +7,11 @@ import (
 	"cmp"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"strings"
 
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -46,7 +49,27 @@ func (m *Metrics) Options() (metricsserver.Options, error) {
 		}},
 	}
 	if m.Secure {
-		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+		options.FilterProvider = authorize
 	}
 	return options, nil
+}
+
+// authorize returns a filter for authorized clients. The log has the wrong tokens of others only at the debug level.
+func authorize(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
+	filter, err := filters.WithAuthenticationAndAuthorization(config, client)
+	return func(logger logr.Logger, handler http.Handler) (http.Handler, error) {
+		return filter(logger.WithSink(wrongTokens{logger.GetSink()}), handler)
+	}, err
+}
+
+// wrongTokens lowers the level of the error that any pod can cause by any number of requests.
+type wrongTokens struct{ logr.LogSink }
+
+func (s wrongTokens) Error(err error, message string, keysAndValues ...any) {
+	switch {
+	case err == nil || !strings.Contains(err.Error(), "invalid bearer token"):
+		s.LogSink.Error(err, message, keysAndValues...)
+	case s.Enabled(1):
+		s.Info(1, message, append(keysAndValues, "reason", err.Error())...)
+	}
 }
