@@ -5,22 +5,19 @@
 
 {{ .Doc }}
 {{- if .Members }}
-
-| Field | Type | Default | Meaning |
-|---|---|---|---|
-{{- range .Members }}{{ if ne .Name "metadata" }}
-| `{{ .Name }}` | {{ if .Type.EnumValues }}string{{ else }}{{ markdownRenderType .Type }}{{ end }} | {{ template "default" . }} | {{ template "meaning" . }} |
+{{ range .Members }}{{ if ne .Name "metadata" }}
+- **`{{ .Name }}`** ({{ if .Type.EnumValues }}string{{ else }}{{ markdownRenderType .Type }}{{ end }}{{ template "default" . }}): {{ template "meaning" dict "doc" .Doc "name" .Name }}
 {{- end }}{{ end }}
 {{- end }}
 {{- end }}{{ end -}}
 
 {{- define "default" }}
-{{- if has "Required: {}" .Validation }}required
-{{- else if and .Default (ne (toString .Default) "{  }") }}`{{ .Default }}`
+{{- if has "Required: {}" .Validation }}, required
+{{- else if and .Default (ne (toString .Default) "{  }") }}, default `{{ .Default }}`
 {{- end }}
 {{- end -}}
 
-{{- /* A table cell holds all lines of a comment. The comment states the bounds of the field. */}}
+{{- /* An item holds all lines of a comment, which begins with the name and states the bounds of the field. */}}
 {{- define "meaning" }}
-{{- markdownRenderFieldDoc .Doc | replace "<br />" " " | trim }}
+{{- markdownRenderFieldDoc .doc | replace "<br />" " " | trim | trimPrefix (printf "%s is " .name) | trimPrefix (printf "%s are " .name) }}
 {{- end -}}
