@@ -149,7 +149,7 @@ func (o *createOptions) run(r *request, due time.Time, notes, words []string) er
 	r.warnOfClock(at)
 	r.toErrOut = o.andWait // Standard output is that of the command.
 	if !o.quiet {
-		if err := r.report(at, runsAt(at, due, r.clock.Now(), notes)); err != nil {
+		if err := r.report(at, r.line(at, due, notes)); err != nil {
 			return err
 		}
 	}
@@ -247,8 +247,9 @@ func (r *request) create(at *cnatv1alpha1.At) error {
 	return fmt.Errorf("at/%s may have been created, because the API server has not answered: before you repeat the command, look at \"kubectl at list -n %s\" (%s)", sent.Name, r.namespace, message)
 }
 
-// answerTime is how long a new At waits for what the operator says about its pod. The operator usually answers within a tenth of it.
-var answerTime = time.Second
+// answerTime is how long a new At waits for what the operator says about its pod. The operator usually answers within 0.1 s, unless a webhook
+// for pods is slow.
+var answerTime = 3 * time.Second
 
 // checkPod reports whether the API server would reject the pod of a new At. The operator says so in the condition Ready. It says nothing about
 // an At that was not created, so the pod of a template is then checked as the user: a policy may treat the operator in another way.
@@ -282,7 +283,7 @@ func (r *request) problemOf(at *cnatv1alpha1.At, limit time.Duration) (problem s
 	})
 	latest := &cnatv1alpha1.At{}
 	if err != nil && r.Get(r.ctx(), r.key(at.Name), latest) == nil && isUnseen(latest) {
-		problem = "at/" + at.Name + " does not run yet: " + r.unserved()
+		problem = "at/" + at.Name + " is not checked yet: " + r.unserved()
 	}
 	return problem
 }

@@ -96,7 +96,7 @@ func TestCreate_problem(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	s.run("", "noon", "tomorrow", "--name", "b", "--", "true")
-	if got := r.problemOf(s.at("b"), time.Millisecond); !strings.HasPrefix(got, "at/b does not run yet: no operator has seen it; is podset-operator running, ") {
+	if got := r.problemOf(s.at("b"), time.Millisecond); !strings.HasPrefix(got, "at/b is not checked yet: the operator has not answered yet; is podset-operator running, ") {
 		t.Errorf("no operator: got %q", got)
 	}
 }

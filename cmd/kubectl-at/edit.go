@@ -84,10 +84,17 @@ func cancelVerb() verb {
 		run: func(r *request) error {
 			cancel := func(at *cnatv1alpha1.At) { at.Spec.Cancel = ptr.To(true) }
 			return r.change(isNotDone, cancel, func(at *cnatv1alpha1.At) error {
-				if atrun.HasStarted(&at.Status) {
-					return r.report(at, "at/"+at.Name+" is being canceled: its command is stopped")
+				line := "at/" + at.Name + " canceled"
+				switch reason := reasonOf(at); {
+				case !atrun.HasStarted(&at.Status):
+				case isBetweenAttempts(at):
+					line += ": it is not tried again"
+				case reason == "" || reason == cnatv1alpha1.ReasonRunning:
+					line = "at/" + at.Name + " is being canceled: its command is stopped"
+				default:
+					line = "at/" + at.Name + " is being canceled: its pod is stopped"
 				}
-				return r.report(at, "at/"+at.Name+" canceled")
+				return r.report(at, line)
 			})
 		},
 	}
@@ -127,5 +134,5 @@ func (r *request) reportDue(at *cnatv1alpha1.At, prefix string, notes []string) 
 	if r.printer != nil {
 		r.warn(notes...)
 	}
-	return r.report(at, prefix+runsAt(at, dueTime(at).In(location), r.clock.Now(), notes))
+	return r.report(at, prefix+r.line(at, dueTime(at).In(location), notes))
 }

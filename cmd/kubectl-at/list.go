@@ -123,8 +123,12 @@ func (l *lister) isScreen() bool {
 
 // draw prints the table in place of what the terminal shows. Only the last Ats are shown if it has not enough lines, so that nothing scrolls.
 func (l *lister) draw(ats []cnatv1alpha1.At) error {
+	size := term.TTY{Out: l.stdout}.GetSize()
+	if size != nil {
+		l.columns.width = int(size.Width)
+	}
 	lines := l.columns.lines(ats, l.clock.Now(), !l.noHeaders)
-	if size := (term.TTY{Out: l.stdout}).GetSize(); size != nil {
+	if size != nil {
 		lines = lastLines(lines, int(size.Height)-1, !l.noHeaders) // The last line is that of the cursor.
 	}
 	const erase, cutLines, wrapLines = "\x1b[H\x1b[J", "\x1b[?7l", "\x1b[?7h"

@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,8 +26,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// newest stands for the newest attempt.
-const newest = -1
+// newest stands for the newest attempt. Attempts count from 1.
+const newest = 0
 
 // logReader is "kubectl at logs" with its flags.
 type logReader struct {
@@ -52,21 +54,21 @@ func logsVerb() verb {
 			kubectl at logs at-7gk2p -f
 
 			# Print the logs of the first attempt, with the time of each line
-			kubectl at logs at-7gk2p --attempt 0 --timestamps`,
+			kubectl at logs at-7gk2p --attempt 1 --timestamps`,
 		flags: func(cmd *cobra.Command) {
 			flags := cmd.Flags()
 			flags.BoolVarP(&follow, "follow", "f", false, "Wait for the start, and follow the logs until the end.")
-			flags.IntVar(&l.attempt, "attempt", newest, "Which attempt: 0 is the first, 1 the first retry; the default is the newest.")
+			flags.IntVar(&l.attempt, "attempt", newest, "Which attempt: 1 is the first, 2 the first retry; the default is the newest.")
 			flags.BoolVar(&l.timestamps, "timestamps", false, "Print the time before each line.")
 			flags.Int64Var(&l.tail, "tail", -1, "How many of the last lines to print; the default is all.")
 			flags.Var(&l.since, "since", "Print only lines that are newer than this, such as 5m; the default is all.")
-			flags.Lookup("attempt").DefValue, flags.Lookup("tail").DefValue = "", ""
+			flags.Lookup("tail").DefValue = ""
 		},
 		run: func(r *request) error {
 			l.request = r
 			switch {
-			case l.attempt < 0 && r.cmd.Flags().Changed("attempt"):
-				return fmt.Errorf("invalid --attempt %d: must be 0 or more", l.attempt)
+			case l.attempt < 1 && r.cmd.Flags().Changed("attempt"):
+				return fmt.Errorf("invalid --attempt %d: must be 1 or more", l.attempt)
 			case !follow:
 				return l.print()
 			}
@@ -88,11 +90,7 @@ func (l *logReader) print() error {
 	if err := hasAttempt(at, l.attempt); err != nil {
 		return err
 	}
-	attempt := l.attempt
-	if attempt == newest {
-		attempt = int(at.Status.Attempts) - 1
-	}
-	pod, err := l.podOf(l.ctx(), at, attempt)
+	pod, err := l.podOf(at, cmp.Or(l.attempt, int(at.Status.Attempts)))
 	if err != nil {
 		return err
 	}
@@ -109,12 +107,12 @@ func (l *logReader) print() error {
 // hasAttempt returns an error if an At has not had an attempt.
 func hasAttempt(at *cnatv1alpha1.At, attempt int) error {
 	switch attempts := int(at.Status.Attempts); {
-	case attempts > max(attempt, 0):
+	case attempts >= max(attempt, 1):
 		return nil
 	case attempts > 0:
-		return fmt.Errorf("invalid --attempt %d: at/%s has the attempts 0 to %d", attempt, at.Name, attempts-1)
+		return fmt.Errorf("invalid --attempt %d: at/%s has the attempts 1 to %d", attempt, at.Name, attempts)
 	case atrun.IsDone(&at.Status):
-		return fmt.Errorf("at/%s was not run: %s%s", at.Name, at.Status.Reason, failure(at))
+		return fmt.Errorf("at/%s has no log: %s", at.Name, howEnded(at))
 	case isOver(at):
 		return outcome(at)
 	}
@@ -128,18 +126,23 @@ func notStarted(at *cnatv1alpha1.At) error {
 // errPodGone is the error about the logs of a pod that is deleted. How the run ended is in the status of the At.
 var errPodGone = errors.New("the pod is gone, and its log with it")
 
-// podOf returns the pod of an attempt. The status names that of the newest.
-func (c *cluster) podOf(ctx context.Context, at *cnatv1alpha1.At, attempt int) (*corev1.Pod, error) {
-	name, isNewest := at.Status.PodName, attempt == int(at.Status.Attempts)-1
+// podOf returns the pod of an attempt. The status names that of the newest. If the pod is gone, podOf prints the end of its log that the
+// status has.
+func (l *logReader) podOf(at *cnatv1alpha1.At, attempt int) (*corev1.Pod, error) {
+	name, isNewest := at.Status.PodName, attempt == int(at.Status.Attempts)
 	if !isNewest {
-		name = atrun.PodName(at, attempt)
+		name = atrun.PodName(at, attempt-1)
 	}
 	pod := &corev1.Pod{}
-	err := c.Get(ctx, c.key(name), pod)
-	if apierrors.IsNotFound(err) || err == nil && (!atrun.IsOwn(at, pod) || isNewest && pod.UID != at.Status.PodUID) {
-		return nil, fmt.Errorf("%w: pod/%s", errPodGone, name)
+	err := l.Get(l.ctx(), l.key(name), pod)
+	if !apierrors.IsNotFound(err) && (err != nil || atrun.IsOwn(at, pod) && (!isNewest || pod.UID == at.Status.PodUID)) {
+		return pod, err
 	}
-	return pod, err
+	if output := at.Status.Output; isNewest && output != "" {
+		_, _ = fmt.Fprintf(l.ErrOut, "This is only the end of the log of at/%s, from status.output:\n", at.Name)
+		_, _ = io.WriteString(l.raw, strings.TrimSuffix(output, "\n")+"\n") // l.raw keeps the error.
+	}
+	return nil, fmt.Errorf("%w: pod/%s", errPodGone, name)
 }
 
 // logOf returns the log of the command in a pod, from the last lines on unless tail is negative. If an init container failed before the
@@ -175,27 +178,25 @@ func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, tail int64) (*po
 // the one attempt that is asked for. It returns the At as it is in the end, and the problem with its newest log. Logs that cannot be read
 // are an error only for one attempt that is asked for: otherwise the exit code counts, and the command may still run.
 func (l *logReader) follow(name string) (at *cnatv1alpha1.At, problem, err error) {
-	attempt, only := l.attempt, l.attempt != newest
-	for {
-		at, err = l.awaitAt(l.ctx(), name, func(at *cnatv1alpha1.At) bool { return int(at.Status.Attempts) > max(attempt, 0) || isOver(at) })
+	for attempt := max(l.attempt, 1); ; attempt++ {
+		at, err = l.awaitAt(l.ctx(), name, func(at *cnatv1alpha1.At) bool { return int(at.Status.Attempts) >= attempt || isOver(at) })
 		if err != nil {
 			return nil, nil, err
 		}
-		if attempt == newest {
-			attempt = max(int(at.Status.Attempts)-1, 0)
+		if l.attempt == newest && attempt == 1 {
+			attempt = max(int(at.Status.Attempts), 1)
 		}
-		if int(at.Status.Attempts) <= attempt {
+		if int(at.Status.Attempts) < attempt {
 			return at, problem, nil
 		}
 		err := l.followAttempt(at, attempt)
-		if only || l.ctx().Err() != nil {
+		if l.attempt != newest || l.ctx().Err() != nil {
 			return at, nil, err
 		}
 		if err != nil {
 			problem = fmt.Errorf("the log of at/%s may be incomplete", name)
 			l.warn(fmt.Sprintf("attempt %d of at/%s: %s", attempt, name, err))
 		}
-		attempt++
 	}
 }
 
@@ -213,22 +214,24 @@ func (r *request) followToEnd(name string) error {
 
 // followAttempt waits for the command of an attempt to start and prints its log until it ends.
 func (l *logReader) followAttempt(at *cnatv1alpha1.At, attempt int) error {
-	pod, err := l.podOf(l.ctx(), at, attempt)
+	pod, err := l.podOf(at, attempt)
 	if err != nil {
 		return err
 	}
-	reported, tail := "", l.tail
+	waiting, started := context.WithCancel(l.ctx())
+	said, tail := make(chan struct{}), l.tail
+	go func() { // The operator says what the pod waits for.
+		defer close(said)
+		_, _ = l.awaitAt(waiting, at.Name, func(at *cnatv1alpha1.At) bool { return isOver(at) || int(at.Status.Attempts) != attempt })
+	}()
 	pod, err = l.awaitPod(l.ctx(), pod, func(pod *corev1.Pod) bool {
-		started, reason := hasStarted(at, pod)
-		if reason != "" && reason != reported {
-			reported = reason
-			_, _ = fmt.Fprintf(l.ErrOut, "pod/%s waits: %s\n", pod.Name, reason)
-		}
-		if !started {
+		if !hasStarted(at, pod) {
 			tail = -1 // All lines are new.
 		}
-		return started
+		return hasStarted(at, pod)
 	})
+	started()
+	<-said
 	if err != nil {
 		return err
 	}
@@ -256,19 +259,7 @@ func hasEnded(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	return pods.IsFinished(pod) || atrun.CommandEnded(at, pod)
 }
 
-// hasStarted reports whether the container of the command has started, or never will, and what keeps it from starting.
-func hasStarted(at *cnatv1alpha1.At, pod *corev1.Pod) (started bool, reason string) {
-	switch {
-	case hasEnded(at, pod) || atrun.CommandState(at, pod).Running != nil:
-		return true, ""
-	case atrun.IsGated(pod): // The operator opens the gate in a moment.
-		return false, ""
-	}
-	reason = pods.WaitingReason(pod)
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			reason += ": " + condition.Message
-		}
-	}
-	return false, printable(atrun.JoinNonEmpty(": ", reason, pods.WaitingMessage(pod)))
+// hasStarted reports whether the container of the command has started, or never will.
+func hasStarted(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	return hasEnded(at, pod) || atrun.CommandState(at, pod).Running != nil
 }

@@ -172,14 +172,20 @@ func TestWait_logs(t *testing.T) {
 	}}})
 	output.expect("at/a waits: FailedCreate: exceeded quota")
 	pod := s.start("a", "a-pod", 1, "first line\nsecond line\n")
-	for _, reason := range []string{"ErrImagePull", "ImagePullBackOff", "ErrImagePull"} { // The kubelet alternates between them.
-		s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}})
+	status := s.at("a").Status
+	for _, message := range []string{"no such image", "no such image"} {
+		status.ObservedGeneration++ // an event without news
+		status.Conditions = []metav1.Condition{{Type: cnatv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonPodWaiting, Message: message, LastTransitionTime: metav1.NewTime(s.now)}}
+		s.setStatus("a", status)
 	}
-	output.expect("pod/a-pod waits: ImagePullBackOff")
+	output.expect("at/a waits: PodWaiting: no such image")
 	s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	output.expect("first line")
 	output.expect("second line")
 	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}})
+	status.RetryTime = ptr.To(metav1.NewTime(s.now.Add(10 * time.Second)))
+	s.setStatus("a", status)
+	output.expect("at/a waits: BackOff: the next attempt is due at 2026-11-21T15:48:10Z")
 	retry := s.start("a", "a-pod-1", 2, "again\n")
 	s.setState(retry, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}})
 	output.expect("again")
@@ -190,51 +196,50 @@ func TestWait_logs(t *testing.T) {
 
 	s.expect(result{out: "again\n"}, "", "logs", "a")
 	s.expect(result{out: "again\n"}, "", "logs", "-f", "a")
-	s.expect(result{out: "first line\nsecond line\n"}, "", "logs", "a", "--attempt", "0")
-	s.expect(result{out: "first line\nsecond line\n"}, "", "logs", "a", "--attempt", "0", "-f")
-	s.expect(result{errOut: "invalid --attempt 2: at/a has the attempts 0 to 1\n", code: 1}, "", "logs", "a", "--attempt", "2")
-	s.expect(result{errOut: "invalid --attempt 2: at/a has the attempts 0 to 1\n", code: 1}, "", "logs", "-f", "a", "--attempt", "2")
-	s.expect(result{errOut: "invalid --attempt -1: must be 0 or more\n", code: 1}, "", "logs", "-f", "a", "--attempt", "-1")
+	s.expect(result{out: "first line\nsecond line\n"}, "", "logs", "a", "--attempt", "1")
+	s.expect(result{out: "first line\nsecond line\n"}, "", "logs", "a", "--attempt", "1", "-f")
+	s.expect(result{errOut: "invalid --attempt 3: at/a has the attempts 1 to 2\n", code: 1}, "", "logs", "a", "--attempt", "3")
+	s.expect(result{errOut: "invalid --attempt 3: at/a has the attempts 1 to 2\n", code: 1}, "", "logs", "-f", "a", "--attempt", "3")
+	s.expect(result{errOut: "invalid --attempt 0: must be 1 or more\n", code: 1}, "", "logs", "-f", "a", "--attempt", "0")
 	if err := admin.Delete(t.Context(), retry, &deleteNow); err != nil {
 		t.Fatal(err)
 	}
-	s.expect(result{errOut: "Warning: attempt 1 of at/a: the pod is gone, and its log with it: pod/a-pod-1\nthe log of at/a may be incomplete\n", code: 1}, "", "logs", "-f", "a")
+	s.expect(result{errOut: "Warning: attempt 2 of at/a: the pod is gone, and its log with it: pod/a-pod-1\nthe log of at/a may be incomplete\n", code: 1}, "", "logs", "-f", "a")
 }
 
 func TestHasStarted(t *testing.T) {
-	waiting := func(name, reason string) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}
-	}
+	waiting := corev1.ContainerStatus{Name: "busybox", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}
 	runs := corev1.ContainerStatus{Name: "busybox", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
-	gated := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", Message: "Scheduling is blocked"}
-	unschedulable := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no node"}
+	other := corev1.ContainerStatus{Name: "proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	for title, tc := range map[string]struct {
-		gates   []string
-		status  corev1.PodStatus
-		started bool
-		reason  string
+		status corev1.PodStatus
+		want   bool
 	}{
-		"a new pod":             {},
-		"a pod behind the gate": {gates: []string{cnatv1alpha1.StartGate}, status: corev1.PodStatus{Conditions: []corev1.PodCondition{gated}}},
-		"a pod behind another gate": {gates: []string{"kueue.x-k8s.io/admission"}, status: corev1.PodStatus{Conditions: []corev1.PodCondition{gated}},
-			reason: "SchedulingGated: Scheduling is blocked"},
-		"a canceled pod":          {gates: []string{cnatv1alpha1.StartGate}, status: corev1.PodStatus{Phase: corev1.PodFailed}, started: true},
-		"a container is created":  {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("busybox", "ContainerCreating")}}},
-		"an image is missing":     {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("busybox", "ErrImagePull")}}, reason: "ImagePullBackOff"},
-		"no node has space":       {status: corev1.PodStatus{Conditions: []corev1.PodCondition{unschedulable}}, reason: "Unschedulable: no node"},
-		"the command runs":        {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{runs, waiting("proxy", "ErrImagePull")}}, started: true},
-		"the pod never got there": {status: corev1.PodStatus{Phase: corev1.PodFailed}, started: true},
-		"the image of an init container is missing": {status: corev1.PodStatus{
-			InitContainerStatuses: []corev1.ContainerStatus{waiting("init", "ImagePullBackOff")},
-			ContainerStatuses:     []corev1.ContainerStatus{waiting("busybox", "PodInitializing")},
-		}, reason: "ImagePullBackOff"},
+		"a new pod":               {},
+		"the command waits":       {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting, other}}, false},
+		"the command runs":        {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{runs}}, true},
+		"the pod never got there": {corev1.PodStatus{Phase: corev1.PodFailed}, true},
 	} {
-		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "busybox"}}}, Status: tc.status}
-		for _, gate := range tc.gates {
-			pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
+		if got := hasStarted(&cnatv1alpha1.At{}, &corev1.Pod{Status: tc.status}); got != tc.want {
+			t.Errorf("%s: %t", title, got)
 		}
-		if started, reason := hasStarted(&cnatv1alpha1.At{}, pod); started != tc.started || reason != tc.reason {
-			t.Errorf("%s: %t, %q", title, started, reason)
+	}
+}
+
+func TestHeldBy(t *testing.T) {
+	condition := func(kind string, status metav1.ConditionStatus, reason, message string) cnatv1alpha1.AtStatus {
+		return cnatv1alpha1.AtStatus{Conditions: []metav1.Condition{{Type: kind, Status: status, Reason: reason, Message: message}}}
+	}
+	retried := condition(cnatv1alpha1.ConditionScheduled, metav1.ConditionTrue, cnatv1alpha1.ReasonStarted, "attempt 1 of 2 failed")
+	retried.Attempts, retried.RetryTime = 1, ptr.To(metav1.NewTime(saturday()))
+	for want, status := range map[string]cnatv1alpha1.AtStatus{
+		"":                               condition(cnatv1alpha1.ConditionReady, metav1.ConditionFalse, cnatv1alpha1.ReasonRunning, "it runs"),
+		"Suspended":                      condition(cnatv1alpha1.ConditionScheduled, metav1.ConditionFalse, cnatv1alpha1.ReasonSuspended, ""),
+		"PodWaiting: gate x":             condition(cnatv1alpha1.ConditionReady, metav1.ConditionFalse, cnatv1alpha1.ReasonPodWaiting, "gate x"),
+		"BackOff: attempt 1 of 2 failed": retried,
+	} {
+		if got := heldBy(&cnatv1alpha1.At{Status: status}); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
@@ -260,7 +265,7 @@ func TestWait_unreadableLog(t *testing.T) {
 		pod := s.start(name, name+"-pod", 1, "")
 		kubelet.remove(s.namespace + "/" + name + "-pod/busybox")
 		s.setState(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
-		output.expect("Warning: attempt 0 of at/" + name + ": the server could not find the requested resource ( pods/log " + name + "-pod)")
+		output.expect("Warning: attempt 1 of at/" + name + ": the server could not find the requested resource ( pods/log " + name + "-pod)")
 		result, reason, exit := cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)
 		if name == "failed" {
 			result, reason, exit = cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3)
@@ -269,7 +274,7 @@ func TestWait_unreadableLog(t *testing.T) {
 		if err := endOf(ended); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		if got := s.run("", "logs", "-f", name, "--attempt", "0"); got.code != 1 {
+		if got := s.run("", "logs", "-f", name, "--attempt", "1"); got.code != 1 {
 			t.Errorf("an attempt that is asked for: got %+v", got)
 		}
 	}
@@ -281,7 +286,7 @@ func TestWait_unserved(t *testing.T) {
 	for _, command := range [][]string{{"now", "--name", "a", "--wait", "-q", "--", "true"}, {"wait", "a"}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		output, ended := s.background(ctx, command...)
-		output.expect("at/a waits: no operator has seen it; is podset-operator running, and does it serve the namespace " + s.namespace + `? "kubectl get deployment -A -l app.kubernetes.io/name=podset-operator" shows whether it is ready`)
+		output.expect("at/a waits: the operator has not answered yet; is podset-operator running, and does it serve the namespace " + s.namespace + `? "kubectl get deployment -A -l app.kubernetes.io/name=podset-operator" shows whether it is ready`)
 		cancel()
 		if err := endOf(ended); err == nil {
 			t.Error("no error")
@@ -295,7 +300,7 @@ func TestLogs_notRun(t *testing.T) {
 		s.run("", "tomorrow", "--name", name, "--", "true")
 	}
 	s.setStatus("late", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonMissedDeadline, nil))
-	s.expect(result{errOut: "at/late was not run: MissedDeadline\n", code: 1}, "", "logs", "-f", "late")
+	s.expect(result{errOut: "at/late has no log: MissedDeadline\n", code: 1}, "", "logs", "-f", "late")
 	s.setStatus("deleted", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending, Conditions: []metav1.Condition{{
 		Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonSuspended, Message: "spec.suspend is true",
 		LastTransitionTime: metav1.NewTime(s.now),
@@ -330,7 +335,7 @@ func TestList_watch(t *testing.T) {
 	output.expect("NAME   DUE                         IN       PHASE    RESULT   REASON   COMMAND")
 	output.expect("a      Sat 21 Nov 2026 18:00 CET   1h 12m   <none>   <none>   <none>   true")
 	s.setStatus("a", done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)))
-	output.expect("a     Sat 21 Nov 2026 18:00 CET   1h 12m   DONE   Succeeded   Completed   true")
+	output.expect("a     Sat 21 Nov 2026 18:00 CET   <none>   DONE   Succeeded   Completed   true")
 	cancel()
 	if err := endOf(ended); err != nil {
 		t.Error(err)
@@ -356,7 +361,7 @@ func TestLogs_follow(t *testing.T) {
 	s.expect(result{out: "1\n2\n"}, "", "logs", "-f", "cut")
 	s.logged("rotated", "1\n2\n", "")
 	s.expect(result{out: "1\n2\n", code: 1,
-		errOut: "Warning: attempt 0 of at/rotated: " + podlog.ErrRotated.Error() + "\nthe log of at/rotated may be incomplete\n"}, "", "logs", "-f", "rotated")
+		errOut: "Warning: attempt 1 of at/rotated: " + podlog.ErrRotated.Error() + "\nthe log of at/rotated may be incomplete\n"}, "", "logs", "-f", "rotated")
 }
 
 // full is a disk without space.
@@ -388,6 +393,12 @@ func TestLogs_pod(t *testing.T) {
 	status.PodUID = "another"
 	s.setStatus("a", status)
 	s.expect(result{errOut: "the pod is gone, and its log with it: pod/a-pod\n", code: 1}, "", "logs", "a")
+	status.Output = "table a is locked"
+	s.setStatus("a", status)
+	const end = "This is only the end of the log of at/a, from status.output:\n"
+	s.expect(result{out: "table a is locked\n", errOut: end + "the pod is gone, and its log with it: pod/a-pod\n", code: 1}, "", "logs", "a")
+	s.expect(result{out: "table a is locked\n", code: 1,
+		errOut: end + "Warning: attempt 1 of at/a: the pod is gone, and its log with it: pod/a-pod\nthe log of at/a may be incomplete\n"}, "", "logs", "a", "-f")
 	s.run("", "now", "--name", "b", "--", "true")
 	s.start("b", "renamed-x7k2", 1, "renamed\n")
 	s.expect(result{out: "renamed\n"}, "", "logs", "b")
@@ -451,7 +462,7 @@ func TestLogs_unstarted(t *testing.T) {
 	s.end("nope", cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonStartError, ptr.To[int32](128))
 	const unstarted = "pod/nope-pod has no log, because the command did not start: StartError: exec: nope: not found\\x1b\n"
 	s.expect(result{errOut: unstarted, code: 1}, "", "logs", "nope")
-	s.expect(result{errOut: "Warning: attempt 0 of at/nope: " + unstarted + "the log of at/nope may be incomplete\n", code: 1}, "", "logs", "-f", "nope")
+	s.expect(result{errOut: "Warning: attempt 1 of at/nope: " + unstarted + "the log of at/nope may be incomplete\n", code: 1}, "", "logs", "-f", "nope")
 	pod = s.logged("evicted", "", "")
 	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "DeadlineExceeded", "Pod was active too long"
 	s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -31,7 +32,8 @@ type plugin struct {
 	raw    *output   // for the logs of a run, for programs, and for a screen
 	clock  clock.WithTicker
 	config *genericclioptions.ConfigFlags
-	zone   string // of --tz
+	zone   string    // of --tz
+	asked  time.Time // when TIME was read, or zero
 }
 
 func newPlugin(streams genericiooptions.IOStreams, clock clock.WithTicker) *plugin {

@@ -353,7 +353,7 @@ func TestWait(t *testing.T) {
 	s.expect(result{errOut: "error: at/a failed: NonZeroExitCode, exit code 3\n", code: 3}, "", "wait", "a")
 	s.setStatus("a", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonMissedDeadline, nil))
 	s.expect(result{errOut: "error: at/a failed: MissedDeadline\n", code: 1}, "", "wait", "a")
-	s.expect(result{errOut: "at/a was not run: MissedDeadline\n", code: 1}, "", "logs", "a")
+	s.expect(result{errOut: "at/a has no log: MissedDeadline\n", code: 1}, "", "logs", "a")
 }
 
 func TestOutcome(t *testing.T) {
@@ -361,6 +361,16 @@ func TestOutcome(t *testing.T) {
 	status.Conditions = []metav1.Condition{{Type: cnatv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Message: "could not be started: exec: \"nope\": not found\x1b[2J"}}
 	err := outcome(&cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: status})
 	if want := `error: at/a failed: StartError, exit code 128: could not be started: exec: "nope": not found\x1b[2J`; err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// The message of the operator says it once.
+func TestOutcome_message(t *testing.T) {
+	status := done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](137))
+	status.Conditions = []metav1.Condition{{Type: cnatv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Message: "the command ended with exit code 137 (SIGKILL)"}}
+	err := outcome(&cnatv1alpha1.At{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: status})
+	if want := "error: at/a failed: NonZeroExitCode: the command ended with exit code 137 (SIGKILL)"; err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
@@ -462,6 +472,18 @@ func TestCancel(t *testing.T) {
 	s.setStatus("b", cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, Attempts: 1})
 	s.expect(result{out: "at/b is being canceled: its command is stopped\n"}, "", "cancel", "b")
 	s.expect(result{out: "at.cnat.d2iq.com/b\n"}, "", "cancel", "b", "-o", "name")
+	for want, status := range map[string]cnatv1alpha1.AtStatus{
+		"at/b canceled: it is not tried again\n": {Attempts: 1, RetryTime: ptr.To(metav1.NewTime(s.now))},
+		"at/b is being canceled: its pod is stopped\n": {Attempts: 1, Conditions: []metav1.Condition{{
+			Type: cnatv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonPodWaiting, LastTransitionTime: metav1.NewTime(s.now)}}},
+	} {
+		s.setStatus("b", status)
+		s.expect(result{out: want}, "", "cancel", "b")
+	}
+	s.expect(result{errOut: "at/a is canceled and never runs\n", code: 1}, "", "resume", "a")
+	if got := s.run("", "list", "--no-headers").out; !strings.Contains(got, "CET   <none>   <none>") {
+		t.Errorf("a canceled At counts down: %s", got)
+	}
 	s.setStatus("b", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonCanceled, nil))
 	s.expect(result{errOut: "at/b is done and cannot be changed\n", code: 1}, "", "cancel", "b")
 }
@@ -554,6 +576,7 @@ func TestReasonOf(t *testing.T) {
 		"it is new":                 {want: ""},
 		"it waits for its time":     {status: ready(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting), want: "Waiting"},
 		"its pod would be rejected": {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonWouldBeRejected), want: "WouldBeRejected"},
+		"it waits for its retry":    {status: cnatv1alpha1.AtStatus{RetryTime: &metav1.Time{}, Conditions: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonRunning).Conditions}, want: "BackOff"},
 		"it failed":                 {status: done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonEvicted, nil), want: "Evicted"},
 	} {
 		if got := reasonOf(&cnatv1alpha1.At{Status: test.status}); got != test.want {

@@ -62,6 +62,9 @@ func remove(r *request, name string, force bool) error {
 			return err
 		}
 		if !force && atrun.HasStarted(&at.Status) && !atrun.IsDone(&at.Status) {
+			if isBetweenAttempts(at) {
+				return errors.New("at/" + name + " is tried again; --force deletes it")
+			}
 			return errors.New("at/" + name + " is running; --force deletes it and stops its command")
 		}
 		exactly := client.Preconditions{UID: &at.UID, ResourceVersion: &at.ResourceVersion}

@@ -153,8 +153,6 @@ func canBeApproved(at *cnatv1alpha1.At, resourceVersion string, now time.Time) e
 		return err
 	}
 	switch {
-	case ptr.Deref(at.Spec.Cancel, false):
-		return fmt.Errorf("at/%s is canceled and never runs", at.Name)
 	case !ptr.Deref(at.Spec.Suspend, false):
 		return fmt.Errorf("at/%s is not suspended: it needs no approval", at.Name)
 	case isTooLate(at, dueTime(at), now):

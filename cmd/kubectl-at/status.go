@@ -4,13 +4,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilexec "k8s.io/client-go/util/exec"
+	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
@@ -25,16 +26,31 @@ func isOutdated(at *cnatv1alpha1.At) bool {
 }
 
 // heldBy returns what keeps an At from starting at its time, such as its suspension or a rejected pod, or from ending: its pod waits, or
-// another container outlives the command. It is "" if there is nothing.
+// another container outlives the command, or an attempt has failed. It is "" if there is nothing.
 func heldBy(at *cnatv1alpha1.At) string {
-	for _, condition := range at.Status.Conditions {
-		isHeld := condition.Status == metav1.ConditionFalse &&
-			(condition.Type == cnatv1alpha1.ConditionScheduled || condition.Type == cnatv1alpha1.ConditionReady && condition.Reason != cnatv1alpha1.ReasonRunning)
-		if isHeld && !atrun.IsDone(&at.Status) {
-			return condition.Reason + ": " + printable(condition.Message)
+	isRetried := isBetweenAttempts(at)
+	for _, c := range at.Status.Conditions {
+		isHeld := c.Status == metav1.ConditionFalse && (c.Type == cnatv1alpha1.ConditionScheduled || c.Type == cnatv1alpha1.ConditionReady && c.Reason != cnatv1alpha1.ReasonRunning)
+		switch {
+		case atrun.IsDone(&at.Status):
+		case isRetried && c.Type == cnatv1alpha1.ConditionScheduled:
+			return printable(atrun.JoinNonEmpty(": ", reasonBackOff, c.Message))
+		case isHeld && !isRetried:
+			return printable(atrun.JoinNonEmpty(": ", c.Reason, c.Message))
 		}
 	}
+	if isRetried {
+		return fmt.Sprintf("%s: the next attempt is due at %s", reasonBackOff, at.Status.RetryTime.UTC().Format(time.RFC3339))
+	}
 	return ""
+}
+
+// reasonBackOff is why an At waits between two attempts.
+const reasonBackOff = "BackOff"
+
+// isBetweenAttempts reports whether an attempt has failed, and the next one has not started.
+func isBetweenAttempts(at *cnatv1alpha1.At) bool {
+	return at.Status.RetryTime != nil && !atrun.IsDone(&at.Status)
 }
 
 // isOver reports whether nothing more happens to an At by itself: it is done, or it is stalled because its current spec cannot be scheduled.
@@ -55,23 +71,30 @@ func outcome(at *cnatv1alpha1.At) error {
 	if at.Status.Result == cnatv1alpha1.ResultSucceeded {
 		return nil
 	}
-	text, code := fmt.Sprintf("error: at/%s failed: %s", at.Name, at.Status.Reason), 1
-	if exit := at.Status.ExitCode; exit != nil && *exit != 0 {
-		text = fmt.Sprintf("%s, exit code %d", text, *exit)
-		if 0 < *exit && *exit < 256 { // A process cannot exit with those of Windows.
-			code = int(*exit)
-		}
+	code := 1
+	if exit := at.Status.ExitCode; exit != nil && 0 < *exit && *exit < 256 { // A process cannot exit with those of Windows.
+		code = int(*exit)
 	}
-	return utilexec.CodeExitError{Err: errors.New(text + failure(at)), Code: code}
+	return utilexec.CodeExitError{Err: fmt.Errorf("error: at/%s failed: %s", at.Name, howEnded(at)), Code: code}
 }
 
-// failure returns ": " and the message of the operator about an At that has failed, or "" if there is none or the exit code says it all.
-func failure(at *cnatv1alpha1.At) string {
-	failed := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionFailed)
-	if failed == nil || failed.Message == "" || failed.Reason == cnatv1alpha1.ReasonNonZeroExitCode {
-		return ""
+// howEnded returns why an At has ended: the reason and the message of the operator, and the exit code if the message does not have it.
+func howEnded(at *cnatv1alpha1.At) string {
+	text, message := at.Status.Reason, endMessage(at)
+	if exit := at.Status.ExitCode; exit != nil && *exit != 0 && !strings.Contains(message, fmt.Sprintf("exit code %d", *exit)) {
+		text += fmt.Sprintf(", exit code %d", *exit)
 	}
-	return ": " + printable(failed.Message)
+	return atrun.JoinNonEmpty(": ", text, message)
+}
+
+// endMessage returns what the operator says about the end of an At, or "".
+func endMessage(at *cnatv1alpha1.At) string {
+	for _, c := range at.Status.Conditions {
+		if c.Type == cnatv1alpha1.ConditionFailed || c.Type == cnatv1alpha1.ConditionComplete {
+			return printable(c.Message)
+		}
+	}
+	return ""
 }
 
 // stalled returns why an At that has not ended cannot go on without a change, or "".
@@ -85,8 +108,11 @@ func stalled(at *cnatv1alpha1.At) string {
 
 // reasonOf returns what an At waits for, or how it ended, in one word as kubectl get shows it, or "" if the operator has not said it.
 func reasonOf(a *cnatv1alpha1.At) string {
-	if atrun.IsDone(&a.Status) {
+	switch {
+	case atrun.IsDone(&a.Status):
 		return a.Status.Reason
+	case isBetweenAttempts(a):
+		return reasonBackOff
 	}
 	if ready := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionReady); ready != nil {
 		return ready.Reason
@@ -102,10 +128,15 @@ func isTooLate(a *cnatv1alpha1.At, due, now time.Time) bool {
 
 // hasNotStarted returns an error about an At that has started.
 func hasNotStarted(at *cnatv1alpha1.At) error {
-	if err := isNotDone(at); err != nil || !atrun.HasStarted(&at.Status) {
+	switch err := isNotDone(at); {
+	case err != nil:
 		return err
+	case atrun.HasStarted(&at.Status):
+		return fmt.Errorf("at/%s has started and cannot be changed", at.Name)
+	case ptr.Deref(at.Spec.Cancel, false):
+		return fmt.Errorf("at/%s is canceled and never runs", at.Name)
 	}
-	return fmt.Errorf("at/%s has started and cannot be changed", at.Name)
+	return nil
 }
 
 // isNotDone returns an error about an At that is done.

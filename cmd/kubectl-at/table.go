@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/timespec"
 )
 
@@ -20,6 +22,7 @@ import (
 type columns struct {
 	namespace, wide bool
 	location        *time.Location
+	width           int    // of the screen, or 0 if there is none
 	layout          string // of DUE
 }
 
@@ -40,10 +43,18 @@ type cell struct{ name, value string }
 func (c columns) cells(a *cnatv1alpha1.At, now time.Time) []cell {
 	due, in, command := "<unknown>", "<unknown>", commandLine(a)
 	if t := dueTime(a); !t.IsZero() {
-		due, in = t.In(c.location).Format(c.layout), strings.TrimPrefix(timespec.Distance(t, now), "in ")
+		due = t.In(c.location).Format(c.layout)
+		switch isOver := atrun.IsDone(&a.Status) || ptr.Deref(a.Spec.Cancel, false); {
+		case isBetweenAttempts(a):
+			in = strings.TrimPrefix(timespec.Distance(a.Status.RetryTime.Time, now), "in ")
+		case isOver && t.After(now):
+			in = none // It does not run then.
+		default:
+			in = strings.TrimPrefix(timespec.Distance(t, now), "in ")
+		}
 	}
-	if runes := []rune(command); !c.wide && len(runes) > 40 {
-		command = string(runes[:37]) + "..."
+	if !c.wide {
+		command = shorten(command, 40)
 	}
 	cells := []cell{
 		{"NAME", a.Name}, {"DUE", due}, {"IN", in}, {"PHASE", cmp.Or(string(a.Status.Phase), none)},
@@ -77,26 +88,79 @@ func commandLine(a *cnatv1alpha1.At) string {
 	return strings.TrimSpace(command)
 }
 
+// shorten returns a text of at most some characters that has the first whole words, and says if there are more: a part of a word could be
+// read as another command.
+func shorten(text string, most int) string {
+	const more = " ..."
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	end := max(most-len(more), 0)
+	for end > 0 && runes[end] != ' ' {
+		end--
+	}
+	return strings.TrimSpace(string(runes[:end]) + more)
+}
+
+// leastCommand is how many characters of the commands a table has room for, or it has none.
+const leastCommand = 16
+
+// fit shortens the commands of a table, or else leaves out columns, until it has the width of a screen.
+func fit(table [][]string, width int) {
+	for _, name := range []string{"", "APPROVED BY", "REQUESTED BY", "RESULT", "PHASE", "POD", "EXIT", "COMMAND", "DUE"} {
+		if i := slices.Index(table[0], name); i >= 0 {
+			for j := range table {
+				table[j] = slices.Delete(table[j], i, i+1)
+			}
+		}
+		used, last := 0, len(table[0])-1
+		widest := func(column int) (most int) {
+			for _, row := range table {
+				most = max(most, len([]rune(row[column])))
+			}
+			return most
+		}
+		for i := range last {
+			used += max(widest(i)+3, 6) // as printers.GetNewTabWriter does
+		}
+		if used+widest(last) <= width {
+			return
+		}
+		if table[0][last] == "COMMAND" && width-used >= leastCommand {
+			for j := range table {
+				table[j][last] = shorten(table[j][last], width-used)
+			}
+			return
+		}
+	}
+}
+
 // lines returns a table of the Ats as kubectl prints it, with or without its header.
 func (c columns) lines(ats []cnatv1alpha1.At, now time.Time, header bool) []string {
 	c.layout = timespec.Layout
 	if slices.ContainsFunc(ats, func(a cnatv1alpha1.At) bool { return dueTime(&a).Second() != 0 }) {
 		c.layout = timespec.LayoutSeconds
 	}
-	var text strings.Builder
-	tab := printers.GetNewTabWriter(&text)
-	write := func(a *cnatv1alpha1.At, part func(cell) string) {
-		var parts []string
-		for _, cell := range c.cells(a, now) {
-			parts = append(parts, printable(part(cell)))
-		}
-		_, _ = fmt.Fprintln(tab, strings.Join(parts, "\t")) // A strings.Builder returns no error.
-	}
-	if header {
-		write(&cnatv1alpha1.At{}, func(c cell) string { return c.name })
+	table := make([][]string, len(ats)+1)
+	for _, cell := range c.cells(&cnatv1alpha1.At{}, now) {
+		table[0] = append(table[0], cell.name)
 	}
 	for i := range ats {
-		write(&ats[i], func(c cell) string { return c.value })
+		for _, cell := range c.cells(&ats[i], now) {
+			table[i+1] = append(table[i+1], printable(cell.value))
+		}
+	}
+	if c.width > 0 {
+		fit(table, c.width)
+	}
+	if !header {
+		table = table[1:]
+	}
+	var text strings.Builder
+	tab := printers.GetNewTabWriter(&text)
+	for _, row := range table {
+		_, _ = fmt.Fprintln(tab, strings.Join(row, "\t")) // A strings.Builder returns no error.
 	}
 	_ = tab.Flush()
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -73,7 +74,9 @@ func (p *plugin) parseTime(words []string, stamp string) (time.Time, []string, e
 	if err != nil {
 		return time.Time{}, nil, err
 	}
-	switch now := p.clock.Now(); {
+	now := p.clock.Now()
+	p.asked = now
+	switch {
 	case stamp != "" && len(words) > 0:
 		return time.Time{}, nil, fmt.Errorf("--time cannot be combined with TIME %q", strings.Join(words, " "))
 	case stamp != "":
@@ -155,6 +158,11 @@ func dueTime(a *cnatv1alpha1.At) time.Time {
 		return time.Time{}
 	}
 	return due
+}
+
+// line returns the line about an At that is due at a time. A request takes a moment, but now is now.
+func (r *request) line(at *cnatv1alpha1.At, due time.Time, notes []string) string {
+	return runsAt(at, due, cmp.Or(r.asked, r.clock.Now()), notes)
 }
 
 // runsAt returns "at/NAME runs at TIME (DISTANCE)" and the notes.

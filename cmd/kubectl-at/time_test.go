@@ -5,10 +5,13 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -35,6 +38,17 @@ func TestTimeZone(t *testing.T) {
 		if got := run(zone, "list"); got.code != 0 {
 			t.Errorf("TZ=%s: got %+v", zone, got)
 		}
+	}
+}
+
+// The request takes a moment, and now is now.
+func TestLine_now(t *testing.T) {
+	p := newPlugin(genericiooptions.NewTestIOStreamsDiscard(), clocktesting.NewFakeClock(saturday()))
+	p.zone = "UTC"
+	due, _, err := p.parseTime([]string{"now"}, "")
+	p.clock = clocktesting.NewFakeClock(saturday().Add(3 * time.Second))
+	if got := (&request{plugin: p}).line(&cnatv1alpha1.At{}, due, nil); err != nil || !strings.HasSuffix(got, "(now)") {
+		t.Errorf("got %s, %v", got, err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/kube/await"
 )
 
@@ -51,7 +52,7 @@ func waitVerb() verb {
 				if err := outcome(at); err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(r.Out, "at/%s succeeded\n", at.Name)
+				_, err = fmt.Fprintf(r.Out, "%s\n", atrun.JoinNonEmpty(": ", "at/"+at.Name+" succeeded", endMessage(at)))
 				return err
 			})
 		},
@@ -120,7 +121,7 @@ func (r *request) awaitAt(ctx context.Context, name string, done func(*cnatv1alp
 	})
 }
 
-// unserved says that no operator has seen an At.
+// unserved says that no operator has seen an At, as far as that is known: it can also wait for a slow webhook.
 func (r *request) unserved() string {
-	return fmt.Sprintf("no operator has seen it; is podset-operator running, and does it serve the namespace %s? \"kubectl get deployment -A -l app.kubernetes.io/name=podset-operator\" shows whether it is ready", r.namespace)
+	return fmt.Sprintf("the operator has not answered yet; is podset-operator running, and does it serve the namespace %s? \"kubectl get deployment -A -l app.kubernetes.io/name=podset-operator\" shows whether it is ready", r.namespace)
 }
