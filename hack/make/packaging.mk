@@ -36,6 +36,7 @@ FORCE:
 .PHONY: docker-build
 docker-build: bin/image/manager-$(ARCH) ## Build the image of the manager.
 	$(image) build $(IMG) Dockerfile $(ARCH) VERSION=$(VERSION)
+	@echo '$(IMG) $(ARCH)' >bin/image/built # for deploy
 
 .PHONY: docker-push
 docker-push: ## Push the image of the manager.
@@ -45,6 +46,7 @@ docker-push: ## Push the image of the manager.
 docker-buildx: $(addprefix bin/image/manager-,$(ARCHES)) ## Build and push the image of the manager for all ARCHES.
 	$(foreach arch,$(ARCHES),$(image) build $(IMG)-$(arch) Dockerfile $(arch) VERSION=$(VERSION) &&) true
 	$(image) manifest $(IMG) $(ARCHES)
+	@echo '$(IMG) $(ARCHES)' >bin/image/built
 
 ##@ Install without OLM (IMG; DEPLOY is config/default, config/openshift, or your own kustomization)
 
@@ -54,6 +56,7 @@ DEPLOY ?= $(if $(wildcard deploy/kustomization.yaml),deploy,config/default)
 .PHONY: deploy
 deploy: bin/kustomize ## Install the operator, for all namespaces, into the current cluster.
 	@$(call overlay,deploy,--resources '../../../$(DEPLOY)')
+	@hack/admit.sh bin/overlay/deploy
 	@for image in $(if $(filter-out file,$(origin IMG)),'$(IMG)') $(if $(BUSYBOX_IMG),'$(BUSYBOX_IMG)'); do \
 	  bin/kustomize build bin/overlay/deploy | grep -F ": $$image" >/dev/null || \
 	  { echo "deploy: the kustomization $(DEPLOY) sets another image than $$image: change it there" >&2; exit 1; }; \

@@ -84,6 +84,36 @@ func TestMakeDeploy(t *testing.T) {
 	}
 }
 
+// The manager runs only on nodes for which its image was built.
+func TestMakeDeploy_architectures(t *testing.T) {
+	const patch, failing = `[ "$1 $2" != 'edit add' ] || echo "$@" >>kustomization.yaml`, `! grep -q 'edit add' kustomization.yaml || exit 1`
+	for name, c := range map[string]struct{ built, then, want string }{
+		"nothing was built":             {"", "", ""},
+		"another image was built":       {"mine:10 s390x", "", ""},
+		"this image was built":          {"mine:1 s390x", "", `/values","value":["s390x"]}]`},
+		"this image was built for two":  {"mine:1 amd64 arm64", "", `/values","value":["amd64","arm64"]}]`},
+		"the affinity has another form": {"mine:1 s390x", failing, ""},
+	} {
+		dir, run := makeWith(t, "touch kustomization.yaml\n"+patch+"\nif [ $1 = build ]; then echo '  image: mine:1'\n"+c.then+"\nfi", "cat")
+		if c.built != "" {
+			if err := os.MkdirAll(filepath.Join(dir, "bin/image"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "bin/image/built"), []byte(c.built+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := run("deploy")
+		if err != nil && c.then == "" {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, "bin/overlay/deploy/kustomization.yaml"))
+		if err != nil || c.want == "" && len(got) > 0 || !strings.Contains(string(got), c.want) {
+			t.Errorf("%s: the overlay has %q, want %q\n%s", name, got, c.want, out)
+		}
+	}
+}
+
 // Whoever removes the operator does not delete all PodSets and Ats by accident.
 func TestMakeUndeploy(t *testing.T) {
 	for name, c := range map[string]struct {
