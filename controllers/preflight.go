@@ -23,7 +23,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/kube/caches"
+	"github.com/redhat/podset-operator/internal/kube/definition"
 	"github.com/redhat/podset-operator/internal/kube/outage"
 )
 
@@ -37,17 +40,16 @@ const (
 // PreflightResult is the result of Preflight.
 type PreflightResult struct {
 	OpenShift bool
-	// Mapper has the kinds that the controllers use, so that they can be set up without further requests. It has both custom kinds even
-	// before their custom resource definitions are installed.
+	// Mapper has the kinds that the controllers use, so that they can be set up without further requests.
 	Mapper meta.RESTMapper
 	// Namespaces reports which of the watched namespaces can be read.
 	Namespaces *caches.Namespaces
 }
 
 // Preflight checks the cluster at the start, because a problem would otherwise appear only as endless retries in the log. It waits while
-// the API server is unreachable, overloaded, or starting. It returns an error for a problem that lasts: wrong credentials, or missing
-// permissions in all of the namespaces or, if there are none, in the cluster. The error is one line with the remedy. A missing CRD is not an
-// error: the other kind is served now, and this one as soon as it is installed.
+// the API server is unreachable, overloaded, or starting. It returns an error for a problem that lasts: wrong credentials, a missing
+// or outdated custom resource definition, or missing permissions in all of the namespaces or, if there are none, in the cluster. The error is
+// one line with the remedy.
 func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (*PreflightResult, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = preflightTimeout
@@ -84,7 +86,7 @@ func checkOnce(ctx context.Context, c clock.WithTicker, config *rest.Config, sch
 	}
 	found := &PreflightResult{Mapper: mapper, Namespaces: caches.NewNamespaces(c, namespaces, func(ctx context.Context, namespace string) error {
 		return canRead(ctx, reader, namespace)
-	}, caches.NewDefinitions(c, discoverer.RESTClient(), scheme), namespaceUnreadable)}
+	}, namespaceUnreadable)}
 	return found, found.inspect(ctx, discoverer)
 }
 
@@ -107,7 +109,12 @@ func (r *PreflightResult) inspect(ctx context.Context, discoverer *discovery.Dis
 	r.OpenShift = slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool {
 		return group.Name == "security.openshift.io"
 	})
-	return r.Namespaces.Inspect(ctx)
+	if err := r.Namespaces.Inspect(ctx); err != nil {
+		return err
+	}
+	return cmp.Or(
+		definition.Check(ctx, discoverer.RESTClient(), podSetKind, &appv1alpha1.PodSet{}),
+		definition.Check(ctx, discoverer.RESTClient(), atKind, &cnatv1alpha1.At{}))
 }
 
 // checkReady returns an error unless the API server is ready. By default this request needs no permission.
@@ -117,8 +124,8 @@ func checkReady(ctx context.Context, discoverer *discovery.DiscoveryClient) erro
 	return discoverer.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// canRead returns an error unless all kinds that the operator reads can be listed in a namespace, except custom kinds that the API server
-// does not serve. It reads only their metadata, so an object that cannot be decoded does not matter.
+// canRead returns an error unless all kinds that the operator reads can be listed in a namespace. It reads only their metadata, so an object
+// that cannot be decoded does not matter.
 func canRead(ctx context.Context, reader client.Reader, namespace string) error {
 	for _, kind := range []struct {
 		schema.GroupVersionKind
@@ -136,7 +143,8 @@ func canRead(ctx context.Context, reader client.Reader, namespace string) error 
 			where = "in namespace " + namespace
 		}
 		switch {
-		case apierrors.IsNotFound(err) && kind.Group != corev1.GroupName: // caches.Namespaces logs this.
+		case apierrors.IsNotFound(err) && kind.Group != corev1.GroupName:
+			return fmt.Errorf("the API server does not serve %s: install the custom resource definitions of this release: %w", kind.resource, err)
 		case apierrors.IsForbidden(err):
 			return fmt.Errorf("%w to list %s %s: bind the operator's role there, or set WATCH_NAMESPACE to namespaces where it is bound: %w", caches.ErrForbidden, kind.resource, where, err)
 		case err != nil:

@@ -10,12 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"testing"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/redhat/podset-operator/test/faults"
 )
 
 // The kubelet restarts a container that has ended with a back-off: the first time at once, then after firstRestart, which doubles up to
@@ -26,8 +22,7 @@ const (
 	ranLong      = 10 * time.Minute
 )
 
-// container is a manager that is restarted as the kubelet restarts a container. There is no fault injector between it and the API server,
-// so the log of the environment does not have its writes.
+// container is a manager that is restarted as the kubelet restarts a container.
 type container struct {
 	output
 
@@ -40,19 +35,19 @@ type container struct {
 }
 
 // runContainer starts a manager and restarts it until the test ends.
-func runContainer(e *faults.Env, kubeconfig string, env []string, args ...string) *container {
-	e.Helper()
+func runContainer(t *testing.T, kubeconfig string, env []string, args ...string) *container {
+	t.Helper()
 	c := &container{
 		args: append([]string{"--kubeconfig=" + kubeconfig, "--health-probe-bind-address=0"}, args...), env: append(os.Environ(), env...),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { c.supervise(ctx) })
-	e.Cleanup(func() {
+	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		if e.Failed() {
-			e.Logf("output of the manager:\n%s", c)
+		if t.Failed() {
+			t.Logf("output of the manager:\n%s", c)
 		}
 	})
 	return c
@@ -106,24 +101,6 @@ func (c *container) Kill() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.command.Process.Kill()
-}
-
-// podAfter waits for a pod and returns how long after a moment a user could read it.
-func podAfter(e *faults.Env, start time.Time, name string, timeout time.Duration) time.Duration {
-	e.Helper()
-	ctx, cancel := context.WithTimeout(e.Context(), timeout)
-	defer cancel()
-	for {
-		err := e.User.Get(ctx, client.ObjectKey{Namespace: e.Namespace, Name: name}, &corev1.Pod{})
-		if err == nil {
-			return time.Since(start)
-		}
-		select {
-		case <-ctx.Done():
-			e.Fatalf("no pod %s within %v: %v", name, timeout, err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }
 
 // managerEnv is the environment of a manager that serves some namespaces.

@@ -4,42 +4,80 @@
 package process
 
 import (
-	"errors"
+	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
-
-	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
-	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/controllers"
-	"github.com/redhat/podset-operator/internal/kube/write"
-	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-// definition is a custom resource definition of this repository, and a field of the status that its older version does not have.
-type definition struct{ file, name, field string }
+// securityContextConstraints make the cluster look like OpenShift.
+const securityContextConstraints = `
+metadata: {name: securitycontextconstraints.security.openshift.io}
+spec:
+  group: security.openshift.io
+  scope: Cluster
+  names: {kind: SecurityContextConstraints, plural: securitycontextconstraints}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]`
 
-var (
-	podSetDefinition = definition{"app.example.com_podsets.yaml", "podsets.app.example.com", "terminatingReplicas"}
-	atDefinition     = definition{"cnat.d2iq.com_ats.yaml", "ats.cnat.d2iq.com", "podUID"}
-)
+// A manager of all namespaces ends if a custom resource definition is missing, or is older and lacks a field. It outlives definitions that
+// are removed later, and serves their kinds when they are back. The API server is like one of OpenShift, and does not stream lists.
+func TestDefinitions(t *testing.T) {
+	t.Parallel()
+	server := &envtest.Environment{CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: patience}, ControlPlaneStartTimeout: patience}
+	server.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "WatchList=false")
+	t.Cleanup(func() { _ = server.Stop() })
+	user, err := startServer(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, args := NewWithT(t), append(noPorts, "--kubeconfig="+administrator(t, server))
+	g.Expect(runExpectingError(t, nil, args...)).To(ContainSubstring("the API server does not serve podsets.app.example.com: install the custom resource definitions"))
 
-// install installs the definition, or replaces the one that is installed. It returns when the API server serves it.
-func (d definition) install(t *testing.T, config *rest.Config, older bool) {
+	sets, ats := crd(t, "app.example.com_podsets.yaml", "terminatingReplicas"), crd(t, "cnat.d2iq.com_ats.yaml", "podUID")
+	install(t, server, sets, ats)
+	g.Expect(runExpectingError(t, nil, args...)).To(ContainSubstring("podsets.app.example.com is older than this manager: it lacks the field status.terminatingReplicas."))
+	install(t, server, crd(t, "app.example.com_podsets.yaml", ""))
+	g.Expect(runExpectingError(t, nil, args...)).To(ContainSubstring("ats.cnat.d2iq.com is older than this manager: it lacks the field status.podUID."))
+	openShift := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(yaml.Unmarshal([]byte(securityContextConstraints), openShift)).To(Succeed())
+	install(t, server, crd(t, "cnat.d2iq.com_ats.yaml", ""), openShift)
+
+	p, shop := start(t, nil, args...), namespace(t, user)
+	for want := range 2 {
+		set, timer := samples(t, shop)
+		set.SetName("set" + string(rune('a'+want)))
+		timer.SetName("timer" + string(rune('a'+want)))
+		create(t, user, set, timer)
+		g.Eventually(pods(t, user, shop)).WithTimeout(time.Minute).Should(Equal(4 * (want + 1)))
+		if want == 0 {
+			g.Expect(envtest.UninstallCRDs(server.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{sets, ats}})).To(Succeed())
+			g.Consistently(p.ended).WithTimeout(2 * time.Second).ShouldNot(Receive())
+			install(t, server, crd(t, "app.example.com_podsets.yaml", ""), crd(t, "cnat.d2iq.com_ats.yaml", ""))
+		}
+	}
+	p.terminate(t)
+	// OpenShift chooses the user of a pod, and its SecurityContextConstraints restricted-v2 reject any other user.
+	list := &corev1.PodList{}
+	g.Expect(user.List(t.Context(), list, client.InNamespace(shop))).To(Succeed())
+	for _, pod := range list.Items {
+		g.Expect(pod.Spec.SecurityContext.RunAsUser).To(BeNil(), pod.Name)
+	}
+}
+
+// crd reads a custom resource definition of this repository, without a field of the status.
+func crd(t *testing.T, file, without string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, "config", "crd", "bases", d.file))
+	data, err := os.ReadFile(filepath.Join(root, "config", "crd", "bases", file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,98 +85,42 @@ func (d definition) install(t *testing.T, config *rest.Config, older bool) {
 	if err := yaml.UnmarshalStrict(data, crd); err != nil {
 		t.Fatal(err)
 	}
-	if older {
-		status := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
-		delete(status.Properties, d.field)
-		status.Required = nil
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"] = status
-	}
-	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
+	properties := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
+	status := properties["status"]
+	delete(status.Properties, without)
+	status.Required = nil
+	properties["status"] = status
+	return crd
+}
+
+// install installs definitions, or replaces those that are installed. It returns when the API server has published their schemas.
+func install(t *testing.T, server *envtest.Environment, crds ...*apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	if _, err := envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{CRDs: crds}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// isNamed returns a function that counts the errors in the log of a process that contain the definition and the field.
-func (d definition) isNamed(p *operator) func() int {
-	return func() int {
-		n := 0
-		for line := range strings.Lines(p.log.String()) {
-			if strings.Contains(line, `"level":"error"`) && strings.Contains(line, d.name+" is older") && strings.Contains(line, "status."+d.field) {
-				n++
-			}
-		}
-		return n
-	}
-}
-
-// With a definition of an older release, the API server would drop the record of a run.
-func TestDefinitions(t *testing.T) {
-	t.Parallel()
-	server, admin := startServer(t)
-	g := NewWithT(t)
-	for _, d := range []definition{podSetDefinition, atDefinition} {
-		d.install(t, server.Config, true)
-	}
-	shop := namespace(t, admin)
-	set, timer := podSet("a", 2), at("b", "now")
-	set.Namespace, timer.Namespace = shop, shop
-	create(t, admin, set, timer)
-	checkNoFieldIsDropped(t, server.Config, set, timer)
-
-	p := start(t, managerEnv(shop), append(noPorts, "--kubeconfig="+administrator(t, server))...)
-	for _, d := range []definition{podSetDefinition, atDefinition} {
-		g.Eventually(d.isNamed(p)).WithTimeout(time.Minute).Should(Equal(1), d.name)
-	}
-	g.Consistently(pods(t, admin, shop)).WithTimeout(7 * time.Second).Should(BeZero())
-	podSetDefinition.install(t, server.Config, false)
-	g.Eventually(pods(t, admin, shop)).WithTimeout(30*time.Second).Should(Equal(2), "the PodSet is served")
-	atDefinition.install(t, server.Config, false)
-	g.Eventually(pods(t, admin, shop)).WithTimeout(30*time.Second).Should(Equal(3), "the At is served")
-	for _, d := range []definition{podSetDefinition, atDefinition} {
-		g.Expect(d.isNamed(p)()).To(Equal(1), d.name)
-	}
-
-	for _, d := range []definition{podSetDefinition, atDefinition} {
-		logged := d.isNamed(p)()
-		d.install(t, server.Config, true)
-		var exit *exec.ExitError
-		g.Expect(errors.As(p.wait(t), &exit) && exit.ExitCode() == 1).To(BeTrue(), "an older %s", d.name)
-		g.Expect(p.log.Lines(`"The manager ends","error":"the custom resource definition `+d.name+" is older")).To(Equal(1), p.log.String())
-		g.Expect(d.isNamed(p)()).To(Equal(logged+1), "the reason is logged again")
-		p = start(t, managerEnv(shop), append(noPorts, "--kubeconfig="+administrator(t, server))...)
-		g.Eventually(d.isNamed(p)).WithTimeout(time.Minute).Should(Equal(1), d.name)
-		d.install(t, server.Config, false)
-		g.Eventually(func() int { return p.log.Lines("serves the kind now") }).WithTimeout(time.Minute).Should(Equal(1), d.name)
-	}
-	g.Expect(pods(t, admin, shop)()).To(Equal(3))
-	p.terminate(t)
-}
-
-// checkNoFieldIsDropped checks that the API server rejects a status of the operator if the definition lacks some of its fields.
-func checkNoFieldIsDropped(t *testing.T, config *rest.Config, set *appv1alpha1.PodSet, timer *cnatv1alpha1.At) {
-	t.Helper()
-	options := ctrl.Options{Scheme: apiserver.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}}
-	controllers.ConfigureCaches(&options, nil)
-	mgr, err := ctrl.NewManager(config, options)
+	client, err := discovery.NewDiscoveryClientForConfig(server.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for field, tc := range map[string]struct {
-		object client.Object
-		status any
-	}{
-		"terminatingReplicas": {set.DeepCopy(), appv1alpha1.PodSetStatus{PodNames: []string{}, TerminatingReplicas: 1}},
-		"podUID":              {timer.DeepCopy(), cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhaseRunning, PodUID: "1"}},
-	} {
-		_, err := write.Status(t.Context(), mgr.GetClient(), tc.object, tc.status)
-		if err == nil || !strings.Contains(err.Error(), `unknown field "status.`+field+`"`) {
-			t.Errorf("%s: %v", field, err)
+	for _, crd := range crds {
+		version := crd.Spec.Versions[0]
+		var served struct {
+			Components struct {
+				Schemas map[string]*apiextensionsv1.JSONSchemaProps
+			}
 		}
-	}
-	g := NewWithT(t)
-	for _, object := range []client.Object{set, timer} {
-		version := object.GetResourceVersion()
-		g.Expect(mgr.GetAPIReader().Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
-		g.Expect(object.GetResourceVersion()).To(Equal(version), "nothing is written")
+		NewWithT(t).Eventually(func(g Gomega) {
+			data, err := client.RESTClient().Get().AbsPath("/openapi/v3/apis", crd.Spec.Group, version.Name).SetHeader("Accept", "application/json").DoRaw(t.Context())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(json.Unmarshal(data, &served)).To(Succeed())
+			for name, schema := range served.Components.Schemas {
+				if strings.HasSuffix(name, "."+crd.Spec.Names.Kind) {
+					g.Expect(schema.Properties["status"].Properties).To(HaveLen(len(version.Schema.OpenAPIV3Schema.Properties["status"].Properties)))
+					return
+				}
+			}
+			g.Expect(served).To(BeNil(), "the kind is not in the schema")
+		}).WithTimeout(time.Minute).Should(Succeed(), crd.Name)
 	}
 }

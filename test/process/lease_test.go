@@ -24,7 +24,6 @@ import (
 // leads without a restart. When it ends, it releases the lease.
 func TestLease(t *testing.T) {
 	t.Parallel()
-	admin := cluster.Admin
 	home, shop := namespace(t, admin), namespace(t, admin)
 	user := "operator-of-" + shop
 	g := NewWithT(t)
@@ -33,7 +32,7 @@ func TestLease(t *testing.T) {
 	create(t, admin, podSet)
 	probes := apiserver.FreeAddress(t)
 	p := start(t, append(managerEnv(shop), "POD_NAMESPACE="+home),
-		"--kubeconfig="+kubeconfig(t, cluster.Environment, user), "--leader-elect", "--health-probe-bind-address="+probes, "--metrics-bind-address=0")
+		"--kubeconfig="+kubeconfig(t, cluster, user), "--leader-elect", "--health-probe-bind-address="+probes, "--metrics-bind-address=0")
 
 	readyz := func() string {
 		code, body := get(t, http.DefaultClient, "http://"+probes+"/readyz", "")

@@ -4,6 +4,7 @@
 package process
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -19,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/redhat/podset-operator/test/apiserver"
-	"github.com/redhat/podset-operator/test/faults"
 )
 
 const (
@@ -32,9 +32,9 @@ const (
 var (
 	// binary is the manager.
 	binary string
-	// cluster is shared by the tests that need both CRDs and do not disturb the API server. Each test has its own namespaces, and its
-	// managers watch only these.
-	cluster *faults.Cluster
+	// cluster is shared by the tests that need both CRDs. Each test has its own namespaces, and its managers watch only these.
+	cluster *envtest.Environment
+	admin   client.Client // of an administrator of this cluster
 )
 
 func TestMain(m *testing.M) {
@@ -56,28 +56,21 @@ func runSuite(m *testing.M) (code int, err error) {
 	if output, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building the manager: %w\n%s", err, output)
 	}
-	if cluster, err = faults.StartCluster(root); err != nil {
-		return 1, err
+	cluster = apiserver.New(root)
+	if admin, err = startServer(cluster); err != nil {
+		return 1, errors.Join(err, cluster.Stop())
 	}
 	code = m.Run()
 	return code, cluster.Stop()
 }
 
-// startServer starts an API server for one test, and returns it with a client of an administrator.
-func startServer(t *testing.T, crds ...string) (*envtest.Environment, client.Client) {
-	t.Helper()
-	environment := apiserver.New(root)
-	environment.CRDDirectoryPaths = crds
-	t.Cleanup(func() { _ = environment.Stop() })
+// startServer starts an API server, and returns a client of an administrator.
+func startServer(environment *envtest.Environment) (client.Client, error) {
 	config, err := environment.Start()
 	if err != nil {
-		t.Fatal("starting etcd and kube-apiserver: ", err)
+		return nil, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
 	}
-	admin, err := client.New(config, client.Options{Scheme: apiserver.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return environment, admin
+	return client.New(config, client.Options{Scheme: apiserver.Scheme()})
 }
 
 // kubeconfig returns the path of a new kubeconfig for a user.

@@ -20,7 +20,7 @@ import (
 
 func TestMakeRun(t *testing.T) {
 	t.Parallel()
-	kubeconfig, shop := administrator(t, cluster.Environment), namespace(t, cluster.Admin)
+	kubeconfig, shop := administrator(t, cluster), namespace(t, admin)
 	for title, lines := range map[string][]string{
 		"while the controllers start": {"\tStarting\t"},
 		"when both controllers work":  {"\tStarting workers\t", "\tStarting workers\t"},
@@ -84,7 +84,7 @@ func interrupted(t *testing.T, kubeconfig, namespace string, texts []string) str
 // A signal while the controllers start is not a failure. They start within half a second after the probes are served.
 func TestSignal(t *testing.T) {
 	t.Parallel()
-	kubeconfig, env := administrator(t, cluster.Environment), []string{"WATCH_NAMESPACE=" + namespace(t, cluster.Admin)}
+	kubeconfig, env := administrator(t, cluster), []string{"WATCH_NAMESPACE=" + namespace(t, admin)}
 	g := NewWithT(t)
 	for n := range 10 {
 		probes := apiserver.FreeAddress(t)

@@ -25,7 +25,7 @@ func TestHelp(t *testing.T) {
 // Operator Lifecycle Manager can set variables, but no flags. The levels of the log are words.
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	env := []string{"WATCH_NAMESPACE=" + namespace(t, cluster.Admin), "PODSET_OPERATOR_KUBECONFIG=" + administrator(t, cluster.Environment)}
+	env := []string{"WATCH_NAMESPACE=" + namespace(t, admin), "PODSET_OPERATOR_KUBECONFIG=" + administrator(t, cluster)}
 	for _, variable := range []string{"ZAP_LOG_LEVEL=9", "METRICS_BIND_ADDRESS=0", "HEALTH_PROBE_BIND_ADDRESS=0", "KUBE_API_QPS=50", "LOG_LEVEL=9"} {
 		env = append(env, "PODSET_OPERATOR_"+variable)
 	}
@@ -39,7 +39,7 @@ func TestFlags(t *testing.T) {
 // A mistake at the start is reported on one line with the remedy.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
-	stranger, admin := kubeconfig(t, cluster.Environment, "stranger"), administrator(t, cluster.Environment)
+	stranger, admin := kubeconfig(t, cluster, "stranger"), administrator(t, cluster)
 	for title, tc := range map[string]struct {
 		env, args, want []string
 	}{

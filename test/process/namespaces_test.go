@@ -9,19 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onsi/gomega"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/apiserver"
-	"github.com/redhat/podset-operator/test/faults"
 )
-
-// servedWithin is how soon a namespace must be served after its permissions are restored.
-const servedWithin = time.Minute
 
 // F27: the manager starts without the permissions of one of two namespaces, and gets them back later.
 func TestNamespaces(t *testing.T) {
@@ -39,96 +35,108 @@ func TestNamespaces(t *testing.T) {
 }
 
 func unreadable(t *testing.T, revoke func(*rbacv1.Role)) {
-	shop, bank := faults.NewEnv(t, cluster, "F27"), faults.NewEnv(t, cluster, "F27")
-	user := "operator-of-" + bank.Namespace
-	for _, e := range []*faults.Env{shop, bank} {
-		e.RunKubelet(&faults.Kubelet{})
-		e.Must(apiserver.GrantManagerRole(t.Context(), e.User, root, user, e.Namespace))
+	g, shop, bank := NewWithT(t), namespace(t, admin), namespace(t, admin)
+	user := "operator-of-" + bank
+	for _, namespace := range []string{shop, bank} {
+		g.Expect(apiserver.GrantManagerRole(t.Context(), admin, root, user, namespace)).To(Succeed())
 	}
-	metrics, gauge := unreadableGauge(t, user)
-	p := runContainer(shop, kubeconfig(t, cluster.Environment, user), managerEnv(shop.Namespace, bank.Namespace), "--metrics-bind-address="+metrics)
+	metrics, expectGauge := unreadableGauge(t, user)
+	p := runContainer(t, kubeconfig(t, cluster, user), managerEnv(shop, bank), "--metrics-bind-address="+metrics)
+	ran, due := at(bank, "ran", "now"), at(bank, "due", "now + 12 seconds")
+	create(t, admin, podSet(bank, "a", 2), ran)
+	g.Eventually(func() cnatv1alpha1.Phase { return read(t, ran).Status.Phase }).WithTimeout(time.Minute).Should(Equal(cnatv1alpha1.PhaseRunning))
+	g.Eventually(pods(t, admin, bank)).WithTimeout(time.Minute).Should(Equal(3))
+	set := replacePods(t, bank)
+	create(t, admin, due)
+	g.Eventually(func() int64 { return read(t, due).Status.ObservedGeneration }).WithTimeout(10 * time.Second).Should(Equal(due.Generation))
 
-	shop.Create(podSet("a", 2))
-	bank.Create(podSet("a", 2), at("ran", "now"))
-	bank.WaitForAt("A4", "ran", func(a *cnatv1alpha1.At) bool { return a.Status.Phase == cnatv1alpha1.PhaseRunning })
-	bank.WaitForPods(3)
-	shop.Settle()
-	bank.Create(at("due", "now + 20 seconds"))
-	bank.WaitForAt("A4", "due", func(a *cnatv1alpha1.At) bool { return a.Status.ObservedGeneration == a.Generation })
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: bank, Name: "manager"}}
+	rules := read(t, role).DeepCopy().Rules
+	revoke(role)
+	g.Expect(admin.Update(t.Context(), role)).To(Succeed())
+	g.Expect(p.Kill()).To(Succeed())
+	g.Eventually(p.Starts).WithTimeout(time.Minute).Should(Equal(2))
+	create(t, admin, podSet(shop, "b", 1), at(shop, "b", "now"))
+	g.Eventually(pods(t, admin, shop)).WithTimeout(20*time.Second).Should(Equal(2), "the other namespace is served")
+	g.Eventually(func() int { return p.Lines("cannot be read and is not served") }).WithTimeout(time.Minute).Should(Equal(1))
+	expectGauge(bank, "1")
+	expectGauge(shop, "0")
+	<-time.After(8 * time.Second) // An informer that cannot list has retried, and the other At is due.
 
-	replacePods(bank, "a")
-
-	faults.Edit(bank, roleOf(bank), revoke)
-	bank.Must(p.Kill())
-	gomega.NewWithT(t).Eventually(p.Starts).WithTimeout(faults.DefaultTimeout).Should(gomega.Equal(2))
-	shop.Create(podSet("b", 1), at("b", "now"))
-	served := podAfter(shop, time.Now(), "b-pod", 2*servedWithin)
-	shop.Check("A3", served <= 10*time.Second, "the other namespace is served after %v", served)
-	gomega.NewWithT(t).Eventually(func() int { return p.Lines("cannot be read and is not served") }).WithTimeout(faults.DefaultTimeout).Should(gomega.Equal(1))
-	gauge(bank, "1")
-	gauge(shop, "0")
-	bank.Wait(25 * time.Second) // An informer that cannot list has retried, and the other At is due.
-	// An At can start in a namespace whose pods cannot be listed: the name of its pod prevents a second run.
-	ranOnce(bank)
-
-	role, err := apiserver.ManagerRole(root)
-	bank.Must(err)
-	faults.Edit(bank, roleOf(bank), func(r *rbacv1.Role) { r.Rules = role.Rules })
-	again := podAfter(bank, time.Now(), "due-pod", 3*servedWithin)
-	t.Logf("the namespace was served %v after its permissions were restored", again.Round(10*time.Millisecond))
-	bank.Check("A3", again <= servedWithin, "the namespace was served %v after its permissions were restored", again)
-	gauge(bank, "0")
-	bank.Check("P3", p.Lines("can be read again") == 1, "the log does not report exactly once that the namespace can be read again")
-	for _, e := range []*faults.Env{shop, bank} {
-		e.RunKubelet(&faults.Kubelet{Exit: faults.ExitWith(0)})
-		e.Settle()
-	}
-	bank.Check("A3", ranOnce(bank) == 2, "not both Ats ran")
-	bank.Check("P3", p.Starts() == 2, "the process was started %d times", p.Starts())
+	g.Expect(podNames(t, bank)).To(ContainElements("ran-pod", set[0], set[1]))
+	change(t, role, func(r *rbacv1.Role) { r.Rules = rules })
+	g.Eventually(func() cnatv1alpha1.Phase { return read(t, due).Status.Phase }).WithTimeout(time.Minute).Should(Equal(cnatv1alpha1.PhaseRunning))
+	expectGauge(bank, "0")
+	// Without a view of its pods, the PodSet may have got others.
+	g.Eventually(pods(t, admin, bank)).WithTimeout(time.Minute).Should(Equal(4))
+	g.Expect(podNames(t, bank)).To(ContainElements("ran-pod", "due-pod"))
+	g.Expect(p.Lines("can be read again")).To(Equal(1))
+	g.Expect([]int32{read(t, ran).Status.Attempts, due.Status.Attempts}).To(HaveEach(int32(1)), "how often the Ats ran")
+	g.Expect(p.Starts()).To(Equal(2))
 }
 
 // unreadableGauge returns an address for the metrics of a user's manager, and a function that waits until
 // podset_operator_namespace_unreadable has a value for a namespace.
-func unreadableGauge(t *testing.T, user string) (address string, waitFor func(e *faults.Env, value string)) {
+func unreadableGauge(t *testing.T, user string) (address string, expect func(namespace, value string)) {
 	t.Helper()
 	// The manager asks the API server which clients may read its metrics.
-	create(t, cluster.Admin, &rbacv1.ClusterRoleBinding{
+	create(t, admin, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:auth-delegator"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}},
 	})
-	token, web := scraper(t, cluster.Admin), insecure()
+	token, web := scraper(t, admin), insecure()
 	address = apiserver.FreeAddress(t)
-	return address, func(e *faults.Env, value string) {
+	return address, func(namespace, value string) {
 		t.Helper()
-		gomega.NewWithT(t).Eventually(func() string { _, body := get(t, web, "https://"+address+"/metrics", token); return body }).
-			WithTimeout(faults.DefaultTimeout).Should(gomega.ContainSubstring(`podset_operator_namespace_unreadable{target_namespace="` + e.Namespace + `"} ` + value + "\n"))
+		NewWithT(t).Eventually(func() string { _, body := get(t, web, "https://"+address+"/metrics", token); return body }).
+			WithTimeout(time.Minute).Should(ContainSubstring(`podset_operator_namespace_unreadable{target_namespace="` + namespace + `"} ` + value + "\n"))
 	}
 }
 
-// replacePods deletes the pods of a PodSet and holds their names until they are replaced. The names of the replacements differ from those
-// that an operator without a view of the pods would choose.
-func replacePods(e *faults.Env, set string) {
-	e.Helper()
-	var old []*corev1.Pod
-	for _, pod := range e.Pods() {
-		if pod.Labels[appv1alpha1.LabelPodSet] == set {
-			pod = pod.DeepCopy() // The observer reads its own.
-			old = append(old, pod)
-			faults.Edit(e, pod, func(p *corev1.Pod) { p.Finalizers = []string{"example.com/keep"} })
-			e.Delete(pod)
+// replacePods deletes the pods of the only PodSet of a namespace, and holds their names until they are replaced. The names of the
+// replacements differ from those that an operator without a view of the pods would choose.
+func replacePods(t *testing.T, namespace string) (replacements []string) {
+	t.Helper()
+	list := &corev1.PodList{}
+	if err := admin.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{"app.example.com/podset"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		change(t, &list.Items[i], func(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/keep"} })
+		if err := admin.Delete(t.Context(), &list.Items[i], client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	e.WaitForSet("P7", set, func(s *appv1alpha1.PodSet) bool {
-		return len(s.Status.PodNames) == len(old) && !slices.ContainsFunc(old, func(p *corev1.Pod) bool { return slices.Contains(s.Status.PodNames, p.Name) })
-	})
-	for _, pod := range old {
-		faults.Edit(e, pod, func(p *corev1.Pod) { p.Finalizers = nil })
+	NewWithT(t).Eventually(pods(t, admin, namespace)).WithTimeout(time.Minute).Should(Equal(5))
+	for i := range list.Items {
+		change(t, read(t, &list.Items[i]), func(pod *corev1.Pod) { pod.Finalizers = nil })
 	}
+	return slices.DeleteFunc(podNames(t, namespace), func(name string) bool { return name == "ran-pod" })
 }
 
-func roleOf(e *faults.Env) *rbacv1.Role {
-	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: "manager"}}
+// podNames returns the names of the pods of a namespace, in order.
+func podNames(t *testing.T, namespace string) []string {
+	t.Helper()
+	list := &corev1.PodList{}
+	if err := admin.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names
+}
+
+// change edits an object as the administrator.
+func change[T client.Object](t *testing.T, object T, edit func(T)) {
+	t.Helper()
+	base := object.DeepCopyObject().(client.Object)
+	edit(object)
+	if err := admin.Patch(t.Context(), object, client.MergeFrom(base)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // without removes the permission to use verbs on a resource.

@@ -31,8 +31,8 @@ func TestOutage_start(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			g, shop, probes := NewWithT(t), namespace(t, cluster.Admin), apiserver.FreeAddress(t)
-			server := newProxy(t, cluster.Config, code)
+			g, shop, probes := NewWithT(t), namespace(t, admin), apiserver.FreeAddress(t)
+			server := newProxy(t, code)
 			probe := func(path string) (int, string) { return get(t, http.DefaultClient, "http://"+probes+path, "") }
 			begin := func() *operator {
 				p := start(t, managerEnv(shop), "--kubeconfig="+server.kubeconfig, "--health-probe-bind-address="+probes, "--metrics-bind-address=0")
@@ -44,7 +44,7 @@ func TestOutage_start(t *testing.T) {
 			begin().terminate(t)
 			p := begin()
 			g.Consistently(p.ended).WithTimeout(3 * time.Second).ShouldNot(Receive())
-			server.back()
+			server.back(t)
 			g.Eventually(func() int { code, _ := probe("/readyz"); return code }).WithTimeout(30 * time.Second).Should(Equal(http.StatusOK))
 			p.terminate(t)
 			for _, line := range []string{"Waiting for the API server", "The API server is back"} {
@@ -57,9 +57,9 @@ func TestOutage_start(t *testing.T) {
 // The API server would compress each event of a watch separately, which slows it down.
 func TestCompression(t *testing.T) {
 	t.Parallel()
-	server := newProxy(t, cluster.Config, http.StatusOK)
-	server.back()
-	p := start(t, managerEnv(namespace(t, cluster.Admin)), append(noPorts, "--kubeconfig="+server.kubeconfig)...)
+	server := newProxy(t, http.StatusOK)
+	server.back(t)
+	p := start(t, managerEnv(namespace(t, admin)), append(noPorts, "--kubeconfig="+server.kubeconfig)...)
 	NewWithT(t).Eventually(func() int { return p.log.Lines("Starting workers") }).WithTimeout(time.Minute).Should(Equal(2))
 	p.terminate(t)
 	server.encodings.Range(func(encoding, _ any) bool {
@@ -70,60 +70,86 @@ func TestCompression(t *testing.T) {
 	})
 }
 
-// proxy forwards requests to an API server once it is back. Before that, it responds with a code, or does not listen if that is 0.
+// proxy forwards requests to an API server. It can be away, as during an outage.
 type proxy struct {
 	kubeconfig string
-	back       func()
 	encodings  sync.Map // the keys are the encodings that requests have accepted
+
+	code    int // the response while the API server is away, or 0 if nothing listens
+	isAway  atomic.Bool
+	handler http.Handler
+	server  *httptest.Server
 }
 
-func newProxy(t *testing.T, config *rest.Config, code int) *proxy {
+// newProxy returns a proxy that is away. Then it responds with a code, or does not listen if that is 0.
+func newProxy(t *testing.T, code int) *proxy {
 	t.Helper()
-	transport, err := rest.TransportFor(config)
+	transport, err := rest.TransportFor(cluster.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := url.Parse(config.Host)
+	target, err := url.Parse(cluster.Config.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, available := &proxy{}, atomic.Bool{}
+	p := &proxy{code: code}
 	reverse := &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(writer http.ResponseWriter, req *http.Request) {
+	p.handler = http.HandlerFunc(func(writer http.ResponseWriter, req *http.Request) {
 		p.encodings.Store(req.Header.Get("Accept-Encoding"), true)
-		if !available.Load() {
+		if p.isAway.Load() {
 			http.Error(writer, "failing", code)
 			return
 		}
 		reverse.ServeHTTP(writer, req)
-	}))
-	address := server.Listener.Addr().String()
-	serve := func() {
-		server.StartTLS() // Without TLS, client-go ignores whether to compress.
-		t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	}
-	p.back = func() { available.Store(true) }
-	if code == 0 {
-		_ = server.Listener.Close()
-		p.back = func() {
-			available.Store(true)
-			if server.Listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", address); err != nil {
-				t.Fatal(err)
-			}
-			serve()
-		}
-	} else {
-		serve()
-	}
+	})
+	p.listen(t, "127.0.0.1:0")
+	t.Cleanup(p.close)
 	p.kubeconfig = writeFile(t, "proxied", []byte(`apiVersion: v1
 kind: Config
 current-context: c
 contexts: [{name: c, context: {cluster: c, user: u}}]
-clusters: [{name: c, cluster: {server: "https://`+address+`", insecure-skip-tls-verify: true}}]
+clusters: [{name: c, cluster: {server: "`+p.server.URL+`", insecure-skip-tls-verify: true}}]
 users: [{name: u, user: {}}]
 `))
+	p.leave()
 	return p
+}
+
+func (p *proxy) listen(t *testing.T, address string) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.server = httptest.NewUnstartedServer(p.handler)
+	_ = p.server.Listener.Close()
+	p.server.Listener = listener
+	p.server.StartTLS() // Without TLS, client-go ignores whether to compress.
+}
+
+// close ends all connections, such as those of watches.
+func (p *proxy) close() {
+	_ = p.server.Listener.Close()
+	p.server.CloseClientConnections()
+	p.server.Close()
+}
+
+// leave begins an outage.
+func (p *proxy) leave() {
+	p.isAway.Store(true)
+	if p.code == 0 {
+		p.close()
+	}
+}
+
+// back ends the outage.
+func (p *proxy) back(t *testing.T) {
+	t.Helper()
+	p.isAway.Store(false)
+	if p.code == 0 {
+		p.listen(t, p.server.Listener.Addr().String())
+	}
 }

@@ -23,11 +23,10 @@ import (
 
 func TestManager(t *testing.T) {
 	t.Parallel()
-	admin := cluster.Admin
 	shop, bank, elsewhere := namespace(t, admin), namespace(t, admin), namespace(t, admin)
 	probes, metrics, profiles := apiserver.FreeAddress(t), apiserver.FreeAddress(t), apiserver.FreeAddress(t)
 	p := start(t, []string{"WATCH_NAMESPACE=" + shop + "," + bank, "RELATED_IMAGE_BUSYBOX=registry.example.com/busybox:1", "PODSET_OPERATOR_DEFAULT_IMAGE_PULL_SECRETS=mirror", "NO_PROXY=.svc"},
-		"--kubeconfig="+administrator(t, cluster.Environment),
+		"--kubeconfig="+administrator(t, cluster),
 		"--health-probe-bind-address="+probes, "--metrics-bind-address="+metrics, "--pprof-bind-address="+profiles, "--metrics-tls-min-version=VersionTLS13")
 	g := NewWithT(t)
 	web := insecure()
@@ -47,6 +46,7 @@ func TestManager(t *testing.T) {
 	pod := &corev1.Pod{}
 	g.Expect(admin.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: "at-sample-pod"}, pod)).To(Succeed())
 	g.Expect(pod.Spec.Containers[0].Image).To(Equal("registry.example.com/busybox:1"))
+	g.Expect(pod.Spec.SecurityContext.RunAsUser).NotTo(BeNil(), "this is not OpenShift")
 	g.Expect(pod.Spec.ImagePullSecrets).To(Equal([]corev1.LocalObjectReference{{Name: "mirror"}}))
 	g.Expect(pod.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "NO_PROXY", Value: ".svc"}))
 

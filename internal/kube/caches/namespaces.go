@@ -6,11 +6,9 @@ package caches
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -18,35 +16,29 @@ import (
 // ErrForbidden is a missing permission to list or watch.
 var ErrForbidden = errors.New("not allowed")
 
-// accessRetry is the interval at which an unreadable namespace or kind is tried again.
+// accessRetry is the interval at which an unreadable namespace is tried again.
 const accessRetry = 5 * time.Second
 
 // Namespaces reports which of the watched namespaces cannot be read because permissions are missing. It is a
-// manager.Runnable, and ends with an error if the caches cannot be right anymore. While all namespaces can be read it sends no requests.
+// manager.Runnable. While all namespaces can be read it sends no requests.
 type Namespaces struct {
-	clock       clock.WithTicker
-	canRead     func(ctx context.Context, namespace string) error
-	definitions *Definitions // or nil if they are not checked
-	gauge       *prometheus.GaugeVec
-	namespaces  []string
+	clock      clock.WithTicker
+	canRead    func(ctx context.Context, namespace string) error
+	gauge      *prometheus.GaugeVec
+	namespaces []string
 	// unreadable has the reason for each unreadable namespace.
 	unreadable map[string]error
 	// forbidden has an element if an informer was rejected since the namespaces were inspected.
 	forbidden chan struct{}
-	// unserved has the log message for each kind that is not served: its definition is outdated, or missing.
-	unserved sync.Map
-	// failed has the reason why the caches cannot be right anymore.
-	failed chan error
 }
 
 // NewNamespaces returns a reporter for some namespaces. canRead returns an error unless everything that the process reads can be read in a
 // namespace; the error wraps ErrForbidden if a permission is missing. gauge is 1 for an unreadable namespace, otherwise 0.
 func NewNamespaces(
-	c clock.WithTicker, namespaces []string, canRead func(ctx context.Context, namespace string) error, definitions *Definitions, gauge *prometheus.GaugeVec,
+	c clock.WithTicker, namespaces []string, canRead func(ctx context.Context, namespace string) error, gauge *prometheus.GaugeVec,
 ) *Namespaces {
 	return &Namespaces{
-		clock: c, canRead: canRead, definitions: definitions, gauge: gauge, namespaces: namespaces,
-		unreadable: map[string]error{}, forbidden: make(chan struct{}, 1), failed: make(chan error, 1),
+		clock: c, canRead: canRead, gauge: gauge, namespaces: namespaces, unreadable: map[string]error{}, forbidden: make(chan struct{}, 1),
 	}
 }
 
@@ -84,49 +76,14 @@ func (a *Namespaces) noteForbidden() {
 	}
 }
 
-// fail makes Start end with an error.
-func (a *Namespaces) fail(err error) {
-	select {
-	case a.failed <- err:
-	default:
-	}
-}
-
-// noteServed logs once that a kind is not served, because its definition is outdated or missing, and once that it is. err is the result of a
-// list.
-func (a *Namespaces) noteServed(ctx context.Context, kind string, err error) {
-	logger := log.FromContext(ctx)
-	outdated := errors.Is(err, errOutdated)
-	switch {
-	case outdated || apierrors.IsNotFound(err):
-		before, noted := a.unserved.Swap(kind, outdated)
-		switch {
-		case noted && before == outdated:
-		case outdated:
-			logger.Error(err, "A kind is not served. Other kinds are not affected")
-		default:
-			logger.Info("The API server does not serve a kind yet. Its objects are served within 10 s after its custom resource definition is "+
-				"installed. Other kinds are not affected", "reason", err.Error())
-		}
-	case err == nil:
-		if _, noted := a.unserved.LoadAndDelete(kind); noted {
-			logger.Info("The API server serves the kind now", "kind", kind)
-		}
-	}
-}
-
 // NeedLeaderElection is false, because a replica that waits for the lease reports too.
 func (*Namespaces) NeedLeaderElection() bool { return false }
 
-// Start reports changes in the log and as a metric until ctx is done, or until the caches cannot be right anymore.
+// Start reports changes in the log and as a metric until ctx is done.
 func (a *Namespaces) Start(ctx context.Context) error {
 	if !a.isSeveral() {
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-a.failed:
-			return err
-		}
+		<-ctx.Done()
+		return nil
 	}
 	defer a.gauge.Reset()
 	reported := map[string]error{}
@@ -141,8 +98,6 @@ func (a *Namespaces) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-a.failed:
-			return err
 		case <-forbidden:
 		case <-retry:
 		}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,9 +47,7 @@ func (s *source) listWatch() toolscache.ListerWatcherWithContext {
 // lister returns a tolerant lister of a namespace, and the number of missing permissions that it reported.
 func lister(s *source) (l *tolerantLister, clock *clocktesting.FakeClock, reports *int) {
 	clock, reports = clocktesting.NewFakeClock(time.Now()), new(int)
-	return &tolerantLister{
-		all: s.listWatch(), clock: clock, severalNamespaces: true, noteForbidden: func() { *reports++ }, noteServed: func(context.Context, error) {},
-	}, clock, reports
+	return &tolerantLister{all: s.listWatch(), clock: clock, noteForbidden: func() { *reports++ }}, clock, reports
 }
 
 // silentWatch starts a watch that must not end when the list is tried again, and stops it.
@@ -141,29 +138,23 @@ func TestList_tolerated(t *testing.T) {
 	missing := apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "")
 	for title, tc := range map[string]struct {
 		namespaces []string
-		obj        runtime.Object
 		err        error
 		want       bool
 	}{
-		"a permission in the only namespace":    {[]string{"a"}, &corev1.Pod{}, errRBAC, false},
-		"a permission in one of two namespaces": {[]string{"a", "b"}, &corev1.Pod{}, errRBAC, true},
-		"a custom kind that is not installed":   {[]string{"a"}, &metav1.PartialObjectMetadata{}, missing, true},
-		"pods that a starting API server lacks": {[]string{"a"}, &corev1.Pod{}, missing, false},
+		"a permission in the only namespace":    {[]string{"a"}, errRBAC, false},
+		"a permission in one of two namespaces": {[]string{"a", "b"}, errRBAC, true},
+		"a kind that is missing":                {[]string{"a", "b"}, missing, false},
 	} {
 		var passed toolscache.ListerWatcher
 		options := cache.Options{NewInformer: func(lw toolscache.ListerWatcher, _ runtime.Object, _ time.Duration, _ toolscache.Indexers) toolscache.SharedIndexInformer {
 			passed = lw
 			return nil
 		}}
-		n := NewNamespaces(clocktesting.NewFakeClock(time.Now()), tc.namespaces, nil, nil, nil)
-		n.TolerateUnreadable(&options)
-		options.NewInformer((&source{err: tc.err}).listWatch().(toolscache.ListerWatcher), tc.obj, 0, nil)
+		NewNamespaces(clocktesting.NewFakeClock(time.Now()), tc.namespaces, nil, nil).TolerateUnreadable(&options)
+		options.NewInformer((&source{err: tc.err}).listWatch().(toolscache.ListerWatcher), &corev1.Pod{}, 0, nil)
 		_, err := toolscache.ToListerWatcherWithContext(passed).ListWithContext(t.Context(), metav1.ListOptions{})
 		if tolerated := err == nil; tolerated != tc.want {
 			t.Errorf("%s: %v", title, err)
-		}
-		if _, logged := n.unserved.Load(fmt.Sprintf("%T", tc.obj)); logged != (tc.want && apierrors.IsNotFound(tc.err)) {
-			t.Errorf("%s: the log reports a missing custom resource definition: %t", title, logged)
 		}
 	}
 }
@@ -172,7 +163,7 @@ func TestList_tolerated(t *testing.T) {
 func TestNamespaces_Start(t *testing.T) {
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "unreadable"}, []string{"namespace"})
 	for _, namespaces := range [][]string{{"a"}, {"a", "b"}} {
-		n := NewNamespaces(nil, namespaces, nil, nil, gauge)
+		n := NewNamespaces(nil, namespaces, nil, gauge)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- n.Start(ctx) }()
@@ -180,83 +171,6 @@ func TestNamespaces_Start(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("%v: %v", namespaces, err)
 		}
-		n.fail(errOutdated)
-		n.fail(errOutdated) // Several informers see it.
-		if err := n.Start(t.Context()); !errors.Is(err, errOutdated) {
-			t.Errorf("%v: %v", namespaces, err)
-		}
-	}
-}
-
-func TestNamespaces_notServed(t *testing.T) {
-	var log []string
-	ctx := logr.NewContext(t.Context(), funcr.New(func(_, line string) { log = append(log, line) }, funcr.Options{}))
-	n := NewNamespaces(nil, []string{"a", "b"}, nil, nil, nil)
-	missing := apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "")
-	outdated := fmt.Errorf("the definition is %w", errOutdated)
-	for _, err := range []error{nil, missing, missing, errRBAC, outdated, outdated, missing, nil, nil} {
-		n.noteServed(ctx, "Widget", err)
-	}
-	gomega.NewWithT(t).Expect(log).To(gomega.HaveExactElements(
-		gomega.ContainSubstring("does not serve a kind yet"), gomega.ContainSubstring("the definition is older than this manager"),
-		gomega.ContainSubstring("does not serve a kind yet"), gomega.ContainSubstring("serves the kind now")))
-}
-
-// The process ends, because its caches have objects whose status it can no longer write.
-func TestWatch_outdated(t *testing.T) {
-	l, clock, _ := lister(&source{})
-	var outdated atomic.Bool // The watch may still read it after it is stopped.
-	var failed []error
-	l.mayBeMissing, l.fail = true, func(err error) { failed = append(failed, err) }
-	l.definition = func(context.Context) error {
-		if outdated.Load() {
-			return errOutdated
-		}
-		return nil
-	}
-
-	outdated.Store(true)
-	if _, err := l.watch(t.Context(), metav1.ListOptions{SendInitialEvents: ptr.To(true)}); !errors.Is(err, errOutdated) {
-		t.Errorf("the informer must list in the ordinary way: %v", err)
-	}
-	if list, err := l.list(t.Context(), metav1.ListOptions{}); err != nil || meta.LenList(list) != 0 || len(failed) != 0 {
-		t.Errorf("listed %v, %v, failed with %v", list, err, failed)
-	}
-	silentWatch(t, l, clock)
-
-	outdated.Store(false)
-	if list, err := l.list(t.Context(), metav1.ListOptions{}); err != nil || meta.LenList(list) != 1 {
-		t.Errorf("listed %v, %v", list, err)
-	}
-	outdated.Store(true)
-	if _, err := l.watch(t.Context(), metav1.ListOptions{ResourceVersion: "7"}); err != nil || len(failed) != 1 || !errors.Is(failed[0], errOutdated) {
-		t.Errorf("the cache has objects: %v, failed with %v", err, failed)
-	}
-	if _, err := l.list(t.Context(), metav1.ListOptions{}); !errors.Is(err, errOutdated) || len(failed) != 2 {
-		t.Errorf("the cache has objects: %v, failed with %v", err, failed)
-	}
-}
-
-// The schema that the API server publishes can follow later than the next watch.
-func TestWatch_checkAgain(t *testing.T) {
-	l, clock, _ := lister(&source{})
-	var outdated atomic.Bool
-	failed := make(chan error)
-	l.mayBeMissing, l.fail = true, func(err error) { failed <- err }
-	l.definition = func(context.Context) error {
-		if outdated.Load() {
-			return errOutdated
-		}
-		return nil
-	}
-	if _, err := l.watch(t.Context(), metav1.ListOptions{SendInitialEvents: ptr.To(true)}); err != nil {
-		t.Fatal(err)
-	}
-	outdated.Store(true)
-	gomega.NewWithT(t).Eventually(clock.HasWaiters).Should(gomega.BeTrue())
-	clock.Step(accessRetry)
-	if err := <-failed; !errors.Is(err, errOutdated) {
-		t.Error(err)
 	}
 }
 
@@ -278,7 +192,7 @@ func TestNamespaces_Inspect(t *testing.T) {
 				return tc.a
 			}
 			return tc.b
-		}, nil, nil)
+		}, nil)
 		if err := n.Inspect(t.Context()); !errors.Is(err, tc.want) || len(n.unreadable) != tc.unreadable {
 			t.Errorf("%s: %v, %d unreadable", title, err, len(n.unreadable))
 		}
@@ -300,7 +214,7 @@ func TestNamespaces_metric(t *testing.T) {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	}, nil, gauge)
+	}, gauge)
 	var log []string
 	ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), funcr.New(func(_, line string) { log = append(log, line) }, funcr.Options{})))
 	stopped := make(chan error, 1)

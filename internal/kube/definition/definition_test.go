@@ -1,22 +1,18 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package caches
+package definition
 
 import (
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // widget is a custom kind.
@@ -49,7 +45,7 @@ func status(fields string) string {
 	return `"properties": {"status": {"properties": {` + fields + `}}}`
 }
 
-func TestDefinitions(t *testing.T) {
+func TestCheck(t *testing.T) {
 	for title, tc := range map[string]struct {
 		code     int
 		document string
@@ -69,9 +65,7 @@ func TestDefinitions(t *testing.T) {
 		"no such group":                     {404, "", ""},
 	} {
 		t.Run(title, func(t *testing.T) {
-			requests := 0
 			server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, req *http.Request) {
-				requests++
 				if req.URL.Path != "/openapi/v3/apis/example.com/v1" {
 					t.Error(req.URL)
 				}
@@ -83,19 +77,9 @@ func TestDefinitions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			clock := clocktesting.NewFakeClock(time.Now())
-			scheme := runtime.NewScheme()
-			scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, &widget{})
-			d := NewDefinitions(clock, client.RESTClient(), scheme)
-			for range 2 { // The second time, the answer is remembered, unless there was none.
-				err = d.compare(t.Context(), &widget{})
-			}
-			if errors.Is(err, errOutdated) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), "widgets.example.com is older than this manager: it lacks "+tc.want+". ") {
+			err = Check(t.Context(), client.RESTClient(), schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, &widget{})
+			if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), "widgets.example.com is older than this manager: it lacks "+tc.want+". ") {
 				t.Errorf("got %v, want that it lacks %q", err, tc.want)
-			}
-			clock.Step(definitionAge)
-			if before := requests; d.compare(t.Context(), &widget{}) == nil != (tc.want == "") || requests != before+1 || tc.code == 200 && before != 1 {
-				t.Errorf("%d requests, then %d", before, requests)
 			}
 		})
 	}

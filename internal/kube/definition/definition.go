@@ -1,83 +1,37 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package caches
+// Package definition checks custom resource definitions.
+package definition
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// errOutdated is a custom resource definition that is older than the process.
-var errOutdated = errors.New("older than this manager")
-
-// definitionAge is how long the result of a check is remembered, because the informers of several namespaces ask at the same time.
-const definitionAge = time.Second
-
-// Definitions checks whether the custom resource definition of a kind has every status field of the kind's type. The API server would drop
-// the other fields, or reject the status. It reads the OpenAPI schema of the group, for which it needs no permission.
-type Definitions struct {
-	clock  clock.PassiveClock
-	client rest.Interface
-	scheme *runtime.Scheme
-
-	mu      sync.Mutex
-	results map[schema.GroupVersionKind]checkedDefinition
-}
-
-type checkedDefinition struct {
-	when time.Time
-	err  error
-}
-
-// NewDefinitions returns the definitions of the kinds of a scheme.
-func NewDefinitions(c clock.PassiveClock, client rest.Interface, scheme *runtime.Scheme) *Definitions {
-	return &Definitions{clock: c, client: client, scheme: scheme, results: map[schema.GroupVersionKind]checkedDefinition{}}
-}
-
-// compare returns an error that wraps errOutdated if the schema proves that the definition of the kind of obj is outdated. A schema that cannot
-// be read proves nothing.
-func (d *Definitions) compare(ctx context.Context, obj runtime.Object) error {
-	kind, err := apiutil.GVKForObject(obj, d.scheme)
+// Check returns an error if the custom resource definition of a kind lacks a status field of the type of obj. The API server would reject each
+// status with such a field. Check reads the OpenAPI schema of the group, for which it needs no permission. A schema that cannot be read
+// proves nothing.
+func Check(ctx context.Context, client rest.Interface, kind schema.GroupVersionKind, obj runtime.Object) error {
+	data, err := client.Get().AbsPath("/openapi/v3/apis", kind.Group, kind.Version).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
 	if err != nil {
-		return fmt.Errorf("finding the kind of %T: %w", obj, err)
+		return nil //nolint:nilerr // It proves nothing.
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if known, ok := d.results[kind]; ok && d.clock.Since(known.when) < definitionAge {
-		return known.err
-	}
-	data, err := d.client.Get().AbsPath("/openapi/v3/apis", kind.Group, kind.Version).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
-	if err != nil {
-		return nil
-	}
-	err = nil
 	if lack := lacks(data, kind, reflect.TypeOf(obj)); lack != "" {
-		err = fmt.Errorf("the custom resource definition %s is %w: it lacks %s. Its objects are served within 10 s after it is updated",
-			crdOf(kind), errOutdated, lack)
+		plural, _ := meta.UnsafeGuessKindToResource(kind)
+		return fmt.Errorf("the custom resource definition %s is older than this manager: it lacks %s. Install the one of this release",
+			plural.GroupResource(), lack)
 	}
-	d.results[kind] = checkedDefinition{when: d.clock.Now(), err: err}
-	return err
-}
-
-// crdOf returns the name of the custom resource definition of a kind.
-func crdOf(kind schema.GroupVersionKind) string {
-	plural, _ := meta.UnsafeGuessKindToResource(kind)
-	return plural.GroupResource().String()
+	return nil
 }
 
 // openAPI is the part of the OpenAPI document of a group and version that lacks reads.
