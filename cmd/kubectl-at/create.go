@@ -130,17 +130,18 @@ func (o *createOptions) addFlags(cmd *cobra.Command) {
 	o.limits.addFlags(flags)
 	flags.BoolVar(&o.suspend, "suspend", false, "Hold the At until kubectl at resume or, in a namespace with two keys, kubectl at approve.")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "Print nothing when the At is created.")
-	flags.BoolVar(&o.andWait, "wait", false, "Wait for the run, print its logs, and exit with the exit code of the command.")
+	flags.BoolVar(&o.andWait, "wait", false, "Wait for the run, print its logs, and exit with the exit code of the command. With -o, print the At in the end, and its logs to standard error.")
+	addOutcomeFlag(cmd)
 }
 
 // run creates an At that is due at a time, with the command of words, of a script, or of --from and --image.
 func (o *createOptions) run(r *request, due time.Time, notes, words []string) error {
 	at, warnings, err := o.newAt(r, due, words)
 	if err != nil {
-		return err
+		return r.unsent(err)
 	}
 	r.warn(warnings...)
-	if o.quiet || r.printer != nil { // Otherwise they are in the line that is printed.
+	if o.quiet || r.printer != nil && !o.andWait { // Otherwise they are in the line that is printed.
 		r.warn(notes...)
 	}
 	if err := r.create(at); err != nil {
@@ -167,6 +168,8 @@ func (o *createOptions) validate(flags *pflag.FlagSet, dryRun dryRun) error {
 		}
 	}
 	switch ttl := time.Duration(o.limits.ttl); {
+	case flags.Changed("outcome-codes") && !o.andWait:
+		return errors.New("--outcome-codes requires --wait")
 	case o.andWait && dryRun != dryRunNone:
 		return errors.New("--wait cannot be combined with --dry-run")
 	case o.andWait && flags.Changed("ttl") && ttl < time.Minute: // The watch can be interrupted.
@@ -236,7 +239,7 @@ func (r *request) create(at *cnatv1alpha1.At) error {
 	sent := at.DeepCopy()
 	err := r.send(func(w client.Writer) error { return w.Create(r.ctx(), at) })
 	if r.dryRun != dryRunNone || !clierror.IsLost(err) {
-		return err
+		return r.unsent(err)
 	}
 	found := &cnatv1alpha1.At{}
 	if r.Get(r.ctx(), r.key(sent.Name), found) == nil && found.Spec.Schedule == sent.Spec.Schedule && found.Spec.Command == sent.Spec.Command {
@@ -244,7 +247,7 @@ func (r *request) create(at *cnatv1alpha1.At) error {
 		return nil
 	}
 	message, _ := describe(err)
-	return fmt.Errorf("at/%s may have been created, because the API server has not answered: before you repeat the command, look at \"kubectl at list -n %s\" (%s)", sent.Name, r.namespace, message)
+	return r.exit(codeUnknown, fmt.Errorf("at/%s may have been created, because the API server has not answered: before you repeat the command, look at \"kubectl at list -n %s\" (%s)", sent.Name, r.namespace, message))
 }
 
 // answerTime is how long a new At waits for what the operator says about its pod. The operator usually answers within 0.1 s, unless a webhook

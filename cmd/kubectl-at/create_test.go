@@ -140,6 +140,9 @@ func TestCreate_lostResponse(t *testing.T) {
 		t.Errorf("created: got %q with code %d, want %q", got, code, want)
 	}
 	server.creates = false
+	if got, code = ask(t, listener.URL, "now", "--wait", "--outcome-codes", "--", "true"); code != 12 {
+		t.Errorf("unknown: got %q with code %d", got, code)
+	}
 	got, code = ask(t, listener.URL, "now", "--", "true")
 	if want := "error: at/" + name(server.created) + " may have been created, because the API server has not answered: "; code != 1 || !strings.HasPrefix(got, want) {
 		t.Errorf("not found: got %q with code %d, want %q", got, code, want)

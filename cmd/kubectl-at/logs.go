@@ -33,6 +33,7 @@ const newest = 0
 type logReader struct {
 	*request
 
+	out        io.Writer
 	attempt    int
 	timestamps bool
 	tail       int64 // -1 for all
@@ -65,7 +66,7 @@ func logsVerb() verb {
 			flags.Lookup("tail").DefValue = ""
 		},
 		run: func(r *request) error {
-			l.request = r
+			l.request, l.out = r, r.raw
 			switch {
 			case l.attempt < 1 && r.cmd.Flags().Changed("attempt"):
 				return fmt.Errorf("invalid --attempt %d: must be 1 or more", l.attempt)
@@ -140,7 +141,7 @@ func (l *logReader) podOf(at *cnatv1alpha1.At, attempt int) (*corev1.Pod, error)
 	}
 	if output := at.Status.Output; isNewest && output != "" {
 		_, _ = fmt.Fprintf(l.ErrOut, "This is only the end of the log of at/%s, from status.output:\n", at.Name)
-		_, _ = io.WriteString(l.raw, strings.TrimSuffix(output, "\n")+"\n") // l.raw keeps the error.
+		_, _ = io.WriteString(l.out, strings.TrimSuffix(output, "\n")+"\n") // The output keeps the error.
 	}
 	return nil, fmt.Errorf("%w: pod/%s", errPodGone, name)
 }
@@ -152,7 +153,7 @@ func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, tail int64) (*po
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	log := &podlog.Log{Pods: core.Pods(pod.Namespace), Pod: pod.Name, Container: atspec.ContainerName(&at.Spec), Out: l.raw, Timestamps: l.timestamps}
+	log := &podlog.Log{Pods: core.Pods(pod.Namespace), Pod: pod.Name, Container: atspec.ContainerName(&at.Spec), Out: l.out, Timestamps: l.timestamps}
 	if l.since > 0 {
 		log.Since = l.clock.Now().Add(-time.Duration(l.since))
 	}
@@ -202,14 +203,23 @@ func (l *logReader) follow(name string) (at *cnatv1alpha1.At, problem, err error
 
 // followToEnd prints the logs of a run until it is done, and returns its outcome.
 func (r *request) followToEnd(name string) error {
-	at, problem, err := (&logReader{request: r, attempt: newest, tail: -1}).follow(name)
+	l := &logReader{request: r, out: r.raw, attempt: newest, tail: -1}
+	if r.printer != nil {
+		l.out = r.ErrOut
+	}
+	at, problem, err := l.follow(name)
 	if err != nil {
+		return r.unread(err)
+	}
+	if err := r.end(at); err != nil || problem == nil {
 		return err
 	}
-	if err := outcome(at); err != nil || problem == nil {
-		return err
+	problem = fmt.Errorf("at/%s succeeded, but its log may be incomplete", name)
+	if hasOutcomeCodes(r.cmd) {
+		r.warn(problem.Error())
+		return nil
 	}
-	return fmt.Errorf("at/%s succeeded, but its log may be incomplete", name)
+	return problem
 }
 
 // followAttempt waits for the command of an attempt to start and prints its log until it ends.

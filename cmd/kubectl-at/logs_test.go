@@ -256,6 +256,22 @@ func TestWait_output(t *testing.T) {
 	}
 }
 
+// Standard output has the end of the At, and nothing else.
+func TestWait_outputOfEnd(t *testing.T) {
+	s := newShell(t)
+	var out bytes.Buffer
+	output, ended := s.backgroundTo(t.Context(), &out, "now", "--name", "a", "--wait", "--outcome-codes", "-o", "jsonpath={.status.exitCode}", "--", "dump")
+	output.expect("at/a runs at Sat 21 Nov 2026 16:48 CET (now)")
+	pod := s.start("a", "a-pod", 1, "create table a;\n")
+	kubelet.remove(s.namespace + "/a-pod/busybox")
+	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
+	output.expect("Warning: attempt 1 of at/a: the server could not find the requested resource ( pods/log a-pod)")
+	s.end("a", cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0))
+	if err := endOf(ended); err != nil || out.String() != "0" {
+		t.Errorf("got %q and %v", out.String(), err)
+	}
+}
+
 // The exit code of the command counts more than its log.
 func TestWait_unreadableLog(t *testing.T) {
 	s := newShell(t)

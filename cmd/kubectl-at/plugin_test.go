@@ -407,21 +407,38 @@ var exitCodeRow = regexp.MustCompile(`(?m)^\| (\d+|of the command, 1 to 255) \|`
 // The table of exit codes in docs/kubectl-at.md has exactly these rows.
 func TestDocs_exitCodes(t *testing.T) {
 	s := newShell(t)
-	for _, name := range []string{"good", "bad", "killed", "crashed", "large", "missed", "waiting"} {
+	for _, name := range []string{"good", "bad", "killed", "crashed", "large", "missed", "lost", "invalid", "waiting"} {
 		s.run("", "now", "--name", name, "--", "true")
+	}
+	ran := func(reason string, status metav1.ConditionStatus) cnatv1alpha1.AtStatus {
+		failed := done(cnatv1alpha1.ResultFailed, reason, nil)
+		failed.Conditions = []metav1.Condition{{Type: conditionCommandRan, Status: status, Reason: "Why", LastTransitionTime: metav1.NewTime(s.now)}}
+		return failed
 	}
 	s.setStatus("good", done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)))
 	s.setStatus("bad", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3)))
 	s.setStatus("killed", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonOOMKilled, ptr.To[int32](137)))
 	s.setStatus("crashed", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](-1073741819))) // on Windows
 	s.setStatus("large", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](256)))           // would become 0
-	s.setStatus("missed", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonMissedDeadline, nil))
+	s.setStatus("missed", ran(cnatv1alpha1.ReasonMissedDeadline, metav1.ConditionFalse))
+	s.setStatus("lost", ran(cnatv1alpha1.ReasonPodLost, metav1.ConditionUnknown))
+	s.setStatus("invalid", cnatv1alpha1.AtStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{
+		{Type: cnatv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: "InvalidTemplate", LastTransitionTime: metav1.NewTime(s.now)},
+		{Type: cnatv1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "InvalidTemplate", LastTransitionTime: metav1.NewTime(s.now)},
+	}})
+	const codes = " --outcome-codes"
 	rows := map[string]map[string]int{
-		"0":                        {"wait good": 0, "wait good --timeout 0": 0, "list": 0, "logs --help": 0, "tomorrow --dry-run=client -- false": 0},
+		"10":                       {"wait bad" + codes: 10, "wait killed" + codes: 10, "wait large" + codes: 10, "wait bad -o json" + codes: 10},
+		"11":                       {"wait missed" + codes: 11},
+		"12":                       {"wait lost" + codes: 12, "wait no-such-at" + codes: 12},
+		"13":                       {"wait invalid" + codes: 13, "now --wait --outcome-codes --retries 99 -- true": 13, "now --wait --outcome-codes --from deploy/no -- true": 13},
+		"14":                       {"wait good --server http://127.0.0.1:1" + codes: 14, "now --wait --outcome-codes --server http://127.0.0.1:1 -- true": 14, "wait good -n forbidden --as nobody" + codes: 14},
+		"0":                        {"wait good" + codes: 0, "wait good": 0, "wait good --timeout 0": 0, "list": 0, "logs --help": 0, "tomorrow --dry-run=client -- false": 0},
 		"of the command, 1 to 255": {"wait bad": 3, "wait killed": 137, "wait bad --timeout 0": 3},
-		"1":                        {"wait missed": 1, "wait crashed": 1, "wait large": 1, "wait no-such-at": 1, "wait bad --no-such-flag": 1, "lst": 1, "logs waiting": 1, "wait": 1},
-		"124":                      {"wait waiting --timeout 0": 124, "wait waiting --timeout 10ms": 124},
-		"130":                      {}, // TestWait_interrupted
+		"1": {"wait missed --no-such-flag" + codes: 1, "yesterdy --wait --outcome-codes -- true": 1, "now --outcome-codes -- true": 1,
+			"wait missed": 1, "wait crashed": 1, "wait large": 1, "wait no-such-at": 1, "wait bad --no-such-flag": 1, "lst": 1, "logs waiting": 1, "wait": 1},
+		"124": {"wait waiting --timeout 0" + codes: 124, "wait waiting --timeout 0": 124, "wait waiting --timeout 10ms": 124},
+		"130": {}, // TestWait_interrupted
 	}
 	page, err := os.ReadFile("../../docs/kubectl-at.md")
 	if err != nil {
@@ -431,7 +448,7 @@ func TestDocs_exitCodes(t *testing.T) {
 	for _, match := range exitCodeRow.FindAllSubmatch(page, -1) {
 		documented = append(documented, string(match[1]))
 	}
-	if want := slices.Sorted(maps.Keys(rows)); !slices.Equal(slices.Sorted(slices.Values(documented)), want) {
+	if want := slices.Sorted(maps.Keys(rows)); !slices.Equal(slices.Compact(slices.Sorted(slices.Values(documented))), want) {
 		t.Errorf("docs/kubectl-at.md has the rows %q, want %q", documented, want)
 	}
 	for _, commands := range rows {
@@ -440,6 +457,18 @@ func TestDocs_exitCodes(t *testing.T) {
 				t.Errorf("kubectl at %s: got %+v, want the exit code %d", command, got, want)
 			}
 		}
+	}
+}
+
+func TestWait_print(t *testing.T) {
+	s := newShell(t)
+	s.run("", "now", "--name", "a", "--", "true")
+	s.setStatus("a", done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)))
+	s.expect(result{out: "Succeeded"}, "", "wait", "a", "-o", "jsonpath={.status.result}")
+	s.setStatus("a", done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonNonZeroExitCode, ptr.To[int32](3)))
+	s.expect(result{out: "at.cnat.d2iq.com/a\n", errOut: "error: at/a failed: NonZeroExitCode, exit code 3\n", code: 3}, "", "wait", "a", "-o", "name")
+	if got := s.run("", "wait", "a", "-o", "json"); !strings.Contains(got.out, `"exitCode": 3`) || !strings.Contains(got.out, `"kind": "At"`) {
+		t.Errorf("got %+v", got)
 	}
 }
 

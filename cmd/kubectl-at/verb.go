@@ -28,6 +28,7 @@ type verb struct {
 	flags func(*cobra.Command) // adds flags, or nil
 	// operation is what the verb does to an At, such as "canceled". It then has -o and --dry-run.
 	operation string
+	prints    bool // It has -o for another reason.
 	run       func(*request) error
 }
 
@@ -41,7 +42,7 @@ type request struct {
 	words   []string                 // the others
 	printer printers.ResourcePrinter // of -o, or nil if there is none
 	dryRun  dryRun
-	// toErrOut is true if standard output is for something else.
+	// toErrOut is true if standard output is for the end of the At, or for its log.
 	toErrOut bool
 }
 
@@ -59,6 +60,8 @@ func (v verb) command(p *plugin) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("from", p.completeFrom) // an error if there is no such flag
 	if v.operation != "" {
 		dryRun.addFlag(cmd)
+	}
+	if v.operation != "" || v.prints {
 		flags.AddFlags(cmd)
 		completeValues(cmd, "output", flags.AllowedFormats()...)
 	}
@@ -70,13 +73,13 @@ func (v verb) command(p *plugin) *cobra.Command {
 		if err := checkValues(cmd); err != nil {
 			return err
 		}
-		if v.operation != "" { // A mistake is found before anything changes.
+		if v.operation != "" || v.prints { // A mistake is found before anything changes.
 			if r.printer, err = dryRun.printer(cmd, flags); err != nil {
 				return err
 			}
 		}
 		if r.cluster, err = p.connect(); err != nil {
-			return err
+			return r.exit(codeNotRead, err)
 		}
 		return cmp.Or(v.run(r), p.raw.err)
 	}
@@ -108,12 +111,12 @@ func (r *request) send(change func(client.Writer) error) error {
 
 // report prints an At as -o says, or else a line.
 func (r *request) report(at *cnatv1alpha1.At, line string) error {
-	data, out := r.data(), r.Out
-	if r.toErrOut {
-		data, out = r.ErrOut, r.ErrOut
-	}
-	if r.printer != nil {
-		return r.printer.PrintObj(at, data)
+	out := r.Out
+	switch {
+	case r.toErrOut:
+		out = r.ErrOut
+	case r.printer != nil:
+		return r.printer.PrintObj(at, r.data())
 	}
 	_, err := fmt.Fprintln(out, line+r.dryRun.suffix())
 	return err

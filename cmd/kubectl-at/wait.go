@@ -36,20 +36,25 @@ func waitVerb() verb {
 			Wait until an At is done, and exit with the exit code of its command.
 
 			The exit code is 1 when the command failed or was not run and there is no exit code, and 124 on timeout. It stops
-			waiting if the At cannot proceed until it is edited.`,
+			waiting if the At cannot proceed until it is edited. With -o, it prints the At as it is in the end.`,
 		example: `
 			# Wait for an At for up to an hour
-			kubectl at wait at-7gk2p --timeout 1h`,
+			kubectl at wait at-7gk2p --timeout 1h
+
+			# In a program: the exit code says what happened, and the JSON why
+			kubectl at wait at-7gk2p --outcome-codes -o json`,
+		prints: true,
 		flags: func(cmd *cobra.Command) {
+			addOutcomeFlag(cmd)
 			cmd.Flags().Var(&timeout, "timeout", "How long to wait, such as 1h; 0 looks once. No limit by default.")
 		},
 		run: func(r *request) error {
 			return r.untilInterrupted(r.names[0], func() error {
 				at, err := r.waitFor(time.Duration(timeout), r.cmd.Flags().Changed("timeout"))
 				if err != nil {
-					return err
+					return r.unread(err)
 				}
-				if err := outcome(at); err != nil {
+				if err := r.end(at); err != nil || r.printer != nil {
 					return err
 				}
 				_, err = fmt.Fprintf(r.Out, "%s\n", atrun.JoinNonEmpty(": ", "at/"+at.Name+" succeeded", endMessage(at)))
