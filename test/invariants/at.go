@@ -79,10 +79,20 @@ func (c *Checker) ready(at *cnatv1alpha1.At) {
 			c.Reason != cnatv1alpha1.ReasonSuspended
 	})
 	want := s.Result == cnatv1alpha1.ResultSucceeded || s.Phase == cnatv1alpha1.PhasePending && !blocked && !wouldBeRejected(at)
-	got := meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionReady)
-	c.check("A4", got == want, "At "+at.Name, "the condition Ready is %t in phase %s with result %q", got, s.Phase, s.Result)
+	ready := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionReady)
+	got := ready != nil && ready.Status == metav1.ConditionTrue
+	if isStuck(ready) { // In any phase.
+		c.check("A4", !got, "At "+at.Name, "the condition Ready is True with the reason %s", ready.Reason)
+		return
+	}
+	c.check("A4", got == want, "At "+at.Name, "the condition Ready is %+v in phase %s with result %q", ready, s.Phase, s.Result)
 	stalled := meta.IsStatusConditionTrue(s.Conditions, cnatv1alpha1.ConditionStalled)
-	c.check("A4", stalled || s.Result != cnatv1alpha1.ResultFailed, "At "+at.Name, "the At has failed without the condition Stalled")
+	c.check("A4", stalled || s.Result != cnatv1alpha1.ResultFailed, "At "+at.Name, "the At has failed without the condition Stalled: %s", messages(at))
+}
+
+// isStuck reports whether the condition Ready shows that a pod is left that the operator cannot stop or delete.
+func isStuck(ready *metav1.Condition) bool {
+	return ready != nil && (ready.Reason == cnatv1alpha1.ReasonFailedStop || ready.Reason == failedDelete)
 }
 
 // truth checks that the status of a finished At is true: A4, A11.
@@ -96,8 +106,9 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 		c.missedDeadline(at)
 	case cnatv1alpha1.ReasonNotStarted:
 		run := c.state.Pods[at.Status.PodUID]
-		c.check("A13", run == nil || c.state.isNeverBound(run), "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or still can be", at.Status.PodName)
-		c.check("A13", run == nil || !IsGated(run), "At "+at.Name, "the reason is NotStarted, but pod %s was not started before it was deleted", at.Status.PodName)
+		taken := run != nil && ControllerOf(run) != at.UID && IsGated(run)
+		c.check("A13", run == nil || taken || c.state.isNeverBound(run), "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or still can be", at.Status.PodName)
+		c.check("A13", run == nil || taken || !IsGated(run), "At "+at.Name, "the reason is NotStarted, but pod %s was not started before it was deleted", at.Status.PodName)
 	case cnatv1alpha1.ReasonPodModified:
 		c.check("A11", c.ChangesIdentity || len(c.ungated) > 0, "At "+at.Name, "the reason is PodModified, but nothing changed the identity of the pod, or removed its gate")
 	case cnatv1alpha1.ReasonCanceled:
@@ -178,7 +189,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 		early := due.Sub(c.decisiveTime(began))
 		c.check("A2", early <= 0 || now, "At "+at.Name, "ran %v too early", early)
 		late := c.late(versions, write)
-		c.check("A2", late <= 0, "At "+at.Name, "ran %v after its starting deadline", late)
+		c.check("A2", late <= 0 || AttemptOf(at, c.requested(pod)) > 1, "At "+at.Name, "ran %v after its starting deadline", late)
 	}
 }
 
@@ -254,11 +265,24 @@ func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string 
 		if due, ok := Due(at); ok && due.Sub(now) > time.Minute && at.Status.Attempts == 0 && at.Spec.Schedule != "now" { // It needs no clock.
 			return ""
 		}
-		if s := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled); s != nil && waitsForUser(at, s) {
+		if c := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled); c != nil && (waitsForUser(at, c) || s.waitsForName(at, c)) {
 			return ""
 		}
 	}
 	return fmt.Sprintf("phase is %q", at.Status.Phase)
+}
+
+// waitsForName reports whether an At waits, according to its condition Scheduled, until its name is free, and a pod of another owner has the name.
+func (s *State) waitsForName(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
+	if scheduled.Status != metav1.ConditionFalse || scheduled.Reason != cnatv1alpha1.ReasonPodNameConflict || at.Spec.StartingDeadlineSeconds != nil {
+		return false
+	}
+	for uid, pod := range s.Pods {
+		if !s.Removed[uid] && AttemptOf(at, pod.Name) == at.Status.Attempts+1 && ControllerOf(pod) != at.UID {
+			return true
+		}
+	}
+	return false
 }
 
 // left returns what is left of an At that is DONE, or "". The operator leaves a pod that a user planted, and one that admission started and of

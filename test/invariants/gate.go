@@ -6,12 +6,15 @@ package invariants
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -69,6 +72,9 @@ func (c *Checker) noteGate(before, pod *corev1.Pod) {
 		at = c.state.Ats[create.Owner]
 	}
 	write, ours := c.ours[pod.ResourceVersion]
+	if at != nil && !created && pod.Annotations[Planted] != "" && !IsGated(pod) && !c.isUngated(pod.UID) {
+		c.ungated[pod.UID] = c.now.Seen // To the operator, it is one of the pods of the At, which somebody else has opened.
+	}
 	if before == nil || !ours || write.Verb != "patch" {
 		if created && at != nil && !IsGated(pod) {
 			c.openedByOthers(at, before, pod, create)
@@ -87,7 +93,8 @@ func (c *Checker) noteGate(before, pod *corev1.Pod) {
 		recorded := at != nil && (at.Status.PodUID == pod.UID || c.state.Removed[at.UID])
 		c.check("A21", recorded, subject, "the operator opened a pod that the status does not name")
 		c.check("A21", created, subject, "the operator opened a pod that it did not create")
-		c.check("A21", slices.Equal(imagesOf(pod), c.images[pod.UID]), subject, "the operator opened a pod whose images were changed")
+		knows := create.Process == write.Process && create.Fault == "" // Another process cannot know the images with which it was created.
+		c.check("A21", !knows || slices.Equal(imagesOf(pod), c.images[pod.UID]), subject, "the operator opened a pod whose images were changed")
 		if at != nil {
 			c.run(at, pod, write)
 		}
@@ -155,14 +162,24 @@ func (c *Checker) noteClaim(before, at *cnatv1alpha1.At, write Write) {
 	}
 	says := at.Status.Reason == cnatv1alpha1.ReasonMissedDeadline || at.Status.Reason == cnatv1alpha1.ReasonNotStarted
 	for _, condition := range at.Status.Conditions {
-		says = says || strings.Contains(condition.Message, "did not run")
+		text := strings.ReplaceAll(condition.Message, "without proof that it failed or did not run", "")
+		says = says || strings.Contains(text, "did not run") || condition.Type == "CommandRan" && condition.Status == metav1.ConditionFalse
 	}
 	if says {
 		c.claims = append(c.claims, claim{at, c.now.Version})
 	}
-	if s := &at.Status; oneLock && c.full && s.Phase == cnatv1alpha1.PhaseDone && s.Reason != "" && (before == nil || before.Status.Phase != s.Phase) {
-		c.check("A25", says || !c.isProvenNotRun(at, write), "At "+at.Name, "the reason is %s, and no condition says that the command did not run: %+v", s.Reason, s.Conditions)
+	if s := &at.Status; oneLock && c.full && s.Phase == cnatv1alpha1.PhaseDone && s.Reason != "" && (before == nil || before.Status.Reason != s.Reason) {
+		c.check("A25", says || !c.isProvenNotRun(at, write), "At "+at.Name, "the reason is %s, and no condition says that the command did not run: %s", s.Reason, messages(at))
 	}
+}
+
+// messages returns the conditions of an At in short.
+func messages(at *cnatv1alpha1.At) string {
+	var all []string
+	for _, c := range at.Status.Conditions {
+		all = append(all, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return strings.Join(all, " | ")
 }
 
 // isProvenNotRun reports whether the process that wrote the end of an At can prove that the command of its newest attempt did not run: nothing but
@@ -173,12 +190,12 @@ func (c *Checker) isProvenNotRun(at *cnatv1alpha1.At, write Write) bool {
 		if w.Owner != at.UID || pod == nil || at.Status.Attempts > 0 && AttemptOf(at, w.Requested) != at.Status.Attempts {
 			continue
 		}
-		if c.isUngated(uid) || pod.Spec.NodeName != "" || !w.Gated {
+		if c.isUngated(uid) || w.Stripped || w.Renamed || pod.Spec.NodeName != "" || !w.Gated {
 			return false
 		}
 	}
 	pod := c.state.Pods[at.Status.PodUID]
-	return at.Status.Attempts == 0 || pod != nil && c.state.isNeverBound(pod) && c.couldObserve(pod, write)
+	return at.Status.Attempts == 0 || pod != nil && c.state.isNeverBound(pod) && ControllerOf(pod) == at.UID && c.couldObserve(pod, write)
 }
 
 // claimsAreTrue checks that no command ran if a status says that it did not: A22.
@@ -189,7 +206,7 @@ func (c *Checker) claimsAreTrue() {
 			pod := c.state.Pods[uid]
 			about := said.at.Status.Attempts == 0 || AttemptOf(said.at, c.requested(pod)) == said.at.Status.Attempts
 			c.now.Version = said.version
-			c.check("A22", !about || !c.couldKnow(said.at, pod) || !c.ran(pod), "At "+said.at.Name, "the status says that the command did not run, but it ran in pod %s", pod.Name)
+			c.check("A22", !about || !c.couldKnow(said.at, pod) || !c.ran(pod), "At "+said.at.Name, "the status says that the command did not run, but it ran in pod %s: %s", pod.Name, messages(said.at))
 		}
 	}
 }
@@ -242,8 +259,8 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
 	if !since.IsZero() {
 		limit = stopped.deadline
 	}
-	first, refused := c.firstStop(pod.UID)
-	if refused && pod.Status.Phase == corev1.PodPending && len(pod.Status.ContainerStatuses) == 0 {
+	first, tried, refused := c.firstStop(pod.UID)
+	if refused && pod.Status.Phase == corev1.PodPending && !slices.ContainsFunc(pod.Status.ContainerStatuses, hasStarted) {
 		return // There is no log.
 	}
 	if !first.IsZero() && (since.IsZero() || first.Before(since)) {
@@ -256,22 +273,53 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) {
 			since = over
 		}
 	}
+	if decided := c.stopDecided(at); !decided.IsZero() && (since.IsZero() || decided.Before(since)) {
+		since = decided
+	}
+	c.check("A24", at.DeletionTimestamp != nil || tried || pod.Spec.ActiveDeadlineSeconds != nil, "At "+at.Name, "pod %s was deleted, but the operator did not try to stop it", pod.Name)
 	waited := c.now.Seen.Sub(since)
 	c.check("A24", at.DeletionTimestamp != nil || !since.IsZero() && (c.hasJumped(since, c.now.Seen) || waited >= grace+patience-c.clockError()), "At "+at.Name,
 		"pod %s was deleted %v after it was stopped, but its grace period is %v", pod.Name, waited, grace)
 }
 
-// firstStop returns when the operator first tried to stop a pod, or zero, and whether admission refused that, or undid it.
-func (c *Checker) firstStop(pod types.UID) (first time.Time, refused bool) {
+// stopDecided returns when the operator first could see that the pod of an At must end, or zero: the At was canceled, or its deadline was over.
+func (c *Checker) stopDecided(at *cnatv1alpha1.At) (since time.Time) {
+	note := func(t time.Time) {
+		if since.IsZero() || t.Before(since) {
+			since = t
+		}
+	}
+	for _, e := range c.history[at.UID] {
+		if version, ok := e.Object.(*cnatv1alpha1.At); ok && isTrue(version.Spec.Cancel) {
+			note(e.Seen)
+		}
+	}
+	ahead := c.ahead(c.now.Seen)
+	if start, limit := at.Status.StartTime, at.Spec.ActiveDeadlineSeconds; start != nil && limit != nil {
+		note(start.Add(time.Duration(*limit)*time.Second - ahead))
+	}
+	if due, ok := Due(at); ok && at.Spec.StartingDeadlineSeconds != nil {
+		note(due.Add(time.Duration(*at.Spec.StartingDeadlineSeconds)*time.Second - ahead))
+	}
+	return since
+}
+
+func hasStarted(s corev1.ContainerStatus) bool {
+	return s.State.Waiting == nil || s.RestartCount > 0
+}
+
+// firstStop returns when the operator first tried to stop or to delete a pod, or zero, and whether it tried to stop it without success.
+func (c *Checker) firstStop(pod types.UID) (first time.Time, tried, refused bool) {
 	for _, w := range c.writes {
-		if w.Stops && w.Precondition == pod && !w.Sent.After(c.now.Seen) {
+		if (w.Stops || w.Verb == "delete") && w.Precondition == pod && w.Sent.Before(c.ours[c.state.Pods[pod].ResourceVersion].Sent) {
 			if first.IsZero() {
 				first = w.Sent
 			}
-			refused = refused || w.Code >= 400 || w.Undone
+			tried = tried || w.Stops
+			refused = refused || w.Stops && (w.Code >= http.StatusBadRequest || w.Undone)
 		}
 	}
-	return first, refused
+	return first, tried, refused
 }
 
 // expires checks that the operator deletes an At only after its time to live: A24.

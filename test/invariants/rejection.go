@@ -51,7 +51,7 @@ func (c *Checker) rejections() {
 		if ok && step.last.Sent.Equal(w.Sent) {
 			continue
 		}
-		if !ok || c.edited(step.last, w) {
+		if !ok || c.edited(step.last, w) || k.kind == "create" && c.becameDue(step.last, w) {
 			step = &rejected{}
 			steps[k] = step
 		}
@@ -91,14 +91,14 @@ func (c *Checker) step(step *rejected, w Write) {
 	if c.ServerAhead != nil { // While the operator learns the time of the API server, its own time changes by up to a second.
 		gap += time.Second
 	}
-	if compared {
+	if compared && !c.hasJumped(step.last.Sent, w.Sent) {
 		c.check("P9", gap >= step.delay/2, subject, "rejected %s came %v after the previous one, before the back-off of %v had passed", w.Call, gap, step.delay)
 	}
 	if compared && !c.LaggingPods && !w.isStale() && c.full && (w.createsPod() || oneLock) { // A status from a stale cache is a conflict.
 		c.check("P9", c.reportsRejection(w), subject, "no condition reports the rejection of %s", w.Name)
 	}
 	next := min(2*step.delay, lastRejectionBackoff)
-	if step.number == 0 || gap > 5*step.delay/2 { // A back-off that was not used for a while starts over.
+	if step.number == 0 || gap > 5*step.delay/2 || c.hasJumped(step.last.Sent, w.Sent) { // A back-off that was not used for a while starts over.
 		next = firstRejectionBackoff
 	}
 	*step = rejected{last: w, delay: next, number: step.number + 1}
@@ -125,6 +125,22 @@ func (c *Checker) edited(first, second Write) bool {
 	return false
 }
 
+// becameDue reports whether the time of an At, or of its retry, came between two of its creates: then it is tried at once.
+func (c *Checker) becameDue(first, second Write) bool {
+	from, to := c.decisiveTime(first).Add(-c.clockError()), c.decisiveTime(second).Add(clockError)
+	return slices.ContainsFunc(c.history[second.Owner], func(e Event) bool {
+		at, ok := e.Object.(*cnatv1alpha1.At)
+		if !ok || e.Seen.After(second.Sent) {
+			return false
+		}
+		due, ok := Due(at)
+		if retry := at.Status.RetryTime; retry != nil {
+			due, ok = retry.Time, true
+		}
+		return ok && !due.Before(from) && !due.After(to)
+	})
+}
+
 // reportsRejection reports whether a condition of an owner reported that its pods are rejected, or cannot be changed, when a request was repeated. It
 // ignores a status that another client wrote last.
 func (c *Checker) reportsRejection(w Write) bool {
@@ -141,7 +157,7 @@ func (c *Checker) reportsRejection(w Write) bool {
 			reports = !ours || meta.IsStatusConditionFalse(o.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 			if !w.createsPod() {
 				reports = !ours || slices.ContainsFunc(o.Status.Conditions, func(c metav1.Condition) bool {
-					return c.Reason == cnatv1alpha1.ReasonFailedStop || strings.Contains(c.Message, "denied")
+					return c.Reason == cnatv1alpha1.ReasonFailedStop || c.Reason == failedDelete || strings.Contains(c.Message, "denied")
 				})
 			}
 		}

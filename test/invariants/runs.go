@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -49,6 +50,9 @@ func (c *Checker) ownRun(at *cnatv1alpha1.At) {
 	}
 	_, recorded := own[s.PodUID]
 	ran := len(own) > 0 && (recorded || s.PodUID == "")
+	if s.Reason == cnatv1alpha1.ReasonPodModified && c.isUngated(s.PodUID) {
+		return // A pod that somebody else opened, or created without the gate.
+	}
 	claims := s.Reason == "" || s.Result == cnatv1alpha1.ResultSucceeded || s.PodUID != ""
 	c.check("A6", ran || !claims || len(earlier) == 0, subject, "the At is DONE, but only an earlier At with the same name ran: %v", earlier)
 	c.check("A9", ran || !claims || len(foreign) == 0, subject, "the At is DONE, but only a foreign pod ran: %v", foreign)
@@ -73,6 +77,9 @@ func (c *Checker) unusable(at *cnatv1alpha1.At) {
 	if _, ours := c.ours[at.ResourceVersion]; !ours || !IsUnusable(at) {
 		c.writings[at.UID] = 0
 		return
+	}
+	if at.Status.Phase == cnatv1alpha1.PhaseDone || isStuck(meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)) {
+		return // A user has created a pod for it, or has canceled it.
 	}
 	c.writings[at.UID]++
 	c.check("A7", c.writings[at.UID] <= maxUnusableWrites, "At "+at.Name, "%d writes for an unusable spec", c.writings[at.UID])

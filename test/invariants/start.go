@@ -36,13 +36,16 @@ const (
 	firstRetryBackoff, lastRetryBackoff = 10 * time.Second, 6 * time.Minute
 )
 
+// failedDelete is the reason of a pod that the operator cannot delete.
+const failedDelete = "FailedDelete"
+
 func isTrue(b *bool) bool { return ptr.Deref(b, false) }
 
 // wouldBeRejected reports whether a status shows that the pod of an At that waits would be rejected.
 func wouldBeRejected(at *cnatv1alpha1.At) bool {
 	ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)
 	scheduled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
-	return ready != nil && (ready.Reason == cnatv1alpha1.ReasonWouldBeRejected ||
+	return ready != nil && (ready.Reason == cnatv1alpha1.ReasonWouldBeRejected || ready.Reason == cnatv1alpha1.ReasonPodNameConflict ||
 		ready.Reason == cnatv1alpha1.ReasonInvalidTemplate && (scheduled == nil || scheduled.Reason != ready.Reason))
 }
 
@@ -103,7 +106,7 @@ func (c *Checker) answers(at *cnatv1alpha1.At, write Write) {
 			return
 		}
 	}
-	if last.Verdict == Taken {
+	if last.Verdict == Taken || isStuck(meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)) {
 		return
 	}
 	bad := last.Verdict == Rejected || last.Verdict == Changed

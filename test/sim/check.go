@@ -39,8 +39,9 @@ func (e *env) check() []invariants.Violation {
 
 // checkWords checks A8 and A18: the command of a pod of an At has the words of the At at the recorded start of the attempt.
 func (e *env) checkWords() {
-	requested := map[types.UID]string{}
+	requested, opens := map[types.UID]string{}, map[string]bool{}
 	for _, w := range e.writes {
+		opens[w.Version] = opens[w.Version] || w.Opens && w.Committed()
 		if w.Verb == "create" && w.Committed() {
 			requested[w.UID] = w.Requested
 		}
@@ -63,6 +64,9 @@ func (e *env) checkWords() {
 				continue
 			}
 			opened[o.UID] = true
+			if e.scenario.has(Hand) && !opens[o.ResourceVersion] { // A user has opened it.
+				continue
+			}
 			var ran []string // as the kubelet expands it
 			for _, word := range invariants.CommandContainer(o).Command {
 				ran = append(ran, strings.ReplaceAll(word, "$$", "$"))

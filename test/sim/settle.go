@@ -51,6 +51,7 @@ func (e *env) settleWithoutFaults() (settled bool, err error) {
 		e.webhook.stops, e.webhook.undoes = nil, false
 	}
 	e.order = 0
+	e.freeNames()
 	if e.process == nil {
 		if err := e.restart(); err != nil {
 			return false, err
@@ -60,6 +61,19 @@ func (e *env) settleWithoutFaults() (settled bool, err error) {
 	e.jump(-e.clock.offset) // The last fault.
 	e.faultsEnded = e.now()
 	return e.waitUntilSettled(), nil
+}
+
+// freeNames lets users delete their pods that have the names of other pods, in half of the scenarios.
+func (e *env) freeNames() {
+	if e.scenario.Seed/4%2 == 0 {
+		return
+	}
+	for _, pod := range e.store.pods() {
+		if len(pod.OwnerReferences) == 0 && invariants.CommandContainer(pod).Image == "foreign" {
+			e.note("user deletes pod %s", pod.Name)
+			_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		}
+	}
 }
 
 // expectIdle ends all faults and checks P3 and A3: everything settles, and then the operator writes nothing.
@@ -74,6 +88,9 @@ func (e *env) expectIdle() error {
 		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner or their name are tried again with
 		// back-off. A crash loop is over some time after its last restart, and a pod is available after minReadySeconds. Dry runs may
 		// continue, with other answers.
+		if write.Verb == "create" && write.Code == http.StatusConflict && e.state.Ats[write.Owner] != nil {
+			continue // An At that has no starting deadline waits until its name is free.
+		}
 		set, isSet := e.store.objects[storeKey{write.Resource, write.Name}].(*appv1alpha1.PodSet)
 		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.modifiesSets() && write.Resource != ats ||
 			isSet && (e.scenario.has(CrashLoop) || set.Spec.MinReadySeconds > 0) || write.Resource == ats && (varies || e.answersVary()); !expected {
@@ -251,7 +268,7 @@ func (e *env) delayOfUpdate(set *appv1alpha1.PodSet) time.Duration {
 // delayOfRejection returns how long the operator may wait because creates of an owner's pods were rejected.
 func (e *env) delayOfRejection(owner types.UID) time.Duration {
 	for _, write := range e.writes {
-		if write.Owner == owner && write.Code == http.StatusForbidden {
+		if write.Owner == owner && (write.Code == http.StatusForbidden || write.Verb == "create" && write.Code == http.StatusConflict) {
 			return rejectionDelay
 		}
 	}
