@@ -100,7 +100,7 @@ func TestApprove(t *testing.T) {
 		{bob, "\n", "", "at/migrate is not approved\n"},
 		{bob, "", "", "at/migrate is not approved: standard input has no answer; in a script, use --resource-version " + version},
 		{bob, "", "--resource-version 1", "invalid --resource-version 1: at/migrate has changed to version " + version + ", and is not approved"},
-		{bob, "y\n", "--dry-run=perhaps", "invalid --dry-run \"perhaps\": must be"},
+		{bob, "y\n", "--dry-run=perhaps", "Invalid dry-run value (perhaps). Must be"},
 		{bob, "y\n", "-o wide", "unable to match a printer"},
 	} {
 		if got := test.user.run(test.in, append([]string{"approve", "migrate"}, strings.Fields(test.args)...)...); got.code != 1 || !strings.Contains(got.errOut, test.want) {

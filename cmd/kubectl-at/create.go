@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -161,7 +162,7 @@ func (o *createOptions) run(r *request, due time.Time, notes, words []string) er
 }
 
 // validate returns an error about flags that do not go together or have no value.
-func (o *createOptions) validate(flags *pflag.FlagSet, dryRun dryRun) error {
+func (o *createOptions) validate(flags *pflag.FlagSet, dryRun cmdutil.DryRunStrategy) error {
 	for _, name := range []string{"file", "from", "image", "name", "serviceaccount", "time"} {
 		if flag := flags.Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
 			return fmt.Errorf("invalid --%s \"\": must not be empty; is a variable empty?", name)
@@ -170,7 +171,7 @@ func (o *createOptions) validate(flags *pflag.FlagSet, dryRun dryRun) error {
 	switch ttl := time.Duration(o.limits.ttl); {
 	case flags.Changed("outcome-codes") && !o.andWait:
 		return errors.New("--outcome-codes requires --wait")
-	case o.andWait && dryRun != dryRunNone:
+	case o.andWait && dryRun != cmdutil.DryRunNone:
 		return errors.New("--wait cannot be combined with --dry-run")
 	case o.andWait && flags.Changed("ttl") && ttl < time.Minute: // The watch can be interrupted.
 		return fmt.Errorf("invalid --ttl %s: must be 1m or more with --wait, because the At might be deleted before its outcome is read", ttl)
@@ -188,7 +189,7 @@ func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case o.name == "" && r.dryRun != dryRunNone:
+	case o.name == "" && r.dryRun != cmdutil.DryRunNone:
 		at.GenerateName = "at-"
 	case o.name == "": // A name from the API server would be lost with its response.
 		at.Name = "at-" + rand.String(5)
@@ -213,7 +214,7 @@ func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv
 	if o.suspend {
 		at.Spec.Suspend = &o.suspend
 	}
-	if r.dryRun != dryRunClient {
+	if r.dryRun != cmdutil.DryRunClient {
 		if user, err := r.userName(r.ctx()); err == nil { // Only two keys need it, and they say so.
 			metav1.SetMetaDataAnnotation(&at.ObjectMeta, cnatv1alpha1.AnnotationRequestedBy, user)
 		}
@@ -224,7 +225,7 @@ func (o *createOptions) newAt(r *request, due time.Time, words []string) (*cnatv
 // warnOfClock warns if this machine, which has read the time, has another time than the API server.
 func (r *request) warnOfClock(at *cnatv1alpha1.At) {
 	skew := time.Since(at.CreationTimestamp.Time)
-	if r.dryRun != dryRunNone || skew.Abs() <= 5*time.Second {
+	if r.dryRun != cmdutil.DryRunNone || skew.Abs() <= 5*time.Second {
 		return
 	}
 	how := "ahead of"
@@ -238,7 +239,7 @@ func (r *request) warnOfClock(at *cnatv1alpha1.At) {
 func (r *request) create(at *cnatv1alpha1.At) error {
 	sent := at.DeepCopy()
 	err := r.send(func(w client.Writer) error { return w.Create(r.ctx(), at) })
-	if r.dryRun != dryRunNone || !clierror.IsLost(err) {
+	if r.dryRun != cmdutil.DryRunNone || !clierror.IsLost(err) {
 		return r.unsent(err)
 	}
 	found := &cnatv1alpha1.At{}
@@ -258,7 +259,7 @@ var answerTime = 3 * time.Second
 // an At that was not created, so the pod of a template is then checked as the user: a policy may treat the operator in another way.
 func (r *request) checkPod(at *cnatv1alpha1.At) error {
 	switch {
-	case r.dryRun == dryRunServer && at.Spec.Template != nil:
+	case r.dryRun == cmdutil.DryRunServer && at.Spec.Template != nil:
 		if may, err := r.mayCreatePods(r.ctx()); err == nil && !may {
 			r.warn("the pod of this At was not checked, because you have no permission to create pods")
 			return nil
@@ -266,7 +267,7 @@ func (r *request) checkPod(at *cnatv1alpha1.At) error {
 		if err := r.Create(r.ctx(), podOf(at), client.DryRunAll); err != nil {
 			return fmt.Errorf("the API server would reject the pod of this At now, if you created it: %w", err)
 		}
-	case r.dryRun == dryRunNone && answerTime > 0:
+	case r.dryRun == cmdutil.DryRunNone && answerTime > 0:
 		if problem := r.problemOf(at, answerTime); problem != "" {
 			r.warn(problem)
 		}

@@ -4,7 +4,11 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +23,6 @@ func rescheduleVerb() verb {
 		use: "reschedule NAME TIME...", args: nameAndTime, operation: "rescheduled",
 		short:      "Give an At that has not started another time",
 		suggestFor: []string{"move", "postpone"},
-		long:       `Give an At that has not started another time. TIME is as in kubectl at.`,
 		example: `
 			# Run an At two hours from now instead
 			kubectl at reschedule at-7gk2p now + 2 hours`,
@@ -43,10 +46,6 @@ func suspendVerb() verb {
 		use: "suspend NAME", args: oneName, operation: "suspended",
 		short:      "Hold an At that has not started",
 		suggestFor: []string{"hold", "pause"},
-		long:       `Hold an At that has not started, until it is resumed.`,
-		example: `
-			# Hold an At
-			kubectl at suspend at-7gk2p`,
 		run: func(r *request) error {
 			suspend := func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(true) }
 			return r.change(hasNotStarted, suspend, func(at *cnatv1alpha1.At) error { return r.report(at, "at/"+at.Name+" suspended") })
@@ -60,9 +59,6 @@ func resumeVerb() verb {
 		short:      "Release an At that is suspended",
 		suggestFor: []string{"release", "unsuspend"},
 		long:       `Release an At that is suspended. If its time has passed, it runs at once.`,
-		example: `
-			# Release an At
-			kubectl at resume at-7gk2p`,
 		run: func(r *request) error {
 			resume := func(at *cnatv1alpha1.At) { at.Spec.Suspend = ptr.To(false) }
 			return r.change(hasNotStarted, resume, func(at *cnatv1alpha1.At) error { return r.reportDue(at, "resumed: ", nil) })
@@ -78,9 +74,6 @@ func cancelVerb() verb {
 		long: `
 			Stop an At that waits or runs. It ends as Failed with the reason Canceled, and its record stays. A command that runs
 			is stopped, and is not tried again. This cannot be taken back; kubectl at rerun runs the command again.`,
-		example: `
-			# Stop an At
-			kubectl at cancel at-7gk2p`,
 		run: func(r *request) error {
 			cancel := func(at *cnatv1alpha1.At) { at.Spec.Cancel = ptr.To(true) }
 			return r.change(isNotDone, cancel, func(at *cnatv1alpha1.At) error {
@@ -135,4 +128,55 @@ func (r *request) reportDue(at *cnatv1alpha1.At, prefix string, notes []string) 
 		r.warn(notes...)
 	}
 	return r.report(at, prefix+r.line(at, dueTime(at).In(location), notes))
+}
+
+func removeVerb() verb {
+	force := false
+	return verb{
+		use: "rm NAME...", args: someNames, operation: "deleted",
+		aliases:    []string{"atrm", "delete"},
+		suggestFor: []string{"remove"},
+		short:      "Delete Ats",
+		long: `
+			Delete Ats with their pods and logs: atrm(1) for Kubernetes.
+
+			An At that runs is deleted only with --force, which stops its command.`,
+		example: `
+			# Delete an At that runs, and stop its command
+			kubectl at rm at-7gk2p --force`,
+		flags: func(cmd *cobra.Command) {
+			cmd.Flags().BoolVar(&force, "force", false, "Delete an At that runs, too, and stop its command.")
+		},
+		run: func(r *request) error {
+			var errs []error
+			for _, name := range r.names {
+				errs = append(errs, remove(r, name, force))
+			}
+			return utilerrors.NewAggregate(errs)
+		},
+	}
+}
+
+// remove deletes an At. Without --force it does not delete one that runs, or that starts in this very moment.
+func remove(r *request, name string, force bool) error {
+	at := &cnatv1alpha1.At{}
+	for {
+		if err := r.Get(r.ctx(), r.key(name), at); err != nil {
+			return err
+		}
+		if !force && atrun.HasStarted(&at.Status) && !atrun.IsDone(&at.Status) {
+			if isBetweenAttempts(at) {
+				return errors.New("at/" + name + " is tried again; --force deletes it")
+			}
+			return errors.New("at/" + name + " is running; --force deletes it and stops its command")
+		}
+		exactly := client.Preconditions{UID: &at.UID, ResourceVersion: &at.ResourceVersion}
+		err := r.send(func(w client.Writer) error { return w.Delete(r.ctx(), at, exactly) })
+		switch {
+		case err == nil:
+			return r.report(at, "at/"+at.Name+" deleted")
+		case !apierrors.IsConflict(err):
+			return err
+		}
+	}
 }

@@ -7,13 +7,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/cli-runtime/pkg/printers"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/term"
 	"k8s.io/utils/clock"
 
@@ -96,36 +95,14 @@ func isOutputSet(cmd *cobra.Command) bool {
 	return cmd.Flags().Changed("output") || cmd.Flags().Changed("template")
 }
 
-// dryRun is the value of --dry-run, which is that of kubectl.
-type dryRun string
+// suffixes are what the line about an At ends with.
+var suffixes = map[cmdutil.DryRunStrategy]string{cmdutil.DryRunClient: " (dry run)", cmdutil.DryRunServer: " (server dry run)"}
 
-const (
-	dryRunNone   dryRun = "none"
-	dryRunClient dryRun = "client"
-	dryRunServer dryRun = "server"
-)
-
-func (d *dryRun) addFlag(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar((*string)(d), "dry-run", string(dryRunNone), `Must be "none", "server", or "client". If client strategy, only print the object that would be sent, without sending it. If server strategy, submit server-side request without persisting the resource.`)
-	flags.Lookup("dry-run").NoOptDefVal = string(dryRunClient)
-	completeValues(cmd, "dry-run", string(dryRunNone), string(dryRunServer), string(dryRunClient))
-}
-
-// suffix returns what the line about an At ends with.
-func (d dryRun) suffix() string {
-	return map[dryRun]string{dryRunClient: " (dry run)", dryRunServer: " (server dry run)"}[d]
-}
-
-// printer returns what prints an object as -o says, or nil without -o.
-func (d dryRun) printer(cmd *cobra.Command, flags *genericclioptions.PrintFlags) (printers.ResourcePrinter, error) {
-	if !slices.Contains([]dryRun{dryRunNone, dryRunClient, dryRunServer}, d) {
-		return nil, fmt.Errorf(`invalid --dry-run %q: must be "none", "server", or "client"`, d)
-	}
-	if !isOutputSet(cmd) {
-		return nil, nil
-	}
-	return flags.ToPrinter()
+// addDryRunFlag adds --dry-run, which means client without a value.
+func addDryRunFlag(cmd *cobra.Command) {
+	cmdutil.AddDryRunFlag(cmd)
+	cmd.Flags().Lookup("dry-run").NoOptDefVal = "client"
+	completeValues(cmd, "dry-run", "none", "server", "client")
 }
 
 // kinds are those that the operator brings, by the resource that an answer names. If the cluster does not have one, the API server

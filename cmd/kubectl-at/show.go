@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -36,9 +37,6 @@ func catVerb() verb {
 		long: `
 			Print an At as YAML, without its status and what the API server adds, and with an absolute time, so that it can be
 			kept in Git and applied elsewhere.`,
-		example: `
-			# Keep an At in Git
-			kubectl at cat at-7gk2p > migrate.yaml`,
 		run: func(r *request) error {
 			object := newAtObject()
 			if err := r.get(object); err != nil {
@@ -104,7 +102,7 @@ func approveVerb() verb {
 				return err
 			}
 			prefix := "approved: "
-			if r.dryRun == dryRunClient {
+			if r.dryRun == cmdutil.DryRunClient {
 				prefix = "not checked whether you may approve it: "
 			}
 			return r.reportDue(at, prefix, nil)
@@ -132,7 +130,7 @@ func (r *request) approve(resourceVersion string) (*cnatv1alpha1.At, error) {
 	if err := r.show(at, object); err != nil {
 		return nil, err
 	}
-	if resourceVersion == "" && r.dryRun == dryRunNone {
+	if resourceVersion == "" && r.dryRun == cmdutil.DryRunNone {
 		if err := r.confirm(at); err != nil {
 			return nil, err
 		}

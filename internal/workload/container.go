@@ -5,6 +5,8 @@ package workload
 
 import (
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -67,4 +69,57 @@ func NotFixed(pod *corev1.PodSpec) []string {
 		}
 	}
 	return names
+}
+
+// SetEnv sets variables of the form NAME=VALUE in a container.
+func SetEnv(container *corev1.Container, variables []string) error {
+	for _, variable := range variables {
+		name, value, ok := strings.Cut(variable, "=")
+		if !ok || name == "" {
+			return fmt.Errorf("invalid --env %q: expected NAME=VALUE", variable)
+		}
+		replaced := false
+		for i := range container.Env {
+			if container.Env[i].Name == name { // In its place: a variable can refer to those before it.
+				container.Env[i], replaced = corev1.EnvVar{Name: name, Value: value}, true
+			}
+		}
+		if !replaced {
+			container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+		}
+	}
+	return nil
+}
+
+var (
+	// interpreters run a program that is one of their arguments, and do not prepare its environment.
+	interpreters = regexp.MustCompile(`^(?:ba|da|a|k|z)?sh$|^(?:python|ruby|node|java|php|perl|bundle|npm|yarn)[\d.]*$`)
+	// wrappers are programs that prepare the environment of another one.
+	wrappers = regexp.MustCompile(`launcher|entrypoint|vault-env|doppler|chamber|envconsul|aws-vault|summon|infisical|secrets`)
+)
+
+// Entrypoint is the wrapper of a container whose arguments begin with a program.
+const Entrypoint = "the ENTRYPOINT of its image"
+
+// Wrapper returns the words with which a container probably starts a program that follows them, or Entrypoint, or "" if there is no sign of
+// such a wrapper. A command of its own takes the place of all of them.
+func Wrapper(c *corev1.Container) string {
+	hasProgram := len(c.Args) > 0 && !strings.HasPrefix(c.Args[0], "-")
+	if len(c.Command) == 0 {
+		if hasProgram {
+			return Entrypoint
+		}
+		return ""
+	}
+	switch first := path.Base(c.Command[0]); {
+	case interpreters.MatchString(first):
+		return ""
+	case slices.Contains(c.Command, "--"):
+		return strings.Join(c.Command[:slices.Index(c.Command, "--")+1], " ")
+	case hasProgram:
+		return strings.Join(c.Command, " ")
+	case wrappers.MatchString(first):
+		return c.Command[0]
+	}
+	return ""
 }
