@@ -146,7 +146,7 @@ trap 'exit 143' TERM HUP
 # --- the steps ----------------------------------------------------------------------------------
 
 if [ "$mode" != run ]; then
-  echo 'The node of this demo is simulated and runs nothing. Every image exists, every command (also `false`) succeeds after 3 seconds, and the'
+  echo 'The node of this demo is simulated and runs nothing. Every image exists, every command, even false, succeeds after 3 seconds, and the'
   echo 'only log, that of migrate, is a file. The API server, the scheduler, the garbage collector, and the operator are real.'
   if [ "$mode" != "${1:-stay}" ]; then echo 'Without a terminal, the demo ends by itself.'; fi
 fi

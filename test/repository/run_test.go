@@ -18,7 +18,7 @@ import (
 var readFirst = []string{"README.md", "docs/tutorial.md", "docs/how-to/migration.md"}
 
 // TestCommands_run runs the blocks with the comment <!-- commands: demo -->, in one namespace for each other page. It applies a block of YAML
-// with this comment. `make test-docs` starts the cluster. A manager runs for each page, for the namespaces that its commands say, or for all.
+// with this comment. `make test-docs` starts the cluster. A manager runs for each page, for the namespaces that its commands say, or all.
 func TestCommands_run(t *testing.T) {
 	if os.Getenv("DOCS_CLUSTER") == "" {
 		t.Skip("make test-docs starts a cluster for this test")
