@@ -29,6 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
@@ -435,6 +437,43 @@ func TestPodSetReconcile_retry(t *testing.T) {
 		if result, err := r.Reconcile(t.Context(), requestFor(set)); err == nil || ptr.Deref(result.Priority, 0) != handler.LowPriority {
 			t.Errorf("%s: %+v, %v", title, result, err)
 		}
+	}
+}
+
+// A broken webhook of a tenant is not an error of the operator. The log has one line when it is noticed.
+func TestPodSetReconcile_webhook(t *testing.T) {
+	broken := apierrors.NewInternalError(errors.New(`failed calling webhook "injector.example.com": no endpoints`))
+	set, rejected := testutil.MakePodSet("a").Obj(), rejectedCreates.WithLabelValues("PodSet")
+	before := counted(t, rejected)
+	store := newStore(t, interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return broken },
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return broken },
+	}, set, testutil.MakePod("done").OwnedBy(set).Slot(0).Finished(corev1.PodFailed, "").Obj())
+	now := clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
+	r := &PodSetReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(64), Clock: now}
+	var output strings.Builder
+	ctx := log.IntoContext(t.Context(), zap.New(zap.WriteTo(&output)))
+	for began := now.Now(); now.Since(began) < 5*time.Minute; {
+		result, err := r.Reconcile(ctx, requestFor(set))
+		if err != nil || result.RequeueAfter == 0 || ptr.Deref(result.Priority, 0) != handler.LowPriority && result.RequeueAfter < time.Second {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		now.Step(result.RequeueAfter)
+	}
+	if got := counted(t, rejected) - before; got < 12 || got > 17 {
+		t.Errorf("%v creates are counted", got)
+	}
+	if log := output.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, `"webhook":"injector.example.com"`) || !strings.Contains(log, "no endpoints") {
+		t.Error(log)
+	}
+	if err := store.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+		t.Fatal(err)
+	}
+	if c := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionDegraded); c.Reason != appv1alpha1.ReasonFailedCreate || !strings.Contains(c.Message, "injector.example.com") {
+		t.Errorf("%+v", c)
+	}
+	if meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionStalled) != nil {
+		t.Errorf("the webhook may be back at any time: %+v", set.Status.Conditions)
 	}
 }
 

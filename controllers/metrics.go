@@ -50,7 +50,7 @@ var (
 	}, []string{"kind"})
 	rejectedCreates = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podset_operator_rejected_creates_total",
-		Help: "Requests for pods that the API server rejected, for example because of a quota, by kind of the owner.",
+		Help: "Requests for pods that the API server rejected, for example because of a quota or a broken admission webhook, by kind of the owner.",
 	}, []string{"kind"})
 	podSetsDesc        = prometheus.NewDesc("podset_operator_podsets", "PodSets that the operator serves.", nil, nil)
 	podSetsDesiredDesc = prometheus.NewDesc("podset_operator_podset_desired_pods", "Desired pods of all PodSets.", nil, nil)

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/objectstate"
 	"github.com/redhat/podset-operator/internal/kube/warnings"
@@ -72,7 +73,7 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	report := podset.MakeReport(o, plan, outcome)
 	reportNow := entry.State.ReportNow(o, outcome)
 	if reportNow {
-		err = r.writeStatus(ctx, entry, o, report.Status, &outcome)
+		outcome.StatusError = r.writeStatus(ctx, entry, o, report.Status, &outcome)
 	}
 	if ctx.Err() == nil { // Otherwise the process is ending, and its requests were interrupted.
 		recordEvents(r.Recorder, o.Set, report.Events)
@@ -86,11 +87,15 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		return ctrl.Result{RequeueAfter: coalesceWindow, Priority: ptr.To(reportPriority)}, nil
 	}
 	var priority *int
-	if outcome.Rejected != nil { // The status shows a rejection, and its retry has its own back-off.
+	webhook := outcome.FailedWebhook()
+	if outcome.Rejected != nil || webhook != "" { // This is not an error, and its retry has its own back-off.
 		priority = ptr.To(retryPriority)
 	}
-	err = errors.Join(outcome.CreateError, outcome.DeleteError, err)
-	return result(ctx, podSetKind, err, now, entry.State.RequeueAt(o, report, outcome), priority)
+	if webhook != "" && webhook != o.Webhook {
+		log.FromContext(ctx).Info("An admission webhook prevents writes, which are retried with a back-off", "webhook", webhook,
+			"reason", errors.Join(outcome.CreateError, outcome.DeleteError, outcome.StatusError).Error())
+	}
+	return result(ctx, podSetKind, outcome.Unexplained(), now, entry.State.RequeueAt(o, report, outcome), priority)
 }
 
 // observe reads everything that the decision depends on. The entry is nil if the PodSet is gone.
@@ -168,6 +173,9 @@ func (r *PodSetReconciler) classify(ctx context.Context, err error, outcome *pod
 		rejectedCreates.WithLabelValues(podSetKind.Kind).Inc()
 	default:
 		outcome.CreateError = err
+		if expectations.Webhook(err) != "" {
+			rejectedCreates.WithLabelValues(podSetKind.Kind).Inc()
+		}
 	}
 }
 

@@ -10,6 +10,9 @@ import "time"
 var (
 	// RejectedCreate delays the next create after the API server has rejected one.
 	RejectedCreate = Range{First: time.Second, Max: time.Minute}
+	// FailedWrite delays the next create after one failed without a rejection, and the next reconcile after another write failed. A short
+	// problem delays little, and one that lasts causes one request in a minute.
+	FailedWrite = Range{First: 20 * time.Millisecond, Max: time.Minute}
 	// FinishedPods delays the deletion of a PodSet's finished pods.
 	FinishedPods = Range{First: 10 * time.Second, Max: 5 * time.Minute}
 	// FailedDryRun delays the next dry run of a pod that the API server would reject, or could not check.
@@ -41,7 +44,7 @@ type Backoff struct {
 // Next returns the back-off after another failure: the operation began at began and failed at now. The delay starts over if the back-off
 // was not used for more than twice its delay after the delay had ended, because this is a new failure.
 func (b Backoff) Next(began, now time.Time, r Range) Backoff {
-	delay := min(2*b.Delay, r.Max)
+	delay := min(max(2*b.Delay, r.First), r.Max)
 	if b.Delay == 0 || began.Sub(b.Until) > 2*b.Delay {
 		delay = r.First
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/redhat/podset-operator/internal/backoff"
 )
 
-// Rejection is the answer of an API server that rejected a create, so that an immediate retry would not help: a quota is exceeded, an
-// admission policy forbids the pod, or the pod is invalid.
+// Rejection is why a create waits: an API server rejected it, so that an immediate retry would not help, because a quota is exceeded, an
+// admission policy forbids the pod, or the pod is invalid; or creates fail again and again.
 type Rejection struct {
 	// Message is the message of the API server.
 	Message string
@@ -24,6 +24,8 @@ type Rejection struct {
 	Invalid bool
 	// NamespaceTerminating is true if the namespace is being deleted.
 	NamespaceTerminating bool
+	// Failed is true if the create failed without a rejection: an admission webhook or the API server failed, or there was no answer.
+	Failed bool
 	// Until is when the create may be retried.
 	Until time.Time
 }
@@ -62,6 +64,12 @@ func (l LastRejection) Rejected(err error, generation int64, began, now time.Tim
 	rejection := NewRejection(err)
 	rejection.Until = next.Until
 	return LastRejection{rejection: rejection, generation: generation, backoff: next}
+}
+
+// Failed returns the value after a create failed without a rejection.
+func (l LastRejection) Failed(err error, generation int64, began, now time.Time) LastRejection {
+	next := l.backoff.Next(began, now, backoff.FailedWrite)
+	return LastRejection{rejection: &Rejection{Message: err.Error(), Failed: true, Until: next.Until}, generation: generation, backoff: next}
 }
 
 // Of returns the rejection that applies to a generation of the owner's spec, or nil if there is none. It must not be changed. An edited

@@ -11,8 +11,8 @@
 //     changes, deletes, or adopts a pod that merely has the labels.
 //  2. A pod of the PodSet is active unless it is terminating, has succeeded, or has failed. A pod in phase Unknown is active.
 //  3. The operator creates and deletes nothing for a PodSet that has a deletion timestamp or is paused.
-//  4. One reconcile creates all missing pods. After the API server has rejected a create, the operator creates no pods until the back-off
-//     is over or the spec has changed.
+//  4. One reconcile creates all missing pods. After a create was rejected or has failed, the operator creates no pods until the back-off is
+//     over or the spec has changed.
 //  5. The name of a pod follows from the UID of the PodSet, a slot, and an attempt. A create that is repeated after a crash or from a stale
 //     cache therefore finds its own pod instead of creating a second one. The operator fills the lowest free slot first. The attempt grows
 //     while a terminating or conflicting pod has the name. A create without a response is retried under the same name, because only that

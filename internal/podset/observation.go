@@ -48,8 +48,10 @@ type Observation struct {
 	Lookups []string
 	// Now is the instant of the observation.
 	Now time.Time
-	// Rejection is the last rejection of a pod of this generation of the spec, or nil if there is none.
+	// Rejection is the last rejection or failure of a create for this generation of the spec, or nil if there is none.
 	Rejection *expectations.Rejection
+	// Webhook is the admission webhook that prevents writes, or "" if none is known. It was logged.
+	Webhook string
 	// Warnings are the last warnings of the API server about new pods, or "" if there were none. They were reported.
 	Warnings string
 	// CleanupAt is when finished pods may be deleted.

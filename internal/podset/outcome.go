@@ -5,12 +5,15 @@ package podset
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -36,6 +39,8 @@ type Outcome struct {
 	Warnings string
 	// DeleteError joins the first error of the deletions and that of the cleanup, or is nil if there is none.
 	DeleteError error
+	// StatusError is the error of the write of the status, or nil if there is none.
+	StatusError error
 	// Reported is true if the status was written, or did not differ from the stored one.
 	Reported bool
 	// Written is the PodSet with the status that was written and the resource version that the API server returned, or nil if no status was
@@ -51,6 +56,16 @@ func (o Outcome) Succeeded() bool {
 
 // createProblem returns why a pod was not created, or nil if there was no problem.
 func (o Outcome) createProblem() error { return cmp.Or(o.Rejected, o.CreateError) }
+
+// FailedWebhook returns the admission webhook that prevented a write without a rejection, or "" if no answer of the API server proves one.
+func (o Outcome) FailedWebhook() string {
+	return cmp.Or(expectations.Webhook(o.CreateError), expectations.Webhook(o.DeleteError), expectations.Webhook(o.StatusError))
+}
+
+// Unexplained joins the errors that the operator or the API server may have caused.
+func (o Outcome) Unexplained() error {
+	return errors.Join(slices.DeleteFunc([]error{o.CreateError, o.DeleteError, o.StatusError}, func(err error) bool { return expectations.Webhook(err) != "" })...)
+}
 
 // ModifiedError returns how admission changed the identity of a pod that was to be created with a name for set, or nil if it did not (rule
 // 13). pod is the created one, or the one that already has the changed name.

@@ -5,9 +5,11 @@ package podset
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -29,6 +31,29 @@ func TestOutcome_Succeeded(t *testing.T) {
 	} {
 		if got := tc.outcome.Succeeded(); got != tc.want {
 			t.Errorf("%s: %t, want %t", title, got, tc.want)
+		}
+	}
+}
+
+func TestOutcome_FailedWebhook(t *testing.T) {
+	webhook, unknown := apierrors.NewInternalError(errors.New(`failed calling webhook "w": EOF`)), errors.New("no answer")
+	for title, tc := range map[string]struct {
+		outcome     Outcome
+		webhook     string
+		unexplained error
+	}{
+		"nothing failed":                          {},
+		"a webhook fails":                         {Outcome{CreateError: fmt.Errorf("creating: %w", webhook)}, "w", nil},
+		"it prevents a deletion":                  {Outcome{DeleteError: webhook}, "w", nil},
+		"it prevents a write of the status":       {Outcome{StatusError: webhook}, "w", nil},
+		"there is no answer":                      {Outcome{CreateError: unknown}, "", unknown},
+		"a webhook fails, and there is no answer": {Outcome{CreateError: webhook, StatusError: unknown}, "w", unknown},
+		"there is no answer, and a webhook fails": {Outcome{CreateError: unknown, DeleteError: webhook}, "w", unknown},
+		"a webhook denies a create: a rejection":  {Outcome{Rejected: webhook}, "", nil},
+	} {
+		webhook, unexplained := tc.outcome.FailedWebhook(), tc.outcome.Unexplained()
+		if webhook != tc.webhook || !errors.Is(unexplained, tc.unexplained) {
+			t.Errorf("%s: %q, %v", title, webhook, unexplained)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func readiness(o Observation, s appv1alpha1.PodSetStatus, available int, outcome
 		return []metav1.Condition{ready}
 	}
 	ready.Reason, ready.Message = degraded.Reason, degraded.Message
-	if !isStalled(s, outcome, progressing, degraded) {
+	if !isStalled(o, s, outcome, progressing, degraded) {
 		return []metav1.Condition{ready}
 	}
 	stalled := ready
@@ -42,13 +42,13 @@ func isComplete(o Observation, s appv1alpha1.PodSetStatus, available int) bool {
 
 // isStalled reports whether only a change by a user or an administrator is likely to help: the API server rejects the pods, or the
 // progress deadline has passed. While pods are terminating, a rejection may be temporary, because a terminating pod still
-// uses quota. An error other than a rejection is retried at once.
-func isStalled(s appv1alpha1.PodSetStatus, outcome Outcome, progressing, degraded metav1.Condition) bool {
+// uses quota. An error other than a rejection may be temporary, too.
+func isStalled(o Observation, s appv1alpha1.PodSetStatus, outcome Outcome, progressing, degraded metav1.Condition) bool {
 	switch {
 	case progressing.Reason == appv1alpha1.ReasonProgressDeadlineExceeded:
 		return true
 	case degraded.Reason == appv1alpha1.ReasonFailedCreate:
-		return s.TerminatingReplicas == 0 && outcome.CreateError == nil
+		return s.TerminatingReplicas == 0 && (outcome.Rejected != nil || outcome.CreateError == nil && !o.Rejection.Failed)
 	}
 	return false
 }

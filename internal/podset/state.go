@@ -44,8 +44,12 @@ type State struct {
 	pods expectations.Pods
 	// status is the last status that this process wrote, until the cache shows it.
 	status *expectations.Status[appv1alpha1.PodSetStatus]
-	// rejection is the last rejection of a create.
+	// rejection is the last rejection or failure of a create.
 	rejection expectations.LastRejection
+	// failure is the back-off after deletions, or writes of the status, that failed again and again.
+	failure backoff.Backoff
+	// webhook is the admission webhook that prevents writes, or "".
+	webhook string
 	// warnings are the last Outcome.Warnings that were not empty.
 	warnings string
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
@@ -99,6 +103,7 @@ func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation
 		Lookups:      expectations.NotLookedUp(s.pods.Uncached(seen.Pods, now), seen.LookedUp),
 		Now:          now,
 		Rejection:    s.rejection.Of(set.Generation),
+		Webhook:      s.webhook,
 		Warnings:     s.warnings,
 		Defaults:     defaults,
 		next:         &next,
@@ -162,8 +167,18 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	switch {
 	case outcome.Rejected != nil:
 		next.rejection = next.rejection.Rejected(outcome.Rejected, o.Set.Generation, o.Now, now)
-	case len(outcome.Created) > 0 && outcome.CreateError == nil && outcome.Conflicting == nil:
+	case outcome.CreateError != nil && len(outcome.Created) > 0: // Some succeed.
+		next.rejection = expectations.LastRejection{}.Failed(outcome.CreateError, o.Set.Generation, o.Now, now)
+	case outcome.CreateError != nil:
+		next.rejection = next.rejection.Failed(outcome.CreateError, o.Set.Generation, o.Now, now)
+	case len(outcome.Created) > 0 && outcome.Conflicting == nil:
 		next.rejection = expectations.LastRejection{}
+	}
+	if outcome.DeleteError != nil || outcome.StatusError != nil {
+		next.failure = next.failure.Next(o.Now, now, backoff.FailedWrite)
+	}
+	if webhook := outcome.FailedWebhook(); webhook != "" || next.rejection.Of(o.Set.Generation) == nil {
+		next.webhook = webhook
 	}
 	next.warnings = cmp.Or(outcome.Warnings, next.warnings)
 	// A failed deletion of finished pods is retried as an error is, and the next delay begins after it has succeeded.
@@ -202,8 +217,11 @@ func maybeDeletedAfter(o Observation, plan Plan, outcome Outcome) sets.Set[types
 // o, report, and outcome are those that were recorded last.
 func (s *State) RequeueAt(o Observation, report Report, outcome Outcome) time.Time {
 	requeueAt := pods.Earliest(o.Now, report.RequeueAt, s.pods.CheckAt())
-	if outcome.Rejected != nil {
+	if outcome.createProblem() != nil {
 		requeueAt = pods.Earliest(o.Now, requeueAt, s.rejection.Of(o.Set.Generation).Until)
+	}
+	if outcome.DeleteError != nil || outcome.StatusError != nil {
+		requeueAt = pods.Earliest(o.Now, requeueAt, s.failure.Until)
 	}
 	if len(o.Modified) > 0 { // The plan did nothing else, and their deletion causes no event.
 		requeueAt = o.Now

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -243,6 +244,42 @@ func TestState_rejectionKept(t *testing.T) {
 	}
 }
 
+// A webhook that is down, or an API server that does not answer, may be so for days.
+func TestState_failures(t *testing.T) {
+	set, webhook := testutil.MakePodSet("a"), apierrors.NewInternalError(errors.New(`failed calling webhook "a.example.com"`))
+	for title, outcome := range map[string]Outcome{
+		"creates fail":                     {CreateError: errors.New("no answer"), Reported: true},
+		"a webhook prevents creates":       {CreateError: webhook, Reported: true},
+		"a webhook prevents deletions":     {DeleteError: webhook, Reported: true},
+		"a webhook prevents status writes": {StatusError: webhook},
+	} {
+		var s State
+		var delays []time.Duration
+		for at := now; len(delays) < 14; {
+			o, plan := step(&s, set, nil, at, func(Plan) Outcome { return outcome })
+			next := s.RequeueAt(o, Report{}, outcome)
+			if _, early := step(&s, set, nil, next.Add(-1), func(Plan) Outcome { return Outcome{Reported: true} }); len(plan.Create) != 1 || outcome.CreateError != nil && len(early.Create) > 0 {
+				t.Errorf("%s: plan %+v, before the back-off is over %+v", title, plan, early)
+			}
+			if s.webhook != outcome.FailedWebhook() && outcome.CreateError != nil {
+				t.Errorf("%s: the webhook %q is known while the back-off lasts", title, s.webhook)
+			}
+			delays, at = append(delays, next.Sub(at)), next
+		}
+		if delays[0] != 20*time.Millisecond || delays[1] != 40*time.Millisecond || delays[12] != time.Minute || delays[13] != time.Minute {
+			t.Errorf("%s: the delays are %v", title, delays)
+		}
+	}
+	var s State
+	lose := func(plan Plan) Outcome { return Outcome{Created: succeed(plan).Created[:1], CreateError: errors.New("no answer")} }
+	for at := now; at.Before(now.Add(5 * time.Second)); at = at.Add(time.Second) {
+		step(&s, testutil.MakePodSet("b").Replicas(9), nil, at, lose)
+	}
+	if delay := s.rejection.Of(1).Until.Sub(now); delay != 4*time.Second+20*time.Millisecond {
+		t.Errorf("while some creates succeed, the delay grows to %s", delay)
+	}
+}
+
 func TestAttemptsAfter(t *testing.T) {
 	set, attempts := testutil.MakePodSet("a"), map[int]MinAttempt{1: {Attempt: 2, Unanswered: true}}
 	plan := Plan{Create: []*corev1.Pod{pod(set, 0).Obj()}}
@@ -270,7 +307,7 @@ func TestState_podName(t *testing.T) {
 	}
 	terminating := pod(set, 0).Terminating().Obj()
 	var s State
-	for _, tc := range []struct {
+	for n, tc := range []struct {
 		title  string
 		cached []*corev1.Pod
 		act    func(Plan) Outcome
@@ -281,7 +318,7 @@ func TestState_podName(t *testing.T) {
 		{"a conflicting pod has a name", nil, collide(name(2, 0)), []string{name(1, 1), name(2, 0)}},
 		{"another one has another name", nil, succeed, []string{name(2, 1)}},
 	} {
-		_, plan := step(&s, set, tc.cached, now, tc.act)
+		_, plan := step(&s, set, tc.cached, now.Add(time.Duration(n)*time.Second), tc.act)
 		if diff := cmp.Diff(tc.create, names(plan.Create)); diff != "" {
 			t.Errorf("%s: creates (-want +got): %s", tc.title, diff)
 		}
@@ -298,15 +335,15 @@ func TestState_unansweredCreate(t *testing.T) {
 	lose := func(Plan) Outcome { return Outcome{CreateError: errors.New("no answer"), Reported: true} }
 	var s State
 	step(&s, set, nil, now, lose)
-	step(&s, set, nil, now, lose)
+	step(&s, set, nil, now.Add(time.Second), lose)
 	deleted := pod(set, 0).Terminating().Obj()
-	_, plan := step(&s, set, []*corev1.Pod{deleted}, now, func(plan Plan) Outcome {
+	_, plan := step(&s, set, []*corev1.Pod{deleted}, now.Add(2*time.Second), func(plan Plan) Outcome {
 		return Outcome{Conflicting: deleted, Reported: true}
 	})
 	if diff := cmp.Diff([]string{deleted.Name}, names(plan.Create)); diff != "" {
 		t.Errorf("creates (-want +got): %s", diff)
 	}
-	_, plan = step(&s, set, []*corev1.Pod{deleted}, now, succeed)
+	_, plan = step(&s, set, []*corev1.Pod{deleted}, now.Add(3*time.Second), succeed)
 	if diff := cmp.Diff([]string{podName(set.Obj(), slotAttempt{0, 1})}, names(plan.Create)); diff != "" {
 		t.Errorf("creates after the API server has answered (-want +got): %s", diff)
 	}
