@@ -50,10 +50,17 @@ func TestProgressDeadline(t *testing.T) {
 		pods []*corev1.Pod
 		want string // the message, or "" if the PodSet is not stuck
 	}{
-		"a pod does not become Ready":                      {since(600), []*corev1.Pod{old, unready(600)}, awaits + "Running, not Ready"},
-		"a pod has some time left":                         {since(599), []*corev1.Pod{old, unready(600)}, ""},
-		"a pod was created later":                          {since(600), []*corev1.Pod{old, unready(599)}, ""},
-		"the other pod became Ready later":                 {since(600), []*corev1.Pod{pod(two, 0).ReadySince(ago(599)).Created(ago(6000)).Obj(), unready(600)}, ""},
+		"a pod does not become Ready":      {since(600), []*corev1.Pod{old, unready(600)}, awaits + "Running, not Ready"},
+		"a pod has some time left":         {since(599), []*corev1.Pod{old, unready(600)}, ""},
+		"a pod was created later":          {since(600), []*corev1.Pod{old, unready(599)}, ""},
+		"the other pod became Ready later": {since(600), []*corev1.Pod{pod(two, 0).ReadySince(ago(599)).Created(ago(6000)).Obj(), unready(600)}, ""},
+		"the other pod became available later": {
+			since(9000).MinReadySeconds(100), []*corev1.Pod{pod(two, 0).ReadySince(ago(699)).Created(ago(6000)).Obj(), unready(9000)}, "",
+		},
+		"the other pod became available long ago": {
+			since(9000).MinReadySeconds(100), []*corev1.Pod{pod(two, 0).ReadySince(ago(700)).Created(ago(6000)).Obj(), unready(9000)},
+			"no progress for 600 seconds: 1 of 2 pods have been ready for 100 seconds; pod " + name + ": Running, not Ready",
+		},
 		"the PodSet was Stable until now":                  {withProgress(two, "False", "Stable", ago(9000)), []*corev1.Pod{old, unready(9000)}, ""},
 		"the templates were not known until now":           {withProgress(two, "Unknown", "TemplateUnknown", ago(9000)), []*corev1.Pod{old, unready(9000)}, ""},
 		"it was paused until now":                          {withProgress(two, "False", "Paused", ago(9000)), []*corev1.Pod{old, unready(9000)}, ""},

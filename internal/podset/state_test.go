@@ -271,7 +271,9 @@ func TestState_failures(t *testing.T) {
 		}
 	}
 	var s State
-	lose := func(plan Plan) Outcome { return Outcome{Created: succeed(plan).Created[:1], CreateError: errors.New("no answer")} }
+	lose := func(plan Plan) Outcome {
+		return Outcome{Created: succeed(plan).Created[:1], CreateError: errors.New("no answer")}
+	}
 	for at := now; at.Before(now.Add(5 * time.Second)); at = at.Add(time.Second) {
 		step(&s, testutil.MakePodSet("b").Replicas(9), nil, at, lose)
 	}

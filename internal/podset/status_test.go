@@ -299,6 +299,54 @@ func TestMakeReport_problems(t *testing.T) {
 	}
 }
 
+// If nothing happens to a PodSet and its pods, the status changes only when the report has announced it, and not for ever.
+func TestMakeReport_stable(t *testing.T) {
+	set := testutil.MakePodSet("a").Replicas(2)
+	calm := testutil.FromPodSet(set.Obj()).MinReadySeconds(100)
+	loops := pod(set, 1).On("n").Waiting("CrashLoopBackOff").Created(now.Add(-time.Hour)).Obj()
+	for title, tc := range map[string]struct {
+		set     *testutil.PodSetBuilder
+		pods    []*corev1.Pod
+		outcome Outcome
+	}{
+		"all pods are ready":            {set: set, pods: ready(set, 2)},
+		"all pods become available":     {set: calm, pods: []*corev1.Pod{pod(calm, 0).ReadySince(now).Obj(), pod(calm, 1).ReadySince(now.Add(-time.Minute)).Obj()}},
+		"all are available":             {set: calm, pods: []*corev1.Pod{pod(calm, 0).ReadySince(now.Add(-time.Hour)).Obj(), pod(calm, 1).ReadySince(now.Add(-time.Hour)).Obj()}},
+		"no pod exists":                 {set: set},
+		"a pod starts":                  {set: set, pods: append(ready(set, 1), pod(set, 1).On("n").Waiting("ContainerCreating").Created(now).Obj())},
+		"a pod crashes again and again": {set: set, pods: append(ready(set, 1), loops)},
+		"creates are rejected":          {set: set, outcome: Outcome{Rejected: errors.New("exceeded quota")}},
+		"creates fail":                  {set: set, outcome: Outcome{CreateError: errors.New("no answer")}},
+		"it is paused":                  {set: testutil.FromPodSet(set.Obj()).Annotation(appv1alpha1.AnnotationPaused, "true"), pods: ready(set, 1)},
+		"it is being deleted":           {set: testutil.FromPodSet(set.Obj()).Deleting(), pods: ready(set, 1)},
+	} {
+		o := Observation{Set: tc.set.Obj(), Pods: tc.pods, Now: now}
+		for reports := 1; ; reports++ {
+			report := MakeReport(o, Plan{}, tc.outcome)
+			o.Set = testutil.FromPodSet(o.Set).Status(report.Status).Obj()
+			next := report.RequeueAt
+			if next.IsZero() {
+				next = now.Add(24 * time.Hour)
+			}
+			for _, at := range []time.Time{o.Now.Add(5 * time.Second), next.Add(-1)} {
+				between := o
+				between.Now = at
+				if diff := gocmp.Diff(report.Status, MakeReport(between, Plan{}, tc.outcome).Status); at.Before(next) && diff != "" {
+					t.Errorf("%s: the status changes before its time (-want +got): %s", title, diff)
+				}
+			}
+			if report.RequeueAt.IsZero() {
+				break
+			}
+			if reports > 4 || !next.After(o.Now) {
+				t.Errorf("%s: report %d is due at %s", title, reports+1, next)
+				break
+			}
+			o.Now = next
+		}
+	}
+}
+
 func TestConditions_foreign(t *testing.T) {
 	foreign := metav1.Condition{Type: "example.com/Audited", Status: metav1.ConditionTrue, Reason: "Audited", LastTransitionTime: metav1.NewTime(now)}
 	set := testutil.MakePodSet("a").Status(appv1alpha1.PodSetStatus{Conditions: []metav1.Condition{
