@@ -65,7 +65,7 @@ files() { # DIRECTORY ARCH...
   shift
   rm -rf "$directory"
   mkdir -p "$directory"
-  cp dist/install.yaml dist/policy.yaml "dist/podset-operator-$VERSION.tgz" dist/schemas/*.json "$directory/"
+  cp dist/install.yaml dist/policy.yaml "dist/podset-operator-$VERSION.tgz" "$directory/"
   cp dist/plugin/*.tar.gz dist/plugin/*.cdx.json "$directory/"
   cp dist/plugin/.krew.yaml "$directory/at.yaml"
   for arch in "$@"; do
