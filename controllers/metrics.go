@@ -52,12 +52,12 @@ var (
 		Name: "podset_operator_rejected_creates_total",
 		Help: "Requests for pods that the API server rejected, for example because of a quota or a broken admission webhook, by kind of the owner.",
 	}, []string{"kind"})
-	podSetsDesc        = prometheus.NewDesc("podset_operator_podsets", "PodSets that the operator serves.", nil, nil)
-	podSetsDesiredDesc = prometheus.NewDesc("podset_operator_podset_desired_pods", "Desired pods of all PodSets.", nil, nil)
-	podSetsReadyDesc   = prometheus.NewDesc("podset_operator_podset_ready_pods", "Ready pods of all PodSets.", nil, nil)
-	podSetsBadDesc     = prometheus.NewDesc("podset_operator_podsets_degraded", "PodSets that are Degraded and not paused.", nil, nil)
-	atsDesc            = prometheus.NewDesc("podset_operator_ats", "Ats that the operator serves, by phase.", []string{"phase"}, nil)
-	atsNotStartedDesc  = prometheus.NewDesc("podset_operator_ats_not_started", "RUNNING Ats whose pod cannot start, or has not started for at least a minute.", nil, nil)
+	podSetsDesc         = prometheus.NewDesc("podset_operator_podsets", "PodSets that the operator serves.", nil, nil)
+	podSetsDesiredDesc  = prometheus.NewDesc("podset_operator_podset_desired_pods", "Desired pods of all PodSets.", nil, nil)
+	podSetsReadyDesc    = prometheus.NewDesc("podset_operator_podset_ready_pods", "Ready pods of all PodSets.", nil, nil)
+	podSetsDegradedDesc = prometheus.NewDesc("podset_operator_podsets_degraded", "PodSets that are Degraded and not paused.", nil, nil)
+	atsDesc             = prometheus.NewDesc("podset_operator_ats", "Ats that the operator serves, by phase.", []string{"phase"}, nil)
+	atsNotStartedDesc   = prometheus.NewDesc("podset_operator_ats_not_started", "RUNNING Ats whose pod cannot start, or has not started for at least a minute.", nil, nil)
 )
 
 // countRuns is a handler that counts the Ats that end, and enqueues nothing. It counts what the cache shows instead of what the process
@@ -118,7 +118,7 @@ func (stateCollector) Describe(descs chan<- *prometheus.Desc) {
 	descs <- podSetsDesc
 	descs <- podSetsDesiredDesc
 	descs <- podSetsReadyDesc
-	descs <- podSetsBadDesc
+	descs <- podSetsDegradedDesc
 	descs <- atsDesc
 	descs <- atsNotStartedDesc
 }
@@ -156,7 +156,7 @@ func (c stateCollector) Collect(values chan<- prometheus.Metric) {
 	gauge(podSetsDesc, float64(len(sets.Items)))
 	gauge(podSetsDesiredDesc, float64(desired))
 	gauge(podSetsReadyDesc, float64(ready))
-	gauge(podSetsBadDesc, float64(degraded))
+	gauge(podSetsDegradedDesc, float64(degraded))
 	gauge(atsNotStartedDesc, float64(notStarted))
 	for phase, n := range phases {
 		gauge(atsDesc, float64(n), string(phase))
