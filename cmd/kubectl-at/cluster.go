@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
+	kubectlscheme "k8s.io/kubectl/pkg/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -23,16 +23,10 @@ import (
 
 var atKind = cnatv1alpha1.GroupVersion.WithKind("At")
 
-// scheme has the kinds that the plugin works on: Ats, their pods, who the user is, and what the user may do.
-var scheme = newScheme()
+// scheme has all kinds of kubectl, and those of the operator.
+var scheme = kubectlscheme.Scheme
 
-func newScheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, cnatv1alpha1.AddToScheme} {
-		utilruntime.Must(add(s))
-	}
-	return s
-}
+func init() { utilruntime.Must(cnatv1alpha1.AddToScheme(scheme)) }
 
 // cluster is a connection to the API server, and the namespace to work in.
 type cluster struct {

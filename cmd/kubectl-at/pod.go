@@ -15,7 +15,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -119,7 +118,6 @@ func (o *podOptions) copy(r *request, command string) (cnatv1alpha1.AtSpec, []st
 
 // omittedSelectors returns a warning about network policies that are not for the pod, or "". A user without permission to read them gets none.
 func (r *request) omittedSelectors(w *workload.Workload, labels []string) string {
-	utilruntime.Must(networkingv1.AddToScheme(scheme)) // here, because the other verbs do not need it
 	policies, services, copied := &networkingv1.NetworkPolicyList{}, &corev1.ServiceList{}, map[string]string{}
 	if err := r.List(r.ctx(), policies, client.InNamespace(r.namespace)); err != nil || len(policies.Items) == 0 {
 		return ""
