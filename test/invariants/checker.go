@@ -140,7 +140,7 @@ func NewChecker(full bool, writes []Write, started map[int]time.Time) *Checker {
 		if !w.Committed() {
 			continue
 		}
-		if _, known := c.ours[w.Version]; !known { // A write that changes nothing gets the version of the last change.
+		if _, known := c.ours[w.Version]; !known && !w.Undone { // A write that changes nothing gets the version of the last change.
 			c.ours[w.Version] = w
 		}
 		switch {

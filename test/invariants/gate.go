@@ -128,6 +128,16 @@ func (c *Checker) isUngated(pod types.UID) bool {
 	return ungated
 }
 
+// changesImages reports whether somebody has changed the images of a pod of an At.
+func (c *Checker) changesImages(at types.UID) bool {
+	for uid, created := range c.images {
+		if pod := c.state.Pods[uid]; c.ownerOf(pod) == at && !slices.Equal(imagesOf(pod), created) {
+			return true
+		}
+	}
+	return false
+}
+
 // imagesOf returns the images of the containers of a pod.
 func imagesOf(pod *corev1.Pod) []string {
 	var images []string
@@ -185,6 +195,11 @@ func messages(at *cnatv1alpha1.At) string {
 // isProvenNotRun reports whether the process that wrote the end of an At can prove that the command of its newest attempt did not run: nothing but
 // the operator has removed the gate of one of its pods, no node had the recorded one, and the process knows its last state.
 func (c *Checker) isProvenNotRun(at *cnatv1alpha1.At, write Write) bool {
+	for uid := range c.ungated { // A pod that a user created under another name can seem to be one that admission has renamed.
+		if c.ownerOf(c.state.Pods[uid]) == at.UID {
+			return false
+		}
+	}
 	for uid, w := range c.byUID {
 		pod := c.state.Pods[uid]
 		if w.Owner != at.UID || pod == nil || at.Status.Attempts > 0 && AttemptOf(at, w.Requested) != at.Status.Attempts {
