@@ -51,6 +51,7 @@
 //   - A23: no pod runs while a pod of an earlier At with the same name can run
 //   - A24: a pod that a node has is deleted only after it was asked to stop and its grace period; an At only after its time to live
 //   - A25: an end says that the command did not run if that is proven
+//   - A26: an At that must not be interrupted has a budget for its pod, and for no other, when the pod is opened
 //
 // Both:
 //

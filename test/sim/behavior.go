@@ -42,16 +42,17 @@ const (
 	Hand       Behavior = "hand"       // a user removes the gates of pods, or changes their images
 	Jumps      Behavior = "jumps"      // F18: the clock of the operator's machine jumps while those of other machines do not
 	Gap        Behavior = "gap"        // F5: a watch misses how the pod of an At ran and was deleted
+	Budget     Behavior = "budget"     // users create Ats that must not be interrupted
 )
 
 // behaviors are those of scenarios. A new one comes last, so that it does not change which others a scenario has.
 var behaviors = []Behavior{
 	Sidecar, Disruption, Admission, Clocks, Conditions, Hang, CrashLoop, Doubt, Race, TwoKeys, Policy, Frozen, Stuck, Purge,
-	Queue, Updates, Refusal, Hand, Jumps, Gap,
+	Queue, Updates, Refusal, Hand, Jumps, Gap, Budget,
 }
 
 // unhandled are behaviors that this operator does not handle yet.
-var unhandled = []Behavior{Refusal, Hand, Jumps, Gap}
+var unhandled = []Behavior{Refusal, Hand, Jumps, Gap, Budget}
 
 // behave selects the behaviors of the scenario of a seed.
 func behave(seed uint64) []Behavior {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,12 +73,16 @@ func hash(seed uint64, name string) uint64 {
 }
 
 func (c operatorClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {
+		return c.createBudget(ctx, budget, len((&client.CreateOptions{}).ApplyOptions(options).DryRun) > 0)
+	}
 	sent := CopyOf(object)
 	if o := (&client.CreateOptions{}).ApplyOptions(options); len(o.DryRun) > 0 {
 		return c.dryRun(ctx, object)
 	}
 	err := c.process.write(ctx, object, "create", "", "", func() (client.Object, error) {
 		c.process.env.mutate(sent)
+		c.process.env.replaces(sent)
 		if pod, ok := sent.(*corev1.Pod); ok {
 			if err := c.process.env.webhook.admit(pod, false); err != nil {
 				return nil, err
@@ -85,7 +90,8 @@ func (c operatorClient) Create(ctx context.Context, object client.Object, option
 		}
 		return c.process.env.store.Create(sent)
 	})
-	if apierrors.IsAlreadyExists(err) && c.process.env.adopts(object) {
+	defect, unanswered := c.process.env.operator.Defect, err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
+	if (apierrors.IsAlreadyExists(err) && defect.Adopts || unanswered && defect.AdoptsUnanswered) && c.process.env.adopts(object) {
 		return nil
 	}
 	return err
@@ -127,6 +133,9 @@ func (c operatorClient) Delete(ctx context.Context, object client.Object, option
 	if change := c.process.env.operator.Defect.Delete; change != nil {
 		change(o)
 	}
+	if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {
+		return c.deleteBudget(ctx, budget, deletePrecondition(o))
+	}
 	resource, name := ResourceOf(object), object.GetName()
 	if c.process.env.keeps(object) {
 		return nil
@@ -167,7 +176,11 @@ func (p *process) patchPod(ctx context.Context, object client.Object, data []byt
 		if err != nil {
 			return nil, err
 		}
-		return p.env.store.Patch(pods, object.GetName(), kind, admitted, false)
+		patched, err := p.env.store.Patch(pods, object.GetName(), kind, admitted, false)
+		if err == nil && request.Opens {
+			p.env.isProtected(patched.(*corev1.Pod))
+		}
+		return patched, err
 	})
 	if apierrors.IsForbidden(err) && p.env.operator.Defect.Insists {
 		return apierrors.NewInternalError(err)
@@ -253,6 +266,8 @@ func (p *process) send(ctx context.Context, object client.Object, request invari
 	case *metav1.PartialObjectMetadata:
 		o.SetResourceVersion(result.GetResourceVersion())
 		o.SetUID(result.GetUID())
+	case *policyv1.PodDisruptionBudget:
+		result.(*policyv1.PodDisruptionBudget).DeepCopyInto(o)
 	case *corev1.Pod:
 		result.(*corev1.Pod).DeepCopyInto(o)
 		if p.env.operator.Defect.Blind {
@@ -273,9 +288,16 @@ type apiReader struct {
 }
 
 func (r apiReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {
+		return r.getBudget(ctx, key.Name, budget)
+	}
 	resource := ResourceOf(object)
 	found, err := r.process.do(ctx, invariants.Call{Verb: "get", Resource: resource, Namespace: key.Namespace, Name: key.Name}, func() (client.Object, error) {
-		return r.process.env.store.Get(resource, key.Name)
+		found, err := r.process.env.store.Get(resource, key.Name)
+		if pod, ok := found.(*corev1.Pod); ok && r.process.env.hides(pod) {
+			return nil, apierrors.NewNotFound(groupResources[pods], key.Name)
+		}
+		return found, err
 	})
 	if err != nil {
 		return err

@@ -13,11 +13,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
@@ -39,8 +42,17 @@ type Defect struct {
 	Accepts bool
 	// Patch changes the operations of a patch of a pod.
 	Patch func([]map[string]any) []map[string]any
-	// Adopts is true if the operator takes a gated pod that has the name and the owner of its own for the one that it creates.
-	Adopts bool
+	// Adopts is true if the operator takes a gated pod that has the name and the owner of its own for the one that it creates. AdoptsUnanswered
+	// is true if it does so after a create that was not answered.
+	Adopts, AdoptsUnanswered bool
+	// Hides reports whether the operator does not see a pod of an At. recorded is true if the status names it.
+	Hides func(pod *corev1.Pod, recorded bool) bool
+	// Replaces is true if the operator deletes a pod that it does not see when it creates one with the same name.
+	Replaces bool
+	// Budget changes a budget that the operator creates.
+	Budget func(*policyv1.PodDisruptionBudget)
+	// KeepsBound is true if the operator does not delete a pod that a node has.
+	KeepsBound bool
 	// OpensFirst is true if the operator opens a pod before it records its UID.
 	OpensFirst bool
 	// Keeps is true if the operator does not delete gated pods, and treats them as deleted.
@@ -63,7 +75,7 @@ type Defect struct {
 func (e *env) adopts(object client.Object) bool {
 	existing, ok := e.store.objects[storeKey{pods, object.GetName()}].(*corev1.Pod)
 	pod, isPod := object.(*corev1.Pod)
-	if !e.operator.Defect.Adopts || !ok || !isPod || !invariants.IsGated(existing) || invariants.ControllerOf(existing) != invariants.ControllerOf(pod) {
+	if !ok || !isPod || !invariants.IsGated(existing) || invariants.ControllerOf(existing) != invariants.ControllerOf(pod) {
 		return false
 	}
 	pod.UID, pod.ResourceVersion = existing.UID, existing.ResourceVersion
@@ -73,7 +85,25 @@ func (e *env) adopts(object client.Object) bool {
 // keeps reports whether the operator does not delete an object.
 func (e *env) keeps(object client.Object) bool {
 	pod, ok := e.store.objects[storeKey{ResourceOf(object), object.GetName()}].(*corev1.Pod)
-	return e.operator.Defect.Keeps && ok && invariants.IsGated(pod)
+	defect := e.operator.Defect
+	return ok && (defect.Keeps && invariants.IsGated(pod) || defect.KeepsBound && pod.Spec.NodeName != "" && isOfAt(pod))
+}
+
+// hides reports whether a defective operator does not see a pod of an At.
+func (e *env) hides(pod *corev1.Pod) bool {
+	hides, owner := e.operator.Defect.Hides, metav1.GetControllerOfNoCopy(pod)
+	if hides == nil || owner == nil || owner.Kind != "At" {
+		return false
+	}
+	at, ok := e.store.objects[storeKey{ats, owner.Name}].(*cnatv1alpha1.At)
+	return hides(pod, ok && at.Status.PodUID == pod.UID)
+}
+
+// replaces deletes a pod that a defective operator does not see and whose name it needs.
+func (e *env) replaces(object client.Object) {
+	if pod, ok := e.store.objects[storeKey{ResourceOf(object), object.GetName()}].(*corev1.Pod); ok && e.operator.Defect.Replaces && e.hides(pod) {
+		_, _, _ = e.store.Delete(pods, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+	}
 }
 
 // remembered is the answer to a dry run, and when it was received.
@@ -88,8 +118,9 @@ func (e *env) recall(about string) (answer remembered, ok bool) {
 	return answer, ok && e.operator.Defect.Remembers && e.now().Sub(answer.at) < 24*time.Hour
 }
 
-// withoutOlder removes the pods of Ats that are gone, if the operator does not see them.
+// withoutOlder removes the pods of Ats that are gone, if the operator does not see them, and others that it does not see.
 func (e *env) withoutOlder(list []corev1.Pod) []corev1.Pod {
+	list = slices.DeleteFunc(list, func(pod corev1.Pod) bool { return e.hides(&pod) })
 	if !e.operator.Defect.Forgets {
 		return list
 	}

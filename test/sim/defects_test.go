@@ -461,6 +461,11 @@ var defects = map[string]struct {
 	"does not see that a user has taken a pod":              {keepsOwners(), "", "P4"},
 	"deletes a pod that it has to stop":                     {with(sim.Defect{DeletesStopped: true}), "A24", ""},
 	"repeats a rejected change of a pod as after a failure": {with(sim.Defect{Insists: true}), "", "P9"},
+	"deletes an At whose time to live was raised": {with(sim.Defect{Delete: func(o *metav1.DeleteOptions) {
+		if o.PropagationPolicy != nil { // That of a pod has none.
+			o.Preconditions.ResourceVersion = nil
+		}
+	}}), "", "A24"},
 }
 
 // without is this operator if its patches of pods do not test a field.

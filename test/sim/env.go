@@ -15,6 +15,7 @@ import (
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -55,6 +56,8 @@ type env struct {
 	runs    map[types.UID]*invariants.Run
 	// answers are those to dry runs that a defective operator remembers.
 	answers map[string]remembered
+	// budgets are the PodDisruptionBudgets by name.
+	budgets map[string]*policyv1.PodDisruptionBudget
 	// told is who knows the last state of an object: a watch has delivered it.
 	told map[types.UID]invariants.Told
 	// serverAhead and nodesAhead are how far the clocks of the API server and of the nodes are ahead of the operator's clock.

@@ -55,6 +55,7 @@ func (e *env) refuses(random *rand.Rand) bool {
 	}
 	w := &e.webhook
 	w.opens, w.deletes = pick(random, append(policies, nil, nil)...), pick(random, append(policies, nil)...)
+	w.budgets = pick(random, nil, nil, policies[1])
 	w.stops, w.undoes = pick(random, policies...), random.IntN(3) == 0
 	e.note("admission answers openings with %s, stops with %s, deletions with %s, and undoes stops: %t", textOf(w.opens), textOf(w.stops), textOf(w.deletes), w.undoes)
 	for _, object := range e.store.List(ats) {

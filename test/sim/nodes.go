@@ -214,6 +214,11 @@ func (e *env) collectGarbage() bool {
 			return true
 		}
 	}
+	for name, budget := range e.budgets {
+		if !owners[budget.OwnerReferences[0].UID] {
+			delete(e.budgets, name)
+		}
+	}
 	for _, w := range e.writes {
 		if _, exists := owners[w.Owner]; w.Stripped && !exists && e.store.deletes(w.UID) {
 			e.note("an administrator deletes pod %s, which admission has taken from its owner that is gone", w.Name)

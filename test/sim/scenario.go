@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -124,7 +125,7 @@ func run(t *testing.T, operator Operator, scenario Scenario, trace bool) (result
 	defer pprof.SetGoroutineLabels(context.Background())
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("seed", strconv.FormatUint(scenario.Seed, 10))))
 	synctest.Test(t, func(t *testing.T) {
-		e := &env{operator: operator, scenario: scenario, state: invariants.NewState(), started: map[int]time.Time{}, fates: map[types.UID]*fate{}, runs: map[types.UID]*invariants.Run{}, told: map[types.UID]invariants.Told{}, answers: map[string]remembered{}, webhook: newWebhook(scenario), arrived: make(chan struct{}, 1), begin: time.Now()}
+		e := &env{operator: operator, scenario: scenario, state: invariants.NewState(), started: map[int]time.Time{}, fates: map[types.UID]*fate{}, runs: map[types.UID]*invariants.Run{}, told: map[types.UID]invariants.Told{}, answers: map[string]remembered{}, budgets: map[string]*policyv1.PodDisruptionBudget{}, webhook: newWebhook(scenario), arrived: make(chan struct{}, 1), begin: time.Now()}
 		e.synced, e.streams = scenario.Seed%2 == 1, scenario.Seed/2%2 == 1
 		e.lagging = !e.synced
 		e.store = NewStore(time.Now) // of the bubble

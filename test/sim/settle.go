@@ -46,7 +46,7 @@ func (e *env) settleWithoutFaults() (settled bool, err error) {
 	e.note("no more faults")
 	e.synced = true
 	e.store.podLimit, e.webhook.policy, e.webhook.failure = -1, nil, nil
-	e.webhook.opens, e.webhook.deletes = nil, nil
+	e.webhook.opens, e.webhook.deletes, e.webhook.budgets = nil, nil, nil
 	if !e.scenario.has(Refusal) || e.scenario.Seed/4%2 == 0 { // Otherwise the operator must delete pods that it cannot stop.
 		e.webhook.stops, e.webhook.undoes = nil, false
 	}
@@ -82,22 +82,41 @@ func (e *env) expectIdle() error {
 		return err
 	}
 	e.idleFor(statusTime)
-	before, varies := len(e.writes), e.answersVary()
+	before, varies, late := len(e.writes), e.answersVary(), map[string]int{}
 	e.idleFor(quietTime)
 	for _, write := range e.writes[before:] {
 		// An At may reach its TTL. None that waits is due within a minute. Pods that lose their owner or their name are tried again with
-		// back-off. A crash loop is over some time after its last restart, and a pod is available after minReadySeconds. Dry runs may
-		// continue, with other answers.
+		// back-off. The crash loop of each pod is over some time after its last restart, and a pod is available after minReadySeconds. Dry runs
+		// may continue, with other answers.
 		if write.Verb == "create" && write.Code == http.StatusConflict && e.state.Ats[write.Owner] != nil {
 			continue // An At that has no starting deadline waits until its name is free.
 		}
 		set, isSet := e.store.objects[storeKey{write.Resource, write.Name}].(*appv1alpha1.PodSet)
 		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.modifiesSets() && write.Resource != ats ||
-			isSet && (e.scenario.has(CrashLoop) || set.Spec.MinReadySeconds > 0) || write.Resource == ats && (varies || e.answersVary()); !expected {
+			isSet && (e.isCrashOver(set, late) || write.Sent.Before(e.availableAt(set).Add(statusTime))) || write.Resource == ats && (varies || e.answersVary()); !expected {
 			e.violate("P3", "a write after everything had settled: %s", write)
 		}
 	}
 	return nil
+}
+
+// isCrashOver counts a late write of the status of a PodSet. It returns true if that may be because the crash loop of one of its pods is over.
+func (e *env) isCrashOver(set *appv1alpha1.PodSet, late map[string]int) bool {
+	late[set.Name]++
+	return e.scenario.has(CrashLoop) && late[set.Name] <= len(e.store.pods())
+}
+
+// availableAt returns when the last pod of a PodSet becomes available by the clock that decides, or zero without minReadySeconds.
+func (e *env) availableAt(set *appv1alpha1.PodSet) (last time.Time) {
+	for _, pod := range e.store.pods() {
+		for _, c := range pod.Status.Conditions {
+			at := c.LastTransitionTime.Add(time.Duration(set.Spec.MinReadySeconds)*time.Second - min(e.serverAhead, 0))
+			if set.Spec.MinReadySeconds > 0 && c.Type == corev1.PodReady && invariants.ControllerOf(pod) == set.UID && at.After(last) {
+				last = at
+			}
+		}
+	}
+	return last
 }
 
 // waitUntilSettled waits until everything has settled. It returns false if something takes longer than it may.

@@ -119,6 +119,10 @@ func (e *env) races(random *rand.Rand) bool {
 	if !e.scenario.has(Race) || random.IntN(3) != 0 {
 		return false
 	}
+	if expires := slices.ContainsFunc(e.calls, func(c *call) bool { return c.Resource == ats && c.Verb == "delete" && c.committed == nil }); expires {
+		e.patch(ats, e.nameOf(random, ats), `{"spec":{"ttlSecondsAfterFinished":60}}`, false)
+		return true
+	}
 	if name := e.justEnded(); name != "" {
 		e.patch(ats, name, `{"spec":{"cancel":true}}`, false)
 		return true

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,11 +32,12 @@ import (
 // Namespace is the only namespace of a Store.
 const Namespace = "default"
 
-// The resources of a Store.
+// The resources of a Store, and that of the budgets, which are not in the Store.
 const (
 	podSets = "podsets"
 	ats     = "ats"
 	pods    = "pods"
+	budgets = "poddisruptionbudgets"
 )
 
 var groupResources = map[string]schema.GroupResource{
@@ -59,6 +61,8 @@ func ResourceOf(object any) string {
 		return ats
 	case *corev1.Pod, *corev1.PodList:
 		return pods
+	case *policyv1.PodDisruptionBudget:
+		return budgets
 	}
 	return ""
 }

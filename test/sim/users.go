@@ -194,6 +194,9 @@ func (e *env) createAt(random *rand.Rand, name string) {
 		at.Spec.Template.Spec.ActiveDeadlineSeconds = pick(random, nil, ptr.To[int64](30))
 		at.Spec.Template.Spec.TerminationGracePeriodSeconds = pick(random, nil, nil, ptr.To[int64](0), ptr.To[int64](90))
 	}
+	if e.scenario.has(Budget) && random.IntN(2) == 0 {
+		at.Spec.Uninterrupted, at.Spec.ActiveDeadlineSeconds = ptr.To(true), ptr.To(10+random.Int64N(60))
+	}
 	if random.IntN(10) == 0 {
 		e.addUnusable(random, at)
 		return

@@ -37,7 +37,8 @@ type webhook struct {
 	// the first gate, and keeps if the pods also get a finalizer of that controller.
 	strips, queues, first, keeps bool
 	// opens, stops, and deletes are the answers to requests to remove the gate of a pod of an At, to stop such a pod, and to delete it, or nil.
-	opens, stops, deletes error
+	// budgets is that to a request to create the budget of an At.
+	opens, stops, deletes, budgets error
 	// undoes is true if admission restores the deadline of a pod that is stopped, and touches if it adds an annotation to a changed pod.
 	undoes, touches bool
 }
