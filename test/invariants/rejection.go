@@ -157,7 +157,7 @@ func (c *Checker) reportsRejection(w Write) bool {
 			reports = !ours || meta.IsStatusConditionFalse(o.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 			if !w.createsPod() {
 				reports = !ours || slices.ContainsFunc(o.Status.Conditions, func(c metav1.Condition) bool {
-					return c.Reason == cnatv1alpha1.ReasonFailedStop || c.Reason == failedDelete || strings.Contains(c.Message, "denied")
+					return strings.HasPrefix(c.Reason, "Failed") || strings.Contains(c.Message, "denied")
 				})
 			}
 		}
