@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/redhat/podset-operator/internal/script"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/script"
 )
 
 // command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of --from or

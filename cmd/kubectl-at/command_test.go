@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redhat/podset-operator/internal/script"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/script"
 )
 
 func TestReadText(t *testing.T) {

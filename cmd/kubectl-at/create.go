@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/kube/await"
-	"github.com/redhat/podset-operator/internal/kube/clierror"
-	"github.com/redhat/podset-operator/internal/timespec"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/await"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/clierror"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
 )
 
 // createOptions are the flags of "kubectl at TIME..." and of "kubectl at rerun".

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/timespec"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
 )
 
 // limitOptions are the flags for retries, deadlines, and the time to live.

@@ -19,10 +19,10 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/await"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/podlog"
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/atspec"
-	"github.com/redhat/podset-operator/internal/kube/await"
-	"github.com/redhat/podset-operator/internal/kube/podlog"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/kube/podlog"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/podlog"
 )
 
 // start does what the operator and the kubelet do: it makes the pod of an attempt, and records it. The pod logs some text.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/kubectl/pkg/util/term"
 	"k8s.io/utils/clock"
 
-	"github.com/redhat/podset-operator/internal/kube/clierror"
-	"github.com/redhat/podset-operator/internal/visible"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/clierror"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/visible"
 )
 
 // version is set by the linker.

@@ -22,8 +22,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
 	"github.com/redhat/podset-operator/internal/testutil"
-	"github.com/redhat/podset-operator/internal/timespec"
 )
 
 func TestHelp(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/workload"
 	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/workload"
 )
 
 // defaultContainerName is the name of the container of --image.

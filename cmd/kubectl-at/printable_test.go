@@ -19,7 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/workload"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/workload"
 )
 
 // evil retitles a terminal, clears it, begins another line, and turns the direction of text.

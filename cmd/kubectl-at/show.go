@@ -23,10 +23,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/manifest"
-	"github.com/redhat/podset-operator/internal/timespec"
-	"github.com/redhat/podset-operator/internal/visible"
-	"github.com/redhat/podset-operator/internal/workload"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/manifest"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/visible"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/workload"
 )
 
 func catVerb() verb {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
 	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/timespec"
 )
 
 // columns are what a table shows.

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/script"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
 	"github.com/redhat/podset-operator/internal/atspec"
-	"github.com/redhat/podset-operator/internal/script"
-	"github.com/redhat/podset-operator/internal/timespec"
 )
 
 // zoneForm is what --tz and TZ can be.

@@ -17,8 +17,8 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/await"
 	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/kube/await"
 )
 
 const (

@@ -6,7 +6,7 @@ package visible_test
 import (
 	"testing"
 
-	"github.com/redhat/podset-operator/internal/visible"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/visible"
 )
 
 func TestEscape(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/script"
 	"github.com/redhat/podset-operator/internal/atspec"
-	"github.com/redhat/podset-operator/internal/script"
 )
 
 func TestQuote(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redhat/podset-operator/internal/timespec"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
 )
 
 func TestParseDuration(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
-	"github.com/redhat/podset-operator/internal/kube/podlog"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/podlog"
 )
 
 // node is an API server and a node. Each request gets the next answer, and the last one again. Lines begin with their time in seconds.

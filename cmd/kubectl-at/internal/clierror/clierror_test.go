@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilexec "k8s.io/utils/exec"
 
-	"github.com/redhat/podset-operator/internal/kube/clierror"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/clierror"
 )
 
 var (

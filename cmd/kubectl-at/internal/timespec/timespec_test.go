@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/redhat/podset-operator/internal/timespec"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
 )
 
 func zone(t testing.TB, name string) *time.Location {

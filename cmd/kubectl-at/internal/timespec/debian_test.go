@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redhat/podset-operator/internal/timespec"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
 )
 
 //go:embed testdata/at.tsv
