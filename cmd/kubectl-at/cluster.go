@@ -57,7 +57,7 @@ func (p *plugin) connect() (*cluster, error) {
 	}
 	for _, kind := range []schema.GroupVersionKind{
 		atKind, corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
-		corev1.SchemeGroupVersion.WithKind("Service"), networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+		corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Event"), networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 	} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -34,6 +33,7 @@ type createOptions struct {
 	limits         limitOptions
 	suspend        bool
 	quiet, andWait bool
+	rehearse       bool
 }
 
 // createVerb is "kubectl at" itself.
@@ -68,6 +68,7 @@ func createVerb() verb {
 			o.addFlags(cmd)
 			cmd.Flags().StringVarP(&o.file, "file", "f", "", "`FILE` with a script to run with sh -c; - is standard input.")
 			o.pod.addFlags(cmd.Flags())
+			cmd.Flags().BoolVar(&o.rehearse, "rehearse", false, "Create the At, and then show whether it would start, as kubectl at rehearse does. Requires --from or --image.")
 		},
 		run: func(r *request) error {
 			words, command := r.words, []string(nil)
@@ -157,7 +158,10 @@ func (o *createOptions) run(r *request, due time.Time, notes, words []string) er
 		}
 	}
 	if !o.andWait {
-		return r.checkPod(at)
+		if err := r.checkPod(at); err != nil || !o.rehearse {
+			return err
+		}
+		return r.rehearse(at, rehearsalTimeout, "", false)
 	}
 	return r.untilInterrupted(at.Name, func() error { return r.followToEnd(at.Name) })
 }
@@ -172,6 +176,8 @@ func (o *createOptions) validate(flags *pflag.FlagSet, dryRun cmdutil.DryRunStra
 	switch ttl := time.Duration(o.limits.ttl); {
 	case flags.Changed("outcome-codes") && !o.andWait:
 		return errors.New("--outcome-codes requires --wait")
+	case o.rehearse && (o.andWait || dryRun != cmdutil.DryRunNone || !o.pod.isSet()):
+		return errors.New("--rehearse requires --from or --image, and cannot be combined with --wait or --dry-run")
 	case o.andWait && dryRun != cmdutil.DryRunNone:
 		return errors.New("--wait cannot be combined with --dry-run")
 	case o.andWait && flags.Changed("ttl") && ttl < time.Minute: // The watch can be interrupted.
@@ -240,10 +246,7 @@ func (r *request) warnOfClock(at *cnatv1alpha1.At) {
 func (r *request) create(at *cnatv1alpha1.At) error {
 	sent := at.DeepCopy()
 	err := r.send(func(w client.Writer) error { return w.Create(r.ctx(), at) })
-	switch {
-	case r.dryRun == cmdutil.DryRunNone && apierrors.IsInternalError(err): // Also etcd may not have answered in time.
-		return r.exit(codeUnknown, err)
-	case r.dryRun != cmdutil.DryRunNone || !clierror.IsLost(err):
+	if r.dryRun != cmdutil.DryRunNone || !clierror.IsLost(err) {
 		return r.unsent(err)
 	}
 	found := &cnatv1alpha1.At{}

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -42,7 +43,7 @@ func newCommand(streams genericiooptions.IOStreams, clock clock.WithTicker) *cob
 		title string
 		verbs []verb
 	}{
-		{"Look at Ats:", []verb{listVerb(), catVerb(), logsVerb(), waitVerb()}},
+		{"Look at Ats:", []verb{listVerb(), catVerb(), rehearseVerb(), logsVerb(), waitVerb()}},
 		{"Change Ats:", []verb{rescheduleVerb(), suspendVerb(), resumeVerb(), approveVerb(), cancelVerb(), rerunVerb(), removeVerb()}},
 	}
 	for _, group := range groups {
@@ -65,12 +66,14 @@ func newRoot(p *plugin) *cobra.Command {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl at"}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SuggestionsMinimumDistance = 2
-	root.Version = version
-	root.SetVersionTemplate("kubectl at version {{.Version}}\n")
-	root.Flags().Bool("version", false, "Print the version of the plugin.") // Cobra's own has -v.
+	showVersion := root.Flags().Bool("version", false, "Print the version of the plugin.")
 	create := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 && cmd.Flags().NFlag() == 0 {
+		switch {
+		case *showVersion:
+			_, err := fmt.Fprintln(p.Out, "kubectl at version", version)
+			return cmp.Or(err, p.raw.err)
+		case len(args) == 0 && cmd.Flags().NFlag() == 0:
 			return cmd.Help()
 		}
 		return create(cmd, args)
