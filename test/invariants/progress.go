@@ -45,7 +45,7 @@ func (c *Checker) noteProgress(set *appv1alpha1.PodSet, before, pod *corev1.Pod)
 	case c.matches(set) && !p.since.IsZero():
 		p.before, p.since, p.matched = p.since, time.Time{}, c.now.Seen
 	case c.matches(set) || !p.since.IsZero():
-	case !p.before.IsZero() && c.now.Seen.Sub(p.matched) <= unseenTime: // The operator may not have reported it.
+	case !p.before.IsZero() && c.now.Seen.Sub(p.matched) <= unseenTime+time.Duration(set.Spec.MinReadySeconds)*time.Second: // The operator may not have reported it.
 		p.since = p.before
 	default:
 		p.since = c.now.Seen

@@ -106,7 +106,9 @@ func (c *Checker) answers(at *cnatv1alpha1.At, write Write) {
 			return
 		}
 	}
-	if last.Verdict == Taken || isStuck(meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)) {
+	ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)
+	aboutBudget := ready != nil && strings.Contains(ready.Message, "PodDisruptionBudget")
+	if last.Verdict == Taken || isStuck(ready) || aboutBudget {
 		return
 	}
 	bad := last.Verdict == Rejected || last.Verdict == Changed
