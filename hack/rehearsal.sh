@@ -28,7 +28,7 @@ prepare() {
   step "prepare $1"
   make --no-print-directory set-version VERSION="$1"
   make --no-print-directory generate catalog crd-baseline
-  grep -qF "## [$1]" CHANGELOG.md || sed -i "0,/^## /s//## [$1]\n\n## /" CHANGELOG.md
+  grep -qF "## [$1]" CHANGELOG.md || sed -i "s/^## \[Unreleased\]/&\n\n## [$1]\n\nRehearsed./" CHANGELOG.md
   sed -i 's/^\*\*No version is released yet,\*\* so build/Build/' docs/install.md
   git add -A
   git diff --cached --quiet || git commit --quiet -m "chore: release v$1"

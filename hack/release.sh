@@ -17,7 +17,7 @@ check() {
   local missing=() tag entry go
   tag=$(git tag --points-at HEAD --list "v$VERSION")
   [ -n "$tag" ] || missing+=("the tag v$VERSION on this commit")
-  grep -qF "## [$VERSION]" CHANGELOG.md || missing+=("a section [$VERSION] in CHANGELOG.md")
+  notes >/dev/null 2>&1 || missing+=("the changes of [$VERSION] in CHANGELOG.md")
   grep -qx "  version: $VERSION" bundle/manifests/podset-operator.clusterserviceversion.yaml || missing+=("the bundle of $VERSION")
   [ -f "catalog/podset-operator/v$VERSION.yaml" ] || missing+=("catalog/podset-operator/v$VERSION.yaml")
   while read -r entry; do
@@ -55,7 +55,7 @@ released_go() {
 notes() {
   awk -v heading="## [$VERSION]" 'index($0, "## ") == 1 { inside = index($0, heading) == 1; next } inside' CHANGELOG.md |
     sed -E "s#\]\(([^):]+)\)#]($REPOSITORY_URL/blob/v$VERSION/\1)#g" | grep . || {
-    echo "release-notes: CHANGELOG.md has no section [$VERSION]" >&2
+    echo "release-notes: CHANGELOG.md has no section [$VERSION], or an empty one" >&2
     return 1
   }
 }
@@ -65,7 +65,7 @@ files() { # DIRECTORY ARCH...
   shift
   rm -rf "$directory"
   mkdir -p "$directory"
-  cp dist/install.yaml dist/policy.yaml "dist/podset-operator-$VERSION.tgz" dist/schemas/*.json "$directory/"
+  cp dist/install.yaml dist/policy.yaml "dist/podset-operator-$VERSION.tgz" "$directory/"
   cp dist/plugin/*.tar.gz dist/plugin/*.cdx.json "$directory/"
   cp dist/plugin/.krew.yaml "$directory/at.yaml"
   for arch in "$@"; do

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -246,7 +247,10 @@ func (r *request) warnOfClock(at *cnatv1alpha1.At) {
 func (r *request) create(at *cnatv1alpha1.At) error {
 	sent := at.DeepCopy()
 	err := r.send(func(w client.Writer) error { return w.Create(r.ctx(), at) })
-	if r.dryRun != cmdutil.DryRunNone || !clierror.IsLost(err) {
+	switch {
+	case r.dryRun == cmdutil.DryRunNone && apierrors.IsInternalError(err): // Also etcd may not have answered in time.
+		return r.exit(codeUnknown, err)
+	case r.dryRun != cmdutil.DryRunNone || !clierror.IsLost(err):
 		return r.unsent(err)
 	}
 	found := &cnatv1alpha1.At{}

@@ -102,7 +102,11 @@ func (l *logReader) print() error {
 	if err != nil {
 		return err
 	}
-	return log.ReadToEnd(l.ctx())
+	err = log.ReadToEnd(l.ctx())
+	if apierrors.IsBadRequest(err) && atrun.IsDone(&at.Status) { // The node has lost the container.
+		return fmt.Errorf("pod/%s has no log: at/%s ended with %s", pod.Name, at.Name, howEnded(at))
+	}
+	return err
 }
 
 // hasAttempt returns an error if an At has not had an attempt.

@@ -479,6 +479,10 @@ func TestLogs_unstarted(t *testing.T) {
 	const unstarted = "pod/nope-pod has no log, because the command did not start: StartError: exec: nope: not found\\x1b\n"
 	s.expect(result{errOut: unstarted, code: 1}, "", "logs", "nope")
 	s.expect(result{errOut: "Warning: attempt 1 of at/nope: " + unstarted + "the log of at/nope may be incomplete\n", code: 1}, "", "logs", "-f", "nope")
+	s.logged("forgotten", "", lostContainer)
+	if got := s.run("", "logs", "forgotten"); got.code != 1 || got.errOut != "pod/forgotten-pod has no log: at/forgotten ended with Completed\n" {
+		t.Errorf("got %+v", got)
+	}
 	pod = s.logged("evicted", "", "")
 	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "DeadlineExceeded", "Pod was active too long"
 	s.setState(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})

@@ -6,7 +6,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -66,14 +65,12 @@ func newRoot(p *plugin) *cobra.Command {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl at"}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SuggestionsMinimumDistance = 2
-	showVersion := root.Flags().Bool("version", false, "Print the version of the plugin.")
+	root.Version = version
+	root.SetVersionTemplate("kubectl at version {{.Version}}\n")
+	root.Flags().Bool("version", false, "Print the version of the plugin.") // Cobra's own has -v.
 	create := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case *showVersion:
-			_, err := fmt.Fprintln(p.Out, "kubectl at version", version)
-			return cmp.Or(err, p.raw.err)
-		case len(args) == 0 && cmd.Flags().NFlag() == 0:
+		if len(args) == 0 && cmd.Flags().NFlag() == 0 {
 			return cmd.Help()
 		}
 		return create(cmd, args)

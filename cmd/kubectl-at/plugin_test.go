@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -476,6 +478,10 @@ func TestChange_dryRun(t *testing.T) {
 	s := newShell(t)
 	s.run("", "tomorrow", "--name", "a", "--", "true")
 	version := s.at("a").ResourceVersion
+	var logged bytes.Buffer
+	klog.LogToStderr(false)
+	klog.SetOutput(&logged)
+	defer klog.LogToStderr(true)
 	for args, want := range map[string]string{
 		"suspend a --dry-run":                             "at/a suspended (dry run)\n",
 		"cancel a --dry-run=server":                       "at/a canceled (server dry run)\n",
@@ -484,6 +490,9 @@ func TestChange_dryRun(t *testing.T) {
 		"reschedule a tomorrow noon --dry-run=server":     "at/a runs at Sun 22 Nov 2026 12:00 CET (in 19h 12m) (server dry run)\n",
 	} {
 		s.expect(result{out: want}, "", strings.Fields(args)...)
+	}
+	if klog.Flush(); logged.Len() > 0 {
+		t.Errorf("the command also prints\n%s", logged.String())
 	}
 	if got := s.at("a").ResourceVersion; got != version {
 		t.Error("a dry run has changed the At")

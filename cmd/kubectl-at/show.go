@@ -221,25 +221,15 @@ func properties(rows [][2]string) string {
 	return text.String()
 }
 
-// confirm asks for the approval of an At that was shown.
+// confirm asks on standard error for the approval of an At that was shown, and reads the answer from standard input.
 func (r *request) confirm(at *cnatv1alpha1.At) error {
-	yes, hasAnswer := r.ask("Release at/" + at.Name + "?")
-	switch {
-	case yes:
+	_, _ = fmt.Fprintf(r.ErrOut, "Release at/%s? [y/N] ", at.Name)
+	line, err := bufio.NewReader(cmp.Or[io.Reader](r.In, strings.NewReader(""))).ReadString('\n')
+	switch answer := strings.ToLower(strings.TrimSpace(line)); {
+	case answer == "y" || answer == "yes":
 		return nil
-	case !hasAnswer:
+	case err != nil && line == "":
 		return fmt.Errorf("at/%s is not approved: standard input has no answer; in a script, use --resource-version %s", at.Name, at.ResourceVersion)
 	}
 	return fmt.Errorf("at/%s is not approved", at.Name)
-}
-
-// ask asks a question on standard error, and reads the answer from standard input.
-func (r *request) ask(question string) (yes, hasAnswer bool) {
-	_, _ = fmt.Fprintf(r.ErrOut, "%s [y/N] ", question)
-	if r.In == nil {
-		return false, false
-	}
-	line, err := bufio.NewReader(r.In).ReadString('\n')
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes", err == nil || line != ""
 }

@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -185,10 +186,10 @@ func (r *request) exit(code int, err error) error {
 // unsent gives an exit code to an error because of which no At was created. An error about the command line keeps 1.
 func (r *request) unsent(err error) error {
 	var status apierrors.APIStatus
-	switch {
-	case errors.As(err, &status):
+	switch isAnswer := errors.As(err, &status); {
+	case isAnswer && status.Status().Code < http.StatusInternalServerError:
 		return r.exit(codeRefused, err)
-	case errors.As(err, new(*url.Error)):
+	case isAnswer, errors.As(err, new(*url.Error)):
 		return r.exit(codeNotRead, err)
 	}
 	return err

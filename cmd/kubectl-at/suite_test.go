@@ -124,12 +124,19 @@ type logServer struct {
 // containerLog is what arrives of the log of a container that is followed, and all of it.
 type containerLog struct{ followed, whole string }
 
+// lostContainer is the log of a container that the node has lost.
+const lostContainer = "container is terminated"
+
 func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mutex.Lock()
 	log, found := s.logs[strings.TrimPrefix(r.URL.Path, "/containerLogs/")]
 	s.mutex.Unlock()
 	if !found {
 		http.NotFound(w, r)
+		return
+	}
+	if log.whole == lostContainer {
+		http.Error(w, log.whole, http.StatusBadRequest)
 		return
 	}
 	query, text := r.URL.Query(), log.whole

@@ -78,6 +78,7 @@ func (v verb) command(p *plugin) *cobra.Command {
 			return err
 		}
 		if v.operation != "" { // A mistake is found before anything changes.
+			cmd.Flag("dry-run").NoOptDefVal = "" // kubectl warns of a value that is the default.
 			if r.dryRun, err = cmdutil.GetDryRunStrategy(cmd); err != nil {
 				return err
 			}

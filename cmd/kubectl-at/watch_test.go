@@ -196,6 +196,17 @@ func TestWait_noServer(t *testing.T) {
 	}
 }
 
+// Only an answer that rejects an At proves that there is none.
+func TestCreate_outcomeCodes(t *testing.T) {
+	for want, answer := range map[int]any{codeRefused: forbidden, codeUnknown: apierrors.NewInternalError(errors.New("etcdserver: request timed out"))} {
+		server := httptest.NewServer(&scriptedServer{answer: func(int, bool) any { return answer }})
+		defer server.Close()
+		if got, code := ask(t, server.URL, "now", "--wait", "--outcome-codes", "--", "true"); code != want {
+			t.Errorf("got %q with code %d, want %d", got, code, want)
+		}
+	}
+}
+
 // An API server that is restarted, and that does not stream lists.
 func TestWait_outage(t *testing.T) {
 	var logged bytes.Buffer

@@ -1,4 +1,4 @@
-# The Helm chart in charts/podset-operator, and the JSON schemas of both kinds.
+# The Helm chart in charts/podset-operator.
 
 ##@ Helm chart
 
@@ -35,7 +35,3 @@ CHART_REGISTRY ?= $(dir $(IMAGE_BASE))charts
 .PHONY: chart-push
 chart-push: bin/helm ## Push the packaged chart to CHART_REGISTRY; helm reads the file that release-login writes.
 	bin/helm push dist/podset-operator-$(VERSION).tgz oci://$(CHART_REGISTRY)
-
-.PHONY: schemas
-schemas: ## Write JSON schemas of both kinds, for editors and kubeconform, to dist/schemas.
-	go run ./hack/jsonschema dist/schemas config/crd/bases/*.yaml

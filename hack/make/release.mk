@@ -12,7 +12,7 @@ RELEASE_IMAGES = $(IMG) $(BUNDLE_IMG) $(CATALOG_IMG) $(CHART_REGISTRY)/podset-op
 release-binaries: $(foreach arch,$(ARCHES),bin/image/manager-$(arch)) ## Build the binaries of the images for all ARCHES.
 
 .PHONY: release-files
-release-files: bin/cyclonedx-gomod build-installer plugin-release release-binaries chart-package schemas ## Write the files of the release of VERSION, with SBOMs and checksums, to dist/release.
+release-files: bin/cyclonedx-gomod build-installer plugin-release release-binaries chart-package ## Write the files of the release of VERSION, with SBOMs and checksums, to dist/release.
 	hack/release.sh files $(RELEASE_DIR) $(ARCHES)
 
 # docker, podman, buildah, and cosign read the file that `cosign login` writes.

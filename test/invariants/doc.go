@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package invariants checks the actions of the operator against these invariants. It uses only the changes of the objects, and what the
-// operator sends and receives, and intentionally shares no code with the operator. The fault suite and the simulation use it.
+// operator sends and receives, and intentionally shares no code with the operator. The simulation uses it.
 //
 // PodSet:
 //

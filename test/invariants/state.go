@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -68,15 +67,6 @@ func (s *State) Apply(e Event) {
 	if e.Kind == watch.Deleted || e.Object.GetDeletionTimestamp() != nil {
 		s.Deleting[uid] = true
 	}
-}
-
-// Watched reports whether the observer watches objects of this kind.
-func Watched(object client.Object) bool {
-	switch object.(type) {
-	case *appv1alpha1.PodSet, *cnatv1alpha1.At, *corev1.Pod:
-		return true
-	}
-	return false
 }
 
 // ControllerOf returns the UID of a pod's controller, or "" if it has none.

@@ -1,8 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openshift has the CRDs that OpenShift, the Prometheus operator, and cert-manager install, for an API server that stands in for an
-// OpenShift cluster in tests.
+// Package openshift checks the objects for OpenShift with the CRDs that OpenShift, the Prometheus operator, and cert-manager install.
 package openshift
 
 import (
@@ -17,7 +16,7 @@ import (
 )
 
 // crds are the CRDs of the kinds that config/openshift, config/monitoring/prometheus, and config/components/certificates/cert-manager use,
-// by the module that contains them. With SecurityContextConstraints, the manager treats a cluster as OpenShift.
+// by the module that contains them.
 var crds = map[string][]string{
 	"github.com/cert-manager/cert-manager": {
 		"deploy/crds/cert-manager.io_certificates.yaml",

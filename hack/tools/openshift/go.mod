@@ -1,4 +1,4 @@
-// The modules whose CRDs test/openshift installs. Nothing is compiled from them.
+// The modules whose CRDs test/openshift reads. Nothing is compiled from them.
 module github.com/redhat/podset-operator/hack/tools/openshift
 
 go 1.25

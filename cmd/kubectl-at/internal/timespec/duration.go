@@ -5,45 +5,29 @@ package timespec
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
 
-var (
-	durationPattern = regexp.MustCompile(`^-?(?:[0-9]+(?:\.[0-9]+)?\s*[a-zA-Z]+\s*)+$`)
-	amountPattern   = regexp.MustCompile(`([0-9.]+)\s*([a-zA-Z]+)`)
-)
+var amountPattern = regexp.MustCompile(`([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*`)
 
 // ParseDuration reads a duration as Go does (1h30m), or with the units of this language up to a week, which need no blank (7d, 2 weeks, 1d
 // 12h). Months and years are not units of a duration, because their length varies.
 func ParseDuration(text string) (time.Duration, error) {
-	text = strings.TrimSpace(text)
-	if d, err := time.ParseDuration(text); err == nil {
-		return d, nil
-	}
-	invalid := fmt.Errorf("invalid duration %q: expected a number with a unit, such as 90s, 30m, 12h, 7d, or 2w", text)
-	if !durationPattern.MatchString(text) {
-		return 0, invalid
-	}
-	seconds := 0.0
-	for _, amount := range amountPattern.FindAllStringSubmatch(text, -1) {
-		length, ok := secondsOf(amount[2])
-		count, err := strconv.ParseFloat(amount[1], 64)
-		if !ok || err != nil {
-			return 0, invalid
+	d, err := time.ParseDuration(amountPattern.ReplaceAllStringFunc(strings.TrimSpace(text), func(amount string) string {
+		match := amountPattern.FindStringSubmatch(amount)
+		length, ok := secondsOf(match[2])
+		if count, err := strconv.ParseFloat(match[1], 64); ok && err == nil {
+			return fmt.Sprintf("%fs", count*length)
 		}
-		seconds += count * length
+		return amount
+	}))
+	if err != nil {
+		return 0, fmt.Errorf("invalid duration %q: expected a number with a unit, such as 90s, 30m, 12h, 7d, or 2w", strings.TrimSpace(text))
 	}
-	if strings.HasPrefix(text, "-") {
-		seconds = -seconds
-	}
-	if math.Abs(seconds) >= math.MaxInt64/1e9 {
-		return 0, fmt.Errorf("invalid duration %q: must be at most 292 years", text)
-	}
-	return time.Duration(math.Round(seconds * 1e9)), nil
+	return d, nil
 }
 
 // secondsOf returns the length of a unit. M is ambiguous.

@@ -39,14 +39,11 @@ func TestParseDuration(t *testing.T) {
 			t.Errorf("%q: got %s, %v, want %s", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "7", "d", "1M", "1 month", "1y", "2 years", "1 day 2", "day 1", "--1d", "1.2.3d", "1h,30m", "PT1H", "1 tag", "1d-2h", "tomorrow"} {
+	for _, text := range []string{"", "7", "d", "1M", "1 month", "1y", "2 years", "1 day 2", "day 1", "--1d", "1.2.3d", "1h,30m", "PT1H", "1 tag", "1d-2h", "tomorrow", "99999 weeks"} {
 		want := fmt.Sprintf("invalid duration %q: expected a number with a unit, such as 90s, 30m, 12h, 7d, or 2w", text)
 		if got, err := timespec.ParseDuration(text); err == nil || err.Error() != want {
 			t.Errorf("got %s, %v, want %s", got, err, want)
 		}
-	}
-	if _, err := timespec.ParseDuration("99999 weeks"); err == nil || err.Error() != `invalid duration "99999 weeks": must be at most 292 years` {
-		t.Errorf("got %v", err)
 	}
 }
 

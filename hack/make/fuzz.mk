@@ -1,19 +1,8 @@
-# Tests with injected faults: see test/faults/doc.go.
+# Fuzzing.
 
-##@ Faults and fuzzing
+##@ Fuzzing
 
-# The test to run. A failure prints it.
-RUN ?= .
 FUZZTIME ?= 20s
-
-faults_binaries := etcd kube-apiserver kube-controller-manager
-ifeq ($(KUBEBUILDER_ASSETS),$(CURDIR)/bin)
-test-faults: $(addprefix bin/,$(faults_binaries))
-endif
-
-.PHONY: test-faults
-test-faults: ## Test every fault with a real API server; RUN=... runs one.
-	$(go_test) -timeout 30m ./test/faults -run '$(RUN)'
 
 # The package:function pairs of all fuzz targets.
 fuzz_targets = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sort | \
