@@ -78,7 +78,7 @@ func TestAdmission(t *testing.T) {
 		"an At with restartPolicy":      {atYAML, "a", "{schedule: now, command: echo, template: {spec: {containers: [{name: main, image: x}], restartPolicy: Always}}}", "spec.template.spec.restartPolicy must be Never, or absent"},
 		"a negative deadline":           {atYAML, "a", "{schedule: now, command: echo, startingDeadlineSeconds: -1}", "spec.startingDeadlineSeconds"},
 		"no time to run":                {atYAML, "a", "{schedule: now, command: echo, activeDeadlineSeconds: 0}", "spec.activeDeadlineSeconds"},
-		"no deadline of a drain":        {atYAML, "a", "{schedule: now, command: echo, uninterrupted: true}", "spec.activeDeadlineSeconds: Required value: spec.activeDeadlineSeconds is required with spec.uninterrupted"},
+		"no deadline of a drain":        {atYAML, "a", "{schedule: now, command: echo, uninterrupted: true}", "spec.activeDeadlineSeconds must be at most 86400 (a day) with spec.uninterrupted"},
 		"eleven retries":                {atYAML, "a", "{schedule: now, command: echo, backoffLimit: 11}", "spec.backoffLimit"},
 		"a negative time to live":       {atYAML, "a", "{schedule: now, command: echo, ttlSecondsAfterFinished: -1}", "spec.ttlSecondsAfterFinished"},
 	} {

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/redhat/podset-operator/internal/at"
-	"github.com/redhat/podset-operator/internal/kube/write"
 )
 
 // errForeignBudget is the error of a budget whose name is that of an object which does not protect the At.
@@ -48,21 +47,16 @@ func (r *AtReconciler) ownBudget(ctx context.Context, budget *policyv1.PodDisrup
 	return existing, nil
 }
 
-// unprotect deletes the budget of an At whose run is over. A budget that the API server does not let the operator delete does no harm, and is
-// deleted with the At.
-func (r *AtReconciler) unprotect(ctx context.Context, budget *policyv1.PodDisruptionBudget) error {
+// unprotect deletes the budget of an At whose run is over. It is tried once: a budget that stays allows the eviction of pods that have ended, and
+// is deleted with the At.
+func (r *AtReconciler) unprotect(ctx context.Context, budget *policyv1.PodDisruptionBudget) {
 	existing, err := r.ownBudget(ctx, budget)
 	if err == nil {
 		err = r.Client.Delete(ctx, existing, client.Preconditions{UID: &existing.UID})
 	}
-	switch {
-	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err), errors.Is(err, errForeignBudget):
-		return nil
-	case write.IsRejected(err):
-		log.FromContext(ctx).Info("The PodDisruptionBudget of the At stays, because its deletion was rejected", "budget", budget.Name, "error", err.Error())
-		return nil
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !errors.Is(err, errForeignBudget) {
+		log.FromContext(ctx).Info("The PodDisruptionBudget of the At stays until the At is deleted", "budget", budget.Name, "error", err.Error())
 	}
-	return fmt.Errorf("deleting PodDisruptionBudget %s: %w", budget.Name, err)
 }
 
 // message returns the message of an error, or "" if there is none.

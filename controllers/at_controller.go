@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -67,7 +68,6 @@ func (r *AtReconciler) setup(mgr ctrl.Manager) error {
 		Watches(&cnatv1alpha1.At{}, countRuns()).
 		Watches(&corev1.Pod{}, atPodHandler{caches.EnqueueController(atKind), &r.states}, builder.WithPredicates(caches.Changed(atKind))).
 		WatchesRawSource(afterJumps(mgr, r.Clock, &cnatv1alpha1.AtList{})).
-		WatchesRawSource(r.slots.source()).
 		Named("at").
 		WithOptions(controllerOptions(atConcurrency)).
 		Complete(r)
@@ -89,36 +89,60 @@ type pass struct {
 // Reconcile moves one At toward completion. Each pass reads, asks what it must know, decides, records the decision in the status, and then
 // sends at most one request. The next pass sees the answer.
 func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	defer r.slots.leave(ctx, req.NamespacedName)
 	for range maxPasses {
 		p, err := r.decide(ctx, req)
 		if err != nil || !p.exists {
 			return result(ctx, atKind, err, time.Time{}, time.Time{}, nil)
 		}
-		if (p.step.Create != nil || p.step.Open != nil || p.step.Protect != nil) && !r.slots.enter(req.NamespacedName, forStart) {
-			return ctrl.Result{}, nil // The At is requested when another request of its namespace has been answered.
-		}
-		if p.exists, err = r.record(ctx, &p); apierrors.IsConflict(err) {
-			p.entry.State.Conflicted()
-			conflicts.WithLabelValues(atKind.Kind).Inc()
-			continue
-		}
-		if err != nil || !p.exists || p.step.DeleteAt {
-			return result(ctx, atKind, r.deleteAt(ctx, &p, err), time.Time{}, time.Time{}, nil)
-		}
-		if sent, err := r.act(ctx, &p); err != nil {
-			return result(ctx, atKind, err, time.Time{}, time.Time{}, ptr.To(retryPriority))
-		} else if !sent && !p.ended {
-			now := r.Clock.Now() // The responses of the API server may have taken a while.
-			requeueAt, urgent := p.entry.State.RequeueAt(&p.view, p.step)
-			priority := duePriority
-			if !urgent {
-				priority = retryPriority
-			}
-			return result(ctx, atKind, nil, now, requeueAt, &priority)
+		next, again, err := r.carryOut(ctx, req, &p)
+		if !again {
+			return next, err
 		}
 	}
 	return ctrl.Result{RequeueAfter: time.Millisecond, Priority: ptr.To(duePriority)}, nil
+}
+
+// carryOut records a decision and sends its request. It returns true if another pass must follow at once.
+func (r *AtReconciler) carryOut(ctx context.Context, req ctrl.Request, p *pass) (_ ctrl.Result, again bool, err error) {
+	if u, needed := urgencyOf(&p.step); needed {
+		if !r.slots.enter(req.Namespace, u) {
+			return ctrl.Result{RequeueAfter: slotRetry, Priority: ptr.To(retryPriority)}, false, nil
+		}
+		defer r.slots.leave(req.Namespace, u)
+	}
+	if p.exists, err = r.record(ctx, p); apierrors.IsConflict(err) {
+		p.entry.State.Conflicted()
+		conflicts.WithLabelValues(atKind.Kind).Inc()
+		return ctrl.Result{}, true, nil
+	}
+	if err != nil || !p.exists || p.step.DeleteAt {
+		next, err := result(ctx, atKind, r.deleteAt(ctx, p, err), time.Time{}, time.Time{}, nil)
+		return next, false, err
+	}
+	sent, err := r.act(ctx, p)
+	switch {
+	case err != nil:
+		next, err := result(ctx, atKind, err, time.Time{}, time.Time{}, ptr.To(retryPriority))
+		return next, false, err
+	case sent || p.ended:
+		return ctrl.Result{}, true, nil
+	}
+	now := r.Clock.Now() // The responses of the API server may have taken a while.
+	requeueAt, urgent := p.entry.State.RequeueAt(&p.view, p.step)
+	priority := duePriority
+	if !urgent {
+		priority = retryPriority
+	}
+	next, err := result(ctx, atKind, nil, now, requeueAt, &priority)
+	return next, false, err
+}
+
+// urgencyOf returns the urgency of the request of a step, and false if it has none that admission can delay.
+func urgencyOf(s *at.Step) (urgency, bool) {
+	if s.Open != nil || s.Stop != nil || s.Delete != nil && s.Stops() {
+		return atItsTime, true
+	}
+	return beforehand, s.Create != nil || s.Delete != nil
 }
 
 // decide reads the caches and makes the step, after the API server has answered the questions of the rules.
@@ -128,7 +152,7 @@ func (r *AtReconciler) decide(ctx context.Context, req ctrl.Request) (p pass, er
 	if p.entry == nil || err != nil {
 		return p, err
 	}
-	p.exists, seen.LastState = true, p.entry.DeletedPod()
+	p.exists, seen.LastStates = true, p.entry.DeletedPods()
 	memory, now := &p.entry.State, r.Clock.Now()
 	answers := at.Answers{}
 	if memory.IsStale() {
@@ -199,6 +223,9 @@ func (r *AtReconciler) record(ctx context.Context, p *pass) (exists bool, err er
 	return true, nil
 }
 
+// errCacheBehind is the error of a request about a pod that is gone, which the cache still shows.
+var errCacheBehind = apierrors.NewConflict(corev1.Resource("pods"), "", errors.New("the pod does not exist"))
+
 // act sends the request of a step, if it has one, and remembers the answer.
 func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) {
 	logger, s := log.FromContext(ctx), &p.step
@@ -206,16 +233,9 @@ func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) 
 	switch {
 	case s.Create != nil:
 		logger.V(1).Info("Creating the pod with its scheduling gate", "pod", s.Create.Name)
-		answer = r.create(ctx, s.Create)
+		answer = r.create(ctx, p.view.At, s.Create)
 	case s.Open != nil:
-		logger.V(1).Info("Removing the scheduling gate of the pod", "pod", s.Open.Name)
-		answer = r.patch(ctx, s.Open, openPatch(s.Open))
-		if p.since != nil && answer.Pod != nil {
-			atStartDelay.Observe(max(r.Clock.Since(*p.since), 0).Seconds())
-		}
-	case s.Protect != nil:
-		logger.V(1).Info("Creating the PodDisruptionBudget of the At", "budget", s.Protect.Name)
-		answer = r.protect(ctx, s.Protect)
+		answer = r.open(ctx, p)
 	case s.Stop != nil:
 		logger.V(1).Info("Lowering the deadline of the pod, so that its node ends it", "pod", s.Stop.Name)
 		answer = r.patch(ctx, s.Stop, stopPatch(s.Stop))
@@ -224,11 +244,10 @@ func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) 
 		if answer, err = r.deletePod(ctx, s.Delete, s.Delete.UID == p.view.At.Status.PodUID); err != nil {
 			return true, err
 		}
-	case s.Unprotect != nil:
-		logger.V(1).Info("Deleting the PodDisruptionBudget of the At", "budget", s.Unprotect.Name)
-		if err = r.unprotect(ctx, s.Unprotect); err != nil {
-			return true, err
-		}
+	case s.Budget != nil:
+		logger.V(1).Info("Deleting the PodDisruptionBudget of the At", "budget", s.Budget.Name)
+		r.unprotect(ctx, s.Budget)
+		return true, nil
 	default:
 		return false, nil
 	}
@@ -236,7 +255,27 @@ func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) 
 		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 	}
 	p.entry.State.Heard(&p.view, p.step, answer, r.Clock.Now())
+	if answer.Missing {
+		return true, errCacheBehind
+	}
 	return true, answer.Failed
+}
+
+// open removes the gate of the recorded pod, after its budget exists if the At must not be interrupted.
+func (r *AtReconciler) open(ctx context.Context, p *pass) at.Result {
+	logger, pod := log.FromContext(ctx), p.step.Open
+	if budget := p.step.Budget; budget != nil {
+		logger.V(1).Info("Creating the PodDisruptionBudget of the At", "budget", budget.Name)
+		if answer := r.protect(ctx, budget); answer.Rejected != nil || answer.Failed != nil {
+			return answer
+		}
+	}
+	logger.V(1).Info("Removing the scheduling gate of the pod", "pod", pod.Name)
+	answer := r.patch(ctx, pod, openPatch(pod))
+	if p.since != nil && answer.Pod != nil {
+		atStartDelay.Observe(max(r.Clock.Since(*p.since), 0).Seconds())
+	}
+	return answer
 }
 
 // deleteAt deletes an At whose TTL is over. An At that was edited in the meantime may have another TTL. Because of the precondition, the API

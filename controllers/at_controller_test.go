@@ -168,17 +168,23 @@ func TestAt_foreignPod(t *testing.T) {
 	create(t, foreign)
 	at := newAt(namespace, "mine", "now", "true")
 	create(t, at)
-	expectPhase(t, at, cnatv1alpha1.PhaseDone)
-	if at.Status.Reason != cnatv1alpha1.ReasonPodNameConflict {
-		t.Errorf("reason %s", at.Status.Reason)
-	}
+	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
+		c := meta.FindStatusCondition(refresh(g, ctx, at).Status.Conditions, cnatv1alpha1.ConditionReady)
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(c.Reason).To(Equal(cnatv1alpha1.ReasonPodNameConflict))
+		g.Expect(c.Message).To(ContainSubstring("delete the pod, or choose another name"))
+	}).WithTimeout(patience).Should(Succeed())
 	before := foreign.ResourceVersion
 	if refresh(NewWithT(t), t.Context(), foreign); foreign.ResourceVersion != before {
 		t.Error("the foreign pod was touched")
 	}
+	if err := admin.Delete(t.Context(), foreign, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
 }
 
-// A pod that a user creates in advance under the name, as if it were that of the At, does not pass for the run.
+// A pod that a user creates in advance under the name, as if it were that of the At, does not pass for the run, unless it has no gate.
 func TestAt_plantedPod(t *testing.T) {
 	for name, gated := range map[string]bool{"gated": true, "running": false} {
 		at := newAt(newNamespace(t), name, "now", "pay")
@@ -203,7 +209,7 @@ func TestAt_plantedPod(t *testing.T) {
 		}
 		if !gated {
 			expectPhase(t, at, cnatv1alpha1.PhaseDone)
-			if at.Status.Reason != cnatv1alpha1.ReasonPodNameConflict || at.Status.PodUID != "" {
+			if at.Status.Reason != cnatv1alpha1.ReasonPodModified || at.Status.PodUID != planted.UID {
 				t.Errorf("a pod that runs: %+v", at.Status)
 			}
 			continue
@@ -285,7 +291,7 @@ func TestPatch_ownerRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &AtReconciler{Client: admin}
-	for name, change := range map[string][]operation{"open": openPatch(known), "stop": stopPatch(known)} {
+	for name, change := range map[string]podPatch{"open": openPatch(known), "stop": stopPatch(known)} {
 		if answer := r.patch(t.Context(), known, change); answer.Rejected == nil {
 			t.Errorf("%s was accepted: %+v", name, answer)
 		}
@@ -315,7 +321,7 @@ func TestAtReconcile_slowWrites(t *testing.T) {
 	r := &AtReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(8), Clock: now}
 
 	result, err := r.Reconcile(t.Context(), requestFor(at))
-	if err != nil || result.RequeueAfter != 30*time.Second || ptr.Deref(result.Priority, 0) != duePriority {
-		t.Errorf("requeues after %s (%v), but its pod is created in 30s", result.RequeueAfter, err)
+	if err != nil || result.RequeueAfter != 38*time.Second || ptr.Deref(result.Priority, 0) != duePriority {
+		t.Errorf("requeues after %s (%v), but its pod is created in 38s", result.RequeueAfter, err)
 	}
 }

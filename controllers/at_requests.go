@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -33,60 +33,74 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
+// podPatch is a change of a pod, and whether a pod has it.
+type podPatch struct {
+	operations []operation
+	applied    func(*corev1.Pod) bool
+}
+
 // openPatch removes the gate of the operator from exactly this pod, and no other gate, unless the pod is being deleted: a pod that keeps its gate
-// provably did not run.
-func openPatch(pod *corev1.Pod) []operation {
+// provably did not run. It requires the images with which the pod was created, because whoever may change pods can change them.
+func openPatch(pod *corev1.Pod) podPatch {
 	i := slices.IndexFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == cnatv1alpha1.StartGate })
 	path := "/spec/schedulingGates/" + strconv.Itoa(i)
-	exists := operation{"test", "/metadata/deletionTimestamp", json.RawMessage("null")}
-	return append(samePod(pod), exists, operation{"test", path + "/name", cnatv1alpha1.StartGate}, operation{"remove", path, nil})
+	patch := append(samePod(pod), operation{"test", "/metadata/deletionTimestamp", json.RawMessage("null")})
+	for list, containers := range map[string][]corev1.Container{"initContainers": pod.Spec.InitContainers, "containers": pod.Spec.Containers} {
+		for i, c := range containers {
+			patch = append(patch, operation{"test", fmt.Sprintf("/spec/%s/%d/image", list, i), c.Image})
+		}
+	}
+	patch = append(patch, operation{"test", path + "/name", cnatv1alpha1.StartGate}, operation{"remove", path, nil})
+	return podPatch{patch, func(pod *corev1.Pod) bool { return !atrun.IsGated(pod) }}
 }
 
 // stopPatch makes the kubelet end exactly this pod, and keep it with its log.
-func stopPatch(pod *corev1.Pod) []operation {
-	return append(samePod(pod), operation{"add", "/spec/activeDeadlineSeconds", 1})
+func stopPatch(pod *corev1.Pod) podPatch {
+	lowered := func(pod *corev1.Pod) bool { return ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0) == at.StopNow }
+	return podPatch{append(samePod(pod), operation{"add", "/spec/activeDeadlineSeconds", at.StopNow}), lowered}
 }
 
-// samePod tests that it is this pod, and that it still has the owners that the operator has seen.
+// samePod makes the API server reject the patch if the pod was replaced, or if its owner was removed.
 func samePod(pod *corev1.Pod) []operation {
 	return []operation{{"test", "/metadata/uid", pod.UID}, {"test", "/metadata/ownerReferences", pod.OwnerReferences}}
 }
 
-// create creates the pod of an attempt. If the create is not answered, a pod with the ID of this request is the answer, unless its identity has
-// changed: it is not known who changed it.
-func (r *AtReconciler) create(ctx context.Context, requested *corev1.Pod) at.Result {
-	id := string(uuid.NewUUID())
+// create creates the pod of an attempt.
+func (r *AtReconciler) create(ctx context.Context, owner *cnatv1alpha1.At, requested *corev1.Pod) at.Result {
 	pod := requested.DeepCopy()
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, cnatv1alpha1.AnnotationRequest, id)
 	err := r.Client.Create(ctx, pod)
-	name := write.TakenName(err, requested.Name)
-	switch {
-	case err == nil:
+	if err == nil {
 		return at.Result{Pod: podOwners.Trim(pod), Modified: atrun.Modified(requested, pod)}
-	case apierrors.IsAlreadyExists(err) && name != requested.Name:
-		return r.renamed(ctx, requested, name)
-	case apierrors.IsAlreadyExists(err):
-		nameCollisions.WithLabelValues(atKind.Kind).Inc()
-		return at.Result{Taken: true}
 	}
-	answer, created := classified(fmt.Errorf("creating Pod %s: %w", requested.Name, err)), &corev1.Pod{}
-	if answer.Failed == nil || r.APIReader.Get(ctx, client.ObjectKeyFromObject(requested), created) != nil ||
-		created.Annotations[cnatv1alpha1.AnnotationRequest] != id || atrun.Modified(requested, created) != "" {
-		return answer
+	if !apierrors.IsAlreadyExists(err) {
+		return classified(fmt.Errorf("creating Pod %s: %w", requested.Name, err))
 	}
-	return at.Result{Pod: podOwners.Trim(created)}
+	nameCollisions.WithLabelValues(atKind.Kind).Inc()
+	name := write.TakenName(err, requested.Name)
+	existing, readErr := podOwners.Read(ctx, r.APIReader, requested.Namespace, name)
+	own := existing != nil && atrun.IsOwn(owner, existing)
+	switch {
+	case readErr != nil:
+		return at.Result{Failed: readErr}
+	case name != requested.Name && own:
+		return at.Result{Pod: existing, Modified: nameChange(requested, name)}
+	case name != requested.Name:
+		return at.Result{Modified: nameChange(requested, name)}
+	case own:
+		return at.Result{Pod: existing, Exists: true}
+	}
+	return at.Result{Rejected: fmt.Errorf("creating Pod %s: %w. %s", requested.Name, err, holderOf(owner, existing))}
 }
 
-// renamed returns the result of a create in which admission chose a name that exists. It may be the pod of a create that was not answered.
-func (r *AtReconciler) renamed(ctx context.Context, requested *corev1.Pod, name string) at.Result {
-	existing, err := podOwners.Read(ctx, r.APIReader, requested.Namespace, name)
-	if err != nil {
-		return at.Result{Failed: err}
+// holderOf describes the pod that has the name of the pod of an At, and what to do. It may be gone again.
+func holderOf(owner *cnatv1alpha1.At, pod *corev1.Pod) string {
+	switch {
+	case pod == nil:
+		return "The name is free again"
+	case atrun.IsOfOlderAt(owner, pod):
+		return "It belongs to a deleted At with the same name: this At can start when that pod is gone"
 	}
-	if existing != nil && pods.OwnerUID(existing) != pods.OwnerUID(requested) {
-		existing = nil
-	}
-	return at.Result{Pod: existing, Modified: nameChange(requested, name)}
+	return "It does not belong to this At, which can start when the name is free: delete the pod, or choose another name for the At"
 }
 
 // nameChange describes the change of the name of a pod.
@@ -94,14 +108,16 @@ func nameChange(requested *corev1.Pod, name string) string {
 	return fmt.Sprintf("the name of pod %s to %s", requested.Name, name)
 }
 
-// patch changes a pod.
-func (r *AtReconciler) patch(ctx context.Context, pod *corev1.Pod, operations []operation) at.Result {
-	body, err := json.Marshal(operations)
+// patch changes a pod. Admission can undo the change, which is a rejection.
+func (r *AtReconciler) patch(ctx context.Context, pod *corev1.Pod, change podPatch) at.Result {
+	body, err := json.Marshal(change.operations)
 	if err != nil {
 		return at.Result{Failed: fmt.Errorf("encoding a patch: %w", err)}
 	}
 	patched := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 	switch err := r.Client.Patch(ctx, patched, client.RawPatch(types.JSONPatchType, body)); {
+	case err == nil && !change.applied(patched):
+		return at.Result{Rejected: fmt.Errorf("patching Pod %s: a webhook or policy undid the change", pod.Name)}
 	case err == nil:
 		return at.Result{Pod: podOwners.Trim(patched)}
 	case apierrors.IsNotFound(err): // The cache is behind. Repeat with back-off until it shows that the pod is gone.
@@ -127,20 +143,23 @@ func (r *AtReconciler) deletePod(ctx context.Context, pod *corev1.Pod, ofRun boo
 		same.ResourceVersion = &pod.ResourceVersion
 	}
 	err := r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, same)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && !inState { // Another pod may have the name.
+	switch {
+	case err == nil:
+		return at.Result{}, nil
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err) && !inState: // Another pod may have the name.
 		return at.Result{Missing: true}, nil
+	case apierrors.IsConflict(err):
+		return at.Result{}, err
 	}
-	if err != nil {
-		return at.Result{}, fmt.Errorf("deleting Pod %s: %w", pod.Name, err)
-	}
-	return at.Result{}, nil
+	return classified(fmt.Errorf("deleting Pod %s: %w", pod.Name, err)), nil
 }
 
 // dryRun asks the API server whether it accepts the pod of an At that waits, and its budget.
 func (r *AtReconciler) dryRun(ctx context.Context, key client.ObjectKey, question at.Ask, answers *at.Answers) {
-	if answers.DryRunLater = !r.slots.enter(key, forDryRun); answers.DryRunLater {
+	if answers.DryRunLater = !r.slots.enter(key.Namespace, beforehand); answers.DryRunLater {
 		return
 	}
+	defer r.slots.leave(key.Namespace, beforehand)
 	ctx, warned := warnings.Collect(ctx)
 	pod := question.DryRun.DeepCopy()
 	err := r.Client.Create(ctx, pod, client.DryRunAll)
@@ -159,7 +178,9 @@ func (r *AtReconciler) dryRun(ctx context.Context, key client.ObjectKey, questio
 func answerOf(requested, got *corev1.Pod, err error) *at.Answer {
 	switch name := write.TakenName(err, requested.Name); {
 	case err == nil:
-		return &at.Answer{Modified: atrun.Modified(requested, got), Warnings: shorterDeadline(requested, got)}
+		return &at.Answer{
+			Modified: atrun.Modified(requested, got), Ungated: !atrun.IsGated(got), Warnings: slices.Concat(shorterDeadline(requested, got), strippedSidecars(requested, got)),
+		}
 	case apierrors.IsAlreadyExists(err) && name != requested.Name:
 		return &at.Answer{Modified: nameChange(requested, name)}
 	case apierrors.IsAlreadyExists(err):
@@ -181,4 +202,17 @@ func shorterDeadline(requested, got *corev1.Pod) []string {
 		was = strconv.FormatInt(*before, 10)
 	}
 	return []string{fmt.Sprintf("admission changes activeDeadlineSeconds of the pod from %s to %d: the command is stopped after that time", was, *after)}
+}
+
+// strippedSidecars returns a warning for each sidecar whose restartPolicy admission removes: the pod would wait for its end.
+func strippedSidecars(requested, got *corev1.Pod) []string {
+	var warned []string
+	for i := range requested.Spec.InitContainers {
+		name := requested.Spec.InitContainers[i].Name
+		stripped := slices.ContainsFunc(got.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name && !pods.IsSidecar(&c) })
+		if pods.IsSidecar(&requested.Spec.InitContainers[i]) && stripped {
+			warned = append(warned, fmt.Sprintf("admission removes the restartPolicy of init container %s, which is a sidecar: the command starts only after it ends", name))
+		}
+	}
+	return warned
 }

@@ -35,9 +35,9 @@ import (
 const (
 	// The number of objects of each kind that are reconciled at the same time. A reconcile mostly waits for the API server, so this does
 	// not depend on the number of cores. A PodSet creates up to four pods at a time, so PodSets have up to 32 requests in flight. More would
-	// gain little, and a small PodSet would wait longer for the others: see docs/performance.md. Ats have twice as many workers, because a
-	// slow admission webhook can occupy some of them: see requestSlots.
-	podSetConcurrency, atConcurrency = 8, 64
+	// gain little, and a small PodSet would wait longer for the others: see docs/performance.md. Ats have more workers, because slow
+	// admission webhooks can occupy 32 of them for each namespace: see requestSlots.
+	podSetConcurrency, atConcurrency = 8, 128
 	// An error is retried after 20 ms, doubling to 2 s, so that an At that became due during an outage of the API server runs within 3 s of
 	// its end.
 	minErrorBackoff, maxErrorBackoff = 20 * time.Millisecond, 2 * time.Second

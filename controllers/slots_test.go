@@ -3,42 +3,31 @@
 
 package controllers
 
-import (
-	"fmt"
-	"testing"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
-)
+import "testing"
 
 func TestRequestSlots(t *testing.T) {
 	var s requestSlots
-	key := func(namespace string, n int) client.ObjectKey {
-		return client.ObjectKey{Namespace: namespace, Name: fmt.Sprint(n)}
-	}
-	for n := range maxStarts + 2 {
-		if got := s.enter(key("slow", n), forStart); got != (n < maxStarts) {
-			t.Errorf("start %d of a namespace: %t", n, got)
+	fill := func(namespace string, u urgency) (entered int) {
+		for s.enter(namespace, u) {
+			entered++
 		}
+		return entered
 	}
-	for n := range maxDryRuns + 1 {
-		if got := s.enter(key("slow", 100+n), forDryRun); got != (n < maxDryRuns) {
-			t.Errorf("dry run %d of a namespace: %t", n, got)
-		}
+	if got := fill("a", beforehand); got != maxRequests {
+		t.Errorf("%d requests of one namespace at the same time, want %d", got, maxRequests)
 	}
-	if !s.enter(key("other", 0), forStart) || !s.enter(key("other", 1), forDryRun) {
-		t.Error("another namespace waits")
+	if !s.enter("a", atItsTime) || !s.enter("b", beforehand) {
+		t.Error("creates and dry runs delay a start, or another namespace")
 	}
-	if s.enter(key("slow", maxStarts), forStart) || len(s.waiting) != 3 {
-		t.Errorf("an At waits twice: %v", s.waiting)
+	s.leave("a", atItsTime)
+	s.leave("b", beforehand)
+	for range maxRequests {
+		s.leave("a", beforehand)
 	}
-	go s.leave(t.Context(), key("slow", 0))
-	if e := <-s.events(); e.Object.GetName() != fmt.Sprint(maxStarts) {
-		t.Errorf("the next one is %s", e.Object.GetName())
+	if len(s.taken) > 0 {
+		t.Errorf("%v is left", s.taken)
 	}
-	if !s.enter(key("slow", maxStarts), forStart) {
-		t.Error("the At that was requested finds no slot")
-	}
-	if s.enter(key("slow", 200), forStart) {
-		t.Error("a new At passes one that waits")
+	if got := fill("a", beforehand); got != maxRequests {
+		t.Errorf("%d requests after the others were answered, want %d", got, maxRequests)
 	}
 }

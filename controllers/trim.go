@@ -57,17 +57,23 @@ func trimMeta(m *metav1.ObjectMeta, kept ...string) metav1.ObjectMeta {
 }
 
 // trimSpec returns what a cache must keep of a pod's spec: its gates, its deadline, its grace period if it is not the default, and its init
-// containers that can be restarted, such as sidecars. It is idempotent, because a cache may trim a pod twice.
+// containers that can be restarted, such as sidecars. Of a pod with its gate, it keeps the images, which must not change before the start. It is idempotent, because a cache may trim a pod twice.
 func trimSpec(pod *corev1.Pod) corev1.PodSpec {
 	kept := corev1.PodSpec{ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds, SchedulingGates: pod.Spec.SchedulingGates}
 	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil && *grace != corev1.DefaultTerminationGracePeriodSeconds {
 		kept.TerminationGracePeriodSeconds = grace
 	}
+	gated := atrun.IsGated(pod)
 	for _, c := range pod.Spec.InitContainers {
-		if atspec.MayRestart(c) {
+		if gated || atspec.MayRestart(c) {
 			kept.InitContainers = append(kept.InitContainers, corev1.Container{
-				Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules,
+				Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules,
 			})
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		if gated {
+			kept.Containers = append(kept.Containers, corev1.Container{Name: c.Name, Image: c.Image})
 		}
 	}
 	return kept

@@ -4,7 +4,6 @@
 package at
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -21,7 +20,8 @@ const (
 	annotationSafeToEvict  = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 )
 
-// newBudget returns the PodDisruptionBudget of an uninterrupted At: the API server evicts none of its pods that run. minAvailable is a number,
+// newBudget returns the PodDisruptionBudget of an uninterrupted At: the API server evicts none of its pods that run. The
+// label with the UID, as in a Job, excludes other pods. minAvailable is a number,
 // because a percentage or maxUnavailable requires an owner with the subresource scale.
 func newBudget(at *cnatv1alpha1.At) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
@@ -31,29 +31,9 @@ func newBudget(at *cnatv1alpha1.At) *policyv1.PodDisruptionBudget {
 		},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: ptr.To(intstr.FromInt32(1)),
-			Selector:     &metav1.LabelSelector{MatchLabels: atrun.SelectorLabels(at)},
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{cnatv1alpha1.LabelUID: string(at.UID)}},
 		},
 	}
 }
 
 func (v *View) isUninterrupted() bool { return ptr.Deref(v.At.Spec.Uninterrupted, false) }
-
-// start adds the request that removes the gate of the recorded pod, or first the one for the budget: a process starts an uninterrupted attempt
-// only after it has confirmed the budget itself.
-func (v *View) start(s Step, pod *corev1.Pod) Step {
-	if v.isUninterrupted() && v.protected != pod.UID {
-		s.Protect = newBudget(v.At)
-	} else {
-		s.Open = pod
-	}
-	return s
-}
-
-// unprotect adds the request that deletes the budget of a run that is over. If the process ends before the request, the budget stays until the
-// At is deleted. That does no harm, because the API server always allows the eviction of a pod that has ended.
-func (v *View) unprotect(s Step) Step {
-	if v.hasStarted() && v.isUninterrupted() {
-		s.Unprotect = newBudget(v.At)
-	}
-	return s
-}

@@ -16,16 +16,23 @@ import (
 	"github.com/redhat/podset-operator/internal/expectations"
 )
 
-// lastDryRun is how long before its time the pod of an At is sent as a dry run again.
-const lastDryRun = 30 * time.Minute
+const (
+	// lastDryRun is how long before its time the pod of an At is sent as a dry run again.
+	lastDryRun = 30 * time.Minute
+	// noDryRun is how long before its time an At is not checked anymore: its create follows soon, and says the same.
+	noDryRun = 10 * time.Second
+	// laterDryRun is when a dry run that could not be sent is tried again.
+	laterDryRun = time.Second
+)
 
 // Answer is the answer of the API server to a dry run of the create of a pod. The zero value accepts the pod.
 type Answer struct {
 	// Rejection is why the pod would be rejected, or nil. Budget is why its budget would be, or "".
 	Rejection *expectations.Rejection
 	Budget    string
-	// Modified is what admission would change in the identity of the pod: see atrun.Modified.
+	// Modified is what admission would change in the identity of the pod: see atrun.Modified. Ungated is true if it would remove the gate.
 	Modified string
+	Ungated  bool
 	// Taken is true if another pod has the name now.
 	Taken bool
 	// Warnings are the warnings of the API server, and what admission changed that may end the run earlier.
@@ -39,7 +46,7 @@ func (a *Answer) say(v *View) say {
 	would := func(what string) say { return say{cnatv1alpha1.ReasonWouldBeRejected, what} }
 	switch {
 	case a.Modified != "":
-		return would(modifiedMessage("admission would change "+a.Modified, "the At would end as PodModified"))
+		return would("admission would change " + a.Modified + ": the At would end as PodModified. " + excludePods)
 	case a.Taken:
 		return v.takenName()
 	case a.Rejection != nil && a.Rejection.Invalid && v.At.Spec.Template != nil:
@@ -65,8 +72,8 @@ func (v *View) takenName() say {
 	case atrun.IsOfOlderAt(v.At, pod):
 		return say{cnatv1alpha1.ReasonAdmissionWarning, nameTaken(pod).message}
 	}
-	return say{cnatv1alpha1.ReasonWouldBeRejected, fmt.Sprintf("pod %s already exists and does not belong to this At: the At would end as PodNameConflict. "+
-		"Delete the pod, or choose another name", name)}
+	return say{cnatv1alpha1.ReasonPodNameConflict, fmt.Sprintf("pod %s already exists and does not belong to this At, which can start when the name is free. "+
+		"Delete the pod, or choose another name for the At", name)}
 }
 
 func notChecked(why string) say {
@@ -82,6 +89,8 @@ type dryRun struct {
 	// when is when the answer arrived, or zero if an earlier process got it or there is none.
 	when time.Time
 	says say
+	// ungated is true if admission would remove the gate of the pod.
+	ungated bool
 	// retry delays the next dry run while the answer is not good.
 	retry backoff.Backoff
 }
@@ -97,7 +106,8 @@ func (d dryRun) of(at *cnatv1alpha1.At) dryRun {
 		return dryRun{says: notChecked("the dry run of the pod has not been answered yet")}
 	}
 	switch ready.Reason {
-	case cnatv1alpha1.ReasonWouldBeRejected, cnatv1alpha1.ReasonNotChecked, cnatv1alpha1.ReasonAdmissionWarning, cnatv1alpha1.ReasonInvalidTemplate:
+	case cnatv1alpha1.ReasonWouldBeRejected, cnatv1alpha1.ReasonNotChecked, cnatv1alpha1.ReasonAdmissionWarning,
+		cnatv1alpha1.ReasonInvalidTemplate, cnatv1alpha1.ReasonPodNameConflict:
 		return dryRun{generation: at.Generation, says: say{ready.Reason, ready.Message}}
 	}
 	return dryRun{generation: at.Generation}
@@ -105,15 +115,15 @@ func (d dryRun) of(at *cnatv1alpha1.At) dryRun {
 
 // answered returns the dry run after the answer of this pass.
 func (d dryRun) answered(v *View) dryRun {
-	next := dryRun{generation: v.At.Generation, when: v.Now, says: v.answers.DryRun.say(v)}
+	next := dryRun{generation: v.At.Generation, when: v.Now, says: v.answers.DryRun.say(v), ungated: v.answers.DryRun.Ungated}
 	if next.says.reason != "" {
 		next.retry = d.retry.Next(v.Now, v.Now, backoff.FailedDryRun)
 	}
 	return next
 }
 
-// isIncomplete reports whether the answer to a dry run was that the name is taken, and the pod that has it was not read.
-func (v *View) isIncomplete() bool {
+// needsHolderOfName reports whether the answer to a dry run was that the name is taken, and the pod that has it was not read.
+func (v *View) needsHolderOfName() bool {
 	a := v.answers.DryRun
 	return a != nil && a.Taken && v.unread(atrun.PodName(v.At, 0))
 }
@@ -122,6 +132,8 @@ func (v *View) isIncomplete() bool {
 func (d dryRun) next(v *View) time.Time {
 	due, err := v.dueTime()
 	switch {
+	case err == nil && !v.isSuspended() && v.Now.After(due.Add(-noDryRun)):
+		return time.Time{}
 	case d.generation != v.At.Generation, d.says.reason != "" && d.when.IsZero():
 		return v.Now
 	case d.says.reason != "":
@@ -135,21 +147,18 @@ func (d dryRun) next(v *View) time.Time {
 // checked adds the last answer about the pod to the step of an At that waits until a time, or for a user if it is zero, and asks for
 // another one when that is due.
 func (v *View) checked(s Step, until time.Time) Step {
-	if v.isIncomplete() {
+	if v.needsHolderOfName() {
 		return ask(Ask{Pod: atrun.PodName(v.At, 0)})
 	}
 	next := v.dryRun.next(v)
 	switch {
-	case v.answers.DryRunLater: // The caller requests a pass when the dry run can be sent.
-		next = time.Time{}
-	case v.answers.DryRun == nil && isOver(next, v.Now):
-		question := Ask{DryRun: newPod(v, 0)}
-		if v.isUninterrupted() {
-			question.Budget = newBudget(v.At)
-		}
-		return ask(question)
+	case v.answers.DryRunLater:
+		next = v.Now.Add(laterDryRun)
+	case v.answers.DryRun == nil && hasPassed(next, v.Now):
+		return ask(v.question())
 	}
-	if says := v.dryRun.says; says.reason != "" {
+	isUnchecked := next.IsZero() && v.dryRun.generation != v.At.Generation
+	if says := v.dryRun.says; says.reason != "" && !isUnchecked {
 		s.ready = says
 		if !says.isBad() {
 			s.ready.message = atrun.JoinNonEmpty("; ", s.scheduled.message, says.message)
@@ -158,4 +167,13 @@ func (v *View) checked(s Step, until time.Time) Step {
 	s = s.at(until).at(next)
 	s.CanWait = !next.IsZero() && s.requeueAt.Equal(next)
 	return s
+}
+
+// question returns the dry run of the pod of the first attempt.
+func (v *View) question() Ask {
+	question := Ask{DryRun: newPod(v, 0)}
+	if v.isUninterrupted() {
+		question.Budget = newBudget(v.At)
+	}
+	return question
 }

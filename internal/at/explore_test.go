@@ -30,7 +30,8 @@ var states = flag.Int("states", 10_000, "how many states the explorer visits of 
 // The explorer visits every interleaving of the steps of one At with one retry, breadth first, with the real Memory and the real rules:
 //
 //   - time passes
-//   - a user edits the command, cancels the At, deletes any pod at any time, or creates a gated pod under the name of the first one
+//   - a user edits the command, cancels the At, deletes any pod at any time, creates a gated pod under the name of the first one, or removes
+//     the gate of a pod
 //   - a scheduler binds a pod that has no gate, and a command ends well or badly
 //   - the caches of Ats and of pods lag behind by any number of events
 //   - a request is rejected, or is carried out and its answer is lost; between a decision and its request anything else can happen
@@ -55,7 +56,7 @@ type options struct {
 }
 
 // times are the instants of the exploration, counted from the creation of the At, which is due after an hour.
-var times = []time.Duration{0, time.Hour - 5*time.Second, time.Hour, time.Hour + 20*time.Second, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour}
+var times = []time.Duration{0, time.Hour - time.Second, time.Hour, time.Hour + 20*time.Second, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour}
 
 const dueIndex = 2
 
@@ -66,10 +67,10 @@ var explored = map[string]func() *testutil.AtBuilder{
 }
 
 // budget is what may still happen.
-type budget struct{ crashes, losses, deletions, plants, ends, rejections, edits int }
+type budget struct{ crashes, losses, deletions, plants, ends, rejections, edits, hands int }
 
-// request is a request on its way: a status, or what a step requests. then is the step whose request follows the status.
-type request struct {
+// flight is a request on its way: a status, or what a step requests. then is the step whose request follows the status.
+type flight struct {
 	view    View
 	step    Step
 	status  *cnatv1alpha1.AtStatus
@@ -79,23 +80,24 @@ type request struct {
 // ran is a pod that was bound to a node.
 type ran struct {
 	attempt, code int // code is -1 until the command has ended.
+	byHand        bool
 }
 
 // node is one state of the environment and the operator. Objects are shared and never modified.
 type node struct {
 	// ats and pods are what the caches show, followed by what they will show; the last is what the store has.
-	ats       []*cnatv1alpha1.At
-	pods      [][]*corev1.Pod
-	lastState *corev1.Pod
-	memory    Memory
-	sent      *request  // of the process
-	late      []request // of processes that are gone
-	instant   int
-	later     time.Duration // after the instant, in settle
-	uids      int
-	runs      []ran
-	words     [2]string
-	budget    budget
+	ats        []*cnatv1alpha1.At
+	pods       [][]*corev1.Pod
+	lastStates []*corev1.Pod
+	memory     Memory
+	sent       *flight  // of the process
+	late       []flight // of processes that are gone
+	instant    int
+	later      time.Duration // after the instant, in settle
+	uids       int
+	runs       []ran
+	words      [2]string
+	budget     budget
 }
 
 func (n *node) clone() *node {
@@ -178,7 +180,7 @@ func (n *node) text(order func(version string) string) string {
 		}
 		k.WriteString("|")
 	}
-	for _, r := range append(n.late, ptr.Deref(n.sent, request{})) {
+	for _, r := range append(n.late, ptr.Deref(n.sent, flight{})) {
 		fmt.Fprintf(&k, "%s%t", order(r.version), r.status != nil)
 		for _, p := range []*corev1.Pod{r.step.Create, r.step.Open, r.step.Stop, r.step.Delete, r.step.record} {
 			pod(p)
@@ -188,14 +190,15 @@ func (n *node) text(order func(version string) string) string {
 	if m.last != nil && expectations.IsLater(m.last, n.ats[0].ResourceVersion) {
 		at(m.last)
 	}
-	pod(n.lastState)
-	for _, p := range m.known {
-		pod(p.pod)
-		fmt.Fprintf(&k, "%d%t%t%t%t%v", p.generation, p.exists, p.gone, p.shown, p.deleted, p.missingSince)
+	for _, p := range n.lastStates {
+		pod(p)
 	}
-	pod(m.modified.pod)
-	fmt.Fprintf(&k, "%t%t%s%t%s%v%v%v|%d %v %v %v", m.taken, m.stale, m.modified.what, m.modified.deleted, m.failure, m.stopSince,
-		m.rejection.Of(n.at().Generation) != nil, m.dryRun, n.instant, n.runs, n.words, n.budget)
+	for _, p := range []podState{m.run, m.prepared} {
+		pod(p.pod)
+		fmt.Fprintf(&k, "%d%s%t%t%t%v%v", p.generation, p.modified, p.shown, p.isLast, p.pod != nil && p.pod.DeletionTimestamp != nil, p.goneSince, p.answered)
+	}
+	fmt.Fprintf(&k, "%t%s%v%v%v%v|%d %v %v %v", m.stale, m.failure, m.stopSince,
+		m.rejections[toCreate].Of(n.at().Generation) != nil, m.rejections[toOpen].Of(n.at().Generation) != nil, m.dryRun, n.instant, n.runs, n.words, n.budget)
 	return k.String()
 }
 
@@ -237,6 +240,8 @@ var budgets = map[string]budget{
 	"a frozen process and an edit":           {crashes: 1, edits: 1},
 	"a pod of another client":                {crashes: 1, plants: 1, edits: 1},
 	"a rejection, a lost answer, a deletion": {losses: 1, rejections: 1, deletions: 1},
+	"a gate that a user removes":             {crashes: 1, losses: 1, hands: 1, edits: 1},
+	"a gate that a user removes, a retry":    {hands: 1, ends: 1, rejections: 1},
 	"a failure and a retry":                  {crashes: 1, losses: 1, ends: 2, edits: 1},
 }
 
@@ -292,6 +297,11 @@ func (e *explorer) next(n *node) {
 		fork(&unlimited, func(c *node) { c.instant++ })
 	}
 	for i, pod := range n.stored() {
+		if atrun.IsGated(pod) && pod.Annotations[cnatv1alpha1.AnnotationGeneration] != "0" && !n.isEnding() {
+			fork(&n.budget.hands, func(c *node) {
+				c.change(i, func(p *corev1.Pod) { p.Spec.SchedulingGates, p.Annotations = nil, map[string]string{byHand: "true"} })
+			})
+		}
 		fork(&n.budget.deletions, func(c *node) { c.set(slices.Delete(slices.Clone(n.stored()), i, i+1)) })
 		switch {
 		case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) == 0:
@@ -332,10 +342,19 @@ func (e *explorer) next(n *node) {
 func (n *node) showPods() {
 	for _, pod := range n.pods[0] {
 		if !slices.ContainsFunc(n.pods[1], func(p *corev1.Pod) bool { return p.UID == pod.UID }) {
-			n.lastState = pod
+			n.lastStates = append(slices.Clone(n.lastStates), pod)
 		}
 	}
 	n.pods = n.pods[1:]
+}
+
+// byHand marks a pod whose gate a user has removed.
+const byHand = "by-hand"
+
+// isEnding reports whether the At has ended, or its end is on its way. Whoever removes a gate after that starts the command.
+func (n *node) isEnding() bool {
+	ends := func(r flight) bool { return r.status != nil && r.status.Phase == cnatv1alpha1.PhaseDone }
+	return atrun.IsDone(&n.at().Status) || n.sent != nil && ends(*n.sent) || slices.ContainsFunc(n.late, ends)
 }
 
 func (n *node) edit(edit func(*cnatv1alpha1.AtSpec)) {
@@ -350,7 +369,7 @@ func (n *node) restart() {
 	if n.sent != nil {
 		n.late = append(n.late, *n.sent)
 	}
-	n.sent, n.memory, n.lastState = nil, Memory{}, nil
+	n.sent, n.memory, n.lastStates = nil, Memory{}, nil
 	n.ats, n.pods = n.ats[len(n.ats)-1:], n.pods[len(n.pods)-1:]
 }
 
@@ -360,7 +379,8 @@ func (e *explorer) bind(n *node, i int) {
 	if slices.ContainsFunc(n.runs, func(r ran) bool { return r.attempt == attempt }) {
 		e.fail("A1: attempt %d runs twice, in %s", attempt, n.key())
 	}
-	if n.instant < dueIndex {
+	hand := pod.Annotations[byHand] != ""
+	if n.instant < dueIndex && !hand {
 		e.fail("A2: attempt %d runs before its time, in %s", attempt, n.key())
 	}
 	if attempt > 0 && !slices.ContainsFunc(n.runs, func(r ran) bool { return r.attempt == attempt-1 && r.code > 0 }) {
@@ -368,13 +388,13 @@ func (e *explorer) bind(n *node, i int) {
 			e.fail("A17: attempt %d runs before the one before it has failed, in %s", attempt, n.key())
 		}
 	}
-	if got := strings.Join(pod.Spec.Containers[0].Command, " "); got != n.words[attempt] {
+	if got := strings.Join(pod.Spec.Containers[0].Command, " "); got != n.words[attempt] && !hand {
 		e.fail("A18: pod %s runs %q, recorded is %q, in %s", pod.Name, got, n.words[attempt], n.key())
 	}
 	if int(s.Attempts) == attempt+1 && saysNotRun(s) {
 		e.fail("A11: an At that says %s runs, in %s", s.Conditions[len(s.Conditions)-1].Message, n.key())
 	}
-	n.runs = append(n.runs, ran{attempt, -1})
+	n.runs = append(n.runs, ran{attempt, -1, hand})
 }
 
 func saysNotRun(s *cnatv1alpha1.AtStatus) bool {
@@ -415,11 +435,11 @@ func (e *explorer) add(n *node, pod *corev1.Pod, generation string) *corev1.Pod 
 
 // decide makes the next request of the process.
 func (e *explorer) decide(n *node) {
-	seen, answers := Seen{At: n.ats[0], Pods: n.pods[0], LastState: n.lastState}, Answers{Pods: map[string]*corev1.Pod{}}
+	seen, answers := Seen{At: n.ats[0], Pods: n.pods[0], LastStates: n.lastStates}, Answers{Pods: map[string]*corev1.Pod{}}
 	if n.memory.IsStale() {
 		answers.At = n.at()
 	}
-	r := &request{}
+	r := &flight{}
 	for {
 		r.view = n.memory.View(seen, answers, n.now(), Defaults{})
 		if r.step = Next(&r.view); !r.step.Asks() {
@@ -447,7 +467,7 @@ func (e *explorer) decide(n *node) {
 }
 
 // plant applies the defects that are decisions.
-func (e *explorer) plant(n *node, r *request) {
+func (e *explorer) plant(n *node, r *flight) {
 	v := &r.view
 	switch {
 	case e.adopt && r.step.Delete != nil && atrun.IsGated(r.step.Delete) && v.At.Status.Attempts == 0 && n.instant >= dueIndex && !v.isCanceled():
@@ -456,8 +476,8 @@ func (e *explorer) plant(n *node, r *request) {
 		if r.step.record == nil {
 			r.step = unchanged
 		}
-	case e.endFirst && r.step.Delete != nil && v.hasStarted() && v.isCanceled() && !isBound(r.step.Delete):
-		r.step = v.finish(v.canceledEnd(atrun.End{Proof: atrun.NotRun}))
+	case e.endFirst && r.step.Delete != nil && v.isRecorded() && v.isCanceled() && !isBound(r.step.Delete):
+		r.step = v.finish(v.overruled(atrun.End{Proof: atrun.NotRun}))
 	}
 }
 
@@ -482,7 +502,7 @@ func (e *explorer) arrives(n *node) {
 		e.push(rejected)
 	}
 	if e.openFirst && r.status != nil && r.step.Open != nil {
-		e.carryOut(c, request{view: r.view, step: Step{Open: r.step.Open}})
+		e.carryOut(c, flight{view: r.view, step: Step{Open: r.step.Open}})
 	}
 	result, done := e.carryOut(c, r)
 	if n.budget.losses > 0 {
@@ -508,7 +528,7 @@ func (e *explorer) arrives(n *node) {
 }
 
 // carryOut does what the API server does with a request. done is false for a conflict.
-func (e *explorer) carryOut(n *node, r request) (result Result, done bool) {
+func (e *explorer) carryOut(n *node, r flight) (result Result, done bool) {
 	if r.status != nil {
 		if n.at().ResourceVersion != r.version && (!e.noCompareAndSwap || r.step.record == nil || n.at().Status.Attempts != r.view.At.Status.Attempts) {
 			return result, false
@@ -518,7 +538,7 @@ func (e *explorer) carryOut(n *node, r request) (result Result, done bool) {
 	}
 	switch s := r.step; {
 	case s.Create != nil && n.named(s.Create.Name) != nil:
-		return Result{Taken: true}, true
+		return Result{Pod: n.named(s.Create.Name), Exists: true}, true
 	case s.Create != nil:
 		return Result{Pod: e.add(n, s.Create, "")}, true
 	case s.Open != nil:
@@ -552,7 +572,7 @@ func (e *explorer) carryOut(n *node, r request) (result Result, done bool) {
 	return result, true
 }
 
-func (e *explorer) commit(n *node, r request) {
+func (e *explorer) commit(n *node, r flight) {
 	before, at := n.at(), n.at().DeepCopy()
 	at.Status = *r.status
 	n.write(at)

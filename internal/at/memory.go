@@ -4,10 +4,11 @@
 package at
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
@@ -16,7 +17,7 @@ import (
 )
 
 // Memory is what one process knows about one At beyond what its caches show. The zero value is the Memory of a process that has just
-// started: nothing in it must survive a restart. Each pass is:
+// started. A process may lose it at any time. Each pass is:
 //
 //	v := memory.View(seen, answers, now, defaults)
 //	step := Next(&v)                    // the caller answers step.Ask and repeats both, until there is nothing to ask
@@ -27,20 +28,12 @@ import (
 type Memory struct {
 	// stale is true if the last write of the status was rejected as a conflict: the next pass reads the At from the API server.
 	stale bool
-	// known are the pods of the At. modified is a created pod whose identity admission changed.
-	known    []knownPod
-	modified modification
-	// stopSince is when the process last asked the recorded pod to end, or else first saw that its own deadline ends it, or zero.
+	// run is the pod that the status records. prepared is the pod whose create was answered to this process.
+	run, prepared podState
+	// stopSince is when the process first decided to end the recorded pod, or zero.
 	stopSince time.Time
-	// taken is true if the last create was answered with: this name exists.
-	taken bool
-	// protected is the UID of the pod for which the API server confirmed the budget of an uninterrupted At to this process, or "". protects is
-	// true from the record of the end until the budget is deleted.
-	protected types.UID
-	protects  bool
-	// rejection is the last rejection of a request about a pod or its budget. rejectedChange is true if it was not about a create of a pod.
-	rejection      expectations.LastRejection
-	rejectedChange bool
+	// rejections are the last rejections of each kind of request about a pod.
+	rejections [requests]expectations.LastRejection
 	// dryRun is the last answer to a dry run.
 	dryRun dryRun
 	// failure is the last error of a request about a pod that was not a rejection, or "". failingSince is when these errors began.
@@ -54,6 +47,32 @@ type Memory struct {
 // failureGrace is how long requests about a pod may fail without a rejection before the status reports it: a single error needs no write.
 const failureGrace = 5 * time.Second
 
+// request is a kind of request about a pod. A rejection of one says nothing about the others.
+type request int
+
+const (
+	toCreate request = iota
+	toOpen
+	toStop
+	toDelete
+	requests
+)
+
+func (r request) String() string { return [...]string{"create", "open", "stop", "delete"}[r] }
+
+// kind returns the kind of the request of a step. An At gets its budget as a part of the start.
+func (s Step) kind() request {
+	switch {
+	case s.Create != nil:
+		return toCreate
+	case s.Open != nil:
+		return toOpen
+	case s.Stop != nil:
+		return toStop
+	}
+	return toDelete
+}
+
 // View combines what was seen and answered at now with what the Memory knows. The Memory keeps what was seen.
 func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaults) View {
 	if answers.At != nil {
@@ -63,23 +82,19 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 		seen.At = m.last
 	}
 	at := seen.At
-	m.seeModified(at, answers, now)
-	m.known = observe(m.known, seen, answers, now)
+	m.observe(seen, answers, now)
 	v := View{
-		At: at, Now: now, answers: answers, defaults: defaults, known: m.known, recorded: find(m.known, at.Status.PodUID), modified: m.modified,
-		taken: m.taken, stopSince: m.stopSince, protected: m.protected, protects: m.protects,
-		rejection: m.rejection.Of(at.Generation), dryRun: m.dryRun.of(at), first: m.last == nil,
+		At: at, Now: now, answers: answers, defaults: defaults, run: m.run, stopSince: m.stopSince,
+		rejections: m.rejections, dryRun: m.dryRun.of(at), first: m.last == nil,
 	}
-	if v.recorded.exists {
-		v.Pod = v.recorded.pod
+	if m.run.exists(now) {
+		v.Pod = m.run.pod
 	}
-	if m.rejectedChange && !v.runsOn() { // It says nothing about the create of another pod.
-		v.rejection = nil
-	}
+	v.prepared, v.own, v.lastStates = m.prepared, ownPods(seen, answers, m.run, m.prepared), seen.LastStates
 	if !m.failingSince.IsZero() && now.Sub(m.failingSince) >= failureGrace {
 		v.failure = m.failure
 	}
-	if answers.DryRun != nil && !v.isIncomplete() {
+	if answers.DryRun != nil && !v.needsHolderOfName() {
 		v.dryRun = v.dryRun.answered(&v)
 	}
 	m.dryRun = v.dryRun // Not only after the write of the status, which can fail.
@@ -91,17 +106,57 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	return v
 }
 
-// seeModified updates what is known about the pod that admission has modified. Once the status records it, it is one of the At's pods, even if
-// the write of the status was not answered.
-func (m *Memory) seeModified(at *cnatv1alpha1.At, answers Answers, now time.Time) {
-	pod := m.modified.pod
-	switch {
-	case pod == nil:
-	case at.Status.PodUID == pod.UID:
-		m.known, m.modified = with(m.known, pod, func(k *knownPod) { k.confirmed = now }), modification{}
-	case answers.Pods[pod.Name] != nil && answers.Pods[pod.Name].UID == pod.UID:
-		m.modified.pod = answers.Pods[pod.Name]
+// observe updates the two pods that are known after a look at the caches and at the answers.
+func (m *Memory) observe(seen Seen, answers Answers, now time.Time) {
+	uid := seen.At.Status.PodUID
+	if m.run.uid() != uid {
+		m.run, m.stopSince = podState{}, time.Time{}
+		if m.prepared.uid() == uid {
+			m.run, m.prepared = m.prepared, podState{}
+		}
 	}
+	if uid != "" {
+		m.run = m.run.observe(seen, answers, uid, atrun.PodName(seen.At, int(seen.At.Status.Attempts)-1), now)
+	}
+	if pod := m.prepared.pod; pod != nil {
+		if m.prepared = m.prepared.observe(seen, answers, pod.UID, pod.Name, now); m.prepared.isGone() && m.prepared.modified == "" {
+			m.prepared = podState{}
+		}
+	}
+}
+
+// ownPods returns the newest known state of each pod that the At controls, or that this process has created for it.
+func ownPods(seen Seen, answers Answers, known ...podState) []*corev1.Pod {
+	var own []*corev1.Pod
+	add := func(pod *corev1.Pod) {
+		if pod == nil || pods.Contains(own, pod.UID) || pods.Contains(seen.LastStates, pod.UID) {
+			return
+		}
+		i := slices.IndexFunc(own, func(p *corev1.Pod) bool { return p.Name == pod.Name })
+		switch {
+		case i < 0:
+			own = append(own, pod)
+		case expectations.IsLater(pod, own[i].ResourceVersion): // The other one is gone.
+			own[i] = pod
+		}
+	}
+	for _, k := range known {
+		if !k.isGone() {
+			add(k.pod)
+		}
+	}
+	for name, pod := range answers.Pods {
+		if pod != nil && pod.Name == name && atrun.IsOwn(seen.At, pod) {
+			add(pod)
+		}
+	}
+	for _, pod := range seen.Pods {
+		if answer, read := answers.Pods[pod.Name]; read && (answer == nil || answer.UID != pod.UID) {
+			continue // The cache is behind.
+		}
+		add(pod)
+	}
+	return own
 }
 
 // IsStale reports whether the next pass must read the At from the API server, because the cache was behind when its status was written.
@@ -113,12 +168,15 @@ func (m *Memory) Conflicted() { m.stale = true }
 // Recorded remembers that the status of an At was written or needed no write.
 func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 	m.last, m.stale = v.At, false
-	m.protects = m.protects || step.Unprotect != nil
 	if written != nil {
 		m.last = written
 	}
 	if step.record != nil {
-		m.stopSince = time.Time{}
+		run := m.prepared
+		if run.uid() != step.record.UID {
+			run = podState{pod: step.record}
+		}
+		m.run, m.prepared, m.stopSince, m.rejections[toStop] = run, podState{}, time.Time{}, expectations.LastRejection{}
 	}
 	if step.stops && m.stopSince.IsZero() {
 		m.stopSince = v.Now
@@ -127,15 +185,16 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 
 // Result is the answer to the request of a step.
 type Result struct {
-	// Pod is the pod of the answer, trimmed, or nil. Modified is what admission changed in a created pod: see atrun.Modified.
-	Pod      *corev1.Pod
+	// Pod is the pod of the answer, trimmed, or nil. If a create was answered with "already exists", it is the pod that has the name, if the At
+	// controls it.
+	Pod *corev1.Pod
+	// Modified is what admission changed in a created pod: see atrun.Modified.
 	Modified string
-	// Taken is true if a create was answered with: this name exists.
-	Taken bool
+	// Exists is true if a create was answered with: this name exists.
+	Exists bool
 	// Missing is true if the deletion of a pod was answered with: there is no such pod. It is not known whether the pod ran.
 	Missing bool
-	// Rejected is the error if the API server understood a create or the removal of a gate, and rejected it, or if the name of the budget is
-	// taken; otherwise nil.
+	// Rejected is the error if the API server understood a request and rejected it, or if admission undid it; otherwise nil.
 	Rejected error
 	// Failed is any other error. The API server or an admission webhook does not work or does not respond.
 	Failed error
@@ -144,59 +203,51 @@ type Result struct {
 // Heard remembers the answer to the request of a step, which arrived at now.
 func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 	m.failure = ""
-	if step.Stop != nil && r.Rejected == nil { // It may have had an effect even if it was not answered.
-		m.stopSince = now
-	}
 	switch {
 	case r.Rejected != nil:
-		m.rejection, m.rejectedChange = m.rejection.Rejected(r.Rejected, v.At.Generation, v.Now, now), step.Create == nil
+		last := &m.rejections[step.kind()]
+		*last = last.Rejected(r.Rejected, v.At.Generation, v.Now, now)
 	case r.Failed != nil:
 		m.failure = r.Failed.Error()
 		if m.failingSince.IsZero() {
 			m.failingSince = now
 		}
 		return
-	case step.Create != nil:
-		m.taken, m.rejection = r.Taken, expectations.LastRejection{}
-		m.created(r, v.At, now)
-	case step.Open != nil, step.Stop != nil:
-		m.rejection = expectations.LastRejection{}
-	case step.Protect != nil:
-		m.protected, m.rejection = v.At.Status.PodUID, expectations.LastRejection{}
-	case step.Unprotect != nil:
-		m.protects = false
-	case step.Delete != nil:
-		m.deletedPod(step.Delete, r.Missing, step.Delete.UID == v.At.Status.PodUID)
-	}
-	if patched := r.Pod; patched != nil && step.Create == nil {
-		m.known = with(m.known, patched, func(k *knownPod) { k.confirmed = now })
+	default:
+		m.rejections[step.kind()] = expectations.LastRejection{}
 	}
 	m.failingSince = time.Time{}
-}
-
-// created remembers the pod of a create. Another pod that had its name is gone. If the status records that pod, its last state is not known.
-func (m *Memory) created(r Result, at *cnatv1alpha1.At, now time.Time) {
-	m.modified = modification{}
-	if r.Modified != "" || r.Pod == nil {
-		m.modified = modification{what: r.Modified, pod: r.Pod}
-		return
-	}
-	for _, k := range m.known {
-		if k.pod.Name == r.Pod.Name && k.pod.UID != at.Status.PodUID {
-			m.known = with(m.known, k.pod, func(k *knownPod) { k.gone = true })
+	switch {
+	case step.Create != nil && (r.Pod != nil || r.Modified != ""):
+		m.prepared = podState{pod: r.Pod, answered: now, modified: r.Modified}
+		if !r.Exists {
+			m.prepared.generation = v.At.Generation
 		}
+	case r.Pod != nil && r.Pod.UID == m.run.uid():
+		m.run = m.run.see(v.At, r.Pod)
+		m.run.answered = now
+	case step.Delete != nil && r.Missing && step.Delete.UID == m.run.uid():
+		m.run = m.run.gone(now)
+	case step.Delete != nil && r.Missing && step.Delete.UID == m.prepared.uid():
+		m.prepared = m.prepared.gone(now)
+	case step.Delete != nil && r.Rejected == nil && !r.Missing:
+		m.deleted(step.Delete, now)
 	}
-	m.known = with(m.known, r.Pod, func(k *knownPod) { k.generation, k.confirmed = at.Generation, now })
 }
 
-// deletedPod remembers that the API server has deleted a pod in this state, or that it was missing. A pod that has no node is gone then. The
-// last state of a recorded pod that was missing is not known.
-func (m *Memory) deletedPod(pod *corev1.Pod, missing, recorded bool) {
-	m.known = with(m.known, pod, func(k *knownPod) {
-		k.deleted, k.gone = true, k.gone || !isBound(pod) && (!missing || !recorded)
-	})
-	if m.modified.pod != nil && m.modified.pod.UID == pod.UID {
-		m.modified.deleted = !missing
+// deleted remembers that the API server has begun to delete a pod in exactly this state. No node can get it anymore.
+func (m *Memory) deleted(pod *corev1.Pod, now time.Time) {
+	going := *pod
+	going.DeletionTimestamp = &metav1.Time{Time: now}
+	switch pod.UID {
+	case m.run.uid():
+		m.run.pod = &going
+	case m.prepared.uid():
+		m.prepared.pod = &going
+	default:
+		if m.prepared.pod == nil {
+			m.prepared = podState{pod: &going}
+		}
 	}
 }
 
@@ -205,15 +256,15 @@ func (m *Memory) LastRun() (*cnatv1alpha1.At, *corev1.Pod) {
 	if m.last == nil || m.last.Status.PodUID == "" || atrun.IsDone(&m.last.Status) {
 		return nil, nil
 	}
-	return m.last, find(m.known, m.last.Status.PodUID).pod
+	return m.last, m.run.pod
 }
 
 // RequeueAt returns when to decide again although nothing has changed, or zero if that is not needed. It may be in the past. urgent is false
 // if other Ats can come first. A recorded pod that the cache has not shown is looked up after a while.
 func (m *Memory) RequeueAt(v *View, step Step) (when time.Time, urgent bool) {
 	lookUpAt := time.Time{}
-	if k := find(m.known, m.last.Status.PodUID); k.exists && !k.shown {
-		lookUpAt = k.confirmed.Add(expectations.ConfirmAfter)
+	if k := m.run; !k.shown && k.exists(v.Now) && (k.modified != "" || !atrun.IsDone(&m.last.Status)) {
+		lookUpAt = k.answered.Add(expectations.ConfirmAfter)
 	}
-	return pods.Earliest(v.Now, step.requeueAt, lookUpAt), m.failure == "" && v.rejection == nil && !step.CanWait
+	return pods.Earliest(v.Now, step.requeueAt, lookUpAt), m.failure == "" && !v.isRejected() && !step.CanWait
 }

@@ -48,7 +48,8 @@ var (
 		Phase: cnatv1alpha1.PhaseDone, Result: cnatv1alpha1.ResultSucceeded, Reason: cnatv1alpha1.ReasonCompleted,
 		CompletionTime: ptr.To(metav1.NewTime(due)), PodName: pod0, PodUID: pod0 + "-uid", Attempts: 1,
 	}
-	quota = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, pod0, errors.New("exceeded quota"))
+	exists = apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, pod0)
+	quota  = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, pod0, errors.New("exceeded quota"))
 )
 
 // world is what the API server has, as far as a test needs it.
@@ -68,7 +69,7 @@ type world struct {
 // decided is a step and its report, in short.
 type decided struct {
 	Create, Open, Stop, Delete string
-	Protect, Unprotect         string
+	Budget                     string
 	DeleteAt                   bool
 	// Phase and Reason are those of the status that the step records, and Attempts its attempts. Scheduled and Ready are the reasons of the conditions.
 	Phase            cnatv1alpha1.Phase
@@ -82,7 +83,10 @@ type decided struct {
 // next makes one pass and answers its questions.
 func (w *world) next(t *testing.T) (decided, at.View, at.Step, at.Report) {
 	t.Helper()
-	seen := at.Seen{At: w.at.Obj(), Pods: w.pods, Older: w.older, LastState: w.last}
+	seen := at.Seen{At: w.at.Obj(), Pods: w.pods, Older: w.older}
+	if w.last != nil {
+		seen.LastStates = []*corev1.Pod{w.last}
+	}
 	answers := at.Answers{Pods: map[string]*corev1.Pod{}}
 	for range 5 {
 		v := w.memory.View(seen, answers, due.Add(w.now), at.Defaults{Image: "busybox", FixedUser: true})
@@ -125,7 +129,7 @@ func (w *world) summary(v *at.View, step at.Step, report at.Report) decided {
 	s := report.Status
 	d := decided{
 		Create: name(step.Create), Open: name(step.Open), Stop: name(step.Stop), Delete: name(step.Delete), DeleteAt: step.DeleteAt,
-		Protect: budget(step.Protect), Unprotect: budget(step.Unprotect), Phase: s.Phase, Reason: s.Reason, Attempts: s.Attempts,
+		Budget: budget(step.Budget), Phase: s.Phase, Reason: s.Reason, Attempts: s.Attempts,
 	}
 	if c := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionScheduled); c != nil {
 		d.Scheduled = c.Reason
@@ -255,6 +259,13 @@ func neverStarts(reason string) decided {
 	return decided{Phase: cnatv1alpha1.PhaseDone, Reason: reason, Scheduled: reason}
 }
 
+// recordedAsRun is the end of an At whose pod others have opened.
+func recordedAsRun() decided {
+	d := neverStarts("PodModified")
+	d.Attempts = 1
+	return d
+}
+
 // TestNext has the rows of the table in doc.go, by their numbers.
 func TestNext(t *testing.T) {
 	const pending, running, done = cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone
@@ -263,14 +274,11 @@ func TestNext(t *testing.T) {
 	olderPod.OwnerReferences[0].UID = "older"
 	modified := finished
 	modified.Result, modified.Reason = cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonPodModified
-	lateOnes := pods(gated().UID("late"), gated().UID("later"))
 	limited := func(p *corev1.Pod) *corev1.Pod {
-		p.Spec.ActiveDeadlineSeconds = ptr.To[int64](5)
+		p.Spec.ActiveDeadlineSeconds, p.Status.StartTime = ptr.To[int64](5), ptr.To(metav1.NewTime(due))
 		return p
 	}
 	proxied := own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due.Add(7*time.Second)).Obj()
-	byKubelet := world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(live().Obj())}, now: 6 * time.Second}.answered(t, at.Result{})
-	stoppedAgain := world{at: a().Status(finished), pods: []*corev1.Pod{limited(live().Obj())}, memory: byKubelet, now: time.Minute}.answered(t, at.Result{})
 	next1 := func() *testutil.AtPodBuilder { return testutil.MakeAtPod(a().Obj(), pod1) }
 	modified1, running1 := next1().Obj(), next1().OnNode().Phase(corev1.PodRunning).Obj()
 	slow := func(p *corev1.Pod) *corev1.Pod {
@@ -285,18 +293,6 @@ func TestNext(t *testing.T) {
 		"1 deleted before the start":      {world{at: a().Deleting()}, decided{}},
 		"1 deleted, recorded and gated":   {world{at: runs0().Deleting(), pods: pods(gated())}, decided{Phase: running, Attempts: 1}},
 		"2 done, and a gated pod is left": {world{at: a().Status(finished), pods: pods(gated().UID("late"))}, isDone(decided{Delete: pod0})},
-		"2 done, and the cache still shows gated pods that are gone": {
-			world{at: a().Status(finished), pods: lateOnes, memory: missing(t, a().Status(finished), lateOnes...)},
-			isDone(decided{}),
-		},
-		"2 done, and the cache still shows the recorded pod, which is gone": {
-			world{at: a().Status(finished), pods: pods(gated()), memory: missing(t, a().Status(finished), gated().Obj())},
-			isDone(decided{}),
-		},
-		"3 done, and the cache still shows a pod that is gone": {
-			world{at: a().Status(finished), pods: pods(own()), memory: missing(t, a().Status(finished), own().Obj())},
-			isDone(decided{}),
-		},
 		"3 done, and a proxy runs": {
 			world{at: a().Status(finished), pods: pods(live())},
 			isDone(decided{Stop: pod0, Requeue: seconds(40)}),
@@ -306,181 +302,181 @@ func TestNext(t *testing.T) {
 			isDone(decided{Requeue: seconds(40)}),
 		},
 		"4 the TTL is over":     {world{at: a().Status(finished).TTL(60), now: time.Minute}, isDone(decided{DeleteAt: true})},
-		"5 the TTL is not over": {world{at: a().Status(finished).TTL(60)}, isDone(decided{Requeue: seconds(60)})},
-		"3 done, and the proxy was stopped a moment ago": {
-			world{at: a().Status(finished), pods: []*corev1.Pod{stopped(live().Obj())}, memory: stoppedAgain, now: time.Minute},
-			isDone(decided{Requeue: seconds(100)}),
-		},
+		"4 the TTL is not over": {world{at: a().Status(finished).TTL(60)}, isDone(decided{Requeue: seconds(60)})},
 		"3 done, and the node has 90 s to end the proxy": {
 			world{at: a().Status(finished), pods: []*corev1.Pod{slow(live().Obj())}},
 			isDone(decided{Stop: pod0, Requeue: seconds(100)}),
 		},
-		"5 the cache never shows the pod": {
-			world{at: a().Status(finished), memory: knows(t, a(), gated().Obj(), ""), now: 6 * time.Second},
-			isDone(decided{}),
+		"2 done, and the cache does not show the prepared pod": {
+			world{at: a().Status(finished), memory: knows(t, a(), gated().UID("late").Obj(), ""), only: pods(gated().UID("late")), now: 6 * time.Second},
+			isDone(decided{Delete: pod0}),
 		},
-		"5 no TTL": {world{at: a().Status(finished), pods: pods(ended(0))}, isDone(decided{})},
+		"4 no TTL": {world{at: a().Status(finished), pods: pods(ended(0))}, isDone(decided{})},
 		"3 modified, and it runs": {
 			world{at: a().Status(modified), memory: world{
 				at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(live().Unowned()),
 			}.unwritten(t)},
 			decided{Phase: done, Reason: "PodModified", Attempts: 1, Stop: pod0, Requeue: seconds(5)},
 		},
-		"6 modified and gated": {
+		"12 modified and gated": {
 			world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(gated().Unowned())},
 			decided{Delete: pod0},
 		},
-		"6 modified and gone": {
+		"12 modified and gone": {
 			world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod")},
-			neverStarts("PodModified"),
+			decided{Requeue: seconds(5)},
 		},
-		"6 modified, and a user deletes it": {
+		"12 modified, and a user deletes it": {
 			world{at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(own().Unowned().Terminating())},
 			neverStarts("PodModified"),
 		},
-		"6 modified, and it runs": {
+		"12 modified, and it runs": {
 			world{at: a(), memory: knows(t, a(), own().Obj(), "pod a-pod so that it lacks the gate"), only: pods(live())},
 			decided{Phase: done, Reason: "PodModified", Scheduled: "PodModified", Attempts: 1, Requeue: seconds(5)},
 		},
-		"6 the next attempt is modified, and it runs": {
+		"12 the next attempt is modified, and it runs": {
 			world{at: retry(), memory: knows(t, retry(), modified1, "pod a-pod-1 so that it lacks the gate"), only: []*corev1.Pod{running1}},
 			decided{Phase: done, Reason: "PodModified", Scheduled: "Started", Attempts: 2, Requeue: seconds(5)},
 		},
-		"6 another pod has the changed name":      {world{at: a(), memory: knows(t, a(), nil, "the name of pod a-pod to b")}, neverStarts("PodModified")},
-		"7 canceled between attempts":             {world{at: retry().Cancel()}, ends("Canceled")},
-		"8 the deadline is over between attempts": {world{at: retry().ActiveDeadline(5), now: 5 * time.Second}, ends("DeadlineExceeded")},
-		"9 a proxy of the last attempt runs":      {world{at: retry(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
-		"10 the next attempt is far away":         {world{at: retry(), pods: pods(ended(3))}, runs(decided{Requeue: seconds(50)})},
-		"10 the next attempt is prepared":         {world{at: retry(), pods: pods(ended(3)), now: 50 * time.Second}, runs(decided{Create: pod1})},
-		"12 the gated pod is gone":                {world{at: runs0(), last: gated().Obj()}, runs(decided{Create: pod0})},
-		"12 it is gone, and another client has the name": {
+		"12 another pod has the changed name":      {world{at: a(), memory: knows(t, a(), nil, "the name of pod a-pod to b")}, neverStarts("PodModified")},
+		"14 canceled between attempts":             {world{at: retry().Cancel()}, ends("Canceled")},
+		"14 the deadline is over between attempts": {world{at: retry().ActiveDeadline(5), now: 5 * time.Second}, ends("DeadlineExceeded")},
+		"3 a proxy of the last attempt runs":       {world{at: retry(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
+		"15 the next attempt is far away":          {world{at: retry(), pods: pods(ended(3))}, runs(decided{Requeue: seconds(58)})},
+		"15 the next attempt is prepared":          {world{at: retry(), pods: pods(ended(3)), now: 58 * time.Second}, runs(decided{Create: pod1})},
+		"17 the gated pod is gone":                 {world{at: runs0(), last: gated().Obj()}, runs(decided{Create: pod0})},
+		"17 it is gone, and another client has the name": {
 			world{at: runs0(), last: gated().Obj(), only: []*corev1.Pod{foreign}, pods: pods(gated().UID("planted"))},
 			decided{Delete: pod0, Phase: running, Attempts: 1},
 		},
-		"12 the gated pod is being deleted": {
+		"17 the gated pod is being deleted": {
 			world{at: runs0(), pods: pods(gated().Terminating())},
 			decided{Phase: running, Scheduled: "NameTaken", Attempts: 1, Requeue: seconds(10)},
 		},
-		"13 deleted while gated, canceled": {world{at: runs0().Cancel(), memory: gone(t, runs0(), gated().Obj())}, ends("Canceled")},
-		"13 deleted while gated, too late": {
+		"14 deleted while gated, canceled": {world{at: runs0().Cancel(), memory: gone(t, runs0(), gated().Obj())}, ends("Canceled")},
+		"14 deleted while gated, too late": {
 			world{at: runs0().StartingDeadline(0), now: time.Second, memory: gone(t, runs0(), gated().Obj())},
 			ends("MissedDeadline"),
 		},
-		"13 deleted while gated, past the deadline": {
+		"14 deleted while gated, past the deadline": {
 			world{at: runs0().ActiveDeadline(1), now: time.Second, memory: gone(t, runs0(), gated().Obj())},
 			ends("DeadlineExceeded"),
 		},
-		"14 canceled while gated, and another client deleted the pod first": {
+		"7 canceled while gated, and another client deleted the pod first": {
 			world{at: runs0().Cancel(), memory: missing(t, runs0(), gated().Obj())}, decided{Phase: running, Attempts: 1, Requeue: seconds(5)},
 		},
-		"13 deleted before a node had it": {world{at: runs0(), last: own().Unschedulable().Obj()}, ends("NotStarted")},
-		"13 the same, with a retry": {
+		"14 deleted before a node had it": {world{at: runs0(), last: own().Unschedulable().Obj()}, ends("NotStarted")},
+		"14 the same, with a retry": {
 			world{at: runs0().BackoffLimit(1), last: own().Obj()},
-			runs(decided{Requeue: seconds(0)}),
+			runs(decided{Requeue: seconds(8)}),
 		},
-		"14 the last state proves the end":   {world{at: runs0(), last: ended(0).Obj()}, ends("Completed")},
-		"14 the last state of another pod":   {world{at: runs0(), last: ended(0).UID("other").Obj()}, ends("PodLost")},
-		"15 the owner reference was removed": {world{at: runs0(), only: pods(live().Unowned())}, ends("PodLost")},
-		"16 lost":                            {world{at: runs0()}, ends("PodLost")},
-		"16 lost, canceled":                  {world{at: runs0().Cancel()}, ends("Canceled")},
-		"16 lost, past the deadline":         {world{at: runs0().ActiveDeadline(1), now: time.Second}, ends("DeadlineExceeded")},
-		"11 only the API server shows it":    {world{at: runs0(), only: pods(live())}, runs(decided{Requeue: seconds(5)})},
-		"17 canceled while gated":            {world{at: runs0().Cancel(), pods: pods(gated())}, runs(decided{Delete: pod0})},
-		"17 canceled before a node has it":   {world{at: runs0().Cancel(), pods: pods(own())}, runs(decided{Delete: pod0})},
-		"17 no node within the deadline":     {world{at: runs0().StartingDeadline(9), pods: pods(own().Unschedulable()), now: 10 * time.Second}, runs(decided{Delete: pod0, Ready: "PodWaiting"})},
-		"18 recorded":                        {world{at: runs0(), pods: pods(gated())}, runs(decided{Open: pod0})},
-		"18 recorded, suspended since":       {world{at: runs0().Suspend(), pods: pods(gated())}, runs(decided{Open: pod0})},
-		"19 canceled, and the stop was rejected": {
+		"7 the last state proves the end":   {world{at: runs0(), last: ended(0).Obj()}, ends("Completed")},
+		"7 the last state of another pod":   {world{at: runs0(), last: ended(0).UID("other").Obj()}, ends("PodLost")},
+		"7 the owner reference was removed": {world{at: runs0(), only: pods(live().Unowned())}, ends("PodLost")},
+		"7 lost":                            {world{at: runs0()}, ends("PodLost")},
+		"7 lost, canceled":                  {world{at: runs0().Cancel()}, ends("Canceled")},
+		"7 lost, past the deadline":         {world{at: runs0().ActiveDeadline(1), now: time.Second}, ends("DeadlineExceeded")},
+		"5 only the API server shows it":    {world{at: runs0(), only: pods(live())}, runs(decided{Requeue: seconds(5)})},
+		"9 canceled while gated":            {world{at: runs0().Cancel(), pods: pods(gated())}, runs(decided{Delete: pod0})},
+		"9 canceled before a node has it":   {world{at: runs0().Cancel(), pods: pods(own())}, runs(decided{Delete: pod0})},
+		"9 no node within the deadline":     {world{at: runs0().StartingDeadline(9), pods: pods(own().Unschedulable()), now: 10 * time.Second}, runs(decided{Delete: pod0, Ready: "PodWaiting"})},
+		"10 recorded":                       {world{at: runs0(), pods: pods(gated())}, runs(decided{Open: pod0})},
+		"10 recorded, suspended since":      {world{at: runs0().Suspend(), pods: pods(gated())}, runs(decided{Open: pod0})},
+		"9 canceled, and the stop was rejected": {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota)},
 			runs(decided{Ready: "FailedStop", Requeue: seconds(1)}),
 		},
-		"19 canceled, and the stop was rejected a while ago": {
+		"9 canceled, and the stop was rejected a while ago": {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota), now: time.Second},
 			runs(decided{Stop: pod0, Ready: "FailedStop", Requeue: seconds(41)}),
 		},
-		"19 canceled":            {world{at: runs0().Cancel(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
-		"19 the kubelet ends it": {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, runs(decided{Requeue: seconds(40)})},
-		"19 the answers to the stops were lost": {
+		"9 canceled":            {world{at: runs0().Cancel(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
+		"9 the kubelet ends it": {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, runs(decided{Requeue: seconds(40)})},
+		"9 the answers to the stops were lost": {
 			world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}, now: time.Minute, memory: stopFailed(t, 0, 50*time.Second)},
-			runs(decided{Requeue: seconds(90)}),
+			runs(decided{Delete: pod0}),
 		},
-		"19 an image until the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, runs(decided{Stop: pod0, Ready: "PodWaiting", Requeue: seconds(50)})},
-		"19 it ended after the deadline, and a proxy runs": {
+		"9 an image until the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, runs(decided{Stop: pod0, Ready: "PodWaiting", Requeue: seconds(50)})},
+		"9 it ended after the deadline, and a proxy runs": {
 			world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(proxied)}, now: 8 * time.Second},
 			runs(decided{Requeue: seconds(37)}),
 		},
-		"20 it started within the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(live()), now: 10 * time.Second}, runs(decided{})},
-		"20 it waits for an image":          {world{at: runs0(), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff"))}, runs(decided{Ready: "PodWaiting"})},
-		"20 it is being deleted":            {world{at: runs0(), pods: pods(live().Terminating()), now: time.Minute}, runs(decided{Ready: "PodTerminating"})},
-		"20 the At is being deleted":        {world{at: runs0().Cancel().Deleting(), pods: pods(live())}, runs(decided{})},
-		"21 succeeded":                      {world{at: runs0(), pods: pods(ended(0))}, ends("Completed")},
-		"22 canceled, and stopped": {
+		"11 it started within the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(live()), now: 10 * time.Second}, runs(decided{})},
+		"11 it waits for an image":          {world{at: runs0(), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff"))}, runs(decided{Ready: "PodWaiting"})},
+		"11 it is being deleted":            {world{at: runs0(), pods: pods(live().Terminating()), now: time.Minute}, runs(decided{Ready: "PodTerminating"})},
+		"11 the At is being deleted":        {world{at: runs0().Cancel().Deleting(), pods: pods(live())}, runs(decided{})},
+		"8 succeeded":                       {world{at: runs0(), pods: pods(ended(0))}, ends("Completed")},
+		"8 canceled, and stopped": {
 			world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(ended(143).Because("DeadlineExceeded", "").Obj())}},
 			ends("Canceled"),
 		},
-		"22 canceled, but it had failed": {world{at: runs0().Cancel(), pods: pods(ended(3))}, ends("NonZeroExitCode")},
-		"23 past the deadline": {
+		"8 canceled, but it had failed": {world{at: runs0().Cancel(), pods: pods(ended(3))}, ends("NonZeroExitCode")},
+		"8 past the deadline": {
 			world{at: runs0().ActiveDeadline(5), pods: pods(ended(143).Because("DeadlineExceeded", "")), now: 6 * time.Second},
 			ends("DeadlineExceeded"),
 		},
-		"24 a retry is left":               {world{at: runs0().BackoffLimit(1), pods: pods(ended(3))}, runs(decided{Requeue: seconds(0)})},
-		"25 no retry after an unknown end": {world{at: runs0().BackoffLimit(1), pods: pods(ended(255))}, ends("PodFailed")},
-		"25 no retry for this exit code":   {world{at: runs0().BackoffLimit(1).RetryExitCodes(4), pods: pods(ended(3))}, ends("NonZeroExitCode")},
-		"25 the last attempt failed":       {world{at: runs1(), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), pod1).OnNode().Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due).Obj()}}, decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: "Started", Attempts: 2}},
-		"26 canceled before the start":     {world{at: a().Cancel(), now: -time.Hour}, neverStarts("Canceled")},
-		"27 a pod of another process":      {world{at: a(), pods: pods(gated())}, decided{Delete: pod0}},
-		"27 a pod of an older spec":        {world{at: a().Generation(2), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), "")}, decided{Delete: pod0}},
-		"27 a pod of a suspended At":       {world{at: a().Suspend(), pods: pods(gated())}, decided{Delete: pod0}},
-		"27 a pod that is too early":       {world{at: a(), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), ""), now: -time.Minute}, decided{Delete: pod0}},
-		"28 no time":                       {world{at: a().Schedule("tomorrow")}, decided{Phase: pending, Scheduled: "InvalidSchedule"}},
-		"28 no command":                    {world{at: a().Command("'")}, decided{Phase: pending, Scheduled: "InvalidCommand"}},
-		"28 no container":                  {world{at: a().Command("").Template(nil)}, decided{Phase: pending, Scheduled: "InvalidTemplate"}},
-		"29 suspended":                     {world{at: a().Suspend()}, decided{Phase: pending, Scheduled: "Suspended"}},
-		"30 too late":                      {world{at: a().StartingDeadline(9), now: 10 * time.Second}, neverStarts("MissedDeadline")},
-		"31 before its time":               {world{at: a(), now: -time.Minute}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(-10)}},
-		"32 a pod of a deleted At": {
+		"8 a retry is left":               {world{at: runs0().BackoffLimit(1), pods: pods(ended(3))}, runs(decided{Requeue: seconds(8)})},
+		"8 no retry after an unknown end": {world{at: runs0().BackoffLimit(1), pods: pods(ended(255))}, ends("PodFailed")},
+		"8 no retry for this exit code":   {world{at: runs0().BackoffLimit(1).RetryExitCodes(4), pods: pods(ended(3))}, ends("NonZeroExitCode")},
+		"8 the last attempt failed":       {world{at: runs1(), pods: []*corev1.Pod{testutil.MakeAtPod(a().Obj(), pod1).OnNode().Phase(corev1.PodFailed).Exited("busybox", 1, "Error", "", due).Obj()}}, decided{Phase: done, Reason: "NonZeroExitCode", Scheduled: "Started", Attempts: 2}},
+		"14 canceled before the start":    {world{at: a().Cancel(), now: -time.Hour}, neverStarts("Canceled")},
+		"13 a pod of another process":     {world{at: a(), pods: pods(gated())}, decided{Delete: pod0}},
+		"13 a pod of an older spec":       {world{at: a().Generation(2), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), "")}, decided{Delete: pod0}},
+		"13 a pod of a suspended At":      {world{at: a().Suspend(), pods: pods(gated())}, decided{Delete: pod0}},
+		"13 a pod that is too early":      {world{at: a(), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), ""), now: -time.Minute}, decided{Delete: pod0}},
+		"15 no time":                      {world{at: a().Schedule("tomorrow")}, decided{Phase: pending, Scheduled: "InvalidSchedule"}},
+		"15 no command":                   {world{at: a().Command("'")}, decided{Phase: pending, Scheduled: "InvalidCommand"}},
+		"15 no container":                 {world{at: a().Command("").Template(nil)}, decided{Phase: pending, Scheduled: "InvalidTemplate"}},
+		"15 suspended":                    {world{at: a().Suspend()}, decided{Phase: pending, Scheduled: "Suspended"}},
+		"14 too late":                     {world{at: a().StartingDeadline(9), now: 10 * time.Second}, neverStarts("MissedDeadline")},
+		"15 before its time":              {world{at: a(), now: -time.Minute}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(-2)}},
+		"16 a pod of a deleted At": {
 			world{at: a(), older: []*corev1.Pod{olderPod}}, decided{Phase: pending, Scheduled: "NameTaken", Requeue: seconds(10)},
 		},
-		"33 prepare": {world{at: a(), now: -5 * time.Second}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting"}},
-		"33 prepare, although the dry run was rejected": {
-			world{at: a(), now: -5 * time.Second, memory: knowsBad(t, a())}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting", Ready: "WouldBeRejected"},
+		"19 prepare": {world{at: a(), now: -time.Second}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting"}},
+		"19 prepare, although the dry run was rejected": {
+			world{at: a(), now: -time.Second, memory: knowsBad(t, a())}, decided{Create: pod0, Phase: pending, Scheduled: "Waiting", Ready: "WouldBeRejected"},
 		},
-		"33 prepare, after another pod had the name": {
-			world{at: waited(t, knowsBad(t, a()), olderPod), now: -5 * time.Second, memory: knowsBad(t, a())}, decided{Create: pod0, Phase: pending, Scheduled: "NameTaken"},
+		"19 prepare, after another pod had the name": {
+			world{at: waited(t, knowsBad(t, a()), olderPod), now: -time.Second, memory: knowsBad(t, a())}, decided{Create: pod0, Phase: pending, Scheduled: "NameTaken"},
 		},
-		"33 prepared":                          {world{at: a(), now: -5 * time.Second, memory: knows(t, a(), gated().Obj(), ""), pods: pods(gated())}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(0)}},
-		"33 prepared, and the cache is behind": {world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated())}, runs(decided{Open: pod0, Requeue: seconds(11)})},
-		"33 due when it is created":            {world{at: a()}, decided{Create: pod0}},
-		"33 prepared and due":                  {world{at: a(), memory: knows(t, a(), gated().Obj(), "")}, runs(decided{Open: pod0, Requeue: seconds(5)})},
-		"33 prepared, and deleted":             {world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: gated().Obj()}, decided{Create: pod0}},
-		"33 prepared without annotations": {
+		"19 prepared":                          {world{at: a(), now: -time.Second, memory: knows(t, a(), gated().Obj(), ""), pods: pods(gated())}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(0)}},
+		"19 prepared, and the cache is behind": {world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated())}, runs(decided{Open: pod0, Requeue: seconds(11)})},
+		"19 due when it is created":            {world{at: a()}, decided{Create: pod0}},
+		"19 prepared and due":                  {world{at: a(), memory: knows(t, a(), gated().Obj(), "")}, runs(decided{Open: pod0, Requeue: seconds(5)})},
+		"19 prepared, and deleted":             {world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: gated().Obj()}, decided{Create: pod0}},
+		"19 prepared without annotations": {
 			world{at: a(), memory: knows(t, a(), own().Gated(0).Obj(), ""), pods: pods(own().Gated(0))},
 			runs(decided{Open: pod0}),
 		},
-		"20 opened, and the answer was lost": {
+		"11 opened, and the answer was lost": {
 			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Failed: errors.New("reset")}), pods: pods(live())},
 			runs(decided{}),
 		},
-		"20 opened, and opened again": {
+		"11 opened, and opened again": {
 			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Rejected: quota}), pods: pods(live())},
 			runs(decided{}),
 		},
-		"12 the opening was rejected, and then the pod was deleted": {
+		"17 the opening was rejected, and then the pod was deleted": {
 			world{at: runs0(), memory: openFailed(t, at.Result{Rejected: quota}), last: gated().Obj()},
 			decided{Create: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
 		},
-		"33 prepared, and taken from the At": {
+		"19 prepared, and taken from the At": {
 			world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated().Unowned())},
-			neverStarts("PodNameConflict"),
-		},
-		"30 too late, and a pod without the gate has the name": {
-			world{at: a().StartingDeadline(0), pods: pods(live()), now: time.Minute}, neverStarts("PodNameConflict"),
-		},
-		"33 prepared from an older spec, and gone": {
-			world{at: a().Generation(2), memory: world{at: a().Generation(2), memory: knows(t, a(), gated().Obj(), "")}.answered(t, at.Result{Missing: true})},
 			decided{Create: pod0},
 		},
-		"33 a pod without the gate": {world{at: a(), pods: pods(live())}, neverStarts("PodNameConflict")},
+		"12 too late, and a user has opened it": {
+			world{at: a().StartingDeadline(0), pods: pods(live()), now: time.Minute}, recordedAsRun(),
+		},
+		"19 prepared from an older spec, and gone": {
+			world{at: a().Generation(2), memory: knows(t, a(), gated().Obj(), "")},
+			decided{Create: pod0},
+		},
+		"12 a user has opened it": {world{at: a(), pods: pods(live())}, recordedAsRun()},
+		"12 a user has opened it, it ended, and it is gone": {
+			world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: ended(0).Obj()}, recordedAsRun(),
+		},
+		"12 admission has opened it, and the answer to the create was lost": {world{at: a().Cancel(), only: pods(live())}, recordedAsRun()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, _, _ := test.next(t)
@@ -524,53 +520,35 @@ func TestMemory_View(t *testing.T) {
 	if step.Delete == nil {
 		t.Fatalf("the pod of another process is not deleted: %+v", step)
 	}
-	m.Heard(&v, step, at.Result{Missing: true}, due)
-	if _, step := pass(at.Answers{}, stray); step.Create == nil {
-		t.Errorf("a pod that was missing is deleted again: %+v", step)
+	m.Heard(&v, step, at.Result{}, due)
+	if _, step := pass(at.Answers{}, stray); step.Ask.Pod != pod0 {
+		t.Errorf("a pod that was deleted is deleted again: %+v", step)
 	}
 }
 
 // TestNext_uninterrupted has what the rows do about the budget of an At with spec.uninterrupted.
 func TestNext_uninterrupted(t *testing.T) {
-	const running, done = cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone
 	late := runs0().Uninterrupted().StartingDeadline(9)
 	run := func() *testutil.AtBuilder { return runs0().Uninterrupted() }
-	succeeded := world{at: run(), pods: pods(ended(0))}
-	over := finished
-	second := testutil.MakeAtPod(a().Obj(), pod1).Gated(1)
-	protected := world{at: run(), pods: pods(gated())}.answered(t, at.Result{})
 	for name, test := range map[string]struct {
 		world
 		want decided
 	}{
-		"5 the end is recorded, and the budget could not be deleted": {
-			world{at: a().Uninterrupted().Status(over), memory: succeeded.answered(t, at.Result{Failed: quota})},
-			isDone(decided{Unprotect: pod0}),
+		"4 the end is recorded": {world{at: a().Uninterrupted().Status(finished)}, isDone(decided{})},
+		"8 succeeded": {
+			world{at: run(), pods: pods(ended(0))},
+			decided{Budget: pod0, Phase: cnatv1alpha1.PhaseDone, Reason: "Completed", Scheduled: "Started", Attempts: 1},
 		},
-		"5 the budget was deleted":           {world{at: a().Uninterrupted().Status(over), memory: succeeded.answered(t, at.Result{})}, isDone(decided{})},
-		"5 another process recorded the end": {world{at: a().Uninterrupted().Status(over)}, isDone(decided{})},
-		"17 not in time": {
-			world{at: late, pods: pods(gated()), now: 10 * time.Second},
-			runs(decided{Delete: pod0, Requeue: seconds(3600)}),
-		},
-		"18 the budget is not confirmed": {world{at: run(), pods: pods(gated())}, runs(decided{Protect: pod0, Requeue: seconds(3600)})},
-		"18 the budget is confirmed": {
-			world{at: run(), pods: pods(gated()), memory: protected},
-			runs(decided{Open: pod0, Requeue: seconds(3600)}),
-		},
-		"18 the budget was confirmed for another attempt": {
-			world{at: a().BackoffLimit(1).Uninterrupted().Recorded(2, pod1, pod1+"-uid"), pods: pods(second), memory: protected},
-			decided{Protect: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 2, Requeue: seconds(3600)},
-		},
-		"18 the budget is rejected": {
+		"9 not in time": {world{at: late, pods: pods(gated()), now: 10 * time.Second}, runs(decided{Delete: pod0, Requeue: seconds(3600)})},
+		"10 recorded":   {world{at: run(), pods: pods(gated())}, runs(decided{Open: pod0, Budget: pod0, Requeue: seconds(3600)})},
+		"10 the budget is rejected": {
 			world{at: run(), pods: pods(gated()), memory: world{at: run(), pods: pods(gated())}.answered(t, at.Result{Rejected: quota})},
 			runs(decided{Ready: "FailedStart", Requeue: seconds(1)}),
 		},
-		"21 succeeded":                 {succeeded, decided{Unprotect: pod0, Phase: done, Reason: "Completed", Scheduled: "Started", Attempts: 1}},
-		"26 canceled before the start": {world{at: a().Uninterrupted().Cancel()}, neverStarts("Canceled")},
-		"33 prepared and due": {
+		"14 canceled before the start": {world{at: a().Uninterrupted().Cancel()}, neverStarts("Canceled")},
+		"19 prepared and due": {
 			world{at: a().Uninterrupted(), memory: knows(t, a().Uninterrupted(), gated().Obj(), "")},
-			runs(decided{Protect: pod0, Requeue: seconds(5)}),
+			runs(decided{Open: pod0, Budget: pod0, Requeue: seconds(5)}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,9 +41,11 @@ func TestNext_budget(t *testing.T) {
 	labels := map[string]string{"app.kubernetes.io/managed-by": "podset-operator", "cnat.d2iq.com/at": "a"}
 	want := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "a-pod", Namespace: "default", Labels: labels, OwnerReferences: pod.OwnerReferences},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{"cnat.d2iq.com/at-uid": "a-uid"},
+		}},
 	}
-	if diff := cmp.Diff(want, step.Protect); diff != "" {
+	if diff := cmp.Diff(want, step.Budget); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -49,11 +50,13 @@ var Reasons = map[string]Verdict{
 	cnatv1alpha1.ReasonFailedCreate:         {Scheduled: no, Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonFailedCreate},
 	cnatv1alpha1.ReasonRequestFailed:        {Scheduled: no, Ready: no, Event: cnatv1alpha1.ReasonRequestFailed},
 	cnatv1alpha1.ReasonNameTaken:            {Scheduled: no, Ready: no, Event: cnatv1alpha1.ReasonNameTaken},
+	cnatv1alpha1.ReasonPodNameConflict:      {Scheduled: no, Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonPodNameConflict},
 	cnatv1alpha1.ReasonNamespaceTerminating: {Scheduled: no, Ready: no, Stalled: true}, // The API server rejects events in it.
 	cnatv1alpha1.ReasonStarted:              {Scheduled: yes},
 	cnatv1alpha1.ReasonFailedStart:          {Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonFailedStart},
 	cnatv1alpha1.ReasonRunning:              {Ready: no},
 	cnatv1alpha1.ReasonFailedStop:           {Ready: no, Event: cnatv1alpha1.ReasonFailedStop},
+	cnatv1alpha1.ReasonFailedDelete:         {Ready: no, Event: cnatv1alpha1.ReasonFailedDelete},
 	cnatv1alpha1.ReasonPodWaiting:           {Ready: no, Event: cnatv1alpha1.ReasonPodWaiting},
 	cnatv1alpha1.ReasonPodTerminating:       {Ready: no},
 	cnatv1alpha1.ReasonContainersRunning:    {Ready: no},
@@ -62,13 +65,13 @@ var Reasons = map[string]Verdict{
 	cnatv1alpha1.ReasonNonZeroExitCode:  {Ready: no, Stalled: true, Event: cnatv1alpha1.ConditionFailed},
 	cnatv1alpha1.ReasonOOMKilled:        {Ready: no, Stalled: true, Event: cnatv1alpha1.ConditionFailed},
 	cnatv1alpha1.ReasonStartError:       {Ready: no, Stalled: true, Event: cnatv1alpha1.ConditionFailed},
+	cnatv1alpha1.ReasonRanAgain:         {Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonRanAgain},
 	cnatv1alpha1.ReasonEvicted:          {Ready: no, Stalled: true, Event: cnatv1alpha1.ConditionFailed},
 	cnatv1alpha1.ReasonPodFailed:        {Ready: no, Stalled: true, Event: cnatv1alpha1.ConditionFailed},
 	cnatv1alpha1.ReasonPodLost:          {Scheduled: no, Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonPodLost},
 	cnatv1alpha1.ReasonNotStarted:       {Scheduled: no, Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonNotStarted},
 	cnatv1alpha1.ReasonPodModified:      {Scheduled: no, Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonPodModified},
 	cnatv1alpha1.ReasonCanceled:         {Scheduled: no, Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonCanceled},
-	cnatv1alpha1.ReasonPodNameConflict:  {Scheduled: no, Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonPodNameConflict},
 	cnatv1alpha1.ReasonMissedDeadline:   {Scheduled: no, Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonMissedDeadline},
 	cnatv1alpha1.ReasonDeadlineExceeded: {Scheduled: no, Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonDeadlineExceeded},
 }
@@ -99,9 +102,22 @@ func (v *View) problem() say {
 	return say{}
 }
 
+// rejectedCreate returns what the condition Scheduled says after the API server rejected a pod.
+func (v *View) rejectedCreate(r *expectations.Rejection) say {
+	switch {
+	case r.Exists:
+		return say{cnatv1alpha1.ReasonPodNameConflict, r.Message}
+	case r.NamespaceTerminating:
+		return say{cnatv1alpha1.ReasonNamespaceTerminating, r.Message}
+	case r.Invalid && v.At.Spec.Template != nil:
+		return say{cnatv1alpha1.ReasonInvalidTemplate, r.Message}
+	}
+	return say{cnatv1alpha1.ReasonFailedCreate, r.Message}
+}
+
 // ownConditions are the types of the conditions that the operator writes.
 var ownConditions = sets.New(cnatv1alpha1.ConditionScheduled, cnatv1alpha1.ConditionComplete, cnatv1alpha1.ConditionFailed,
-	cnatv1alpha1.ConditionReady, cnatv1alpha1.ConditionStalled)
+	cnatv1alpha1.ConditionReady, cnatv1alpha1.ConditionStalled, cnatv1alpha1.ConditionFinished, cnatv1alpha1.ConditionCommandRan)
 
 // conditions returns the conditions of a status whose other fields are set. ended is the message about the end of an At that is done.
 func (v *View) conditions(step *Step, s *cnatv1alpha1.AtStatus, ended string) []metav1.Condition {
@@ -116,10 +132,15 @@ func (v *View) conditions(step *Step, s *cnatv1alpha1.AtStatus, ended string) []
 		add(cnatv1alpha1.ConditionScheduled, cmp.Or(Reasons[step.scheduled.reason].Scheduled, no), step.scheduled)
 	}
 	ready := step.scheduled
-	switch {
-	case s.Phase == cnatv1alpha1.PhaseDone:
+	if s.Phase == cnatv1alpha1.PhaseDone {
 		ready = say{s.Reason, ended}
 		add(endCondition(s), yes, ready)
+		add(cnatv1alpha1.ConditionFinished, yes, ready)
+	}
+	if ran, what := v.commandRan(step, s); ran != "" {
+		add(cnatv1alpha1.ConditionCommandRan, ran, what)
+	}
+	switch {
 	case step.ready.reason != "":
 		ready = step.ready
 	case ready.reason == cnatv1alpha1.ReasonStarted:
@@ -131,6 +152,22 @@ func (v *View) conditions(step *Step, s *cnatv1alpha1.AtStatus, ended string) []
 		add(cnatv1alpha1.ConditionStalled, yes, ready)
 	}
 	return pods.StampConditions(conditions, v.At.Status.Conditions, ownConditions, v.At.Generation, v.Now)
+}
+
+// commandRan returns what the condition CommandRan says, or "" if it is absent. Once an attempt is known to have run, it stays True.
+func (v *View) commandRan(step *Step, s *cnatv1alpha1.AtStatus) (metav1.ConditionStatus, say) {
+	before := v.condition(cnatv1alpha1.ConditionCommandRan)
+	switch {
+	case before != nil && (before.Status == yes || step.end == nil):
+		return before.Status, say{before.Reason, before.Message}
+	case s.ExitCode != nil, step.end != nil && step.end.Reason == cnatv1alpha1.ReasonRanAgain:
+		return yes, say{cnatv1alpha1.ReasonCommandEnded, "an attempt ran the command"}
+	case step.end == nil:
+		return "", say{}
+	case step.end.Proof == atrun.NotRun:
+		return no, say{cnatv1alpha1.ReasonCommandNotRun, "no attempt ran the command"}
+	}
+	return metav1.ConditionUnknown, say{cnatv1alpha1.ReasonCommandUnknown, "the command may have run"}
 }
 
 // endCondition returns the type of the condition that shows how an At ended. The other type is absent, as in a Job.
@@ -166,10 +203,14 @@ func (v *View) lastProblem() string {
 func (v *View) missedCause() string {
 	stored := v.condition(cnatv1alpha1.ConditionScheduled)
 	switch {
-	case v.hasStarted():
+	case v.isRecorded():
 		return ""
-	case v.rejection != nil:
-		return "the last create was rejected: " + v.rejection.Message
+	case v.isRejected():
+		for of := range requests {
+			if r := v.rejection(of); r != nil {
+				return fmt.Sprintf("the last request to %s its pod was rejected: %s", of, r.Message)
+			}
+		}
 	case stored != nil && stored.Status == no && stored.Reason == cnatv1alpha1.ReasonSuspended:
 		return "spec.suspend was true"
 	case stored != nil && stored.Status == no:

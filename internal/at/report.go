@@ -30,7 +30,11 @@ func MakeReport(v *View, step Step) Report {
 		return Report{Status: *stored}
 	}
 	if v.isDone() {
-		return Report{Status: v.keptEnd(step, *stored)}
+		s := v.keptEnd(step, *stored)
+		if step.ready.reason == "" {
+			return Report{Status: s}
+		}
+		return Report{Status: s, Events: v.readyWarning(&s)}
 	}
 	s := v.status(&step, stored)
 	return Report{Status: s, Events: v.events(&s)}
@@ -59,7 +63,7 @@ func (v *View) status(step *Step, stored *cnatv1alpha1.AtStatus) cnatv1alpha1.At
 	message := ""
 	if e := step.end; e != nil {
 		s.Phase, s.Result, s.Reason, s.CompletionTime = cnatv1alpha1.PhaseDone, atrun.ResultOf(e.Reason), e.Reason, apiTime(v.Now)
-		s.ExitCode, s.Output, message = e.ExitCode, e.Output, e.Message
+		s.ExitCode, s.Output, message = e.ExitCode, e.Output, e.Text()
 		if start := s.StartTime; start != nil && s.CompletionTime.Before(start) {
 			s.CompletionTime = start
 		}
@@ -96,15 +100,21 @@ func (v *View) events(s *cnatv1alpha1.AtStatus) []event.Event {
 		events = append(events, event.Normal("Retry", "Run", fmt.Sprintf("attempt %d of %d runs in pod %s", s.Attempts, v.backoffLimit()+1, s.PodName)))
 	}
 	events = append(events, phaseChanges(stored, s)...)
+	return append(events, v.readyWarning(s)...)
+}
+
+// readyWarning returns the event that warns about a new reason or message of the condition Ready, if that is a problem.
+func (v *View) readyWarning(s *cnatv1alpha1.AtStatus) []event.Event {
 	ready, old := meta.FindStatusCondition(s.Conditions, cnatv1alpha1.ConditionReady), v.condition(cnatv1alpha1.ConditionReady)
-	if warns := Reasons[ready.Reason].Event; warns != "" && (old == nil || old.Reason != ready.Reason || old.Message != ready.Message) {
-		action := "Schedule"
-		if s.PodUID != "" || atrun.IsDone(s) {
-			action = "Run"
-		}
-		events = append(events, event.Warning(warns, action, ready.Message))
+	warns := Reasons[ready.Reason].Event
+	if warns == "" || old != nil && old.Reason == ready.Reason && old.Message == ready.Message {
+		return nil
 	}
-	return events
+	action := "Schedule"
+	if s.PodUID != "" || atrun.IsDone(s) {
+		action = "Run"
+	}
+	return []event.Event{event.Warning(warns, action, ready.Message)}
 }
 
 // phases are the phases in order. phaseActions are the actions of their events. They differ, because the recorder merges events

@@ -63,13 +63,13 @@ func TestMakeReport_message(t *testing.T) {
 		},
 		"the name is taken": {
 			world{at: a(), now: -time.Hour, answer: at.Answer{Taken: true}, only: []*corev1.Pod{testutil.MakePod(pod0).Obj()}},
-			"WouldBeRejected False pod a-pod already exists and does not belong to this At: the At would end as PodNameConflict. Delete the pod, or choose another name", "WouldBeRejected",
+			"PodNameConflict False pod a-pod already exists and does not belong to this At, which can start when the name is free. Delete the pod, or choose another name for the At", "PodNameConflict",
 		},
 		"the name was taken": {world{at: a(), now: -time.Hour, answer: at.Answer{Taken: true}}, "Waiting True runs at 2030-01-30T10:02:00Z", ""},
 		"admission would change the pod": {
 			world{at: a().Suspend(), answer: at.Answer{Modified: "the name of pod a-pod to b"}},
-			"WouldBeRejected False admission would change the name of pod a-pod to b; the At would end as PodModified. Exclude pods with the label " +
-				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "WouldBeRejected",
+			"WouldBeRejected False admission would change the name of pod a-pod to b: the At would end as PodModified. Exclude pods with the label " +
+				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them", "WouldBeRejected",
 		},
 		"its create is rejected": {
 			world{at: a(), memory: rejected(t, a(), nil, quota)}, `FailedCreate False pods "a-pod" is forbidden: exceeded quota`, "FailedCreate",
@@ -88,7 +88,7 @@ func TestMakeReport_message(t *testing.T) {
 				at: failedStart(runs0().Uninterrupted().StartingDeadline(0), "no budgets here"), now: 10 * time.Second,
 				memory: gone(t, runs0().Uninterrupted().StartingDeadline(0), gated().Obj()),
 			},
-			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z and was not run: no budgets here", "MissedDeadline",
+			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z: no budgets here; the command did not run", "MissedDeadline",
 		},
 		"its budget would be rejected": {
 			world{at: a().Uninterrupted(), now: -time.Hour, answer: at.Answer{Budget: "no budgets here"}},
@@ -119,7 +119,7 @@ func TestMakeReport_message(t *testing.T) {
 		},
 		"no node has taken the pod until the starting deadline": {
 			world{at: waiting(runs0().StartingDeadline(9), "pod a-pod is waiting: Unschedulable"), pods: pods(own().Unschedulable()), now: 10 * time.Second},
-			"PodWaiting False pod a-pod is waiting: Unschedulable; startingDeadlineSeconds exceeded, and the command has not started: stopping pod a-pod", "PodWaiting",
+			"PodWaiting False pod a-pod is waiting: Unschedulable: 0/3 nodes are available; startingDeadlineSeconds exceeded, and the command has not started: stopping pod a-pod", "PodWaiting",
 		},
 		"the deadline stops a pod that waits": {
 			world{at: waiting(runs0().ActiveDeadline(5), "pod a-pod is waiting: ImagePullBackOff"), pods: pods(waits()), now: 6 * time.Second},
@@ -145,49 +145,74 @@ func TestMakeReport_message(t *testing.T) {
 		},
 		"too late after a rejection": {
 			world{at: a().StartingDeadline(0), memory: rejected(t, a(), nil, quota), now: time.Second},
-			`MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z and was not run: the last create was rejected: pods "a-pod" is forbidden: exceeded quota`,
+			`MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z: the last request to create its pod was rejected: pods "a-pod" is forbidden: exceeded quota; the command did not run`,
 			"MissedDeadline",
 		},
 		"too late when it was created": {
 			world{at: a().Schedule("2020-01-30T10:02:00Z").StartingDeadline(0)},
-			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2020-01-30T10:02:00Z and was not run: the At was created at 2030-01-30T10:00:00Z, after that time",
+			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2020-01-30T10:02:00Z: the At was created at 2030-01-30T10:00:00Z, after that time; the command did not run",
 			"MissedDeadline",
 		},
 		"too late, and nothing is known": {
 			world{at: a().StartingDeadline(0), now: time.Hour},
-			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z and was not run: the operator was not running at that time, or did not serve this namespace",
+			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z: the operator was not running at that time, or did not serve this namespace; the command did not run",
 			"MissedDeadline",
 		},
 		"too late on its node": {
 			world{at: waiting(runs0().StartingDeadline(9), "pod a-pod is waiting: ImagePullBackOff"), pods: []*corev1.Pod{stopped(own().OnNode().Phase(corev1.PodFailed).Because("DeadlineExceeded", "").Exited("busybox", 137, "ContainerStatusUnknown", "", due).Obj())}, now: time.Minute},
-			"PodFailed False startingDeadlineSeconds exceeded before the operator saw the command start; pod a-pod failed: DeadlineExceeded; the command may have run; pod a-pod is waiting: ImagePullBackOff", "Failed",
+			"PodFailed False startingDeadlineSeconds exceeded before the operator saw the command start; pod a-pod failed: DeadlineExceeded; pod a-pod is waiting: ImagePullBackOff; the command may have run", "Failed",
 		},
 		"the deadline ended a pod that waited": {
 			world{at: waiting(runs0().ActiveDeadline(5), "pod a-pod is waiting: ImagePullBackOff"), pods: pods(own().OnNode().Phase(corev1.PodFailed).Because("DeadlineExceeded", "")), now: time.Minute},
-			"DeadlineExceeded False activeDeadlineSeconds (5) exceeded; last attempt: pod a-pod failed: DeadlineExceeded; the command may have run; pod a-pod is waiting: ImagePullBackOff", "DeadlineExceeded",
+			"DeadlineExceeded False activeDeadlineSeconds (5) exceeded; last attempt: pod a-pod failed: DeadlineExceeded; pod a-pod is waiting: ImagePullBackOff; the command may have run", "DeadlineExceeded",
 		},
 		"lost": {
-			world{at: runs0()}, "PodLost False pod a-pod disappeared before its end was recorded; the command may have run, so it is not run again. To run it, create another At", "PodLost",
+			world{at: runs0()}, "PodLost False pod a-pod disappeared before its end was recorded; the command may have run. It is not run again: to run it, create another At", "PodLost",
 		},
 		"a stranger has the name": {
 			world{at: a(), memory: taken(t), only: []*corev1.Pod{testutil.MakePod(pod0).Obj()}},
-			"PodNameConflict False pod a-pod already exists and does not belong to this At: the command did not run. Delete the pod or choose another name, then create the At again", "PodNameConflict",
+			`PodNameConflict False pods "a-pod" already exists`, "PodNameConflict",
 		},
-		"a stranger has the name of the next attempt": {
-			world{at: a().BackoffLimit(1).RetryRecorded(1, pod0, 0), memory: taken(t), only: []*corev1.Pod{testutil.MakePod(pod1).Obj()}},
-			"PodNameConflict False pod a-pod-1 already exists and does not belong to this At: the command was not run again. Delete the pod or choose another name, then create the At again", "PodNameConflict",
-		},
-		"a pod of this operator without its owner has the name": {
-			world{at: a(), memory: taken(t), only: pods(live().Unowned().Annotation(cnatv1alpha1.AnnotationGeneration, "1"))},
-			"PodNameConflict False pod a-pod already exists and has lost its reference to this At: the command may have run. Delete the pod or choose another name, then create the At again", "PodNameConflict",
-		},
-		"canceled, and a pod without the gate has the name": {
+		"canceled, and a user has opened the pod": {
 			world{at: a().Cancel(), pods: pods(live())},
-			"Canceled False the At was canceled by spec.cancel; pod a-pod already exists and has no scheduling gate cnat.d2iq.com/start of this operator: the command may have run. Delete the pod or choose another name, then create the At again", "Canceled",
+			"PodModified False the scheduling gate cnat.d2iq.com/start of pod a-pod was removed, but not by this operator; the command may have run. Exclude pods with the label " +
+				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "PodModified",
 		},
-		"a pod without the gate has the name": {
-			world{at: a(), pods: pods(live())},
-			"PodNameConflict False pod a-pod already exists and has no scheduling gate cnat.d2iq.com/start of this operator: the command may have run. Delete the pod or choose another name, then create the At again", "PodNameConflict",
+		"canceled, and a pod that may be the run has the name": {
+			world{at: a().Cancel(), only: pods(live().Unowned().Annotation(cnatv1alpha1.AnnotationGeneration, "1"))},
+			"Canceled False the At was canceled by spec.cancel; pod a-pod has no scheduling gate cnat.d2iq.com/start, and may be the pod of this At; the command may have run", "Canceled",
+		},
+		"admission removes the gate": {
+			world{at: a(), memory: ungated(t), answer: at.Answer{Ungated: true, Modified: "pod a-pod so that it lacks the gate"}},
+			"PodModified False admission would remove the scheduling gate cnat.d2iq.com/start of pod a-pod; the command did not run. Exclude pods with the label " +
+				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "PodModified",
+		},
+		"a pod that fits no node is canceled": {
+			world{
+				at:     waiting(runs0().Cancel(), "pod a-pod is waiting: Unschedulable: 0/3 nodes are available"),
+				memory: gone(t, runs0(), own().Unschedulable().Obj()),
+			},
+			"Canceled False the At was canceled by spec.cancel; pod a-pod was deleted before it was bound to a node; " +
+				"pod a-pod is waiting: Unschedulable: 0/3 nodes are available; the command did not run", "Canceled",
+		},
+		"its prepared pod cannot be deleted": {
+			world{at: a().Suspend(), pods: pods(gated()), memory: rejected(t, a().Suspend(), pods(gated()), quota)},
+			`FailedDelete False pods "a-pod" is forbidden: exceeded quota`, "FailedDelete",
+		},
+		"done, and its sidecar cannot be stopped": {
+			world{at: a().Status(finished), pods: pods(live()), memory: rejected(t, a().Status(finished), pods(live()), quota)},
+			`FailedStop False pods "a-pod" is forbidden: exceeded quota`, "FailedStop",
+		},
+		"the node starts it again": {
+			world{at: runs0(), pods: pods(startedAgain())},
+			"RanAgain False the node started the command again in the same pod, so it ran, or began to run, more than once; the command in pod a-pod ended with exit code 0", "RanAgain",
+		},
+		"another process does not know the rejection": {
+			world{at: notScheduled(a(), quota.Error())}, `FailedCreate False pods "a-pod" is forbidden: exceeded quota`, "",
+		},
+		"a record with a gate whose owner was removed": {
+			world{at: runs0(), only: pods(gated().Unowned())},
+			"NotStarted False the owner reference of pod a-pod was removed: the operator no longer manages the pod; the command did not run", "NotStarted",
 		},
 		"it is deleted with its node": {
 			world{at: runs0(), pods: pods(live().Condition(corev1.DisruptionTarget, corev1.ConditionTrue, "DeletionByTaintManager", "node lost").Terminating())},
@@ -195,7 +220,7 @@ func TestMakeReport_message(t *testing.T) {
 		},
 		"an unknown end with retries left": {
 			world{at: runs0().BackoffLimit(1), pods: pods(ended(255))},
-			"PodFailed False the container runtime reported exit code 255 for the command in pod a-pod, which it also does if it does not know the exit code; the command may have run, so it is not retried", "Failed",
+			"PodFailed False the container runtime reported exit code 255 for the command in pod a-pod, which it also does if it does not know the exit code; the command may have run. It is not retried, because nothing proves that it failed", "Failed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,12 +261,36 @@ func notReady(b *testutil.AtBuilder, reason, message string) *testutil.AtBuilder
 	return b.Status(s)
 }
 
+// notScheduled gives the At the conditions of a create that was rejected.
+func notScheduled(b *testutil.AtBuilder, message string) *testutil.AtBuilder {
+	s := cnatv1alpha1.AtStatus{Phase: cnatv1alpha1.PhasePending}
+	for _, kind := range []string{cnatv1alpha1.ConditionScheduled, cnatv1alpha1.ConditionReady, cnatv1alpha1.ConditionStalled} {
+		c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: cnatv1alpha1.ReasonFailedCreate, Message: message, ObservedGeneration: 1}
+		if kind == cnatv1alpha1.ConditionStalled {
+			c.Status = metav1.ConditionTrue
+		}
+		s.Conditions = append(s.Conditions, c)
+	}
+	return b.Status(s)
+}
+
+// ungated returns the Memory of a process to which the API server has said that admission would remove the gate.
+func ungated(t *testing.T) at.Memory {
+	t.Helper()
+	return world{at: a(), now: -time.Minute, answer: at.Answer{Ungated: true, Modified: "the gate"}}.unwritten(t)
+}
+
+// startedAgain returns a pod whose node has started the command twice.
+func startedAgain() *testutil.AtPodBuilder {
+	return ended(0).Restarted(corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error", ContainerID: "containerd://first"})
+}
+
 // taken returns the Memory of a process whose create was answered with: this name exists.
 func taken(t *testing.T) at.Memory {
 	t.Helper()
 	w := world{at: a()}
 	_, v, step, _ := w.next(t)
-	w.memory.Heard(&v, step, at.Result{Taken: true}, due)
+	w.memory.Heard(&v, step, at.Result{Rejected: exists}, due)
 	return w.memory
 }
 
@@ -277,13 +326,6 @@ func TestMakeReport_status(t *testing.T) {
 	_, _, _, report = blocked.next(t)
 	if got := report.Status; got.Reason != cnatv1alpha1.ReasonPodModified || got.Attempts != 1 || got.ExitCode != nil {
 		t.Errorf("the second attempt has a name that is unknown: %+v", got)
-	}
-	blocked.memory = w.memory
-	blocked.memory.Heard(&v, step, at.Result{Taken: true}, due.Add(w.now))
-	blocked.only = []*corev1.Pod{testutil.MakePod(pod1).Obj()}
-	_, _, _, report = blocked.next(t)
-	if got := report.Status; got.Reason != cnatv1alpha1.ReasonPodNameConflict || got.Attempts != 1 || ptr.Deref(got.ExitCode, 0) != 3 {
-		t.Errorf("a stranger has the name of the second attempt: %+v", got)
 	}
 	w.memory.Heard(&v, step, at.Result{Pod: second}, due.Add(w.now))
 	_, _, _, report = w.next(t)

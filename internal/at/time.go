@@ -46,7 +46,7 @@ func EarliestStart(v *View) (time.Time, bool) {
 // schedule does not become due.
 func IsDueWithin(at *cnatv1alpha1.At, now time.Time, within time.Duration) bool {
 	v := View{At: at, Now: now}
-	if v.isDeleted() || v.isDone() || v.hasStarted() || v.isSuspended() || v.isCanceled() {
+	if v.isDeleted() || v.isDone() || v.isRecorded() || v.isSuspended() || v.isCanceled() {
 		return false
 	}
 	due, err := v.dueTime()

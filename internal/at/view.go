@@ -4,10 +4,10 @@
 package at
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -21,8 +21,8 @@ type Seen struct {
 	// At is the At. Pods are the pods that its UID controls, in any phase and any order. Older are those of a deleted At of the same name.
 	At          *cnatv1alpha1.At
 	Pods, Older []*corev1.Pod
-	// LastState is the last state of the At's most recently deleted pod, or nil if the watch delivered none.
-	LastState *corev1.Pod
+	// LastStates are the last states of the At's deleted pods, as far as the watch delivered them.
+	LastStates []*corev1.Pod
 }
 
 // Answers are what the API server has answered to the questions of this pass.
@@ -34,12 +34,6 @@ type Answers struct {
 	// DryRun is the answer to the dry run of the pod, or nil. If DryRunLater is true, the dry run could not be sent now.
 	DryRun      *Answer
 	DryRunLater bool
-}
-
-// deny reports whether the API server has answered that a pod does not exist, or that the At does not control it.
-func (a Answers) deny(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
-	answer, read := a.Pods[pod.Name]
-	return read && (answer == nil || answer.UID != pod.UID || !atrun.IsOwn(at, answer))
 }
 
 // Defaults are the values from the operator's environment that pods use.
@@ -55,27 +49,24 @@ type View struct {
 	// Now is the instant of the view.
 	Now time.Time
 
-	known     []knownPod // the pods of the At, with those that are gone as long as they matter
-	recorded  knownPod   // the one that the status records, or the zero value
-	older     *corev1.Pod
-	answers   Answers
-	defaults  Defaults
-	modified  modification
-	taken     bool
-	stopSince time.Time
-	protected types.UID // the pod whose budget is confirmed
-	protects  bool      // whether the budget of a run that is over must be deleted
-	rejection *expectations.Rejection
-	dryRun    dryRun
-	failure   string
-	first     bool
+	run, prepared podState
+	own           []*corev1.Pod // the pods of the At, except those that are gone
+	lastStates    []*corev1.Pod
+	older         *corev1.Pod
+	answers       Answers
+	defaults      Defaults
+	stopSince     time.Time
+	rejections    [requests]expectations.LastRejection
+	dryRun        dryRun
+	failure       string
+	first         bool
 }
 
 // attempt returns the number of the newest recorded attempt, from 0, or -1 if there is none.
 func (v *View) attempt() int { return int(v.At.Status.Attempts) - 1 }
 
-// hasStarted reports whether an attempt is recorded. The spec cannot change what runs after that.
-func (v *View) hasStarted() bool { return v.At.Status.PodUID != "" && v.At.Status.Attempts > 0 }
+// isRecorded reports whether an attempt is recorded. The spec cannot change what runs after that.
+func (v *View) isRecorded() bool { return v.At.Status.PodUID != "" && v.At.Status.Attempts > 0 }
 
 func (v *View) isDone() bool      { return atrun.IsDone(&v.At.Status) }
 func (v *View) isCanceled() bool  { return ptr.Deref(v.At.Spec.Cancel, false) }
@@ -86,7 +77,7 @@ func (v *View) isDeleted() bool { return v.At.DeletionTimestamp != nil }
 
 // isBetween reports whether the newest attempt has failed and another one follows.
 func (v *View) isBetween() bool {
-	return v.hasStarted() && v.At.Status.RetryTime != nil && v.attempt() < v.backoffLimit()
+	return v.isRecorded() && v.At.Status.RetryTime != nil && v.attempt() < v.backoffLimit()
 }
 
 // backoffLimit is spec.backoffLimit with its default and its maximum.
@@ -97,21 +88,21 @@ func (v *View) backoffLimit() int {
 // deadline returns when the run must have ended, or zero if it has no deadline. It spans all attempts, as in a Job.
 func (v *View) deadline() time.Time {
 	start := v.At.Status.StartTime
-	if v.At.Spec.ActiveDeadlineSeconds == nil || !v.hasStarted() || start == nil {
+	if v.At.Spec.ActiveDeadlineSeconds == nil || !v.isRecorded() || start == nil {
 		return time.Time{}
 	}
 	return start.Add(atspec.Seconds(*v.At.Spec.ActiveDeadlineSeconds))
 }
 
-func (v *View) deadlineOver() bool { return isOver(v.deadline(), v.Now) }
+func (v *View) deadlineOver() bool { return hasPassed(v.deadline(), v.Now) }
 
-func isOver(deadline, now time.Time) bool { return !deadline.IsZero() && !now.Before(deadline) }
+func hasPassed(deadline, now time.Time) bool { return !deadline.IsZero() && !now.Before(deadline) }
 
 // startBy returns when the first attempt must have started, or zero if it has no limit. API times have whole seconds, and starting a pod takes
 // time. With a deadline of 0, the At may therefore start until the end of the second in which it is due.
 func (v *View) startBy() time.Time {
 	deadline := v.At.Spec.StartingDeadlineSeconds
-	if deadline == nil || v.attempt() > 0 {
+	if deadline == nil || v.attempt() > 0 || v.isBetween() {
 		return time.Time{}
 	}
 	due, _ := v.dueTime()
@@ -120,20 +111,23 @@ func (v *View) startBy() time.Time {
 
 // isTooLate reports whether the first attempt can no longer start. While the namespace is being deleted, the deadline is ignored.
 func (v *View) isTooLate() bool {
-	return isOver(v.startBy(), v.Now) && (v.rejection == nil || !v.rejection.NamespaceTerminating)
+	rejection := v.rejection(toCreate)
+	return hasPassed(v.startBy(), v.Now) && (rejection == nil || !rejection.NamespaceTerminating)
 }
 
-// mustStop reports whether the attempt must not start or continue, and why.
-func (v *View) mustStop() (because string, must bool) {
+// mustStop returns why the attempt must not start or continue, or "".
+func (v *View) mustStop() string {
 	switch {
 	case v.isCanceled():
-		return "spec.cancel is true", true
+		return "spec.cancel is true"
 	case v.deadlineOver():
-		return "activeDeadlineSeconds exceeded", true
+		return "activeDeadlineSeconds exceeded"
+	case v.Pod != nil && v.run.startedAgain:
+		return "the node has started the command again"
 	case v.isTooLate() && (v.Pod == nil || !atrun.CommandStarted(v.At, v.Pod)):
-		return "startingDeadlineSeconds exceeded, and the command has not started", true
+		return "startingDeadlineSeconds exceeded, and the command has not started"
 	}
-	return "", false
+	return ""
 }
 
 // exitSeen returns the exit code and the output of the command of a pod that has not ended, or nil. Recorded values stay.
@@ -144,22 +138,19 @@ func (v *View) exitSeen() (code *int32, output string) {
 	return atrun.ExitSeen(v.At, v.Pod)
 }
 
-// neverRan reports whether it is proven that the recorded pod never ran and never will.
-func (v *View) neverRan() bool {
-	return v.recorded.gone && !isBound(v.recorded.pod) || v.Pod != nil && v.Pod.DeletionTimestamp != nil && !isBound(v.Pod)
-}
-
 func isBound(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
 
-// named returns the pod with the name of an attempt. Its pod is nil if none is known. Either the At controls it, or it was read from the API
-// server.
-func (v *View) named(attempt int) knownPod {
-	name := atrun.PodName(v.At, attempt)
-	for _, k := range v.known {
-		if k.pod.Name == name && !k.gone && (k.exists || v.unread(name)) {
-			return k
-		}
-	}
-	pod := v.answers.Pods[name]
-	return knownPod{pod: pod, exists: pod != nil}
+// rejection returns the last rejection of a kind of request, or nil.
+func (v *View) rejection(of request) *expectations.Rejection {
+	return v.rejections[of].Of(v.At.Generation)
+}
+
+func (v *View) isRejected() bool {
+	return slices.ContainsFunc(v.rejections[:], func(l expectations.LastRejection) bool { return l.Of(v.At.Generation) != nil })
+}
+
+// unread reports whether a pod was not read from the API server in this pass.
+func (v *View) unread(name string) bool {
+	_, read := v.answers.Pods[name]
+	return !read
 }

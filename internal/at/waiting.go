@@ -17,6 +17,9 @@ import (
 
 // waitingProblem returns what a pod that has not started its command waits for, or "" and when that is known.
 func waitingProblem(pod *corev1.Pod, command corev1.ContainerState, now time.Time) (problem string, at time.Time) {
+	if atrun.IsGated(pod) { // The operator opens it.
+		return "", time.Time{}
+	}
 	waits := "pod " + pod.Name + " is waiting: "
 	if reason := pods.WaitingReason(pod); reason != "" {
 		return waits + atrun.JoinNonEmpty(": ", reason, pods.WaitingMessage(pod)), time.Time{}

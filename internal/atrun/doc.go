@@ -20,10 +20,16 @@
 //	3  the pod has failed, not by its kubelet or a disruption; an init      NotRun     if backoffLimit allows it
 //	   container that is never restarted has ended with a code from 1 to
 //	   254 as in row 1; and no other container was created
-//	4  the pod was deleted before it was bound to a node                    NotRun     if backoffLimit allows it
+//	4  the pod was deleted before it was bound to a node, or the runtime    NotRun     if backoffLimit allows it
+//	   said that it could not execute the program of the command, in a
+//	   container that was never started before
 //	5  anything else                                                        Unknown    never
 //
-// A pod is asked to stop by its deletion, by the condition DisruptionTarget, by its activeDeadlineSeconds, which the operator lowers, and by
+// If the pod shows that the node has started the command again after it had started before, it ran more than once, whatever its exit code. That
+// is never retried.
+//
+// A pod is asked to stop by its deletion, by the condition DisruptionTarget or, from Kueue, TerminationTarget,
+// by its activeDeadlineSeconds, which the operator lowers, and by
 // its kubelet with the reasons Evicted, Preempting, NodeShutdown, and Terminated. A command that exits with 0 after that may not have
 // finished.
 //

@@ -6,11 +6,14 @@ package atrun
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -50,8 +53,9 @@ const (
 type End struct {
 	// Proof is what is proven about the command.
 	Proof Proof
-	// Reason is a terminal reason of the API, and Message describes what is known and what is not.
-	Reason, Message string
+	// Reason is a terminal reason of the API. Message describes what is known, and Remedy, if it is not empty, what to do. Text has both, and
+	// says what is proven.
+	Reason, Message, Remedy string
 	// ExitCode is the exit code of the command, or nil if it is not proven. Output is its termination message, or "".
 	ExitCode *int32
 	Output   string
@@ -59,6 +63,22 @@ type End struct {
 	ByDeadline bool
 	// Stopped is true if the command may have ended because something had asked the pod to stop.
 	Stopped bool
+}
+
+// Text returns what a user reads about an end. If there is no exit code, it says whether the command ran.
+func (e End) Text() string {
+	claim := map[Proof]string{NotRun: "the command did not run", Unknown: "the command may have run"}[e.Proof]
+	if e.ExitCode != nil {
+		claim = ""
+	}
+	return JoinNonEmpty(". ", JoinNonEmpty("; ", e.Message, claim), e.Remedy)
+}
+
+// RanAgain returns an end whose pod shows that its node has started the command a second time. No exit code speaks for both runs.
+func (e End) RanAgain() End {
+	e.Proof, e.Reason = Unknown, cnatv1alpha1.ReasonRanAgain
+	e.Message = "the node started the command again in the same pod, so it ran, or began to run, more than once; " + e.Message
+	return e
 }
 
 // EndOf returns how a pod of the At ended. Call it if the pod has finished or its command has ended. The exit code that the status has
@@ -80,6 +100,8 @@ func EndOf(at *cnatv1alpha1.At, pod *corev1.Pod) End {
 		e.Proof, e.ByDeadline, e.Stopped = Succeeded, false, false
 	case e.ExitCode == nil && init != nil:
 		e.Proof, e.Output = NotRun, tail(init.State.Terminated.Message)
+	case e.ExitCode == nil && isExecFailure(at, pod):
+		e.Proof = NotRun
 	}
 	e.describe(pod, command)
 	return e
@@ -96,7 +118,7 @@ func EndOfDeleted(at *cnatv1alpha1.At, last *corev1.Pod) (End, bool) {
 // EndOfUnbound returns the end of a pod that was deleted before it was bound to a node. No kubelet can start a container of it.
 func EndOfUnbound(pod *corev1.Pod) End {
 	return End{Proof: NotRun, Reason: cnatv1alpha1.ReasonNotStarted, Stopped: true, Message: JoinNonEmpty(": ",
-		"pod "+pod.Name+" was deleted before it was bound to a node: the command did not run", pods.WaitingReason(pod), Disruption(pod))}
+		"pod "+pod.Name+" was deleted before it was bound to a node", Disruption(pod))}
 }
 
 // RecordedEnd returns the end of the newest attempt from the status, after its pod is gone. It returns false if the status does not record
@@ -109,7 +131,7 @@ func RecordedEnd(s *cnatv1alpha1.AtStatus) (End, bool) {
 	if *s.ExitCode == 0 {
 		e.Proof, e.Reason = Succeeded, cnatv1alpha1.ReasonCompleted
 	}
-	e.Message = fmt.Sprintf("the command in pod %s ended with exit code %d", s.PodName, *s.ExitCode)
+	e.Message = fmt.Sprintf("the command in pod %s ended with exit code %s", s.PodName, exitCode(*s.ExitCode))
 	return e, true
 }
 
@@ -176,6 +198,75 @@ func isExit(c *corev1.ContainerStateTerminated) bool {
 		slices.Contains([]string{reasonError, reasonCompleted, reasonOOMKilled}, c.Reason)
 }
 
+// isStartFailure reports whether a container runtime could not start a container.
+func isStartFailure(c *corev1.ContainerStateTerminated) bool {
+	return c.Reason == reasonStartError || c.Reason == reasonContainerCannotRun
+}
+
+// execFailure matches what runc, and before the colon containerd, say if they could not execute the program of a container. They say so only
+// of its first process, before it runs. The start can also fail after the process has begun, for example in a hook: with another text.
+var execFailure = regexp.MustCompile(`(?:unable to start container process|starting container process caused): (?:error during container init: )?` +
+	`exec: "([^"]*)": (?:stat [^:]*: )?(?:no such file or directory|executable file not found in \$PATH|permission denied|is a directory|not a directory|exec format error)`)
+
+// isExecFailure reports whether the runtime has refused to execute the program of the command, and the node has not started the command before.
+func isExecFailure(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	s := commandStatus(at, pod)
+	if s == nil || s.RestartCount > 0 || s.State.Terminated == nil || !isStartFailure(s.State.Terminated) {
+		return false
+	}
+	match := execFailure.FindStringSubmatch(s.State.Terminated.Message)
+	words, _ := atspec.CommandWords(&at.Spec)
+	return match != nil && (len(words) == 0 || match[1] == words[0])
+}
+
+// StartedAgain reports whether pod shows that its node has started the container of the command after that container had started before, as
+// pod or an earlier state of it, or nil, shows. The number of restarts alone proves nothing: the kubelet also counts containers that never ran.
+func StartedAgain(at *cnatv1alpha1.At, before, pod *corev1.Pod) bool {
+	s := commandStatus(at, pod)
+	if s == nil || s.RestartCount == 0 || s.State.Running == nil && !isExit(s.State.Terminated) {
+		return false
+	}
+	if isExit(s.LastTerminationState.Terminated) {
+		return true
+	}
+	return before != nil && CommandStarted(at, before) && restarts(at, before) < s.RestartCount
+}
+
+func restarts(at *cnatv1alpha1.At, pod *corev1.Pod) int32 {
+	if s := commandStatus(at, pod); s != nil {
+		return s.RestartCount
+	}
+	return 0
+}
+
+// AnyStarted reports whether a container of a pod has started, so that there can be a log. The cache shows no containers of a pod that runs.
+func AnyStarted(pod *corev1.Pod) bool {
+	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
+		return true
+	}
+	return slices.ContainsFunc(pods.ContainerStatuses(pod), func(s corev1.ContainerStatus) bool {
+		return s.State.Running != nil || s.State.Terminated != nil || s.RestartCount > 0 || s.LastTerminationState.Terminated != nil
+	})
+}
+
+// MayBeRun reports whether a pod that nothing controls may be one of the At whose owner and gate admission has taken. A pod of another At has
+// another UID in its label.
+func MayBeRun(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	if IsGated(pod) || metav1.GetControllerOfNoCopy(pod) != nil {
+		return false
+	}
+	if uid := pod.Labels[cnatv1alpha1.LabelUID]; uid != "" {
+		return uid == string(at.UID)
+	}
+	return pod.Labels[cnatv1alpha1.LabelAt] != "" || pod.Annotations[cnatv1alpha1.AnnotationGeneration] != ""
+}
+
+// SameImages reports whether the containers of two states of a pod have the same images. A user can change them.
+func SameImages(a, b *corev1.Pod) bool {
+	same := func(a, b corev1.Container) bool { return a.Name == b.Name && a.Image == b.Image }
+	return slices.EqualFunc(a.Spec.InitContainers, b.Spec.InitContainers, same) && slices.EqualFunc(a.Spec.Containers, b.Spec.Containers, same)
+}
+
 // failedInit returns the init container that has failed the pod before any container of the pod proper was created, or nil. It counts only
 // if it can never be restarted, and if nothing else ended the pod.
 func failedInit(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStatus {
@@ -201,41 +292,62 @@ func failedInit(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStatus {
 // describe sets the reason and the message. If the kubelet itself failed the pod, the reason in the status of the pod decides.
 func (e *End) describe(pod *corev1.Pod, command *corev1.ContainerStateTerminated) {
 	e.Reason = cnatv1alpha1.ReasonPodFailed
-	stopped := stoppedBy(pod, command)
+	stopped, ofCommand := stoppedBy(pod, command), "the command in pod "+pod.Name
+	outOfMemory := command != nil && command.Reason == reasonOOMKilled
 	switch {
 	case e.Proof == Succeeded:
-		e.Reason, e.Message = cnatv1alpha1.ReasonCompleted, fmt.Sprintf("the command in pod %s ended with exit code 0", pod.Name)
+		e.Reason, e.Message = cnatv1alpha1.ReasonCompleted, ofCommand+" ended with exit code 0"
+		if outOfMemory {
+			e.Message += "; a process of its container was killed at the memory limit"
+		}
 		return
 	case e.ExitCode != nil && *e.ExitCode == 0:
-		e.Message = fmt.Sprintf("the command in pod %s ended with exit code 0, but was interrupted and may not have finished: %s", pod.Name, stopped)
+		e.Message = ofCommand + " ended with exit code 0, but was interrupted and may not have finished: " + stopped
 	case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "":
 		e.Message = fmt.Sprintf("pod %s failed: %s", pod.Name, JoinNonEmpty(": ", pod.Status.Reason, strings.TrimSpace(pod.Status.Message)))
-	case e.ExitCode != nil && command != nil && command.Reason == reasonOOMKilled:
+		if e.ExitCode != nil {
+			e.Message += "; exit code " + exitCode(*e.ExitCode)
+		}
+	case e.ExitCode != nil && outOfMemory:
 		e.Reason = cnatv1alpha1.ReasonOOMKilled
-		e.Message = fmt.Sprintf("the command in pod %s exceeded its memory limit and was killed with exit code %d", pod.Name, *e.ExitCode)
+		e.Message = fmt.Sprintf("%s exceeded its memory limit and was killed with exit code %d", ofCommand, *e.ExitCode)
 	case e.ExitCode != nil:
-		e.Reason, e.Message = cnatv1alpha1.ReasonNonZeroExitCode, fmt.Sprintf("the command in pod %s ended with exit code %d", pod.Name, *e.ExitCode)
-	case command != nil && (command.Reason == reasonStartError || command.Reason == reasonContainerCannotRun):
+		e.Reason, e.Message = cnatv1alpha1.ReasonNonZeroExitCode, ofCommand+" ended with exit code "+exitCode(*e.ExitCode)
+	case command != nil && isStartFailure(command):
 		e.Reason = cnatv1alpha1.ReasonStartError
-		e.Message = fmt.Sprintf("the command in pod %s failed to start (code %d): %s", pod.Name, command.ExitCode, command.Message)
+		e.Message = fmt.Sprintf("%s failed to start (code %d): %s", ofCommand, command.ExitCode, command.Message)
 	case isExit(command):
-		e.Message = fmt.Sprintf("the container runtime reported exit code %d for the command in pod %s, which it also does if it does not know "+
-			"the exit code", command.ExitCode, pod.Name)
+		e.Message = fmt.Sprintf("the container runtime reported exit code %d for %s, which it also does if it does not know the exit code", command.ExitCode, ofCommand)
 	case command != nil:
-		e.Message = fmt.Sprintf("it is unknown how the command in pod %s ended: %s", pod.Name,
+		e.Message = fmt.Sprintf("it is unknown how %s ended: %s", ofCommand,
 			JoinNonEmpty(": ", fmt.Sprintf("code %d", command.ExitCode), command.Reason, command.Message))
 	default:
 		e.Message = JoinNonEmpty(": ", fmt.Sprintf("pod %s ended before the operator saw its command end", pod.Name), otherFailure(pod))
 	}
-	if pod.Status.Reason == reasonEvicted {
+	disruption := Disruption(pod)
+	if pod.Status.Reason == reasonEvicted || disruption != "" && e.ExitCode != nil && *e.ExitCode > signalCode {
 		e.Reason = cnatv1alpha1.ReasonEvicted
 	}
-	if e.ExitCode == nil {
-		e.Message += map[Proof]string{NotRun: "; the command did not run", Unknown: "; the command may have run"}[e.Proof]
-	}
-	if disruption := Disruption(pod); !strings.Contains(e.Message, disruption) {
+	if !strings.Contains(e.Message, disruption) {
 		e.Message = JoinNonEmpty("; ", e.Message, disruption)
 	}
+}
+
+// signalCode is what runtimes add to the number of the signal that ended a process.
+const signalCode = 128
+
+// signals are the signals of Linux that usually end a process. The nodes run Linux, wherever this runs.
+var signals = map[int32]string{
+	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE",
+	14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
+}
+
+// exitCode returns an exit code with the name of the signal that it stands for.
+func exitCode(code int32) string {
+	if name := signals[code-signalCode]; name != "" {
+		return fmt.Sprintf("%d (%s)", code, name)
+	}
+	return strconv.Itoa(int(code))
 }
 
 // otherFailure describes why a pod failed whose command did not end, or returns "" if that is not known.

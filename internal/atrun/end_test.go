@@ -65,6 +65,12 @@ func created(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
+// noProgram returns what runc says about a program that the image does not have.
+func noProgram(name string) string {
+	return `OCI runtime create failed: runc create failed: unable to start container process: error during container init: exec: "` + name +
+		`": executable file not found in $PATH`
+}
+
 // disrupted adds the condition of a pod that is drained.
 func disrupted(p *corev1.Pod) *corev1.Pod {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
@@ -100,7 +106,16 @@ func TestEndOf(t *testing.T) {
 		},
 		"1 evicted, with an exit code": {
 			pod: pod(failed).Because("Evicted", "low on memory").Exited("busybox", 143, "Error", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](143),
-			reason: "Evicted", message: "pod a-pod failed: Evicted: low on memory",
+			reason: "Evicted", message: "pod a-pod failed: Evicted: low on memory; exit code 143 (SIGTERM)",
+		},
+		"1 drained": {
+			pod: disrupted(pod(failed).Exited("busybox", 143, "Error", "", exitedAt).Obj()), proof: atrun.Failed, code: ptr.To[int32](143),
+			reason: "Evicted", message: "the command in pod a-pod ended with exit code 143 (SIGTERM); Kubernetes disrupted the pod: EvictionByEvictionAPI: drain",
+		},
+		"1 preempted by Kueue": {
+			pod:   pod(failed).Exited("busybox", 137, "Error", "", exitedAt).Condition("TerminationTarget", corev1.ConditionTrue, "WorkloadEvictedDueToPreempted", "by b").Obj(),
+			proof: atrun.Failed, code: ptr.To[int32](137), reason: "Evicted",
+			message: "the command in pod a-pod ended with exit code 137 (SIGKILL); Kubernetes disrupted the pod: WorkloadEvictedDueToPreempted: by b",
 		},
 		"2 exit code 0": {
 			pod: pod(succeeded).Exited("busybox", 0, "Completed", "done\n", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
@@ -136,7 +151,7 @@ func TestEndOf(t *testing.T) {
 		},
 		"5 an init container failed, and PodGC ended the pod": {
 			pod:    disrupted(pod(failed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj()),
-			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); the command may have run; Kubernetes disrupted the pod: EvictionByEvictionAPI: drain",
+			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); Kubernetes disrupted the pod: EvictionByEvictionAPI: drain; the command may have run",
 		},
 		"5 an init container failed, and another container was created": {
 			pod:    created(pod(failed).InitExited("fetch", 2).Waiting("proxy", "PodInitializing").Waiting("busybox", "PodInitializing").Obj()),
@@ -144,7 +159,7 @@ func TestEndOf(t *testing.T) {
 		},
 		"2 while a child was out of memory": {
 			pod: pod(succeeded).Exited("busybox", 0, "OOMKilled", "", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
-			reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
+			reason: "Completed", message: "the command in pod a-pod ended with exit code 0; a process of its container was killed at the memory limit",
 		},
 		"2 although another container failed": {
 			at: a().Template(nil, "main"), pod: pod(failed).Exited("proxy", 1, "Error", "", exitedAt).Exited("main", 0, "Completed", "", exitedAt).Obj(),
@@ -186,6 +201,22 @@ func TestEndOf(t *testing.T) {
 			pod:    pod(failed).Exited("busybox", 128, "StartError", `exec: "nosuch": not found`, exitedAt).Obj(),
 			reason: "StartError", message: `the command in pod a-pod failed to start (code 128): exec: "nosuch": not found; the command may have run`,
 		},
+		"5 a hook of the runtime failed": {
+			pod: pod(failed).Exited("busybox", 128, "StartError", `error running hook: exec: "echo": executable file not found in $PATH`, exitedAt).Obj(), reason: "StartError",
+			message: `the command in pod a-pod failed to start (code 128): error running hook: exec: "echo": executable file not found in $PATH; the command may have run`,
+		},
+		"5 another program was not found": {
+			pod: pod(failed).Exited("busybox", 128, "StartError", noProgram("nosuch"), exitedAt).Obj(), reason: "StartError",
+			message: "the command in pod a-pod failed to start (code 128): " + noProgram("nosuch") + "; the command may have run",
+		},
+		"5 the program was not found at the second start": {
+			pod:    pod(failed).Exited("busybox", 128, "StartError", noProgram("echo"), exitedAt).Restarted(corev1.ContainerStateTerminated{}).Obj(),
+			reason: "StartError", message: "the command in pod a-pod failed to start (code 128): " + noProgram("echo") + "; the command may have run",
+		},
+		"4 the program was not found": {
+			pod: pod(failed).Exited("busybox", 128, "StartError", noProgram("echo"), exitedAt).Obj(), proof: atrun.NotRun,
+			reason: "StartError", message: "the command in pod a-pod failed to start (code 128): " + noProgram("echo") + "; the command did not run",
+		},
 		"5 a loss of power": {
 			pod:    pod(failed).Exited("busybox", 255, "Unknown", "", exitedAt).Obj(),
 			reason: "PodFailed", message: "it is unknown how the command in pod a-pod ended: code 255: Unknown; the command may have run",
@@ -226,7 +257,7 @@ func TestEndOf(t *testing.T) {
 				test.at = a()
 			}
 			got := atrun.EndOf(test.at.Obj(), test.pod)
-			if got.Proof != test.proof || !cmp.Equal(got.ExitCode, test.code) || got.Reason != test.reason || got.Message != test.message {
+			if got.Proof != test.proof || !cmp.Equal(got.ExitCode, test.code) || got.Reason != test.reason || got.Text() != test.message {
 				t.Errorf("got %+v, exit code %v", got, ptr.Deref(got.ExitCode, -1))
 			}
 		})
@@ -252,8 +283,33 @@ func TestEndOfDeleted(t *testing.T) {
 		}
 	}
 	unbound := testutil.MakeAtPod(a().Obj(), "a-pod").Unschedulable().Obj()
-	if got := atrun.EndOfUnbound(unbound); got.Proof != atrun.NotRun || got.Reason != "NotStarted" || !strings.HasSuffix(got.Message, ": Unschedulable") {
+	if got := atrun.EndOfUnbound(unbound); got.Proof != atrun.NotRun || got.Reason != "NotStarted" || got.Text() != "pod a-pod was deleted before it was bound to a node; the command did not run" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestStartedAgain(t *testing.T) {
+	first := corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error", ContainerID: "containerd://1"}
+	lost := corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown"}
+	counted := func(b *testutil.AtPodBuilder) *corev1.Pod {
+		return b.Restarted(corev1.ContainerStateTerminated{}).Obj()
+	}
+	runs := pod(corev1.PodRunning).Obj()
+	for name, test := range map[string]struct {
+		before, pod *corev1.Pod
+		want        bool
+	}{
+		"it runs":                                 {nil, runs, false},
+		"it ran before, and runs":                 {nil, pod(corev1.PodRunning).Runs("busybox").Restarted(first).Obj(), true},
+		"it ran before, and ended":                {nil, pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", exitedAt).Restarted(first).Obj(), true},
+		"it was seen to run, and ended":           {runs, counted(pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", exitedAt)), true},
+		"the number of restarts alone":            {pod(corev1.PodPending).Obj(), counted(pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", exitedAt)), false},
+		"it was evicted, and its container lost":  {runs, pod(corev1.PodFailed).Waiting("busybox", "ContainerCreating").Restarted(lost).Obj(), false},
+		"it ran before, and could not be started": {nil, pod(corev1.PodFailed).Exited("busybox", 128, "StartError", "", exitedAt).Restarted(first).Obj(), false},
+	} {
+		if got := atrun.StartedAgain(a().Obj(), test.before, test.pod); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

@@ -56,6 +56,7 @@ func NewPod(at *cnatv1alpha1.At, defaults Defaults, attempt int) *corev1.Pod {
 	}
 	pod := pods.FromTemplate(template, PodName(at, attempt), at, cnatv1alpha1.GroupVersion.WithKind("At"))
 	maps.Copy(pod.Labels, SelectorLabels(at))
+	pod.Labels[cnatv1alpha1.LabelUID] = string(at.UID)
 	if _, ok := pod.Annotations[annotationDefaultContainer]; !ok {
 		pod.Annotations[annotationDefaultContainer] = atspec.ContainerName(&at.Spec)
 	}

@@ -26,7 +26,7 @@ func TestNewPod(t *testing.T) {
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "a-pod", Namespace: "default",
-			Labels:      map[string]string{"app": "a", "app.kubernetes.io/managed-by": "podset-operator", "cnat.d2iq.com/at": "a"},
+			Labels:      map[string]string{"app": "a", "app.kubernetes.io/managed-by": "podset-operator", "cnat.d2iq.com/at": "a", "cnat.d2iq.com/at-uid": "a-uid"},
 			Annotations: map[string]string{"cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "busybox", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "busybox"},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "cnat.d2iq.com/v1alpha1", Kind: "At", Name: "a", UID: "a-uid", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
@@ -96,7 +96,7 @@ func TestNewPod_template(t *testing.T) {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
 	wantMeta := map[string]map[string]string{
-		"labels":      {"app": "shop", "team": "x", "cnat.d2iq.com/at": "a", "app.kubernetes.io/managed-by": "podset-operator"},
+		"labels":      {"app": "shop", "team": "x", "cnat.d2iq.com/at": "a", "cnat.d2iq.com/at-uid": "a-uid", "app.kubernetes.io/managed-by": "podset-operator"},
 		"annotations": {"note": "y", "cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "main", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "side"},
 	}
 	if diff := cmp.Diff(wantMeta, map[string]map[string]string{"labels": got.Labels, "annotations": got.Annotations}); diff != "" {
@@ -115,7 +115,7 @@ func TestNewPod_template(t *testing.T) {
 // A Service or a PodDisruptionBudget of an application selects only what its user has labeled.
 func TestNewPod_labels(t *testing.T) {
 	got := atrun.NewPod(testutil.MakeAt("a").Template(func(*corev1.PodTemplateSpec) {}, "main").Obj(), atrun.Defaults{}, 0)
-	if diff := cmp.Diff(map[string]string{"cnat.d2iq.com/at": "a", "app.kubernetes.io/managed-by": "podset-operator"}, got.Labels); diff != "" {
+	if diff := cmp.Diff(map[string]string{"cnat.d2iq.com/at": "a", "cnat.d2iq.com/at-uid": "a-uid", "app.kubernetes.io/managed-by": "podset-operator"}, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got): %s", diff)
 	}
 }
@@ -186,7 +186,9 @@ func kubernetesExpand(word string) string {
 
 func TestNewPod_longNames(t *testing.T) {
 	for _, name := range []string{"1.a", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a.", 126) + "a"} {
-		pod := atrun.NewPod(testutil.MakeAt(name).Obj(), atrun.Defaults{}, 0)
+		at := testutil.MakeAt(name).Obj()
+		at.UID = "86781e9b-0000-0000-0000-000000000000"
+		pod := atrun.NewPod(at, atrun.Defaults{}, 0)
 		for key, value := range pod.Labels {
 			if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
 				t.Errorf("%q: label %s=%q: %v", name, key, value, problems)

@@ -16,12 +16,12 @@ var TerminalReasons = []string{
 	cnatv1alpha1.ReasonOOMKilled,
 	cnatv1alpha1.ReasonStartError,
 	cnatv1alpha1.ReasonEvicted,
+	cnatv1alpha1.ReasonRanAgain,
 	cnatv1alpha1.ReasonPodFailed,
 	cnatv1alpha1.ReasonPodLost,
 	cnatv1alpha1.ReasonNotStarted,
 	cnatv1alpha1.ReasonPodModified,
 	cnatv1alpha1.ReasonCanceled,
-	cnatv1alpha1.ReasonPodNameConflict,
 	cnatv1alpha1.ReasonMissedDeadline,
 	cnatv1alpha1.ReasonDeadlineExceeded,
 }

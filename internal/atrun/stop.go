@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // stopReasons are the reasons of a pod that its kubelet stopped.
@@ -39,14 +40,14 @@ func endedBeforeDeadline(pod *corev1.Pod, command *corev1.ContainerStateTerminat
 	return command != nil && start != nil && limit != nil && command.FinishedAt.Time.Before(start.Add(atspec.Seconds(*limit)))
 }
 
-// Disruption returns why Kubernetes ended a pod, from the condition DisruptionTarget, or "" if it did not. The reason is a preemption, an
-// eviction, a taint, the end of the node, or the pod garbage collector.
+// Disruption returns why Kubernetes or Kueue ended a pod, from the condition DisruptionTarget or TerminationTarget, or "" if they did not. The
+// reason is a preemption, an eviction, a taint, the end of the node, or the pod garbage collector.
 func Disruption(pod *corev1.Pod) string {
 	if pod == nil {
 		return ""
 	}
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+		if (c.Type == corev1.DisruptionTarget || c.Type == pods.TerminationTarget) && c.Status == corev1.ConditionTrue {
 			return JoinNonEmpty(": ", "Kubernetes disrupted the pod", c.Reason, c.Message)
 		}
 	}

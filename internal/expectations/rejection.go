@@ -26,8 +26,18 @@ type Rejection struct {
 	NamespaceTerminating bool
 	// Failed is true if the create failed without a rejection: an admission webhook or the API server failed, or there was no answer.
 	Failed bool
-	// Until is when the create may be retried.
-	Until time.Time
+	// Exists is true if another object has the name.
+	Exists bool
+	// Began is when the request began that was rejected, and Until when it may be retried.
+	Began, Until time.Time
+}
+
+// RetryAt returns when a request that must succeed at a time may be retried: at that time, whatever the delay is after requests before it.
+func (r *Rejection) RetryAt(due time.Time) time.Time {
+	if r.Began.Before(due) && due.Before(r.Until) {
+		return due
+	}
+	return r.Until
 }
 
 // NewRejection returns the rejection of an error of the API server, without a time.
@@ -35,6 +45,7 @@ func NewRejection(err error) *Rejection {
 	return &Rejection{
 		Message:              err.Error(),
 		Invalid:              namesFields(err),
+		Exists:               apierrors.IsAlreadyExists(err),
 		NamespaceTerminating: apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause),
 	}
 }
@@ -62,7 +73,7 @@ type LastRejection struct {
 func (l LastRejection) Rejected(err error, generation int64, began, now time.Time) LastRejection {
 	next := l.backoff.Next(began, now, backoff.RejectedCreate)
 	rejection := NewRejection(err)
-	rejection.Until = next.Until
+	rejection.Began, rejection.Until = began, next.Until
 	return LastRejection{rejection: rejection, generation: generation, backoff: next}
 }
 

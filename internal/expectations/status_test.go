@@ -56,22 +56,27 @@ func TestLastRejection(t *testing.T) {
 		t.Errorf("there was none, and %v is remembered", got)
 	}
 	first := LastRejection{}.Rejected(errors.New("quota"), 1, now, now)
-	if diff := cmp.Diff(&Rejection{Message: "quota", Until: now.Add(time.Second)}, first.Of(1)); diff != "" {
+	if diff := cmp.Diff(&Rejection{Message: "quota", Began: now, Until: now.Add(time.Second)}, first.Of(1)); diff != "" {
 		t.Errorf("first rejection (-want +got): %s", diff)
 	}
 	if got := first.Of(2); got != nil {
 		t.Errorf("the spec was edited, and %v is remembered", got)
 	}
 	second := first.Rejected(invalid, 2, now.Add(time.Second), now.Add(time.Second))
-	if diff := cmp.Diff(&Rejection{Message: invalid.Error(), Invalid: true, Until: now.Add(3 * time.Second)}, second.Of(2)); diff != "" {
+	if diff := cmp.Diff(&Rejection{Message: invalid.Error(), Invalid: true, Began: now.Add(time.Second), Until: now.Add(3 * time.Second)}, second.Of(2)); diff != "" {
 		t.Errorf("second rejection, twice the delay (-want +got): %s", diff)
 	}
-	if diff := cmp.Diff(&Rejection{Message: "quota", Until: now.Add(time.Second)}, first.Of(1)); diff != "" {
+	if diff := cmp.Diff(&Rejection{Message: "quota", Began: now, Until: now.Add(time.Second)}, first.Of(1)); diff != "" {
 		t.Errorf("the first value has changed (-want +got): %s", diff)
 	}
 	last := second.Rejected(errors.New("slow"), 2, now.Add(3*time.Second), now.Add(time.Minute))
 	if got := last.Of(2).Until; !got.Equal(now.Add(time.Minute + 4*time.Second)) {
 		t.Errorf("a rejection that took long is retried at %s", got)
+	}
+	for due, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 2 * time.Second: 2 * time.Second, time.Minute: 3 * time.Second} {
+		if got := second.Of(2).RetryAt(now.Add(due)).Sub(now); got != want {
+			t.Errorf("what is due after %s is retried after %s, want %s", due, got, want)
+		}
 	}
 	for range 6 {
 		at := last.Of(2).Until

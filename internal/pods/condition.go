@@ -17,7 +17,7 @@ import (
 const maxMessage = 1024
 
 // maxConditions is the maxItems of status.conditions in the CRDs of both kinds.
-const maxConditions = 8
+const maxConditions = 16
 
 // StampConditions completes conditions that were computed at now for a generation of a spec, and adds those in stored whose type is not in
 // own: they belong to other controllers. A computed condition keeps its transition time from stored while its status is the same. Times

@@ -8,6 +8,7 @@ package pods
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +24,11 @@ const (
 	reasonErrImagePull               = "ErrImagePull"
 	reasonCreateContainerConfigError = "CreateContainerConfigError"
 	reasonImagePullBackOff           = "ImagePullBackOff"
+	reasonCrashLoopBackOff           = "CrashLoopBackOff"
 )
+
+// TerminationTarget is the condition that Kueue sets on a pod before it preempts or evicts it.
+const TerminationTarget corev1.PodConditionType = "TerminationTarget"
 
 // OwnerUID returns the UID of the object that controls pod, or "" if there is none.
 func OwnerUID(pod metav1.Object) types.UID {
@@ -133,15 +138,40 @@ func isOpened(pod *corev1.Pod, c *corev1.PodCondition) bool {
 	return c.Reason == corev1.PodReasonSchedulingGated && len(pod.Spec.SchedulingGates) == 0
 }
 
-// WaitingMessage returns the message of the container whose reason WaitingReason returns if the message contains what is missing, or "".
-// The messages of other reasons count attempts.
+// WaitingMessage returns what the scheduler, the kubelet, or the container runtime says about the reason that WaitingReason returns, or "". For
+// a gate, it returns the names of the gates.
 func WaitingMessage(pod *corev1.Pod) string {
-	for _, status := range ContainerStatuses(pod) {
-		if waiting := status.State.Waiting; waiting != nil && waiting.Reason == reasonCreateContainerConfigError {
-			return waiting.Message
+	for _, c := range pod.Status.Conditions {
+		switch {
+		case c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || isOpened(pod, &c):
+		case c.Reason == corev1.PodReasonSchedulingGated:
+			return "scheduling gate " + gateNames(pod)
+		default:
+			return c.Message
 		}
 	}
+	for _, status := range ContainerStatuses(pod) {
+		waiting := status.State.Waiting
+		if waiting == nil || slices.Contains([]string{"", reasonContainerCreating, reasonPodInitializing}, waiting.Reason) {
+			continue
+		}
+		if waiting.Reason == reasonCrashLoopBackOff { // Its message counts.
+			return ""
+		}
+		if _, cause, found := strings.Cut(waiting.Message, reasonErrImagePull+": "); found {
+			return cause // The kubelet repeats the error during its back-off.
+		}
+		return waiting.Message
+	}
 	return ""
+}
+
+func gateNames(pod *corev1.Pod) string {
+	var names []string
+	for _, gate := range pod.Spec.SchedulingGates {
+		names = append(names, gate.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // CreatingReason returns what the kubelet is doing with a pod whose containers have not started.

@@ -113,7 +113,7 @@ func TestStampConditions(t *testing.T) {
 // A status with more conditions than the CRDs allow could not be written, so it would never change again.
 func TestStampConditions_full(t *testing.T) {
 	var stored []metav1.Condition
-	for _, letter := range "ABCDEFGH" {
+	for _, letter := range "ABCDEFGHIJKLMNOP" {
 		stored = append(stored, metav1.Condition{Type: "Foreign" + string(letter)})
 	}
 	got := pods.StampConditions([]metav1.Condition{{Type: "New"}}, stored, sets.New("New"), 1, testutil.Created)
@@ -121,7 +121,7 @@ func TestStampConditions_full(t *testing.T) {
 	for _, c := range got {
 		types = append(types, strings.TrimPrefix(c.Type, "Foreign"))
 	}
-	if want := "New A B C D E F G"; strings.Join(types, " ") != want {
+	if want := "New A B C D E F G H I J K L M N O"; strings.Join(types, " ") != want {
 		t.Errorf("got %v, want %s", types, want)
 	}
 }

@@ -228,6 +228,13 @@ func (b *AtPodBuilder) InitExited(container string, code int32) *AtPodBuilder {
 	return b
 }
 
+// Restarted makes the last container one that ended before in this way.
+func (b *AtPodBuilder) Restarted(before corev1.ContainerStateTerminated) *AtPodBuilder {
+	s := &b.pod.Status.ContainerStatuses[len(b.pod.Status.ContainerStatuses)-1]
+	s.RestartCount, s.LastTerminationState.Terminated = 1, &before
+	return b
+}
+
 func (b *AtPodBuilder) container(name string, state corev1.ContainerState) *AtPodBuilder {
 	b.pod.Status.ContainerStatuses = append(b.pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name, State: state})
 	return b

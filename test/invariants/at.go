@@ -100,8 +100,6 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 	switch at.Status.Reason {
 	default:
 		c.ended(at)
-	case cnatv1alpha1.ReasonPodNameConflict:
-		c.check("A11", c.state.hasForeignPod(at) || len(c.ungated) > 0, "At "+at.Name, "the reason is PodNameConflict, but no foreign pod has the name")
 	case cnatv1alpha1.ReasonMissedDeadline:
 		c.missedDeadline(at)
 	case cnatv1alpha1.ReasonNotStarted:

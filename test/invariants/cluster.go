@@ -240,7 +240,7 @@ func (c *Checker) neverFailed(at *cnatv1alpha1.At, write Write) {
 			late = late || deadline != nil && !ended.Before(pod.CreationTimestamp.Add(time.Duration(*deadline)*time.Second-clockError))
 		}
 		inTime := ended.Before(write.Sent) && !late && c.couldObserve(pod, write) && !c.mayHaveFailed(at, pod)
-		c.check("A12", c.ownerOf(pod) != at.UID || !inTime || c.isUngated(uid) && (!oneLock || !c.couldKnow(at, pod)), "At "+at.Name, "the At has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
+		c.check("A12", c.ownerOf(pod) != at.UID || !inTime || c.isUngated(uid) && !c.couldKnow(at, pod), "At "+at.Name, "the At has failed (%s), but the command in pod %s had ended with exit code 0", at.Status.Reason, pod.Name)
 	}
 }
 

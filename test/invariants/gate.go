@@ -178,7 +178,7 @@ func (c *Checker) noteClaim(before, at *cnatv1alpha1.At, write Write) {
 	if says {
 		c.claims = append(c.claims, claim{at, c.now.Version})
 	}
-	if s := &at.Status; oneLock && c.full && s.Phase == cnatv1alpha1.PhaseDone && s.Reason != "" && (before == nil || before.Status.Reason != s.Reason) {
+	if s := &at.Status; c.full && s.Phase == cnatv1alpha1.PhaseDone && s.Reason != "" && (before == nil || before.Status.Reason != s.Reason) {
 		c.check("A25", says || !c.isProvenNotRun(at, write), "At "+at.Name, "the reason is %s, and no condition says that the command did not run: %s", s.Reason, messages(at))
 	}
 }
@@ -226,16 +226,13 @@ func (c *Checker) claimsAreTrue() {
 	}
 }
 
-// oneLock is true if an At has no lock but its gate, so that it reads the name of its pod before it says that its command did not run.
-const oneLock = false
-
 // couldKnow reports whether the process that wrote the status of an At could know whether a pod can run: the operator must open it, or it had no
 // gate when the decision was made, and the process received the answer to its create, its cache showed it, or its name shows it.
 func (c *Checker) couldKnow(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	since, ungated := c.ungated[pod.UID]
 	create, write := c.byUID[pod.UID], c.ours[at.ResourceVersion]
 	answered := create.Fault == "" && create.Process == write.Process
-	shown := ControllerOf(pod) == at.UID && (write.Shown[pod.UID] || oneLock && pod.Name == c.requested(pod))
+	shown := ControllerOf(pod) == at.UID && (write.Shown[pod.UID] || pod.Name == c.requested(pod))
 	return !ungated || since.Before(write.Sent) && (answered || shown)
 }
 

@@ -38,7 +38,7 @@ func (c *Checker) rejections() {
 		switch {
 		case k.kind == "" || w.Owner == "":
 			continue
-		case w.Fault == "" && w.Undone && oneLock:
+		case w.Fault == "" && w.Undone:
 		case w.Fault != "" || !refused && !c.modified(w):
 			if w.Committed() {
 				maps.DeleteFunc(steps, func(other request, _ *rejected) bool {
@@ -94,7 +94,7 @@ func (c *Checker) step(step *rejected, w Write) {
 	if compared && !c.hasJumped(step.last.Sent, w.Sent) {
 		c.check("P9", gap >= step.delay/2, subject, "rejected %s came %v after the previous one, before the back-off of %v had passed", w.Call, gap, step.delay)
 	}
-	if compared && !c.LaggingPods && !w.isStale() && c.full && (w.createsPod() || oneLock) { // A status from a stale cache is a conflict.
+	if compared && !c.LaggingPods && !w.isStale() && c.full { // A status from a stale cache is a conflict.
 		c.check("P9", c.reportsRejection(w), subject, "no condition reports the rejection of %s", w.Name)
 	}
 	next := min(2*step.delay, lastRejectionBackoff)
@@ -113,9 +113,6 @@ func (c *Checker) edited(first, second Write) bool {
 		from = from.Add(-staleLimit)
 	}
 	until := second.left()
-	if !oneLock {
-		until = second.Sent.Add(clockError)
-	}
 	history := c.history[second.Owner]
 	for i, e := range history {
 		if i > 0 && e.Object.GetGeneration() != history[i-1].Object.GetGeneration() && !e.Seen.Before(from) && !e.Seen.After(until) {

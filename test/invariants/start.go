@@ -76,7 +76,7 @@ func (c *Checker) attemptBegan(before, at *cnatv1alpha1.At, write Write) {
 	c.check("A18", at.DeletionTimestamp == nil && !isTrue(at.Spec.Cancel), subject, "attempt %d began although the At is canceled, or being deleted", is.Attempts)
 	c.check("A18", is.Attempts > 1 || !isTrue(at.Spec.Suspend), subject, "the At has started although it is suspended")
 	pod, create := c.state.Pods[at.Status.PodUID], c.byUID[at.Status.PodUID]
-	own := create.Call != nil && create.Process == write.Process && (create.Fault == "" || !oneLock)
+	own := create.Call != nil && create.Process == write.Process && (create.Fault == "")
 	c.check("A21", own, subject, "attempt %d began with a pod whose create was not answered to process %d", is.Attempts, write.Process)
 	c.check("A19", pod != nil && (IsGated(pod) || c.state.Removed[pod.UID]), subject, "attempt %d began with a pod that had no gate", is.Attempts)
 }
@@ -110,6 +110,9 @@ func (c *Checker) answers(at *cnatv1alpha1.At, write Write) {
 	aboutBudget := ready != nil && strings.Contains(ready.Message, "PodDisruptionBudget")
 	if last.Verdict == Taken || isStuck(ready) || aboutBudget {
 		return
+	}
+	if ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady); ready != nil && strings.Contains(ready.Message, "PodDisruptionBudget") {
+		return // The budget would be rejected, and not the pod.
 	}
 	bad := last.Verdict == Rejected || last.Verdict == Changed
 	c.check("A19", bad == wouldBeRejected(at), "At "+at.Name, "the verdict of the last dry run is %q, but the condition Ready is %+v", last.Verdict, meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady))

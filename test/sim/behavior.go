@@ -51,15 +51,12 @@ var behaviors = []Behavior{
 	Queue, Updates, Refusal, Hand, Jumps, Gap, Budget,
 }
 
-// unhandled are behaviors that this operator does not handle yet.
-var unhandled = []Behavior{Refusal, Hand, Jumps, Gap, Budget}
-
 // behave selects the behaviors of the scenario of a seed.
 func behave(seed uint64) []Behavior {
 	random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // reproducible
 	var some []Behavior
 	for _, b := range behaviors {
-		if random.IntN(4) == 0 && !slices.Contains(unhandled, b) {
+		if random.IntN(4) == 0 {
 			some = append(some, b)
 		}
 	}

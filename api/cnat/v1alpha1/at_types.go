@@ -37,7 +37,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!oldSelf.?cancel.orValue(false) || self.?cancel.orValue(false)",fieldPath=".cancel",message="spec.cancel cannot change from true to false, and cannot be removed: create another At to run the command"
 // +kubebuilder:validation:XValidation:rule="has(self.command) || has(self.template)",fieldPath=".command",reason=FieldValueRequired,message="spec.command is required without a template: set spec.command to the program to run, or set spec.template, whose first container then runs its own command or the entrypoint of its image"
 // +kubebuilder:validation:XValidation:rule="!has(self.command) || (!self.?template.?spec.?containers[?0].?command.hasValue() && !self.?template.?spec.?containers[?0].?args.hasValue())",fieldPath=".template",message="spec.template.spec.containers[0] must not set command or args, because it runs spec.command: remove them, or remove spec.command"
-// +kubebuilder:validation:XValidation:rule="!self.?uninterrupted.orValue(false) || has(self.activeDeadlineSeconds)",fieldPath=".activeDeadlineSeconds",reason=FieldValueRequired,message="spec.activeDeadlineSeconds is required with spec.uninterrupted, because the maintenance of a node waits until the run ends: set it to the number of seconds that the run may take"
+// +kubebuilder:validation:XValidation:rule="!self.?uninterrupted.orValue(false) || self.?activeDeadlineSeconds.orValue(86401) <= 86400",fieldPath=".activeDeadlineSeconds",message="spec.activeDeadlineSeconds must be at most 86400 (a day) with spec.uninterrupted, because the maintenance of a node waits until the run ends: set it to the number of seconds that the run may take"
 type AtSpec struct {
 	// schedule is when to run: an RFC 3339 time such as "2030-01-30T10:02:00Z" (any offset, fractions of a second), or "now", or
 	// "now + N seconds|minutes|hours|days|weeks" (N up to 999999999; the singular is allowed) after metadata.creationTimestamp. If the
@@ -100,7 +100,7 @@ type AtSpec struct {
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
 	// uninterrupted keeps drains, node upgrades, and autoscalers from evicting the pod while the command runs: a PodDisruptionBudget of the At
-	// exists from before the start until the end. It requires activeDeadlineSeconds, because maintenance waits until the run ends. It does
+	// exists from before the start until the end. It requires activeDeadlineSeconds of at most a day, because maintenance waits until the run ends. It does
 	// not prevent the loss of the node, preemption, an eviction for a lack of memory or disk, or the deletion of the pod. Default false.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Uninterrupted",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -233,7 +233,7 @@ type AtStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=16
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors={"urn:alm:descriptor:io.kubernetes.conditions"}
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

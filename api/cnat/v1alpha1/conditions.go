@@ -19,6 +19,18 @@ const (
 	// ConditionStalled is True while the At cannot go on without a change by a user or an administrator: it has failed, it is
 	// invalid, or its pod is, or would be, rejected. It is absent otherwise. The same tools read it to stop waiting.
 	ConditionStalled = "Stalled"
+	// ConditionFinished is True once the At has ended, with the reason of the end: kubectl wait --for=condition=Finished returns at each end.
+	ConditionFinished = "Finished"
+	// ConditionCommandRan answers whether the command ran in any attempt: True, False, or Unknown. It is absent until that is known, at the
+	// latest until the end.
+	ConditionCommandRan = "CommandRan"
+)
+
+// Reasons of the condition CommandRan.
+const (
+	ReasonCommandEnded   = "CommandEnded"
+	ReasonCommandNotRun  = "CommandNotRun"
+	ReasonCommandUnknown = "CommandUnknown"
 )
 
 // Reasons of the condition Ready while the At waits or runs. Otherwise the condition has the reason of Scheduled or, after the end, of
@@ -30,6 +42,7 @@ const (
 	ReasonFailedStart       = "FailedStart"
 	ReasonRunning           = "Running"
 	ReasonFailedStop        = "FailedStop"
+	ReasonFailedDelete      = "FailedDelete"
 	ReasonPodWaiting        = "PodWaiting"
 	ReasonPodTerminating    = "PodTerminating"
 	ReasonContainersRunning = "ContainersRunning"
@@ -47,6 +60,7 @@ const (
 	ReasonRequestFailed        = "RequestFailed"
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	ReasonNameTaken            = "NameTaken"
+	ReasonPodNameConflict      = "PodNameConflict"
 )
 
 // Reasons of status.reason and of the conditions Complete and Failed.
@@ -56,12 +70,12 @@ const (
 	ReasonOOMKilled        = "OOMKilled"
 	ReasonStartError       = "StartError"
 	ReasonEvicted          = "Evicted"
+	ReasonRanAgain         = "RanAgain"
 	ReasonPodFailed        = "PodFailed"
 	ReasonPodLost          = "PodLost"
 	ReasonNotStarted       = "NotStarted"
 	ReasonPodModified      = "PodModified"
 	ReasonCanceled         = "Canceled"
-	ReasonPodNameConflict  = "PodNameConflict"
 	ReasonMissedDeadline   = "MissedDeadline"
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 )

@@ -8,14 +8,14 @@ const (
 	// LabelAt is the name of the At that a pod was created for. It is only for users and selectors: a pod belongs to the At
 	// whose UID is in its controller reference.
 	LabelAt = "cnat.d2iq.com/at"
+	// LabelUID is the UID of the At that a pod was created for.
+	LabelUID = "cnat.d2iq.com/at-uid"
 	// AnnotationAttempt is the number of the attempt that the pod runs, from 0.
 	AnnotationAttempt = "cnat.d2iq.com/attempt"
 	// AnnotationContainer is the name of the container that runs the command.
 	AnnotationContainer = "cnat.d2iq.com/container"
 	// AnnotationGeneration is the generation of the At that the pod was created from.
 	AnnotationGeneration = "cnat.d2iq.com/generation"
-	// AnnotationRequest is the ID of the request that created the pod: the operator recognizes its own pod if the response is lost.
-	AnnotationRequest = "cnat.d2iq.com/request"
 	// AnnotationRequestedBy is the name of the user who created the At, as kubectl at writes it. The operator only logs it.
 	AnnotationRequestedBy = "cnat.d2iq.com/requested-by"
 	// AnnotationApprovedBy is the name of the user who approved the At. The admission policy of two keys checks it.

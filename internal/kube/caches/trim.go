@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // Trim returns a pod with only the fields that the controllers read. It needs about a tenth of the memory.
@@ -53,19 +55,19 @@ func (k PodOwners) Trim(pod *corev1.Pod) *corev1.Pod {
 
 // trimCondition returns what the controllers read from a condition, and false if that is nothing. An absent Ready condition means not
 // ready, and any other absent condition means that nothing keeps the pod from a node, keeps it from starting, or disrupts it. The message
-// of PodScheduled counts nodes and changes all the time.
+// of PodScheduled shows why no node fits.
 func trimCondition(c *corev1.PodCondition) (corev1.PodCondition, bool) {
 	kept := corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason}
 	switch c.Type {
 	case corev1.PodReady:
 		kept.LastTransitionTime = c.LastTransitionTime
 		return kept, c.Status == corev1.ConditionTrue
-	case corev1.PodScheduled, corev1.PodReadyToStartContainers:
+	case corev1.PodReadyToStartContainers:
 		return kept, c.Status == corev1.ConditionFalse
-	case corev1.PodInitialized:
+	case corev1.PodScheduled, corev1.PodInitialized:
 		kept.Message = c.Message
 		return kept, c.Status == corev1.ConditionFalse
-	case corev1.DisruptionTarget:
+	case corev1.DisruptionTarget, pods.TerminationTarget:
 		kept.Message = c.Message
 		return kept, c.Status == corev1.ConditionTrue
 	default:
@@ -81,13 +83,13 @@ func (k PodOwners) trimAnnotations(annotations map[string]string) map[string]str
 }
 
 // trimLabels keeps the labels of the API groups of the kinds that add to the rest of the pod. Most pods have none: a label repeats the
-// annotation with the same key, unless an admission webhook has removed that, or it repeats the name of the controller.
+// annotation with the same key, unless an admission webhook has removed that, or it repeats the name or the UID of the controller.
 func (k PodOwners) trimLabels(pod *corev1.Pod) map[string]string {
 	var kept map[string]string
 	owner := metav1.GetControllerOfNoCopy(pod)
 	for key, value := range pod.Labels {
 		_, annotated := pod.Annotations[key]
-		if annotated || !k.isOwnKey(key) || owner != nil && value == owner.Name {
+		if annotated || !k.isOwnKey(key) || owner != nil && (value == owner.Name || value == string(owner.UID)) {
 			continue
 		}
 		if kept == nil {
@@ -128,7 +130,9 @@ func trimContainers(phase corev1.PodPhase, statuses []corev1.ContainerStatus) []
 			kept.ContainerID = s.ContainerID
 		}
 		if last := s.LastTerminationState.Terminated; last != nil { // The rest shows whether the container is in a crash loop.
-			kept.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{StartedAt: last.StartedAt, FinishedAt: last.FinishedAt}
+			kept.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+				StartedAt: last.StartedAt, FinishedAt: last.FinishedAt, ExitCode: last.ExitCode, Reason: last.Reason, ContainerID: last.ContainerID,
+			}
 			kept.State.Running = s.State.Running
 		}
 		trimmed = append(trimmed, kept)

@@ -5,6 +5,7 @@
 package objectstate
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,12 +24,20 @@ type Entry[S any] struct {
 
 	uid               types.UID
 	lastStatusVersion atomic.Pointer[string]
-	deletedPod        atomic.Pointer[corev1.Pod]
+	deletedPods       atomic.Pointer[[]*corev1.Pod]
 }
 
-// DeletedPod returns the last state of the object's most recently deleted pod, or nil if the watch delivered none. To be sure that it is
-// not older than a cache, list the cache first.
-func (e *Entry[S]) DeletedPod() *corev1.Pod { return e.deletedPod.Load() }
+// maxDeletedPods bounds how many last states an entry keeps. An object whose pods are deleted again and again keeps the newest.
+const maxDeletedPods = 16
+
+// DeletedPods returns the last states of the object's deleted pods that the watch delivered. To be sure that they are not older than a cache,
+// list the cache first.
+func (e *Entry[S]) DeletedPods() []*corev1.Pod {
+	if list := e.deletedPods.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
 
 // StatusWritten records the resource version of a write of the status, so that IgnoreOwnStatusUpdates drops its event. Call it
 // as soon as the write has returned.
@@ -77,7 +86,9 @@ func (m *Map[S]) PodDeleted(pod *corev1.Pod) {
 		entry = m.add(key, owner.UID)
 	}
 	if entry.uid == owner.UID {
-		entry.deletedPod.Store(pod)
+		list := append(slices.Clone(entry.DeletedPods()), pod)
+		list = list[max(len(list)-maxDeletedPods, 0):]
+		entry.deletedPods.Store(&list)
 	}
 }
 

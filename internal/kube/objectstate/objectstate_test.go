@@ -5,6 +5,7 @@ package objectstate
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,15 +49,15 @@ func TestMap_PodDeleted(t *testing.T) {
 	}
 	first := pod("1")
 	m.PodDeleted(first)
-	if m.Of(object("1", "1")).DeletedPod() != first {
+	if !slices.Equal(m.Of(object("1", "1")).DeletedPods(), []*corev1.Pod{first}) {
 		t.Error("a pod that was deleted before the first reconcile is not known")
 	}
 	m.PodDeleted(pod("2"))
 	m.PodDeleted(&corev1.Pod{})
-	if m.Of(object("1", "2")).DeletedPod() != first {
+	if !slices.Equal(m.Of(object("1", "2")).DeletedPods(), []*corev1.Pod{first}) {
 		t.Error("the pod of an object of the same name counts")
 	}
-	if m.Of(object("2", "3")).DeletedPod() != nil {
+	if m.Of(object("2", "3")).DeletedPods() != nil {
 		t.Error("the pod of the predecessor counts")
 	}
 	for range 2000 { // The object is gone: it is enqueued, and the reconcile drops its entry.

@@ -20,13 +20,16 @@ const settle = 10 * time.Second
 
 // Clock is the earlier of two clocks: that of this machine, and that of the API server if its responses prove a difference. So nothing
 // begins too early by either clock. The delay is at most the difference, plus the time of a request, plus the resolution of a response,
-// which is a second.
+// which is a second. The time of the API server is that of its responses plus the monotonic time since then, so it does not depend on jumps
+// of the clock of this machine.
 type Clock struct {
 	clock.WithTicker
 
 	mu sync.Mutex
-	// known is how far the API server is ahead of this machine, or nil before the first response. later is what all responses since
-	// laterSince show, if that is more than known; otherwise nil.
+	// start is when the process began, with a monotonic reading.
+	start time.Time
+	// known is how far the API server is ahead of the steady time of this machine, or nil before the first response. later is what all
+	// responses since laterSince show, if that is more than known; otherwise nil.
 	known, later *span
 	laterSince   time.Time
 }
@@ -44,27 +47,34 @@ func intersection(a, b *span) *span {
 }
 
 // New returns the clock of this machine, until responses prove that the API server is behind.
-func New(c clock.WithTicker) *Clock { return &Clock{WithTicker: c} }
+func New(c clock.WithTicker) *Clock { return &Clock{WithTicker: c, start: c.Now()} }
+
+// steady returns what the clock of this machine would show at t if it had not jumped since the start.
+func (c *Clock) steady(t time.Time) time.Time { return c.start.Add(t.Sub(c.start)) }
 
 // Now returns the time of the earlier clock, as far as it is known.
-func (c *Clock) Now() time.Time { return c.WithTicker.Now().Add(c.Offset()) }
+func (c *Clock) Now() time.Time {
+	now := c.WithTicker.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || !wall(c.steady(now)).Add(c.known.high).Before(wall(now)) {
+		return now
+	}
+	return c.steady(now).Add(c.known.low)
+}
+
+// wall drops the monotonic reading.
+func wall(t time.Time) time.Time { return t.Round(0) }
 
 // Since returns the time since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Offset returns how far the API server is ahead of this machine, at least, if it is behind: never more than 0.
-func (c *Clock) Offset() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known != nil && c.known.high < 0 {
-		return c.known.low
-	}
-	return 0
-}
+// Offset returns how far the time of the API server is from that of this machine, at least, if the API server is behind: never more than 0.
+func (c *Clock) Offset() time.Duration { return wall(c.Now()).Sub(wall(c.WithTicker.Now())) }
 
 // Observe records the time in the response to a request. sent and received are local times. date is in whole seconds.
 func (c *Clock) Observe(date, sent, received time.Time) {
-	reported := &span{date.Sub(received.Round(0)), date.Add(time.Second).Sub(sent.Round(0))} // Round drops the monotonic reading.
+	reported := &span{date.Sub(wall(c.steady(received))), date.Add(time.Second).Sub(wall(c.steady(sent)))}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

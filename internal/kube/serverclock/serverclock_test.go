@@ -9,6 +9,8 @@ import (
 	"time"
 
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 var start = time.Date(2030, 1, 30, 10, 0, 0, 0, time.UTC)
@@ -106,6 +108,33 @@ func TestClock_jump(t *testing.T) {
 		}
 		if got := c.Offset(); (got-tc.want).Abs() > time.Second || tc.want == 0 && got != 0 {
 			t.Errorf("%s: the offset is %v, want %v", title, got, tc.want)
+		}
+	}
+}
+
+// jumping is a clock whose wall time jumps, and whose monotonic time does not.
+type jumping struct {
+	*testingclock.FakeClock
+	ahead time.Duration
+}
+
+func (c *jumping) Now() time.Time {
+	now := c.FakeClock.Now()
+	return testutil.WithMonotonic(now.Add(c.ahead), now.Sub(start))
+}
+
+// The clock of this machine jumps, and no response follows.
+func TestClock_ownJump(t *testing.T) {
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		own := &jumping{FakeClock: testingclock.NewFakeClock(start)}
+		c := New(own)
+		request(t, c.RoundTripper(answer{clock: own.FakeClock, ahead: new(time.Duration), code: http.StatusOK}))
+		before := c.Now()
+		own.ahead = by
+		own.Step(time.Minute)
+		want := start.Add(time.Minute + min(by, 0))
+		if got := c.Now(); got.Round(0).Sub(want).Abs() > time.Second || (got.Sub(before)-time.Minute).Abs() > time.Second {
+			t.Errorf("a jump by %s: the time is %s, want %s; %s have passed, want a minute", by, got, want, got.Sub(before))
 		}
 	}
 }

@@ -1,0 +1,283 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+const (
+	// prepareLead is how long before its time the pod of an attempt is created. It counts in quotas from then on.
+	prepareLead = 2 * time.Second
+	// nameRetry is the interval between looks at a name that is still in use.
+	nameRetry = 10 * time.Second
+)
+
+// nextAttempt returns the number of the attempt that has not begun.
+func (v *View) nextAttempt() int {
+	if v.mustPrepareAgain() && !v.isBetween() {
+		return v.attempt()
+	}
+	return v.attempt() + 1
+}
+
+func (v *View) nextName() string { return atrun.PodName(v.At, v.nextAttempt()) }
+
+// startAt returns when the next attempt may start. The schedule is valid: see isHeld.
+func (v *View) startAt() time.Time {
+	switch {
+	case v.isBetween():
+		return v.At.Status.RetryTime.Time
+	case v.isRecorded():
+		return v.At.Status.StartTime.Time
+	}
+	return v.due()
+}
+
+// scheduledAt is startAt, but for the schedule now it is the creation of the At.
+func (v *View) scheduledAt() time.Time {
+	if v.isRecorded() {
+		return v.startAt()
+	}
+	due, _ := atspec.ParseSchedule(v.At.Spec.Schedule, v.At.CreationTimestamp.Time)
+	return due
+}
+
+// reportIdle returns the step that reports that the next attempt has not begun.
+func (v *View) reportIdle() Step {
+	switch {
+	case v.isBetween():
+		return v.betweenAttempts()
+	case v.isRecorded():
+		return v.wait(started("pod " + v.run.pod.Name + " was deleted before it could start: it is created again"))
+	}
+	return v.wait(waiting(v.startAt()))
+}
+
+// openedByOthers returns a pod of the next attempt that has lost its gate although it was not recorded, or nil: a user or admission has
+// started the command. It may be gone already. Admission can also have changed its name, so the annotation with the attempt counts, too.
+func (v *View) openedByOthers() *corev1.Pod {
+	isOpened := func(pod *corev1.Pod) bool {
+		isOfNext := pod.Name == v.nextName() || pod.Annotations[cnatv1alpha1.AnnotationAttempt] == strconv.Itoa(v.nextAttempt())
+		return isOfNext && pod.UID != v.At.Status.PodUID && !atrun.IsGated(pod)
+	}
+	for _, pod := range v.own {
+		if isOpened(pod) && (isBound(pod) || pod.DeletionTimestamp == nil) {
+			return pod
+		}
+	}
+	for _, pod := range v.lastStates {
+		if isOpened(pod) && isBound(pod) {
+			return pod
+		}
+	}
+	return nil
+}
+
+// modifiedPod ends an At whose next pod must not be used, because admission or a user has changed it. A pod with its gate is deleted first.
+// Another one is recorded as the run.
+func (v *View) modifiedPod() Step {
+	if opened := v.openedByOthers(); opened != nil && v.prepared.change() == "" {
+		return v.recordOpened(opened, fmt.Sprintf("the scheduling gate %s of pod %s was removed, but not by this operator", cnatv1alpha1.StartGate, opened.Name))
+	}
+	k, what := v.prepared, v.prepared.change()
+	switch {
+	case k.pod == nil: // Another pod has the name that admission gave it: of another owner, or of a create that was not answered.
+		return v.finish(v.modifiedEnd(what, atrun.Unknown))
+	case v.unread(k.pod.Name) && !k.neverRan() && !k.isGone(): // The cache does not show a pod without its owner.
+		return ask(Ask{Pod: k.pod.Name})
+	case k.neverRan(), k.isLast && atrun.IsGated(k.pod):
+		return v.finish(v.modifiedEnd(what, atrun.NotRun))
+	case v.Now.Before(k.mayShowLast()):
+		return unchanged.at(k.mayShowLast())
+	case k.isGone():
+		return v.finish(v.modifiedEnd(what, atrun.Unknown))
+	case atrun.IsGated(k.pod):
+		return v.discard(k.pod)
+	}
+	return v.recordOpened(k.pod, what)
+}
+
+// recordOpened records a pod that others have opened as the run, in the write that ends the At.
+func (v *View) recordOpened(pod *corev1.Pod, what string) Step {
+	s := v.finish(v.modifiedEnd(what, atrun.Unknown))
+	s.record, s.attempt = pod, v.nextAttempt()
+	return s
+}
+
+// modifiedEnd returns the end of an At whose next pod was modified. If that pod did not run, the exit code of the newest attempt stays.
+func (v *View) modifiedEnd(what string, proof atrun.Proof) atrun.End {
+	e := atrun.End{Proof: proof, Reason: cnatv1alpha1.ReasonPodModified, Message: what, Remedy: excludePods + ", then create the At again"}
+	if s := &v.At.Status; v.isBetween() && proof == atrun.NotRun && s.ExitCode != nil {
+		e.ExitCode, e.Output = s.ExitCode, s.Output
+		e.Message += "; the command was not run again"
+	}
+	return e
+}
+
+// excludePods is what to do about admission that changes the identity of pods.
+const excludePods = "Exclude pods with the label " + pods.LabelManagedBy + ": " + pods.ManagedBy + " from the webhook or policy that changes them"
+
+// gated returns a pod of the At that has its gate and is not being deleted, or nil.
+func (v *View) gated() *corev1.Pod {
+	for _, pod := range v.own {
+		if atrun.IsGated(pod) && pod.DeletionTimestamp == nil {
+			return pod
+		}
+	}
+	return nil
+}
+
+// preparedPod returns the pod that this process created for the next attempt from the present spec, or nil.
+func (v *View) preparedPod() *corev1.Pod {
+	k := v.prepared
+	if k.generation != v.At.Generation || !slices.Contains(v.own, k.pod) || k.pod.Name != v.nextName() || k.pod.DeletionTimestamp != nil {
+		return nil
+	}
+	return k.pod
+}
+
+// stray returns a gated pod that must not be used, or nil: another process created it, or the spec has changed since, or the At cannot start
+// now.
+func (v *View) stray() *corev1.Pod {
+	prepared, canStart := v.preparedPod(), !v.isHeld() && v.mustNotStart() == "" && !v.Now.Before(v.startAt().Add(-prepareLead))
+	for _, pod := range v.own {
+		if atrun.IsGated(pod) && pod.DeletionTimestamp == nil && (pod != prepared || !canStart) {
+			return pod
+		}
+	}
+	return nil
+}
+
+// throwAway returns the step that deletes a gated pod, after the API server has confirmed that the At does not name it.
+func (v *View) throwAway(pod *corev1.Pod) Step {
+	if r := v.rejection(toDelete); v.answers.At == nil && (r == nil || !v.Now.Before(r.Until)) {
+		return ask(Ask{At: true})
+	}
+	return v.discard(pod)
+}
+
+// discard returns the step that deletes a gated pod that must not start. The status changes only if that is rejected.
+func (v *View) discard(pod *corev1.Pod) Step {
+	switch {
+	case pod == v.prepared.pod && !v.prepared.shown && v.unread(pod.Name): // It may have changed since the answer to its create.
+		return ask(Ask{Pod: pod.Name})
+	case v.rejection(toDelete) == nil:
+		return Step{unchanged: true, Delete: pod}
+	}
+	return v.remove(v.report(), pod)
+}
+
+// report returns the step of an At that is not under way, without a request.
+func (v *View) report() Step {
+	switch {
+	case v.isDone():
+		return Step{}
+	case v.isHeld():
+		return v.held()
+	}
+	return v.reportIdle()
+}
+
+// mustNotStart returns why the next attempt must not start anymore, or "".
+func (v *View) mustNotStart() string {
+	if v.isCanceled() || v.isRecorded() || !v.isHeld() {
+		return v.mustStop()
+	}
+	return ""
+}
+
+// endIdle ends an At whose next attempt must not start, after a look at the name of its pod.
+func (v *View) endIdle() Step {
+	name := v.nextName()
+	if v.unread(name) {
+		return ask(Ask{Pod: name})
+	}
+	e := atrun.End{Proof: atrun.NotRun}
+	if v.isBetween() {
+		e = v.failedEnd()
+	} else if v.isRecorded() {
+		e.Message = atrun.JoinNonEmpty("; ", v.lastProblem(), atrun.Disruption(v.run.pod))
+	}
+	if pod := v.answers.Pods[name]; pod != nil && atrun.MayBeRun(v.At, pod) {
+		e = atrun.End{Message: fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", pod.Name, cnatv1alpha1.StartGate)}
+	}
+	return v.finish(v.overruled(e))
+}
+
+// isHeld reports whether an At that has not started waits for its user.
+func (v *View) isHeld() bool { return !v.isRecorded() && (v.problem().reason != "" || v.isSuspended()) }
+
+// held returns the step of an At that is held.
+func (v *View) held() Step {
+	if problem := v.problem(); problem.reason != "" {
+		return v.wait(problem)
+	}
+	return v.wait(say{cnatv1alpha1.ReasonSuspended, "spec.suspend is true: set it to false to continue"})
+}
+
+// waitForTime returns the step of an At whose pod is not created yet.
+func (v *View) waitForTime() Step {
+	prepareAt := v.startAt().Add(-prepareLead)
+	if v.isRecorded() {
+		return v.reportIdle().at(prepareAt)
+	}
+	return v.checked(v.reportIdle(), prepareAt)
+}
+
+// create returns the step that creates the pod of the next attempt, unless the last create was rejected a short time ago.
+func (v *View) create(s Step) Step {
+	name, rejection := v.nextName(), v.rejection(toCreate)
+	for _, pod := range v.own {
+		if pod.Name == name { // It is being deleted.
+			if v.unread(name) {
+				return ask(Ask{Pod: name})
+			}
+			s.scheduled = say{cnatv1alpha1.ReasonNameTaken, "pod " + name + " is being deleted: this At starts when that pod is gone"}
+			return s.at(v.Now.Add(nameRetry))
+		}
+	}
+	switch {
+	case v.dryRun.ungated && !v.isRecorded():
+		if v.answers.DryRun == nil {
+			return ask(v.question())
+		}
+		return v.finish(v.modifiedEnd("admission would remove the scheduling gate "+cnatv1alpha1.StartGate+" of pod "+name, atrun.NotRun))
+	case rejection != nil:
+		s.scheduled = v.rejectedCreate(rejection)
+		if until := rejection.RetryAt(v.scheduledAt()); v.Now.Before(until) {
+			return s.at(until)
+		}
+	case v.failure != "":
+		s.scheduled = say{cnatv1alpha1.ReasonRequestFailed, v.failure}
+	case v.blocked(cnatv1alpha1.ConditionScheduled, retriesOfCreate...).reason != "":
+		s.unchanged = true
+	case !v.isRecorded() && v.dryRun.says.isBad(): // It still counts, until this create is answered.
+		s.ready = v.dryRun.says
+	default:
+		s.unchanged = v.At.Status.Phase == "" && !v.Now.Before(v.startAt()) // The record follows at once.
+	}
+	s.Create = newPod(v, v.nextAttempt())
+	return s
+}
+
+// recordStart returns the step that records the prepared pod and then opens it, which starts the command.
+func (v *View) recordStart(pod *corev1.Pod) Step {
+	if k := v.prepared; !k.shown && v.Now.Sub(k.answered) >= time.Second { // It was created a while ago.
+		return ask(Ask{Pod: pod.Name})
+	}
+	s := v.wait(started("pod " + pod.Name + " was created"))
+	s.record, s.attempt = pod, v.nextAttempt()
+	return v.start(s, pod)
+}

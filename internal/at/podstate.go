@@ -1,0 +1,123 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+// podState is what a process knows about one pod of an At.
+type podState struct {
+	// pod is its newest known state, or nil.
+	pod *corev1.Pod
+	// generation is that of the spec from which this process created the pod, or 0. modified is what admission changed in its identity.
+	// reimaged is true if a user has changed an image while the pod had its gate.
+	generation int64
+	modified   string
+	reimaged   bool
+	// shown is true if the cache shows the pod. answered is when the API server last answered with it.
+	shown    bool
+	answered time.Time
+	// isLast is true if pod is the last state before the pod was deleted. goneSince is when the API server first answered that there is no such
+	// pod, or zero. unowned is true if it has answered that the At does not control the pod, until the cache shows that it does.
+	isLast, unowned bool
+	goneSince       time.Time
+	// startedAgain is true if the node has started the container of the command again after it had started before.
+	startedAgain bool
+}
+
+func (k podState) uid() types.UID {
+	if k.pod == nil {
+		return ""
+	}
+	return k.pod.UID
+}
+
+// change describes what was changed so that the pod must not be used, or returns "".
+func (k podState) change() string {
+	switch {
+	case k.modified != "":
+		return "admission changed " + k.modified
+	case k.reimaged:
+		return "the images of pod " + k.pod.Name + " were changed after its creation"
+	}
+	return ""
+}
+
+// see returns what is known after another state of the pod was seen.
+func (k podState) see(at *cnatv1alpha1.At, pod *corev1.Pod) podState {
+	isDeleted := k.pod != nil && k.pod.DeletionTimestamp != nil && pod.DeletionTimestamp == nil // It was deleted in this state.
+	switch {
+	case k.pod == nil:
+		k.pod, k.startedAgain = pod, atrun.StartedAgain(at, nil, pod)
+	case expectations.IsLater(k.pod, pod.ResourceVersion), k.pod.ResourceVersion == pod.ResourceVersion && isDeleted:
+	default:
+		k.startedAgain = k.startedAgain || atrun.StartedAgain(at, k.pod, pod)
+		k.reimaged = k.reimaged || atrun.IsGated(k.pod) && atrun.IsGated(pod) && !atrun.SameImages(k.pod, pod)
+		k.pod = pod
+	}
+	return k
+}
+
+// observe returns what is known about a pod after a look at the caches and at the answers.
+func (k podState) observe(seen Seen, answers Answers, uid types.UID, name string, now time.Time) podState {
+	cached := pods.ByUID(seen.Pods, uid)
+	read, asked := answers.Pods[name]
+	last := pods.ByUID(seen.LastStates, uid)
+	if cached != nil {
+		k = k.see(seen.At, cached)
+	}
+	if asked && read != nil && read.UID == uid {
+		k = k.see(seen.At, read)
+		if k.unowned = !atrun.IsOwn(seen.At, read) && k.modified == ""; !k.unowned {
+			k.answered = now
+		}
+	} else if asked {
+		k = k.gone(now)
+	}
+	if last != nil {
+		k = k.see(seen.At, last)
+		k.isLast = true
+	}
+	k.unowned = k.unowned && (cached == nil || asked)
+	k.shown = cached != nil && !k.isGone()
+	return k
+}
+
+// gone returns what is known after the API server has answered at now that there is no such pod. A UID never comes back.
+func (k podState) gone(now time.Time) podState {
+	if k.goneSince.IsZero() {
+		k.goneSince = now
+	}
+	return k
+}
+
+// isGone reports whether it is known that the At has no such pod anymore.
+func (k podState) isGone() bool { return k.isLast || k.unowned || !k.goneSince.IsZero() }
+
+// mayShowLast returns until when the watch may still deliver the last state of a pod that is gone, or zero.
+func (k podState) mayShowLast() time.Time {
+	if k.pod == nil || k.isLast || k.goneSince.IsZero() {
+		return time.Time{}
+	}
+	return k.goneSince.Add(lastStateGrace)
+}
+
+// exists reports whether the pod is assumed to exist: the cache shows it, or has not had the time to show it.
+func (k podState) exists(now time.Time) bool {
+	return k.pod != nil && !k.isGone() && (k.shown || now.Sub(k.answered) < expectations.ConfirmAfter)
+}
+
+// neverRan reports whether it is proven that no node had the pod and none will.
+func (k podState) neverRan() bool {
+	return k.pod != nil && !isBound(k.pod) && (k.isLast || k.pod.DeletionTimestamp != nil)
+}

@@ -1,0 +1,153 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/expectations"
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+// stopGrace is how long the operator waits after the grace period of a pod that the kubelet must end before it deletes the pod. A deletion
+// also removes the log.
+const stopGrace = 10 * time.Second
+
+// runsOn reports whether the recorded pod, which has been opened, may still run although its attempt is over. A pod of which admission has
+// taken the owner is followed until it ends.
+func (v *View) runsOn() bool {
+	pod := v.Pod
+	if v.run.modified != "" && !v.run.isGone() {
+		pod = v.run.pod
+	}
+	return pod != nil && !v.isDeleted() && !pods.IsFinished(pod) && pod.DeletionTimestamp == nil
+}
+
+// stop adds the request that ends the recorded pod. The kubelet ends a pod at its activeDeadlineSeconds and keeps it with its log, so the
+// operator lowers them. The stop begins when it is decided, whatever the API server, admission, and the node do then. The operator deletes a
+// pod that no node has, a pod that has no log and whose deadline it could not lower, and one that has not ended within its grace period and
+// stopGrace.
+func (v *View) stop(s Step) Step {
+	pod, since, refused := v.Pod, v.stopBegan(), v.rejection(toStop)
+	s.stops = true
+	deleteAt := since.Add(gracePeriod(pod) + stopGrace)
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return s
+	case !isBound(pod), !v.Now.Before(deleteAt), refused != nil && !atrun.AnyStarted(pod):
+		return v.remove(s, pod)
+	case kubeletStops(pod, since):
+		return s.at(deleteAt)
+	}
+	s, wait := v.backOff(s, refused, cnatv1alpha1.ReasonFailedStop)
+	if !wait {
+		s.Stop = pod
+	}
+	return s.at(deleteAt)
+}
+
+// stopBegan returns when the stop of the recorded pod began: when it was decided, or at the pod's own deadline if that was earlier. If that
+// follows soon, the kubelet stops the pod by itself, and the stop begins then.
+func (v *View) stopBegan() time.Time {
+	since, own := v.stopSince, ownDeadline(v.Pod)
+	if since.IsZero() {
+		since = v.Now
+	}
+	if !own.IsZero() && !own.After(since.Add(stopGrace)) {
+		since = own
+	}
+	return since
+}
+
+// StopNow is the activeDeadlineSeconds with which the kubelet ends a pod that it has begun to run.
+const StopNow = 1
+
+// ownDeadline returns when the kubelet ends a pod whose deadline nobody has lowered, or zero.
+func ownDeadline(pod *corev1.Pod) time.Time {
+	start, limit := pod.Status.StartTime, pod.Spec.ActiveDeadlineSeconds
+	if start == nil || limit == nil || *limit == StopNow {
+		return time.Time{}
+	}
+	return start.Add(atspec.Seconds(*limit))
+}
+
+// kubeletStops reports whether the kubelet ends a pod without a change.
+func kubeletStops(pod *corev1.Pod, since time.Time) bool {
+	limit := pod.Spec.ActiveDeadlineSeconds
+	return limit != nil && (*limit == StopNow || ownDeadline(pod).Equal(since))
+}
+
+// remove adds the deletion of a pod, unless the last one was rejected a short time ago.
+func (v *View) remove(s Step, pod *corev1.Pod) Step {
+	s, wait := v.backOff(s, v.rejection(toDelete), cnatv1alpha1.ReasonFailedDelete)
+	if !wait && pod.DeletionTimestamp == nil {
+		s.Delete = pod
+	}
+	return s
+}
+
+// backOff reports the rejection of a request, if there is one, for a reason. wait is true until the request may be repeated. What an earlier
+// process has reported stays.
+func (v *View) backOff(s Step, rejection *expectations.Rejection, reason string) (_ Step, wait bool) {
+	if rejection == nil {
+		if before := v.blocked(cnatv1alpha1.ConditionReady, reason); before.reason != "" {
+			s.ready = before
+		}
+		return s, false
+	}
+	s.ready = say{reason, atrun.JoinNonEmpty("; ", s.ready.message, rejection.Message)}
+	if wait = v.Now.Before(rejection.Until); wait {
+		s = s.at(rejection.Until)
+	}
+	return s, wait
+}
+
+// open returns the step that removes the gate of the recorded pod, which starts the command.
+func (v *View) open(pod *corev1.Pod) Step {
+	s, wait := v.backOff(v.wait(started("pod "+pod.Name+" was created")), v.rejection(toOpen), cnatv1alpha1.ReasonFailedStart)
+	switch {
+	case wait:
+		return s
+	case v.failure != "":
+		s.ready = say{cnatv1alpha1.ReasonRequestFailed, v.failure}
+	}
+	return v.start(s, pod)
+}
+
+// start adds the request that removes the gate of the recorded pod. An At that must not be interrupted gets its budget first.
+func (v *View) start(s Step, pod *corev1.Pod) Step {
+	s.Open = pod
+	if v.isUninterrupted() {
+		s.Budget = newBudget(v.At)
+	}
+	return s
+}
+
+// overruled returns the end of an At that is canceled, or whose deadline is over, after an attempt ended with e. Otherwise it returns e.
+func (v *View) overruled(e atrun.End) atrun.End {
+	switch {
+	case v.isCanceled():
+		e.Reason, e.Message = cnatv1alpha1.ReasonCanceled, atrun.JoinNonEmpty("; ", "the At was canceled by spec.cancel", e.Message)
+	case v.deadlineOver():
+		e.Reason = cnatv1alpha1.ReasonDeadlineExceeded
+		e.Message = atrun.JoinNonEmpty("; last attempt: ", fmt.Sprintf("activeDeadlineSeconds (%d) exceeded", *v.At.Spec.ActiveDeadlineSeconds), e.Message)
+	case v.isTooLate() && (e.Proof == atrun.NotRun || e.Reason == ""):
+		e.Reason = cnatv1alpha1.ReasonMissedDeadline
+		e.Message = atrun.JoinNonEmpty(": ", fmt.Sprintf("startingDeadlineSeconds (%d) exceeded: the command was due at %s",
+			*v.At.Spec.StartingDeadlineSeconds, formatTime(v.due())), atrun.JoinNonEmpty("; ", e.Message, v.missedCause()))
+	}
+	return e
+}
+
+// due returns when the At is due. The schedule is valid: an At without a time is never too late.
+func (v *View) due() time.Time {
+	due, _ := v.dueTime()
+	return due
+}
