@@ -53,6 +53,9 @@ type options struct {
 	// noCompareAndSwap lets the record of an attempt overwrite an edit. byName opens the pod that has the name. endFirst records the end of a
 	// canceled At before its gated pod is gone. adopt records a gated pod that another client created. openFirst opens before the record.
 	noCompareAndSwap, byName, endFirst, adopt, openFirst bool
+	// blind does not see pods of the At that somebody else opened, and that the status does not name. again does not see them once they have
+	// ended, and replaces them.
+	blind, again bool
 }
 
 // times are the instants of the exploration, counted from the creation of the At, which is due after an hour.
@@ -268,6 +271,8 @@ func TestExplore_defects(t *testing.T) {
 		"end before the pod is gone": {options{endFirst: true}, budget{crashes: 1, edits: 1}},
 		"adoption":                   {options{adopt: true}, budget{plants: 1, edits: 1}},
 		"open before the record":     {options{openFirst: true}, budget{}},
+		"blind end":                  {options{blind: true}, budget{crashes: 1, hands: 1, edits: 1}},
+		"made again":                 {options{again: true}, budget{hands: 1, ends: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -391,7 +396,7 @@ func (e *explorer) bind(n *node, i int) {
 	if got := strings.Join(pod.Spec.Containers[0].Command, " "); got != n.words[attempt] && !hand {
 		e.fail("A18: pod %s runs %q, recorded is %q, in %s", pod.Name, got, n.words[attempt], n.key())
 	}
-	if int(s.Attempts) == attempt+1 && saysNotRun(s) {
+	if (int(s.Attempts) == attempt+1 || int(s.Attempts) == attempt) && saysNotRun(s) { // A user may have opened the pod of the next attempt.
 		e.fail("A11: an At that says %s runs, in %s", s.Conditions[len(s.Conditions)-1].Message, n.key())
 	}
 	n.runs = append(n.runs, ran{attempt, -1, hand})
@@ -439,6 +444,7 @@ func (e *explorer) decide(n *node) {
 	if n.memory.IsStale() {
 		answers.At = n.at()
 	}
+	seen.Pods = slices.DeleteFunc(slices.Clone(seen.Pods), func(p *corev1.Pod) bool { return e.hides(n, p) })
 	r := &flight{}
 	for {
 		r.view = n.memory.View(seen, answers, n.now(), Defaults{})
@@ -451,7 +457,9 @@ func (e *explorer) decide(n *node) {
 		case question.DryRun != nil:
 			answers.DryRun = &Answer{}
 		default:
-			answers.Pods[question.Pod] = n.named(question.Pod)
+			if answers.Pods[question.Pod] = n.named(question.Pod); e.hides(n, answers.Pods[question.Pod]) {
+				answers.Pods[question.Pod] = nil
+			}
 		}
 	}
 	e.plant(n, r)
@@ -464,6 +472,12 @@ func (e *explorer) decide(n *node) {
 	if r.status != nil || r.step.acts() {
 		n.sent = r
 	}
+}
+
+// hides reports whether a defective process does not see a pod.
+func (e *explorer) hides(n *node, pod *corev1.Pod) bool {
+	opened := pod != nil && pod.Annotations[byHand] != "" && n.at().Status.PodUID != pod.UID
+	return opened && (e.blind || e.again && pod.Status.Phase != corev1.PodPending)
 }
 
 // plant applies the defects that are decisions.
@@ -537,6 +551,10 @@ func (e *explorer) carryOut(n *node, r flight) (result Result, done bool) {
 		return result, true
 	}
 	switch s := r.step; {
+	case s.Create != nil && e.again && e.hides(n, n.named(s.Create.Name)):
+		i := n.find(n.named(s.Create.Name).UID)
+		n.set(slices.Delete(slices.Clone(n.stored()), i, i+1))
+		return Result{Pod: e.add(n, s.Create, "")}, true
 	case s.Create != nil && n.named(s.Create.Name) != nil:
 		return Result{Pod: n.named(s.Create.Name), Exists: true}, true
 	case s.Create != nil:
@@ -591,7 +609,10 @@ func (e *explorer) commit(n *node, r flight) {
 	}
 	attempt := int(s.Attempts) - 1
 	i := slices.IndexFunc(n.runs, func(r ran) bool { return r.attempt == attempt })
+	next := slices.ContainsFunc(n.runs, func(r ran) bool { return r.attempt == attempt+1 })
 	switch {
+	case next && saysNotRun(s):
+		e.fail("A11: %s %q, but attempt %d ran, in %s", s.Reason, s.Conditions[1].Message, attempt+1, n.key())
 	case i >= 0 && saysNotRun(s):
 		e.fail("A11: %s %q, but attempt %d ran, in %s", s.Reason, s.Conditions[1].Message, attempt, n.key())
 	case s.Reason == cnatv1alpha1.ReasonCompleted && (i < 0 || n.runs[i].code != 0), s.Reason == cnatv1alpha1.ReasonNonZeroExitCode && (i < 0 || n.runs[i].code != 1):

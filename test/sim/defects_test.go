@@ -122,13 +122,13 @@ func replaceReason(from string, status metav1.ConditionStatus, to string) func(m
 	}
 }
 
-// endsAs is this operator if it reports the end of an At that is in another phase.
 // hasReason reports whether a condition of a status has a reason.
 func hasReason(status map[string]any, reason string) bool {
 	conditions, _ := status["conditions"].([]any)
 	return slices.ContainsFunc(conditions, func(c any) bool { return c.(map[string]any)["reason"] == reason })
 }
 
+// endsAs is this operator if it reports the end of an At that is in another phase.
 func endsAs(phase cnatv1alpha1.Phase, reason string, result cnatv1alpha1.Result) sim.Operator {
 	return onStatus(func(status map[string]any) {
 		if status["phase"] == string(phase) {
