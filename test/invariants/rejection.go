@@ -143,7 +143,7 @@ func (c *Checker) becameDue(first, second Write) bool {
 func (c *Checker) reportsRejection(w Write) bool {
 	reports := true
 	for _, e := range c.history[w.Owner] {
-		if e.Seen.After(w.Sent) {
+		if e.Seen.After(w.left()) { // The same pass may have recorded it before.
 			break
 		}
 		_, ours := c.ours[e.Object.GetResourceVersion()]

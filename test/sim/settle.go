@@ -91,6 +91,9 @@ func (e *env) expectIdle() error {
 		if write.Verb == "create" && write.Code == http.StatusConflict && e.state.Ats[write.Owner] != nil {
 			continue // An At that has no starting deadline waits until its name is free.
 		}
+		if write.Verb == "delete" && write.Resource == pods && e.scenario.has(Refusal) && e.state.Ats[write.Owner] != nil {
+			continue // The deletion of a gated pod was rejected before, and has a back-off.
+		}
 		set, isSet := e.store.objects[storeKey{write.Resource, write.Name}].(*appv1alpha1.PodSet)
 		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.modifiesSets() && write.Resource != ats ||
 			isSet && (e.isCrashOver(set, late) || write.Sent.Before(e.availableAt(set).Add(statusTime))) || write.Resource == ats && (varies || e.answersVary()); !expected {
@@ -195,7 +198,7 @@ func (e *env) unsettled() []problem {
 	for _, set := range state.NotDeleting() {
 		// A PodSet whose pods lose their owner or their name at admission cannot settle: P2 limits its pods.
 		if what := state.Settled(set, e.operator.Full); what != "" && set.Annotations[pausedSet] != "true" && !e.webhook.modifiesSets() {
-			problems = append(problems, problem{"P3", "PodSet " + set.Name + ": " + what, settleTime + e.delayOfRejection(set.UID) + e.delayOfUpdate(set)})
+			problems = append(problems, problem{"P3", "PodSet " + set.Name + ": " + what, settleTime + e.delayOfRejection(set.UID) + e.delayOfUpdate(set) + e.delayOfCleanup()})
 		}
 	}
 	for uid, at := range state.Ats {
@@ -282,6 +285,14 @@ func (e *env) delayOfUpdate(set *appv1alpha1.PodSet) time.Duration {
 		return 0
 	}
 	return time.Duration(*set.Spec.Replicas) * (time.Duration(set.Spec.MinReadySeconds)*time.Second + max(e.nodesAhead-min(e.serverAhead, 0), 0))
+}
+
+// delayOfCleanup returns how long the deletion of finished pods may take, which also changes the status, if the clock has jumped.
+func (e *env) delayOfCleanup() time.Duration {
+	if e.scenario.has(Jumps) {
+		return cleanupDelay
+	}
+	return 0
 }
 
 // delayOfRejection returns how long the operator may wait because creates of an owner's pods were rejected.
