@@ -23,6 +23,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
 	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/objectstate"
 	"github.com/redhat/podset-operator/internal/kube/write"
@@ -251,12 +252,16 @@ func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) 
 	default:
 		return false, nil
 	}
-	if answer.Rejected != nil {
+	webhook := expectations.Webhook(answer.Failed) // It is the fault of whoever owns the webhook, and the condition names it.
+	if answer.Rejected != nil || webhook != "" {
 		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 	}
 	p.entry.State.Heard(&p.view, p.step, answer, r.Clock.Now())
-	if answer.Missing {
+	switch {
+	case answer.Missing:
 		return true, errCacheBehind
+	case webhook != "":
+		return true, nil
 	}
 	return true, answer.Failed
 }

@@ -256,7 +256,7 @@ func (v *View) create(s Step) Step {
 		return v.finish(v.modifiedEnd("admission would remove the scheduling gate "+cnatv1alpha1.StartGate+" of pod "+name, atrun.NotRun))
 	case rejection != nil:
 		s.scheduled = v.rejectedCreate(rejection)
-		if until := rejection.RetryAt(v.scheduledAt()); v.Now.Before(until) {
+		if until := v.retryAt(rejection, v.scheduledAt()); v.Now.Before(until) {
 			return s.at(until)
 		}
 	case v.failure != "":

@@ -207,6 +207,9 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 	case r.Rejected != nil:
 		last := &m.rejections[step.kind()]
 		*last = last.Rejected(r.Rejected, v.At.Generation, v.Now, now)
+	case expectations.Webhook(r.Failed) != "":
+		last := &m.rejections[step.kind()]
+		*last = last.Failed(r.Failed, v.At.Generation, v.Now, now)
 	case r.Failed != nil:
 		m.failure = r.Failed.Error()
 		if m.failingSince.IsZero() {
@@ -218,6 +221,7 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 	}
 	m.failingSince = time.Time{}
 	switch {
+	case r.Failed != nil:
 	case step.Create != nil && (r.Pod != nil || r.Modified != ""):
 		m.prepared = podState{pod: r.Pod, answered: now, modified: r.Modified}
 		if !r.Exists {

@@ -229,6 +229,17 @@ func (w world) answered(t *testing.T, answer at.Result) at.Memory {
 	return w.memory
 }
 
+// webhookFailed returns the Memory of a process whose creates at testutil.AtDue a webhook has failed n times.
+func webhookFailed(t *testing.T, n int) at.Memory {
+	t.Helper()
+	w := world{at: a()}
+	_, v, step, _ := w.next(t)
+	for range n {
+		w.memory.Heard(&v, step, at.Result{Failed: apierrors.NewInternalError(errors.New(`failed calling webhook "w.example.com": timeout`))}, due)
+	}
+	return w.memory
+}
+
 func seconds(n int) *time.Duration { return ptr.To(time.Duration(n) * time.Second) }
 
 func pods(all ...*testutil.AtPodBuilder) (objects []*corev1.Pod) {
@@ -448,6 +459,13 @@ func TestNext(t *testing.T) {
 		"19 prepared without annotations": {
 			world{at: a(), memory: knows(t, a(), own().Gated(0).Obj(), ""), pods: pods(own().Gated(0))},
 			runs(decided{Open: pod0}),
+		},
+		"17 a webhook fails the create at its time": {
+			world{at: a(), now: 4 * time.Second, memory: webhookFailed(t, 10)},
+			decided{Phase: pending, Scheduled: "RequestFailed", Requeue: seconds(5)},
+		},
+		"17 a webhook fails the create, 5 s ago": {
+			world{at: a(), now: 5 * time.Second, memory: webhookFailed(t, 10)}, decided{Create: pod0, Phase: pending, Scheduled: "RequestFailed"},
 		},
 		"11 opened, and the answer was lost": {
 			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Failed: errors.New("reset")}), pods: pods(live())},

@@ -105,6 +105,8 @@ func (v *View) problem() say {
 // rejectedCreate returns what the condition Scheduled says after the API server rejected a pod.
 func (v *View) rejectedCreate(r *expectations.Rejection) say {
 	switch {
+	case r.Failed:
+		return say{cnatv1alpha1.ReasonRequestFailed, r.Message}
 	case r.Exists:
 		return say{cnatv1alpha1.ReasonPodNameConflict, r.Message}
 	case r.NamespaceTerminating:

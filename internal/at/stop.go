@@ -103,10 +103,23 @@ func (v *View) backOff(s Step, rejection *expectations.Rejection, reason string)
 		return s, false
 	}
 	s.ready = say{reason, atrun.JoinNonEmpty("; ", s.ready.message, rejection.Message)}
-	if wait = v.Now.Before(rejection.Until); wait {
-		s = s.at(rejection.Until)
+	until := v.retryAt(rejection, v.Now)
+	if wait = v.Now.Before(until); wait {
+		s = s.at(until)
 	}
 	return s, wait
+}
+
+// maxFailedDelay bounds the delay after a webhook has failed a request that is due: it may be back at any time.
+const maxFailedDelay = 5 * time.Second
+
+// retryAt returns when a rejected request that must succeed at a time may be repeated.
+func (v *View) retryAt(r *expectations.Rejection, due time.Time) time.Time {
+	until, soon := r.RetryAt(due), r.Began.Add(maxFailedDelay)
+	if r.Failed && !v.Now.Before(due) && soon.Before(until) {
+		return soon
+	}
+	return until
 }
 
 // open returns the step that removes the gate of the recorded pod, which starts the command.

@@ -80,7 +80,7 @@ func (l LastRejection) Rejected(err error, generation int64, began, now time.Tim
 // Failed returns the value after a create failed without a rejection.
 func (l LastRejection) Failed(err error, generation int64, began, now time.Time) LastRejection {
 	next := l.backoff.Next(began, now, backoff.FailedWrite)
-	return LastRejection{rejection: &Rejection{Message: err.Error(), Failed: true, Until: next.Until}, generation: generation, backoff: next}
+	return LastRejection{rejection: &Rejection{Message: err.Error(), Failed: true, Began: began, Until: next.Until}, generation: generation, backoff: next}
 }
 
 // Of returns the rejection that applies to a generation of the owner's spec, or nil if there is none. It must not be changed. An edited
