@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,14 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/await"
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/clierror"
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
 )
@@ -284,21 +281,4 @@ func (r *request) checkPod(at *cnatv1alpha1.At) error {
 		}
 	}
 	return nil
-}
-
-// problemOf returns what keeps an At from its time, or "" if there is nothing. It waits for the operator, up to a limit. The At was created,
-// and this is only a warning about it, so an error is ignored.
-func (r *request) problemOf(at *cnatv1alpha1.At, limit time.Duration) (problem string) {
-	ctx, cancel := context.WithTimeout(r.ctx(), limit)
-	defer cancel()
-	_, err := await.Object(ctx, r.WithWatch, r.key(at.Name), &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, func(at *cnatv1alpha1.At) bool {
-		problem = stalled(at)
-		ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)
-		return ready != nil && ready.ObservedGeneration == at.Generation
-	})
-	latest := &cnatv1alpha1.At{}
-	if err != nil && r.Get(r.ctx(), r.key(at.Name), latest) == nil && isUnseen(latest) {
-		problem = "at/" + at.Name + " is not checked yet: " + r.unserved()
-	}
-	return problem
 }

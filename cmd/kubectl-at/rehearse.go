@@ -147,14 +147,14 @@ func (h *rehearser) once(ctx context.Context) (shown rehearsal.Shown) {
 		return shown
 	}
 	shown.Waits = "a node"
-	_ = wait.PollUntilContextCancel(ctx, time.Second/2, true, func(ctx context.Context) (bool, error) { // A lost connection is only later.
+	_ = wait.PollUntilContextCancel(ctx, time.Second/2, true, func(ctx context.Context) (bool, error) {
 		found := &corev1.Pod{}
 		switch err := h.Get(ctx, client.ObjectKeyFromObject(pod), found); {
 		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), err == nil && found.UID != created.UID:
 			shown.Unknown = fmt.Sprintf("the pod %s was deleted, or you may not get pods (%v)", pod.Name, err)
 			return true, nil
 		case err != nil:
-			return false, nil
+			return false, nil //nolint:nilerr // A lost connection is only later.
 		}
 		shown = rehearsal.Judge(pod, found, h.events(ctx, found))
 		h.progress(&shown)

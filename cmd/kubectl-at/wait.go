@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	utilexec "k8s.io/client-go/util/exec"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/await"
 	"github.com/redhat/podset-operator/internal/atrun"
@@ -129,4 +131,21 @@ func (r *request) awaitAt(ctx context.Context, name string, done func(*cnatv1alp
 // unserved says that no operator has seen an At, as far as that is known: it can also wait for a slow webhook.
 func (r *request) unserved() string {
 	return fmt.Sprintf("the operator has not answered yet; is podset-operator running, and does it serve the namespace %s? \"kubectl get deployment -A -l app.kubernetes.io/name=podset-operator\" shows whether it is ready", r.namespace)
+}
+
+// problemOf returns what keeps an At from its time, or "" if there is nothing. It waits for the operator, up to a limit. The At was created,
+// and this is only a warning about it, so an error is ignored.
+func (r *request) problemOf(at *cnatv1alpha1.At, limit time.Duration) (problem string) {
+	ctx, cancel := context.WithTimeout(r.ctx(), limit)
+	defer cancel()
+	_, err := await.Object(ctx, r.WithWatch, r.key(at.Name), &cnatv1alpha1.AtList{}, &cnatv1alpha1.At{}, func(at *cnatv1alpha1.At) bool {
+		problem = stalled(at)
+		ready := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionReady)
+		return ready != nil && ready.ObservedGeneration == at.Generation
+	})
+	latest := &cnatv1alpha1.At{}
+	if err != nil && r.Get(r.ctx(), r.key(at.Name), latest) == nil && isUnseen(latest) {
+		problem = "at/" + at.Name + " is not checked yet: " + r.unserved()
+	}
+	return problem
 }

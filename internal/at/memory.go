@@ -220,8 +220,14 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 		m.rejections[step.kind()] = expectations.LastRejection{}
 	}
 	m.failingSince = time.Time{}
+	if r.Failed == nil {
+		m.heardOf(v, step, r, now)
+	}
+}
+
+// heardOf remembers what an answer shows about the pods.
+func (m *Memory) heardOf(v *View, step Step, r Result, now time.Time) {
 	switch {
-	case r.Failed != nil:
 	case step.Create != nil && (r.Pod != nil || r.Modified != ""):
 		m.prepared = podState{pod: r.Pod, answered: now, modified: r.Modified}
 		if !r.Exists {

@@ -103,7 +103,7 @@ func (v *View) backOff(s Step, rejection *expectations.Rejection, reason string)
 		return s, false
 	}
 	s.ready = say{reason, atrun.JoinNonEmpty("; ", s.ready.message, rejection.Message)}
-	until := v.retryAt(rejection, v.Now)
+	until := v.retryAt(rejection, time.Time{})
 	if wait = v.Now.Before(until); wait {
 		s = s.at(until)
 	}
@@ -113,7 +113,7 @@ func (v *View) backOff(s Step, rejection *expectations.Rejection, reason string)
 // maxFailedDelay bounds the delay after a webhook has failed a request that is due: it may be back at any time.
 const maxFailedDelay = 5 * time.Second
 
-// retryAt returns when a rejected request that must succeed at a time may be repeated.
+// retryAt returns when a rejected request may be repeated. due is when it must succeed, or zero if it must already.
 func (v *View) retryAt(r *expectations.Rejection, due time.Time) time.Time {
 	until, soon := r.RetryAt(due), r.Began.Add(maxFailedDelay)
 	if r.Failed && !v.Now.Before(due) && soon.Before(until) {

@@ -87,7 +87,7 @@ func (c *Checker) noteStuck(set *appv1alpha1.PodSet, p *progress) {
 
 // tooEarly checks a status that starts to report that a PodSet makes no progress: P14. Its times come from the clock that decides for the
 // operator. A pod that is Ready and not available yet will make progress.
-func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) {
+func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) { //nolint:cyclop // A list of conditions.
 	progress := meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionProgressing)
 	if before == nil || progress == nil || progress.Reason != appv1alpha1.ReasonProgressDeadlineExceeded || c.isOutdated(set, write) {
 		return

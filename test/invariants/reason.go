@@ -133,19 +133,6 @@ func (c *Checker) deadlines() string {
 	return "A11"
 }
 
-// hasForeignPod reports whether there was a pod with the name of a pod of an At that a user created, or with no controller, or a controller that is
-// not an At.
-func (s *State) hasForeignPod(at *cnatv1alpha1.At) bool {
-	for _, pod := range s.Pods {
-		owner := metav1.GetControllerOfNoCopy(pod)
-		foreign := owner == nil || owner.Kind != "At" || pod.Annotations[Planted] != ""
-		if foreign && (pod.Name == at.Name+"-pod" || strings.HasPrefix(pod.Name, at.Name+"-pod-")) {
-			return true
-		}
-	}
-	return false
-}
-
 // waitsForUser reports whether an At waits for a user according to its condition Scheduled, and the At confirms this.
 func waitsForUser(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
 	if scheduled.Status != metav1.ConditionFalse {

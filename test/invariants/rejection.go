@@ -30,7 +30,7 @@ type rejected struct {
 
 // rejections checks that rejected creates, openings, stops, and deletions are retried with a back-off that doubles, and that a condition gives the
 // reason: P9. A stop that admission undoes was rejected. The requests of one reconcile are one step.
-func (c *Checker) rejections() {
+func (c *Checker) rejections() { //nolint:cyclop // A list of conditions.
 	steps := map[request]*rejected{}
 	for _, w := range c.writes {
 		k := requestOf(w)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func TestDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, args := NewWithT(t), append(noPorts, "--kubeconfig="+administrator(t, server))
+	g, args := NewWithT(t), slices.Concat(noPorts, []string{"--kubeconfig=" + administrator(t, server)})
 	g.Expect(runExpectingError(t, nil, args...)).To(ContainSubstring("the API server does not serve podsets.app.example.com: install the custom resource definitions"))
 
 	sets, ats := crd(t, "app.example.com_podsets.yaml", "terminatingReplicas"), crd(t, "cnat.d2iq.com_ats.yaml", "podUID")

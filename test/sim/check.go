@@ -38,7 +38,7 @@ func (e *env) check() []invariants.Violation {
 }
 
 // checkWords checks A8 and A18: the command of a pod of an At has the words of the At at the recorded start of the attempt.
-func (e *env) checkWords() {
+func (e *env) checkWords() { //nolint:cyclop // A list of conditions.
 	requested, opens := map[types.UID]string{}, map[string]bool{}
 	for _, w := range e.writes {
 		opens[w.Version] = opens[w.Version] || w.Opens && w.Committed()

@@ -280,35 +280,3 @@ func (p *process) send(ctx context.Context, object client.Object, request invari
 	}
 	return nil
 }
-
-// apiReader reads from the Store.
-type apiReader struct {
-	client.Reader // nil, because the operator does not use the rest
-	process       *process
-}
-
-func (r apiReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-	if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {
-		return r.getBudget(ctx, key.Name, budget)
-	}
-	resource := ResourceOf(object)
-	found, err := r.process.do(ctx, invariants.Call{Verb: "get", Resource: resource, Namespace: key.Namespace, Name: key.Name}, func() (client.Object, error) {
-		found, err := r.process.env.store.Get(resource, key.Name)
-		if pod, ok := found.(*corev1.Pod); ok && r.process.env.hides(pod) {
-			return nil, apierrors.NewNotFound(groupResources[pods], key.Name)
-		}
-		return found, err
-	})
-	if err != nil {
-		return err
-	}
-	switch o := object.(type) {
-	case *corev1.Pod:
-		found.(*corev1.Pod).DeepCopyInto(o)
-	case *cnatv1alpha1.At:
-		found.(*cnatv1alpha1.At).DeepCopyInto(o)
-	default:
-		return fmt.Errorf("reading a %T is not simulated", object)
-	}
-	return nil
-}

@@ -25,8 +25,11 @@ func (e *env) admitPatch(c invariants.Call, patch []byte) ([]byte, error) {
 		return nil, w.opens
 	case c.Stops && w.stops != nil:
 		return nil, w.stops
-	case !exists || !w.touches && !w.undoes || json.Unmarshal(patch, &operations) != nil:
+	case !exists || !w.touches && !w.undoes:
 		return patch, nil
+	}
+	if err := json.Unmarshal(patch, &operations); err != nil {
+		return nil, err
 	}
 	if c.Stops && e.webhook.undoes {
 		operations = slices.DeleteFunc(operations, func(o map[string]any) bool { return o["path"] == "/spec/activeDeadlineSeconds" })
