@@ -76,7 +76,7 @@ func (e *env) freeNames() {
 }
 
 // expectIdle ends all faults and checks P3 and A3: everything settles, and then the operator writes nothing.
-func (e *env) expectIdle() error {
+func (e *env) expectIdle() error { //nolint:cyclop // A list of conditions.
 	if settled, err := e.settleWithoutFaults(); err != nil || !settled {
 		return err
 	}
