@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Looks for the program $1 as a container runtime and the kernel do, as the user of the container and in its working directory. $0 is a static
 # busybox, the only file that this runs. It prints why the program would not start, and exits with 1.
 b=$0 p=$1
