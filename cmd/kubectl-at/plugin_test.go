@@ -414,7 +414,7 @@ func TestDocs_exitCodes(t *testing.T) {
 	}
 	ran := func(reason string, status metav1.ConditionStatus) cnatv1alpha1.AtStatus {
 		failed := done(cnatv1alpha1.ResultFailed, reason, nil)
-		failed.Conditions = []metav1.Condition{{Type: conditionCommandRan, Status: status, Reason: "Why", LastTransitionTime: metav1.NewTime(s.now)}}
+		failed.Conditions = []metav1.Condition{{Type: cnatv1alpha1.ConditionCommandRan, Status: status, Reason: "Why", LastTransitionTime: metav1.NewTime(s.now)}}
 		return failed
 	}
 	s.setStatus("good", done(cnatv1alpha1.ResultSucceeded, cnatv1alpha1.ReasonCompleted, ptr.To[int32](0)))

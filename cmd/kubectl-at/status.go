@@ -161,9 +161,6 @@ const (
 	codeNotRead = 14
 )
 
-// conditionCommandRan is the type of the condition that answers whether the command ran.
-const conditionCommandRan = "CommandRan"
-
 func addOutcomeFlag(cmd *cobra.Command) {
 	cmd.Flags().Bool("outcome-codes", false, "Do not exit with the exit code of the command, but with 10 if it failed, 11 if it did not run, 12 if that is unknown, "+
 		"13 if the API server or the operator refuses the At, and 14 if the API server cannot be asked.")
@@ -219,7 +216,7 @@ func (r *request) end(at *cnatv1alpha1.At) error {
 
 // outcomeCode returns the exit code of --outcome-codes for an At that has not succeeded. Only what the status proves counts.
 func outcomeCode(at *cnatv1alpha1.At) int {
-	ran := meta.FindStatusCondition(at.Status.Conditions, conditionCommandRan)
+	ran := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionCommandRan)
 	switch isDone := atrun.IsDone(&at.Status); {
 	case at.Status.ExitCode != nil || ran != nil && ran.Status == metav1.ConditionTrue:
 		return codeFailed
