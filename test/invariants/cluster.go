@@ -141,7 +141,7 @@ func (c *Checker) reports() {
 			if i+1 < len(history) {
 				next = history[i+1].Seen
 			}
-			if c.FaultsEnded.IsZero() || s.after > 0 && c.hasJumped(s.from, next) || !next.After(due) || !e.Seen.Before(s.to) || !due.Before(s.to) {
+			if c.FaultsEnded.IsZero() || s.after > 0 && c.hasJumped(time.Time{}, next) || !next.After(due) || !e.Seen.Before(s.to) || !due.Before(s.to) {
 				continue
 			}
 			c.isReported(e, s)
