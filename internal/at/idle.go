@@ -6,7 +6,6 @@ package at
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +13,6 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/atspec"
-	"github.com/redhat/podset-operator/internal/pods"
 )
 
 const (
@@ -64,70 +62,6 @@ func (v *View) reportIdle() Step {
 	}
 	return v.wait(waiting(v.startAt()))
 }
-
-// openedByOthers returns a pod of the next attempt that has lost its gate although it was not recorded, or nil: a user or admission has
-// started the command. It may be gone already. Admission can also have changed its name, so the annotation with the attempt counts, too.
-func (v *View) openedByOthers() *corev1.Pod {
-	isOpened := func(pod *corev1.Pod) bool {
-		isOfNext := pod.Name == v.nextName() || pod.Annotations[cnatv1alpha1.AnnotationAttempt] == strconv.Itoa(v.nextAttempt())
-		return isOfNext && pod.UID != v.At.Status.PodUID && !atrun.IsGated(pod)
-	}
-	for _, pod := range v.own {
-		if isOpened(pod) && (isBound(pod) || pod.DeletionTimestamp == nil) {
-			return pod
-		}
-	}
-	for _, pod := range v.lastStates {
-		if isOpened(pod) && isBound(pod) {
-			return pod
-		}
-	}
-	return nil
-}
-
-// modifiedPod ends an At whose next pod must not be used, because admission or a user has changed it. A pod with its gate is deleted first.
-// Another one is recorded as the run.
-func (v *View) modifiedPod() Step {
-	if opened := v.openedByOthers(); opened != nil && v.prepared.change() == "" {
-		return v.recordOpened(opened, fmt.Sprintf("the scheduling gate %s of pod %s was removed, but not by this operator", cnatv1alpha1.StartGate, opened.Name))
-	}
-	k, what := v.prepared, v.prepared.change()
-	switch {
-	case k.pod == nil: // Another pod has the name that admission gave it: of another owner, or of a create that was not answered.
-		return v.finish(v.modifiedEnd(what, atrun.Unknown))
-	case v.unread(k.pod.Name) && !k.neverRan() && !k.isGone(): // The cache does not show a pod without its owner.
-		return ask(Ask{Pod: k.pod.Name})
-	case k.neverRan(), k.isLast && atrun.IsGated(k.pod):
-		return v.finish(v.modifiedEnd(what, atrun.NotRun))
-	case v.Now.Before(k.mayShowLast()):
-		return unchanged.at(k.mayShowLast())
-	case k.isGone():
-		return v.finish(v.modifiedEnd(what, atrun.Unknown))
-	case atrun.IsGated(k.pod):
-		return v.discard(k.pod)
-	}
-	return v.recordOpened(k.pod, what)
-}
-
-// recordOpened records a pod that others have opened as the run, in the write that ends the At.
-func (v *View) recordOpened(pod *corev1.Pod, what string) Step {
-	s := v.finish(v.modifiedEnd(what, atrun.Unknown))
-	s.record, s.attempt = pod, v.nextAttempt()
-	return s
-}
-
-// modifiedEnd returns the end of an At whose next pod was modified. If that pod did not run, the exit code of the newest attempt stays.
-func (v *View) modifiedEnd(what string, proof atrun.Proof) atrun.End {
-	e := atrun.End{Proof: proof, Reason: cnatv1alpha1.ReasonPodModified, Message: what, Remedy: excludePods + ", then create the At again"}
-	if s := &v.At.Status; v.isBetween() && proof == atrun.NotRun && s.ExitCode != nil {
-		e.ExitCode, e.Output = s.ExitCode, s.Output
-		e.Message += "; the command was not run again"
-	}
-	return e
-}
-
-// excludePods is what to do about admission that changes the identity of pods.
-const excludePods = "Exclude pods with the label " + pods.LabelManagedBy + ": " + pods.ManagedBy + " from the webhook or policy that changes them"
 
 // gated returns a pod of the At that has its gate and is not being deleted, or nil.
 func (v *View) gated() *corev1.Pod {
@@ -210,10 +144,32 @@ func (v *View) endIdle() Step {
 	} else if v.isRecorded() {
 		e.Message = atrun.JoinNonEmpty("; ", v.lastProblem(), atrun.Disruption(v.run.pod))
 	}
-	if pod := v.answers.Pods[name]; pod != nil && atrun.MayBeRun(v.At, pod) {
+	if pod := v.possibleRun(); pod != nil {
 		e = atrun.End{Message: fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", pod.Name, cnatv1alpha1.StartGate)}
 	}
 	return v.finish(v.overruled(e))
+}
+
+// possibleRun returns a pod that may have run the next attempt, although nothing shows that it was made for it, or nil: admission has changed its
+// name or its owner.
+func (v *View) possibleRun() *corev1.Pod {
+	if pod := v.answers.Pods[v.nextName()]; pod != nil && atrun.MayBeRun(v.At, pod) {
+		return pod
+	}
+	isEarlier := func(pod *corev1.Pod) bool {
+		for n := range v.nextAttempt() {
+			if pod.Name == atrun.PodName(v.At, n) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, pod := range v.own {
+		if !atrun.IsGated(pod) && pod.UID != v.At.Status.PodUID && !isEarlier(pod) {
+			return pod
+		}
+	}
+	return nil
 }
 
 // isHeld reports whether an At that has not started waits for its user.

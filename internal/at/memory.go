@@ -116,7 +116,7 @@ func (m *Memory) observe(seen Seen, answers Answers, now time.Time) {
 		}
 	}
 	if uid != "" {
-		m.run = m.run.observe(seen, answers, uid, atrun.PodName(seen.At, int(seen.At.Status.Attempts)-1), now)
+		m.run = m.run.observe(seen, answers, uid, recordedName(seen.At), now)
 	}
 	if pod := m.prepared.pod; pod != nil {
 		if m.prepared = m.prepared.observe(seen, answers, pod.UID, pod.Name, now); m.prepared.isGone() && m.prepared.modified == "" {

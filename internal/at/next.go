@@ -4,6 +4,7 @@
 package at
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -148,7 +149,12 @@ func (s Step) at(when time.Time) Step {
 	return s
 }
 
-func (v *View) recordedName() string { return atrun.PodName(v.At, v.attempt()) }
+func (v *View) recordedName() string { return recordedName(v.At) }
+
+// recordedName returns the name of the pod that the status of an At records. Admission may have changed it.
+func recordedName(at *cnatv1alpha1.At) string {
+	return cmp.Or(at.Status.PodName, atrun.PodName(at, int(at.Status.Attempts)-1))
+}
 
 // isUnderWay reports whether an attempt is recorded and has not ended. An attempt whose pod is gone behind its gate has not begun.
 func (v *View) isUnderWay() bool {

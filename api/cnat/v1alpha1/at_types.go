@@ -200,8 +200,8 @@ type AtStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pod",xDescriptors={"urn:alm:descriptor:io.kubernetes:Pod"}
 	PodName string `json:"podName,omitempty"`
 
-	// podUID is the UID of that pod. The operator starts only the pod that is recorded here: without podUID, the command did not run, unless the
-	// condition Failed says that it may have run.
+	// podUID is the UID of that pod. The operator starts only the pod that is recorded here: the condition CommandRan
+	// answers whether the command ran.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1

@@ -1,0 +1,79 @@
+// Copyright The podset-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package at
+
+import (
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
+	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/pods"
+)
+
+// openedByOthers returns a pod of the next attempt that has lost its gate although it was not recorded, or nil: a user or admission has
+// started the command. It may be gone already. Admission can also have changed its name, so the annotation with the attempt counts, too.
+func (v *View) openedByOthers() *corev1.Pod {
+	isOpened := func(pod *corev1.Pod) bool {
+		isOfNext := pod.Name == v.nextName() || pod.Annotations[cnatv1alpha1.AnnotationAttempt] == strconv.Itoa(v.nextAttempt())
+		return isOfNext && pod.UID != v.At.Status.PodUID && !atrun.IsGated(pod)
+	}
+	for _, pod := range v.own {
+		if isOpened(pod) && (isBound(pod) || pod.DeletionTimestamp == nil) {
+			return pod
+		}
+	}
+	for _, pod := range v.lastStates {
+		if isOpened(pod) && isBound(pod) {
+			return pod
+		}
+	}
+	return nil
+}
+
+// modifiedPod ends an At whose next pod must not be used, because admission or a user has changed it. A pod with its gate is deleted first.
+// Another one is recorded as the run.
+func (v *View) modifiedPod() Step {
+	if opened := v.openedByOthers(); opened != nil && v.prepared.change() == "" {
+		return v.recordOpened(opened, fmt.Sprintf("the scheduling gate %s of pod %s was removed, but not by this operator", cnatv1alpha1.StartGate, opened.Name))
+	}
+	k, what := v.prepared, v.prepared.change()
+	switch {
+	case k.pod == nil: // Another pod has the name that admission gave it: of another owner, or of a create that was not answered.
+		return v.finish(v.modifiedEnd(what, atrun.Unknown))
+	case v.unread(k.pod.Name) && !k.neverRan() && !k.isGone(): // The cache does not show a pod without its owner.
+		return ask(Ask{Pod: k.pod.Name})
+	case v.possibleRun() == nil && (k.neverRan() || k.isLast && atrun.IsGated(k.pod)):
+		return v.finish(v.modifiedEnd(what, atrun.NotRun))
+	case v.Now.Before(k.mayShowLast()):
+		return unchanged.at(k.mayShowLast())
+	case k.isGone(), k.neverRan():
+		return v.finish(v.modifiedEnd(what, atrun.Unknown))
+	case atrun.IsGated(k.pod):
+		return v.discard(k.pod)
+	}
+	return v.recordOpened(k.pod, what)
+}
+
+// recordOpened records a pod that others have opened as the run, in the write that ends the At.
+func (v *View) recordOpened(pod *corev1.Pod, what string) Step {
+	s := v.finish(v.modifiedEnd(what, atrun.Unknown))
+	s.record, s.attempt = pod, v.nextAttempt()
+	return s
+}
+
+// modifiedEnd returns the end of an At whose next pod was modified. If that pod did not run, the exit code of the newest attempt stays.
+func (v *View) modifiedEnd(what string, proof atrun.Proof) atrun.End {
+	e := atrun.End{Proof: proof, Reason: cnatv1alpha1.ReasonPodModified, Message: what, Remedy: excludePods + ", then create the At again"}
+	if s := &v.At.Status; v.isBetween() && proof == atrun.NotRun && s.ExitCode != nil {
+		e.ExitCode, e.Output = s.ExitCode, s.Output
+		e.Message += "; the command was not run again"
+	}
+	return e
+}
+
+// excludePods is what to do about admission that changes the identity of pods.
+const excludePods = "Exclude pods with the label " + pods.LabelManagedBy + ": " + pods.ManagedBy + " from the webhook or policy that changes them"
