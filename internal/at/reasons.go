@@ -213,6 +213,8 @@ func (v *View) missedCause() string {
 				return fmt.Sprintf("the last request to %s its pod was rejected: %s", of, r.Message)
 			}
 		}
+	case v.blocked(cnatv1alpha1.ConditionReady, cnatv1alpha1.ReasonFailedDelete).reason != "":
+		return v.condition(cnatv1alpha1.ConditionReady).Message
 	case stored != nil && stored.Status == no && stored.Reason == cnatv1alpha1.ReasonSuspended:
 		return "spec.suspend was true"
 	case stored != nil && stored.Status == no:

@@ -148,6 +148,10 @@ func TestMakeReport_message(t *testing.T) {
 			`MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z: the last request to create its pod was rejected: pods "a-pod" is forbidden: exceeded quota; the command did not run`,
 			"MissedDeadline",
 		},
+		"too late after its pod could not be deleted": {
+			world{at: undeleted(a().StartingDeadline(0), "no deletions here"), now: time.Minute},
+			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z: no deletions here; the command did not run", "MissedDeadline",
+		},
 		"too late when it was created": {
 			world{at: a().Schedule("2020-01-30T10:02:00Z").StartingDeadline(0)},
 			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2020-01-30T10:02:00Z: the At was created at 2030-01-30T10:00:00Z, after that time; the command did not run",
@@ -253,6 +257,13 @@ func waiting(b *testutil.AtBuilder, message string) *testutil.AtBuilder {
 
 func failedStart(b *testutil.AtBuilder, message string) *testutil.AtBuilder {
 	return notReady(b, cnatv1alpha1.ReasonFailedStart, message)
+}
+
+func undeleted(b *testutil.AtBuilder, message string) *testutil.AtBuilder {
+	b = notReady(b, cnatv1alpha1.ReasonFailedDelete, message)
+	s := b.Obj().Status
+	s.Conditions[0].ObservedGeneration = 1
+	return b.Status(s)
 }
 
 func notReady(b *testutil.AtBuilder, reason, message string) *testutil.AtBuilder {
