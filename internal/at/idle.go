@@ -144,32 +144,10 @@ func (v *View) endIdle() Step {
 	} else if v.isRecorded() {
 		e.Message = atrun.JoinNonEmpty("; ", v.lastProblem(), atrun.Disruption(v.run.pod))
 	}
-	if pod := v.possibleRun(); pod != nil {
+	if pod := v.answers.Pods[name]; pod != nil && atrun.MayBeRun(v.At, pod) {
 		e = atrun.End{Message: fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", pod.Name, cnatv1alpha1.StartGate)}
 	}
 	return v.finish(v.overruled(e))
-}
-
-// possibleRun returns a pod that may have run the next attempt, although nothing shows that it was made for it, or nil: admission has changed its
-// name or its owner.
-func (v *View) possibleRun() *corev1.Pod {
-	if pod := v.answers.Pods[v.nextName()]; pod != nil && atrun.MayBeRun(v.At, pod) {
-		return pod
-	}
-	isEarlier := func(pod *corev1.Pod) bool {
-		for n := range v.nextAttempt() {
-			if pod.Name == atrun.PodName(v.At, n) {
-				return true
-			}
-		}
-		return false
-	}
-	for _, pod := range v.own {
-		if !atrun.IsGated(pod) && pod.UID != v.At.Status.PodUID && !isEarlier(pod) {
-			return pod
-		}
-	}
-	return nil
 }
 
 // isHeld reports whether an At that has not started waits for its user.

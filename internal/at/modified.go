@@ -5,7 +5,6 @@ package at
 
 import (
 	"fmt"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,11 +14,11 @@ import (
 )
 
 // openedByOthers returns a pod of the next attempt that has lost its gate although it was not recorded, or nil: a user or admission has
-// started the command. It may be gone already. Admission can also have changed its name, so the annotation with the attempt counts, too.
+// started the command. It may be gone already. Admission can also have changed its name, so every pod that the At controls counts, except those
+// of earlier attempts.
 func (v *View) openedByOthers() *corev1.Pod {
 	isOpened := func(pod *corev1.Pod) bool {
-		isOfNext := pod.Name == v.nextName() || pod.Annotations[cnatv1alpha1.AnnotationAttempt] == strconv.Itoa(v.nextAttempt())
-		return isOfNext && pod.UID != v.At.Status.PodUID && !atrun.IsGated(pod)
+		return pod.UID != v.At.Status.PodUID && !atrun.IsGated(pod) && !v.isOfEarlier(pod)
 	}
 	for _, pod := range v.own {
 		if isOpened(pod) && (isBound(pod) || pod.DeletionTimestamp == nil) {
@@ -34,6 +33,16 @@ func (v *View) openedByOthers() *corev1.Pod {
 	return nil
 }
 
+// isOfEarlier reports whether a pod has the name of an attempt before the next one.
+func (v *View) isOfEarlier(pod *corev1.Pod) bool {
+	for n := range v.nextAttempt() {
+		if pod.Name == atrun.PodName(v.At, n) {
+			return true
+		}
+	}
+	return false
+}
+
 // modifiedPod ends an At whose next pod must not be used, because admission or a user has changed it. A pod with its gate is deleted first.
 // Another one is recorded as the run.
 func (v *View) modifiedPod() Step {
@@ -46,7 +55,7 @@ func (v *View) modifiedPod() Step {
 		return v.finish(v.modifiedEnd(what, atrun.Unknown))
 	case v.unread(k.pod.Name) && !k.neverRan() && !k.isGone(): // The cache does not show a pod without its owner.
 		return ask(Ask{Pod: k.pod.Name})
-	case v.possibleRun() == nil && (k.neverRan() || k.isLast && atrun.IsGated(k.pod)):
+	case v.openedByOthers() == nil && (k.neverRan() || k.isLast && atrun.IsGated(k.pod)):
 		return v.finish(v.modifiedEnd(what, atrun.NotRun))
 	case v.Now.Before(k.mayShowLast()):
 		return unchanged.at(k.mayShowLast())

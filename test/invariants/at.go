@@ -287,7 +287,8 @@ func (s *State) waitsForName(at *cnatv1alpha1.At, scheduled *metav1.Condition) b
 // which no status knows.
 func (s *State) left(at *cnatv1alpha1.At) string {
 	for _, pod := range s.Active(at.UID) {
-		foreign := pod.Annotations[Planted] != "" || AttemptOf(at, pod.Name) > at.Status.Attempts
+		foreign := pod.Annotations[Planted] != "" || AttemptOf(at, pod.Name) > at.Status.Attempts ||
+			at.Status.Reason == cnatv1alpha1.ReasonPodModified && pod.UID != at.Status.PodUID // A user opened two pods, and one is recorded.
 		if !foreign || IsGated(pod) {
 			return fmt.Sprintf("pod %s is left although the reason is %s", pod.Name, at.Status.Reason)
 		}

@@ -253,13 +253,14 @@ func (e *env) answersVary() bool {
 }
 
 // modifiedPods returns the pods that are left although their Ats have ended because admission changed them. A process cannot know of a pod
-// without a controller that an earlier process has created, and does not see whether a node ends one that it stopped.
+// without a controller that an earlier process has created, and does not see whether a node ends one that it stopped. If the At ended because of
+// another pod that a user created for it, a pod that a user opened may be left.
 func (e *env) modifiedPods() []problem {
 	var problems []problem
 	for _, w := range e.writes {
 		pod, at := e.state.Pods[w.UID], e.state.Ats[w.Owner]
 		if pod == nil || at == nil || at.Status.Reason != cnatv1alpha1.ReasonPodModified || !e.state.IsActive(pod) ||
-			e.state.Removed[at.UID] || at.DeletionTimestamp != nil {
+			at.Status.PodUID != "" && at.Status.PodUID != pod.UID || e.state.Removed[at.UID] || at.DeletionTimestamp != nil {
 			continue
 		}
 		stopped := slices.ContainsFunc(e.writes, func(stop invariants.Write) bool { return stop.Stops && stop.UID == w.UID })
