@@ -4,6 +4,7 @@
 package at
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -145,8 +146,8 @@ func ownPods(seen Seen, answers Answers, known ...podState) []*corev1.Pod {
 			add(k.pod)
 		}
 	}
-	for name, pod := range answers.Pods {
-		if pod != nil && pod.Name == name && atrun.IsOwn(seen.At, pod) {
+	for _, name := range slices.Sorted(maps.Keys(answers.Pods)) {
+		if pod := answers.Pods[name]; pod != nil && atrun.IsOwn(seen.At, pod) {
 			add(pod)
 		}
 	}

@@ -90,7 +90,7 @@ func (e *env) expectIdle() error { //nolint:cyclop // A list of conditions.
 		if write.Verb == "create" && write.Code == http.StatusConflict && e.state.Ats[write.Owner] != nil {
 			continue // An At that has no starting deadline waits until its name is free.
 		}
-		if write.Verb == "delete" && write.Resource == pods && e.scenario.has(Refusal) && e.state.Ats[write.Owner] != nil {
+		if write.Verb == "delete" && write.Resource == pods && e.scenario.has(Refusal) && e.state.Sets[write.Owner] == nil {
 			continue // The deletion of a gated pod was rejected before, and has a back-off.
 		}
 		set, isSet := e.store.objects[storeKey{write.Resource, write.Name}].(*appv1alpha1.PodSet)
