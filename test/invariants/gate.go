@@ -109,6 +109,8 @@ func (c *Checker) openedByOthers(at *cnatv1alpha1.At, before, pod *corev1.Pod, c
 		}
 		c.run(at, pod, create)
 	case !IsGated(before):
+	case ControllerOf(pod) != "" && ControllerOf(pod) != at.UID: // A user gave the pod to another owner before a user opened it.
+		c.ungated[pod.UID] = c.now.Seen
 	case recorded && at.Status.PodUID == pod.UID:
 		c.run(at, pod, begin)
 	default:

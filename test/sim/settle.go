@@ -234,6 +234,9 @@ func (e *env) wrongAnswers() []problem {
 			if e.scenario.has(Hang) { // A pod may have kept the name.
 				limit += 2 * hangTime
 			}
+			if e.scenario.has(Jumps) { // A delay that began before a jump may end after it.
+				limit += time.Hour
+			}
 			problems = append(problems, problem{"A19", "At " + at.Name + ": Ready says " + ready.Reason, limit})
 		}
 	}
