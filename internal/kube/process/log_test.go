@@ -4,10 +4,13 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	stdlog "log"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -53,18 +56,26 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+// TestCaptureLogs logs in a process of its own: klog's logger must be set before anything logs, and other tests leave goroutines that log.
 func TestCaptureLogs(t *testing.T) {
-	flags, out := stdlog.Flags(), stdlog.Writer()
-	t.Cleanup(func() { stdlog.SetFlags(flags); stdlog.SetOutput(out); klog.ClearLogger() })
-	var log strings.Builder
-	CaptureLogs(zap.New(zap.WriteTo(&log), zap.Level(zapcore.DebugLevel)))
-	stdlog.Printf("http: TLS handshake error from %s: EOF", "10.0.0.1:1234")
-	stdlog.Print("http: Accept error: too many open files\nretrying")
-	klog.Error("no answer") //nolint:logcheck // A library may.
+	const child = "TEST_CAPTURE_LOGS"
+	if os.Getenv(child) != "" {
+		CaptureLogs(zap.New(zap.WriteTo(os.Stdout), zap.Level(zapcore.DebugLevel)))
+		stdlog.Printf("http: TLS handshake error from %s: EOF", "10.0.0.1:1234")
+		stdlog.Print("http: Accept error: too many open files\nretrying")
+		klog.Error("no answer") //nolint:logcheck // A library may.
+		os.Exit(0)
+	}
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCaptureLogs$")
+	command.Env = append(os.Environ(), child+"=1")
+	log, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got []string
-	for line := range strings.Lines(log.String()) {
+	for line := range bytes.Lines(log) {
 		var entry struct{ Level, Msg string }
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+		if err := json.Unmarshal(line, &entry); err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, entry.Level+": "+entry.Msg)
