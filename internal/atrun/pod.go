@@ -61,7 +61,7 @@ func NewPod(at *cnatv1alpha1.At, defaults Defaults, attempt int) *corev1.Pod {
 		pod.Annotations[annotationDefaultContainer] = atspec.ContainerName(&at.Spec)
 	}
 	pod.Annotations[cnatv1alpha1.AnnotationContainer] = atspec.ContainerName(&at.Spec)
-	pod.Annotations[cnatv1alpha1.AnnotationAttempt] = strconv.Itoa(attempt)
+	pod.Annotations[cnatv1alpha1.AnnotationAttempt] = strconv.Itoa(attempt + 1)
 	pod.Annotations[cnatv1alpha1.AnnotationGeneration] = strconv.FormatInt(at.Generation, 10)
 
 	spec := &pod.Spec

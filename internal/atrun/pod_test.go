@@ -27,7 +27,7 @@ func TestNewPod(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "a-pod", Namespace: "default",
 			Labels:      map[string]string{"app": "a", "app.kubernetes.io/managed-by": "podset-operator", "cnat.d2iq.com/at": "a", "cnat.d2iq.com/at-uid": "a-uid"},
-			Annotations: map[string]string{"cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "busybox", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "busybox"},
+			Annotations: map[string]string{"cnat.d2iq.com/attempt": "1", "cnat.d2iq.com/container": "busybox", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "busybox"},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "cnat.d2iq.com/v1alpha1", Kind: "At", Name: "a", UID: "a-uid", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 			}},
@@ -97,7 +97,7 @@ func TestNewPod_template(t *testing.T) {
 	}
 	wantMeta := map[string]map[string]string{
 		"labels":      {"app": "shop", "team": "x", "cnat.d2iq.com/at": "a", "cnat.d2iq.com/at-uid": "a-uid", "app.kubernetes.io/managed-by": "podset-operator"},
-		"annotations": {"note": "y", "cnat.d2iq.com/attempt": "0", "cnat.d2iq.com/container": "main", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "side"},
+		"annotations": {"note": "y", "cnat.d2iq.com/attempt": "1", "cnat.d2iq.com/container": "main", "cnat.d2iq.com/generation": "1", "kubectl.kubernetes.io/default-container": "side"},
 	}
 	if diff := cmp.Diff(wantMeta, map[string]map[string]string{"labels": got.Labels, "annotations": got.Annotations}); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
@@ -141,7 +141,7 @@ func TestNewPod_noCommand(t *testing.T) {
 
 func TestNewPod_attempt(t *testing.T) {
 	pod := atrun.NewPod(testutil.MakeAt("a").Obj(), atrun.Defaults{}, 1)
-	if got := pod.Annotations[cnatv1alpha1.AnnotationAttempt]; pod.Name != "a-pod-1" || got != "1" {
+	if got := pod.Annotations[cnatv1alpha1.AnnotationAttempt]; pod.Name != "a-pod-1" || got != "2" {
 		t.Errorf("pod %s has attempt %q", pod.Name, got)
 	}
 }

@@ -10,7 +10,7 @@ const (
 	LabelAt = "cnat.d2iq.com/at"
 	// LabelUID is the UID of the At that a pod was created for.
 	LabelUID = "cnat.d2iq.com/at-uid"
-	// AnnotationAttempt is the number of the attempt that the pod runs, from 0.
+	// AnnotationAttempt is the number of the attempt that the pod runs, from 1.
 	AnnotationAttempt = "cnat.d2iq.com/attempt"
 	// AnnotationContainer is the name of the container that runs the command.
 	AnnotationContainer = "cnat.d2iq.com/container"
