@@ -52,15 +52,16 @@ func New(c clock.WithTicker) *Clock { return &Clock{WithTicker: c, start: c.Now(
 // steady returns what the clock of this machine would show at t if it had not jumped since the start.
 func (c *Clock) steady(t time.Time) time.Time { return c.start.Add(t.Sub(c.start)) }
 
-// Now returns the time of the earlier clock, as far as it is known.
+// Now returns the time of the earlier clock, as far as it is known. That of the API server has no monotonic reading: it would differ from one of
+// this machine by the offset, and Go compares nothing else if both times have one.
 func (c *Clock) Now() time.Time {
 	now := c.WithTicker.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known == nil || !wall(c.steady(now)).Add(c.known.high).Before(wall(now)) {
-		return now
+	if server := wall(c.steady(now)); c.known != nil && server.Add(c.known.high).Before(wall(now)) {
+		return server.Add(c.known.low)
 	}
-	return c.steady(now).Add(c.known.low)
+	return now
 }
 
 // wall drops the monotonic reading.

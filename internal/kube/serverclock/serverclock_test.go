@@ -138,3 +138,16 @@ func TestClock_ownJump(t *testing.T) {
 		}
 	}
 }
+
+// Times of the two clocks can be compared: a wait that began while the clock of this machine was an hour behind is over when it is corrected.
+func TestClock_bothClocks(t *testing.T) {
+	own := &jumping{FakeClock: testingclock.NewFakeClock(start)}
+	c, behind := New(own), -5*time.Minute
+	request(t, c.RoundTripper(answer{clock: own.FakeClock, ahead: &behind, code: http.StatusOK}))
+	own.ahead = -time.Hour
+	until := c.Now().Add(time.Minute)
+	own.ahead = 0
+	if now := c.Now(); now.Before(until) {
+		t.Errorf("at %s, the wait until %s is not over", now, until)
+	}
+}
