@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -165,7 +164,7 @@ func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, tail int64) (*po
 		log.Tail = &tail
 	}
 	ended := cmp.Or(atrun.CommandState(at, pod).Terminated, &corev1.ContainerStateTerminated{})
-	isUnstarted := slices.Contains([]string{"StartError", "ContainerCannotRun"}, ended.Reason) || pods.IsFinished(pod) && !atrun.CommandEnded(at, pod)
+	isUnstarted := atrun.IsStartFailure(ended) || pods.IsFinished(pod) && !atrun.CommandEnded(at, pod)
 	switch init := pods.FailedInit(pod); {
 	case !isUnstarted:
 	case init != nil:

@@ -15,8 +15,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// isStartFailure reports whether a container runtime could not start a container.
-func isStartFailure(c *corev1.ContainerStateTerminated) bool {
+// IsStartFailure reports whether a container runtime could not start a container.
+func IsStartFailure(c *corev1.ContainerStateTerminated) bool {
 	return c.Reason == reasonStartError || c.Reason == reasonContainerCannotRun
 }
 
@@ -28,7 +28,7 @@ var execFailure = regexp.MustCompile(`(?:unable to start container process|start
 // isExecFailure reports whether the runtime has refused to execute the program of the command, and the node has not started the command before.
 func isExecFailure(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	s := commandStatus(at, pod)
-	if s == nil || s.RestartCount > 0 || s.State.Terminated == nil || !isStartFailure(s.State.Terminated) {
+	if s == nil || s.RestartCount > 0 || s.State.Terminated == nil || !IsStartFailure(s.State.Terminated) {
 		return false
 	}
 	match := execFailure.FindStringSubmatch(s.State.Terminated.Message)
