@@ -28,8 +28,6 @@ import (
 )
 
 const (
-	// Label has the name of the At. The pod has no other label, because Services and workloads may select by those of the template.
-	Label = "cnat.d2iq.com/rehearsal"
 	// noProgram cannot be executed in any image, because /dev/null is not a directory.
 	noProgram = "/dev/null/rehearsal"
 	// lookName is the container that copies busybox into the volume of the same name.
@@ -49,7 +47,7 @@ var lookScript string
 func NewPod(at *cnatv1alpha1.At, limit time.Duration, image string) *corev1.Pod {
 	pod := atrun.NewPod(at, atrun.Defaults{}, 0)
 	pod.Name = atrun.LabelValue(at) + "-rehearsal"
-	pod.Labels, pod.Finalizers = map[string]string{Label: atrun.LabelValue(at)}, nil
+	pod.Labels, pod.Finalizers = map[string]string{cnatv1alpha1.LabelRehearsal: atrun.LabelValue(at)}, nil
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: cnatv1alpha1.GroupVersion.String(), Kind: "At", Name: at.Name, UID: at.UID}}
 	for _, key := range []string{cnatv1alpha1.AnnotationAttempt, cnatv1alpha1.AnnotationContainer, cnatv1alpha1.AnnotationGeneration} {
 		delete(pod.Annotations, key)

@@ -33,7 +33,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/rehearsal"
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
@@ -184,7 +183,7 @@ func (n *namespace) rehearse(args ...string) (out string, code int, took time.Du
 func (n *namespace) left() []corev1.Pod {
 	n.Helper()
 	pods := &corev1.PodList{}
-	if err := admin.List(n.Context(), pods, client.InNamespace(n.name), client.HasLabels{rehearsal.Label}); err != nil {
+	if err := admin.List(n.Context(), pods, client.InNamespace(n.name), client.HasLabels{cnatv1alpha1.LabelRehearsal}); err != nil {
 		n.Fatal(err)
 	}
 	return pods.Items

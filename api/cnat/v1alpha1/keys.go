@@ -10,6 +10,9 @@ const (
 	LabelAt = "cnat.d2iq.com/at"
 	// LabelUID is the UID of the At that a pod was created for.
 	LabelUID = "cnat.d2iq.com/at-uid"
+	// LabelRehearsal has the name of the At that a pod rehearses. Such a pod has no other label, because Services and workloads may select by
+	// those of the template.
+	LabelRehearsal = "cnat.d2iq.com/rehearsal"
 	// AnnotationAttempt is the number of the attempt that the pod runs, from 1.
 	AnnotationAttempt = "cnat.d2iq.com/attempt"
 	// AnnotationContainer is the name of the container that runs the command.
