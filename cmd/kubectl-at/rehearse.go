@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/rehearsal"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/rehearsal"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/redhat/podset-operator/internal/rehearsal"
+	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/rehearsal"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
