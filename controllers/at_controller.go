@@ -116,8 +116,8 @@ func (r *AtReconciler) carryOut(ctx context.Context, req ctrl.Request, p *pass) 
 		conflicts.WithLabelValues(atKind.Kind).Inc()
 		return ctrl.Result{}, true, nil
 	}
-	if err != nil || !p.exists || p.step.DeleteAt {
-		next, err := result(ctx, atKind, r.deleteAt(ctx, p, err), time.Time{}, time.Time{}, nil)
+	if err != nil || !p.exists {
+		next, err := result(ctx, atKind, err, time.Time{}, time.Time{}, nil)
 		return next, false, err
 	}
 	sent, err := r.act(ctx, p)
@@ -129,6 +129,7 @@ func (r *AtReconciler) carryOut(ctx context.Context, req ctrl.Request, p *pass) 
 		return ctrl.Result{}, true, nil
 	}
 	now := r.Clock.Now() // The responses of the API server may have taken a while.
+
 	requeueAt, urgent := p.entry.State.RequeueAt(&p.view, p.step)
 	priority := duePriority
 	if !urgent {
@@ -175,29 +176,6 @@ func (r *AtReconciler) decide(ctx context.Context, req ctrl.Request) (p pass, er
 	return p, nil
 }
 
-// ask answers a question. It returns false if the At is gone.
-func (r *AtReconciler) ask(ctx context.Context, question at.Ask, seen *cnatv1alpha1.At, answers *at.Answers) (exists bool, err error) {
-	key := client.ObjectKeyFromObject(seen)
-	switch {
-	case question.At:
-		fresh := &cnatv1alpha1.At{}
-		if err := r.APIReader.Get(ctx, key, fresh); err != nil {
-			return false, client.IgnoreNotFound(fmt.Errorf("reading At %s: %w", key.Name, err))
-		}
-		answers.At = fresh
-		return fresh.UID == seen.UID, nil
-	case question.DryRun != nil:
-		r.dryRun(ctx, key, question, answers)
-		return true, nil
-	}
-	read, err := podOwners.Read(ctx, r.APIReader, key.Namespace, question.Pod)
-	if answers.Pods == nil {
-		answers.Pods = map[string]*corev1.Pod{}
-	}
-	answers.Pods[question.Pod] = read
-	return true, err
-}
-
 // record writes the status of a step if it has changed, then sends the events. The write requires the resource version of the decision: an
 // edit, a cancel, or a deletion that came first makes it a conflict. It returns false if the At is gone.
 func (r *AtReconciler) record(ctx context.Context, p *pass) (exists bool, err error) {
@@ -224,8 +202,9 @@ func (r *AtReconciler) record(ctx context.Context, p *pass) (exists bool, err er
 	return true, nil
 }
 
-// errCacheBehind is the error of a request about a pod that is gone, which the cache still shows.
-var errCacheBehind = apierrors.NewConflict(corev1.Resource("pods"), "", errors.New("the pod does not exist"))
+// errCacheBehind is the error of a request that the API server has answered with a state of the pod that the cache does not show yet. Nothing is
+// remembered of it: the At is looked at again when the cache has caught up.
+var errCacheBehind = apierrors.NewConflict(corev1.Resource("pods"), "", errors.New("the cache does not show the present state of the pod"))
 
 // act sends the request of a step, if it has one, and remembers the answer.
 func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) {
@@ -242,25 +221,25 @@ func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) 
 		answer = r.patch(ctx, s.Stop, stopPatch(s.Stop))
 	case s.Delete != nil:
 		logger.V(1).Info("Deleting the pod", "pod", s.Delete.Name)
-		if answer, err = r.deletePod(ctx, s.Delete, s.Delete.UID == p.view.At.Status.PodUID); err != nil {
-			return true, err
-		}
+		answer = r.deletePod(ctx, s.Delete, s.Delete.UID == p.view.At.Status.PodUID)
 	case s.Budget != nil:
 		logger.V(1).Info("Deleting the PodDisruptionBudget of the At", "budget", s.Budget.Name)
 		r.unprotect(ctx, s.Budget)
 		return true, nil
+	case s.DeleteAt:
+		return false, r.deleteAt(ctx, p.view.At)
 	default:
 		return false, nil
+	}
+	if apierrors.IsConflict(answer.Failed) {
+		return true, answer.Failed
 	}
 	webhook := expectations.Webhook(answer.Failed) // It is the fault of whoever owns the webhook, and the condition names it.
 	if answer.Rejected != nil || webhook != "" {
 		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 	}
 	p.entry.State.Heard(&p.view, p.step, answer, r.Clock.Now())
-	switch {
-	case answer.Missing:
-		return true, errCacheBehind
-	case webhook != "":
+	if webhook != "" {
 		return true, nil
 	}
 	return true, answer.Failed
@@ -285,14 +264,11 @@ func (r *AtReconciler) open(ctx context.Context, p *pass) at.Result {
 
 // deleteAt deletes an At whose TTL is over. An At that was edited in the meantime may have another TTL. Because of the precondition, the API
 // server then rejects the deletion.
-func (r *AtReconciler) deleteAt(ctx context.Context, p *pass, err error) error {
-	if err != nil || !p.exists {
-		return err
-	}
+func (r *AtReconciler) deleteAt(ctx context.Context, over *cnatv1alpha1.At) error {
 	log.FromContext(ctx).V(1).Info("Deleting the At: ttlSecondsAfterFinished exceeded")
-	same := client.Preconditions{UID: &p.view.At.UID, ResourceVersion: &p.view.At.ResourceVersion}
-	if err := r.Client.Delete(ctx, p.view.At, same, client.PropagationPolicy("Background")); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", p.view.At.Name, err)
+	same := client.Preconditions{UID: &over.UID, ResourceVersion: &over.ResourceVersion}
+	if err := r.Client.Delete(ctx, over, same, client.PropagationPolicy("Background")); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting At %s after its ttlSecondsAfterFinished: %w", over.Name, err)
 	}
 	return nil
 }

@@ -65,6 +65,35 @@ func samePod(pod *corev1.Pod) []operation {
 	return []operation{{"test", "/metadata/uid", pod.UID}, {"test", "/metadata/ownerReferences", pod.OwnerReferences}}
 }
 
+// ask answers a question. It returns false if the At is gone.
+func (r *AtReconciler) ask(ctx context.Context, question at.Ask, seen *cnatv1alpha1.At, answers *at.Answers) (exists bool, err error) {
+	key := client.ObjectKeyFromObject(seen)
+	switch {
+	case question.At:
+		fresh := &cnatv1alpha1.At{}
+		if err := r.APIReader.Get(ctx, key, fresh); err != nil {
+			return false, client.IgnoreNotFound(fmt.Errorf("reading At %s: %w", key.Name, err))
+		}
+		answers.At = fresh
+		return fresh.UID == seen.UID, nil
+	case question.DryRun != nil:
+		r.dryRun(ctx, key, question, answers)
+		return true, nil
+	}
+	if answers.Pods == nil {
+		answers.Pods = map[string]*corev1.Pod{}
+	}
+	if answers.Pods[question.Pod], err = podOwners.Read(ctx, r.APIReader, key.Namespace, question.Pod); err != nil || !question.Labeled {
+		return true, err
+	}
+	labeled := &corev1.PodList{}
+	err = r.APIReader.List(ctx, labeled, client.InNamespace(key.Namespace), client.MatchingLabels{cnatv1alpha1.LabelUID: string(seen.UID)})
+	for i := range labeled.Items {
+		answers.Pods[labeled.Items[i].Name] = podOwners.Trim(&labeled.Items[i])
+	}
+	return true, err
+}
+
 // create creates the pod of an attempt.
 func (r *AtReconciler) create(ctx context.Context, owner *cnatv1alpha1.At, requested *corev1.Pod) at.Result {
 	pod := requested.DeepCopy()
@@ -77,26 +106,25 @@ func (r *AtReconciler) create(ctx context.Context, owner *cnatv1alpha1.At, reque
 	}
 	nameCollisions.WithLabelValues(atKind.Kind).Inc()
 	name := write.TakenName(err, requested.Name)
-	existing, readErr := podOwners.Read(ctx, r.APIReader, requested.Namespace, name)
-	own := existing != nil && atrun.IsOwn(owner, existing)
+	holder, readErr := podOwners.Read(ctx, r.APIReader, requested.Namespace, name)
 	switch {
 	case readErr != nil:
 		return at.Result{Failed: readErr}
-	case name != requested.Name && own:
-		return at.Result{Pod: existing, Modified: nameChange(requested, name)}
+	case holder != nil && atrun.IsOwn(owner, holder) && holder.DeletionTimestamp == nil: // An earlier create was not answered.
+		return at.Result{Failed: errCacheBehind}
 	case name != requested.Name:
 		return at.Result{Modified: nameChange(requested, name)}
-	case own:
-		return at.Result{Pod: existing, Exists: true}
 	}
-	return at.Result{Rejected: fmt.Errorf("creating Pod %s: %w. %s", requested.Name, err, holderOf(owner, existing))}
+	return at.Result{Rejected: fmt.Errorf("creating Pod %s: %w. %s", requested.Name, err, describeHolder(owner, holder))}
 }
 
-// holderOf describes the pod that has the name of the pod of an At, and what to do. It may be gone again.
-func holderOf(owner *cnatv1alpha1.At, pod *corev1.Pod) string {
+// describeHolder describes the pod that has the name of the pod of an At, and what to do. It may be gone again.
+func describeHolder(owner *cnatv1alpha1.At, pod *corev1.Pod) string {
 	switch {
 	case pod == nil:
 		return "The name is free again"
+	case atrun.IsOwn(owner, pod):
+		return "It is being deleted: this At can start when that pod is gone"
 	case atrun.IsOfOlderAt(owner, pod):
 		return "It belongs to a deleted At with the same name: this At can start when that pod is gone"
 	}
@@ -120,8 +148,8 @@ func (r *AtReconciler) patch(ctx context.Context, pod *corev1.Pod, change podPat
 		return at.Result{Rejected: fmt.Errorf("patching Pod %s: a webhook or policy undid the change", pod.Name)}
 	case err == nil:
 		return at.Result{Pod: podOwners.Trim(patched)}
-	case apierrors.IsNotFound(err): // The cache is behind. Repeat with back-off until it shows that the pod is gone.
-		return at.Result{Failed: fmt.Errorf("patching Pod %s: %w", pod.Name, err)}
+	case apierrors.IsNotFound(err):
+		return at.Result{Failed: errCacheBehind}
 	default:
 		return classified(fmt.Errorf("patching Pod %s: %w", pod.Name, err))
 	}
@@ -137,21 +165,19 @@ func classified(err error) at.Result {
 
 // deletePod deletes a pod. One that no node has, and that of the run, are deleted only in the state that the decision was about: the node may
 // have begun to run it since then.
-func (r *AtReconciler) deletePod(ctx context.Context, pod *corev1.Pod, ofRun bool) (at.Result, error) {
-	same, inState := client.Preconditions{UID: &pod.UID}, ofRun || pod.Spec.NodeName == ""
-	if inState {
+func (r *AtReconciler) deletePod(ctx context.Context, pod *corev1.Pod, ofRun bool) at.Result {
+	same := client.Preconditions{UID: &pod.UID}
+	if ofRun || pod.Spec.NodeName == "" {
 		same.ResourceVersion = &pod.ResourceVersion
 	}
 	err := r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, same)
 	switch {
 	case err == nil:
-		return at.Result{}, nil
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err) && !inState: // Another pod may have the name.
-		return at.Result{Missing: true}, nil
-	case apierrors.IsConflict(err):
-		return at.Result{}, err
+		return at.Result{}
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return at.Result{Failed: errCacheBehind}
 	}
-	return classified(fmt.Errorf("deleting Pod %s: %w", pod.Name, err)), nil
+	return classified(fmt.Errorf("deleting Pod %s: %w", pod.Name, err))
 }
 
 // dryRun asks the API server whether it accepts the pod of an At that waits, and its budget.

@@ -15,7 +15,7 @@
 //   - open: remove the gate from the pod with that UID
 //
 // An edit, a cancel, or a deletion of the At comes before the record, which is then rejected as a conflict, or after it. Only a pod whose create
-// was answered to this process is recorded, and only if the spec has not changed since. Any other gated pod of the At is a stray: it is thrown
+// was answered to this process is recorded, and only if neither the spec nor an image has changed since. Any other gated pod of the At is a stray: it is thrown
 // away, after the At was read from the API server. Only the pod that the status names is opened. The name of the pod is not a lock: if another
 // pod has it, the create is rejected like any other, and repeated.
 //
@@ -27,8 +27,8 @@
 // Each pass reads, asks, decides, records, and acts. Questions to the API server change nothing and are repeated until a step is decided.
 // The step is recorded in the status first. Then at most one request follows (the
 // start of an At that must not be interrupted creates its budget first), and the next pass sees its answer. So
-// the record precedes the start, the UID precedes a stop, and the end precedes the deletion of what is left. A gated pod is deleted, and the
-// name of the pod is read, before the end that says that the command did not run.
+// the record precedes the start, the UID precedes a stop, and the end precedes the deletion of what is left. A gated pod is deleted, and
+// the API server is asked for the name of the pod and for all pods of the At, before the end that says that the command did not run.
 //
 // # The table
 //
@@ -52,12 +52,13 @@
 //	 9  under way  canceled, a deadline is over, or the node has        stop the pod                        RUNNING
 //	               started the command again
 //	10  under way  the pod has its gate                                 open it; delete it if a user has    RUNNING
-//	                                                                    changed its images
+//	                                                                    changed its images: another is
+//	                                                                    prepared
 //	11  under way                                                       none                                RUNNING
 //	12  idle       a pod has lost its gate, or admission has changed    record the opened pod, or delete    DONE, PodModified
 //	               the created one                                      the gated one; end
 //	13  idle       a gated pod must not be used                         read the At, delete the pod         unchanged
-//	14  idle       canceled, or a deadline is over                      read the name of the pod, end       DONE, Canceled, DeadlineExceeded,
+//	14  idle       canceled, or a deadline is over                      ask for the pods of the At, end     DONE, Canceled, DeadlineExceeded,
 //	                                                                                                        or MissedDeadline
 //	15  idle       the spec is unusable, suspended, or it is too early  wait; dry run of the pod            PENDING or RUNNING
 //	16  idle       a pod of a deleted At of this name is left           wait until it is gone               unchanged

@@ -460,6 +460,11 @@ func (e *explorer) decide(n *node) {
 			if answers.Pods[question.Pod] = n.named(question.Pod); e.hides(n, answers.Pods[question.Pod]) {
 				answers.Pods[question.Pod] = nil
 			}
+			for _, pod := range n.stored() {
+				if question.Labeled && !e.hides(n, pod) {
+					answers.Pods[pod.Name] = pod
+				}
+			}
 		}
 	}
 	e.plant(n, r)
@@ -556,7 +561,7 @@ func (e *explorer) carryOut(n *node, r flight) (result Result, done bool) {
 		n.set(slices.Delete(slices.Clone(n.stored()), i, i+1))
 		return Result{Pod: e.add(n, s.Create, "")}, true
 	case s.Create != nil && n.named(s.Create.Name) != nil:
-		return Result{Pod: n.named(s.Create.Name), Exists: true}, true
+		return result, false
 	case s.Create != nil:
 		return Result{Pod: e.add(n, s.Create, "")}, true
 	case s.Open != nil:
@@ -565,7 +570,7 @@ func (e *explorer) carryOut(n *node, r flight) (result Result, done bool) {
 			i = n.find(pod.UID)
 		}
 		if i < 0 || !atrun.IsGated(n.stored()[i]) {
-			return Result{Missing: true}, true
+			return result, false
 		}
 		pod := n.change(i, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
 		if n.at().Status.PodUID != pod.UID {
@@ -574,10 +579,7 @@ func (e *explorer) carryOut(n *node, r flight) (result Result, done bool) {
 		return Result{Pod: pod}, true
 	case s.Delete != nil:
 		i := n.find(s.Delete.UID)
-		if i < 0 {
-			return Result{Missing: true}, true
-		}
-		if !isBound(s.Delete) && n.stored()[i].ResourceVersion != s.Delete.ResourceVersion {
+		if i < 0 || !isBound(s.Delete) && n.stored()[i].ResourceVersion != s.Delete.ResourceVersion {
 			return result, false
 		}
 		n.set(slices.Delete(slices.Clone(n.stored()), i, i+1))
@@ -585,7 +587,7 @@ func (e *explorer) carryOut(n *node, r flight) (result Result, done bool) {
 		if i := n.find(s.Stop.UID); i >= 0 {
 			return Result{Pod: n.change(i, func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) })}, true
 		}
-		return Result{Missing: true}, true
+		return result, false
 	}
 	return result, true
 }

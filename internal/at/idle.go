@@ -5,6 +5,7 @@ package at
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
 	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/pods"
 )
 
 const (
@@ -73,10 +75,10 @@ func (v *View) gated() *corev1.Pod {
 	return nil
 }
 
-// preparedPod returns the pod that this process created for the next attempt from the present spec, or nil.
+// preparedPod returns the pod that this process created for the next attempt from the present spec, with the images that it still has, or nil.
 func (v *View) preparedPod() *corev1.Pod {
 	k := v.prepared
-	if k.generation != v.At.Generation || !slices.Contains(v.own, k.pod) || k.pod.Name != v.nextName() || k.pod.DeletionTimestamp != nil {
+	if k.generation != v.At.Generation || k.reimaged || !pods.Contains(v.own, k.uid()) || k.pod.Name != v.nextName() || k.pod.DeletionTimestamp != nil {
 		return nil
 	}
 	return k.pod
@@ -132,20 +134,27 @@ func (v *View) mustNotStart() string {
 	return ""
 }
 
-// endIdle ends an At whose next attempt must not start, after a look at the name of its pod.
+// endIdle ends an At whose next attempt must not start.
 func (v *View) endIdle() Step {
-	name := v.nextName()
-	if v.unread(name) {
-		return ask(Ask{Pod: name})
-	}
 	e := atrun.End{Proof: atrun.NotRun}
 	if v.isBetween() {
 		e = v.failedEnd()
 	} else if v.isRecorded() {
 		e.Message = atrun.JoinNonEmpty("; ", v.lastProblem(), atrun.Disruption(v.run.pod))
 	}
-	if pod := v.answers.Pods[name]; pod != nil && atrun.MayBeRun(v.At, pod) {
-		e = atrun.End{Message: fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", pod.Name, cnatv1alpha1.StartGate)}
+	return v.endUnstarted(e)
+}
+
+// endUnstarted ends an At whose next attempt has not begun. It first asks for what a create that was not answered may have made: a pod under the
+// name of the attempt, or one to which admission has given another name.
+func (v *View) endUnstarted(e atrun.End) Step {
+	if name := v.nextName(); v.unread(name) {
+		return ask(Ask{Pod: name, Labeled: true})
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.answers.Pods)) {
+		if pod := v.answers.Pods[name]; pod != nil && atrun.MayBeRun(v.At, pod) {
+			e = atrun.End{Reason: e.Reason, Remedy: e.Remedy, Message: fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", name, cnatv1alpha1.StartGate)}
+		}
 	}
 	return v.finish(v.overruled(e))
 }
@@ -172,22 +181,12 @@ func (v *View) waitForTime() Step {
 
 // create returns the step that creates the pod of the next attempt, unless the last create was rejected a short time ago.
 func (v *View) create(s Step) Step {
-	name, rejection := v.nextName(), v.rejection(toCreate)
-	for _, pod := range v.own {
-		if pod.Name == name { // It is being deleted.
-			if v.unread(name) {
-				return ask(Ask{Pod: name})
-			}
-			s.scheduled = say{cnatv1alpha1.ReasonNameTaken, "pod " + name + " is being deleted: this At starts when that pod is gone"}
-			return s.at(v.Now.Add(nameRetry))
-		}
-	}
+	rejection := v.rejection(toCreate)
 	switch {
+	case v.dryRun.ungated && !v.isRecorded() && v.answers.DryRun == nil:
+		return ask(v.question())
 	case v.dryRun.ungated && !v.isRecorded():
-		if v.answers.DryRun == nil {
-			return ask(v.question())
-		}
-		return v.finish(v.modifiedEnd("admission would remove the scheduling gate "+cnatv1alpha1.StartGate+" of pod "+name, atrun.NotRun))
+		return v.endUnstarted(v.modifiedEnd("admission would remove the scheduling gate "+cnatv1alpha1.StartGate+" of pod "+v.nextName(), atrun.NotRun))
 	case rejection != nil:
 		s.scheduled = v.rejectedCreate(rejection)
 		if until := v.retryAt(rejection, v.scheduledAt()); v.Now.Before(until) {

@@ -127,22 +127,14 @@ func (m *Memory) observe(seen Seen, answers Answers, now time.Time) {
 }
 
 // ownPods returns the newest known state of each pod that the At controls, or that this process has created for it.
-func ownPods(seen Seen, answers Answers, known ...podState) []*corev1.Pod {
-	var own []*corev1.Pod
+func ownPods(seen Seen, answers Answers, known ...podState) (own []*corev1.Pod) {
 	add := func(pod *corev1.Pod) {
-		if pod == nil || pods.Contains(own, pod.UID) || pods.Contains(seen.LastStates, pod.UID) {
-			return
-		}
-		i := slices.IndexFunc(own, func(p *corev1.Pod) bool { return p.Name == pod.Name })
-		switch {
-		case i < 0:
+		if !pods.Contains(own, pod.UID) && !pods.Contains(seen.LastStates, pod.UID) {
 			own = append(own, pod)
-		case expectations.IsLater(pod, own[i].ResourceVersion): // The other one is gone.
-			own[i] = pod
 		}
 	}
 	for _, k := range known {
-		if !k.isGone() {
+		if k.pod != nil && !k.isGone() && !k.neverRan() {
 			add(k.pod)
 		}
 	}
@@ -152,9 +144,6 @@ func ownPods(seen Seen, answers Answers, known ...podState) []*corev1.Pod {
 		}
 	}
 	for _, pod := range seen.Pods {
-		if answer, read := answers.Pods[pod.Name]; read && (answer == nil || answer.UID != pod.UID) {
-			continue // The cache is behind.
-		}
 		add(pod)
 	}
 	return own
@@ -186,15 +175,10 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 
 // Result is the answer to the request of a step.
 type Result struct {
-	// Pod is the pod of the answer, trimmed, or nil. If a create was answered with "already exists", it is the pod that has the name, if the At
-	// controls it.
+	// Pod is the pod of the answer, trimmed, or nil.
 	Pod *corev1.Pod
 	// Modified is what admission changed in a created pod: see atrun.Modified.
 	Modified string
-	// Exists is true if a create was answered with: this name exists.
-	Exists bool
-	// Missing is true if the deletion of a pod was answered with: there is no such pod. It is not known whether the pod ran.
-	Missing bool
 	// Rejected is the error if the API server understood a request and rejected it, or if admission undid it; otherwise nil.
 	Rejected error
 	// Failed is any other error. The API server or an admission webhook does not work or does not respond.
@@ -230,18 +214,11 @@ func (m *Memory) Heard(v *View, step Step, r Result, now time.Time) {
 func (m *Memory) heardOf(v *View, step Step, r Result, now time.Time) {
 	switch {
 	case step.Create != nil && (r.Pod != nil || r.Modified != ""):
-		m.prepared = podState{pod: r.Pod, answered: now, modified: r.Modified}
-		if !r.Exists {
-			m.prepared.generation = v.At.Generation
-		}
+		m.prepared = podState{pod: r.Pod, answered: now, modified: r.Modified, generation: v.At.Generation}
 	case r.Pod != nil && r.Pod.UID == m.run.uid():
 		m.run = m.run.see(v.At, r.Pod)
 		m.run.answered = now
-	case step.Delete != nil && r.Missing && step.Delete.UID == m.run.uid():
-		m.run = m.run.gone(now)
-	case step.Delete != nil && r.Missing && step.Delete.UID == m.prepared.uid():
-		m.prepared = m.prepared.gone(now)
-	case step.Delete != nil && r.Rejected == nil && !r.Missing:
+	case step.Delete != nil && r.Rejected == nil:
 		m.deleted(step.Delete, now)
 	}
 }
@@ -255,10 +232,6 @@ func (m *Memory) deleted(pod *corev1.Pod, now time.Time) {
 		m.run.pod = &going
 	case m.prepared.uid():
 		m.prepared.pod = &going
-	default:
-		if m.prepared.pod == nil {
-			m.prepared = podState{pod: &going}
-		}
 	}
 }
 

@@ -43,19 +43,18 @@ func (v *View) isOfEarlier(pod *corev1.Pod) bool {
 	return false
 }
 
-// modifiedPod ends an At whose next pod must not be used, because admission or a user has changed it. A pod with its gate is deleted first.
+// modifiedPod ends an At whose next pod must not be used, because admission has changed it, or others have opened it. A pod with its gate is deleted first.
 // Another one is recorded as the run.
 func (v *View) modifiedPod() Step {
-	if opened := v.openedByOthers(); opened != nil && v.prepared.change() == "" {
-		return v.recordOpened(opened, fmt.Sprintf("the scheduling gate %s of pod %s was removed, but not by this operator", cnatv1alpha1.StartGate, opened.Name))
-	}
-	k, what := v.prepared, v.prepared.change()
+	k, opened, what := v.prepared, v.openedByOthers(), "admission changed "+v.prepared.modified
 	switch {
-	case k.pod == nil: // Another pod has the name that admission gave it: of another owner, or of a create that was not answered.
+	case k.modified == "":
+		return v.recordOpened(opened, fmt.Sprintf("the scheduling gate %s of pod %s was removed, but not by this operator", cnatv1alpha1.StartGate, opened.Name))
+	case k.pod == nil: // A pod that the At does not control has the name that admission gave to it.
 		return v.finish(v.modifiedEnd(what, atrun.Unknown))
 	case v.unread(k.pod.Name) && !k.neverRan() && !k.isGone(): // The cache does not show a pod without its owner.
 		return ask(Ask{Pod: k.pod.Name})
-	case v.openedByOthers() == nil && (k.neverRan() || k.isLast && atrun.IsGated(k.pod)):
+	case opened == nil && k.neverRan():
 		return v.finish(v.modifiedEnd(what, atrun.NotRun))
 	case v.Now.Before(k.mayShowLast()):
 		return unchanged.at(k.mayShowLast())

@@ -50,9 +50,10 @@ type Step struct {
 
 // Ask is a question to the API server. It changes nothing.
 type Ask struct {
-	// Pod is the name of a pod to read. At asks for the At itself.
-	Pod string
-	At  bool
+	// Pod is the name of a pod to read. Labeled also asks for all pods that have the label with the UID of the At. At asks for the At itself.
+	Pod     string
+	Labeled bool
+	At      bool
 	// DryRun is a pod whose create is sent as a dry run, followed by that of Budget if it is not nil.
 	DryRun *corev1.Pod
 	Budget *policyv1.PodDisruptionBudget
@@ -81,8 +82,6 @@ func Next(v *View) Step { //nolint:cyclop // A table reads best in one piece.
 
 	case underWay && v.isUnsure(): // 5: the cache may be behind
 		return ask(Ask{Pod: v.recordedName()})
-	case underWay && v.run.neverRan() && v.run.reimaged: // 6
-		return v.finish(v.overruled(v.modifiedEnd(v.run.change(), atrun.NotRun)))
 	case underWay && v.run.neverRan(): // 6
 		return v.ended(atrun.EndOfUnbound(v.run.pod))
 	case underWay && pod == nil: // 7
@@ -91,14 +90,14 @@ func Next(v *View) Step { //nolint:cyclop // A table reads best in one piece.
 		return v.ended(atrun.EndOf(v.At, pod))
 	case underWay && v.mustStop() != "" && !v.isDeleted(): // 9
 		return v.stop(v.live(pod))
-	case underWay && atrun.IsGated(pod) && v.run.reimaged: // 10: its images were changed
+	case underWay && atrun.IsGated(pod) && v.run.reimaged: // 10
 		return v.remove(v.live(pod), pod)
 	case underWay && atrun.IsGated(pod): // 10: recorded, so it may start
 		return v.open(pod)
 	case underWay: // 11
 		return v.live(pod)
 
-	case v.openedByOthers() != nil || v.prepared.change() != "": // 12
+	case v.openedByOthers() != nil || v.prepared.modified != "": // 12
 		return v.modifiedPod()
 	case v.stray() != nil: // 13
 		return v.throwAway(v.stray())
@@ -163,7 +162,7 @@ func (v *View) isUnderWay() bool {
 
 // mustPrepareAgain reports whether the recorded pod is gone, or going, behind its gate.
 func (v *View) mustPrepareAgain() bool {
-	return v.isRecorded() && v.run.neverRan() && atrun.IsGated(v.run.pod) && !v.run.reimaged
+	return v.isRecorded() && v.run.neverRan() && atrun.IsGated(v.run.pod)
 }
 
 // isUnsure reports whether only the API server knows whether the recorded pod exists.

@@ -6,6 +6,7 @@ package at_test
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -102,9 +103,9 @@ func (w *world) next(t *testing.T) (decided, at.View, at.Step, at.Report) {
 			answers.DryRun = &w.answer
 		default:
 			answers.Pods[question.Pod] = nil
-			for _, pod := range append(append(w.only, w.pods...), w.older...) {
-				if pod.Name == question.Pod {
-					answers.Pods[question.Pod] = pod
+			for _, pod := range slices.Concat(w.only, w.pods, w.older) {
+				if pod.Name == question.Pod || question.Labeled && pod.Labels[cnatv1alpha1.LabelUID] == string(seen.At.UID) {
+					answers.Pods[pod.Name] = pod
 				}
 			}
 		}
@@ -206,17 +207,6 @@ func gone(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod) at.Memory {
 	_, v, _, _ := w.next(t)
 	step := at.Step{Delete: pod}
 	w.memory.Heard(&v, step, at.Result{}, due)
-	return w.memory
-}
-
-// missing returns the Memory of a process that tried to delete these pods, which the API server did not have.
-func missing(t *testing.T, b *testutil.AtBuilder, pods ...*corev1.Pod) at.Memory {
-	t.Helper()
-	w := world{at: b, pods: pods}
-	_, v, _, _ := w.next(t)
-	for _, pod := range pods {
-		w.memory.Heard(&v, at.Step{Delete: pod}, at.Result{Missing: true}, due)
-	}
 	return w.memory
 }
 
@@ -349,7 +339,16 @@ func TestNext(t *testing.T) {
 			world{at: retry(), memory: knows(t, retry(), modified1, "pod a-pod-1 so that it lacks the gate"), only: []*corev1.Pod{running1}},
 			decided{Phase: done, Reason: "PodModified", Scheduled: "Started", Attempts: 2, Requeue: seconds(5)},
 		},
-		"12 another pod has the changed name":      {world{at: a(), memory: knows(t, a(), nil, "the name of pod a-pod to b")}, neverStarts("PodModified")},
+		"12 another pod has the changed name": {world{at: a(), memory: knows(t, a(), nil, "the name of pod a-pod to b")}, neverStarts("PodModified")},
+		"10 a user has changed its image": {
+			world{at: runs0(), pods: pods(gated().Image("evil")), memory: world{at: runs0(), pods: pods(gated())}.unwritten(t)}, runs(decided{Delete: pod0}),
+		},
+		"17 a user had changed its image, and it is deleted": {
+			world{at: runs0(), last: gated().Image("evil").Obj(), memory: world{at: runs0(), pods: pods(gated())}.unwritten(t)}, runs(decided{Create: pod0}),
+		},
+		"13 a user has changed the image of the prepared pod": {
+			world{at: a(), pods: pods(gated().Image("evil")), memory: knows(t, a(), gated().Obj(), "")}, decided{Delete: pod0},
+		},
 		"14 canceled between attempts":             {world{at: retry().Cancel()}, ends("Canceled")},
 		"14 the deadline is over between attempts": {world{at: retry().ActiveDeadline(5), now: 5 * time.Second}, ends("DeadlineExceeded")},
 		"3 a proxy of the last attempt runs":       {world{at: retry(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
@@ -362,7 +361,7 @@ func TestNext(t *testing.T) {
 		},
 		"17 the gated pod is being deleted": {
 			world{at: runs0(), pods: pods(gated().Terminating())},
-			decided{Phase: running, Scheduled: "NameTaken", Attempts: 1, Requeue: seconds(10)},
+			runs(decided{Create: pod0}),
 		},
 		"14 deleted while gated, canceled": {world{at: runs0().Cancel(), memory: gone(t, runs0(), gated().Obj())}, ends("Canceled")},
 		"14 deleted while gated, too late": {
@@ -374,7 +373,7 @@ func TestNext(t *testing.T) {
 			ends("DeadlineExceeded"),
 		},
 		"7 canceled while gated, and another client deleted the pod first": {
-			world{at: runs0().Cancel(), memory: missing(t, runs0(), gated().Obj())}, decided{Phase: running, Attempts: 1, Requeue: seconds(5)},
+			world{at: runs0().Cancel(), memory: world{at: runs0(), pods: pods(gated())}.unwritten(t)}, decided{Phase: running, Attempts: 1, Requeue: seconds(5)},
 		},
 		"14 deleted before a node had it": {world{at: runs0(), last: own().Unschedulable().Obj()}, ends("NotStarted")},
 		"14 the same, with a retry": {
@@ -495,6 +494,9 @@ func TestNext(t *testing.T) {
 			world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: ended(0).Obj()}, recordedAsRun(),
 		},
 		"12 admission has opened it, and the answer to the create was lost": {world{at: a().Cancel(), only: pods(live())}, recordedAsRun()},
+		"12 admission has opened and renamed it, and the answer to the create was lost": {
+			world{at: a().Cancel(), only: pods(testutil.MakeAtPod(a().Obj(), "renamed").OnNode().Phase(corev1.PodRunning))}, recordedAsRun(),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, _, _ := test.next(t)
@@ -539,9 +541,6 @@ func TestMemory_View(t *testing.T) {
 		t.Fatalf("the pod of another process is not deleted: %+v", step)
 	}
 	m.Heard(&v, step, at.Result{}, due)
-	if _, step := pass(at.Answers{}, stray); step.Ask.Pod != pod0 {
-		t.Errorf("a pod that was deleted is deleted again: %+v", step)
-	}
 }
 
 // TestNext_uninterrupted has what the rows do about the budget of an At with spec.uninterrupted.

@@ -20,7 +20,7 @@ type podState struct {
 	// pod is its newest known state, or nil.
 	pod *corev1.Pod
 	// generation is that of the spec from which this process created the pod, or 0. modified is what admission changed in its identity.
-	// reimaged is true if a user has changed an image while the pod had its gate.
+	// reimaged is true if a user has changed an image while the pod had its gate: another pod is prepared instead.
 	generation int64
 	modified   string
 	reimaged   bool
@@ -40,17 +40,6 @@ func (k podState) uid() types.UID {
 		return ""
 	}
 	return k.pod.UID
-}
-
-// change describes what was changed so that the pod must not be used, or returns "".
-func (k podState) change() string {
-	switch {
-	case k.modified != "":
-		return "admission changed " + k.modified
-	case k.reimaged:
-		return "the images of pod " + k.pod.Name + " were changed after its creation"
-	}
-	return ""
 }
 
 // see returns what is known after another state of the pod was seen.

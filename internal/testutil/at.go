@@ -136,6 +136,7 @@ func MakeAtPod(at *cnatv1alpha1.At, name string) *AtPodBuilder {
 	return &AtPodBuilder{corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: at.Namespace, UID: types.UID(name + "-uid"),
+			Labels:            map[string]string{cnatv1alpha1.LabelUID: string(at.UID)},
 			CreationTimestamp: metav1.NewTime(AtDue),
 			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(at, cnatv1alpha1.GroupVersion.WithKind("At"))},
 		},
@@ -160,6 +161,12 @@ func (b *AtPodBuilder) Annotation(key, value string) *AtPodBuilder {
 func (b *AtPodBuilder) Gated(generation int64) *AtPodBuilder {
 	b.pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: cnatv1alpha1.StartGate}}
 	return b.Annotation(cnatv1alpha1.AnnotationGeneration, strconv.FormatInt(generation, 10))
+}
+
+// Image gives the pod a container with an image.
+func (b *AtPodBuilder) Image(image string) *AtPodBuilder {
+	b.pod.Spec.Containers = []corev1.Container{{Name: "busybox", Image: image}}
+	return b
 }
 
 // Unowned removes the controller reference.

@@ -128,16 +128,6 @@ func (c *Checker) isUngated(pod types.UID) bool {
 	return ungated
 }
 
-// changesImages reports whether somebody has changed the images of a pod of an At.
-func (c *Checker) changesImages(at types.UID) bool {
-	for uid, created := range c.images {
-		if pod := c.state.Pods[uid]; c.ownerOf(pod) == at && !slices.Equal(imagesOf(pod), created) {
-			return true
-		}
-	}
-	return false
-}
-
 // imagesOf returns the images of the containers of a pod.
 func imagesOf(pod *corev1.Pod) []string {
 	var images []string

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -20,6 +21,20 @@ import (
 type apiReader struct {
 	client.Reader // nil, because the operator does not use the rest
 	process       *process
+}
+
+// List returns the pods with a label.
+func (r apiReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	selector := (&client.ListOptions{}).ApplyOptions(options).LabelSelector
+	_, err := r.process.do(ctx, invariants.Call{Verb: "list", Resource: pods, Namespace: Namespace}, func() (client.Object, error) {
+		for _, object := range r.process.env.store.List(pods) {
+			if pod := object.(*corev1.Pod); selector.Matches(labels.Set(pod.Labels)) && !r.process.env.hides(pod) {
+				list.(*corev1.PodList).Items = append(list.(*corev1.PodList).Items, *pod)
+			}
+		}
+		return nil, nil
+	})
+	return err
 }
 
 func (r apiReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
