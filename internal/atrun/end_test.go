@@ -125,6 +125,18 @@ func TestEndOf(t *testing.T) {
 			pod: pod(failed).Because("Evicted", "disk").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), code: ptr.To[int32](0),
 			reason: "Evicted", message: "the command in pod a-pod ended with exit code 0, but was interrupted and may not have finished: the kubelet stopped the pod: Evicted: disk",
 		},
+		"4 exit code 0 of a pod that was preempted on its node": {
+			pod: pod(failed).Because("Preempting", "for a critical pod").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), code: ptr.To[int32](0), reason: "PodFailed",
+			message: "the command in pod a-pod ended with exit code 0, but was interrupted and may not have finished: the kubelet stopped the pod: Preempting: for a critical pod",
+		},
+		"4 exit code 0 of a node that was shut down": {
+			pod: pod(failed).Because("Terminated", "").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), code: ptr.To[int32](0), reason: "PodFailed",
+			message: "the command in pod a-pod ended with exit code 0, but was interrupted and may not have finished: the kubelet stopped the pod: Terminated",
+		},
+		"4 exit code 0 of a node that was shut down, in old releases": {
+			pod: pod(failed).Because("NodeShutdown", "").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), code: ptr.To[int32](0), reason: "PodFailed",
+			message: "the command in pod a-pod ended with exit code 0, but was interrupted and may not have finished: the kubelet stopped the pod: NodeShutdown",
+		},
 		"4 exit code 0 of a drained pod": {
 			pod: disrupted(pod(failed).Exited("busybox", 0, "Completed", "", exitedAt).Obj()), code: ptr.To[int32](0), reason: "PodFailed",
 			message: "the command in pod a-pod ended with exit code 0, but was interrupted and may not have finished: Kubernetes disrupted the pod: EvictionByEvictionAPI: drain",

@@ -50,3 +50,14 @@ func TestNext_reset(t *testing.T) {
 		t.Errorf("Next changed its receiver: %s", diff)
 	}
 }
+
+// TestRetry has the delays before the attempts of an At: at most 6 minutes.
+func TestRetry(t *testing.T) {
+	var got []time.Duration
+	for n := range 8 {
+		got = append(got, Retry(n, now).Sub(now)/time.Second)
+	}
+	if diff := cmp.Diff([]time.Duration{10, 20, 40, 80, 160, 320, 360, 360}, got); diff != "" {
+		t.Errorf("delays in seconds (-want +got): %s", diff)
+	}
+}
