@@ -95,10 +95,9 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) { //nol
 	if old := meta.FindStatusCondition(before.Status.Conditions, progress.Type); old != nil && old.Reason == progress.Reason {
 		return
 	}
-	p := c.progress[set.UID]
-	last := p.since
-	if !c.started[write.Process].Add(unseenTime).Before(p.since) { // The process may not know that the PodSet matched its spec before.
-		last = p.before
+	last := c.reportedSince(set.UID)
+	if last.IsZero() {
+		last = c.progress[set.UID].since
 	}
 	now := write.Sent.Add(c.ahead(write.Sent))
 	if c.hasJumped(time.Time{}, write.Sent) { // The status may have a time from before.
@@ -131,6 +130,24 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) { //nol
 	}
 	c.check("P14", now.Sub(last) >= progressDeadline(set)-c.clockError(), "PodSet "+set.Name, "the status reports a lack of progress %v after a change, but the deadline is %v",
 		now.Sub(last), progressDeadline(set))
+}
+
+// reportedSince returns since when the statuses of a PodSet have reported that it does not match its spec, or zero if the last one does not. The
+// operator may not have seen that the PodSet matched its spec for a while: its caches may have been behind, or empty.
+func (c *Checker) reportedSince(set types.UID) (since time.Time) {
+	for _, e := range c.history[set] {
+		if e.Version >= c.now.Version {
+			break
+		}
+		progressing := meta.IsStatusConditionTrue(e.Object.(*appv1alpha1.PodSet).Status.Conditions, appv1alpha1.ConditionProgressing)
+		switch {
+		case !progressing:
+			since = time.Time{}
+		case since.IsZero():
+			since = e.Seen
+		}
+	}
+	return since
 }
 
 // isUnanswered reports whether the operator may not know of a pod, or of its deletion, because it received no response to its request.
