@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -18,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
 )
 
@@ -140,16 +144,28 @@ func TestAdmission_commands(t *testing.T) {
 	}
 }
 
-// Tools must not treat an object as ready that the operator has not seen: kstatus compares observedGeneration with the generation.
-func TestAdmission_generation(t *testing.T) {
-	for _, tc := range []struct{ format, spec string }{{podSetYAML, "{}"}, {atYAML, "{schedule: now, command: echo}"}} {
+// Before the operator has seen an object, its status says so: kubectl get shows the reason of the condition Ready, and kstatus compares
+// observedGeneration with the generation.
+func TestAdmission_status(t *testing.T) {
+	for _, tc := range []struct{ format, spec, reason string }{
+		{podSetYAML, "{}", appv1alpha1.ReasonAwaitingOperator}, {atYAML, "{schedule: now, command: echo}", cnatv1alpha1.ReasonAwaitingOperator},
+	} {
 		obj, err := try(t, tc.format, "a", tc.spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		observed, found, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
-		if err != nil || !found || observed != -1 {
-			t.Errorf("%s: observedGeneration is %d, %t (%v)", obj.GetKind(), observed, found, err)
+		var got struct {
+			Status cnatv1alpha1.AtStatus `json:"status"`
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &got); err != nil {
+			t.Fatal(err)
+		}
+		want := cnatv1alpha1.AtStatus{ObservedGeneration: -1, Conditions: []metav1.Condition{{
+			Type: "Ready", Status: metav1.ConditionUnknown, Reason: tc.reason, LastTransitionTime: metav1.NewTime(time.Unix(0, 0)),
+			Message: "no operator has seen this object: check that podset-operator runs, and that it serves this namespace",
+		}}}
+		if diff := cmp.Diff(want, got.Status); diff != "" {
+			t.Errorf("%s (-want +got): %s", obj.GetKind(), diff)
 		}
 	}
 }

@@ -53,6 +53,12 @@ const (
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 )
 
+// Reasons of the condition Ready, besides those of Degraded and Progressing.
+const (
+	// ReasonAwaitingOperator: no operator has seen the PodSet yet. The condition is Unknown.
+	ReasonAwaitingOperator = "AwaitingOperator"
+)
+
 // Reasons of the condition Degraded.
 const (
 	// ReasonAsExpected: no problem is known.

@@ -230,7 +230,7 @@ type PodSet struct {
 
 	// status is the observed state.
 	// +optional
-	// +kubebuilder:default:={"observedGeneration":-1}
+	// +kubebuilder:default:={"observedGeneration":-1,"conditions":{{"type":"Ready","status":"Unknown","reason":"AwaitingOperator","message":"no operator has seen this object: check that podset-operator runs, and that it serves this namespace","lastTransitionTime":"1970-01-01T00:00:00Z"}}}
 	Status PodSetStatus `json:"status,omitzero"`
 }
 

@@ -36,6 +36,7 @@ const (
 // Reasons of the condition Ready while the At waits or runs. Otherwise the condition has the reason of Scheduled or, after the end, of
 // Complete or Failed. docs/reference.md of https://github.com/redhat/podset-operator explains all reasons.
 const (
+	ReasonAwaitingOperator  = "AwaitingOperator" // No operator has seen the At: the condition is Unknown.
 	ReasonWouldBeRejected   = "WouldBeRejected"
 	ReasonNotChecked        = "NotChecked"
 	ReasonAdmissionWarning  = "AdmissionWarning"
