@@ -45,6 +45,12 @@ var (
 		p.Spec.ActiveDeadlineSeconds = ptr.To[int64](1)
 		return p
 	}
+	// exited is a run whose exit code the status has recorded.
+	exited = func(code int32) *testutil.AtBuilder {
+		s := runs0().Obj().Status
+		s.ExitCode = &code
+		return a().Status(s)
+	}
 	finished = cnatv1alpha1.AtStatus{
 		Phase: cnatv1alpha1.PhaseDone, Result: cnatv1alpha1.ResultSucceeded, Reason: cnatv1alpha1.ReasonCompleted,
 		CompletionTime: ptr.To(metav1.NewTime(due)), PodName: pod0, PodUID: pod0 + "-uid", Attempts: 1,
@@ -58,6 +64,7 @@ type world struct {
 	at    *testutil.AtBuilder
 	pods  []*corev1.Pod // in the cache and in the API server
 	only  []*corev1.Pod // only in the API server
+	stale []*corev1.Pod // only in the cache
 	older []*corev1.Pod
 	last  *corev1.Pod
 	now   time.Duration // from testutil.AtDue
@@ -84,7 +91,7 @@ type decided struct {
 // next makes one pass and answers its questions.
 func (w *world) next(t *testing.T) (decided, at.View, at.Step, at.Report) {
 	t.Helper()
-	seen := at.Seen{At: w.at.Obj(), Pods: w.pods, Older: w.older}
+	seen := at.Seen{At: w.at.Obj(), Pods: append(w.stale, w.pods...), Older: w.older}
 	if w.last != nil {
 		seen.LastStates = []*corev1.Pod{w.last}
 	}
@@ -275,8 +282,12 @@ func TestNext(t *testing.T) {
 	olderPod.OwnerReferences[0].UID = "older"
 	modified := finished
 	modified.Result, modified.Reason = cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonPodModified
-	limited := func(p *corev1.Pod) *corev1.Pod {
-		p.Spec.ActiveDeadlineSeconds, p.Status.StartTime = ptr.To[int64](5), ptr.To(metav1.NewTime(due))
+	limited := func(p *corev1.Pod, seconds int64) *corev1.Pod {
+		p.Spec.ActiveDeadlineSeconds, p.Status.StartTime = &seconds, ptr.To(metav1.NewTime(due))
+		return p
+	}
+	version := func(p *corev1.Pod, version string) *corev1.Pod {
+		p.ResourceVersion = version
 		return p
 	}
 	proxied := own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due.Add(7*time.Second)).Obj()
@@ -291,9 +302,10 @@ func TestNext(t *testing.T) {
 		world
 		want decided
 	}{
-		"1 deleted before the start":      {world{at: a().Deleting()}, decided{}},
-		"1 deleted, recorded and gated":   {world{at: runs0().Deleting(), pods: pods(gated())}, decided{Phase: running, Attempts: 1}},
-		"2 done, and a gated pod is left": {world{at: a().Status(finished), pods: pods(gated().UID("late"))}, isDone(decided{Delete: pod0})},
+		"1 deleted before the start":                 {world{at: a().Deleting()}, decided{}},
+		"1 deleted, recorded and gated":              {world{at: runs0().Deleting(), pods: pods(gated())}, decided{Phase: running, Attempts: 1}},
+		"2 done, and a gated pod is left":            {world{at: a().Status(finished), pods: pods(gated().UID("late"))}, isDone(decided{Delete: pod0})},
+		"2 done, and the gated pod is being deleted": {world{at: a().Status(finished), pods: pods(gated().UID("late").Terminating())}, isDone(decided{})},
 		"3 done, and a proxy runs": {
 			world{at: a().Status(finished), pods: pods(live())},
 			isDone(decided{Stop: pod0, Requeue: seconds(40)}),
@@ -363,7 +375,8 @@ func TestNext(t *testing.T) {
 			world{at: runs0(), pods: pods(gated().Terminating())},
 			runs(decided{Create: pod0}),
 		},
-		"14 deleted while gated, canceled": {world{at: runs0().Cancel(), memory: gone(t, runs0(), gated().Obj())}, ends("Canceled")},
+		"17 the cache still shows a pod that is gone": {world{at: a(), stale: pods(gated().Terminating())}, decided{Create: pod0}},
+		"14 deleted while gated, canceled":            {world{at: runs0().Cancel(), memory: gone(t, runs0(), gated().Obj())}, ends("Canceled")},
 		"14 deleted while gated, too late": {
 			world{at: runs0().StartingDeadline(0), now: time.Second, memory: gone(t, runs0(), gated().Obj())},
 			ends("MissedDeadline"),
@@ -383,6 +396,7 @@ func TestNext(t *testing.T) {
 		"7 the last state proves the end":   {world{at: runs0(), last: ended(0).Obj()}, ends("Completed")},
 		"7 the last state of another pod":   {world{at: runs0(), last: ended(0).UID("other").Obj()}, ends("PodLost")},
 		"7 the owner reference was removed": {world{at: runs0(), only: pods(live().Unowned())}, ends("PodLost")},
+		"7 the status has the exit code":    {world{at: exited(3)}, ends("NonZeroExitCode")},
 		"7 lost":                            {world{at: runs0()}, ends("PodLost")},
 		"7 lost, canceled":                  {world{at: runs0().Cancel()}, ends("Canceled")},
 		"7 lost, past the deadline":         {world{at: runs0().ActiveDeadline(1), now: time.Second}, ends("DeadlineExceeded")},
@@ -408,14 +422,22 @@ func TestNext(t *testing.T) {
 		},
 		"9 an image until the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, runs(decided{Stop: pod0, Ready: "PodWaiting", Requeue: seconds(50)})},
 		"9 it ended after the deadline, and a proxy runs": {
-			world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(proxied)}, now: 8 * time.Second},
+			world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(proxied, 5)}, now: 8 * time.Second},
 			runs(decided{Requeue: seconds(37)}),
+		},
+		"9 the pod has a longer deadline than the At": {
+			world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(live().Obj(), 60)}, now: 6 * time.Second},
+			runs(decided{Stop: pod0, Requeue: seconds(46)}),
 		},
 		"11 it started within the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(live()), now: 10 * time.Second}, runs(decided{})},
 		"11 it waits for an image":          {world{at: runs0(), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff"))}, runs(decided{Ready: "PodWaiting"})},
 		"11 it is being deleted":            {world{at: runs0(), pods: pods(live().Terminating()), now: time.Minute}, runs(decided{Ready: "PodTerminating"})},
 		"11 the At is being deleted":        {world{at: runs0().Cancel().Deleting(), pods: pods(live())}, runs(decided{})},
-		"8 succeeded":                       {world{at: runs0(), pods: pods(ended(0))}, ends("Completed")},
+		"8 the clock of the node is ahead, and a proxy runs": {
+			world{at: runs0(), pods: pods(own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due.Add(time.Hour))), now: 30 * time.Second},
+			ends("Completed"),
+		},
+		"8 succeeded": {world{at: runs0(), pods: pods(ended(0))}, ends("Completed")},
 		"8 canceled, and stopped": {
 			world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(ended(143).Because("DeadlineExceeded", "").Obj())}},
 			ends("Canceled"),
@@ -432,14 +454,20 @@ func TestNext(t *testing.T) {
 		"14 canceled before the start":    {world{at: a().Cancel(), now: -time.Hour}, neverStarts("Canceled")},
 		"13 a pod of another process":     {world{at: a(), pods: pods(gated())}, decided{Delete: pod0}},
 		"13 a pod of an older spec":       {world{at: a().Generation(2), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), "")}, decided{Delete: pod0}},
-		"13 a pod of a suspended At":      {world{at: a().Suspend(), pods: pods(gated())}, decided{Delete: pod0}},
-		"13 a pod that is too early":      {world{at: a(), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), ""), now: -time.Minute}, decided{Delete: pod0}},
-		"15 no time":                      {world{at: a().Schedule("tomorrow")}, decided{Phase: pending, Scheduled: "InvalidSchedule"}},
-		"15 no command":                   {world{at: a().Command("'")}, decided{Phase: pending, Scheduled: "InvalidCommand"}},
-		"15 no container":                 {world{at: a().Command("").Template(nil)}, decided{Phase: pending, Scheduled: "InvalidTemplate"}},
-		"15 suspended":                    {world{at: a().Suspend()}, decided{Phase: pending, Scheduled: "Suspended"}},
-		"14 too late":                     {world{at: a().StartingDeadline(9), now: 10 * time.Second}, neverStarts("MissedDeadline")},
-		"15 before its time":              {world{at: a(), now: -time.Minute}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(-2)}},
+		"13 another pod has got the name of the prepared one": {
+			world{
+				at: a(), memory: knows(t, a(), version(gated().Obj(), "5"), ""), pods: []*corev1.Pod{version(gated().UID("later").Obj(), "9")},
+			},
+			decided{Delete: pod0},
+		},
+		"13 a pod of a suspended At": {world{at: a().Suspend(), pods: pods(gated())}, decided{Delete: pod0}},
+		"13 a pod that is too early": {world{at: a(), pods: pods(gated()), memory: knows(t, a(), gated().Obj(), ""), now: -time.Minute}, decided{Delete: pod0}},
+		"15 no time":                 {world{at: a().Schedule("tomorrow")}, decided{Phase: pending, Scheduled: "InvalidSchedule"}},
+		"15 no command":              {world{at: a().Command("'")}, decided{Phase: pending, Scheduled: "InvalidCommand"}},
+		"15 no container":            {world{at: a().Command("").Template(nil)}, decided{Phase: pending, Scheduled: "InvalidTemplate"}},
+		"15 suspended":               {world{at: a().Suspend()}, decided{Phase: pending, Scheduled: "Suspended"}},
+		"14 too late":                {world{at: a().StartingDeadline(9), now: 10 * time.Second}, neverStarts("MissedDeadline")},
+		"15 before its time":         {world{at: a(), now: -time.Minute}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(-2)}},
 		"16 a pod of a deleted At": {
 			world{at: a(), older: []*corev1.Pod{olderPod}}, decided{Phase: pending, Scheduled: "NameTaken", Requeue: seconds(10)},
 		},
