@@ -184,8 +184,9 @@ func TestWait_logs(t *testing.T) {
 	output.expect("second line")
 	s.setState(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}})
 	status.RetryTime = ptr.To(metav1.NewTime(s.now.Add(10 * time.Second)))
+	status.Conditions[0].Reason, status.Conditions[0].Message = cnatv1alpha1.ReasonBackOff, "attempt 1 of 2 failed"
 	s.setStatus("a", status)
-	output.expect("at/a waits: BackOff: the next attempt is due at 2026-11-21T15:48:10Z")
+	output.expect("at/a waits: BackOff: attempt 1 of 2 failed")
 	retry := s.start("a", "a-pod-1", 2, "again\n")
 	s.setState(retry, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}})
 	output.expect("again")
@@ -230,13 +231,11 @@ func TestHeldBy(t *testing.T) {
 	condition := func(kind string, status metav1.ConditionStatus, reason, message string) cnatv1alpha1.AtStatus {
 		return cnatv1alpha1.AtStatus{Conditions: []metav1.Condition{{Type: kind, Status: status, Reason: reason, Message: message}}}
 	}
-	retried := condition(cnatv1alpha1.ConditionScheduled, metav1.ConditionTrue, cnatv1alpha1.ReasonStarted, "attempt 1 of 2 failed")
-	retried.Attempts, retried.RetryTime = 1, ptr.To(metav1.NewTime(saturday()))
 	for want, status := range map[string]cnatv1alpha1.AtStatus{
 		"":                               condition(cnatv1alpha1.ConditionReady, metav1.ConditionFalse, cnatv1alpha1.ReasonRunning, "it runs"),
 		"Suspended":                      condition(cnatv1alpha1.ConditionScheduled, metav1.ConditionFalse, cnatv1alpha1.ReasonSuspended, ""),
 		"PodWaiting: gate x":             condition(cnatv1alpha1.ConditionReady, metav1.ConditionFalse, cnatv1alpha1.ReasonPodWaiting, "gate x"),
-		"BackOff: attempt 1 of 2 failed": retried,
+		"BackOff: attempt 1 of 2 failed": condition(cnatv1alpha1.ConditionReady, metav1.ConditionFalse, cnatv1alpha1.ReasonBackOff, "attempt 1 of 2 failed"),
 	} {
 		if got := heldBy(&cnatv1alpha1.At{Status: status}); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -614,7 +614,7 @@ func TestReasonOf(t *testing.T) {
 		"it is new":                 {want: ""},
 		"it waits for its time":     {status: ready(metav1.ConditionTrue, cnatv1alpha1.ReasonWaiting), want: "Waiting"},
 		"its pod would be rejected": {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonWouldBeRejected), want: "WouldBeRejected"},
-		"it waits for its retry":    {status: cnatv1alpha1.AtStatus{RetryTime: &metav1.Time{}, Conditions: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonRunning).Conditions}, want: "BackOff"},
+		"it waits for its retry":    {status: ready(metav1.ConditionFalse, cnatv1alpha1.ReasonBackOff), want: "BackOff"},
 		"it failed":                 {status: done(cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonEvicted, nil), want: "Evicted"},
 	} {
 		if got := reasonOf(&cnatv1alpha1.At{Status: test.status}); got != test.want {

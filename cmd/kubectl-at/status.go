@@ -33,25 +33,14 @@ func isOutdated(at *cnatv1alpha1.At) bool {
 // heldBy returns what keeps an At from starting at its time, such as its suspension or a rejected pod, or from ending: its pod waits, or
 // another container outlives the command, or an attempt has failed. It is "" if there is nothing.
 func heldBy(at *cnatv1alpha1.At) string {
-	isRetried := isBetweenAttempts(at)
 	for _, c := range at.Status.Conditions {
 		isHeld := c.Status == metav1.ConditionFalse && (c.Type == cnatv1alpha1.ConditionScheduled || c.Type == cnatv1alpha1.ConditionReady && c.Reason != cnatv1alpha1.ReasonRunning)
-		switch {
-		case atrun.IsDone(&at.Status):
-		case isRetried && c.Type == cnatv1alpha1.ConditionScheduled:
-			return printable(atrun.JoinNonEmpty(": ", reasonBackOff, c.Message))
-		case isHeld && !isRetried:
+		if isHeld && !atrun.IsDone(&at.Status) {
 			return printable(atrun.JoinNonEmpty(": ", c.Reason, c.Message))
 		}
 	}
-	if isRetried {
-		return fmt.Sprintf("%s: the next attempt is due at %s", reasonBackOff, at.Status.RetryTime.UTC().Format(time.RFC3339))
-	}
 	return ""
 }
-
-// reasonBackOff is why an At waits between two attempts.
-const reasonBackOff = "BackOff"
 
 // isBetweenAttempts reports whether an attempt has failed, and the next one has not started.
 func isBetweenAttempts(at *cnatv1alpha1.At) bool {
@@ -113,11 +102,8 @@ func stalled(at *cnatv1alpha1.At) string {
 
 // reasonOf returns what an At waits for, or how it ended, in one word as kubectl get shows it, or "" if the operator has not said it.
 func reasonOf(a *cnatv1alpha1.At) string {
-	switch {
-	case atrun.IsDone(&a.Status):
+	if atrun.IsDone(&a.Status) {
 		return a.Status.Reason
-	case isBetweenAttempts(a):
-		return reasonBackOff
 	}
 	if ready := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionReady); ready != nil {
 		return ready.Reason

@@ -55,6 +55,7 @@ var Reasons = map[string]Verdict{
 	cnatv1alpha1.ReasonStarted:              {Scheduled: yes},
 	cnatv1alpha1.ReasonFailedStart:          {Ready: no, Stalled: true, Event: cnatv1alpha1.ReasonFailedStart},
 	cnatv1alpha1.ReasonRunning:              {Ready: no},
+	cnatv1alpha1.ReasonBackOff:              {Ready: no, Event: cnatv1alpha1.ReasonBackOff},
 	cnatv1alpha1.ReasonFailedStop:           {Ready: no, Event: cnatv1alpha1.ReasonFailedStop},
 	cnatv1alpha1.ReasonFailedDelete:         {Ready: no, Event: cnatv1alpha1.ReasonFailedDelete},
 	cnatv1alpha1.ReasonPodWaiting:           {Ready: no, Event: cnatv1alpha1.ReasonPodWaiting},
@@ -145,6 +146,8 @@ func (v *View) conditions(step *Step, s *cnatv1alpha1.AtStatus, ended string) []
 	switch {
 	case step.ready.reason != "":
 		ready = step.ready
+	case ready.reason == cnatv1alpha1.ReasonStarted && s.RetryTime != nil:
+		ready.reason = cnatv1alpha1.ReasonBackOff
 	case ready.reason == cnatv1alpha1.ReasonStarted:
 		ready.reason = cnatv1alpha1.ReasonRunning
 	}

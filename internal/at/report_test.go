@@ -334,6 +334,10 @@ func TestMakeReport_status(t *testing.T) {
 	if got := report.Status; got.RetryTime == nil || !got.RetryTime.Time.Equal(due.Add(70*time.Second)) || ptr.Deref(got.ExitCode, 0) != 3 || got.Phase != want.Phase {
 		t.Errorf("between attempts: %+v", got)
 	}
+	message := "attempt 1 of 2 failed: NonZeroExitCode: the command in pod a-pod ended with exit code 3; the next one is due at " + due.Add(70*time.Second).UTC().Format(time.RFC3339)
+	if got := report.Events; len(got) != 1 || got[0].Reason != cnatv1alpha1.ReasonBackOff || got[0].Note != message {
+		t.Errorf("the event of the failed attempt: %+v", got)
+	}
 	second := testutil.MakeAtPod(a().Obj(), pod1).Gated(1).Obj()
 	w = world{at: b.Status(report.Status), now: 70 * time.Second, pods: pods(ended(3))}
 	_, v, step, _ := w.next(t)

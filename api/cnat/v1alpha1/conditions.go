@@ -42,6 +42,7 @@ const (
 	ReasonAdmissionWarning  = "AdmissionWarning"
 	ReasonFailedStart       = "FailedStart"
 	ReasonRunning           = "Running"
+	ReasonBackOff           = "BackOff"
 	ReasonFailedStop        = "FailedStop"
 	ReasonFailedDelete      = "FailedDelete"
 	ReasonPodWaiting        = "PodWaiting"
