@@ -83,13 +83,13 @@ func (r *AtReconciler) ask(ctx context.Context, question at.Ask, seen *cnatv1alp
 	if answers.Pods == nil {
 		answers.Pods = map[string]*corev1.Pod{}
 	}
-	if answers.Pods[question.Pod], err = podOwners.Read(ctx, r.APIReader, key.Namespace, question.Pod); err != nil || !question.Labeled {
+	if answers.Pods[question.Pod], err = ownedPods.Read(ctx, r.APIReader, key.Namespace, question.Pod); err != nil || !question.Labeled {
 		return true, err
 	}
 	labeled := &corev1.PodList{}
 	err = r.APIReader.List(ctx, labeled, client.InNamespace(key.Namespace), client.MatchingLabels{cnatv1alpha1.LabelUID: string(seen.UID)})
 	for i := range labeled.Items {
-		answers.Pods[labeled.Items[i].Name] = podOwners.Trim(&labeled.Items[i])
+		answers.Pods[labeled.Items[i].Name] = ownedPods.Trim(&labeled.Items[i])
 	}
 	return true, err
 }
@@ -99,14 +99,14 @@ func (r *AtReconciler) create(ctx context.Context, owner *cnatv1alpha1.At, reque
 	pod := requested.DeepCopy()
 	err := r.Client.Create(ctx, pod)
 	if err == nil {
-		return at.Result{Pod: podOwners.Trim(pod), Modified: atrun.Modified(requested, pod)}
+		return at.Result{Pod: ownedPods.Trim(pod), Modified: atrun.Modified(requested, pod)}
 	}
 	if !apierrors.IsAlreadyExists(err) {
 		return classified(fmt.Errorf("creating Pod %s: %w", requested.Name, err))
 	}
 	nameCollisions.WithLabelValues(atKind.Kind).Inc()
 	name := write.TakenName(err, requested.Name)
-	holder, readErr := podOwners.Read(ctx, r.APIReader, requested.Namespace, name)
+	holder, readErr := ownedPods.Read(ctx, r.APIReader, requested.Namespace, name)
 	switch {
 	case readErr != nil:
 		return at.Result{Failed: readErr}
@@ -147,7 +147,7 @@ func (r *AtReconciler) patch(ctx context.Context, pod *corev1.Pod, change podPat
 	case err == nil && !change.applied(patched):
 		return at.Result{Rejected: fmt.Errorf("patching Pod %s: a webhook or policy undid the change", pod.Name)}
 	case err == nil:
-		return at.Result{Pod: podOwners.Trim(patched)}
+		return at.Result{Pod: ownedPods.Trim(patched)}
 	case apierrors.IsNotFound(err):
 		return at.Result{Failed: errCacheBehind}
 	default:

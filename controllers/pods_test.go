@@ -51,7 +51,7 @@ func TestTrim_podSets(t *testing.T) {
 	held := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).Running().TerminatingSince(time.Now().Truncate(time.Second), "example.com/hold").Obj()
 	looping := testutil.MakePod("a-pod1").OwnedBy(set).Slot(1).CrashLooping(time.Now().Truncate(time.Second).Add(-30 * time.Second)).Obj()
 	for _, pod := range []*corev1.Pod{full, unschedulable, stripped, looping, held} {
-		trimmed := podOwners.Trim(pod)
+		trimmed := ownedPods.Trim(pod)
 		if diff := cmp.Diff(podset.MakeReport(observe(pod), podset.Plan{}, podset.Outcome{}), podset.MakeReport(observe(trimmed), podset.Plan{}, podset.Outcome{})); diff != "" {
 			t.Errorf("the status of a PodSet depends on what was trimmed: %s", diff)
 		}
@@ -59,7 +59,7 @@ func TestTrim_podSets(t *testing.T) {
 			t.Errorf("the plan of a PodSet depends on what was trimmed: %s", diff)
 		}
 	}
-	trimmed := podOwners.Trim(full)
+	trimmed := ownedPods.Trim(full)
 	if trimmed.Labels != nil || trimmed.ManagedFields != nil || trimmed.Spec.Containers != nil || trimmed.Annotations["example.com/note"] != "" {
 		t.Errorf("kept: %+v", trimmed)
 	}
@@ -76,7 +76,7 @@ func TestTrim_deletionOrder(t *testing.T) {
 		restarted := testutil.MakePod("a-2").OwnedBy(set).Running().Init("proxy", corev1.ContainerRestartPolicyAlways, 2).Created(testutil.Created.Add(-time.Hour)).Obj()
 		return podset.Observation{Set: set, Pods: []*corev1.Pod{trim(stable), trim(restarted)}, Now: testutil.Created.Add(time.Hour)}
 	}
-	for title, trim := range map[string]func(*corev1.Pod) *corev1.Pod{"whole": func(pod *corev1.Pod) *corev1.Pod { return pod }, "trimmed": podOwners.Trim} {
+	for title, trim := range map[string]func(*corev1.Pod) *corev1.Pod{"whole": func(pod *corev1.Pod) *corev1.Pod { return pod }, "trimmed": ownedPods.Trim} {
 		if plan := podset.MakePlan(observe(trim)); len(plan.Delete) != 1 || plan.Delete[0].Name != "a-2" {
 			t.Errorf("%s pods: %+v", title, plan.Delete)
 		}
@@ -90,7 +90,7 @@ func TestTrim_running(t *testing.T) {
 	want := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
 		{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: pod.Status.Conditions[0].LastTransitionTime},
 	}}
-	if diff := cmp.Diff(want, podOwners.Trim(pod).Status); diff != "" {
+	if diff := cmp.Diff(want, ownedPods.Trim(pod).Status); diff != "" {
 		t.Errorf("the status of a pod that runs and is ready (-want +got): %s", diff)
 	}
 }
@@ -119,7 +119,7 @@ func TestTrim_ats(t *testing.T) {
 			v := new(at.Memory).View(at.Seen{At: owner, Pods: []*corev1.Pod{pod}}, at.Answers{}, testutil.AtDue.Add(time.Minute), at.Defaults{})
 			return at.MakeReport(&v, at.Next(&v))
 		}
-		if diff := cmp.Diff(report(pod), report(podOwners.Trim(pod))); diff != "" {
+		if diff := cmp.Diff(report(pod), report(ownedPods.Trim(pod))); diff != "" {
 			t.Errorf("%s: the report depends on what was trimmed: %s", what, diff)
 		}
 	}
@@ -178,9 +178,9 @@ func TestPodChanged(t *testing.T) {
 		"a restart":   {func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].RestartCount++ }, true},
 	} {
 		after := fullPod()
-		before := podOwners.Trim(after.DeepCopy())
+		before := ownedPods.Trim(after.DeepCopy())
 		tc.edit(after)
-		if got := caches.Changed(podSetKind).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: podOwners.Trim(after)}); got != tc.want {
+		if got := caches.Changed(podSetKind).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: ownedPods.Trim(after)}); got != tc.want {
 			t.Errorf("%s: got %t", title, got)
 		}
 	}

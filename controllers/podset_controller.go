@@ -105,7 +105,7 @@ func (r *PodSetReconciler) observe(ctx context.Context, req ctrl.Request) (entry
 		return nil, o, err
 	}
 	now := r.Clock.Now()
-	err = podOwners.ReadMissing(ctx, r.APIReader, req.Namespace, func(read map[string]*corev1.Pod) []string {
+	err = ownedPods.ReadMissing(ctx, r.APIReader, req.Namespace, func(read map[string]*corev1.Pod) []string {
 		seen.LookedUp = read
 		o = entry.State.Observe(seen, now, r.Defaults)
 		return o.Lookups
@@ -191,11 +191,11 @@ func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod
 	modified := podset.ModifiedError(o.Set, name, stored)
 	switch {
 	case existing != nil && existing.Name == name && !o.IsActive(existing):
-		return nil, &nameCollisionError{podOwners.Trim(existing)}
+		return nil, &nameCollisionError{ownedPods.Trim(existing)}
 	case modified == nil:
-		return podOwners.Trim(stored), nil
+		return ownedPods.Trim(stored), nil
 	case existing == nil:
-		created.add(podOwners.Trim(pod))
+		created.add(ownedPods.Trim(pod))
 	}
 	return nil, &modifiedError{modified}
 }

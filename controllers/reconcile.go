@@ -51,8 +51,8 @@ const (
 var (
 	podSetKind = appv1alpha1.GroupVersion.WithKind("PodSet")
 	atKind     = cnatv1alpha1.GroupVersion.WithKind("At")
-	// podOwners are the pods of both kinds.
-	podOwners = caches.PodOwners{Kinds: []schema.GroupVersionKind{podSetKind, atKind}, TrimSpec: trimSpec}
+	// ownedPods are the pods of both kinds.
+	ownedPods = caches.PodOwners{Kinds: []schema.GroupVersionKind{podSetKind, atKind}, TrimSpec: trimSpec}
 )
 
 // controllerOptions returns the options of a controller that reconciles this many objects at the same time.

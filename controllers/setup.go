@@ -54,7 +54,7 @@ func ConfigureCaches(o *ctrl.Options, namespaces []string) {
 	for _, namespace := range namespaces {
 		o.Cache.DefaultNamespaces[namespace] = cache.Config{}
 	}
-	podOwners.Configure(&o.Cache)
+	ownedPods.Configure(&o.Cache)
 	o.NewCache = caches.NewLeaderCache
 }
 

@@ -496,7 +496,7 @@ func (e *explorer) plant(n *node, r *flight) {
 			r.step = unchanged
 		}
 	case e.endFirst && r.step.Delete != nil && v.isRecorded() && v.isCanceled() && !isBound(r.step.Delete):
-		r.step = v.finish(v.overruled(atrun.End{Proof: atrun.NotRun}))
+		r.step = v.finish(v.withOverride(atrun.End{Proof: atrun.NotRun}))
 	}
 }
 

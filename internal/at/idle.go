@@ -156,7 +156,7 @@ func (v *View) endUnstarted(e atrun.End) Step {
 			e = atrun.End{Reason: e.Reason, Remedy: e.Remedy, Message: fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", name, cnatv1alpha1.StartGate)}
 		}
 	}
-	return v.finish(v.overruled(e))
+	return v.finish(v.withOverride(e))
 }
 
 // isHeld reports whether an At that has not started waits for its user.

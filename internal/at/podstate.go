@@ -27,10 +27,10 @@ type podState struct {
 	// shown is true if the cache shows the pod. answered is when the API server last answered with it.
 	shown    bool
 	answered time.Time
-	// isLast is true if pod is the last state before the pod was deleted. goneSince is when the API server first answered that there is no such
-	// pod, or zero. unowned is true if it has answered that the At does not control the pod, until the cache shows that it does.
-	isLast, unowned bool
-	goneSince       time.Time
+	// isLast is true if pod is the last state before the pod was deleted. goneSince is when the API server first answered that the At has no such
+	// pod, or zero.
+	isLast    bool
+	goneSince time.Time
 	// startedAgain is true if the node has started the container of the command again after it had started before.
 	startedAgain bool
 }
@@ -65,33 +65,24 @@ func (k podState) observe(seen Seen, answers Answers, uid types.UID, name string
 	if cached != nil {
 		k = k.see(seen.At, cached)
 	}
-	if asked && read != nil && read.UID == uid {
+	found := read != nil && read.UID == uid
+	if found {
 		k = k.see(seen.At, read)
-		if k.unowned = !atrun.IsOwn(seen.At, read) && k.modified == ""; !k.unowned {
-			k.answered = now
-		}
-	} else if asked {
-		k = k.gone(now)
+		k.answered = now
+	}
+	if asked && k.goneSince.IsZero() && (!found || !atrun.IsOwn(seen.At, read) && k.modified == "") { // A UID never comes back.
+		k.goneSince = now
 	}
 	if last != nil {
 		k = k.see(seen.At, last)
 		k.isLast = true
 	}
-	k.unowned = k.unowned && (cached == nil || asked)
 	k.shown = cached != nil && !k.isGone()
 	return k
 }
 
-// gone returns what is known after the API server has answered at now that there is no such pod. A UID never comes back.
-func (k podState) gone(now time.Time) podState {
-	if k.goneSince.IsZero() {
-		k.goneSince = now
-	}
-	return k
-}
-
 // isGone reports whether it is known that the At has no such pod anymore.
-func (k podState) isGone() bool { return k.isLast || k.unowned || !k.goneSince.IsZero() }
+func (k podState) isGone() bool { return k.isLast || !k.goneSince.IsZero() }
 
 // mayShowLast returns until when the watch may still deliver the last state of a pod that is gone, or zero.
 func (k podState) mayShowLast() time.Time {

@@ -43,14 +43,14 @@ func (v *View) afterGone() Step {
 	if until := v.run.mayShowLast(); v.Now.Before(until) {
 		return unchanged.at(until)
 	}
-	return v.finish(v.overruled(lostEnd(atrun.JoinNonEmpty(": ", fmt.Sprintf("pod %s disappeared before its end was recorded", name), atrun.Disruption(last)))))
+	return v.finish(v.withOverride(lostEnd(atrun.JoinNonEmpty(": ", fmt.Sprintf("pod %s disappeared before its end was recorded", name), atrun.Disruption(last)))))
 }
 
 // withoutOwner ends an attempt whose pod the At no longer controls. The operator opens no such pod.
 func (v *View) withoutOwner(pod *corev1.Pod) Step {
 	what := fmt.Sprintf("the owner reference of pod %s was removed: the operator no longer manages the pod", pod.Name)
 	if atrun.IsGated(pod) {
-		return v.finish(v.overruled(atrun.End{Proof: atrun.NotRun, Reason: cnatv1alpha1.ReasonNotStarted, Message: what}))
+		return v.finish(v.withOverride(atrun.End{Proof: atrun.NotRun, Reason: cnatv1alpha1.ReasonNotStarted, Message: what}))
 	}
 	return v.finish(lostEnd(what))
 }
@@ -141,7 +141,7 @@ func (v *View) ended(e atrun.End) Step {
 		return v.finish(e)
 	case (v.isCanceled() || v.deadlineOver()) && (retries || e.Stopped), late && e.Proof == atrun.NotRun:
 		e.Message = atrun.JoinNonEmpty("; ", e.Message, v.problemOf(e))
-		return v.finish(v.overruled(e))
+		return v.finish(v.withOverride(e))
 	case retries:
 		s := v.betweenAttempts()
 		s.retry, s.exitCode, s.output = backoff.Retry(attempt, v.Now), e.ExitCode, e.Output

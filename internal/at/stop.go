@@ -143,8 +143,8 @@ func (v *View) start(s Step, pod *corev1.Pod) Step {
 	return s
 }
 
-// overruled returns the end of an At that is canceled, or whose deadline is over, after an attempt ended with e. Otherwise it returns e.
-func (v *View) overruled(e atrun.End) atrun.End {
+// withOverride returns the end of an At that is canceled, or whose deadline is over, after an attempt ended with e. Otherwise it returns e.
+func (v *View) withOverride(e atrun.End) atrun.End {
 	switch {
 	case v.isCanceled():
 		e.Reason, e.Message = cnatv1alpha1.ReasonCanceled, atrun.JoinNonEmpty("; ", "the At was canceled by spec.cancel", e.Message)
