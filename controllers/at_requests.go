@@ -45,11 +45,7 @@ func openPatch(pod *corev1.Pod) podPatch {
 	i := slices.IndexFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == cnatv1alpha1.StartGate })
 	path := "/spec/schedulingGates/" + strconv.Itoa(i)
 	patch := append(samePod(pod), operation{"test", "/metadata/deletionTimestamp", json.RawMessage("null")})
-	for list, containers := range map[string][]corev1.Container{"initContainers": pod.Spec.InitContainers, "containers": pod.Spec.Containers} {
-		for i, c := range containers {
-			patch = append(patch, operation{"test", fmt.Sprintf("/spec/%s/%d/image", list, i), c.Image})
-		}
-	}
+	patch = append(append(patch, sameImages("initContainers", pod.Spec.InitContainers)...), sameImages("containers", pod.Spec.Containers)...)
 	patch = append(patch, operation{"test", path + "/name", cnatv1alpha1.StartGate}, operation{"remove", path, nil})
 	return podPatch{patch, func(pod *corev1.Pod) bool { return !atrun.IsGated(pod) }}
 }
@@ -92,6 +88,14 @@ func (r *AtReconciler) ask(ctx context.Context, question at.Ask, seen *cnatv1alp
 		answers.Pods[labeled.Items[i].Name] = ownedPods.Trim(&labeled.Items[i])
 	}
 	return true, err
+}
+
+// sameImages makes the API server reject the patch if the image of a container was changed.
+func sameImages(list string, containers []corev1.Container) (tests []operation) {
+	for i, c := range containers {
+		tests = append(tests, operation{"test", fmt.Sprintf("/spec/%s/%d/image", list, i), c.Image})
+	}
+	return tests
 }
 
 // create creates the pod of an attempt.
