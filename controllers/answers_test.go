@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -440,6 +441,33 @@ func TestPodSetReconcile_webhook(t *testing.T) {
 	}
 	if meta.FindStatusCondition(set.Status.Conditions, appv1alpha1.ConditionStalled) != nil {
 		t.Errorf("the webhook may be back at any time: %+v", set.Status.Conditions)
+	}
+}
+
+// As for a PodSet.
+func TestAtReconcile_webhook(t *testing.T) {
+	cause, at := "a.example.com", testutil.MakeAt("a").Obj()
+	store := newStore(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: no endpoints", cause))
+	}}, at)
+	now := clocktesting.NewFakeClock(testutil.AtDue)
+	r, _ := atOn(store, now.Now())
+	r.Clock = now
+	var output strings.Builder
+	ctx := log.IntoContext(t.Context(), zap.New(zap.WriteTo(&output)))
+	for began := now.Now(); now.Since(began) < time.Minute; {
+		if now.Since(began) > 30*time.Second {
+			cause = "b.example.com"
+		}
+		result, err := r.Reconcile(ctx, requestFor(at))
+		if err != nil || result.RequeueAfter == 0 {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		now.Step(result.RequeueAfter)
+	}
+	lines := strings.Split(strings.TrimSpace(output.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], `"webhook":"a.example.com"`) || !strings.Contains(lines[1], `"webhook":"b.example.com"`) {
+		t.Errorf("%q", lines)
 	}
 }
 

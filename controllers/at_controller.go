@@ -235,6 +235,7 @@ func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) 
 		return true, answer.Failed
 	}
 	webhook := expectations.Webhook(answer.Failed) // It is the fault of whoever owns the webhook, and the condition names it.
+	noteWebhook(ctx, &p.entry.FailedWebhook, webhook, answer.Failed)
 	if answer.Rejected != nil || webhook != "" {
 		rejectedCreates.WithLabelValues(atKind.Kind).Inc()
 	}

@@ -91,9 +91,8 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	if outcome.Rejected != nil || webhook != "" { // This is not an error, and its retry has its own back-off.
 		priority = ptr.To(retryPriority)
 	}
-	if webhook != "" && webhook != o.Webhook {
-		log.FromContext(ctx).Info("An admission webhook prevents writes, which are retried with a back-off", "webhook", webhook,
-			"reason", errors.Join(outcome.CreateError, outcome.DeleteError, outcome.StatusError).Error())
+	if webhook != "" || !plan.IsEmpty() {
+		noteWebhook(ctx, &entry.FailedWebhook, webhook, errors.Join(outcome.CreateError, outcome.DeleteError, outcome.StatusError))
 	}
 	return result(ctx, podSetKind, outcome.Unexplained(), now, entry.State.RequeueAt(o, report, outcome), priority)
 }

@@ -95,6 +95,14 @@ func readCaches[S any](ctx context.Context, c client.Client, states *objectstate
 	return entry, own, older, err
 }
 
+// noteWebhook logs the admission webhook that prevented a write, unless it prevented the last one, too. It is not an error of the operator.
+func noteWebhook(ctx context.Context, last *string, webhook string, err error) {
+	if webhook != "" && webhook != *last {
+		log.FromContext(ctx).Info("An admission webhook prevents writes, which are retried with a back-off", "webhook", webhook, "reason", err.Error())
+	}
+	*last = webhook
+}
+
 // afterJumps returns a source that requests all objects of a kind after the clock has jumped.
 func afterJumps(mgr ctrl.Manager, c clock.WithTicker, kind client.ObjectList) source.Source {
 	return source.Func(clockjump.New(c, func(ctx context.Context) (objects []client.Object, err error) {

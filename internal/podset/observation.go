@@ -50,8 +50,6 @@ type Observation struct {
 	Now time.Time
 	// Rejection is the last rejection or failure of a create for this generation of the spec, or nil if there is none.
 	Rejection *expectations.Rejection
-	// Webhook is the admission webhook that prevents writes, or "" if none is known. It was logged.
-	Webhook string
 	// Warnings are the last warnings of the API server about new pods, or "" if there were none. They were reported.
 	Warnings string
 	// CleanupAt is when finished pods may be deleted.

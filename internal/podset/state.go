@@ -48,8 +48,6 @@ type State struct {
 	rejection expectations.LastRejection
 	// failure is the back-off after deletions, or writes of the status, that failed again and again.
 	failure backoff.Backoff
-	// webhook is the admission webhook that prevents writes, or "".
-	webhook string
 	// warnings are the last Outcome.Warnings that were not empty.
 	warnings string
 	// attempts are the first possible attempts of slots: see Observation.Attempts.
@@ -103,7 +101,6 @@ func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation
 		Lookups:      expectations.NotLookedUp(s.pods.Uncached(seen.Pods, now), seen.LookedUp),
 		Now:          now,
 		Rejection:    s.rejection.Of(set.Generation),
-		Webhook:      s.webhook,
 		Warnings:     s.warnings,
 		Defaults:     defaults,
 		next:         &next,
@@ -176,9 +173,6 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	}
 	if outcome.DeleteError != nil || outcome.StatusError != nil {
 		next.failure = next.failure.Next(o.Now, now, backoff.FailedWrite)
-	}
-	if webhook := outcome.FailedWebhook(); webhook != "" || next.rejection.Of(o.Set.Generation) == nil {
-		next.webhook = webhook
 	}
 	next.warnings = cmp.Or(outcome.Warnings, next.warnings)
 	// A failed deletion of finished pods is retried as an error is, and the next delay begins after it has succeeded.

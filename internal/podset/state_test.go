@@ -261,9 +261,6 @@ func TestState_failures(t *testing.T) {
 			if _, early := step(&s, set, nil, next.Add(-1), func(Plan) Outcome { return Outcome{Reported: true} }); len(plan.Create) != 1 || outcome.CreateError != nil && len(early.Create) > 0 {
 				t.Errorf("%s: plan %+v, before the back-off is over %+v", title, plan, early)
 			}
-			if s.webhook != outcome.FailedWebhook() && outcome.CreateError != nil {
-				t.Errorf("%s: the webhook %q is known while the back-off lasts", title, s.webhook)
-			}
 			delays, at = append(delays, next.Sub(at)), next
 		}
 		if delays[0] != 20*time.Millisecond || delays[1] != 40*time.Millisecond || delays[12] != time.Minute || delays[13] != time.Minute {

@@ -21,6 +21,8 @@ import (
 // Entry is the state of one object. The work queue gives an object to one worker at a time, so State needs no lock.
 type Entry[S any] struct {
 	State S
+	// FailedWebhook is the admission webhook that prevented the last write, or "" if none did.
+	FailedWebhook string
 
 	uid               types.UID
 	lastStatusVersion atomic.Pointer[string]
