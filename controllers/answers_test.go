@@ -183,28 +183,34 @@ func TestAtReconcile_deleteError(t *testing.T) {
 	}
 }
 
-// The node may begin to run a pod while the operator deletes it because the node has not ended it.
-func TestAtReconcile_deleteChanged(t *testing.T) {
-	at := testutil.MakeAt("a").Cancel().Recorded(1, "a-pod", "a-pod-uid").Obj()
-	pod := testutil.MakeAtPod(at, "a-pod").OnNode().Obj()
-	pod.Spec.ActiveDeadlineSeconds = ptr.To[int64](1)
-	store := newStore(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-		started := &corev1.Pod{}
-		if err := c.Get(ctx, client.ObjectKeyFromObject(obj), started); err != nil || started.Status.StartTime != nil {
-			return errors.Join(err, c.Delete(ctx, obj, opts...))
+// A pod whose node could have begun to run it since the decision is not deleted.
+func TestAtReconciler_deletePod(t *testing.T) {
+	pod := func() *testutil.AtPodBuilder { return testutil.MakeAtPod(testutil.MakeAt("a").Obj(), "a-pod") }
+	for title, tc := range map[string]struct {
+		known   *corev1.Pod
+		ofRun   bool
+		changed bool
+		stays   bool
+	}{
+		"no node has it":                       {known: pod().Gated(1).Obj()},
+		"no node had it, and it has changed":   {known: pod().Gated(1).Obj(), changed: true, stays: true},
+		"it is that of the run":                {known: pod().OnNode().Obj(), ofRun: true},
+		"that of the run has changed":          {known: pod().OnNode().Obj(), ofRun: true, changed: true, stays: true},
+		"admission started it, and it changes": {known: pod().OnNode().Obj(), changed: true},
+	} {
+		store := newStore(t, interceptor.Funcs{}, tc.known.DeepCopy())
+		known := &podsOf(t, store)[0]
+		if tc.changed {
+			now := known.DeepCopy()
+			now.Status.Phase = corev1.PodRunning
+			if err := store.Status().Update(t.Context(), now); err != nil {
+				t.Fatal(err)
+			}
 		}
-		started.Status.StartTime = ptr.To(metav1.NewTime(testutil.AtDue.Add(time.Hour + 41*time.Second)))
-		return errors.Join(c.Status().Update(ctx, started), c.Delete(ctx, obj, opts...))
-	}}, at, pod)
-	now := clocktesting.NewFakeClock(testutil.AtDue.Add(time.Hour))
-	r := &AtReconciler{Client: store, APIReader: store, Recorder: events.NewFakeRecorder(8), Clock: now}
-	for _, tc := range []struct{ after, left int }{{0, 1}, {41, 1}, {1, 0}} {
-		now.Step(time.Duration(tc.after) * time.Second)
-		if _, err := r.Reconcile(t.Context(), requestFor(at)); err != nil {
-			t.Fatal(err)
-		}
-		if left := len(podsOf(t, store)); left != tc.left {
-			t.Errorf("after another %d s: %d pods, want %d", tc.after, left, tc.left)
+		r, _ := atOn(store, testutil.AtDue)
+		answer := r.deletePod(t.Context(), known, tc.ofRun)
+		if left := len(podsOf(t, store)) == 1; left != tc.stays || apierrors.IsConflict(answer.Failed) != tc.stays {
+			t.Errorf("%s: it is left: %t, %+v", title, left, answer)
 		}
 	}
 }

@@ -20,9 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 // withoutBudgets does something while the operator lacks the permission for PodDisruptionBudgets.
@@ -126,4 +128,33 @@ func TestAt_uninterrupted(t *testing.T) {
 	g.Eventually(t.Context(), func(ctx context.Context) bool {
 		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(budget), budget))
 	}).WithTimeout(patience).Should(BeTrue())
+}
+
+// Only a budget of the At that stays protects its run.
+func TestAtReconciler_protect(t *testing.T) {
+	budget := func(owner types.UID, deleted bool) *policyv1.PodDisruptionBudget {
+		at := testutil.MakeAt("a").Obj()
+		at.UID = owner
+		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{
+			Namespace: at.Namespace, Name: "a-pod", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(at, atKind)},
+		}}
+		if deleted {
+			b.DeletionTimestamp, b.Finalizers = ptr.To(metav1.NewTime(testutil.AtDue)), []string{"example.com/keep"}
+		}
+		return b
+	}
+	for title, tc := range map[string]struct {
+		existing []client.Object
+		rejected bool
+	}{
+		"there is none":              {},
+		"that of an earlier process": {existing: []client.Object{budget("a-uid", false)}},
+		"that of another At":         {existing: []client.Object{budget("other", false)}, rejected: true},
+		"its own is being deleted":   {existing: []client.Object{budget("a-uid", true)}, rejected: true},
+	} {
+		r, _ := atOn(newStore(t, interceptor.Funcs{}, tc.existing...), testutil.AtDue)
+		if got := r.protect(t.Context(), budget("a-uid", false)); (got.Rejected != nil) != tc.rejected || got.Failed != nil {
+			t.Errorf("%s: %+v", title, got)
+		}
+	}
 }

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"testing"
@@ -256,19 +257,20 @@ func TestAt_cancel(t *testing.T) {
 }
 
 // gatedPod creates a gated pod of an At that does not exist.
-func gatedPod(t *testing.T, finalizers ...string) *corev1.Pod {
+func gatedPod(t *testing.T, edit func(*corev1.Pod)) *corev1.Pod {
 	t.Helper()
 	at := newAt(newNamespace(t), "a", "now", "true")
 	at.UID = "some-uid"
 	pod := testutil.MakeAtPod(at, "a-pod").UID("").Gated(1).Obj()
-	pod.Finalizers, pod.Spec.RestartPolicy, pod.Spec.Containers = finalizers, corev1.RestartPolicyNever, []corev1.Container{{Name: "main", Image: "busybox"}}
+	pod.Spec.RestartPolicy, pod.Spec.Containers = corev1.RestartPolicyNever, []corev1.Container{{Name: "main", Image: "busybox"}}
+	edit(pod)
 	create(t, pod)
 	return pod
 }
 
 // The API server marks a pod before it removes it. A pod that is marked keeps its gate, so that its attempt is known not to have begun.
 func TestOpenPatch_deleted(t *testing.T) {
-	pod := gatedPod(t, "example.com/keep")
+	pod := gatedPod(t, func(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/keep"} })
 	t.Cleanup(func() {
 		if err := admin.Patch(context.Background(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 			t.Error(err)
@@ -283,9 +285,31 @@ func TestOpenPatch_deleted(t *testing.T) {
 	}
 }
 
+// The gate of another controller stays, also if a user has removed that of the operator before the cache shows it.
+func TestOpenPatch_otherGate(t *testing.T) {
+	const other = "example.com/quota"
+	for title, edit := range map[string]string{
+		"both gates are left":           "",
+		"the gate of the other is left": `{"spec":{"schedulingGates":[{"$patch":"delete","name":"` + cnatv1alpha1.StartGate + `"}]}}`,
+	} {
+		known := gatedPod(t, func(pod *corev1.Pod) {
+			pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: other})
+		})
+		pod := known.DeepCopy()
+		if err := admin.Patch(t.Context(), pod, client.RawPatch(types.StrategicMergePatchType, []byte(cmp.Or(edit, "{}")))); err != nil {
+			t.Fatal(err)
+		}
+		answer := (&AtReconciler{Client: admin}).patch(t.Context(), known, openPatch(known))
+		refresh(NewWithT(t), t.Context(), pod)
+		if gates := pod.Spec.SchedulingGates; (answer.Rejected != nil) != (edit != "") || len(gates) != 1 || gates[0].Name != other {
+			t.Errorf("%s: %+v, gates %v", title, answer, gates)
+		}
+	}
+}
+
 // A user can take a pod from its At before the cache shows that.
 func TestPatch_ownerRemoved(t *testing.T) {
-	pod := gatedPod(t)
+	pod := gatedPod(t, func(*corev1.Pod) {})
 	known := pod.DeepCopy()
 	if err := admin.Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))); err != nil {
 		t.Fatal(err)

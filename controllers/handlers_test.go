@@ -17,8 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
+	"github.com/redhat/podset-operator/internal/at"
 	ownevent "github.com/redhat/podset-operator/internal/event"
 	"github.com/redhat/podset-operator/internal/kube/caches"
+	"github.com/redhat/podset-operator/internal/kube/objectstate"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -91,6 +93,19 @@ func TestHandlers_delay(t *testing.T) {
 		tc.send(q)
 		if diff := cmp.Diff([]priorityqueue.AddOpts{tc.want}, q.added); diff != "" {
 			t.Errorf("%s: %s", title, diff)
+		}
+	}
+}
+
+// After a gap in the watch, the last state of a pod is that of the cache, which may be old: it proves nothing.
+func TestAtPodHandler_Delete(t *testing.T) {
+	owner := testutil.MakeAt("a").Obj()
+	for guessed, want := range map[bool]int{false: 1, true: 0} {
+		states, q := &objectstate.Map[at.Memory]{}, &recordedAdds{}
+		handler := atPodHandler{caches.EnqueueController(atKind), states}
+		handler.Delete(t.Context(), event.DeleteEvent{Object: testutil.MakeAtPod(owner, "a-pod").Obj(), DeleteStateUnknown: guessed}, q)
+		if kept := len(states.Of(owner).DeletedPods()); kept != want || len(q.added) != 1 {
+			t.Errorf("guessed: %t, %d last states are kept, want %d; %d requests", guessed, kept, want, len(q.added))
 		}
 	}
 }

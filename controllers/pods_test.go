@@ -147,7 +147,9 @@ func TestTrim_ats(t *testing.T) {
 					}
 					check(what+", with a sidecar", 1, pod)
 					pod.Status.ContainerStatuses[0].ContainerID = "containerd://1"
-					pod.Spec.InitContainers = nil
+					pod.Spec.InitContainers, pod.DeletionTimestamp = nil, nil
+					check(what+", disrupted, with a container that was created", 1, pod)
+					pod.Status.Conditions = conditions[:2]
 					check(what+", with a container that was created", 1, pod)
 					pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 					check(what+", with containers that restart", 0, pod)
