@@ -153,11 +153,6 @@ func CommandStarted(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	return s.State.Running != nil || s.State.Terminated != nil
 }
 
-// IsGated reports whether a pod has the gate that keeps its attempt from starting.
-func IsGated(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == cnatv1alpha1.StartGate })
-}
-
 // CommandEnded reports whether the container of the command has terminated, for whatever reason.
 func CommandEnded(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	return CommandState(at, pod).Terminated != nil

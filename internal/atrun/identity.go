@@ -27,6 +27,11 @@ func IsOfOlderAt(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 		schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == cnatv1alpha1.GroupVersion.Group
 }
 
+// IsGated reports whether a pod has the gate that keeps its attempt from starting.
+func IsGated(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == cnatv1alpha1.StartGate })
+}
+
 // Modified returns what admission changed in the identity of a pod, as the object of the sentence "admission changed ...", or "" if it left
 // the identity alone. requested is the pod of the request, and got the whole pod of the response. Its first container runs the command.
 func Modified(requested, got *corev1.Pod) string {
