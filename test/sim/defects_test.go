@@ -386,7 +386,7 @@ var defects = map[string]struct {
 				s.State.Terminated.Reason, s.State.Terminated.ContainerID = "Error", "containerd://1"
 			}
 		}
-	}), "", "A11 A17"},
+	}), "", "A11"},
 	"takes a sidecar for an init container": {onPod(func(pod *corev1.Pod) {
 		for i := range pod.Spec.InitContainers {
 			pod.Spec.InitContainers[i].RestartPolicy = nil
@@ -463,7 +463,7 @@ var defects = map[string]struct {
 	"opens a pod before it records its UID":                 {with(sim.Defect{OpensFirst: true}), "A21", ""},
 	"uses an answer to a dry run for a day":                 {with(sim.Defect{Remembers: true}), "", "A19"},
 	"does not wait for the pods of an earlier At":           {with(sim.Defect{Forgets: true}), "", "A23"},
-	"takes the end of any deleted pod for that of the run":  {confuses(), "", "A17 A11"},
+	"takes the end of any deleted pod for that of the run":  {confuses(), "", "A17"},
 	"does not see that a user has taken a pod":              {keepsOwners(), "", "P4"},
 	"deletes a pod that it has to stop":                     {with(sim.Defect{DeletesStopped: true}), "A24", ""},
 	"repeats a rejected change of a pod as after a failure": {with(sim.Defect{Insists: true}), "", "P9"},
