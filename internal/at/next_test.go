@@ -57,6 +57,8 @@ var (
 	}
 	exists = apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, pod0)
 	quota  = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, pod0, errors.New("exceeded quota"))
+	// terminating is the answer to a create in a namespace that is being deleted.
+	terminating = &apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}
 )
 
 // world is what the API server has, as far as a test needs it.
@@ -442,7 +444,8 @@ func TestNext(t *testing.T) {
 			world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(ended(143).Because("DeadlineExceeded", "").Obj())}},
 			ends("Canceled"),
 		},
-		"8 canceled, but it had failed": {world{at: runs0().Cancel(), pods: pods(ended(3))}, ends("NonZeroExitCode")},
+		"8 failed, and the At is being deleted": {world{at: runs0().BackoffLimit(1).Deleting(), pods: pods(ended(3))}, ends("NonZeroExitCode")},
+		"8 canceled, but it had failed":         {world{at: runs0().Cancel(), pods: pods(ended(3))}, ends("NonZeroExitCode")},
 		"8 past the deadline": {
 			world{at: runs0().ActiveDeadline(5), pods: pods(ended(143).Because("DeadlineExceeded", "")), now: 6 * time.Second},
 			ends("DeadlineExceeded"),
@@ -480,9 +483,19 @@ func TestNext(t *testing.T) {
 		},
 		"19 prepared":                          {world{at: a(), now: -time.Second, memory: knows(t, a(), gated().Obj(), ""), pods: pods(gated())}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(0)}},
 		"19 prepared, and the cache is behind": {world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated())}, runs(decided{Open: pod0, Requeue: seconds(11)})},
-		"19 due when it is created":            {world{at: a()}, decided{Create: pod0}},
-		"19 prepared and due":                  {world{at: a(), memory: knows(t, a(), gated().Obj(), "")}, runs(decided{Open: pod0, Requeue: seconds(5)})},
-		"19 prepared, and deleted":             {world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: gated().Obj()}, decided{Create: pod0}},
+		"17 in the second of its starting deadline": {
+			world{at: a().StartingDeadline(9), now: 9*time.Second + 900*time.Millisecond}, decided{Create: pod0, Requeue: seconds(10)},
+		},
+		"17 too late, but its namespace is being deleted": {
+			world{at: a().StartingDeadline(9), memory: rejected(t, a(), nil, terminating), now: 10 * time.Second},
+			decided{Create: pod0, Phase: pending, Scheduled: "NamespaceTerminating"},
+		},
+		"17 the last create failed a moment ago": {
+			world{at: a(), memory: world{at: a()}.answered(t, at.Result{Failed: errors.New("reset")})}, decided{Create: pod0},
+		},
+		"19 due when it is created": {world{at: a()}, decided{Create: pod0}},
+		"19 prepared and due":       {world{at: a(), memory: knows(t, a(), gated().Obj(), "")}, runs(decided{Open: pod0, Requeue: seconds(5)})},
+		"19 prepared, and deleted":  {world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: gated().Obj()}, decided{Create: pod0}},
 		"19 prepared without annotations": {
 			world{at: a(), memory: knows(t, a(), own().Gated(0).Obj(), ""), pods: pods(own().Gated(0))},
 			runs(decided{Open: pod0}),
@@ -493,6 +506,10 @@ func TestNext(t *testing.T) {
 		},
 		"17 a webhook fails the create, 5 s ago": {
 			world{at: a(), now: 5 * time.Second, memory: webhookFailed(t, 10)}, decided{Create: pod0, Phase: pending, Scheduled: "RequestFailed"},
+		},
+		"11 opened a moment ago, and the cache is behind": {
+			world{at: runs0(), memory: world{at: runs0(), pods: pods(gated()), now: 4 * time.Second}.answered(t, at.Result{Pod: own().Obj()}), now: 6 * time.Second},
+			runs(decided{Requeue: seconds(9)}),
 		},
 		"11 opened, and the answer was lost": {
 			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Failed: errors.New("reset")}), pods: pods(live())},
@@ -569,6 +586,23 @@ func TestMemory_View(t *testing.T) {
 		t.Fatalf("the pod of another process is not deleted: %+v", step)
 	}
 	m.Heard(&v, step, at.Result{}, due)
+}
+
+// The back-off after the rejected stops of one attempt does not delay the stop of the next one.
+func TestMemory_Recorded(t *testing.T) {
+	limited, next := a().BackoffLimit(1).ActiveDeadline(61), testutil.MakeAtPod(a().Obj(), pod1)
+	w := world{at: limited.RetryRecorded(1, pod0, time.Minute), pods: pods(live())}
+	for _, w.now = range []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second, 31 * time.Second} { // The last one until 63 s.
+		w.memory = w.answered(t, at.Result{Rejected: quota})
+	}
+	w.now, w.pods = time.Minute, pods(ended(3))
+	w.memory = w.answered(t, at.Result{Pod: next.Gated(2).Obj()})
+	w.memory = w.answered(t, at.Result{Pod: next.Obj()})
+	w.at, w.now = limited.Recorded(2, pod1, pod1+"-uid"), 61*time.Second
+	w.pods = pods(testutil.MakeAtPod(a().Obj(), pod1).OnNode().Phase(corev1.PodRunning))
+	if got, _, _, _ := w.next(t); got.Stop != pod1 {
+		t.Errorf("the second attempt is not stopped at its deadline: %+v", got)
+	}
 }
 
 // TestNext_uninterrupted has what the rows do about the budget of an At with spec.uninterrupted.

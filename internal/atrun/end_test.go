@@ -161,6 +161,10 @@ func TestEndOf(t *testing.T) {
 			pod:    pod(failed).InitExited("fetch", 255).Waiting("busybox", "PodInitializing").Obj(),
 			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 255 (Error); the command may have run",
 		},
+		"5 an init container failed, and the pod was evicted": {
+			pod:    pod(failed).Because("Evicted", "disk").InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj(),
+			reason: "Evicted", message: "pod a-pod failed: Evicted: disk; the command may have run",
+		},
 		"5 an init container failed, and PodGC ended the pod": {
 			pod:    disrupted(pod(failed).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj()),
 			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); Kubernetes disrupted the pod: EvictionByEvictionAPI: drain; the command may have run",

@@ -75,3 +75,28 @@ func TestIsOfOlderAt(t *testing.T) {
 		}
 	}
 }
+
+// TestMayBeRun has what shows that a pod without an owner was made for an At.
+func TestMayBeRun(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   bool
+	}{
+		"a pod of a user":         {func(*corev1.Pod) {}, false},
+		"with the UID of this At": {func(p *corev1.Pod) { p.Labels = map[string]string{cnatv1alpha1.LabelUID: string(a().Obj().UID)} }, true},
+		"with the UID of another At": {func(p *corev1.Pod) {
+			p.Labels = map[string]string{cnatv1alpha1.LabelUID: "b", cnatv1alpha1.LabelAt: "a"}
+		}, false},
+		"with the name of an At":       {func(p *corev1.Pod) { p.Labels = map[string]string{cnatv1alpha1.LabelAt: "a"} }, true},
+		"with a generation":            {func(p *corev1.Pod) { p.Annotations = map[string]string{cnatv1alpha1.AnnotationGeneration: "1"} }, true},
+		"with a generation and a gate": {func(p *corev1.Pod) { *p = *testutil.MakeAtPod(a().Obj(), "a-pod").Unowned().Gated(1).Obj() }, false},
+		"with another controller": {func(p *corev1.Pod) {
+			*p = *testutil.MakeAtPod(a().Obj(), "a-pod").Annotation(cnatv1alpha1.AnnotationGeneration, "1").Obj()
+		}, false},
+	} {
+		p := testutil.MakePod("a-pod").Obj()
+		if test.change(p); atrun.MayBeRun(a().Obj(), p) != test.want {
+			t.Errorf("%s: %t", name, !test.want)
+		}
+	}
+}
