@@ -54,7 +54,7 @@ released_go() {
 # notes prints the section of $VERSION in CHANGELOG.md. Its links lead to the files of the tag.
 notes() {
   awk -v heading="## [$VERSION]" 'index($0, "## ") == 1 { inside = index($0, heading) == 1; next } inside' CHANGELOG.md |
-    sed -E "s#\]\(([^):]+)\)#]($REPOSITORY_URL/blob/v$VERSION/\1)#g" | grep . || {
+    sed -E -e "s#\]\(([^):]+)\)#]($REPOSITORY_URL/blob/v$VERSION/\1)#g" -e '/./,$!d' | grep '' || {
     echo "release-notes: CHANGELOG.md has no section [$VERSION], or an empty one" >&2
     return 1
   }

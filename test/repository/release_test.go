@@ -86,6 +86,10 @@ func TestReleaseNotes(t *testing.T) {
 	if !strings.HasPrefix(notes, "### ") || strings.Contains(notes, "\n## ") {
 		t.Errorf("these are not the notes of one version:\n%s", notes)
 	}
+	// Without the empty line, Markdown makes a paragraph after a list a part of its last item.
+	if joined := regexp.MustCompile(`(?m)^(- |  ).*\n[^-\s].*`).FindString(notes); joined != "" {
+		t.Errorf("there is no empty line in:\n%s", joined)
+	}
 	found := regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(notes, -1)
 	for _, match := range found {
 		if !strings.Contains(match[1], "://") {
