@@ -150,6 +150,9 @@ func TestAtReconcile_createError(t *testing.T) {
 		if counted(t, rejected)-rejectedBefore != tc.rejected || counted(t, collided)-collidedBefore != tc.collided {
 			t.Errorf("%s: not counted", title)
 		}
+		if len(r.slots.taken) > 0 {
+			t.Errorf("%s: the slot of the request is still taken: %v", title, r.slots.taken)
+		}
 		if err := store.Get(t.Context(), client.ObjectKeyFromObject(at), at); err != nil || scheduledReason(at) != tc.reason {
 			t.Errorf("%s: %s (%v)", title, scheduledReason(at), err)
 		}

@@ -219,6 +219,12 @@ func gone(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod) at.Memory {
 	return w.memory
 }
 
+// rejectedAt returns the Memory of a process whose request at a time was rejected.
+func rejectedAt(t *testing.T, b *testutil.AtBuilder, now time.Duration) at.Memory {
+	t.Helper()
+	return world{at: b, now: now}.answered(t, at.Result{Rejected: quota})
+}
+
 // answered returns the Memory of a process that recorded the next step and was given an answer to its request.
 func (w world) answered(t *testing.T, answer at.Result) at.Memory {
 	t.Helper()
@@ -326,6 +332,12 @@ func TestNext(t *testing.T) {
 			world{at: a().Status(finished), memory: knows(t, a(), gated().UID("late").Obj(), ""), only: pods(gated().UID("late")), now: 6 * time.Second},
 			isDone(decided{Delete: pod0}),
 		},
+		"3 modified, it runs, and no cache shows it": {
+			world{at: a().Status(modified), now: 6 * time.Second, memory: world{
+				at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(live().Unowned()),
+			}.unwritten(t), only: pods(live().Unowned())},
+			decided{Phase: done, Reason: "PodModified", Attempts: 1, Stop: pod0, Requeue: seconds(11)},
+		},
 		"4 no TTL": {world{at: a().Status(finished), pods: pods(ended(0))}, isDone(decided{})},
 		"3 modified, and it runs": {
 			world{at: a().Status(modified), memory: world{
@@ -340,6 +352,10 @@ func TestNext(t *testing.T) {
 		"12 modified and gone": {
 			world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod")},
 			decided{Requeue: seconds(5)},
+		},
+		"12 modified, and gone for a while": {
+			world{at: a(), memory: world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod")}.unwritten(t), now: 5 * time.Second},
+			neverStarts("PodModified"),
 		},
 		"12 modified, and a user deletes it": {
 			world{at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(own().Unowned().Terminating())},
@@ -367,8 +383,12 @@ func TestNext(t *testing.T) {
 		"14 the deadline is over between attempts": {world{at: retry().ActiveDeadline(5), now: 5 * time.Second}, ends("DeadlineExceeded")},
 		"3 a proxy of the last attempt runs":       {world{at: retry(), pods: pods(live())}, runs(decided{Stop: pod0, Ready: "BackOff", Requeue: seconds(40)})},
 		"15 the next attempt is far away":          {world{at: retry(), pods: pods(ended(3))}, runs(decided{Ready: "BackOff", Requeue: seconds(58)})},
-		"15 the next attempt is prepared":          {world{at: retry(), pods: pods(ended(3)), now: 58 * time.Second}, runs(decided{Ready: "BackOff", Create: pod1})},
-		"17 the gated pod is gone":                 {world{at: runs0(), last: gated().Obj()}, runs(decided{Create: pod0})},
+		"15 a pod of the attempt before the last": {
+			world{at: a().BackoffLimit(2).RetryRecorded(2, pod1, time.Minute), pods: pods(ended(3))},
+			decided{Phase: running, Scheduled: "Started", Ready: "BackOff", Attempts: 2, Requeue: seconds(58)},
+		},
+		"15 the next attempt is prepared": {world{at: retry(), pods: pods(ended(3)), now: 58 * time.Second}, runs(decided{Ready: "BackOff", Create: pod1})},
+		"17 the gated pod is gone":        {world{at: runs0(), last: gated().Obj()}, runs(decided{Create: pod0})},
 		"17 it is gone, and another client has the name": {
 			world{at: runs0(), last: gated().Obj(), only: []*corev1.Pod{foreign}, pods: pods(gated().UID("planted"))},
 			decided{Delete: pod0, Phase: running, Attempts: 1},
@@ -416,7 +436,12 @@ func TestNext(t *testing.T) {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota), now: time.Second},
 			runs(decided{Stop: pod0, Ready: "FailedStop", Requeue: seconds(41)}),
 		},
-		"9 canceled":            {world{at: runs0().Cancel(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
+		"9 canceled":                          {world{at: runs0().Cancel(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
+		"9 canceled, and it is being deleted": {world{at: runs0().Cancel(), pods: pods(live().Terminating())}, runs(decided{})},
+		"9 the node starts it again": {
+			world{at: runs0(), pods: pods(own().OnNode().Phase(corev1.PodRunning).Runs("busybox").Restarted(firstRun))},
+			runs(decided{Stop: pod0, Requeue: seconds(40)}),
+		},
 		"9 the kubelet ends it": {world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}}, runs(decided{Requeue: seconds(40)})},
 		"9 the answers to the stops were lost": {
 			world{at: runs0().Cancel(), pods: []*corev1.Pod{stopped(live().Obj())}, now: time.Minute, memory: stopFailed(t, 0, 50*time.Second)},
@@ -432,6 +457,7 @@ func TestNext(t *testing.T) {
 			runs(decided{Stop: pod0, Requeue: seconds(46)}),
 		},
 		"11 it started within the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(live()), now: 10 * time.Second}, runs(decided{})},
+		"11 a proxy still runs":             {world{at: runs0(), pods: []*corev1.Pod{proxied}, now: 7 * time.Second}, runs(decided{Requeue: seconds(12)})},
 		"11 it waits for an image":          {world{at: runs0(), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff"))}, runs(decided{Ready: "PodWaiting"})},
 		"11 it is being deleted":            {world{at: runs0(), pods: pods(live().Terminating()), now: time.Minute}, runs(decided{Ready: "PodTerminating"})},
 		"11 the At is being deleted":        {world{at: runs0().Cancel().Deleting(), pods: pods(live())}, runs(decided{})},
@@ -471,6 +497,9 @@ func TestNext(t *testing.T) {
 		"15 suspended":               {world{at: a().Suspend()}, decided{Phase: pending, Scheduled: "Suspended"}},
 		"14 too late":                {world{at: a().StartingDeadline(9), now: 10 * time.Second}, neverStarts("MissedDeadline")},
 		"15 before its time":         {world{at: a(), now: -time.Minute}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(-2)}},
+		"15 right before its time, without a dry run": {
+			world{at: a(), now: -3 * time.Second, answer: at.Answer{Modified: "the name"}}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(-2)},
+		},
 		"16 a pod of a deleted At": {
 			world{at: a(), older: []*corev1.Pod{olderPod}}, decided{Phase: pending, Scheduled: "NameTaken", Requeue: seconds(10)},
 		},
@@ -483,6 +512,11 @@ func TestNext(t *testing.T) {
 		},
 		"19 prepared":                          {world{at: a(), now: -time.Second, memory: knows(t, a(), gated().Obj(), ""), pods: pods(gated())}, decided{Phase: pending, Scheduled: "Waiting", Requeue: seconds(0)}},
 		"19 prepared, and the cache is behind": {world{at: a(), now: 6 * time.Second, memory: knows(t, a(), gated().Obj(), ""), only: pods(gated())}, runs(decided{Open: pod0, Requeue: seconds(11)})},
+		"17 now, by whatever clock":            {world{at: a().Schedule("now"), now: -time.Hour}, decided{Create: pod0}},
+		"17 the create of a retry was rejected": {
+			world{at: retry(), memory: rejectedAt(t, retry(), time.Minute), now: time.Minute},
+			decided{Phase: running, Scheduled: "FailedCreate", Attempts: 1, Requeue: seconds(61)},
+		},
 		"17 in the second of its starting deadline": {
 			world{at: a().StartingDeadline(9), now: 9*time.Second + 900*time.Millisecond}, decided{Create: pod0, Requeue: seconds(10)},
 		},

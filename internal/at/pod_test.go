@@ -61,6 +61,7 @@ func TestNewPod_deadline(t *testing.T) {
 		"none":                                           {at: a()},
 		"the whole at the first attempt":                 {at: a().ActiveDeadline(60), now: time.Hour, want: ptr.To[int64](60)},
 		"the rest at a retry":                            {at: retry(a().ActiveDeadline(60)), now: 20 * time.Second, want: ptr.To[int64](40)},
+		"the rest at a retry that is prepared":           {at: retry(a().ActiveDeadline(60)), now: 14 * time.Second, want: ptr.To[int64](45)},
 		"the rest is rounded":                            {at: retry(a().ActiveDeadline(60)), now: 20400 * time.Millisecond, want: ptr.To[int64](40)},
 		"never less than a second":                       {at: retry(a().ActiveDeadline(60)), now: 59900 * time.Millisecond, want: ptr.To[int64](1)},
 		"the template's when the At has none":            {at: a(), template: ptr.To[int64](5), want: ptr.To[int64](5)},

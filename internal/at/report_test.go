@@ -11,8 +11,11 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -32,9 +35,9 @@ func rejected(t *testing.T, b *testutil.AtBuilder, all []*corev1.Pod, err error)
 }
 
 // failing returns the Memory of a process whose requests have failed for a while.
-func failing(t *testing.T, b *testutil.AtBuilder) at.Memory {
+func failing(t *testing.T, b *testutil.AtBuilder, all ...*corev1.Pod) at.Memory {
 	t.Helper()
-	w := world{at: b}
+	w := world{at: b, pods: all}
 	_, v, step, _ := w.next(t)
 	w.memory.Heard(&v, step, at.Result{Failed: quota}, due.Add(-time.Minute))
 	return w.memory
@@ -43,6 +46,11 @@ func failing(t *testing.T, b *testutil.AtBuilder) at.Memory {
 // TestMakeReport_message has what a user reads in the condition Ready, and the events that warn.
 func TestMakeReport_message(t *testing.T) {
 	waits := func() *testutil.AtPodBuilder { return own().OnNode().Waiting("busybox", "ImagePullBackOff") }
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, pod0, field.ErrorList{field.Required(field.NewPath("spec", "containers").Index(0).Child("image"), "")})
+	ofOlder := own().Obj()
+	ofOlder.OwnerReferences[0].UID = "older"
+	_, _, _, suspended := (&world{at: a().Suspend().StartingDeadline(0)}).next(t)
+	retry, modified := a().BackoffLimit(1).RetryRecorded(1, pod0, time.Minute), testutil.MakeAtPod(a().Obj(), pod1).Gated(1).Terminating()
 	for name, test := range map[string]struct {
 		world
 		want string // The reason, the status of Ready, and the message.
@@ -74,10 +82,25 @@ func TestMakeReport_message(t *testing.T) {
 		"its create is rejected": {
 			world{at: a(), memory: rejected(t, a(), nil, quota)}, `FailedCreate False pods "a-pod" is forbidden: exceeded quota`, "FailedCreate",
 		},
+		"its create is invalid": {
+			world{at: a().Template(nil, "busybox"), memory: rejected(t, a().Template(nil, "busybox"), nil, invalid)},
+			`InvalidTemplate False Pod "a-pod" is invalid: spec.containers[0].image: Required value`, "InvalidTemplate",
+		},
+		"its dry run is invalid": {
+			world{at: a().Template(nil, "busybox"), now: -time.Hour, answer: at.Answer{Rejection: expectations.NewRejection(invalid)}},
+			`InvalidTemplate False Pod "a-pod" is invalid: spec.containers[0].image: Required value`, "InvalidTemplate",
+		},
+		"a pod of a deleted At has the name": {
+			world{at: a(), now: -time.Hour, answer: at.Answer{Taken: true}, only: []*corev1.Pod{ofOlder}},
+			"AdmissionWarning True runs at 2030-01-30T10:02:00Z; pod a-pod belongs to a deleted At with the same name: this At starts when that pod is gone", "AdmissionWarning",
+		},
 		"its create fails": {world{at: a(), memory: failing(t, a())}, `RequestFailed False pods "a-pod" is forbidden: exceeded quota`, "RequestFailed"},
 		"the removal of its gate is rejected": {
 			world{at: runs0(), pods: pods(gated()), memory: rejected(t, runs0(), pods(gated()), quota)},
 			`FailedStart False pods "a-pod" is forbidden: exceeded quota`, "FailedStart",
+		},
+		"the removal of its gate fails": {
+			world{at: runs0(), pods: pods(gated()), memory: failing(t, runs0(), gated().Obj())}, `RequestFailed False pods "a-pod" is forbidden: exceeded quota`, "RequestFailed",
 		},
 		"its budget is rejected": {
 			world{at: runs0().Uninterrupted(), pods: pods(gated()), memory: rejected(t, runs0().Uninterrupted(), pods(gated()), errors.New("no budgets here"))},
@@ -100,10 +123,23 @@ func TestMakeReport_message(t *testing.T) {
 			world{at: runs0(), pods: pods(own().OnNode().Waiting("busybox", "ContainerCreating")), now: time.Hour},
 			"PodWaiting False pod a-pod is waiting: ContainerCreating for more than a minute: see the events of the pod", "PodWaiting",
 		},
+		"no scheduler works": {
+			world{at: runs0(), pods: pods(own()), now: time.Hour},
+			"PodWaiting False pod a-pod is waiting: no scheduler has bound it to a node for more than a minute", "PodWaiting",
+		},
+		"a proxy that the cache does not show runs on": {
+			world{at: runs0(), pods: pods(own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due)), now: 10 * time.Second},
+			"ContainersRunning False the command ended with exit code 0; other containers of the pod are still running", "",
+		},
+		"two proxies run on": {
+			world{at: runs0(), pods: pods(own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due).Runs("a").Runs("b")), now: 10 * time.Second},
+			"ContainersRunning False the command ended with exit code 0; containers a, b are still running", "",
+		},
 		"a proxy runs on": {
 			world{at: runs0(), pods: pods(own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due).Runs("proxy")), now: 10 * time.Second},
 			"ContainersRunning False the command ended with exit code 0; container proxy is still running", "",
 		},
+		"its node ends it": {world{at: runs0(), pods: pods(live().Terminating())}, "Running False pod a-pod was created", ""},
 		"its node does not end it": {
 			world{at: runs0(), pods: pods(live().Terminating()), now: time.Minute},
 			"PodTerminating False pod a-pod is being deleted, and its node has not confirmed that the command ended: it may still be running", "",
@@ -112,6 +148,9 @@ func TestMakeReport_message(t *testing.T) {
 		"canceled, and the stop is rejected": {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota)},
 			`FailedStop False spec.cancel is true: stopping pod a-pod; pods "a-pod" is forbidden: exceeded quota`, "FailedStop",
+		},
+		"canceled, and an earlier process could not stop it": {
+			world{at: reported(runs0().Cancel(), cnatv1alpha1.ReasonFailedStop, "no stops here"), pods: pods(live())}, "FailedStop False no stops here", "",
 		},
 		"canceled, and the stop is repeated": {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota), now: time.Minute},
@@ -148,8 +187,17 @@ func TestMakeReport_message(t *testing.T) {
 			`MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z: the last request to create its pod was rejected: pods "a-pod" is forbidden: exceeded quota; the command did not run`,
 			"MissedDeadline",
 		},
+		"too late after the create of another process was rejected": {
+			world{at: notScheduled(a().StartingDeadline(0), quota.Error()), now: time.Minute},
+			`MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z: FailedCreate: pods "a-pod" is forbidden: exceeded quota; the command did not run`,
+			"MissedDeadline",
+		},
+		"too late when it was resumed": {
+			world{at: a().StartingDeadline(0).Status(suspended.Status), now: time.Minute},
+			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z: spec.suspend was true; the command did not run", "MissedDeadline",
+		},
 		"too late after its pod could not be deleted": {
-			world{at: undeleted(a().StartingDeadline(0), "no deletions here"), now: time.Minute},
+			world{at: reported(a().StartingDeadline(0), cnatv1alpha1.ReasonFailedDelete, "no deletions here"), now: time.Minute},
 			"MissedDeadline False startingDeadlineSeconds (0) exceeded: the command was due at 2030-01-30T10:02:00Z: no deletions here; the command did not run", "MissedDeadline",
 		},
 		"too late when it was created": {
@@ -194,6 +242,11 @@ func TestMakeReport_message(t *testing.T) {
 		"admission removes the gate, and a create was not answered": {
 			world{at: a(), memory: ungated(t), answer: at.Answer{Ungated: true, Modified: "the gate"}, only: pods(live().Unowned())},
 			"PodModified False pod a-pod has no scheduling gate cnat.d2iq.com/start, and may be the pod of this At; the command may have run. Exclude pods with the label " +
+				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "PodModified",
+		},
+		"admission changes the pod of a retry": {
+			world{at: retry, now: time.Minute, memory: knows(t, retry, modified.Obj(), "the restartPolicy"), only: pods(modified)},
+			"PodModified False admission changed the restartPolicy; the command was not run again. Exclude pods with the label " +
 				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "PodModified",
 		},
 		"a pod that fits no node is canceled": {
@@ -264,8 +317,9 @@ func failedStart(b *testutil.AtBuilder, message string) *testutil.AtBuilder {
 	return notReady(b, cnatv1alpha1.ReasonFailedStart, message)
 }
 
-func undeleted(b *testutil.AtBuilder, message string) *testutil.AtBuilder {
-	b = notReady(b, cnatv1alpha1.ReasonFailedDelete, message)
+// reported gives the At a condition that an operator has reported about its present spec.
+func reported(b *testutil.AtBuilder, reason, message string) *testutil.AtBuilder {
+	b = notReady(b, reason, message)
 	s := b.Obj().Status
 	s.Conditions[0].ObservedGeneration = 1
 	return b.Status(s)
@@ -298,8 +352,11 @@ func ungated(t *testing.T) at.Memory {
 
 // startedAgain returns a pod whose node has started the command twice.
 func startedAgain() *testutil.AtPodBuilder {
-	return ended(0).Restarted(corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error", ContainerID: "containerd://first"})
+	return ended(0).Restarted(firstRun)
 }
+
+// firstRun is how a container ended that the node has started again.
+var firstRun = corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error", ContainerID: "containerd://first"}
 
 // taken returns the Memory of a process whose create was answered with: this name exists.
 func taken(t *testing.T) at.Memory {
@@ -351,11 +408,53 @@ func TestMakeReport_status(t *testing.T) {
 
 // A forged phase is corrected, and the end stays as it was recorded.
 func TestMakeReport_done(t *testing.T) {
-	forged := finished
+	_, _, _, report := (&world{at: runs0(), pods: pods(ended(0))}).next(t)
+	want, forged := report.Status, *report.Status.DeepCopy()
 	forged.Phase = cnatv1alpha1.PhasePending
-	_, _, _, report := (&world{at: a().Status(forged), pods: pods(ended(0))}).next(t)
-	if got := report.Status; got.Phase != cnatv1alpha1.PhaseDone || !atrun.IsDone(&got) || len(report.Events) > 0 {
+	_, _, _, report = (&world{at: a().Status(forged), pods: pods(ended(0))}).next(t)
+	if diff := gocmp.Diff(want, report.Status); diff != "" || !atrun.IsDone(&want) || len(report.Events) > 0 {
+		t.Errorf("(-want +got):\n%s\n%v", diff, report.Events)
+	}
+	forged = runs0().Obj().Status
+	forged.Phase = cnatv1alpha1.PhaseDone
+	_, _, _, report = (&world{at: a().Status(forged), pods: pods(live())}).next(t)
+	if got := report.Status; got.Phase != cnatv1alpha1.PhaseRunning || len(report.Events) != 1 || report.Events[0].Note != "RUNNING" {
 		t.Errorf("%+v, %v", got, report.Events)
+	}
+}
+
+// The clock of the operator may be set back during a run.
+func TestMakeReport_clockBack(t *testing.T) {
+	_, _, _, report := (&world{at: runs0(), pods: pods(ended(0)), now: -time.Minute}).next(t)
+	if got := report.Status; !got.CompletionTime.Equal(got.StartTime) {
+		t.Errorf("completionTime is %v, before %v", got.CompletionTime, got.StartTime)
+	}
+}
+
+// The API stores years with four digits, and Go's zero time as null.
+func TestMakeReport_scheduledTime(t *testing.T) {
+	for schedule, want := range map[string]string{
+		"9999-12-31T23:59:59-14:00": "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z": "0001-01-01T00:00:01Z",
+	} {
+		_, _, _, report := (&world{at: a().Schedule(schedule).Suspend()}).next(t)
+		if got := report.Status.ScheduledTime.UTC().Format(time.RFC3339); got != want {
+			t.Errorf("%s is stored as %s, want %s", schedule, got, want)
+		}
+	}
+}
+
+// The exit code that was recorded first stays while other containers run, whatever the pod shows later.
+func TestMakeReport_exitCode(t *testing.T) {
+	for name, at := range map[string]*testutil.AtBuilder{"seen now": runs0(), "recorded": exited(3)} {
+		want := int32(137)
+		if name == "recorded" {
+			want = 3
+		}
+		pod := own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 137, "Error", "", due).Runs("proxy")
+		_, _, _, report := (&world{at: at, pods: pods(pod)}).next(t)
+		if got := ptr.Deref(report.Status.ExitCode, -1); got != want {
+			t.Errorf("%s: the exit code is %d, want %d", name, got, want)
+		}
 	}
 }
 
