@@ -235,7 +235,7 @@ func (e *End) describe(pod *corev1.Pod, command *corev1.ContainerStateTerminated
 		e.Reason = cnatv1alpha1.ReasonOOMKilled
 		e.Message = fmt.Sprintf("%s exceeded its memory limit and was killed with exit code %d", ofCommand, *e.ExitCode)
 	case e.ExitCode != nil:
-		e.Reason, e.Message = cnatv1alpha1.ReasonNonZeroExitCode, ofCommand+" ended with exit code "+exitCode(*e.ExitCode)
+		e.Reason, e.Message = cnatv1alpha1.ReasonNonZeroExitCode, JoinNonEmpty("; ", ofCommand+" ended with exit code "+exitCode(*e.ExitCode), stopped)
 	case command != nil && IsStartFailure(command):
 		e.Reason = cnatv1alpha1.ReasonStartError
 		e.Message = fmt.Sprintf("%s failed to start (code %d): %s", ofCommand, command.ExitCode, command.Message)

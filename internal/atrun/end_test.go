@@ -117,6 +117,10 @@ func TestEndOf(t *testing.T) {
 			proof: atrun.Failed, code: ptr.To[int32](137), reason: "Evicted",
 			message: "the command in pod a-pod ended with exit code 137 (SIGKILL); Kubernetes disrupted the pod: WorkloadEvictedDueToPreempted: by b",
 		},
+		"1 deleted while it ran": {
+			pod: pod(failed).Exited("busybox", 137, "Error", "", exitedAt).Terminating().Obj(), proof: atrun.Failed, code: ptr.To[int32](137),
+			reason: "NonZeroExitCode", message: "the command in pod a-pod ended with exit code 137 (SIGKILL); the pod was deleted",
+		},
 		"2 exit code 0": {
 			pod: pod(succeeded).Exited("busybox", 0, "Completed", "done\n", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
 			reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
