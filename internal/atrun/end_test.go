@@ -324,6 +324,7 @@ func TestStartedAgain(t *testing.T) {
 		"it ran before, and ended":                {nil, pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", exitedAt).Restarted(first).Obj(), true},
 		"it was seen to run, and ended":           {runs, counted(pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", exitedAt)), true},
 		"the number of restarts alone":            {pod(corev1.PodPending).Obj(), counted(pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", exitedAt)), false},
+		"a restart that was seen before":          {counted(pod(corev1.PodRunning).Runs("busybox")), counted(pod(corev1.PodRunning).Runs("busybox")), false},
 		"it was evicted, and its container lost":  {runs, pod(corev1.PodFailed).Waiting("busybox", "ContainerCreating").Restarted(lost).Obj(), false},
 		"it ran before, and could not be started": {nil, pod(corev1.PodFailed).Exited("busybox", 128, "StartError", "", exitedAt).Restarted(first).Obj(), false},
 	} {
@@ -401,5 +402,24 @@ func TestRecordedEnd(t *testing.T) {
 	}
 	if got, ok := atrun.RecordedEnd(&a().Obj().Status); ok {
 		t.Errorf("nothing is recorded: %+v", got)
+	}
+}
+
+// TestAnyStarted has what shows that a pod may have a log.
+func TestAnyStarted(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"nothing is known of a new pod": {pod(corev1.PodPending).Obj(), false},
+		"its containers are created":    {pod(corev1.PodPending).Waiting("busybox", "ContainerCreating").Obj(), false},
+		"an init container has ended":   {pod(corev1.PodPending).InitExited("fetch", 0).Waiting("busybox", "PodInitializing").Obj(), true},
+		"a proxy runs":                  {pod(corev1.PodPending).Runs("proxy").Waiting("busybox", "ImagePullBackOff").Obj(), true},
+		"it crashed":                    {pod(corev1.PodPending).Waiting("proxy", "CrashLoopBackOff").Restarted(corev1.ContainerStateTerminated{}).Obj(), true},
+		"it runs":                       {pod(corev1.PodRunning).Obj(), true},
+	} {
+		if got := atrun.AnyStarted(test.pod); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

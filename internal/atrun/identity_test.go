@@ -100,3 +100,23 @@ func TestMayBeRun(t *testing.T) {
 		}
 	}
 }
+
+func TestSameImages(t *testing.T) {
+	images := func(initial, main string) *corev1.Pod {
+		return &corev1.Pod{Spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{{Name: "init", Image: initial}}, Containers: []corev1.Container{{Name: "main", Image: main}},
+		}}
+	}
+	for name, test := range map[string]struct {
+		after *corev1.Pod
+		want  bool
+	}{
+		"the same":                        {images("a", "b"), true},
+		"another image of the command":    {images("a", "c"), false},
+		"another image of init container": {images("c", "b"), false},
+	} {
+		if got := atrun.SameImages(images("a", "b"), test.after); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

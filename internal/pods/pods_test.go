@@ -147,3 +147,36 @@ func TestNotReadyReason(t *testing.T) {
 		}
 	}
 }
+
+func TestWaitingMessage(t *testing.T) {
+	scheduled := func(reason string, gates ...string) *corev1.Pod {
+		pod := testutil.MakePod("x").Condition(corev1.PodScheduled, corev1.ConditionFalse, reason).Obj()
+		pod.Status.Conditions[0].Message = "0/3 nodes are available"
+		for _, gate := range gates {
+			pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
+		}
+		return pod
+	}
+	waiting := func(reason, message string) *corev1.Pod {
+		pod := testutil.MakePod("x").Restarts(0).Waiting(reason).Obj()
+		pod.Status.ContainerStatuses[1].State.Waiting.Message = message
+		return pod
+	}
+	for title, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		"it has no node":                        {scheduled(corev1.PodReasonUnschedulable), "0/3 nodes are available"},
+		"it has gates":                          {scheduled(corev1.PodReasonSchedulingGated, "example.com/a", "example.com/b"), "scheduling gate example.com/a, example.com/b"},
+		"its gates were removed a moment ago":   {scheduled(corev1.PodReasonSchedulingGated), ""},
+		"its containers are created":            {waiting("ContainerCreating", "network"), ""},
+		"it has crashed":                        {waiting("CrashLoopBackOff", "back-off 5m0s restarting"), ""},
+		"its configuration is missing":          {waiting("CreateContainerConfigError", `configmap "a" not found`), `configmap "a" not found`},
+		"its image is missing":                  {waiting("ErrImagePull", "not found"), "not found"},
+		"its image is missing, in the back-off": {waiting("ImagePullBackOff", `Back-off pulling image "a": ErrImagePull: not found`), "not found"},
+	} {
+		if got := pods.WaitingMessage(tc.pod); got != tc.want {
+			t.Errorf("%s: got %q, want %q", title, got, tc.want)
+		}
+	}
+}
