@@ -90,7 +90,8 @@ func (l *logReader) print() error {
 	if err := hasAttempt(at, l.attempt); err != nil {
 		return err
 	}
-	pod, err := l.podOf(at, cmp.Or(l.attempt, int(at.Status.Attempts)))
+	attempt := cmp.Or(l.attempt, int(at.Status.Attempts))
+	pod, err := l.podOf(at, attempt)
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,9 @@ func (l *logReader) print() error {
 	if err != nil {
 		return err
 	}
-	err = log.ReadToEnd(l.ctx())
+	if err = log.ReadToEnd(l.ctx()); err != nil && log.IsEmpty() { // For example, the pod was evicted.
+		l.printOutput(at, attempt)
+	}
 	if apierrors.IsBadRequest(err) && atrun.IsDone(&at.Status) { // The node has lost the container.
 		return fmt.Errorf("pod/%s has no log: at/%s ended with %s", pod.Name, at.Name, howEnded(at))
 	}
@@ -142,11 +145,16 @@ func (l *logReader) podOf(at *cnatv1alpha1.At, attempt int) (*corev1.Pod, error)
 	if !apierrors.IsNotFound(err) && (err != nil || atrun.IsOwn(at, pod) && (!isNewest || pod.UID == at.Status.PodUID)) {
 		return pod, err
 	}
-	if output := at.Status.Output; isNewest && output != "" {
+	l.printOutput(at, attempt)
+	return nil, fmt.Errorf("%w: pod/%s", errPodGone, name)
+}
+
+// printOutput prints the end of the log that the status has, if it is that of the attempt.
+func (l *logReader) printOutput(at *cnatv1alpha1.At, attempt int) {
+	if output := at.Status.Output; attempt == int(at.Status.Attempts) && output != "" {
 		_, _ = fmt.Fprintf(l.ErrOut, "This is only the end of the log of at/%s, from status.output:\n", at.Name)
 		_, _ = io.WriteString(l.out, strings.TrimSuffix(output, "\n")+"\n") // The output keeps the error.
 	}
-	return nil, fmt.Errorf("%w: pod/%s", errPodGone, name)
 }
 
 // logOf returns the log of the command in a pod, from the last lines on unless tail is negative. If an init container failed before the

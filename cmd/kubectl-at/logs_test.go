@@ -42,7 +42,7 @@ func (s *shell) create(name, pod string, attempts int32, gates ...string) *corev
 	created := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.namespace, Name: pod, Labels: map[string]string{cnatv1alpha1.LabelAt: name},
-			Annotations:     map[string]string{cnatv1alpha1.AnnotationContainer: "busybox", cnatv1alpha1.AnnotationAttempt: fmt.Sprint(attempts - 1)},
+			Annotations:     map[string]string{cnatv1alpha1.AnnotationContainer: "busybox", cnatv1alpha1.AnnotationAttempt: fmt.Sprint(attempts)},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s.at(name), atKind)},
 		},
 		Spec: corev1.PodSpec{
@@ -414,6 +414,12 @@ func TestLogs_pod(t *testing.T) {
 	s.expect(result{out: "table a is locked\n", errOut: end + "the pod is gone, and its log with it: pod/a-pod\n", code: 1}, "", "logs", "a")
 	s.expect(result{out: "table a is locked\n", code: 1,
 		errOut: end + "Warning: attempt 1 of at/a: the pod is gone, and its log with it: pod/a-pod\nthe log of at/a may be incomplete\n"}, "", "logs", "a", "-f")
+	s.logged("c", evicted, evicted)
+	status = s.at("c").Status
+	status.Output = "table c is locked\n"
+	s.setStatus("c", status)
+	s.expect(result{out: "table c is locked\n", code: 1,
+		errOut: strings.Replace(end, "at/a", "at/c", 1) + "the node cannot read the log: unable to retrieve container logs\n"}, "", "logs", "c")
 	s.run("", "now", "--name", "b", "--", "true")
 	s.start("b", "renamed-x7k2", 1, "renamed\n")
 	s.expect(result{out: "renamed\n"}, "", "logs", "b")

@@ -124,8 +124,11 @@ type logServer struct {
 // containerLog is what arrives of the log of a container that is followed, and all of it.
 type containerLog struct{ followed, whole string }
 
-// lostContainer is the log of a container that the node has lost.
-const lostContainer = "container is terminated"
+// lostContainer is the log of a container that the node has lost, and evicted that of one that it has removed.
+const (
+	lostContainer = "container is terminated"
+	evicted       = "unable to retrieve container logs"
+)
 
 func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mutex.Lock()
@@ -137,6 +140,10 @@ func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if log.whole == lostContainer {
 		http.Error(w, log.whole, http.StatusBadRequest)
+		return
+	}
+	if log.whole == evicted {
+		_, _ = io.WriteString(w, log.whole)
 		return
 	}
 	query, text := r.URL.Query(), log.whole

@@ -89,6 +89,9 @@ func (l *Log) ReadToEnd(ctx context.Context) error {
 	return cmp.Or(err, writeErr)
 }
 
+// IsEmpty reports whether no line was printed.
+func (l *Log) IsEmpty() bool { return l.last.IsZero() }
+
 // read prints the lines that were not printed yet.
 func (l *Log) read(ctx context.Context, follow bool) error {
 	options := &corev1.PodLogOptions{Container: l.Container, Follow: follow, Timestamps: true, TailLines: l.Tail}
