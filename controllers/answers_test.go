@@ -377,6 +377,38 @@ func TestPodSetReconcile_retry(t *testing.T) {
 	}
 }
 
+// The cache never shows the created pods, which exist.
+func TestPodSetReconcile_staleCache(t *testing.T) {
+	set, creates, reads := testutil.MakePodSet("a").Replicas(2).Obj(), 0, 0
+	store := newStore(t, interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			creates++
+			return c.Create(ctx, obj, opts...)
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if _, ofPod := obj.(*corev1.Pod); ofPod {
+				reads++
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+	}, set)
+	now := clocktesting.NewFakeClock(testutil.Created.Add(time.Hour))
+	r, _ := setOn(store, now.Now())
+	r.Clock = now
+	for began := now.Now(); now.Since(began) < 12*time.Second; now.Step(time.Second) {
+		if _, err := r.Reconcile(t.Context(), requestFor(set)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+		t.Fatal(err)
+	}
+	if creates != 2 || reads != 4 || set.Status.ObservedGeneration != 0 {
+		t.Errorf("%d creates, %d lookups, status %+v", creates, reads, set.Status)
+	}
+}
+
 // A broken webhook of a tenant is not an error of the operator. The log has one line when it is noticed.
 func TestPodSetReconcile_webhook(t *testing.T) {
 	broken := apierrors.NewInternalError(errors.New(`failed calling webhook "injector.example.com": no endpoints`))

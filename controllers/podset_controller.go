@@ -68,6 +68,10 @@ func (r *PodSetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	if entry == nil || err != nil {
 		return result(ctx, podSetKind, err, time.Time{}, time.Time{}, nil)
 	}
+	if !o.WaitUntil.IsZero() { // rule 6
+		entry.State.Wait(o)
+		return ctrl.Result{RequeueAfter: max(o.WaitUntil.Sub(o.Now), time.Millisecond)}, nil
+	}
 	plan := podset.MakePlan(o)
 	outcome := r.act(ctx, o, plan)
 	report := podset.MakeReport(o, plan, outcome)

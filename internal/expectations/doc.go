@@ -5,8 +5,7 @@
 //
 // A controller decides from a cache, and the cache lags behind the API server. Without this package a controller that
 // has just created a pod would not see it and create another one, and would count a pod that it has just deleted as
-// running. The ReplicaSet controller waits until its cache shows its own writes. This package adds the writes to what
-// the cache shows instead, so a controller never waits.
+// running. As the ReplicaSet controller, it waits until its cache shows the pods that it created.
 //
 //   - Pods are the pods that this process created or deleted.
 //   - Status is the last status that this process wrote.
@@ -16,6 +15,6 @@
 // that the receiver refers to as it is, so a copy by assignment is independent of the original. The exhaustive test
 // of package at depends on that.
 //
-// Nothing in this package calls the API server. Pods.Uncached returns the pods to look up, and the caller passes the
-// answers to Pods.Observe.
+// Nothing in this package calls the API server. Pods.Observe returns the pods to look up, and the caller passes it the
+// answers.
 package expectations

@@ -18,10 +18,10 @@
 //     while a terminating or conflicting pod has the name. A create without a response is retried under the same name, because only that
 //     name shows whether the pod exists. The slot of a pod is in its annotation or, if that was removed, in its label. A pod without both
 //     is active, and fills a slot only if the next name of the slot is its own.
-//  6. A pod that the operator has deleted is terminating even if the cache shows it as running. A pod that is known to be gone is ignored.
-//  7. Surplus pods are deleted in a total order, that of a ReplicaSet: see byDeletionPriority. A pod that neither the cache nor a lookup
-//     shows is not deleted: another client may have taken it from the PodSet since its create. Until it is shown, no other pod is deleted,
-//     so that the order is kept. An unanswered deletion is repeated before others of the same rank.
+//  6. The operator creates, deletes, and reports nothing until the cache shows the pods that it created last, or a lookup shows that they
+//     are gone or have another owner. A pod that the operator has deleted is terminating even if the cache shows it as running.
+//  7. Surplus pods are deleted in a total order, that of a ReplicaSet: see byDeletionPriority. An unanswered deletion is repeated before
+//     others of the same rank.
 //  8. A finished pod is replaced at once. It is deleted after a delay, which grows while pods keep finishing, but not after a failed
 //     deletion. At most spec.replicas finished pods are replaced before they are deleted, so pods that finish as fast as they start do not
 //     pile up.

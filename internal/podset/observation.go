@@ -27,12 +27,10 @@ type Observation struct {
 	Set *appv1alpha1.PodSet
 	// TemplateHash is HashTemplate of the PodSet's template, or "" if it has not been computed yet.
 	TemplateHash string
-	// Pods are the pods that the PodSet's UID controls, in any phase and any order, including those that were just created
-	// and that the cache does not show yet.
+	// Pods are the pods that the PodSet's UID controls, in any phase and any order.
 	Pods []*corev1.Pod
-	// Uncached are the UIDs of pods that this process created and that neither the cache nor a lookup shows now. They must not be deleted,
-	// because another client may have taken them from their owner.
-	Uncached sets.Set[types.UID]
+	// WaitUntil is until when the PodSet waits for the cache to show its created pods, or zero if it need not (rule 6).
+	WaitUntil time.Time
 	// Deleted are the UIDs of pods that were deleted and that the cache still shows without a deletion timestamp.
 	Deleted sets.Set[types.UID]
 	// MaybeDeleted are the UIDs of pods whose deletion was requested and not answered. It may have succeeded.

@@ -41,9 +41,6 @@ func MakePlan(o Observation) Plan {
 	hash := o.templateHash()
 	p.planCleanup(o, c)
 	p.planDeletes(o, c, hash)
-	if slices.ContainsFunc(slices.Concat(p.Delete, p.Cleanup), func(pod *corev1.Pod) bool { return o.Uncached.Has(pod.UID) }) {
-		p.Delete, p.Cleanup = nil, nil // The cache will show the pod. Until then the others wait too, so that the order is kept.
-	}
 	p.planCreates(o, c, hash)
 	return p
 }

@@ -50,7 +50,6 @@ func TestMakePlan(t *testing.T) {
 		set       *testutil.PodSetBuilder
 		pods      []*corev1.Pod
 		deleted   []types.UID
-		uncached  []types.UID
 		attempts  map[int]MinAttempt
 		rejected  *expectations.Rejection
 		cleanupAt time.Time
@@ -70,16 +69,6 @@ func TestMakePlan(t *testing.T) {
 		"a pod of phase Unknown is active": {set: one, pods: []*corev1.Pod{pod(one, 0).Running().Phase(corev1.PodUnknown).Obj()}},
 		"a terminating pod is replaced under the next name of its slot": {
 			set: three, pods: append(ready(three, 2), pod(three, 2).Running().Terminating().Obj()), create: []string{name(2, 1)},
-		},
-		"no pod is deleted before the cache shows those that are deleted first": {
-			set: one, pods: append(ready(three, 2), pod(three, 2).Obj()), uncached: []types.UID{types.UID(name(2, 0) + "-uid")},
-		},
-		"a finished pod is not deleted before the cache shows it": {
-			set: three, pods: append(ready(three, 2), failed(2)), uncached: []types.UID{types.UID(name(2, 0) + "-uid")}, create: []string{name(2, 1)},
-		},
-		"a pod that the cache does not show yet and that stays delays no deletion": {
-			set: one, pods: []*corev1.Pod{pod(three, 0).Obj(), pod(three, 1).Running().Obj()}, uncached: []types.UID{types.UID(name(1, 0) + "-uid")},
-			delete: []string{name(0, 0)},
 		},
 		"a pod whose deletion was asked for counts as terminating": {
 			set: three, pods: ready(three, 3), deleted: []types.UID{types.UID(name(1, 0) + "-uid")}, create: []string{name(1, 1)},
@@ -269,7 +258,7 @@ func TestMakePlan(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			o := Observation{
-				Set: tc.set.Obj(), Pods: tc.pods, Deleted: sets.New(tc.deleted...), Uncached: sets.New(tc.uncached...), Attempts: tc.attempts,
+				Set: tc.set.Obj(), Pods: tc.pods, Deleted: sets.New(tc.deleted...), Attempts: tc.attempts,
 				Now: now, Rejection: tc.rejected, CleanupAt: tc.cleanupAt, Defaults: Defaults{Image: "busybox"},
 			}
 			plan := MakePlan(o)

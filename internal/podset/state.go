@@ -30,6 +30,7 @@ const reportWithin = time.Second
 // Each reconcile observes, plans, acts, reports, and records:
 //
 //	o := state.Observe(seen, now, defaults)       // the caller repeats this after it has read the pods of o.Lookups
+//	if !o.WaitUntil.IsZero() { state.Wait(o) }    // the caller does nothing else until then, or until the cache changes
 //	plan := MakePlan(o)
 //	...                                           // the caller carries out the plan, which gives an outcome
 //	if state.ReportNow(o, outcome) { ... }        // the caller writes the status of MakeReport(o, plan, outcome)
@@ -87,18 +88,18 @@ func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation
 		next.templateHash, next.hashedGeneration = HashTemplate(set.Spec.Template), set.Generation
 	}
 	next.modified = slices.DeleteFunc(slices.Clone(s.modified), func(pod *corev1.Pod) bool { // Another client has taken it from its owner.
-		return metav1.IsControlledBy(pod, set) && !pods.Contains(view.Pods, pod.UID)
+		return view.WaitUntil.IsZero() && metav1.IsControlledBy(pod, set) && !pods.Contains(seen.Pods, pod.UID)
 	})
 	o := Observation{
 		Set:          set,
 		TemplateHash: next.templateHash,
-		Pods:         view.Pods,
-		Uncached:     view.Uncached,
+		Pods:         slices.Clip(seen.Pods),
 		Deleted:      view.Deleted,
+		WaitUntil:    view.WaitUntil,
+		Lookups:      view.Lookups,
 		MaybeDeleted: s.maybeDeleted,
 		Attempts:     s.attempts,
 		Modified:     next.modified,
-		Lookups:      expectations.NotLookedUp(s.pods.Uncached(seen.Pods, now), seen.LookedUp),
 		Now:          now,
 		Rejection:    s.rejection.Of(set.Generation),
 		Warnings:     s.warnings,
@@ -144,6 +145,9 @@ func statusOf(set *appv1alpha1.PodSet) *appv1alpha1.PodSetStatus { return &set.S
 func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 	return !outcome.Succeeded() || !s.reportBy.IsZero() && !o.Now.Before(s.reportBy)
 }
+
+// Wait remembers which pods an observation with WaitUntil still expects. It replaces Record.
+func (s *State) Wait(o Observation) { s.pods = o.next.pods }
 
 // Record remembers an observation and the outcome of its plan. o must be the last one that Observe returned. now is when the last response
 // of the API server arrived: a response can take a while, and delays count from it.

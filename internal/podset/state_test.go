@@ -5,6 +5,7 @@ package podset
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -57,8 +58,8 @@ func TestState_start(t *testing.T) {
 		t.Errorf("%v are looked up again, %d pods, plan %+v", o.Lookups, len(o.Pods), plan)
 	}
 	s.Record(o, Plan{}, Outcome{}, now)
-	if o := s.Observe(Seen{Set: named, Pods: cached}, now.Add(time.Second), Defaults{}); len(o.Lookups) > 0 || len(o.Pods) != 2 {
-		t.Errorf("after the first reconcile: %v are looked up, %d pods", o.Lookups, len(o.Pods))
+	if o := s.Observe(Seen{Set: named, Pods: cached}, now.Add(time.Second), Defaults{}); len(o.Lookups) > 0 || !o.WaitUntil.Equal(now.Add(expectations.ConfirmAfter)) {
+		t.Errorf("after the first reconcile: %v are looked up, waits until %s", o.Lookups, o.WaitUntil)
 	}
 }
 
@@ -66,21 +67,40 @@ func TestState_ownWrites(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	old := pod(set, 0).Finished(corev1.PodFailed, "").Obj()
 	var s State
-	step(&s, set, []*corev1.Pod{old}, now, succeed) // creates the replacement
-	o, plan := step(&s, set, []*corev1.Pod{old}, now.Add(10*time.Second), succeed)
-	if len(o.Pods) != 2 || len(plan.Create) != 0 || len(plan.Cleanup) != 1 {
-		t.Errorf("with a created pod: %d pods, plan %+v", len(o.Pods), plan)
+	_, plan := step(&s, set, []*corev1.Pod{old}, now, succeed)
+	replacement := succeed(plan).Created[0]
+	if o := s.Observe(Seen{Set: set.Obj(), Pods: []*corev1.Pod{old}}, now.Add(time.Second), Defaults{}); !o.WaitUntil.Equal(now.Add(expectations.ConfirmAfter)) || len(o.Lookups) > 0 {
+		t.Errorf("before the cache shows the created pod: waits until %s, looks up %v", o.WaitUntil, o.Lookups)
 	}
-	o, plan = step(&s, set, []*corev1.Pod{old}, now.Add(11*time.Second), succeed)
+	cached := []*corev1.Pod{old, replacement}
+	o, plan := step(&s, set, cached, now.Add(10*time.Second), succeed)
+	if !o.WaitUntil.IsZero() || len(plan.Create) != 0 || len(plan.Cleanup) != 1 {
+		t.Errorf("with a created pod: waits until %s, plan %+v", o.WaitUntil, plan)
+	}
+	o, plan = step(&s, set, cached, now.Add(11*time.Second), succeed)
 	if !o.Deleted.Equal(sets.New(old.UID)) || !plan.IsEmpty() {
 		t.Errorf("with a deleted pod: deleted %v, plan %+v", o.Deleted, plan)
 	}
-	if diff := cmp.Diff([]string{podName(set.Obj(), slotAttempt{0, 1})}, s.Observe(Seen{Set: set.Obj(), Pods: []*corev1.Pod{old}}, now.Add(20*time.Second), Defaults{}).Lookups); diff != "" {
-		t.Errorf("lookups (-want +got): %s", diff)
+}
+
+// A created pod that is gone before the cache shows it is looked up once in a while, and replaced.
+func TestState_Wait(t *testing.T) {
+	set := testutil.MakePodSet("a")
+	var s State
+	_, plan := step(&s, set, nil, now, succeed)
+	created := succeed(plan).Created[0]
+	observe := func(after time.Duration, lookedUp map[string]*corev1.Pod) Observation {
+		return s.Observe(Seen{Set: set.Obj(), LookedUp: lookedUp}, now.Add(after), Defaults{})
 	}
-	gone := s.Observe(Seen{Set: set.Obj(), LookedUp: map[string]*corev1.Pod{podName(set.Obj(), slotAttempt{0, 1}): nil}}, now.Add(20*time.Second), Defaults{})
-	if len(gone.Pods) != 0 {
-		t.Errorf("a pod that the API server does not have: %v", names(gone.Pods))
+	if o := observe(expectations.ConfirmAfter, nil); len(o.Lookups) != 1 || o.Lookups[0] != created.Name {
+		t.Errorf("looks up %v", o.Lookups)
+	}
+	s.Wait(observe(expectations.ConfirmAfter, map[string]*corev1.Pod{created.Name: created}))
+	if o := observe(expectations.ConfirmAfter+1, nil); len(o.Lookups) > 0 || !o.WaitUntil.Equal(now.Add(2*expectations.ConfirmAfter)) {
+		t.Errorf("an existing pod: looks up %v, waits until %s", o.Lookups, o.WaitUntil)
+	}
+	if o := observe(2*expectations.ConfirmAfter, map[string]*corev1.Pod{created.Name: nil}); !o.WaitUntil.IsZero() || len(MakePlan(o).Create) != 1 {
+		t.Errorf("a pod that is gone: waits until %s", o.WaitUntil)
 	}
 }
 
@@ -92,7 +112,7 @@ func TestState_Observe(t *testing.T) {
 	cached := []*corev1.Pod{pod(set, 0).Finished(corev1.PodFailed, "").Obj()}
 	first := s.Observe(Seen{Set: set.Obj(), Pods: cached}, now, Defaults{})
 	second := s.Observe(Seen{Set: set.Obj(), Pods: cached}, now, Defaults{})
-	if s.pods.String() != before.pods.String() || s.cleanupAt != before.cleanupAt || s.cleanupBackoff != before.cleanupBackoff {
+	if !reflect.DeepEqual(s.pods, before.pods) || s.cleanupAt != before.cleanupAt || s.cleanupBackoff != before.cleanupBackoff {
 		t.Errorf("the State was %+v and is now %+v", before, s)
 	}
 	if first.CleanupAt != second.CleanupAt || first.CleanupAt != now.Add(10*time.Second) || cmp.Diff(names(first.Pods), names(second.Pods)) != "" {
@@ -268,11 +288,14 @@ func TestState_failures(t *testing.T) {
 		}
 	}
 	var s State
+	var cached []*corev1.Pod
 	lose := func(plan Plan) Outcome {
-		return Outcome{Created: succeed(plan).Created[:1], CreateError: errors.New("no answer")}
+		created := succeed(plan).Created[:1]
+		cached = append(cached, created...)
+		return Outcome{Created: created, CreateError: errors.New("no answer")}
 	}
 	for at := range 5 { // A back-off that grows would not be over.
-		if _, plan := step(&s, testutil.MakePodSet("b").Replicas(9), nil, now.Add(time.Duration(at)*20*time.Millisecond), lose); len(plan.Create) != 9-at {
+		if _, plan := step(&s, testutil.MakePodSet("b").Replicas(9), cached, now.Add(time.Duration(at)*20*time.Millisecond), lose); len(plan.Create) != 9-at {
 			t.Errorf("while some creates succeed, the delay grows: create %d creates %d pods", at, len(plan.Create))
 		}
 	}
@@ -304,6 +327,7 @@ func TestState_podName(t *testing.T) {
 		}
 	}
 	terminating := pod(set, 0).Terminating().Obj()
+	first, second := testutil.MakePod(name(0, 1)).OwnedBy(set.Obj()).Slot(0).Obj(), testutil.MakePod(name(1, 1)).OwnedBy(set.Obj()).Slot(1).Obj()
 	var s State
 	for n, tc := range []struct {
 		title  string
@@ -313,8 +337,8 @@ func TestState_podName(t *testing.T) {
 	}{
 		{"a create is not answered", []*corev1.Pod{terminating}, lose, []string{name(0, 1), name(1, 0), name(2, 0)}},
 		{"it has the same name again, although the first name of its slot is free", nil, collide(name(1, 0)), []string{name(0, 1), name(1, 0), name(2, 0)}},
-		{"a conflicting pod has a name", nil, collide(name(2, 0)), []string{name(1, 1), name(2, 0)}},
-		{"another one has another name", nil, succeed, []string{name(2, 1)}},
+		{"a conflicting pod has a name", []*corev1.Pod{first}, collide(name(2, 0)), []string{name(1, 1), name(2, 0)}},
+		{"another one has another name", []*corev1.Pod{first, second}, succeed, []string{name(2, 1)}},
 	} {
 		_, plan := step(&s, set, tc.cached, now.Add(time.Duration(n)*time.Second), tc.act)
 		if diff := cmp.Diff(tc.create, names(plan.Create)); diff != "" {

@@ -291,7 +291,7 @@ var defects = map[string]struct {
 	"says too early that there is no progress": {
 		onStatus(replaceReason(appv1alpha1.ReasonAwaitingReady, metav1.ConditionFalse, appv1alpha1.ReasonProgressDeadlineExceeded)), "P14", "",
 	},
-	"overwrites a newer status": {with(sim.Defect{Overwrite: true}), "P7", "A18 A3 A4 P3 P11"},
+	"overwrites a newer status": {with(sim.Defect{Overwrite: true}), "", "P7 A18 A3 A4 P3 P11"},
 	"resets the phase": {onStatus(func(status map[string]any) {
 		if status["phase"] == string(cnatv1alpha1.PhaseDone) {
 			status["phase"] = cnatv1alpha1.PhasePending
