@@ -263,20 +263,25 @@ func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string 
 		if due, ok := Due(at); ok && due.Sub(now) > time.Minute && at.Status.Attempts == 0 && at.Spec.Schedule != "now" { // It needs no clock.
 			return ""
 		}
-		if c := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled); c != nil && (waitsForUser(at, c) || s.waitsForName(at, c)) {
+		if c := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled); c != nil && waitsForUser(at, c) {
 			return ""
 		}
+	}
+	if c := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled); c != nil && s.waitsForName(at, c) {
+		return ""
 	}
 	return fmt.Sprintf("phase is %q", at.Status.Phase)
 }
 
-// waitsForName reports whether an At waits, according to its condition Scheduled, until its name is free, and a pod of another owner has the name.
+// waitsForName reports whether an At waits, according to its condition Scheduled, until its name is free, and a pod of another owner has the name:
+// that of its next attempt, or of the recorded one, whose pod was deleted behind its gate.
 func (s *State) waitsForName(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
 	if scheduled.Status != metav1.ConditionFalse || scheduled.Reason != cnatv1alpha1.ReasonPodNameConflict || at.Spec.StartingDeadlineSeconds != nil {
 		return false
 	}
 	for uid, pod := range s.Pods {
-		if !s.Removed[uid] && AttemptOf(at, pod.Name) == at.Status.Attempts+1 && ControllerOf(pod) != at.UID {
+		n := AttemptOf(at, pod.Name)
+		if !s.Removed[uid] && ControllerOf(pod) != at.UID && n > 0 && (n == at.Status.Attempts+1 || n == at.Status.Attempts) {
 			return true
 		}
 	}
