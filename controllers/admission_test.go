@@ -30,7 +30,8 @@ const (
 	atYAML     = "{apiVersion: cnat.d2iq.com/v1alpha1, kind: At, metadata: {name: %s}, spec: %s}"
 )
 
-// try creates an object from YAML with a dry run. It returns the object as it would be stored, or the error of the API server.
+// try creates an object from YAML with a dry run. It returns the object as it would be stored, or the error of the API
+// server.
 func try(t *testing.T, format, name, spec string) (*unstructured.Unstructured, error) {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
@@ -93,7 +94,8 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// A rule on an optional field is not evaluated when the field is removed. So each rule that needs more than one field is on their parent.
+// A rule on an optional field is not evaluated when the field is removed. So each rule that needs more than one field
+// is on their parent.
 func TestAdmission_edits(t *testing.T) {
 	set := podSet(newNamespace(t), "a", 1)
 	set.Annotations = map[string]string{appv1alpha1.AnnotationPaused: "true"}
@@ -144,8 +146,8 @@ func TestAdmission_commands(t *testing.T) {
 	}
 }
 
-// Before the operator has seen an object, its status says so: kubectl get shows the reason of the condition Ready, and kstatus compares
-// observedGeneration with the generation.
+// Before the operator has seen an object, its status says so: kubectl get shows the reason of the condition Ready, and
+// kstatus compares observedGeneration with the generation.
 func TestAdmission_status(t *testing.T) {
 	for _, tc := range []struct{ format, spec, reason string }{
 		{podSetYAML, "{}", appv1alpha1.ReasonAwaitingOperator}, {atYAML, "{schedule: now, command: echo}", cnatv1alpha1.ReasonAwaitingOperator},
@@ -240,8 +242,8 @@ func TestAdmission_defaults(t *testing.T) {
 	}
 }
 
-// TestAdmission_deployment has templates that the API server accepts in a Deployment although they have duplicate keys in lists, and the
-// output of older versions of kubectl.
+// TestAdmission_deployment has templates that the API server accepts in a Deployment although they have duplicate keys
+// in lists, and the output of older versions of kubectl.
 func TestAdmission_deployment(t *testing.T) {
 	const template = `{template: {metadata: {creationTimestamp: null}, spec: {
 		imagePullSecrets: [{name: a}, {name: a}], hostAliases: [{ip: 10.0.0.1, hostnames: [a]}, {ip: 10.0.0.1, hostnames: [b]}],

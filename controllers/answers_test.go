@@ -42,8 +42,9 @@ import (
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
-// These tests show how one reconcile handles the answers of the API server, which come from a fake client. They are about what the simulation does
-// not see: metrics, priorities, the log, the requests of an end of the process, and answers that it does not give or gives rarely.
+// These tests show how one reconcile handles the answers of the API server, which come from a fake client. They are
+// about what the simulation does not see: metrics, priorities, the log, the requests of an end of the process, and
+// answers that it does not give or gives rarely.
 
 // fields lets caches.Index add its index to a fake client.
 type fields struct{ *fake.ClientBuilder }
@@ -294,7 +295,8 @@ func TestAnswerOf(t *testing.T) {
 	}
 }
 
-// If admission changes the name of a pod, another pod can have that name: one whose create was not answered, or one of another owner.
+// If admission changes the name of a pod, another pod can have that name: one whose create was not answered, or one of
+// another owner.
 func TestAtReconcile_renamedPod(t *testing.T) {
 	for title, foreign := range map[string]bool{"that of a lost answer": false, "that of another owner": true} {
 		at0, lost, objects := testutil.MakeAt("a").Obj(), !foreign, []client.Object{}

@@ -47,8 +47,8 @@ func (r *AtReconciler) ownBudget(ctx context.Context, budget *policyv1.PodDisrup
 	return existing, nil
 }
 
-// unprotect deletes the budget of an At whose run is over. It is tried once: a budget that stays allows the eviction of pods that have ended, and
-// is deleted with the At.
+// unprotect deletes the budget of an At whose run is over. It is tried once: a budget that stays allows the eviction of
+// pods that have ended, and is deleted with the At.
 func (r *AtReconciler) unprotect(ctx context.Context, budget *policyv1.PodDisruptionBudget) {
 	existing, err := r.ownBudget(ctx, budget)
 	if err == nil {

@@ -37,10 +37,11 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// duePriority puts Ats that are due before Ats that have only changed. Without it, an At from the initial list would keep the low
-	// priority of that list.
+	// duePriority puts Ats that are due before Ats that have only changed. Without it, an At from the initial list
+	// would keep the low priority of that list.
 	duePriority = 100
-	// maxPasses bounds the passes of one reconcile. The longest useful sequence is: delete a pod, create it, record and open it, look again.
+	// maxPasses bounds the passes of one reconcile. The longest useful sequence is: delete a pod, create it, record and
+	// open it, look again.
 	maxPasses = 4
 )
 
@@ -87,8 +88,8 @@ type pass struct {
 	since *time.Time
 }
 
-// Reconcile moves one At toward completion. Each pass reads, asks what it must know, decides, records the decision in the status, and then
-// sends at most one request. The next pass sees the answer.
+// Reconcile moves one At toward completion. Each pass reads, asks what it must know, decides, records the decision in
+// the status, and then sends at most one request. The next pass sees the answer.
 func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	for range maxPasses {
 		p, err := r.decide(ctx, req)
@@ -176,8 +177,9 @@ func (r *AtReconciler) decide(ctx context.Context, req ctrl.Request) (p pass, er
 	return p, nil
 }
 
-// record writes the status of a step if it has changed, then sends the events. The write requires the resource version of the decision: an
-// edit, a cancel, or a deletion that came first makes it a conflict. It returns false if the At is gone.
+// record writes the status of a step if it has changed, then sends the events. The write requires the resource version
+// of the decision: an edit, a cancel, or a deletion that came first makes it a conflict. It returns false if the At is
+// gone.
 func (r *AtReconciler) record(ctx context.Context, p *pass) (exists bool, err error) {
 	before, report := p.view.At, at.MakeReport(&p.view, p.step)
 	logger := log.FromContext(ctx)
@@ -202,8 +204,8 @@ func (r *AtReconciler) record(ctx context.Context, p *pass) (exists bool, err er
 	return true, nil
 }
 
-// errCacheBehind is the error of a request that the API server has answered with a state of the pod that the cache does not show yet. Nothing is
-// remembered of it: the At is looked at again when the cache has caught up.
+// errCacheBehind is the error of a request that the API server has answered with a state of the pod that the cache does
+// not show yet. Nothing is remembered of it: the At is looked at again when the cache has caught up.
 var errCacheBehind = apierrors.NewConflict(corev1.Resource("pods"), "", errors.New("the cache does not show the present state of the pod"))
 
 // act sends the request of a step, if it has one, and remembers the answer.
@@ -263,8 +265,8 @@ func (r *AtReconciler) open(ctx context.Context, p *pass) at.Result {
 	return answer
 }
 
-// deleteAt deletes an At whose TTL is over. An At that was edited in the meantime may have another TTL. Because of the precondition, the API
-// server then rejects the deletion.
+// deleteAt deletes an At whose TTL is over. An At that was edited in the meantime may have another TTL. Because of the
+// precondition, the API server then rejects the deletion.
 func (r *AtReconciler) deleteAt(ctx context.Context, over *cnatv1alpha1.At) error {
 	log.FromContext(ctx).V(1).Info("Deleting the At: ttlSecondsAfterFinished exceeded")
 	same := client.Preconditions{UID: &over.UID, ResourceVersion: &over.ResourceVersion}

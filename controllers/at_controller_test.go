@@ -99,8 +99,8 @@ func TestAt(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-// phaseEvents returns the notes of the events about the phases of an At, in the order in which kubectl shows them. The name of an event
-// contains its time.
+// phaseEvents returns the notes of the events about the phases of an At, in the order in which kubectl shows them. The
+// name of an event contains its time.
 func phaseEvents(ctx context.Context, g Gomega, at *cnatv1alpha1.At) []string {
 	var notes []string
 	for _, e := range eventsOf(ctx, g, at) {
@@ -185,7 +185,8 @@ func TestAt_foreignPod(t *testing.T) {
 	expectPhase(t, at, cnatv1alpha1.PhaseRunning)
 }
 
-// A pod that a user creates in advance under the name, as if it were that of the At, does not pass for the run, unless it has no gate.
+// A pod that a user creates in advance under the name, as if it were that of the At, does not pass for the run, unless
+// it has no gate.
 func TestAt_plantedPod(t *testing.T) {
 	for name, gated := range map[string]bool{"gated": true, "running": false} {
 		at := newAt(newNamespace(t), name, "now", "pay")
@@ -268,7 +269,8 @@ func gatedPod(t *testing.T, edit func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// The API server marks a pod before it removes it. A pod that is marked keeps its gate, so that its attempt is known not to have begun.
+// The API server marks a pod before it removes it. A pod that is marked keeps its gate, so that its attempt is known
+// not to have begun.
 func TestOpenPatch_deleted(t *testing.T) {
 	pod := gatedPod(t, func(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/keep"} })
 	t.Cleanup(func() {

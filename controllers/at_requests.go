@@ -39,8 +39,9 @@ type podPatch struct {
 	applied    func(*corev1.Pod) bool
 }
 
-// openPatch removes the gate of the operator from exactly this pod, and no other gate, unless the pod is being deleted: a pod that keeps its gate
-// provably did not run. It requires the images with which the pod was created, because whoever may change pods can change them.
+// openPatch removes the gate of the operator from exactly this pod, and no other gate, unless the pod is being deleted:
+// a pod that keeps its gate provably did not run. It requires the images with which the pod was created, because
+// whoever may change pods can change them.
 func openPatch(pod *corev1.Pod) podPatch {
 	i := slices.IndexFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == cnatv1alpha1.StartGate })
 	path := "/spec/schedulingGates/" + strconv.Itoa(i)
@@ -167,8 +168,8 @@ func classified(err error) at.Result {
 	return at.Result{Failed: err}
 }
 
-// deletePod deletes a pod. One that no node has, and that of the run, are deleted only in the state that the decision was about: the node may
-// have begun to run it since then.
+// deletePod deletes a pod. One that no node has, and that of the run, are deleted only in the state that the decision
+// was about: the node may have begun to run it since then.
 func (r *AtReconciler) deletePod(ctx context.Context, pod *corev1.Pod, ofRun bool) at.Result {
 	same := client.Preconditions{UID: &pod.UID}
 	if ofRun || pod.Spec.NodeName == "" {
@@ -203,8 +204,8 @@ func (r *AtReconciler) dryRun(ctx context.Context, key client.ObjectKey, questio
 	}
 }
 
-// answerOf returns what the result of a dry run says about a pod. An error of the API server itself, and its answer that a webhook does not
-// support dry runs, say nothing about it.
+// answerOf returns what the result of a dry run says about a pod. An error of the API server itself, and its answer
+// that a webhook does not support dry runs, say nothing about it.
 func answerOf(requested, got *corev1.Pod, err error) *at.Answer {
 	switch name := write.TakenName(err, requested.Name); {
 	case err == nil:
@@ -234,7 +235,8 @@ func shorterDeadline(requested, got *corev1.Pod) []string {
 	return []string{fmt.Sprintf("admission changes activeDeadlineSeconds of the pod from %s to %d: the command is stopped after that time", was, *after)}
 }
 
-// strippedSidecars returns a warning for each sidecar whose restartPolicy admission removes: the pod would wait for its end.
+// strippedSidecars returns a warning for each sidecar whose restartPolicy admission removes: the pod would wait for its
+// end.
 func strippedSidecars(requested, got *corev1.Pod) []string {
 	var warned []string
 	for i := range requested.Spec.InitContainers {

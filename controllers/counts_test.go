@@ -20,7 +20,8 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
 
-// What the operator may request from the API server. Writes are counted, not timed, so these limits hold on any machine.
+// What the operator may request from the API server. Writes are counted, not timed, so these limits hold on any
+// machine.
 const (
 	countedSets, podsPerSet = 20, 10
 	countedPods             = countedSets * podsPerSet
@@ -145,7 +146,8 @@ func TestCounts_podSets(t *testing.T) {
 
 	ready := countUntilReady(t, namespace, podsPerSet)
 	atMost(t, "writes while pods become ready", ready.writes, countedSets*(2+4*ready.elapsed.Seconds()))
-	// On a slow machine, the pods of a set become ready in more than one window of the operator. The usual limit is for two seconds.
+	// On a slow machine, the pods of a set become ready in more than one window of the operator. The usual limit is for
+	// two seconds.
 	slow := countedSets * max(0, (created.elapsed+ready.elapsed).Seconds()-2)
 	atMost(t, "reconciles until all pods are ready", created.reconciles+ready.reconciles, 0.5*countedPods+slow)
 

@@ -24,7 +24,8 @@ import (
 
 // The faults that need a real API server. The simulation has all others.
 
-// expectFailedCreate waits until a PodSet and an At report why their pods are not created, and that they are tried again.
+// expectFailedCreate waits until a PodSet and an At report why their pods are not created, and that they are tried
+// again.
 func expectFailedCreate(t *testing.T, set *appv1alpha1.PodSet, at *cnatv1alpha1.At, reason, why string) {
 	t.Helper()
 	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
@@ -88,7 +89,8 @@ func TestFaults_terminatingNamespace(t *testing.T) {
 	expectFailedCreate(t, set, at, cnatv1alpha1.ReasonNamespaceTerminating, "because it is being terminated")
 	writes := used.writesIn(namespace)
 	<-time.After(2 * quiet)
-	// The creates of the PodSet and of the At are rejected after 1, 3, and 7 s. Each leads to at most a status and an event.
+	// The creates of the PodSet and of the At are rejected after 1, 3, and 7 s. Each leads to at most a status and an
+	// event.
 	atMost(t, "writes", used.writesIn(namespace)-writes, 12)
 	expectFailedCreate(t, set, at, cnatv1alpha1.ReasonNamespaceTerminating, "because it is being terminated")
 	NewWithT(t).Expect(podsIn(t.Context(), NewWithT(t), namespace)).To(BeEmpty())
@@ -150,8 +152,8 @@ func creates(namespace string) *admissionv1.MatchResources {
 	}
 }
 
-// enforce creates the objects of an admission policy or webhook, and waits until dry runs show that the API server enforces it. It skips
-// the test if the API server is too old for the kind.
+// enforce creates the objects of an admission policy or webhook, and waits until dry runs show that the API server
+// enforces it. It skips the test if the API server is too old for the kind.
 func enforce(t *testing.T, namespace string, works func(*corev1.Pod, error) bool, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {

@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// coalesceWindow is how long an event that only changes the status waits for others. Ten pods that become ready one after the other
-	// then cause one or two status writes instead of ten. A reconcile that created or deleted pods also writes the status at the end of the
-	// window.
+	// coalesceWindow is how long an event that only changes the status waits for others. Ten pods that become ready one
+	// after the other then cause one or two status writes instead of ten. A reconcile that created or deleted pods also
+	// writes the status at the end of the window.
 	coalesceWindow = 250 * time.Millisecond
 	// reportPriority puts the status of a PodSet behind the pods of other PodSets.
 	reportPriority = -20
@@ -35,8 +35,8 @@ const (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podSetHandler enqueues PodSets. A PodSet that is close to its number of replicas comes first, so that a small one does not wait for a
-// thousand large ones. A change of the status alone can wait.
+// podSetHandler enqueues PodSets. A PodSet that is close to its number of replicas comes first, so that a small one
+// does not wait for a thousand large ones. A change of the status alone can wait.
 type podSetHandler struct {
 	handler.EnqueueRequestForObject
 }
@@ -68,9 +68,9 @@ func changesOnlyStatus(e rtevent.UpdateEvent) bool {
 	return equality.Semantic.DeepEqual(before, &compared)
 }
 
-// podHandler enqueues the PodSet of a pod at the end of the window, except after updates that cannot wait. Creates can wait,
-// because the operator creates the pods itself. Deletions can wait too: an update with a deletion timestamp precedes the
-// deletion of a pod on a node, and the pod is replaced after that update.
+// podHandler enqueues the PodSet of a pod at the end of the window, except after updates that cannot wait. Creates can
+// wait, because the operator creates the pods itself. Deletions can wait too: an update with a deletion timestamp
+// precedes the deletion of a pod on a node, and the pod is replaced after that update.
 type podHandler struct{ handler.EventHandler }
 
 func (h podHandler) Create(ctx context.Context, e rtevent.CreateEvent, q queue) {
@@ -93,8 +93,8 @@ func (h podHandler) Update(ctx context.Context, e rtevent.UpdateEvent, q queue) 
 	h.EventHandler.Update(ctx, e, q)
 }
 
-// atPodHandler enqueues the At of a pod, and keeps the last state of a deleted pod, which may show how the command ended. After a gap in
-// the watch, the last state is not known.
+// atPodHandler enqueues the At of a pod, and keeps the last state of a deleted pod, which may show how the command
+// ended. After a gap in the watch, the last state is not known.
 type atPodHandler struct {
 	handler.EventHandler
 	states *objectstate.Map[at.Memory]
@@ -108,8 +108,8 @@ func (h atPodHandler) Delete(ctx context.Context, e rtevent.DeleteEvent, q queue
 	h.EventHandler.Delete(ctx, e, q)
 }
 
-// queueWithOptions is a queue that adds every request with the same options. A request that is already queued for an earlier time or with a
-// higher priority keeps the time or the priority.
+// queueWithOptions is a queue that adds every request with the same options. A request that is already queued for an
+// earlier time or with a higher priority keeps the time or the priority.
 type queueWithOptions struct {
 	queue
 	options priorityqueue.AddOpts

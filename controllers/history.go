@@ -22,7 +22,8 @@ import (
 // maxLogged limits the length of a logged text that users choose, in bytes.
 const maxLogged = 256
 
-// logRun logs a run that ended, or whose At was deleted. docs/monitoring.md documents the keys. The logger adds namespace and name.
+// logRun logs a run that ended, or whose At was deleted. docs/monitoring.md documents the keys. The logger adds
+// namespace and name.
 func (r *AtReconciler) logRun(logger logr.Logger, what string, run *cnatv1alpha1.At, pod *corev1.Pod) {
 	s := &run.Status
 	image, command, node := r.Defaults.Image, run.Spec.Command, ""

@@ -23,8 +23,8 @@ import (
 	"github.com/redhat/podset-operator/internal/atrun"
 )
 
-// The operator's own metrics. No label has a value that users choose, so the number of time series is limited. The namespaces are those of
-// WATCH_NAMESPACE.
+// The operator's own metrics. No label has a value that users choose, so the number of time series is limited. The
+// namespaces are those of WATCH_NAMESPACE.
 var (
 	// The label is not "namespace", which Prometheus sets to the namespace of the operator.
 	namespaceUnreadable = prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -60,8 +60,8 @@ var (
 	atsNotStartedDesc   = prometheus.NewDesc("podset_operator_ats_not_started", "RUNNING Ats whose pod cannot start, or has not started for at least a minute.", nil, nil)
 )
 
-// countRuns is a handler that counts the Ats that end, and enqueues nothing. It counts what the cache shows instead of what the process
-// writes, because a write may have succeeded although its response was lost.
+// countRuns is a handler that counts the Ats that end, and enqueues nothing. It counts what the cache shows instead of
+// what the process writes, because a write may have succeeded although its response was lost.
 func countRuns() handler.EventHandler {
 	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
 		before, ok := e.ObjectOld.(*cnatv1alpha1.At)
@@ -72,8 +72,8 @@ func countRuns() handler.EventHandler {
 	}}
 }
 
-// startCounters initializes every counter to 0. Prometheus sees no increase in a counter that appears with the value 1, so an alert would
-// miss the first failure after a start.
+// startCounters initializes every counter to 0. Prometheus sees no increase in a counter that appears with the value 1,
+// so an alert would miss the first failure after a start.
 func startCounters() {
 	for _, reason := range atrun.TerminalReasons {
 		atRuns.WithLabelValues(string(atrun.ResultOf(reason)), reason)

@@ -182,8 +182,9 @@ func (r *PodSetReconciler) classify(ctx context.Context, err error, outcome *pod
 	}
 }
 
-// create creates one pod. If an active pod of the PodSet already has the name, it is the requested pod. A pod whose name or controller was
-// changed by admission is rejected and added to created. If another pod already has the changed name, nothing is created.
+// create creates one pod. If an active pod of the PodSet already has the name, it is the requested pod. A pod whose
+// name or controller was changed by admission is rejected and added to created. If another pod already has the changed
+// name, nothing is created.
 func (r *PodSetReconciler) create(ctx context.Context, o podset.Observation, pod *corev1.Pod, created *podList) (*corev1.Pod, error) {
 	name := pod.Name
 	existing, err := write.CreatePod(ctx, r.Client, r.APIReader, pod)

@@ -154,8 +154,8 @@ func TestPodSet_events(t *testing.T) {
 		if err := admin.SubResource("binding").Create(t.Context(), &pod, binding); err != nil {
 			t.Fatal(err)
 		}
-		// The API server deletes a pod without a node at once, and looks for the node in its watch cache first. This request waits until
-		// the cache is as new as the pod.
+		// The API server deletes a pod without a node at once, and looks for the node in its watch cache first. This
+		// request waits until the cache is as new as the pod.
 		g.Expect(admin.Get(t.Context(), client.ObjectKeyFromObject(&pod), &pod)).To(Succeed())
 		inCache := &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: pod.ResourceVersion}}
 		g.Expect(admin.Get(t.Context(), client.ObjectKeyFromObject(&pod), &pod, inCache)).To(Succeed())
@@ -296,7 +296,8 @@ func TestPodSet_zeroReady(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-// A namespace can warn about pods that it accepts. The user of a PodSet learns it from one event, not from the log of the operator.
+// A namespace can warn about pods that it accepts. The user of a PodSet learns it from one event, not from the log of
+// the operator.
 func TestPodSet_warnings(t *testing.T) {
 	set := podSet(newNamespace(t, "pod-security.kubernetes.io/warn", "restricted"), "web", 3)
 	set.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "x"}}}}

@@ -46,10 +46,10 @@ type PreflightResult struct {
 	Namespaces *caches.Namespaces
 }
 
-// Preflight checks the cluster at the start, because a problem would otherwise appear only as endless retries in the log. It waits while
-// the API server is unreachable, overloaded, or starting. It returns an error for a problem that lasts: wrong credentials, a missing
-// or outdated custom resource definition, or missing permissions in all of the namespaces or, if there are none, in the cluster. The error is
-// one line with the remedy.
+// Preflight checks the cluster at the start, because a problem would otherwise appear only as endless retries in the
+// log. It waits while the API server is unreachable, overloaded, or starting. It returns an error for a problem that
+// lasts: wrong credentials, a missing or outdated custom resource definition, or missing permissions in all of the
+// namespaces or, if there are none, in the cluster. The error is one line with the remedy.
 func Preflight(ctx context.Context, c clock.WithTicker, config *rest.Config, scheme *runtime.Scheme, namespaces []string) (*PreflightResult, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = preflightTimeout
@@ -79,8 +79,8 @@ func checkOnce(ctx context.Context, c clock.WithTicker, config *rest.Config, sch
 	if err := cmp.Or(discovererErr, mapperErr, readerErr); err != nil {
 		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err)
 	}
-	// While it starts, an API server can lack kinds and groups that it serves a moment later. If the operator lacks permission to read
-	// /readyz, it goes on.
+	// While it starts, an API server can lack kinds and groups that it serves a moment later. If the operator lacks
+	// permission to read /readyz, it goes on.
 	if err := checkReady(ctx, discoverer); outage.Is(err) {
 		return nil, fmt.Errorf("the API server is not ready: %w", err)
 	}
@@ -124,8 +124,8 @@ func checkReady(ctx context.Context, discoverer *discovery.DiscoveryClient) erro
 	return discoverer.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// canRead returns an error unless all kinds that the operator reads can be listed in a namespace. It reads only their metadata, so an object
-// that cannot be decoded does not matter.
+// canRead returns an error unless all kinds that the operator reads can be listed in a namespace. It reads only their
+// metadata, so an object that cannot be decoded does not matter.
 func canRead(ctx context.Context, reader client.Reader, namespace string) error {
 	for _, kind := range []struct {
 		schema.GroupVersionKind

@@ -48,8 +48,8 @@ func TestPreflight_openShift(t *testing.T) {
 	}
 }
 
-// Before it is ready, an API server may answer that a kind does not exist, or that a request is forbidden. TestWait has how long the operator
-// waits.
+// Before it is ready, an API server may answer that a kind does not exist, or that a request is forbidden. TestWait has
+// how long the operator waits.
 func TestPreflight_starting(t *testing.T) {
 	for title, tc := range map[string]struct {
 		answer, readyz int
@@ -125,8 +125,8 @@ func TestPreflight_credentials(t *testing.T) {
 	}
 }
 
-// preflight runs Preflight with the rights of the operator. answer returns the status code for a request, or 0 for the answer of the API
-// server.
+// preflight runs Preflight with the rights of the operator. answer returns the status code for a request, or 0 for the
+// answer of the API server.
 func preflight(t *testing.T, answer func(req *http.Request, verb string) int) (*rest.Config, error) {
 	t.Helper()
 	config := rest.CopyConfig(operator)

@@ -19,7 +19,8 @@ import (
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-// verbsUsed records the permissions that the operator used during the tests, as "verb group/resource", and its requests.
+// verbsUsed records the permissions that the operator used during the tests, as "verb group/resource", and its
+// requests.
 type verbsUsed struct {
 	mu       sync.Mutex
 	verbs    sets.Set[string]
@@ -29,7 +30,8 @@ type verbsUsed struct {
 
 type request struct{ verb, path string }
 
-// in returns the permissions used by the requests in a namespace, in order: only the given ones, such as "create /pods", or all.
+// in returns the permissions used by the requests in a namespace, in order: only the given ones, such as "create
+// /pods", or all.
 func (v *verbsUsed) in(namespace string, verbs ...string) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -105,7 +107,8 @@ func permissionOf(req *http.Request) (string, error) {
 	return fmt.Sprintf("%s %s/%s", info.Verb, info.APIGroup, resource), nil
 }
 
-// compareWithRole returns an error if the permissions that were used differ from those that config/rbac/role.yaml grants.
+// compareWithRole returns an error if the permissions that were used differ from those that config/rbac/role.yaml
+// grants.
 func (v *verbsUsed) compareWithRole() error {
 	role, err := apiserver.ManagerRole("..")
 	if err != nil {
@@ -121,8 +124,8 @@ func (v *verbsUsed) compareWithRole() error {
 			}
 		}
 	}
-	// The operator sends no such requests. The admission plugin OwnerReferencesPermissionEnforcement requires the permission
-	// to create a pod with blockOwnerDeletion.
+	// The operator sends no such requests. The admission plugin OwnerReferencesPermissionEnforcement requires the
+	// permission to create a pod with blockOwnerDeletion.
 	granted.Delete("update app.example.com/podsets/finalizers", "update cnat.d2iq.com/ats/finalizers")
 	// The cache lists and watches. Roles usually grant get together with list, and get reveals nothing more.
 	granted.Delete("get app.example.com/podsets")

@@ -33,18 +33,20 @@ import (
 )
 
 const (
-	// The number of objects of each kind that are reconciled at the same time. A reconcile mostly waits for the API server, so this does
-	// not depend on the number of cores. A PodSet creates up to four pods at a time, so PodSets have up to 32 requests in flight. More would
-	// gain little, and a small PodSet would wait longer for the others: see docs/performance.md. Ats have more workers, because slow
-	// admission webhooks can occupy 32 of them for each namespace: see requestSlots.
+	// The number of objects of each kind that are reconciled at the same time. A reconcile mostly waits for the API
+	// server, so this does not depend on the number of cores. A PodSet creates up to four pods at a time, so PodSets
+	// have up to 32 requests in flight. More would gain little, and a small PodSet would wait longer for the others:
+	// see docs/performance.md. Ats have more workers, because slow admission webhooks can occupy 32 of them for each
+	// namespace: see requestSlots.
 	podSetConcurrency, atConcurrency = 8, 128
-	// An error is retried after 20 ms, doubling to 2 s, so that an At that became due during an outage of the API server runs within 3 s of
-	// its end.
+	// An error is retried after 20 ms, doubling to 2 s, so that an At that became due during an outage of the API
+	// server runs within 3 s of its end.
 	minErrorBackoff, maxErrorBackoff = 20 * time.Millisecond, 2 * time.Second
-	// staleRetry is the delay before an object is reconciled again after a conflict, which shows that the cache was behind.
+	// staleRetry is the delay before an object is reconciled again after a conflict, which shows that the cache was
+	// behind.
 	staleRetry = 200 * time.Millisecond
-	// retryPriority puts retries behind everything else. A request to a broken admission webhook can take 10 s. If the retries of twenty
-	// Ats came first, no worker would be left for anything else.
+	// retryPriority puts retries behind everything else. A request to a broken admission webhook can take 10 s. If the
+	// retries of twenty Ats came first, no worker would be left for anything else.
 	retryPriority = handler.LowPriority
 )
 
@@ -63,8 +65,8 @@ func controllerOptions(concurrency int) controller.Options {
 	}
 }
 
-// result builds a ctrl.Result. A zero requeueAt means no requeue, and a nil priority keeps the current one. The work queue retries an error
-// with a back-off. A conflict is not an error: the cache was behind.
+// result builds a ctrl.Result. A zero requeueAt means no requeue, and a nil priority keeps the current one. The work
+// queue retries an error with a back-off. A conflict is not an error: the cache was behind.
 func result(ctx context.Context, kind schema.GroupVersionKind, err error, now, requeueAt time.Time, priority *int) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):
@@ -79,8 +81,9 @@ func result(ctx context.Context, kind schema.GroupVersionKind, err error, now, r
 	return ctrl.Result{RequeueAfter: max(requeueAt.Sub(now), time.Millisecond), Priority: priority}, nil
 }
 
-// readCaches reads an object into obj, the pods that it controls, and those of a deleted object of the same name from the caches. The entry,
-// which has the State of the object, is nil if the object is gone. forget is called with the State of an object that is gone, and can be nil.
+// readCaches reads an object into obj, the pods that it controls, and those of a deleted object of the same name from
+// the caches. The entry, which has the State of the object, is nil if the object is gone. forget is called with the
+// State of an object that is gone, and can be nil.
 func readCaches[S any](ctx context.Context, c client.Client, states *objectstate.Map[S], kind schema.GroupVersionKind, req ctrl.Request, obj client.Object,
 	forget func(context.Context, *S)) (entry *objectstate.Entry[S], own, older []*corev1.Pod, err error) {
 	if err := c.Get(ctx, req.NamespacedName, obj); err != nil {
@@ -95,7 +98,8 @@ func readCaches[S any](ctx context.Context, c client.Client, states *objectstate
 	return entry, own, older, err
 }
 
-// noteWebhook logs the admission webhook that prevented a write, unless it prevented the last one, too. It is not an error of the operator.
+// noteWebhook logs the admission webhook that prevented a write, unless it prevented the last one, too. It is not an
+// error of the operator.
 func noteWebhook(ctx context.Context, last *string, webhook string, err error) {
 	if webhook != "" && webhook != *last {
 		log.FromContext(ctx).Info("An admission webhook prevents writes, which are retried with a back-off", "webhook", webhook, "reason", err.Error())

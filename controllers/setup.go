@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers connects the two kinds to a cluster. The rules are in internal/podset and internal/at. The packages in internal/kube
-// talk to the API server and do not depend on a kind.
+// Package controllers connects the two kinds to a cluster. The rules are in internal/podset and internal/at. The
+// packages in internal/kube talk to the API server and do not depend on a kind.
 package controllers
 
 import (
@@ -44,9 +44,10 @@ type Options struct {
 	OmitCommands bool
 }
 
-// ConfigureCaches sets the options of a manager so that it caches what the controllers need, in these namespaces or, if there are none, in
-// all namespaces. The caches are filled when the manager becomes the leader. The API server rejects a write of a field that a custom
-// resource definition does not have, instead of dropping the field, which could be the record of a run. Add requires all this.
+// ConfigureCaches sets the options of a manager so that it caches what the controllers need, in these namespaces or, if
+// there are none, in all namespaces. The caches are filled when the manager becomes the leader. The API server rejects
+// a write of a field that a custom resource definition does not have, instead of dropping the field, which could be the
+// record of a run. Add requires all this.
 func ConfigureCaches(o *ctrl.Options, namespaces []string) {
 	o.Client.FieldValidation = metav1.FieldValidationStrict
 	o.Cache.DefaultTransform = trim
@@ -82,13 +83,14 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return errors.Join(podSets.setup(caches.WithoutCacheSync(mgr)), ats.setup(caches.WithoutCacheSync(mgr)))
 }
 
-// AddUpgradeable makes mgr report to Operator Lifecycle Manager whether it may replace the operator now: not while an At is due soon.
-// Without OLM v0 it does nothing.
+// AddUpgradeable makes mgr report to Operator Lifecycle Manager whether it may replace the operator now: not while an
+// At is due soon. Without OLM v0 it does nothing.
 func AddUpgradeable(mgr ctrl.Manager, c clock.WithTicker) error {
 	return olm.Add(mgr, mgr.GetConfig(), c, func(ctx context.Context) (bool, error) { return isAtDueSoon(ctx, mgr, c) })
 }
 
-// isAtDueSoon reports whether an At is due within olm.DueSoon. It waits until the process leads and its cache is filled.
+// isAtDueSoon reports whether an At is due within olm.DueSoon. It waits until the process leads and its cache is
+// filled.
 func isAtDueSoon(ctx context.Context, mgr ctrl.Manager, c clock.WithTicker) (bool, error) {
 	select {
 	case <-ctx.Done():

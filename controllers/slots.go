@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// urgency separates the requests that start or stop a command from all others, so that what happens before the time of an At never delays what
-// happens at it.
+// urgency separates the requests that start or stop a command from all others, so that what happens before the time of
+// an At never delays what happens at it.
 type urgency string
 
 const (
@@ -18,8 +18,8 @@ const (
 )
 
 const (
-	// maxRequests bounds the requests of one urgency that wait for the API server at the same time in one namespace. An admission webhook can
-	// take 10 s, and it usually concerns one namespace, which must not occupy all workers.
+	// maxRequests bounds the requests of one urgency that wait for the API server at the same time in one namespace. An
+	// admission webhook can take 10 s, and it usually concerns one namespace, which must not occupy all workers.
 	maxRequests = 16
 	// slotRetry is when an At that found no slot comes back.
 	slotRetry = 250 * time.Millisecond

@@ -28,8 +28,8 @@ import (
 	"github.com/redhat/podset-operator/test/apiserver"
 )
 
-// The tests of this package share one API server and one operator, which has only the permissions of config/rbac/role.yaml. Each test has
-// its own namespace.
+// The tests of this package share one API server and one operator, which has only the permissions of
+// config/rbac/role.yaml. Each test has its own namespace.
 var (
 	scheme   = apiserver.Scheme()
 	admin    client.Client  // of a cluster administrator
@@ -48,7 +48,8 @@ func runSuite(m *testing.M) (code int, err error) {
 	}
 	ctrl.SetLogger(zap.New(zap.WriteTo(logs)))
 	environment := apiserver.New("..")
-	// OpenShift enables this plugin: a user who sets blockOwnerDeletion needs the permission to update the owner's finalizers.
+	// OpenShift enables this plugin: a user who sets blockOwnerDeletion needs the permission to update the owner's
+	// finalizers.
 	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	defer func() { _ = environment.Stop() }()
 	adminConfig, err := environment.Start()
@@ -113,8 +114,8 @@ func managerOptions() ctrl.Options {
 	return o
 }
 
-// newNamespace creates a namespace for one test. Its Ats are deleted at the end, because an At whose pod does not start is reconciled again
-// after a minute, and other tests count reconciles.
+// newNamespace creates a namespace for one test. Its Ats are deleted at the end, because an At whose pod does not start
+// is reconciled again after a minute, and other tests count reconciles.
 func newNamespace(t *testing.T, labels ...string) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Labels: map[string]string{}}}

@@ -14,8 +14,8 @@ import (
 	"github.com/redhat/podset-operator/internal/event"
 )
 
-// trim removes from a PodSet or an At what the controllers do not read, before it is cached. Otherwise users could fill the operator's
-// memory with it, and completed Ats would keep theirs. The operator writes only statuses from the cache.
+// trim removes from a PodSet or an At what the controllers do not read, before it is cached. Otherwise users could fill
+// the operator's memory with it, and completed Ats would keep theirs. The operator writes only statuses from the cache.
 func trim(obj any) (any, error) {
 	switch o := obj.(type) {
 	case *appv1alpha1.PodSet:
@@ -56,8 +56,9 @@ func trimMeta(m *metav1.ObjectMeta, kept ...string) metav1.ObjectMeta {
 	return trimmed
 }
 
-// trimSpec returns what a cache must keep of a pod's spec: its gates, its deadline, its grace period if it is not the default, and its init
-// containers that can be restarted, such as sidecars. Of a pod with its gate, it keeps the images, which must not change before the start. It is idempotent, because a cache may trim a pod twice.
+// trimSpec returns what a cache must keep of a pod's spec: its gates, its deadline, its grace period if it is not the
+// default, and its init containers that can be restarted, such as sidecars. Of a pod with its gate, it keeps the
+// images, which must not change before the start. It is idempotent, because a cache may trim a pod twice.
 func trimSpec(pod *corev1.Pod) corev1.PodSpec {
 	kept := corev1.PodSpec{ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds, SchedulingGates: pod.Spec.SchedulingGates}
 	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil && *grace != corev1.DefaultTerminationGracePeriodSeconds {

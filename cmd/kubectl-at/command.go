@@ -15,8 +15,8 @@ import (
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/script"
 )
 
-// command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of --from or
-// the image of --image has a program to run.
+// command returns spec.command: the words after --, or a script. It is "" where neither is given and the container of
+// --from or the image of --image has a program to run.
 func (o *createOptions) command(in io.Reader, words []string) (string, []string, error) {
 	if len(words) > 0 {
 		if o.file != "" {

@@ -240,7 +240,8 @@ func (r *request) warnOfClock(at *cnatv1alpha1.At) {
 	r.warn(fmt.Sprintf("the clock of this machine, which has read the time, is %s %s that of the cluster", timespec.FormatSeconds(int64(skew.Abs()/time.Second)), how))
 }
 
-// create sends a new At. If the response is lost, it looks whether the At was created, because the user would otherwise create another one.
+// create sends a new At. If the response is lost, it looks whether the At was created, because the user would otherwise
+// create another one.
 func (r *request) create(at *cnatv1alpha1.At) error {
 	sent := at.DeepCopy()
 	err := r.send(func(w client.Writer) error { return w.Create(r.ctx(), at) })
@@ -259,12 +260,13 @@ func (r *request) create(at *cnatv1alpha1.At) error {
 	return r.exit(codeUnknown, fmt.Errorf("at/%s may have been created, because the API server has not answered: before you repeat the command, look at \"kubectl at list -n %s\" (%s)", sent.Name, r.namespace, message))
 }
 
-// answerTime is how long a new At waits for what the operator says about its pod. The operator usually answers within 0.1 s, unless a webhook
-// for pods is slow.
+// answerTime is how long a new At waits for what the operator says about its pod. The operator usually answers within
+// 0.1 s, unless a webhook for pods is slow.
 var answerTime = 3 * time.Second
 
-// checkPod reports whether the API server would reject the pod of a new At. The operator says so in the condition Ready. It says nothing about
-// an At that was not created, so the pod of a template is then checked as the user: a policy may treat the operator in another way.
+// checkPod reports whether the API server would reject the pod of a new At. The operator says so in the condition
+// Ready. It says nothing about an At that was not created, so the pod of a template is then checked as the user: a
+// policy may treat the operator in another way.
 func (r *request) checkPod(at *cnatv1alpha1.At) error {
 	switch {
 	case r.dryRun == cmdutil.DryRunServer && at.Spec.Template != nil:

@@ -121,7 +121,8 @@ func (l *lister) isScreen() bool {
 	return term.TTY{Out: l.stdout}.IsTerminalOut() && name != "dumb" && (name != "" || runtime.GOOS == "windows")
 }
 
-// draw prints the table in place of what the terminal shows. Only the last Ats are shown if it has not enough lines, so that nothing scrolls.
+// draw prints the table in place of what the terminal shows. Only the last Ats are shown if it has not enough lines, so
+// that nothing scrolls.
 func (l *lister) draw(ats []cnatv1alpha1.At) error {
 	size := term.TTY{Out: l.stdout}.GetSize()
 	if size != nil {
@@ -166,7 +167,8 @@ func (l *lister) printEach(ats ...cnatv1alpha1.At) error {
 	return nil
 }
 
-// watch keeps a list up to date. A screen is drawn again every second; elsewhere, each change is printed, as kubectl get -w does.
+// watch keeps a list up to date. A screen is drawn again every second; elsewhere, each change is printed, as kubectl
+// get -w does.
 func (l *lister) watch(list *cnatv1alpha1.AtList, in []client.ListOption) error {
 	header, onScreen := !l.noHeaders, l.printer == nil && l.isScreen()
 	show := func(changed ...cnatv1alpha1.At) error {

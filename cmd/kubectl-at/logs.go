@@ -133,8 +133,8 @@ func notStarted(at *cnatv1alpha1.At) error {
 // errPodGone is the error about the logs of a pod that is deleted. How the run ended is in the status of the At.
 var errPodGone = errors.New("the pod is gone, and its log with it")
 
-// podOf returns the pod of an attempt. The status names that of the newest. If the pod is gone, podOf prints the end of its log that the
-// status has.
+// podOf returns the pod of an attempt. The status names that of the newest. If the pod is gone, podOf prints the end of
+// its log that the status has.
 func (l *logReader) podOf(at *cnatv1alpha1.At, attempt int) (*corev1.Pod, error) {
 	name, isNewest := at.Status.PodName, attempt == int(at.Status.Attempts)
 	if !isNewest {
@@ -157,8 +157,8 @@ func (l *logReader) printOutput(at *cnatv1alpha1.At, attempt int) {
 	}
 }
 
-// logOf returns the log of the command in a pod, from the last lines on unless tail is negative. If an init container failed before the
-// command could start, it returns the log of this container, and says so.
+// logOf returns the log of the command in a pod, from the last lines on unless tail is negative. If an init container
+// failed before the command could start, it returns the log of this container, and says so.
 func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, tail int64) (*podlog.Log, error) {
 	core, err := typedcorev1.NewForConfig(l.rest)
 	if err != nil {
@@ -186,9 +186,10 @@ func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, tail int64) (*po
 	return log, nil
 }
 
-// follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or prints
-// the one attempt that is asked for. It returns the At as it is in the end, and the problem with its newest log. Logs that cannot be read
-// are an error only for one attempt that is asked for: otherwise the exit code counts, and the command may still run.
+// follow waits for the start of an At and prints its logs until it is done. It begins with the newest attempt, or
+// prints the one attempt that is asked for. It returns the At as it is in the end, and the problem with its newest log.
+// Logs that cannot be read are an error only for one attempt that is asked for: otherwise the exit code counts, and the
+// command may still run.
 func (l *logReader) follow(name string) (at *cnatv1alpha1.At, problem, err error) {
 	for attempt := max(l.attempt, 1); ; attempt++ {
 		at, err = l.awaitAt(l.ctx(), name, func(at *cnatv1alpha1.At) bool { return int(at.Status.Attempts) >= attempt || isOver(at) })

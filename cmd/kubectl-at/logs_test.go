@@ -27,7 +27,8 @@ import (
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/podlog"
 )
 
-// start does what the operator and the kubelet do: it makes the pod of an attempt, and records it. The pod logs some text.
+// start does what the operator and the kubelet do: it makes the pod of an attempt, and records it. The pod logs some
+// text.
 func (s *shell) start(name, pod string, attempts int32, logs string) *corev1.Pod {
 	s.Helper()
 	created := s.create(name, pod, attempts)

@@ -78,7 +78,8 @@ func newRoot(p *plugin) *cobra.Command {
 	return root
 }
 
-// helpTemplate is that of cobra with the usage first, and without the flags of all commands, which "kubectl at options" prints.
+// helpTemplate is that of cobra with the usage first, and without the flags of all commands, which "kubectl at options"
+// prints.
 const helpTemplate = `Usage:
   {{.UseLine}}
 

@@ -53,8 +53,8 @@ func (o *output) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// textWriter is an output that escapes what is not printable. Otherwise everybody who may create an object could control the terminals of those
-// who look at it.
+// textWriter is an output that escapes what is not printable. Otherwise everybody who may create an object could
+// control the terminals of those who look at it.
 type textWriter struct{ to io.Writer }
 
 func (t textWriter) Write(data []byte) (int, error) {
@@ -105,8 +105,8 @@ func addDryRunFlag(cmd *cobra.Command) {
 	completeValues(cmd, "dry-run", "none", "server", "client")
 }
 
-// kinds are those that the operator brings, by the resource that an answer names. If the cluster does not have one, the API server
-// answers that there is no such path, which is an answer without a reason of its own.
+// kinds are those that the operator brings, by the resource that an answer names. If the cluster does not have one, the
+// API server answers that there is no such path, which is an answer without a reason of its own.
 var kinds = map[string]string{"ats": "At", "podsets": "PodSet"}
 
 // describe returns what is printed about an error, and its exit code.

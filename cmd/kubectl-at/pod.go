@@ -69,7 +69,8 @@ func (o *podOptions) validate() (err error) {
 // imagePattern is the form of an image: an optional registry, a repository, a tag, and a digest.
 var imagePattern = regexp.MustCompile(`^(?:[\w.\[\]:-]+/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w[\w.-]*)?(?:@[\w+.-]+:[0-9a-fA-F]{32,})?$`)
 
-// spec returns the spec that --from leads to, and warnings about what is not copied or does not work. command is that of the At, or "".
+// spec returns the spec that --from leads to, and warnings about what is not copied or does not work. command is that
+// of the At, or "".
 func (o *podOptions) spec(r *request, command string) (_ cnatv1alpha1.AtSpec, warnings []string, _ error) {
 	if o.image != "" && !imagePattern.MatchString(o.image) {
 		warnings = append(warnings, fmt.Sprintf("the image %q has an invalid name, so no node can pull it", o.image))
@@ -116,7 +117,8 @@ func (o *podOptions) copy(r *request, command string) (cnatv1alpha1.AtSpec, []st
 	return cnatv1alpha1.AtSpec{Template: template}, warnings, nil
 }
 
-// omittedSelectors returns a warning about network policies that are not for the pod, or "". A user without permission to read them gets none.
+// omittedSelectors returns a warning about network policies that are not for the pod, or "". A user without permission
+// to read them gets none.
 func (r *request) omittedSelectors(w *workload.Workload, labels []string) string {
 	policies, services, copied := &networkingv1.NetworkPolicyList{}, &corev1.ServiceList{}, map[string]string{}
 	if err := r.List(r.ctx(), policies, client.InNamespace(r.namespace)); err != nil || len(policies.Items) == 0 {
@@ -130,8 +132,8 @@ func (r *request) omittedSelectors(w *workload.Workload, labels []string) string
 	return w.OmittedSelectors(policies.Items, services.Items, copied)
 }
 
-// claimWarnings returns warnings about the persistent volume claims of a template that are not known to be for several nodes at a time: the
-// run waits, or writes to what the application has open.
+// claimWarnings returns warnings about the persistent volume claims of a template that are not known to be for several
+// nodes at a time: the run waits, or writes to what the application has open.
 func (r *request) claimWarnings(template *corev1.PodTemplateSpec) []string {
 	var warnings []string
 	for _, volume := range template.Spec.Volumes {
@@ -151,8 +153,8 @@ func (r *request) claimWarnings(template *corev1.PodTemplateSpec) []string {
 	return warnings
 }
 
-// complete returns the pod template with what the flags say, or nil for that of the operator. hasCommand reports whether spec.command
-// is given.
+// complete returns the pod template with what the flags say, or nil for that of the operator. hasCommand reports
+// whether spec.command is given.
 func (o *podOptions) complete(template *corev1.PodTemplateSpec, hasCommand bool) (*corev1.PodTemplateSpec, error) {
 	if template == nil && o.image != "" {
 		template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: defaultContainerName}}}}
@@ -231,8 +233,8 @@ func parseReference(text string) (reference, error) {
 	return from, nil
 }
 
-// workload reads what --from names, by any name of a kind that kubectl get takes. The pod template of most kinds, also of other projects, is in
-// spec.template.
+// workload reads what --from names, by any name of a kind that kubectl get takes. The pod template of most kinds, also
+// of other projects, is in spec.template.
 func (r *request) workload(from reference) (*workload.Workload, error) {
 	infos, err := resource.NewBuilder(r.config).Unstructured().NamespaceParam(r.namespace).DefaultNamespace().
 		ResourceNames(from.kind, from.name).Do().Infos()

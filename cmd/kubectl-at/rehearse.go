@@ -192,7 +192,8 @@ func (h *rehearser) progress(shown *rehearsal.Shown) {
 	}
 }
 
-// remove deletes the pod of a rehearsal at once, because none of its programs runs. It does not delete a pod of another owner.
+// remove deletes the pod of a rehearsal at once, because none of its programs runs. It does not delete a pod of another
+// owner.
 func (h *rehearser) remove(ctx context.Context, pod *corev1.Pod) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()

@@ -145,7 +145,8 @@ func (r *request) approve(resourceVersion string) (*cnatv1alpha1.At, error) {
 	return at, err
 }
 
-// canBeApproved returns an error about an At that does not wait for an approval, or that has not the version that is to be approved.
+// canBeApproved returns an error about an At that does not wait for an approval, or that has not the version that is to
+// be approved.
 func canBeApproved(at *cnatv1alpha1.At, resourceVersion string, now time.Time) error {
 	if err := hasNotStarted(at); err != nil {
 		return err

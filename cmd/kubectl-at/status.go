@@ -30,8 +30,8 @@ func isOutdated(at *cnatv1alpha1.At) bool {
 	return at.Status.ObservedGeneration > 0 && at.Status.ObservedGeneration < at.Generation
 }
 
-// heldBy returns what keeps an At from starting at its time, such as its suspension or a rejected pod, or from ending: its pod waits, or
-// another container outlives the command, or an attempt has failed. It is "" if there is nothing.
+// heldBy returns what keeps an At from starting at its time, such as its suspension or a rejected pod, or from ending:
+// its pod waits, or another container outlives the command, or an attempt has failed. It is "" if there is nothing.
 func heldBy(at *cnatv1alpha1.At) string {
 	for _, c := range at.Status.Conditions {
 		isHeld := c.Status == metav1.ConditionFalse && (c.Type == cnatv1alpha1.ConditionScheduled || c.Type == cnatv1alpha1.ConditionReady && c.Reason != cnatv1alpha1.ReasonRunning)
@@ -47,8 +47,9 @@ func isBetweenAttempts(at *cnatv1alpha1.At) bool {
 	return at.Status.RetryTime != nil && !atrun.IsDone(&at.Status)
 }
 
-// isOver reports whether nothing more happens to an At by itself: it is done, or it is stalled because its current spec cannot be scheduled.
-// The operator creates a rejected pod again, so that an At which waits for a quota goes on by itself.
+// isOver reports whether nothing more happens to an At by itself: it is done, or it is stalled because its current spec
+// cannot be scheduled. The operator creates a rejected pod again, so that an At which waits for a quota goes on by
+// itself.
 func isOver(at *cnatv1alpha1.At) bool {
 	scheduled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	stalled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionStalled)
@@ -72,7 +73,8 @@ func outcome(at *cnatv1alpha1.At) error {
 	return utilexec.CodeExitError{Err: fmt.Errorf("error: at/%s failed: %s", at.Name, howEnded(at)), Code: code}
 }
 
-// howEnded returns why an At has ended: the reason and the message of the operator, and the exit code if the message does not have it.
+// howEnded returns why an At has ended: the reason and the message of the operator, and the exit code if the message
+// does not have it.
 func howEnded(at *cnatv1alpha1.At) string {
 	text, message := at.Status.Reason, endMessage(at)
 	if exit := at.Status.ExitCode; exit != nil && *exit != 0 && !strings.Contains(message, fmt.Sprintf("exit code %d", *exit)) {
@@ -100,7 +102,8 @@ func stalled(at *cnatv1alpha1.At) string {
 	return c.Reason + ": " + c.Message
 }
 
-// reasonOf returns what an At waits for, or how it ended, in one word as kubectl get shows it, or "" if the operator has not said it.
+// reasonOf returns what an At waits for, or how it ended, in one word as kubectl get shows it, or "" if the operator
+// has not said it.
 func reasonOf(a *cnatv1alpha1.At) string {
 	if atrun.IsDone(&a.Status) {
 		return a.Status.Reason
@@ -138,7 +141,8 @@ func isNotDone(at *cnatv1alpha1.At) error {
 	return nil
 }
 
-// Exit codes of --outcome-codes, which docs/kubectl-at.md explains. Neither shells nor Go programs exit with them by themselves.
+// Exit codes of --outcome-codes, which docs/kubectl-at.md explains. Neither shells nor Go programs exit with them by
+// themselves.
 const (
 	codeFailed  = 10
 	codeNotRun  = 11
@@ -200,7 +204,8 @@ func (r *request) end(at *cnatv1alpha1.At) error {
 	return err
 }
 
-// outcomeCode returns the exit code of --outcome-codes for an At that has not succeeded. Only what the status proves counts.
+// outcomeCode returns the exit code of --outcome-codes for an At that has not succeeded. Only what the status proves
+// counts.
 func outcomeCode(at *cnatv1alpha1.At) int {
 	ran := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionCommandRan)
 	switch isDone := atrun.IsDone(&at.Status); {

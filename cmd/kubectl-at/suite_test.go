@@ -115,7 +115,8 @@ func grantPermissions(user string) error {
 		}))
 }
 
-// logServer is a kubelet that has logs and nothing else, by namespace/pod/container. Each line is a second after the one before.
+// logServer is a kubelet that has logs and nothing else, by namespace/pod/container. Each line is a second after the
+// one before.
 type logServer struct {
 	mutex sync.Mutex
 	logs  map[string]containerLog

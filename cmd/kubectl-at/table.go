@@ -88,8 +88,8 @@ func commandLine(a *cnatv1alpha1.At) string {
 	return strings.TrimSpace(command)
 }
 
-// shorten returns a text of at most some characters that has the first whole words, and says if there are more: a part of a word could be
-// read as another command.
+// shorten returns a text of at most some characters that has the first whole words, and says if there are more: a part
+// of a word could be read as another command.
 func shorten(text string, most int) string {
 	const more = " ..."
 	runes := []rune(text)

@@ -43,8 +43,9 @@ func (p *plugin) location() (*time.Location, error) {
 	return location, nil
 }
 
-// checkZone returns an error if Go does not know the time zone of the environment: it then takes UTC without a word, and the
-// command would run at another time than its user means. It knows names and files, and no rules such as CET-1CEST.
+// checkZone returns an error if Go does not know the time zone of the environment: it then takes UTC without a word,
+// and the command would run at another time than its user means. It knows names and files, and no rules such as
+// CET-1CEST.
 func checkZone(tz string) error {
 	if runtime.GOOS == "windows" || tz == "UTC0" { // Windows has the time zone elsewhere; UTC0 is UTC.
 		return nil
@@ -92,7 +93,8 @@ var verbsElsewhere = map[string]string{
 	"run": "kubectl at now -- COMMAND", "schedule": "kubectl at TIME... -- COMMAND", "version": "kubectl at --version",
 }
 
-// explain adds to an error about TIME what the word there may mean: a verb, a mistyped word, or a command without -- before it.
+// explain adds to an error about TIME what the word there may mean: a verb, a mistyped word, or a command without --
+// before it.
 func explain(cmd *cobra.Command, words, command []string, stamp string, err error) error {
 	before, rest := "-t "+stamp, words // what is the time, and what is not
 	if syntax, ok := errors.AsType[*timespec.SyntaxError](err); ok {
@@ -148,7 +150,8 @@ func similarWord(word string) string {
 	return ""
 }
 
-// dueTime returns when an At runs: what the operator says about this version of it, or what its schedule means. It is zero when there is none.
+// dueTime returns when an At runs: what the operator says about this version of it, or what its schedule means. It is
+// zero when there is none.
 func dueTime(a *cnatv1alpha1.At) time.Time {
 	if a.Status.ScheduledTime != nil && !isOutdated(a) {
 		return a.Status.ScheduledTime.Time

@@ -101,8 +101,8 @@ func (r *request) ctx() context.Context { return r.cmd.Context() }
 // get reads the At that is named.
 func (r *request) get(object client.Object) error { return r.Get(r.ctx(), r.key(r.names[0]), object) }
 
-// send sends a change to the API server, as --dry-run says. A field that the API server does not know is an error: it would drop a deadline, and
-// run the command without it.
+// send sends a change to the API server, as --dry-run says. A field that the API server does not know is an error: it
+// would drop a deadline, and run the command without it.
 func (r *request) send(change func(client.Writer) error) error {
 	strict := client.WithFieldValidation(r.WithWatch, metav1.FieldValidationStrict)
 	var err error

@@ -133,8 +133,8 @@ func (r *request) unserved() string {
 	return fmt.Sprintf("the operator has not answered yet; is podset-operator running, and does it serve the namespace %s? \"kubectl get deployment -A -l app.kubernetes.io/name=podset-operator\" shows whether it is ready", r.namespace)
 }
 
-// problemOf returns what keeps an At from its time, or "" if there is nothing. It waits for the operator, up to a limit. The At was created,
-// and this is only a warning about it, so an error is ignored.
+// problemOf returns what keeps an At from its time, or "" if there is nothing. It waits for the operator, up to a
+// limit. The At was created, and this is only a warning about it, so an error is ignored.
 func (r *request) problemOf(at *cnatv1alpha1.At, limit time.Duration) (problem string) {
 	ctx, cancel := context.WithTimeout(r.ctx(), limit)
 	defer cancel()

@@ -78,8 +78,8 @@ func (s *scriptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ask runs a command with the server at an address, and returns what it prints about its error and the exit code. A command that
-// does not end by itself is ended.
+// ask runs a command with the server at an address, and returns what it prints about its error and the exit code. A
+// command that does not end by itself is ended.
 func ask(t *testing.T, address string, args ...string) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -13,16 +13,16 @@ import (
 	"github.com/redhat/podset-operator/internal/atrun"
 )
 
-// The annotations with which Karpenter and the cluster autoscaler leave a pod on its node. They plan without an eviction, so a budget alone
-// would let them start.
+// The annotations with which Karpenter and the cluster autoscaler leave a pod on its node. They plan without an
+// eviction, so a budget alone would let them start.
 const (
 	annotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
 	annotationSafeToEvict  = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 )
 
-// newBudget returns the PodDisruptionBudget of an uninterrupted At: the API server evicts none of its pods that run. The
-// label with the UID, as in a Job, excludes other pods. minAvailable is a number,
-// because a percentage or maxUnavailable requires an owner with the subresource scale.
+// newBudget returns the PodDisruptionBudget of an uninterrupted At: the API server evicts none of its pods that run.
+// The label with the UID, as in a Job, excludes other pods. minAvailable is a number, because a percentage or
+// maxUnavailable requires an owner with the subresource scale.
 func newBudget(at *cnatv1alpha1.At) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{

@@ -1,40 +1,43 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package at decides what an At needs. It is pure: the same View always gives the same Step. Memory is what the process knows about an At
-// beyond what its caches show. Memory.View combines both, Next decides, and MakeReport computes the status. internal/atspec interprets the
-// spec, and internal/atrun decides what the end of a pod proves.
+// Package at decides what an At needs. It is pure: the same View always gives the same Step. Memory is what the process
+// knows about an At beyond what its caches show. Memory.View combines both, Next decides, and MakeReport computes the
+// status. internal/atspec interprets the spec, and internal/atrun decides what the end of a pod proves.
 //
 // # The start is the removal of a gate
 //
-// The API server binds no pod that has a scheduling gate to a node, and gates can only be removed. So a pod that has its gate has never run,
-// however late its create arrived, and whoever created it. An attempt starts in three requests:
+// The API server binds no pod that has a scheduling gate to a node, and gates can only be removed. So a pod that has
+// its gate has never run, however late its create arrived, and whoever created it. An attempt starts in three requests:
 //
 //   - prepare: create the pod with the gate, up to 2 s before its time
 //   - record: write attempts, podName, podUID, and the phase RUNNING, with the resource version of the At on which the decision was made
 //   - open: remove the gate from the pod with that UID
 //
-// An edit, a cancel, or a deletion of the At comes before the record, which is then rejected as a conflict, or after it. Only a pod whose create
-// was answered to this process is recorded, and only if neither the spec nor an image has changed since. Any other gated pod of the At is a stray: it is thrown
-// away, after the At was read from the API server. Only the pod that the status names is opened. The name of the pod is not a lock: if another
-// pod has it, the create is rejected like any other, and repeated.
+// An edit, a cancel, or a deletion of the At comes before the record, which is then rejected as a conflict, or after
+// it. Only a pod whose create was answered to this process is recorded, and only if neither the spec nor an image has
+// changed since. Any other gated pod of the At is a stray: it is thrown away, after the At was read from the API
+// server. Only the pod that the status names is opened. The name of the pod is not a lock: if another pod has it, the
+// create is rejected like any other, and repeated.
 //
-// A pod of the At that has lost its gate although it was not recorded was opened by a user or by admission. It is recorded in the write that
-// ends the At, and its command is never run again.
+// A pod of the At that has lost its gate although it was not recorded was opened by a user or by admission. It is
+// recorded in the write that ends the At, and its command is never run again.
 //
 // # Write ahead
 //
-// Each pass reads, asks, decides, records, and acts. Questions to the API server change nothing and are repeated until a step is decided.
-// The step is recorded in the status first. Then at most one request follows (the
-// start of an At that must not be interrupted creates its budget first), and the next pass sees its answer. So
-// the record precedes the start, the UID precedes a stop, and the end precedes the deletion of what is left. A gated pod is deleted, and
-// the API server is asked for the name of the pod and for all pods of the At, before the end that says that the command did not run.
+// Each pass reads, asks, decides, records, and acts. Questions to the API server change nothing and are repeated until
+// a step is decided. The step is recorded in the status first. Then at most one request follows (the start of an At
+// that must not be interrupted creates its budget first), and the next pass sees its answer. So the record precedes the
+// start, the UID precedes a stop, and the end precedes the deletion of what is left. A gated pod is deleted, and the
+// API server is asked for the name of the pod and for all pods of the At, before the end that says that the command did
+// not run.
 //
 // # The table
 //
-// The code and the tests refer to the rows of this table by their numbers. The first row that applies decides. An At is done, or an attempt is
-// under way (recorded, and not ended), or the At is idle: its next attempt has not begun. That is the first one, a retry, or one whose pod was
-// deleted behind its gate. "The pod" is the one that the status names. It is bound once a node has it.
+// The code and the tests refer to the rows of this table by their numbers. The first row that applies decides. An At is
+// done, or an attempt is under way (recorded, and not ended), or the At is idle: its next attempt has not begun. That
+// is the first one, a retry, or one whose pod was deleted behind its gate. "The pod" is the one that the status names.
+// It is bound once a node has it.
 //
 //	 #  state      condition                                            step                                phase
 //	 1  any        the At is being deleted, and no node has the pod     none                                unchanged
@@ -66,12 +69,14 @@
 //	18  idle       before its time                                      wait                                unchanged
 //	19  idle                                                            record the pod, open it             RUNNING
 //
-// A stop lowers the activeDeadlineSeconds of the pod to 1. The kubelet ends its containers with their grace period and keeps the pod with its
-// log. The stop begins when it is decided. The operator deletes a pod that no node has, a pod without a log whose deadline it could not lower,
-// and a pod that has not ended within the grace period and 10 s, whatever the API server, admission, or the node did in between.
+// A stop lowers the activeDeadlineSeconds of the pod to 1. The kubelet ends its containers with their grace period and
+// keeps the pod with its log. The stop begins when it is decided. The operator deletes a pod that no node has, a pod
+// without a log whose deadline it could not lower, and a pod that has not ended within the grace period and 10 s,
+// whatever the API server, admission, or the node did in between.
 //
-// A request that the API server rejects, or that admission undoes, is repeated with a back-off and is in the condition Ready until it succeeds.
-// What an earlier process has reported stays there until this process has an answer of its own.
+// A request that the API server rejects, or that admission undoes, is repeated with a back-off and is in the condition
+// Ready until it succeeds. What an earlier process has reported stays there until this process has an answer of its
+// own.
 //
 // # Which information counts
 //
@@ -97,13 +102,14 @@
 //
 // # Dry runs
 //
-// The pod of an At that waits is sent as a dry run when the At is created or edited, again half an hour before its time, and after 1 minute,
-// doubling to 1 hour, while the answer is not good. Nothing depends on the answer except what the condition Ready says, and that a pod whose gate
-// admission removes is not created.
+// The pod of an At that waits is sent as a dry run when the At is created or edited, again half an hour before its
+// time, and after 1 minute, doubling to 1 hour, while the answer is not good. Nothing depends on the answer except what
+// the condition Ready says, and that a pod whose gate admission removes is not created.
 //
 // # The end of a pod
 //
-// The exit code of the command is the result of the At. A pod ends in the phase Succeeded or Failed. A pod whose command has ended also
-// ends when it is terminating, and otherwise after 30 s, or after its grace period if that is longer: a container that admission added, such
-// as a proxy, may run forever. Row 3 then stops the pod, which would otherwise use its node and its quota forever.
+// The exit code of the command is the result of the At. A pod ends in the phase Succeeded or Failed. A pod whose
+// command has ended also ends when it is terminating, and otherwise after 30 s, or after its grace period if that is
+// longer: a container that admission added, such as a proxy, may run forever. Row 3 then stops the pod, which would
+// otherwise use its node and its quota forever.
 package at

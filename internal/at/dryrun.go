@@ -30,7 +30,8 @@ type Answer struct {
 	// Rejection is why the pod would be rejected, or nil. Budget is why its budget would be, or "".
 	Rejection *expectations.Rejection
 	Budget    string
-	// Modified is what admission would change in the identity of the pod: see atrun.Modified. Ungated is true if it would remove the gate.
+	// Modified is what admission would change in the identity of the pod: see atrun.Modified. Ungated is true if it
+	// would remove the gate.
 	Modified string
 	Ungated  bool
 	// Taken is true if another pod has the name now.
@@ -41,7 +42,8 @@ type Answer struct {
 	Unknown string
 }
 
-// say returns what the condition Ready says about an answer, or the zero value if the API server accepts the pod without a word.
+// say returns what the condition Ready says about an answer, or the zero value if the API server accepts the pod
+// without a word.
 func (a *Answer) say(v *View) say {
 	would := func(what string) say { return say{cnatv1alpha1.ReasonWouldBeRejected, what} }
 	switch {
@@ -95,7 +97,8 @@ type dryRun struct {
 	retry backoff.Backoff
 }
 
-// of returns the last dry run of the present spec. If this process has none, the status shows what an earlier process got.
+// of returns the last dry run of the present spec. If this process has none, the status shows what an earlier process
+// got.
 func (d dryRun) of(at *cnatv1alpha1.At) dryRun {
 	if d.generation == at.Generation {
 		return d
@@ -122,7 +125,8 @@ func (d dryRun) answered(v *View) dryRun {
 	return next
 }
 
-// needsHolderOfName reports whether the answer to a dry run was that the name is taken, and the pod that has it was not read.
+// needsHolderOfName reports whether the answer to a dry run was that the name is taken, and the pod that has it was not
+// read.
 func (v *View) needsHolderOfName() bool {
 	a := v.answers.DryRun
 	return a != nil && a.Taken && v.unread(atrun.PodName(v.At, 0))
@@ -144,8 +148,8 @@ func (d dryRun) next(v *View) time.Time {
 	return due.Add(-lastDryRun)
 }
 
-// checked adds the last answer about the pod to the step of an At that waits until a time, or for a user if it is zero, and asks for
-// another one when that is due.
+// checked adds the last answer about the pod to the step of an At that waits until a time, or for a user if it is zero,
+// and asks for another one when that is due.
 func (v *View) checked(s Step, until time.Time) Step {
 	if v.needsHolderOfName() {
 		return ask(Ask{Pod: atrun.PodName(v.At, 0)})

@@ -27,7 +27,8 @@ import (
 
 var states = flag.Int("states", 10_000, "how many states the explorer visits of each At")
 
-// The explorer visits every interleaving of the steps of one At with one retry, breadth first, with the real Memory and the real rules:
+// The explorer visits every interleaving of the steps of one At with one retry, breadth first, with the real Memory and
+// the real rules:
 //
 //   - time passes
 //   - a user edits the command, cancels the At, deletes any pod at any time, creates a gated pod under the name of the first one, or removes
@@ -50,11 +51,12 @@ var states = flag.Int("states", 10_000, "how many states the explorer visits of 
 //
 // Each of the options breaks them: see TestExplore_defects.
 type options struct {
-	// noCompareAndSwap lets the record of an attempt overwrite an edit. byName opens the pod that has the name. endFirst records the end of a
-	// canceled At before its gated pod is gone. adopt records a gated pod that another client created. openFirst opens before the record.
+	// noCompareAndSwap lets the record of an attempt overwrite an edit. byName opens the pod that has the name.
+	// endFirst records the end of a canceled At before its gated pod is gone. adopt records a gated pod that another
+	// client created. openFirst opens before the record.
 	noCompareAndSwap, byName, endFirst, adopt, openFirst bool
-	// blind does not see pods of the At that somebody else opened, and that the status does not name. again does not see them once they have
-	// ended, and replaces them.
+	// blind does not see pods of the At that somebody else opened, and that the status does not name. again does not
+	// see them once they have ended, and replaces them.
 	blind, again bool
 }
 
@@ -219,7 +221,8 @@ func (e *explorer) push(n *node) {
 	}
 }
 
-// explore visits states until there are no more, the limit is reached, or an invariant is broken. It returns the number of visited states.
+// explore visits states until there are no more, the limit is reached, or an invariant is broken. It returns the number
+// of visited states.
 func (e *explorer) explore(at *cnatv1alpha1.At, b budget, limit int, broken func() bool) int {
 	at.ResourceVersion = "0"
 	e.seen = map[string]bool{}
@@ -356,7 +359,8 @@ func (n *node) showPods() {
 // byHand marks a pod whose gate a user has removed.
 const byHand = "by-hand"
 
-// isEnding reports whether the At has ended, or its end is on its way. Whoever removes a gate after that starts the command.
+// isEnding reports whether the At has ended, or its end is on its way. Whoever removes a gate after that starts the
+// command.
 func (n *node) isEnding() bool {
 	ends := func(r flight) bool { return r.status != nil && r.status.Phase == cnatv1alpha1.PhaseDone }
 	return atrun.IsDone(&n.at().Status) || n.sent != nil && ends(*n.sent) || slices.ContainsFunc(n.late, ends)

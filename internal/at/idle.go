@@ -75,7 +75,8 @@ func (v *View) gated() *corev1.Pod {
 	return nil
 }
 
-// preparedPod returns the pod that this process created for the next attempt from the present spec, with the images that it still has, or nil.
+// preparedPod returns the pod that this process created for the next attempt from the present spec, with the images
+// that it still has, or nil.
 func (v *View) preparedPod() *corev1.Pod {
 	k := v.prepared
 	if k.generation != v.At.Generation || k.reimaged || !pods.Contains(v.own, k.uid()) || k.pod.Name != v.nextName() || k.pod.DeletionTimestamp != nil {
@@ -84,8 +85,8 @@ func (v *View) preparedPod() *corev1.Pod {
 	return k.pod
 }
 
-// stray returns a gated pod that must not be used, or nil: another process created it, or the spec has changed since, or the At cannot start
-// now.
+// stray returns a gated pod that must not be used, or nil: another process created it, or the spec has changed since,
+// or the At cannot start now.
 func (v *View) stray() *corev1.Pod {
 	prepared, canStart := v.preparedPod(), !v.isHeld() && v.mustNotStart() == "" && !v.Now.Before(v.startAt().Add(-prepareLead))
 	for _, pod := range v.own {
@@ -145,8 +146,8 @@ func (v *View) endIdle() Step {
 	return v.endUnstarted(e)
 }
 
-// endUnstarted ends an At whose next attempt has not begun. It first asks for what a create that was not answered may have made: a pod under the
-// name of the attempt, or one to which admission has given another name.
+// endUnstarted ends an At whose next attempt has not begun. It first asks for what a create that was not answered may
+// have made: a pod under the name of the attempt, or one to which admission has given another name.
 func (v *View) endUnstarted(e atrun.End) Step {
 	if name := v.nextName(); v.unread(name) {
 		return ask(Ask{Pod: name, Labeled: true})
@@ -179,7 +180,8 @@ func (v *View) waitForTime() Step {
 	return v.checked(v.reportIdle(), prepareAt)
 }
 
-// create returns the step that creates the pod of the next attempt, unless the last create was rejected a short time ago.
+// create returns the step that creates the pod of the next attempt, unless the last create was rejected a short time
+// ago.
 func (v *View) create(s Step) Step {
 	rejection := v.rejection(toCreate)
 	switch {

@@ -17,17 +17,19 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// Memory is what one process knows about one At beyond what its caches show. The zero value is the Memory of a process that has just
-// started. A process may lose it at any time. Each pass is:
+// Memory is what one process knows about one At beyond what its caches show. The zero value is the Memory of a process
+// that has just started. A process may lose it at any time. Each pass is:
 //
 //	v := memory.View(seen, answers, now, defaults)
 //	step := Next(&v)                    // the caller answers step.Ask and repeats both, until there is nothing to ask
 //	report := MakeReport(&v, step)      // the caller writes the status if it has changed: memory.Recorded
 //	...                                 // the caller sends the request of the step: memory.Heard
 //
-// Everything that a Memory refers to is replaced and never modified, so a copy by assignment is independent of the original.
+// Everything that a Memory refers to is replaced and never modified, so a copy by assignment is independent of the
+// original.
 type Memory struct {
-	// stale is true if the last write of the status was rejected as a conflict: the next pass reads the At from the API server.
+	// stale is true if the last write of the status was rejected as a conflict: the next pass reads the At from the API
+	// server.
 	stale bool
 	// run is the pod that the status records. prepared is the pod whose create was answered to this process.
 	run, prepared podState
@@ -37,15 +39,17 @@ type Memory struct {
 	rejections [requests]expectations.LastRejection
 	// dryRun is the last answer to a dry run.
 	dryRun dryRun
-	// failure is the last error of a request about a pod that was not a rejection, or "". failingSince is when these errors began.
+	// failure is the last error of a request about a pod that was not a rejection, or "". failingSince is when these
+	// errors began.
 	failure      string
 	failingSince time.Time
-	// last is the At of the last pass, as it was read or written. It counts until the cache shows a later one: a decision about an older spec
-	// must not be written with the version of a newer one.
+	// last is the At of the last pass, as it was read or written. It counts until the cache shows a later one: a
+	// decision about an older spec must not be written with the version of a newer one.
 	last *cnatv1alpha1.At
 }
 
-// failureGrace is how long requests about a pod may fail without a rejection before the status reports it: a single error needs no write.
+// failureGrace is how long requests about a pod may fail without a rejection before the status reports it: a single
+// error needs no write.
 const failureGrace = 5 * time.Second
 
 // request is a kind of request about a pod. A rejection of one says nothing about the others.
@@ -149,7 +153,8 @@ func ownPods(seen Seen, answers Answers, known ...podState) (own []*corev1.Pod) 
 	return own
 }
 
-// IsStale reports whether the next pass must read the At from the API server, because the cache was behind when its status was written.
+// IsStale reports whether the next pass must read the At from the API server, because the cache was behind when its
+// status was written.
 func (m *Memory) IsStale() bool { return m.stale }
 
 // Conflicted remembers that a write of the status was rejected as a conflict.
@@ -179,7 +184,8 @@ type Result struct {
 	Pod *corev1.Pod
 	// Modified is what admission changed in a created pod: see atrun.Modified.
 	Modified string
-	// Rejected is the error if the API server understood a request and rejected it, or if admission undid it; otherwise nil.
+	// Rejected is the error if the API server understood a request and rejected it, or if admission undid it; otherwise
+	// nil.
 	Rejected error
 	// Failed is any other error. The API server or an admission webhook does not work or does not respond.
 	Failed error
@@ -243,8 +249,9 @@ func (m *Memory) LastRun() (*cnatv1alpha1.At, *corev1.Pod) {
 	return m.last, m.run.pod
 }
 
-// RequeueAt returns when to decide again although nothing has changed, or zero if that is not needed. It may be in the past. urgent is false
-// if other Ats can come first. A recorded pod that the cache has not shown is looked up after a while.
+// RequeueAt returns when to decide again although nothing has changed, or zero if that is not needed. It may be in the
+// past. urgent is false if other Ats can come first. A recorded pod that the cache has not shown is looked up after a
+// while.
 func (m *Memory) RequeueAt(v *View, step Step) (when time.Time, urgent bool) {
 	lookUpAt := time.Time{}
 	if k := m.run; !k.shown && k.exists(v.Now) && (k.modified != "" || !atrun.IsDone(&m.last.Status)) {

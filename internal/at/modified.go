@@ -13,9 +13,9 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// openedByOthers returns a pod of the next attempt that has lost its gate although it was not recorded, or nil: a user or admission has
-// started the command. It may be gone already. Admission can also have changed its name, so every pod that the At controls counts, except those
-// of earlier attempts.
+// openedByOthers returns a pod of the next attempt that has lost its gate although it was not recorded, or nil: a user
+// or admission has started the command. It may be gone already. Admission can also have changed its name, so every pod
+// that the At controls counts, except those of earlier attempts.
 func (v *View) openedByOthers() *corev1.Pod {
 	isOpened := func(pod *corev1.Pod) bool {
 		return pod.UID != v.At.Status.PodUID && !atrun.IsGated(pod) && !v.isOfEarlier(pod)
@@ -43,8 +43,8 @@ func (v *View) isOfEarlier(pod *corev1.Pod) bool {
 	return false
 }
 
-// modifiedPod ends an At whose next pod must not be used, because admission has changed it, or others have opened it. A pod with its gate is deleted first.
-// Another one is recorded as the run.
+// modifiedPod ends an At whose next pod must not be used, because admission has changed it, or others have opened it. A
+// pod with its gate is deleted first. Another one is recorded as the run.
 func (v *View) modifiedPod() Step {
 	k, opened, what := v.prepared, v.openedByOthers(), "admission changed "+v.prepared.modified
 	switch {
@@ -73,7 +73,8 @@ func (v *View) recordOpened(pod *corev1.Pod, what string) Step {
 	return s
 }
 
-// modifiedEnd returns the end of an At whose next pod was modified. If that pod did not run, the exit code of the newest attempt stays.
+// modifiedEnd returns the end of an At whose next pod was modified. If that pod did not run, the exit code of the
+// newest attempt stays.
 func (v *View) modifiedEnd(what string, proof atrun.Proof) atrun.End {
 	e := atrun.End{Proof: proof, Reason: cnatv1alpha1.ReasonPodModified, Message: what, Remedy: excludePods + ", then create the At again"}
 	if s := &v.At.Status; v.isBetween() && proof == atrun.NotRun && s.ExitCode != nil {

@@ -19,8 +19,9 @@ import (
 type Step struct {
 	// Ask is the question that must be answered before a decision. The zero value asks nothing.
 	Ask Ask
-	// Create is the pod to create with its gate. Open is the pod whose gate is to be removed, which starts the command. Stop is the pod that
-	// the kubelet is to end. Delete is the pod to delete, in exactly this state unless a node has it. At most one of them is set.
+	// Create is the pod to create with its gate. Open is the pod whose gate is to be removed, which starts the command.
+	// Stop is the pod that the kubelet is to end. Delete is the pod to delete, in exactly this state unless a node has
+	// it. At most one of them is set.
 	Create, Open, Stop, Delete *corev1.Pod
 	// Budget is the PodDisruptionBudget that must exist before Open, or, without Open, the one to delete after the run.
 	Budget *policyv1.PodDisruptionBudget
@@ -38,7 +39,8 @@ type Step struct {
 	attempt int
 	// end is how the At ended, or nil if it has not.
 	end *atrun.End
-	// retry is when the next attempt is due, or zero unless the newest one has failed. exitCode and output are those of the newest attempt.
+	// retry is when the next attempt is due, or zero unless the newest one has failed. exitCode and output are those of
+	// the newest attempt.
 	retry    time.Time
 	exitCode *int32
 	output   string
@@ -50,7 +52,8 @@ type Step struct {
 
 // Ask is a question to the API server. It changes nothing.
 type Ask struct {
-	// Pod is the name of a pod to read. Labeled also asks for all pods that have the label with the UID of the At. At asks for the At itself.
+	// Pod is the name of a pod to read. Labeled also asks for all pods that have the label with the UID of the At. At
+	// asks for the At itself.
 	Pod     string
 	Labeled bool
 	At      bool
@@ -155,7 +158,8 @@ func recordedName(at *cnatv1alpha1.At) string {
 	return cmp.Or(at.Status.PodName, atrun.PodName(at, int(at.Status.Attempts)-1))
 }
 
-// isUnderWay reports whether an attempt is recorded and has not ended. An attempt whose pod is gone behind its gate has not begun.
+// isUnderWay reports whether an attempt is recorded and has not ended. An attempt whose pod is gone behind its gate has
+// not begun.
 func (v *View) isUnderWay() bool {
 	return v.isRecorded() && !v.isDone() && !v.isBetween() && !v.mustPrepareAgain()
 }
@@ -182,8 +186,8 @@ func (v *View) finish(e atrun.End) Step {
 	return s
 }
 
-// blocked returns a condition of the stored status that an earlier process, or this one, has set about the present spec with one of these
-// reasons. It stays until the next answer.
+// blocked returns a condition of the stored status that an earlier process, or this one, has set about the present spec
+// with one of these reasons. It stays until the next answer.
 func (v *View) blocked(kind string, reasons ...string) say {
 	c := v.condition(kind)
 	if c == nil || c.ObservedGeneration != v.At.Generation {

@@ -81,7 +81,8 @@ type decided struct {
 	Create, Open, Stop, Delete string
 	Budget                     string
 	DeleteAt                   bool
-	// Phase and Reason are those of the status that the step records, and Attempts its attempts. Scheduled and Ready are the reasons of the conditions.
+	// Phase and Reason are those of the status that the step records, and Attempts its attempts. Scheduled and Ready
+	// are the reasons of the conditions.
 	Phase            cnatv1alpha1.Phase
 	Reason           string
 	Scheduled, Ready string
@@ -254,7 +255,8 @@ func pods(all ...*testutil.AtPodBuilder) (objects []*corev1.Pod) {
 	return objects
 }
 
-// runs returns what is decided about an attempt that has started and not ended. The defaults are the first attempt, and a pod that runs.
+// runs returns what is decided about an attempt that has started and not ended. The defaults are the first attempt, and
+// a pod that runs.
 func runs(d decided) decided {
 	d.Phase, d.Scheduled, d.Ready, d.Attempts = cnatv1alpha1.PhaseRunning, "Started", cmp.Or(d.Ready, "Running"), 1
 	return d

@@ -27,8 +27,8 @@ func newPod(v *View, attempt int) *corev1.Pod {
 	return pod
 }
 
-// podDeadline returns the activeDeadlineSeconds of a pod: the rest of the deadline of the run when the attempt is due, or the template's own
-// if that is shorter. The kubelet counts from the start of the pod on a node.
+// podDeadline returns the activeDeadlineSeconds of a pod: the rest of the deadline of the run when the attempt is due,
+// or the template's own if that is shorter. The kubelet counts from the start of the pod on a node.
 func podDeadline(v *View) *int64 {
 	var own *int64
 	if v.At.Spec.Template != nil {
@@ -51,7 +51,8 @@ func podDeadline(v *View) *int64 {
 	return ptr.To(*left) // The At belongs to a cache.
 }
 
-// gracePeriod returns how long the kubelet waits between SIGTERM and SIGKILL. The cache drops the default of Kubernetes.
+// gracePeriod returns how long the kubelet waits between SIGTERM and SIGKILL. The cache drops the default of
+// Kubernetes.
 func gracePeriod(pod *corev1.Pod) time.Duration {
 	return atspec.Seconds(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds))
 }

@@ -19,16 +19,17 @@ import (
 type podState struct {
 	// pod is its newest known state, or nil.
 	pod *corev1.Pod
-	// generation is that of the spec from which this process created the pod, or 0. modified is what admission changed in its identity.
-	// reimaged is true if a user has changed an image while the pod had its gate: another pod is prepared instead.
+	// generation is that of the spec from which this process created the pod, or 0. modified is what admission changed
+	// in its identity. reimaged is true if a user has changed an image while the pod had its gate: another pod is
+	// prepared instead.
 	generation int64
 	modified   string
 	reimaged   bool
 	// shown is true if the cache shows the pod. answered is when the API server last answered with it.
 	shown    bool
 	answered time.Time
-	// isLast is true if pod is the last state before the pod was deleted. goneSince is when the API server first answered that the At has no such
-	// pod, or zero.
+	// isLast is true if pod is the last state before the pod was deleted. goneSince is when the API server first
+	// answered that the At has no such pod, or zero.
 	isLast    bool
 	goneSince time.Time
 	// startedAgain is true if the node has started the container of the command again after it had started before.

@@ -89,7 +89,8 @@ func nameTaken(pod *corev1.Pod) say {
 		fmt.Sprintf("pod %s belongs to a deleted At with the same name: this At starts when that pod is gone", pod.Name)}
 }
 
-// problem returns why the spec cannot produce a pod, or the zero value. The rules of the CRD reject such a spec, unless the CRD is older.
+// problem returns why the spec cannot produce a pod, or the zero value. The rules of the CRD reject such a spec, unless
+// the CRD is older.
 func (v *View) problem() say {
 	if _, err := v.dueTime(); err != nil {
 		return say{cnatv1alpha1.ReasonInvalidSchedule, err.Error()}
@@ -122,7 +123,8 @@ func (v *View) rejectedCreate(r *expectations.Rejection) say {
 var ownConditions = sets.New(cnatv1alpha1.ConditionScheduled, cnatv1alpha1.ConditionComplete, cnatv1alpha1.ConditionFailed,
 	cnatv1alpha1.ConditionReady, cnatv1alpha1.ConditionStalled, cnatv1alpha1.ConditionFinished, cnatv1alpha1.ConditionCommandRan)
 
-// conditions returns the conditions of a status whose other fields are set. ended is the message about the end of an At that is done.
+// conditions returns the conditions of a status whose other fields are set. ended is the message about the end of an At
+// that is done.
 func (v *View) conditions(step *Step, s *cnatv1alpha1.AtStatus, ended string) []metav1.Condition {
 	var conditions []metav1.Condition
 	add := func(kind string, status metav1.ConditionStatus, what say) {
@@ -159,7 +161,8 @@ func (v *View) conditions(step *Step, s *cnatv1alpha1.AtStatus, ended string) []
 	return pods.StampConditions(conditions, v.At.Status.Conditions, ownConditions, v.At.Generation, v.Now)
 }
 
-// commandRan returns what the condition CommandRan says, or "" if it is absent. Once an attempt is known to have run, it stays True.
+// commandRan returns what the condition CommandRan says, or "" if it is absent. Once an attempt is known to have run,
+// it stays True.
 func (v *View) commandRan(step *Step, s *cnatv1alpha1.AtStatus) (metav1.ConditionStatus, say) {
 	before := v.condition(cnatv1alpha1.ConditionCommandRan)
 	switch {

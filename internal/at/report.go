@@ -86,8 +86,8 @@ func (v *View) keptEnd(step Step, s cnatv1alpha1.AtStatus) cnatv1alpha1.AtStatus
 	return s
 }
 
-// events returns the events for the differences between the stored status and s: a phase, a retry, and the reason of a condition with a
-// warning.
+// events returns the events for the differences between the stored status and s: a phase, a retry, and the reason of a
+// condition with a warning.
 func (v *View) events(s *cnatv1alpha1.AtStatus) []event.Event {
 	var events []event.Event
 	stored := &v.At.Status
@@ -117,16 +117,16 @@ func (v *View) readyWarning(s *cnatv1alpha1.AtStatus) []event.Event {
 	return []event.Event{event.Warning(warns, action, ready.Message)}
 }
 
-// phases are the phases in order. phaseActions are the actions of their events. They differ, because the recorder merges events
-// about one object that have the same reason and action.
+// phases are the phases in order. phaseActions are the actions of their events. They differ, because the recorder
+// merges events about one object that have the same reason and action.
 var (
 	phases       = []cnatv1alpha1.Phase{cnatv1alpha1.PhasePending, cnatv1alpha1.PhaseRunning, cnatv1alpha1.PhaseDone}
 	phaseActions = []string{"Schedule", "Run", "Finish"}
 )
 
-// phaseChanges returns an event for each phase that the At entered since the stored status. One write of the status can cover
-// several phases: an At that is due when it is created has a pod before its first status. An At without a pod, such as one
-// that missed its deadline, was never RUNNING.
+// phaseChanges returns an event for each phase that the At entered since the stored status. One write of the status can
+// cover several phases: an At that is due when it is created has a pod before its first status. An At without a pod,
+// such as one that missed its deadline, was never RUNNING.
 func phaseChanges(stored, s *cnatv1alpha1.AtStatus) []event.Event {
 	first, last := slices.Index(phases, stored.Phase)+1, slices.Index(phases, s.Phase)
 	switch {

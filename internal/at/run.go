@@ -20,9 +20,11 @@ import (
 )
 
 const (
-	// lastStateGrace is how long the watch may take to deliver the last state of a pod that the cache does not show anymore.
+	// lastStateGrace is how long the watch may take to deliver the last state of a pod that the cache does not show
+	// anymore.
 	lastStateGrace = 5 * time.Second
-	// lingerGrace is how long other containers may run after the command has ended: the default grace period of Kubernetes.
+	// lingerGrace is how long other containers may run after the command has ended: the default grace period of
+	// Kubernetes.
 	lingerGrace = 30 * time.Second
 	// endGrace is how long the kubelet may take to end a pod whose last container has ended.
 	endGrace = 5 * time.Second
@@ -60,17 +62,18 @@ func lostEnd(what string) atrun.End {
 	return atrun.End{Reason: cnatv1alpha1.ReasonPodLost, Message: what, Remedy: "It is not run again: to run it, create another At"}
 }
 
-// attemptEnded reports whether the attempt of the recorded pod is over. A pod ends in the phase Succeeded or Failed, after all its
-// containers have ended. A terminating pod ends with the command, because the pod can be gone before its phase changes. Otherwise the pod
-// also ends with the command, after containers that admission added have had some time to end.
+// attemptEnded reports whether the attempt of the recorded pod is over. A pod ends in the phase Succeeded or Failed,
+// after all its containers have ended. A terminating pod ends with the command, because the pod can be gone before its
+// phase changes. Otherwise the pod also ends with the command, after containers that admission added have had some time
+// to end.
 func (v *View) attemptEnded(pod *corev1.Pod) bool {
 	command := atrun.CommandState(v.At, pod).Terminated
 	lingers := pod.DeletionTimestamp == nil && !v.isCanceled() && command != nil && v.Now.Before(v.lingersUntil(pod, command))
 	return pods.IsFinished(pod) || command != nil && !lingers
 }
 
-// lingersUntil returns until when the other containers of a pod may run after its command has ended. If the clock of the node is ahead,
-// they may run no longer than the pod has existed.
+// lingersUntil returns until when the other containers of a pod may run after its command has ended. If the clock of
+// the node is ahead, they may run no longer than the pod has existed.
 func (v *View) lingersUntil(pod *corev1.Pod, command *corev1.ContainerStateTerminated) time.Time {
 	from := command.FinishedAt.Time
 	if from.After(v.Now) {

@@ -16,12 +16,12 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// stopGrace is how long the operator waits after the grace period of a pod that the kubelet must end before it deletes the pod. A deletion
-// also removes the log.
+// stopGrace is how long the operator waits after the grace period of a pod that the kubelet must end before it deletes
+// the pod. A deletion also removes the log.
 const stopGrace = 10 * time.Second
 
-// runsOn reports whether the recorded pod, which has been opened, may still run although its attempt is over. A pod of which admission has
-// taken the owner is followed until it ends.
+// runsOn reports whether the recorded pod, which has been opened, may still run although its attempt is over. A pod of
+// which admission has taken the owner is followed until it ends.
 func (v *View) runsOn() bool {
 	pod := v.Pod
 	if v.run.modified != "" && !v.run.isGone() {
@@ -30,10 +30,10 @@ func (v *View) runsOn() bool {
 	return pod != nil && !v.isDeleted() && !pods.IsFinished(pod) && pod.DeletionTimestamp == nil
 }
 
-// stop adds the request that ends the recorded pod. The kubelet ends a pod at its activeDeadlineSeconds and keeps it with its log, so the
-// operator lowers them. The stop begins when it is decided, whatever the API server, admission, and the node do then. The operator deletes a
-// pod that no node has, a pod that has no log and whose deadline it could not lower, and one that has not ended within its grace period and
-// stopGrace.
+// stop adds the request that ends the recorded pod. The kubelet ends a pod at its activeDeadlineSeconds and keeps it
+// with its log, so the operator lowers them. The stop begins when it is decided, whatever the API server, admission,
+// and the node do then. The operator deletes a pod that no node has, a pod that has no log and whose deadline it could
+// not lower, and one that has not ended within its grace period and stopGrace.
 func (v *View) stop(s Step) Step {
 	pod, since, refused := v.Pod, v.stopBegan(), v.rejection(toStop)
 	s.stops = true
@@ -53,8 +53,8 @@ func (v *View) stop(s Step) Step {
 	return s.at(deleteAt)
 }
 
-// stopBegan returns when the stop of the recorded pod began: when it was decided, or at the pod's own deadline if that was earlier. If that
-// follows soon, the kubelet stops the pod by itself, and the stop begins then.
+// stopBegan returns when the stop of the recorded pod began: when it was decided, or at the pod's own deadline if that
+// was earlier. If that follows soon, the kubelet stops the pod by itself, and the stop begins then.
 func (v *View) stopBegan() time.Time {
 	since, own := v.stopSince, ownDeadline(v.Pod)
 	if since.IsZero() {
@@ -87,14 +87,14 @@ func kubeletStops(pod *corev1.Pod, since time.Time) bool {
 // remove adds the deletion of a pod, unless the last one was rejected a short time ago.
 func (v *View) remove(s Step, pod *corev1.Pod) Step {
 	s, wait := v.backOff(s, v.rejection(toDelete), cnatv1alpha1.ReasonFailedDelete)
-	if !wait && pod.DeletionTimestamp == nil {
+	if !wait {
 		s.Delete = pod
 	}
 	return s
 }
 
-// backOff reports the rejection of a request, if there is one, for a reason. wait is true until the request may be repeated. What an earlier
-// process has reported stays.
+// backOff reports the rejection of a request, if there is one, for a reason. wait is true until the request may be
+// repeated. What an earlier process has reported stays.
 func (v *View) backOff(s Step, rejection *expectations.Rejection, reason string) (_ Step, wait bool) {
 	if rejection == nil {
 		if before := v.blocked(cnatv1alpha1.ConditionReady, reason); before.reason != "" {
@@ -134,7 +134,8 @@ func (v *View) open(pod *corev1.Pod) Step {
 	return v.start(s, pod)
 }
 
-// start adds the request that removes the gate of the recorded pod. An At that must not be interrupted gets its budget first.
+// start adds the request that removes the gate of the recorded pod. An At that must not be interrupted gets its budget
+// first.
 func (v *View) start(s Step, pod *corev1.Pod) Step {
 	s.Open = pod
 	if v.isUninterrupted() {
@@ -143,7 +144,8 @@ func (v *View) start(s Step, pod *corev1.Pod) Step {
 	return s
 }
 
-// withOverride returns the end of an At that is canceled, or whose deadline is over, after an attempt ended with e. Otherwise it returns e.
+// withOverride returns the end of an At that is canceled, or whose deadline is over, after an attempt ended with e.
+// Otherwise it returns e.
 func (v *View) withOverride(e atrun.End) atrun.End {
 	switch {
 	case v.isCanceled():

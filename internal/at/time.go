@@ -12,7 +12,8 @@ import (
 	"github.com/redhat/podset-operator/internal/atspec"
 )
 
-// dueTime returns when an At is due. An At with the schedule now is due as soon as it is observed, whatever the clocks show.
+// dueTime returns when an At is due. An At with the schedule now is due as soon as it is observed, whatever the clocks
+// show.
 func (v *View) dueTime() (time.Time, error) {
 	due, err := atspec.ParseSchedule(v.At.Spec.Schedule, v.At.CreationTimestamp.Time)
 	if v.At.Spec.Schedule == atspec.Now && due.After(v.Now) {
@@ -21,9 +22,9 @@ func (v *View) dueTime() (time.Time, error) {
 	return due, err
 }
 
-// EarliestStart returns the earliest time at which an At that starts now could have started: when it was due, or when it was created if that
-// was later. An At that was suspended or unusable, or that was edited since its last status, could not start before now. It returns false if
-// this is not the first attempt.
+// EarliestStart returns the earliest time at which an At that starts now could have started: when it was due, or when
+// it was created if that was later. An At that was suspended or unusable, or that was edited since its last status,
+// could not start before now. It returns false if this is not the first attempt.
 func EarliestStart(v *View) (time.Time, bool) {
 	due, err := v.dueTime()
 	if err != nil || v.attempt() >= 0 {
@@ -42,8 +43,8 @@ func EarliestStart(v *View) (time.Time, bool) {
 	return due, true
 }
 
-// IsDueWithin reports whether an At becomes due within a duration of now. An At that has started, is suspended, or has an invalid
-// schedule does not become due.
+// IsDueWithin reports whether an At becomes due within a duration of now. An At that has started, is suspended, or has
+// an invalid schedule does not become due.
 func IsDueWithin(at *cnatv1alpha1.At, now time.Time, within time.Duration) bool {
 	v := View{At: at, Now: now}
 	if v.isDeleted() || v.isDone() || v.isRecorded() || v.isSuspended() || v.isCanceled() {
@@ -59,8 +60,8 @@ var (
 	lastTime  = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// apiTime returns a time as the API stores it, in whole seconds, so that a computed status equals the stored one. A time
-// outside the range of the API becomes the nearest one inside.
+// apiTime returns a time as the API stores it, in whole seconds, so that a computed status equals the stored one. A
+// time outside the range of the API becomes the nearest one inside.
 func apiTime(t time.Time) *metav1.Time {
 	t = t.UTC().Truncate(time.Second)
 	if t.Before(firstTime) {

@@ -18,7 +18,8 @@ import (
 
 // Seen is what the caches show about one At.
 type Seen struct {
-	// At is the At. Pods are the pods that its UID controls, in any phase and any order. Older are those of a deleted At of the same name.
+	// At is the At. Pods are the pods that its UID controls, in any phase and any order. Older are those of a deleted
+	// At of the same name.
 	At          *cnatv1alpha1.At
 	Pods, Older []*corev1.Pod
 	// LastStates are the last states of the At's deleted pods, as far as the watch delivered them.
@@ -31,7 +32,8 @@ type Answers struct {
 	At *cnatv1alpha1.At
 	// Pods are the pods that were read, by name: nil for a pod that does not exist.
 	Pods map[string]*corev1.Pod
-	// DryRun is the answer to the dry run of the pod, or nil. If DryRunLater is true, the dry run could not be sent now.
+	// DryRun is the answer to the dry run of the pod, or nil. If DryRunLater is true, the dry run could not be sent
+	// now.
 	DryRun      *Answer
 	DryRunLater bool
 }
@@ -39,12 +41,14 @@ type Answers struct {
 // Defaults are the values from the operator's environment that pods use.
 type Defaults = atrun.Defaults
 
-// View is everything that a decision about one At depends on, at one instant. Do not modify the objects that it refers to: they may belong
-// to a cache. The package reads the fields of a pod that the cache keeps: see atrun.TrimSpec, and Trim in internal/kube/caches.
+// View is everything that a decision about one At depends on, at one instant. Do not modify the objects that it refers
+// to: they may belong to a cache. The package reads the fields of a pod that the cache keeps: see atrun.TrimSpec, and
+// Trim in internal/kube/caches.
 type View struct {
 	// At is the At, with the status that was last written.
 	At *cnatv1alpha1.At
-	// Pod is the newest known state of the pod whose UID the status records, or nil if the process does not know that the pod exists.
+	// Pod is the newest known state of the pod whose UID the status records, or nil if the process does not know that
+	// the pod exists.
 	Pod *corev1.Pod
 	// Now is the instant of the view.
 	Now time.Time
@@ -98,8 +102,9 @@ func (v *View) deadlineOver() bool { return hasPassed(v.deadline(), v.Now) }
 
 func hasPassed(deadline, now time.Time) bool { return !deadline.IsZero() && !now.Before(deadline) }
 
-// startBy returns when the first attempt must have started, or zero if it has no limit. API times have whole seconds, and starting a pod takes
-// time. With a deadline of 0, the At may therefore start until the end of the second in which it is due.
+// startBy returns when the first attempt must have started, or zero if it has no limit. API times have whole seconds,
+// and starting a pod takes time. With a deadline of 0, the At may therefore start until the end of the second in which
+// it is due.
 func (v *View) startBy() time.Time {
 	deadline := v.At.Spec.StartingDeadlineSeconds
 	if deadline == nil || v.attempt() > 0 || v.isBetween() {
@@ -109,7 +114,8 @@ func (v *View) startBy() time.Time {
 	return due.Add(atspec.Seconds(*deadline) + time.Second)
 }
 
-// isTooLate reports whether the first attempt can no longer start. While the namespace is being deleted, the deadline is ignored.
+// isTooLate reports whether the first attempt can no longer start. While the namespace is being deleted, the deadline
+// is ignored.
 func (v *View) isTooLate() bool {
 	rejection := v.rejection(toCreate)
 	return hasPassed(v.startBy(), v.Now) && (rejection == nil || !rejection.NamespaceTerminating)
@@ -130,7 +136,8 @@ func (v *View) mustStop() string {
 	return ""
 }
 
-// exitSeen returns the exit code and the output of the command of a pod that has not ended, or nil. Recorded values stay.
+// exitSeen returns the exit code and the output of the command of a pod that has not ended, or nil. Recorded values
+// stay.
 func (v *View) exitSeen() (code *int32, output string) {
 	if s := &v.At.Status; s.ExitCode != nil {
 		return s.ExitCode, s.Output

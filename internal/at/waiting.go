@@ -37,8 +37,8 @@ func waitingProblem(pod *corev1.Pod, command corev1.ContainerState, now time.Tim
 	return waits + fmt.Sprintf("%s for more than a minute: %s", slow, cmp.Or(pods.NotReadyReason(pod), "see the events of the pod")), time.Time{}
 }
 
-// terminating returns why a pod that is being deleted has not ended, or "" and when that is known: at once if Kubernetes disrupts the pod,
-// and otherwise some time after its grace period.
+// terminating returns why a pod that is being deleted has not ended, or "" and when that is known: at once if
+// Kubernetes disrupts the pod, and otherwise some time after its grace period.
 func terminating(pod *corev1.Pod, now time.Time) (why string, at time.Time) {
 	at = pod.DeletionTimestamp.Add(stopGrace)
 	disruption := atrun.Disruption(pod)

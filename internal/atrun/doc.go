@@ -1,14 +1,14 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package atrun decides which pod is the run of an At, and what the end of that pod proves. It is pure, and both the operator and kubectl
-// at use it.
+// Package atrun decides which pod is the run of an At, and what the end of that pod proves. It is pure, and both the
+// operator and kubectl at use it.
 //
 // # Identity
 //
-// A pod belongs to attempt n if the At's UID controls it and it has the name PodName(n). Labels and annotations do not count. Modified compares
-// the pod that the API server returns with the request, while the pod has its gate: if admission changed the identity, the pod is not
-// started. After the UID of a pod is recorded, only the UID counts.
+// A pod belongs to attempt n if the At's UID controls it and it has the name PodName(n). Labels and annotations do not
+// count. Modified compares the pod that the API server returns with the request, while the pod has its gate: if
+// admission changed the identity, the pod is not started. After the UID of a pod is recorded, only the UID counts.
 //
 // # What an end proves
 //
@@ -25,17 +25,17 @@
 //	   container that was never started before
 //	5  anything else                                                        Unknown    never
 //
-// If the pod shows that the node has started the command again after it had started before, it ran more than once, whatever its exit code. That
-// is never retried.
+// If the pod shows that the node has started the command again after it had started before, it ran more than once,
+// whatever its exit code. That is never retried.
 //
-// A pod is asked to stop by its deletion, by the condition DisruptionTarget or, from Kueue, TerminationTarget,
-// by its activeDeadlineSeconds, which the operator lowers, and by
-// its kubelet with the reasons Evicted, Preempting, NodeShutdown, and Terminated. A command that exits with 0 after that may not have
-// finished.
+// A pod is asked to stop by its deletion, by the condition DisruptionTarget or, from Kueue, TerminationTarget, by its
+// activeDeadlineSeconds, which the operator lowers, and by its kubelet with the reasons Evicted, Preempting,
+// NodeShutdown, and Terminated. A command that exits with 0 after that may not have finished.
 //
-// The kubelet writes the state of a container. The container runtime reports its exit code with one of the reasons of row 1 only after the
-// process has ended. Every other reason proves nothing, whatever the runtime: containerd also reports StartError if the start fails after
-// the process has begun, and 255 Unknown for each container lost in a power failure; CRI-O reports 255 Error with a container ID if the exit
-// file of a container is gone, and containerd if its shim died, so 255 proves nothing either; the kubelet reports ContainerStatusUnknown for a
-// container that it lost; Evicted says nothing about the command; virtual kubelets have their own reasons.
+// The kubelet writes the state of a container. The container runtime reports its exit code with one of the reasons of
+// row 1 only after the process has ended. Every other reason proves nothing, whatever the runtime: containerd also
+// reports StartError if the start fails after the process has begun, and 255 Unknown for each container lost in a power
+// failure; CRI-O reports 255 Error with a container ID if the exit file of a container is gone, and containerd if its
+// shim died, so 255 proves nothing either; the kubelet reports ContainerStatusUnknown for a container that it lost;
+// Evicted says nothing about the command; virtual kubelets have their own reasons.
 package atrun

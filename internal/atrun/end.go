@@ -50,13 +50,14 @@ const (
 type End struct {
 	// Proof is what is proven about the command.
 	Proof Proof
-	// Reason is a terminal reason of the API. Message describes what is known, and Remedy, if it is not empty, what to do. Text has both, and
-	// says what is proven.
+	// Reason is a terminal reason of the API. Message describes what is known, and Remedy, if it is not empty, what to
+	// do. Text has both, and says what is proven.
 	Reason, Message, Remedy string
 	// ExitCode is the exit code of the command, or nil if it is not proven. Output is its termination message, or "".
 	ExitCode *int32
 	Output   string
-	// ByDeadline is true if the kubelet ended the pod because of its activeDeadlineSeconds. A stop by the operator lowers them.
+	// ByDeadline is true if the kubelet ended the pod because of its activeDeadlineSeconds. A stop by the operator
+	// lowers them.
 	ByDeadline bool
 	// Stopped is true if the command may have ended because something had asked the pod to stop.
 	Stopped bool
@@ -71,15 +72,16 @@ func (e End) Text() string {
 	return JoinNonEmpty(". ", JoinNonEmpty("; ", e.Message, claim), e.Remedy)
 }
 
-// RanAgain returns an end whose pod shows that its node has started the command a second time. No exit code speaks for both runs.
+// RanAgain returns an end whose pod shows that its node has started the command a second time. No exit code speaks for
+// both runs.
 func (e End) RanAgain() End {
 	e.Proof, e.Reason = Unknown, cnatv1alpha1.ReasonRanAgain
 	e.Message = "the node started the command again in the same pod, so it ran, or began to run, more than once; " + e.Message
 	return e
 }
 
-// EndOf returns how a pod of the At ended. Call it if the pod has finished or its command has ended. The exit code that the status has
-// recorded for this pod takes precedence over what the pod shows later.
+// EndOf returns how a pod of the At ended. Call it if the pod has finished or its command has ended. The exit code that
+// the status has recorded for this pod takes precedence over what the pod shows later.
 func EndOf(at *cnatv1alpha1.At, pod *corev1.Pod) End {
 	command := CommandState(at, pod).Terminated
 	e := End{Stopped: stoppedBy(pod, command) != "", ByDeadline: pod.Status.Reason == reasonDeadlineExceeded}
@@ -104,7 +106,8 @@ func EndOf(at *cnatv1alpha1.At, pod *corev1.Pod) End {
 	return e
 }
 
-// EndOfDeleted returns how a pod that no longer exists ended, from its last state. It returns false if the state does not prove it.
+// EndOfDeleted returns how a pod that no longer exists ended, from its last state. It returns false if the state does
+// not prove it.
 func EndOfDeleted(at *cnatv1alpha1.At, last *corev1.Pod) (End, bool) {
 	if last == nil || !pods.IsFinished(last) && !CommandEnded(at, last) {
 		return End{}, false
@@ -112,14 +115,15 @@ func EndOfDeleted(at *cnatv1alpha1.At, last *corev1.Pod) (End, bool) {
 	return EndOf(at, last), true
 }
 
-// EndOfUnbound returns the end of a pod that was deleted before it was bound to a node. No kubelet can start a container of it.
+// EndOfUnbound returns the end of a pod that was deleted before it was bound to a node. No kubelet can start a
+// container of it.
 func EndOfUnbound(pod *corev1.Pod) End {
 	return End{Proof: NotRun, Reason: cnatv1alpha1.ReasonNotStarted, Stopped: true, Message: JoinNonEmpty(": ",
 		"pod "+pod.Name+" was deleted before it was bound to a node", Disruption(pod))}
 }
 
-// RecordedEnd returns the end of the newest attempt from the status, after its pod is gone. It returns false if the status does not record
-// how the command ended.
+// RecordedEnd returns the end of the newest attempt from the status, after its pod is gone. It returns false if the
+// status does not record how the command ended.
 func RecordedEnd(s *cnatv1alpha1.AtStatus) (End, bool) {
 	if s.ExitCode == nil {
 		return End{}, false
@@ -132,8 +136,9 @@ func RecordedEnd(s *cnatv1alpha1.AtStatus) (End, bool) {
 	return e, true
 }
 
-// ExitSeen returns the exit code and the output of the command of a pod that has not ended. The status must record them, because later
-// changes may hide them. It returns nil if the command has not ended, or if it ended with 0 after something had asked the pod to stop.
+// ExitSeen returns the exit code and the output of the command of a pod that has not ended. The status must record
+// them, because later changes may hide them. It returns nil if the command has not ended, or if it ended with 0 after
+// something had asked the pod to stop.
 func ExitSeen(at *cnatv1alpha1.At, pod *corev1.Pod) (code *int32, output string) {
 	command := CommandState(at, pod).Terminated
 	pastDeadline := pod.Spec.ActiveDeadlineSeconds != nil && !endedBeforeDeadline(pod, command) // The kubelet shows the reason at the end.
@@ -143,8 +148,8 @@ func ExitSeen(at *cnatv1alpha1.At, pod *corev1.Pod) (code *int32, output string)
 	return ptr.To(command.ExitCode), tail(command.Message)
 }
 
-// CommandStarted reports whether the container of the command has started. The cache does not show a container that runs in a pod that
-// runs, unless it was restarted.
+// CommandStarted reports whether the container of the command has started. The cache does not show a container that
+// runs in a pod that runs, unless it was restarted.
 func CommandStarted(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	s := commandStatus(at, pod)
 	if s == nil {
@@ -176,8 +181,9 @@ func commandStatus(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStatus
 	return nil
 }
 
-// madeUpCode is the exit code that CRI-O reports, with the reason Error and an ID, for a container whose exit file is gone, and containerd
-// for a container whose shim died. It proves nothing, unless the user has said that the command itself exits with it.
+// madeUpCode is the exit code that CRI-O reports, with the reason Error and an ID, for a container whose exit file is
+// gone, and containerd for a container whose shim died. It proves nothing, unless the user has said that the command
+// itself exits with it.
 const madeUpCode = 255
 
 // hasEnded reports whether a container has ended with the exit code of its process.
@@ -190,8 +196,8 @@ func isExit(c *corev1.ContainerStateTerminated) bool {
 		slices.Contains([]string{reasonError, reasonCompleted, reasonOOMKilled}, c.Reason)
 }
 
-// failedInit returns the init container that has failed the pod before any container of the pod proper was created, or nil. It counts only
-// if it can never be restarted, and if nothing else ended the pod.
+// failedInit returns the init container that has failed the pod before any container of the pod proper was created, or
+// nil. It counts only if it can never be restarted, and if nothing else ended the pod.
 func failedInit(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStatus {
 	if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != "" || Disruption(pod) != "" || commandStatus(at, pod) == nil {
 		return nil
@@ -212,7 +218,8 @@ func failedInit(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-// describe sets the reason and the message. If the kubelet itself failed the pod, the reason in the status of the pod decides.
+// describe sets the reason and the message. If the kubelet itself failed the pod, the reason in the status of the pod
+// decides.
 func (e *End) describe(pod *corev1.Pod, command *corev1.ContainerStateTerminated) {
 	e.Reason = cnatv1alpha1.ReasonPodFailed
 	stopped, ofCommand := stoppedBy(pod, command), "the command in pod "+pod.Name
@@ -271,8 +278,8 @@ func otherFailure(pod *corev1.Pod) string {
 	return pod.Status.Message
 }
 
-// tail returns the last maxOutput bytes of a text as valid UTF-8 that begins with a whole character. The kubelet also keeps the end of a
-// log.
+// tail returns the last maxOutput bytes of a text as valid UTF-8 that begins with a whole character. The kubelet also
+// keeps the end of a log.
 func tail(text string) string {
 	text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	if len(text) <= maxOutput {

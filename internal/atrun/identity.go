@@ -19,8 +19,8 @@ import (
 // IsOwn reports whether the At controls a pod.
 func IsOwn(at *cnatv1alpha1.At, pod *corev1.Pod) bool { return pods.OwnerUID(pod) == at.UID }
 
-// IsOfOlderAt reports whether a pod belongs to a deleted At of the same name. Two Ats of the same name never exist at the same time, so
-// the garbage collector will remove that pod.
+// IsOfOlderAt reports whether a pod belongs to a deleted At of the same name. Two Ats of the same name never exist at
+// the same time, so the garbage collector will remove that pod.
 func IsOfOlderAt(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "At" && owner.Name == at.Name && owner.UID != at.UID &&
@@ -32,8 +32,9 @@ func IsGated(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == cnatv1alpha1.StartGate })
 }
 
-// Modified returns what admission changed in the identity of a pod, as the object of the sentence "admission changed ...", or "" if it left
-// the identity alone. requested is the pod of the request, and got the whole pod of the response. Its first container runs the command.
+// Modified returns what admission changed in the identity of a pod, as the object of the sentence "admission changed
+// ...", or "" if it left the identity alone. requested is the pod of the request, and got the whole pod of the
+// response. Its first container runs the command.
 func Modified(requested, got *corev1.Pod) string {
 	command := requested.Spec.Containers[0].Name
 	switch {

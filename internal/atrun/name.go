@@ -22,10 +22,10 @@ const (
 	maxNameLength = 63
 )
 
-// PodName returns the name of the pod of an attempt, counted from 0: <name>-pod, <name>-pod-1, and so on. It depends only on
-// the arguments, so that users can predict it. Two pairs of name and
-// attempt never have the same pod name unless the name was shortened. A name of more than 63 characters is shortened, and a hash of the UID
-// distinguishes it from others with the same prefix.
+// PodName returns the name of the pod of an attempt, counted from 0: <name>-pod, <name>-pod-1, and so on. It depends
+// only on the arguments, so that users can predict it. Two pairs of name and attempt never have the same pod name
+// unless the name was shortened. A name of more than 63 characters is shortened, and a hash of the UID distinguishes it
+// from others with the same prefix.
 func PodName(at *cnatv1alpha1.At, attempt int) string {
 	suffix := "-pod"
 	if attempt > 0 {

@@ -22,13 +22,13 @@ import (
 const (
 	// annotationDefaultContainer sets the container that kubectl logs shows if webhooks have added others.
 	annotationDefaultContainer = "kubectl.kubernetes.io/default-container"
-	// labelApp is the label of the tutorial, with the name of the At. Services and PodDisruptionBudgets commonly select by it, so only a pod
-	// without a template has it.
+	// labelApp is the label of the tutorial, with the name of the At. Services and PodDisruptionBudgets commonly select
+	// by it, so only a pod without a template has it.
 	labelApp = "app"
 )
 
-// The resources of an At without a template: enough for a shell and the programs of busybox. They pass the usual minimums of a LimitRange,
-// and a ratio of limit to request of 10.
+// The resources of an At without a template: enough for a shell and the programs of busybox. They pass the usual
+// minimums of a LimitRange, and a ratio of limit to request of 10.
 var (
 	defaultRequests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("32Mi")}
 	defaultLimits   = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("128Mi")}
@@ -38,7 +38,8 @@ var (
 type Defaults struct {
 	// Image is the image of an At without a template.
 	Image string
-	// PullSecrets are the secrets with which the image is pulled. If there are none, those of the service account are used.
+	// PullSecrets are the secrets with which the image is pulled. If there are none, those of the service account are
+	// used.
 	PullSecrets []corev1.LocalObjectReference
 	// FixedUser makes the pod of an At without a template run as a fixed user. It is false on OpenShift, which gives
 	// each namespace its own.
@@ -47,8 +48,8 @@ type Defaults struct {
 	Proxy []corev1.EnvVar
 }
 
-// NewPod returns the pod of an attempt, with the gate that keeps it from starting. The template must have a container. A command that does
-// not split is left out: the operator checks it before, and admission rejects it.
+// NewPod returns the pod of an attempt, with the gate that keeps it from starting. The template must have a container.
+// A command that does not split is left out: the operator checks it before, and admission rejects it.
 func NewPod(at *cnatv1alpha1.At, defaults Defaults, attempt int) *corev1.Pod {
 	template := at.Spec.Template
 	if template == nil {

@@ -20,12 +20,14 @@ func IsStartFailure(c *corev1.ContainerStateTerminated) bool {
 	return c.Reason == reasonStartError || c.Reason == reasonContainerCannotRun
 }
 
-// execFailure matches what runc, and before the colon containerd, say if they could not execute the program of a container. They say so only
-// of its first process, before it runs. The start can also fail after the process has begun, for example in a hook: with another text.
+// execFailure matches what runc, and before the colon containerd, say if they could not execute the program of a
+// container. They say so only of its first process, before it runs. The start can also fail after the process has
+// begun, for example in a hook: with another text.
 var execFailure = regexp.MustCompile(`(?:unable to start container process|starting container process caused): (?:error during container init: )?` +
 	`exec: "([^"]*)": (?:stat [^:]*: )?(?:no such file or directory|executable file not found in \$PATH|permission denied|is a directory|not a directory|exec format error)`)
 
-// isExecFailure reports whether the runtime has refused to execute the program of the command, and the node has not started the command before.
+// isExecFailure reports whether the runtime has refused to execute the program of the command, and the node has not
+// started the command before.
 func isExecFailure(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	s := commandStatus(at, pod)
 	if s == nil || s.RestartCount > 0 || s.State.Terminated == nil || !IsStartFailure(s.State.Terminated) {
@@ -36,8 +38,9 @@ func isExecFailure(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	return match != nil && (len(words) == 0 || match[1] == words[0])
 }
 
-// StartedAgain reports whether pod shows that its node has started the container of the command after that container had started before, as
-// pod or an earlier state of it, or nil, shows. The number of restarts alone proves nothing: the kubelet also counts containers that never ran.
+// StartedAgain reports whether pod shows that its node has started the container of the command after that container
+// had started before, as pod or an earlier state of it, or nil, shows. The number of restarts alone proves nothing: the
+// kubelet also counts containers that never ran.
 func StartedAgain(at *cnatv1alpha1.At, before, pod *corev1.Pod) bool {
 	s := commandStatus(at, pod)
 	if s == nil || s.RestartCount == 0 || s.State.Running == nil && !isExit(s.State.Terminated) {
@@ -56,7 +59,8 @@ func restarts(at *cnatv1alpha1.At, pod *corev1.Pod) int32 {
 	return 0
 }
 
-// AnyStarted reports whether a container of a pod has started, so that there can be a log. The cache shows no containers of a pod that runs.
+// AnyStarted reports whether a container of a pod has started, so that there can be a log. The cache shows no
+// containers of a pod that runs.
 func AnyStarted(pod *corev1.Pod) bool {
 	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
 		return true
@@ -66,8 +70,8 @@ func AnyStarted(pod *corev1.Pod) bool {
 	})
 }
 
-// MayBeRun reports whether a pod that nothing controls may be one of the At whose owner and gate admission has taken. A pod of another At has
-// another UID in its label.
+// MayBeRun reports whether a pod that nothing controls may be one of the At whose owner and gate admission has taken. A
+// pod of another At has another UID in its label.
 func MayBeRun(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	if IsGated(pod) || metav1.GetControllerOfNoCopy(pod) != nil {
 		return false

@@ -26,8 +26,8 @@ var TerminalReasons = []string{
 	cnatv1alpha1.ReasonDeadlineExceeded,
 }
 
-// IsDone reports whether a status shows how its At ended. It ignores the phase, which follows from the rest: a phase that was set by hand
-// neither ends an At nor repeats a run.
+// IsDone reports whether a status shows how its At ended. It ignores the phase, which follows from the rest: a phase
+// that was set by hand neither ends an At nor repeats a run.
 func IsDone(s *cnatv1alpha1.AtStatus) bool {
 	return s.CompletionTime != nil && slices.Contains(TerminalReasons, s.Reason) && s.Result == ResultOf(s.Reason)
 }

@@ -16,8 +16,8 @@ import (
 // stopReasons are the reasons of a pod that its kubelet stopped.
 var stopReasons = []string{reasonEvicted, "Preempting", "NodeShutdown", "Terminated"}
 
-// stoppedBy returns what had asked a pod to stop, or "" if nothing had before its command ended. Of a deletion and an end, and of a disruption
-// and an end, the order is not known.
+// stoppedBy returns what had asked a pod to stop, or "" if nothing had before its command ended. Of a deletion and an
+// end, and of a disruption and an end, the order is not known.
 func stoppedBy(pod *corev1.Pod, command *corev1.ContainerStateTerminated) string {
 	disruption := Disruption(pod)
 	switch {
@@ -33,15 +33,16 @@ func stoppedBy(pod *corev1.Pod, command *corev1.ContainerStateTerminated) string
 	return ""
 }
 
-// endedBeforeDeadline reports whether a command ended before the kubelet could stop it because of the activeDeadlineSeconds of the pod.
-// Both times come from the kubelet.
+// endedBeforeDeadline reports whether a command ended before the kubelet could stop it because of the
+// activeDeadlineSeconds of the pod. Both times come from the kubelet.
 func endedBeforeDeadline(pod *corev1.Pod, command *corev1.ContainerStateTerminated) bool {
 	start, limit := pod.Status.StartTime, pod.Spec.ActiveDeadlineSeconds
 	return command != nil && start != nil && limit != nil && command.FinishedAt.Time.Before(start.Add(atspec.Seconds(*limit)))
 }
 
-// Disruption returns why Kubernetes or Kueue ended a pod, from the condition DisruptionTarget or TerminationTarget, or "" if they did not. The
-// reason is a preemption, an eviction, a taint, the end of the node, or the pod garbage collector.
+// Disruption returns why Kubernetes or Kueue ended a pod, from the condition DisruptionTarget or TerminationTarget, or
+// "" if they did not. The reason is a preemption, an eviction, a taint, the end of the node, or the pod garbage
+// collector.
 func Disruption(pod *corev1.Pod) string {
 	if pod == nil {
 		return ""

@@ -20,10 +20,10 @@ func CommandWords(spec *cnatv1alpha1.AtSpec) ([]string, error) {
 	return SplitCommand(spec.Command)
 }
 
-// SplitCommand returns the words of a command: at least one, and the first is not empty. It splits as a shell does (POSIX.1-2017, Shell
-// Command Language, 2.2 Quoting and 2.6.5 Field Splitting with the default IFS), without expansion, comments, or operators: $, *, #, ; and
-// | are ordinary characters. A backslash before a newline continues the line. An error contains the position of the character, counted from
-// 1, and the remedy.
+// SplitCommand returns the words of a command: at least one, and the first is not empty. It splits as a shell does
+// (POSIX.1-2017, Shell Command Language, 2.2 Quoting and 2.6.5 Field Splitting with the default IFS), without
+// expansion, comments, or operators: $, *, #, ; and | are ordinary characters. A backslash before a newline continues
+// the line. An error contains the position of the character, counted from 1, and the remedy.
 func SplitCommand(command string) ([]string, error) {
 	words, _, err := splitCommand(command)
 	return words, err
@@ -83,8 +83,8 @@ func splitCommand(command string) (words, plain []string, err error) {
 	return words, plain, nil
 }
 
-// quoted appends the text between the quotes at the start of s to word. It returns the length of the text in s including the quotes, or 0
-// if the quote is never closed.
+// quoted appends the text between the quotes at the start of s to word. It returns the length of the text in s
+// including the quotes, or 0 if the quote is never closed.
 func quoted(s string, word *strings.Builder) int {
 	quote := s[0]
 	for i := 1; i < len(s); i++ {

@@ -16,10 +16,12 @@ import (
 	"github.com/redhat/podset-operator/internal/atspec"
 )
 
-// The CEL rules of the CRD for spec.command, with which SplitCommand must agree, and their messages. Characters that would need quoting
-// in a rule are written as \x5c (backslash), \x27 and \x22 (quotes), \x09 \x0a \x20 (blanks), \x00 (NUL).
+// The CEL rules of the CRD for spec.command, with which SplitCommand must agree, and their messages. Characters that
+// would need quoting in a rule are written as \x5c (backslash), \x27 and \x22 (quotes), \x09 \x0a \x20 (blanks), \x00
+// (NUL).
 const (
-	// quotingPattern matches a text in which every quote is closed, a character follows every backslash, and no character is NUL.
+	// quotingPattern matches a text in which every quote is closed, a character follows every backslash, and no
+	// character is NUL.
 	quotingPattern = `^(?:[^\x5c\x27\x22\x00]|\x5c[^\x00]|\x27[^\x27\x00]*\x27|\x22(?:[^\x22\x5c\x00]|\x5c[^\x00])*\x22)*$`
 	quotingMessage = "spec.command must close every quote, end without a lone backslash and hold no NUL character: " +
 		`to pass a quote or a backslash itself, put a backslash before it`

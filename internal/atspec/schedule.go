@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package atspec interprets the spec of an At: the schedule, the command, and a template that can run it once. It is pure, and both the
-// operator and kubectl at use it.
+// Package atspec interprets the spec of an At: the schedule, the command, and a template that can run it once. It is
+// pure, and both the operator and kubectl at use it.
 package atspec
 
 import (
@@ -18,8 +18,8 @@ import (
 // and CEL's matches() runs on the same regular expression engine as Go, so admission and ParseSchedule cannot differ.
 //
 // The first half is date-time of RFC 3339 section 5.6 (T and Z in either case, any offset, any number of fraction
-// digits), without the leap second 60, because leap seconds are not known in advance. The second half is the part of the
-// timespec of at(1) that counts from now.
+// digits), without the leap second 60, because leap seconds are not known in advance. The second half is the part of
+// the timespec of at(1) that counts from now.
 const SchedulePattern = `^(?:(?:` +
 	`[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))` +
 	`|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)` +
@@ -42,8 +42,8 @@ var scheduleRegexp = regexp.MustCompile(SchedulePattern)
 // unitSeconds has days of 24 hours, because an At has no time zone.
 var unitSeconds = map[string]int64{"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 
-// ParseSchedule returns when an At is due, in UTC. A relative schedule counts from created, the creation time of the At. The error about an
-// invalid schedule describes a valid one.
+// ParseSchedule returns when an At is due, in UTC. A relative schedule counts from created, the creation time of the
+// At. The error about an invalid schedule describes a valid one.
 func ParseSchedule(schedule string, created time.Time) (time.Time, error) {
 	match := scheduleRegexp.FindStringSubmatch(schedule)
 	switch {

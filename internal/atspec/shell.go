@@ -11,8 +11,8 @@ import (
 // shellOperators are words that only a shell interprets.
 var shellOperators = []string{"|", "||", "|&", "&", "&&", ";", ">", ">>", "<", "<<", "<<<", "2>", "2>>", "2>&1", "&>", ">&2"}
 
-// ShellWarning returns a warning about the first of the words that is a shell operator, or "" if there is none. find(1) needs the word ;
-// after -exec.
+// ShellWarning returns a warning about the first of the words that is a shell operator, or "" if there is none. find(1)
+// needs the word ; after -exec.
 func ShellWarning(words []string) string {
 	isExec := func(word string) bool { return slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, word) }
 	for i, word := range words {
@@ -23,8 +23,8 @@ func ShellWarning(words []string) string {
 	return ""
 }
 
-// CommandWarning returns a warning about the first unquoted word of spec.command that is a shell operator, or "" if there is none. A user
-// who quotes an operator means the word.
+// CommandWarning returns a warning about the first unquoted word of spec.command that is a shell operator, or "" if
+// there is none. A user who quotes an operator means the word.
 func CommandWarning(command string) string {
 	_, plain, _ := splitCommand(command) // A condition reports an error.
 	return ShellWarning(plain)

@@ -12,9 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Admission rejects these templates first; TestAdmission_templates in controllers has the same rows.
-// The API server drops fields that the CRDs do not have, so what a template can do is what these types can. A field that a
-// newer library adds must be reviewed before it is added here: can it repeat the command of an At, or end the pods of a PodSet?
+// Admission rejects these templates first; TestAdmission_templates in controllers has the same rows. The API server
+// drops fields that the CRDs do not have, so what a template can do is what these types can. A field that a newer
+// library adds must be reviewed before it is added here: can it repeat the command of an At, or end the pods of a
+// PodSet?
 func TestTemplate_fields(t *testing.T) {
 	for _, test := range []struct {
 		of   any

@@ -10,8 +10,8 @@ import "time"
 var (
 	// RejectedCreate delays the next create after the API server has rejected one.
 	RejectedCreate = Range{First: time.Second, Max: time.Minute}
-	// FailedWrite delays the next create after one failed without a rejection, and the next reconcile after another write failed. A short
-	// problem delays little, and one that lasts causes one request in a minute.
+	// FailedWrite delays the next create after one failed without a rejection, and the next reconcile after another
+	// write failed. A short problem delays little, and one that lasts causes one request in a minute.
 	FailedWrite = Range{First: 20 * time.Millisecond, Max: time.Minute}
 	// FinishedPods delays the deletion of a PodSet's finished pods.
 	FinishedPods = Range{First: 10 * time.Second, Max: 5 * time.Minute}
@@ -32,8 +32,8 @@ type Range struct {
 	Max time.Duration
 }
 
-// Backoff is a delay that doubles each time it is used. It is a value: Next returns the next one and leaves its receiver unchanged, so a
-// caller can compute a delay without starting it. The zero value is ready to use.
+// Backoff is a delay that doubles each time it is used. It is a value: Next returns the next one and leaves its
+// receiver unchanged, so a caller can compute a delay without starting it. The zero value is ready to use.
 type Backoff struct {
 	// Delay is the current delay, or zero if none has been used yet.
 	Delay time.Duration
@@ -41,8 +41,9 @@ type Backoff struct {
 	Until time.Time
 }
 
-// Next returns the back-off after another failure: the operation began at began and failed at now. The delay starts over if the back-off
-// was not used for more than twice its delay after the delay had ended, because this is a new failure.
+// Next returns the back-off after another failure: the operation began at began and failed at now. The delay starts
+// over if the back-off was not used for more than twice its delay after the delay had ended, because this is a new
+// failure.
 func (b Backoff) Next(began, now time.Time, r Range) Backoff {
 	delay := min(max(2*b.Delay, r.First), r.Max)
 	if b.Delay == 0 || began.Sub(b.Until) > 2*b.Delay {

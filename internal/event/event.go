@@ -1,7 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package event describes events about an object as values. The pure packages return them, and the controllers send them.
+// Package event describes events about an object as values. The pure packages return them, and the controllers send
+// them.
 package event
 
 import (
@@ -23,8 +24,8 @@ type Event struct {
 	Action string
 	// Note is the message for users.
 	Note string
-	// Related is another object that the event is about, or nil if there is none. Events that differ only in their note are counted as
-	// repetitions of the first one, whose note is kept.
+	// Related is another object that the event is about, or nil if there is none. Events that differ only in their note
+	// are counted as repetitions of the first one, whose note is kept.
 	Related runtime.Object
 }
 

@@ -16,15 +16,15 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// ConfirmAfter is how long a created pod may be missing from the cache before it must be looked up. Such a pod was probably deleted before
-// the cache could show it.
+// ConfirmAfter is how long a created pod may be missing from the cache before it must be looked up. Such a pod was
+// probably deleted before the cache could show it.
 const ConfirmAfter = 5 * time.Second
 
-// Pods are the pods of one owner that this process created or deleted and that the cache may not show so yet. The zero value expects
-// nothing.
+// Pods are the pods of one owner that this process created or deleted and that the cache may not show so yet. The zero
+// value expects nothing.
 type Pods struct {
-	// created are the last pods that were created, until the cache shows a version that is not earlier than all of them. confirmed is when the
-	// API server last confirmed that they exist.
+	// created are the last pods that were created, until the cache shows a version that is not earlier than all of
+	// them. confirmed is when the API server last confirmed that they exist.
 	created   []*corev1.Pod
 	confirmed time.Time
 	// deleted are pods that were deleted and that the cache does not show as terminating yet.
@@ -37,14 +37,16 @@ type View struct {
 	Lookups []string
 	// WaitUntil is when they must be looked up, or zero if the cache has shown all created pods.
 	WaitUntil time.Time
-	// Deleted are the pods that are treated as terminating although they have no deletion timestamp. The set must not be changed.
+	// Deleted are the pods that are treated as terminating although they have no deletion timestamp. The set must not
+	// be changed.
 	Deleted sets.Set[types.UID]
 	// Next are the expectations that remain.
 	Next Pods
 }
 
-// Observe compares what the cache shows with the expectations. lookedUp are the answers of the API server, with nil for a pod that does not
-// exist. A pod that the API server says is gone, or has another owner, needs no memory: the cache shows that before it shows the next pod.
+// Observe compares what the cache shows with the expectations. lookedUp are the answers of the API server, with nil for
+// a pod that does not exist. A pod that the API server says is gone, or has another owner, needs no memory: the cache
+// shows that before it shows the next pod.
 func (p Pods) Observe(cached []*corev1.Pod, lookedUp map[string]*corev1.Pod, now time.Time) View {
 	v := View{Next: p}
 	switch {
@@ -89,8 +91,8 @@ func (v *View) lookUp(created []*corev1.Pod, lookedUp map[string]*corev1.Pod, no
 	}
 }
 
-// IsLater reports whether a pod has a later resource version than version. It returns false for versions that cannot be compared, such as
-// "".
+// IsLater reports whether a pod has a later resource version than version. It returns false for versions that cannot be
+// compared, such as "".
 func IsLater(object metav1.Object, version string) bool {
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
 	return err == nil && order > 0

@@ -15,8 +15,8 @@ import (
 	"github.com/redhat/podset-operator/internal/backoff"
 )
 
-// Rejection is why a create waits: an API server rejected it, so that an immediate retry would not help, because a quota is exceeded, an
-// admission policy forbids the pod, or the pod is invalid; or creates fail again and again.
+// Rejection is why a create waits: an API server rejected it, so that an immediate retry would not help, because a
+// quota is exceeded, an admission policy forbids the pod, or the pod is invalid; or creates fail again and again.
 type Rejection struct {
 	// Message is the message of the API server.
 	Message string
@@ -24,7 +24,8 @@ type Rejection struct {
 	Invalid bool
 	// NamespaceTerminating is true if the namespace is being deleted.
 	NamespaceTerminating bool
-	// Failed is true if the create failed without a rejection: an admission webhook or the API server failed, or there was no answer.
+	// Failed is true if the create failed without a rejection: an admission webhook or the API server failed, or there
+	// was no answer.
 	Failed bool
 	// Exists is true if another object has the name.
 	Exists bool
@@ -32,7 +33,8 @@ type Rejection struct {
 	Began, Until time.Time
 }
 
-// RetryAt returns when a request that must succeed at a time may be retried: at that time, whatever the delay is after requests before it.
+// RetryAt returns when a request that must succeed at a time may be retried: at that time, whatever the delay is after
+// requests before it.
 func (r *Rejection) RetryAt(due time.Time) time.Time {
 	if r.Began.Before(due) && due.Before(r.Until) {
 		return due
@@ -50,8 +52,8 @@ func NewRejection(err error) *Rejection {
 	}
 }
 
-// namesFields reports whether an error comes from the validation of the API server, where each cause has a field. An admission policy that
-// answers with the same code has none.
+// namesFields reports whether an error comes from the validation of the API server, where each cause has a field. An
+// admission policy that answers with the same code has none.
 func namesFields(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -68,8 +70,8 @@ type LastRejection struct {
 	backoff    backoff.Backoff
 }
 
-// Rejected returns the value after a create for a generation of the owner's spec, which began at began, was rejected at now. The delay
-// before the next create doubles with each rejection.
+// Rejected returns the value after a create for a generation of the owner's spec, which began at began, was rejected at
+// now. The delay before the next create doubles with each rejection.
 func (l LastRejection) Rejected(err error, generation int64, began, now time.Time) LastRejection {
 	next := l.backoff.Next(began, now, backoff.RejectedCreate)
 	rejection := NewRejection(err)
@@ -83,8 +85,8 @@ func (l LastRejection) Failed(err error, generation int64, began, now time.Time)
 	return LastRejection{rejection: &Rejection{Message: err.Error(), Failed: true, Began: began, Until: next.Until}, generation: generation, backoff: next}
 }
 
-// Of returns the rejection that applies to a generation of the owner's spec, or nil if there is none. It must not be changed. An edited
-// spec has a new generation, so its create is retried at once.
+// Of returns the rejection that applies to a generation of the owner's spec, or nil if there is none. It must not be
+// changed. An edited spec has a new generation, so its create is retried at once.
 func (l LastRejection) Of(generation int64) *Rejection {
 	if l.generation != generation {
 		return nil

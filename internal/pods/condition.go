@@ -19,9 +19,10 @@ const maxMessage = 1024
 // maxConditions is the maxItems of status.conditions in the CRDs of both kinds.
 const maxConditions = 16
 
-// StampConditions completes conditions that were computed at now for a generation of a spec, and adds those in stored whose type is not in
-// own: they belong to other controllers. A computed condition keeps its transition time from stored while its status is the same. Times
-// have whole seconds, as the API stores them, so that unchanged conditions equal the stored ones.
+// StampConditions completes conditions that were computed at now for a generation of a spec, and adds those in stored
+// whose type is not in own: they belong to other controllers. A computed condition keeps its transition time from
+// stored while its status is the same. Times have whole seconds, as the API stores them, so that unchanged conditions
+// equal the stored ones.
 func StampConditions(computed, stored []metav1.Condition, own sets.Set[string], generation int64, now time.Time) []metav1.Condition {
 	for i := range computed {
 		c := &computed[i]

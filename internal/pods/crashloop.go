@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// ReasonCrashLoop is the kubelet's reason for a container that it restarts after a delay because it ended soon after its start.
+	// ReasonCrashLoop is the kubelet's reason for a container that it restarts after a delay because it ended soon
+	// after its start.
 	ReasonCrashLoop = "CrashLoopBackOff"
-	// reasonRunContainerError is the reason for a container whose command cannot be started. It alternates with ReasonCrashLoop.
+	// reasonRunContainerError is the reason for a container whose command cannot be started. It alternates with
+	// ReasonCrashLoop.
 	reasonRunContainerError = "RunContainerError"
 
 	// backOffReset is how long a container must run before the kubelet restarts it without a delay again.
@@ -21,9 +23,10 @@ const (
 	minStableRun = time.Minute
 )
 
-// CrashLoop reports whether a container of pod keeps ending soon after its start, and returns when it will have left the crash loop if it
-// keeps running, or zero. While the kubelet delays a restart, the state of the container is terminated or waiting, depending on the version
-// of the kubelet. A container that runs again has left the crash loop once it has run for a minute and twice as long as before.
+// CrashLoop reports whether a container of pod keeps ending soon after its start, and returns when it will have left
+// the crash loop if it keeps running, or zero. While the kubelet delays a restart, the state of the container is
+// terminated or waiting, depending on the version of the kubelet. A container that runs again has left the crash loop
+// once it has run for a minute and twice as long as before.
 func CrashLoop(pod *corev1.Pod, now time.Time) (looping bool, until time.Time) {
 	for i, status := range ContainerStatuses(pod) {
 		switch state := status.State; {
@@ -45,8 +48,8 @@ func CrashLoop(pod *corev1.Pod, now time.Time) (looping bool, until time.Time) {
 	return looping, until
 }
 
-// stableAt returns when a running container leaves its crash loop. It returns zero if the container is not in a crash loop, because it has
-// not ended twice or its last run was long.
+// stableAt returns when a running container leaves its crash loop. It returns zero if the container is not in a crash
+// loop, because it has not ended twice or its last run was long.
 func stableAt(status *corev1.ContainerStatus) time.Time {
 	running, last := status.State.Running, status.LastTerminationState.Terminated
 	if running == nil || last == nil || status.RestartCount < 2 || runTime(last) >= backOffReset {

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pods answers the questions that PodSets and Ats both ask about their pods, and builds what their pods and statuses have in
-// common.
+// Package pods answers the questions that PodSets and Ats both ask about their pods, and builds what their pods and
+// statuses have in common.
 package pods
 
 import (
@@ -56,8 +56,8 @@ func IsFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// IsTerminating reports whether pod is being deleted. deleted are pods that were deleted and that a cache still shows without a
-// deletion timestamp.
+// IsTerminating reports whether pod is being deleted. deleted are pods that were deleted and that a cache still shows
+// without a deletion timestamp.
 func IsTerminating(pod *corev1.Pod, deleted sets.Set[types.UID]) bool {
 	return pod.DeletionTimestamp != nil || deleted.Has(pod.UID)
 }
@@ -68,8 +68,8 @@ func IsPaused(object metav1.Object, annotation string) bool {
 	return err == nil && paused
 }
 
-// HasRestartRules reports whether the exit of a container may restart it or, with the action RestartAllContainers, every container of the
-// pod.
+// HasRestartRules reports whether the exit of a container may restart it or, with the action RestartAllContainers,
+// every container of the pod.
 func HasRestartRules(container corev1.Container) bool { return len(container.RestartPolicyRules) > 0 }
 
 // IsSidecar reports whether an init container runs as long as its pod.
@@ -106,8 +106,8 @@ func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
-// WaitingReason returns why pod cannot start or keep running, or "" while it may be just starting. It omits messages, which count nodes or
-// attempts and change all the time.
+// WaitingReason returns why pod cannot start or keep running, or "" while it may be just starting. It omits messages,
+// which count nodes or attempts and change all the time.
 func WaitingReason(pod *corev1.Pod) string {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && !isOpened(pod, c) {
@@ -133,13 +133,14 @@ func WaitingReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// isOpened reports whether a condition shows gates that the pod no longer has. The scheduler has not looked at it since.
+// isOpened reports whether a condition shows gates that the pod no longer has. The scheduler has not looked at it
+// since.
 func isOpened(pod *corev1.Pod, c *corev1.PodCondition) bool {
 	return c.Reason == corev1.PodReasonSchedulingGated && len(pod.Spec.SchedulingGates) == 0
 }
 
-// WaitingMessage returns what the scheduler, the kubelet, or the container runtime says about the reason that WaitingReason returns, or "". For
-// a gate, it returns the names of the gates.
+// WaitingMessage returns what the scheduler, the kubelet, or the container runtime says about the reason that
+// WaitingReason returns, or "". For a gate, it returns the names of the gates.
 func WaitingMessage(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		switch {
@@ -187,8 +188,8 @@ func CreatingReason(pod *corev1.Pod) string {
 // startGrace is how long a pod may take to start without an explanation.
 const startGrace = time.Minute
 
-// SlowStart returns what the kubelet has been doing with a pod for more than a minute before any container has started its work, or "". It
-// also returns when that will be, or zero.
+// SlowStart returns what the kubelet has been doing with a pod for more than a minute before any container has started
+// its work, or "". It also returns when that will be, or zero.
 func SlowStart(pod *corev1.Pod, now time.Time) (reason string, at time.Time) {
 	if pod.Status.Phase != corev1.PodPending {
 		return "", time.Time{}
@@ -199,7 +200,8 @@ func SlowStart(pod *corev1.Pod, now time.Time) (reason string, at time.Time) {
 	return CreatingReason(pod), time.Time{}
 }
 
-// NotReadyReason returns what a pod that is on its node needs before its containers can start, or "" if that is not known.
+// NotReadyReason returns what a pod that is on its node needs before its containers can start, or "" if that is not
+// known.
 func NotReadyReason(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		switch {
@@ -213,9 +215,9 @@ func NotReadyReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// Earliest returns the first of some times, seen from now, or zero if all are zero. It ignores zero times. A time that this process
-// measured differs from now by the monotonic clock, and a time from an object by the wall clock, so a jump of the wall clock does not
-// change which of two delays is shorter.
+// Earliest returns the first of some times, seen from now, or zero if all are zero. It ignores zero times. A time that
+// this process measured differs from now by the monotonic clock, and a time from an object by the wall clock, so a jump
+// of the wall clock does not change which of two delays is shorter.
 func Earliest(now time.Time, times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {

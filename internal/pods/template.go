@@ -22,8 +22,8 @@ const (
 	nobody = 65534
 )
 
-// FromTemplate returns a pod from a template, controlled by owner. The pod shares no memory with the template. Its labels and annotations
-// are never nil.
+// FromTemplate returns a pod from a template, controlled by owner. The pod shares no memory with the template. Its
+// labels and annotations are never nil.
 func FromTemplate(template *corev1.PodTemplateSpec, name string, owner metav1.Object, kind schema.GroupVersionKind) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -48,9 +48,10 @@ func OnLinux(spec *corev1.PodSpec) {
 	spec.NodeSelector = map[string]string{corev1.LabelOSStable: string(corev1.Linux)}
 }
 
-// Restrict makes spec pass the Pod Security Standard "restricted" (https://kubernetes.io/docs/concepts/security/pod-security-standards/)
-// and OpenShift's security context constraint "restricted-v2", and removes the service account token. With fixedUser the pod runs as the
-// user nobody, for images whose own user is root. OpenShift rejects a fixed user, since it assigns a range of users to each namespace.
+// Restrict makes spec pass the Pod Security Standard "restricted"
+// (https://kubernetes.io/docs/concepts/security/pod-security-standards/) and OpenShift's security context constraint
+// "restricted-v2", and removes the service account token. With fixedUser the pod runs as the user nobody, for images
+// whose own user is root. OpenShift rejects a fixed user, since it assigns a range of users to each namespace.
 func Restrict(spec *corev1.PodSpec, fixedUser bool) {
 	spec.AutomountServiceAccountToken = ptr.To(false)
 	spec.SecurityContext = &corev1.PodSecurityContext{

@@ -9,8 +9,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// CanCoalesce reports whether an update of a pod changes only counts in the status, so that it can wait for other updates
-// (rule 11).
+// CanCoalesce reports whether an update of a pod changes only counts in the status, so that it can wait for other
+// updates (rule 11).
 func CanCoalesce(before, after *corev1.Pod) bool {
 	return pods.OwnerUID(before) == pods.OwnerUID(after) &&
 		(after.DeletionTimestamp == nil || before.DeletionTimestamp != nil) &&

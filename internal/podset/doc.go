@@ -1,9 +1,9 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podset decides what a PodSet needs. It is pure: the same Observation always gives the same Plan. State is what the process knows
-// about a PodSet beyond what its caches show. State.Observe combines both into an Observation, MakePlan decides, MakeReport reports the
-// outcome, and State.Record remembers it.
+// Package podset decides what a PodSet needs. It is pure: the same Observation always gives the same Plan. State is
+// what the process knows about a PodSet beyond what its caches show. State.Observe combines both into an Observation,
+// MakePlan decides, MakeReport reports the outcome, and State.Record remembers it.
 //
 // The code and the tests refer to these rules by their numbers:
 //

@@ -14,15 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// HashTemplate returns a hash of the user's template alone, so that neither a new default nor a new version of the operator
-// changes it (rule 9).
+// HashTemplate returns a hash of the user's template alone, so that neither a new default nor a new version of the
+// operator changes it (rule 9).
 //
-// The hash covers the meaning of the template and not how a version of the Kubernetes API library encodes it. A field that is
-// not a pointer is unset if it is zero or empty: the library may encode it as null, {}, "" or [], or omit it. A pointer that
-// is not nil is set even if it points to an empty object: namespaceSelector: {} selects all namespaces.
+// The hash covers the meaning of the template and not how a version of the Kubernetes API library encodes it. A field
+// that is not a pointer is unset if it is zero or empty: the library may encode it as null, {}, "" or [], or omit it. A
+// pointer that is not nil is set even if it points to an empty object: namespaceSelector: {} selects all namespaces.
 func HashTemplate(template *corev1.PodTemplateSpec) string { return hashOf(template) }
 
-// hashOf hashes the JSON of a value. It panics if the value cannot be encoded, which is impossible for a typed template.
+// hashOf hashes the JSON of a value. It panics if the value cannot be encoded, which is impossible for a typed
+// template.
 func hashOf(value any) string {
 	encoded, err := json.Marshal(treeOf(reflect.ValueOf(value)))
 	if err != nil {
@@ -82,7 +83,8 @@ func addFields(fields map[string]any, v reflect.Value) {
 	}
 }
 
-// isUnset reports whether the value of a field means the same as an absent field. addFields finds the structs whose fields are all unset.
+// isUnset reports whether the value of a field means the same as an absent field. addFields finds the structs whose
+// fields are all unset.
 func isUnset(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice:

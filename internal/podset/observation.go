@@ -20,8 +20,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// Observation is everything that a decision about one PodSet depends on, at one instant. It is a value. Do not modify the objects that it
-// refers to: they may belong to a cache.
+// Observation is everything that a decision about one PodSet depends on, at one instant. It is a value. Do not modify
+// the objects that it refers to: they may belong to a cache.
 type Observation struct {
 	// Set is the PodSet, with the status that was last written.
 	Set *appv1alpha1.PodSet
@@ -35,14 +35,15 @@ type Observation struct {
 	Deleted sets.Set[types.UID]
 	// MaybeDeleted are the UIDs of pods whose deletion was requested and not answered. It may have succeeded.
 	MaybeDeleted sets.Set[types.UID]
-	// Attempts are the lowest possible attempts of slots, or 0 for a slot that is not in it. They skip names of conflicting pods: pods of
-	// another owner, or terminating ones of this PodSet that the cache does not show yet. They also keep the attempt of a create that was
-	// not answered.
+	// Attempts are the lowest possible attempts of slots, or 0 for a slot that is not in it. They skip names of
+	// conflicting pods: pods of another owner, or terminating ones of this PodSet that the cache does not show yet.
+	// They also keep the attempt of a create that was not answered.
 	Attempts map[int]MinAttempt
-	// Modified are the pods that this process created for the PodSet and whose name or controller was changed by admission. They must be
-	// deleted before another pod is created.
+	// Modified are the pods that this process created for the PodSet and whose name or controller was changed by
+	// admission. They must be deleted before another pod is created.
 	Modified []*corev1.Pod
-	// Lookups are the names of the pods that the caller must get from the API server before it plans. State.Observe sets them.
+	// Lookups are the names of the pods that the caller must get from the API server before it plans. State.Observe
+	// sets them.
 	Lookups []string
 	// Now is the instant of the observation.
 	Now time.Time
@@ -55,8 +56,8 @@ type Observation struct {
 	// Defaults come from the operator's environment.
 	Defaults Defaults
 
-	// next is the State once the observation is recorded: without the expectations that the cache fulfills by now, and with the delay that
-	// begins with the first finished pod. Record needs it.
+	// next is the State once the observation is recorded: without the expectations that the cache fulfills by now, and
+	// with the delay that begins with the first finished pod. Record needs it.
 	next *State
 }
 
@@ -64,9 +65,11 @@ type Observation struct {
 type Defaults struct {
 	// Image is the image of the default container.
 	Image string
-	// PullSecrets are the secrets with which the image is pulled. If there are none, those of the service account are used.
+	// PullSecrets are the secrets with which the image is pulled. If there are none, those of the service account are
+	// used.
 	PullSecrets []corev1.LocalObjectReference
-	// FixedUser makes the default pod run as a fixed user. It is false on OpenShift, which gives each namespace its own.
+	// FixedUser makes the default pod run as a fixed user. It is false on OpenShift, which gives each namespace its
+	// own.
 	FixedUser bool
 }
 
@@ -105,7 +108,8 @@ func (o Observation) hasFinished() bool {
 	return slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool { return pods.IsFinished(pod) && !o.isTerminating(pod) })
 }
 
-// hashOfPod returns the hash of the template that pod was created from, or "" if an admission webhook or a user has removed it.
+// hashOfPod returns the hash of the template that pod was created from, or "" if an admission webhook or a user has
+// removed it.
 func hashOfPod(pod *corev1.Pod) string {
 	return cmp.Or(pod.Annotations[appv1alpha1.AnnotationTemplateHash], pod.Labels[appv1alpha1.LabelTemplateHash])
 }
@@ -121,7 +125,8 @@ func (o Observation) isAvailable(pod *corev1.Pod) bool {
 	return pods.IsReady(pod) && !o.availableAt(pod).After(o.Now)
 }
 
-// availableAt returns when a Ready pod becomes available. If the start of its readiness is not known, that is as late as possible.
+// availableAt returns when a Ready pod becomes available. If the start of its readiness is not known, that is as late
+// as possible.
 func (o Observation) availableAt(pod *corev1.Pod) time.Time {
 	if o.Set.Spec.MinReadySeconds == 0 {
 		return time.Time{}
@@ -153,8 +158,8 @@ func count(pods []*corev1.Pod, match func(*corev1.Pod) bool) int {
 // desired returns spec.replicas with its default.
 func (o Observation) desired() int { return int(ptr.Deref(o.Set.Spec.Replicas, 1)) }
 
-// maxUnavailable returns spec.updateStrategy.rollingUpdate.maxUnavailable as a number of pods: at least 1, and a percentage
-// is rounded up.
+// maxUnavailable returns spec.updateStrategy.rollingUpdate.maxUnavailable as a number of pods: at least 1, and a
+// percentage is rounded up.
 func (o Observation) maxUnavailable() int {
 	rolling := o.Set.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil || rolling.MaxUnavailable == nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// byDeletionPriority sorts active pods in the order in which they are deleted (rule 7). A pod comes before another one when
+// byDeletionPriority sorts active pods in the order in which they are deleted (rule 7). A pod comes before another one
+// when
 //
 //  1. it has no node and the other has one,
 //  2. else when its phase comes earlier in Pending, Unknown, Running,
@@ -32,11 +33,11 @@ import (
 //  12. else when it is younger,
 //  13. else by its UID, which is random, and then by its name, so that the order is total.
 //
-// These are the ranks of the ReplicaSet controller of Kubernetes 1.37 (ActivePodsWithRanks in kubernetes/pkg/controller), with rules 4, 5,
-// and 8 added. The order by rules 9 to 12 changes with time, so without rule 8 a repeated deletion could delete a second pod. Times are
-// compared as there, by the logarithm of how long ago they are, so that pods of about the same age are equal. There, two pods that have
-// been Ready for about the same time are compared by their UID alone. This is not an order for three pods, so here rules 10 to 12 come
-// first.
+// These are the ranks of the ReplicaSet controller of Kubernetes 1.37 (ActivePodsWithRanks in
+// kubernetes/pkg/controller), with rules 4, 5, and 8 added. The order by rules 9 to 12 changes with time, so without
+// rule 8 a repeated deletion could delete a second pod. Times are compared as there, by the logarithm of how long ago
+// they are, so that pods of about the same age are equal. There, two pods that have been Ready for about the same time
+// are compared by their UID alone. This is not an order for three pods, so here rules 10 to 12 come first.
 func byDeletionPriority(o Observation, active []*corev1.Pod, hash string) []*corev1.Pod {
 	onNode := map[string]int{}
 	for _, pod := range active {
@@ -104,7 +105,8 @@ func readySince(pod *corev1.Pod) time.Time {
 	return pods.ReadySince(pod)
 }
 
-// ageRank ranks a time by its age: the base 2 logarithm of the nanoseconds. An unknown time comes first, then one in the future.
+// ageRank ranks a time by its age: the base 2 logarithm of the nanoseconds. An unknown time comes first, then one in
+// the future.
 func (o Observation) ageRank(t time.Time) int {
 	switch age := o.Now.Sub(t); {
 	case t.IsZero():

@@ -17,8 +17,8 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// selectorLabels returns the labels of every pod of the set. They take precedence over the template, because they are the selector of the
-// scale subresource.
+// selectorLabels returns the labels of every pod of the set. They take precedence over the template, because they are
+// the selector of the scale subresource.
 func selectorLabels(set *appv1alpha1.PodSet) labels.Set {
 	return labels.Set{
 		pods.LabelManagedBy:     pods.ManagedBy,
@@ -45,9 +45,9 @@ func newPod(o Observation, p slotAttempt, hash string) *corev1.Pod {
 	return pod
 }
 
-// defaultTemplate returns the template of a PodSet without one. It passes Pod Security "restricted", OpenShift's "restricted-v2", and
-// policies that require a read-only root. A process that sleeps needs little, so that many such pods fit on a small node. The labels are
-// those of the tutorial (rule 16).
+// defaultTemplate returns the template of a PodSet without one. It passes Pod Security "restricted", OpenShift's
+// "restricted-v2", and policies that require a read-only root. A process that sleeps needs little, so that many such
+// pods fit on a small node. The labels are those of the tutorial (rule 16).
 func defaultTemplate(set *appv1alpha1.PodSet, d Defaults) *corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{
 		ImagePullSecrets: d.PullSecrets,
@@ -70,8 +70,8 @@ func defaultTemplate(set *appv1alpha1.PodSet, d Defaults) *corev1.PodTemplateSpe
 		TerminationGracePeriodSeconds: ptr.To[int64](1),
 		// It reads no variables of Services.
 		EnableServiceLinks: ptr.To(false),
-		// The scheduler spreads the pods of a ReplicaSet by default, but not those of a kind that it does not know. It would ignore nodes
-		// without the label of a second key, such as the zone.
+		// The scheduler spreads the pods of a ReplicaSet by default, but not those of a kind that it does not know. It
+		// would ignore nodes without the label of a second key, such as the zone.
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 			MaxSkew:           1,
 			TopologyKey:       corev1.LabelHostname,

@@ -63,13 +63,15 @@ func (o Observation) progressDeadline() int32 {
 	return cmp.Or(o.Set.Spec.ProgressDeadlineSeconds, defaultProgressDeadline)
 }
 
-// isStuck reports whether a PodSet that does not match its spec has made no progress for spec.progressDeadlineSeconds (rule 15).
+// isStuck reports whether a PodSet that does not match its spec has made no progress for spec.progressDeadlineSeconds
+// (rule 15).
 func (o Observation) isStuck(of classes) bool {
 	deadline := o.stuckAt(of)
 	return !deadline.IsZero() && !o.Now.Before(deadline)
 }
 
-// stuckAt returns when a PodSet that does not match its spec is stuck unless it makes progress first, or zero if it has no deadline.
+// stuckAt returns when a PodSet that does not match its spec is stuck unless it makes progress first, or zero if it has
+// no deadline.
 func (o Observation) stuckAt(of classes) time.Time {
 	if o.progressDeadline() == math.MaxInt32 {
 		return time.Time{}
@@ -87,9 +89,10 @@ func wasStuck(set *appv1alpha1.PodSet) bool {
 	return stored != nil && stored.Reason == appv1alpha1.ReasonProgressDeadlineExceeded
 }
 
-// progressedAt returns when a PodSet that does not match its spec last made progress, or zero if it was stuck and has no pods. Progress
-// means that a pod was created, was deleted, or became Ready or available. The pods have these times, and the condition Progressing has
-// since when the PodSet does not match its spec, so a restart of the operator changes nothing.
+// progressedAt returns when a PodSet that does not match its spec last made progress, or zero if it was stuck and has
+// no pods. Progress means that a pod was created, was deleted, or became Ready or available. The pods have these times,
+// and the condition Progressing has since when the PodSet does not match its spec, so a restart of the operator changes
+// nothing.
 func (o Observation) progressedAt(of classes) time.Time {
 	var last time.Time
 	note := func(t time.Time) {
@@ -117,7 +120,8 @@ func (o Observation) progressedAt(of classes) time.Time {
 	return last
 }
 
-// deletedAt returns when the deletion of a terminating pod was requested. The deletion timestamp is when its grace period ends.
+// deletedAt returns when the deletion of a terminating pod was requested. The deletion timestamp is when its grace
+// period ends.
 func (o Observation) deletedAt(pod *corev1.Pod) time.Time {
 	if pod.DeletionTimestamp == nil { // The cache does not show the deletion yet.
 		return o.Now

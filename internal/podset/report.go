@@ -29,8 +29,8 @@ type Report struct {
 	RequeueAt time.Time
 }
 
-// retryPredecessor is the delay before a create is repeated whose name another pod of the same slot still has, in case the cache has
-// already shown the end of that pod.
+// retryPredecessor is the delay before a create is repeated whose name another pod of the same slot still has, in case
+// the cache has already shown the end of that pod.
 const retryPredecessor = time.Second
 
 // MakeReport computes the status from an observation, its plan, and the outcome of the plan.
@@ -55,8 +55,8 @@ func MakeReport(o Observation, plan Plan, outcome Outcome) Report {
 	return report
 }
 
-// nextChange returns when the status will change although nothing else has, or zero if it will not. A PodSet that progresses has a
-// deadline.
+// nextChange returns when the status will change although nothing else has, or zero if it will not. A PodSet that
+// progresses has a deadline.
 func nextChange(o Observation, progresses bool) time.Time {
 	c := classify(o)
 	var next time.Time
@@ -73,8 +73,8 @@ func nextChange(o Observation, progresses bool) time.Time {
 	return next
 }
 
-// events returns the events about an outcome, one for each kind of action. Each relates to its first pod, so that an event about other pods
-// is not counted as its repetition. Each warning of the API server is reported once.
+// events returns the events about an outcome, one for each kind of action. Each relates to its first pod, so that an
+// event about other pods is not counted as its repetition. Each warning of the API server is reported once.
 func events(o Observation, outcome Outcome) []event.Event {
 	var events []event.Event
 	if outcome.Warnings != "" && outcome.Warnings != o.Warnings {

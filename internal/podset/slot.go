@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// letters are those of the names that Kubernetes generates: without vowels, so that no words appear, and without similar characters.
+	// letters are those of the names that Kubernetes generates: without vowels, so that no words appear, and without
+	// similar characters.
 	letters      = "bcdfghjklmnpqrstvwxz2456789"
 	suffixLength = 5
 	infix        = "-pod"
@@ -31,13 +32,13 @@ type slotAttempt struct{ slot, attempt int }
 // MinAttempt is the lowest possible attempt of a slot.
 type MinAttempt struct {
 	Attempt int
-	// Unanswered is true if a create of this attempt may have succeeded without a response. The name is then used even if the cache shows a
-	// pod with it: the cache may show an older pod of that name.
+	// Unanswered is true if a create of this attempt may have succeeded without a response. The name is then used even
+	// if the cache shows a pod with it: the cache may show an older pod of that name.
 	Unanswered bool
 }
 
-// podName returns the name of the pod of a slot and attempt: <name>-pod<5 letters or digits> (rule 5). The name of the PodSet is
-// shortened if the result would be too long for a host name.
+// podName returns the name of the pod of a slot and attempt: <name>-pod<5 letters or digits> (rule 5). The name of the
+// PodSet is shortened if the result would be too long for a host name.
 func podName(set *appv1alpha1.PodSet, p slotAttempt) string {
 	hash := fnv.New64a()
 	hash.Write([]byte(set.UID))
@@ -59,8 +60,8 @@ func podName(set *appv1alpha1.PodSet, p slotAttempt) string {
 	return base + infix + string(suffix)
 }
 
-// slotOf returns the slot of a pod, from its annotation or else from its label. ok is false if an admission webhook or a user has removed
-// both.
+// slotOf returns the slot of a pod, from its annotation or else from its label. ok is false if an admission webhook or
+// a user has removed both.
 func slotOf(pod *corev1.Pod) (slot int, ok bool) {
 	if slot, ok := number(pod.Annotations[appv1alpha1.AnnotationSlot]); ok {
 		return slot, true
@@ -77,8 +78,9 @@ func number(value string) (n int, ok bool) {
 	return n, true
 }
 
-// freeSlots returns n slots without an active pod, sorted, each with the first possible attempt whose name is not in use, as far as the
-// cache shows. Slots with unanswered creates come first, because their pods may exist, and then the lowest ones.
+// freeSlots returns n slots without an active pod, sorted, each with the first possible attempt whose name is not in
+// use, as far as the cache shows. Slots with unanswered creates come first, because their pods may exist, and then the
+// lowest ones.
 func freeSlots(o Observation, active []*corev1.Pod, n int) []slotAttempt {
 	filled, used := sets.New[int](), map[string]bool{} // by name: whether an active pod has it
 	for _, pod := range o.Pods {
@@ -111,8 +113,8 @@ func freeSlots(o Observation, active []*corev1.Pod, n int) []slotAttempt {
 	return free
 }
 
-// freeAttempt returns the first possible attempt of a slot whose name is not in use. ok is false if an active pod has the name of an
-// earlier attempt: that pod fills the slot.
+// freeAttempt returns the first possible attempt of a slot whose name is not in use. ok is false if an active pod has
+// the name of an earlier attempt: that pod fills the slot.
 func freeAttempt(o Observation, slot int, used map[string]bool) (p slotAttempt, ok bool) {
 	first := o.Attempts[slot]
 	for p = (slotAttempt{slot: slot, attempt: first.Attempt}); ; p.attempt++ {
@@ -126,9 +128,10 @@ func freeAttempt(o Observation, slot int, used map[string]bool) (p slotAttempt, 
 	}
 }
 
-// attemptsAfter returns the lowest possible attempt of each slot after a plan was carried out. A slot whose pod was created starts over. A
-// slot whose name a conflicting pod has uses the next attempt, unless it waits for that pod (rule 14). Every other create may have
-// succeeded although its response was lost. It is retried under the same name, because another name could give the slot two pods.
+// attemptsAfter returns the lowest possible attempt of each slot after a plan was carried out. A slot whose pod was
+// created starts over. A slot whose name a conflicting pod has uses the next attempt, unless it waits for that pod
+// (rule 14). Every other create may have succeeded although its response was lost. It is retried under the same name,
+// because another name could give the slot two pods.
 func attemptsAfter(o Observation, attempts map[int]MinAttempt, plan Plan, outcome Outcome) map[int]MinAttempt {
 	planned := plan.Create
 	if len(planned) == 0 || len(attempts) == 0 && len(outcome.Created) == len(planned) {

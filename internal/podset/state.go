@@ -20,12 +20,12 @@ import (
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
-// reportWithin is the longest time that the status of a PodSet may lag behind pods that were created or deleted without a problem. During a
-// series of changes, the status is written once for all of them.
+// reportWithin is the longest time that the status of a PodSet may lag behind pods that were created or deleted without
+// a problem. During a series of changes, the status is written once for all of them.
 const reportWithin = time.Second
 
-// State is what one process knows about one PodSet beyond what its caches show. The zero value is the State of a process
-// that has just started: nothing in it has to survive a restart.
+// State is what one process knows about one PodSet beyond what its caches show. The zero value is the State of a
+// process that has just started: nothing in it has to survive a restart.
 //
 // Each reconcile observes, plans, acts, reports, and records:
 //
@@ -36,8 +36,8 @@ const reportWithin = time.Second
 //	if state.ReportNow(o, outcome) { ... }        // the caller writes the status of MakeReport(o, plan, outcome)
 //	state.Record(o, plan, outcome, now)
 //
-// Only Record changes a State. Everything that a State refers to is replaced and never modified, so a copy by assignment
-// is independent of the original, and an Observation stays as it is.
+// Only Record changes a State. Everything that a State refers to is replaced and never modified, so a copy by
+// assignment is independent of the original, and an Observation stays as it is.
 type State struct {
 	// recorded is true if a reconcile was recorded.
 	recorded bool
@@ -62,8 +62,8 @@ type State struct {
 	cleanupBackoff backoff.Backoff
 	// reportBy is when the status must be written at the latest, or zero if it is up to date.
 	reportBy time.Time
-	// templateHash is the hash of the template of hashedGeneration, or "" if it has not been computed. Computing it costs more than the
-	// rest of a reconcile that changes nothing.
+	// templateHash is the hash of the template of hashedGeneration, or "" if it has not been computed. Computing it
+	// costs more than the rest of a reconcile that changes nothing.
 	templateHash     string
 	hashedGeneration int64
 }
@@ -73,7 +73,8 @@ type Seen struct {
 	// Set is the PodSet, and Pods are the pods that it controls, from the caches.
 	Set  *appv1alpha1.PodSet
 	Pods []*corev1.Pod
-	// LookedUp are the answers of the API server to the Lookups of earlier observations: nil for a pod that does not exist.
+	// LookedUp are the answers of the API server to the Lookups of earlier observations: nil for a pod that does not
+	// exist.
 	LookedUp map[string]*corev1.Pod
 }
 
@@ -120,8 +121,9 @@ func (s *State) Observe(seen Seen, now time.Time, defaults Defaults) Observation
 	return o
 }
 
-// confirmNamed requests lookups of the pods that the status lists and the cache does not show, and adds those that exist. A new process can
-// see a PodSet before its pods: if it had no permission to list pods at first, its cache has none. It would create them again.
+// confirmNamed requests lookups of the pods that the status lists and the cache does not show, and adds those that
+// exist. A new process can see a PodSet before its pods: if it had no permission to list pods at first, its cache has
+// none. It would create them again.
 func (o *Observation) confirmNamed(lookedUp map[string]*corev1.Pod) {
 	for _, name := range o.Set.Status.PodNames {
 		shown := slices.ContainsFunc(o.Pods, func(pod *corev1.Pod) bool { return pod.Name == name })
@@ -140,8 +142,8 @@ func (o *Observation) confirmNamed(lookedUp map[string]*corev1.Pod) {
 
 func statusOf(set *appv1alpha1.PodSet) *appv1alpha1.PodSetStatus { return &set.Status }
 
-// ReportNow reports whether the status must be written now. After writes of pods that all succeeded it can wait for the changes that
-// follow, but at most reportWithin.
+// ReportNow reports whether the status must be written now. After writes of pods that all succeeded it can wait for the
+// changes that follow, but at most reportWithin.
 func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 	return !outcome.Succeeded() || !s.reportBy.IsZero() && !o.Now.Before(s.reportBy)
 }
@@ -149,8 +151,8 @@ func (s *State) ReportNow(o Observation, outcome Outcome) bool {
 // Wait remembers which pods an observation with WaitUntil still expects. It replaces Record.
 func (s *State) Wait(o Observation) { s.pods = o.next.pods }
 
-// Record remembers an observation and the outcome of its plan. o must be the last one that Observe returned. now is when the last response
-// of the API server arrived: a response can take a while, and delays count from it.
+// Record remembers an observation and the outcome of its plan. o must be the last one that Observe returned. now is
+// when the last response of the API server arrived: a response can take a while, and delays count from it.
 func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time) {
 	next := *o.next
 	next.recorded = true
@@ -195,7 +197,8 @@ func (s *State) Record(o Observation, plan Plan, outcome Outcome, now time.Time)
 	*s = next
 }
 
-// maybeDeletedAfter returns the pods with unanswered deletions after a plan was carried out, as long as the cache shows them.
+// maybeDeletedAfter returns the pods with unanswered deletions after a plan was carried out, as long as the cache shows
+// them.
 func maybeDeletedAfter(o Observation, plan Plan, outcome Outcome) sets.Set[types.UID] {
 	var unanswered sets.Set[types.UID]
 	for _, pod := range o.Pods {
@@ -211,8 +214,8 @@ func maybeDeletedAfter(o Observation, plan Plan, outcome Outcome) sets.Set[types
 	return unanswered
 }
 
-// RequeueAt returns when to reconcile the PodSet again although nothing has changed, or zero if that is not needed. It may be in the past.
-// o, report, and outcome are those that were recorded last.
+// RequeueAt returns when to reconcile the PodSet again although nothing has changed, or zero if that is not needed. It
+// may be in the past. o, report, and outcome are those that were recorded last.
 func (s *State) RequeueAt(o Observation, report Report, outcome Outcome) time.Time {
 	requeueAt := pods.Earliest(o.Now, report.RequeueAt, s.pods.CheckAt())
 	if outcome.createProblem() != nil {

@@ -350,8 +350,8 @@ func TestState_podName(t *testing.T) {
 	}
 }
 
-// Two creates of one name are committed, and both responses are lost. A user deletes the first pod in between. When the cache shows
-// that pod, another name would give the slot a second pod.
+// Two creates of one name are committed, and both responses are lost. A user deletes the first pod in between. When the
+// cache shows that pod, another name would give the slot a second pod.
 func TestState_unansweredCreate(t *testing.T) {
 	set := testutil.MakePodSet("a")
 	lose := func(Plan) Outcome { return Outcome{CreateError: errors.New("no answer"), Reported: true} }

@@ -121,7 +121,8 @@ func (o Observation) problemOf(pod *corev1.Pod) (reason string, until time.Time)
 // finishReason returns why a finished pod ended: the reason in its status (such as Evicted), or else its phase.
 func finishReason(pod *corev1.Pod) string { return cmp.Or(pod.Status.Reason, string(pod.Status.Phase)) }
 
-// countReasons lists the reasons of pods, most frequent first: "2 of 3 pods: ImagePullBackOff". It returns "" if there are none.
+// countReasons lists the reasons of pods, most frequent first: "2 of 3 pods: ImagePullBackOff". It returns "" if there
+// are none.
 func countReasons(pods []*corev1.Pod, reason func(*corev1.Pod) string) string {
 	counts := map[string]int{}
 	for _, pod := range pods {

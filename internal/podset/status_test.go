@@ -299,7 +299,8 @@ func TestMakeReport_problems(t *testing.T) {
 	}
 }
 
-// If nothing happens to a PodSet and its pods, the status changes only when the report has announced it, and not for ever.
+// If nothing happens to a PodSet and its pods, the status changes only when the report has announced it, and not for
+// ever.
 func TestMakeReport_stable(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(2)
 	calm := testutil.FromPodSet(set.Obj()).MinReadySeconds(100)

@@ -123,7 +123,8 @@ func (b *AtBuilder) Generation(generation int64) *AtBuilder {
 	return b
 }
 
-// RetryRecorded sets a status that records the failure of the newest attempt, and when the next one is due, relative to AtDue.
+// RetryRecorded sets a status that records the failure of the newest attempt, and when the next one is due, relative to
+// AtDue.
 func (b *AtBuilder) RetryRecorded(attempts int32, podName string, next time.Duration) *AtBuilder {
 	b.Recorded(attempts, podName, types.UID(podName+"-uid"))
 	b.at.Status.StartTime = ptr.To(metav1.NewTime(AtDue))

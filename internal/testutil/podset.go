@@ -246,7 +246,8 @@ func (b *PodBuilder) Waiting(reason string) *PodBuilder {
 	return b
 }
 
-// CrashLooping makes the pod run, with a container that runs since a time and has ended twice before, after a second each.
+// CrashLooping makes the pod run, with a container that runs since a time and has ended twice before, after a second
+// each.
 func (b *PodBuilder) CrashLooping(since time.Time) *PodBuilder {
 	b.Running()
 	b.pod.Status.ContainerStatuses = append(b.pod.Status.ContainerStatuses, corev1.ContainerStatus{

@@ -11,8 +11,8 @@ import (
 // firstWall is the first wall time that a time with a monotonic time can have.
 var firstWall = time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// WithMonotonic returns a wall time together with a monotonic time. No API creates such a time, and the clock of a bubble has no monotonic
-// time.
+// WithMonotonic returns a wall time together with a monotonic time. No API creates such a time, and the clock of a
+// bubble has no monotonic time.
 func WithMonotonic(wall time.Time, monotonic time.Duration) time.Time {
 	wall = wall.Round(0)
 	fields := (*struct { // the fields of time.Time

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watchnamespace reads the environment variable WATCH_NAMESPACE, with which Operator Lifecycle Manager and administrators choose
-// the namespaces of an operator.
+// Package watchnamespace reads the environment variable WATCH_NAMESPACE, with which Operator Lifecycle Manager and
+// administrators choose the namespaces of an operator.
 package watchnamespace
 
 import (
@@ -16,9 +16,10 @@ import (
 // EnvVar is the name of the variable.
 const EnvVar = "WATCH_NAMESPACE"
 
-// Parse reads the value of WATCH_NAMESPACE: a comma-separated list of namespaces. It returns them sorted, without duplicates. An empty
-// result means all namespaces. White space and empty items are dropped. An invalid name is an error that quotes it. A list of only
-// separators is an error too: in "$A,$B" the names are missing, and that must not mean all namespaces.
+// Parse reads the value of WATCH_NAMESPACE: a comma-separated list of namespaces. It returns them sorted, without
+// duplicates. An empty result means all namespaces. White space and empty items are dropped. An invalid name is an
+// error that quotes it. A list of only separators is an error too: in "$A,$B" the names are missing, and that must not
+// mean all namespaces.
 func Parse(value string) ([]string, error) {
 	var namespaces []string
 	for item := range strings.SplitSeq(value, ",") {

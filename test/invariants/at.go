@@ -273,21 +273,6 @@ func (s *State) AtSettled(at *cnatv1alpha1.At, now time.Time, full bool) string 
 	return fmt.Sprintf("phase is %q", at.Status.Phase)
 }
 
-// waitsForName reports whether an At waits, according to its condition Scheduled, until its name is free, and a pod of another owner has the name:
-// that of its next attempt, or of the recorded one, whose pod was deleted behind its gate.
-func (s *State) waitsForName(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
-	if scheduled.Status != metav1.ConditionFalse || scheduled.Reason != cnatv1alpha1.ReasonPodNameConflict || at.Spec.StartingDeadlineSeconds != nil {
-		return false
-	}
-	for uid, pod := range s.Pods {
-		n := AttemptOf(at, pod.Name)
-		if !s.Removed[uid] && ControllerOf(pod) != at.UID && n > 0 && (n == at.Status.Attempts+1 || n == at.Status.Attempts) {
-			return true
-		}
-	}
-	return false
-}
-
 // left returns what is left of an At that is DONE, or "". The operator leaves a pod that a user planted, and one that admission started and of
 // which no status knows.
 func (s *State) left(at *cnatv1alpha1.At) string {

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
@@ -218,4 +219,19 @@ func (c *Checker) hasStopped(at *cnatv1alpha1.At) {
 	finished := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || termination(pod) != nil
 	runs := run.Started && c.codeOf(pod) == nil && !c.state.Removed[pod.UID] && !finished
 	c.check("A11", !runs, "At "+at.Name, "the reason is %s, but the command in pod %s is still running", at.Status.Reason, pod.Name)
+}
+
+// waitsForName reports whether an At waits, according to its condition Scheduled, until its name is free, and a pod of another owner has the name:
+// that of its next attempt, or of the recorded one, whose pod was deleted behind its gate.
+func (s *State) waitsForName(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
+	if scheduled.Status != metav1.ConditionFalse || scheduled.Reason != cnatv1alpha1.ReasonPodNameConflict || at.Spec.StartingDeadlineSeconds != nil {
+		return false
+	}
+	for uid, pod := range s.Pods {
+		n := AttemptOf(at, pod.Name)
+		if !s.Removed[uid] && ControllerOf(pod) != at.UID && n > 0 && (n == at.Status.Attempts+1 || n == at.Status.Attempts) {
+			return true
+		}
+	}
+	return false
 }

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// leaderCache is a cache that is filled when its process starts to lead. Its first lists are consistent reads, so it shows everything that
-// earlier leaders wrote. A cache that is filled earlier may lag when the process starts to lead. The process would then create a pod a
-// second time, or delete pods that another process has already replaced.
+// leaderCache is a cache that is filled when its process starts to lead. Its first lists are consistent reads, so it
+// shows everything that earlier leaders wrote. A cache that is filled earlier may lag when the process starts to lead.
+// The process would then create a pod a second time, or delete pods that another process has already replaced.
 type leaderCache struct {
 	cache.Cache
 	leads <-chan struct{}
@@ -63,9 +63,9 @@ func (c *leaderCache) WaitForCacheSync(ctx context.Context) bool {
 // withoutCacheSync is the manager that WithoutCacheSync returns.
 type withoutCacheSync struct{ ctrl.Manager }
 
-// WithoutCacheSync wraps mgr so that its controllers do not wait for the sync of unrelated informers, which takes many seconds if there are
-// many objects. controller-runtime waits for the whole cache and for each watch of the controller, and has no option to wait for the watches
-// only.
+// WithoutCacheSync wraps mgr so that its controllers do not wait for the sync of unrelated informers, which takes many
+// seconds if there are many objects. controller-runtime waits for the whole cache and for each watch of the controller,
+// and has no option to wait for the watches only.
 func WithoutCacheSync(mgr ctrl.Manager) ctrl.Manager { return withoutCacheSync{mgr} }
 
 // GetCache returns the cache of the watches of a controller.

@@ -32,8 +32,9 @@ type Namespaces struct {
 	forbidden chan struct{}
 }
 
-// NewNamespaces returns a reporter for some namespaces. canRead returns an error unless everything that the process reads can be read in a
-// namespace; the error wraps ErrForbidden if a permission is missing. gauge is 1 for an unreadable namespace, otherwise 0.
+// NewNamespaces returns a reporter for some namespaces. canRead returns an error unless everything that the process
+// reads can be read in a namespace; the error wraps ErrForbidden if a permission is missing. gauge is 1 for an
+// unreadable namespace, otherwise 0.
 func NewNamespaces(
 	c clock.WithTicker, namespaces []string, canRead func(ctx context.Context, namespace string) error, gauge *prometheus.GaugeVec,
 ) *Namespaces {

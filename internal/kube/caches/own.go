@@ -18,14 +18,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// listLatestInPages lists the latest state, page by page, and ignores the resource version that an informer requests. If the API server
-// does not stream lists, an informer requests its first list with resource version 0. The API server then ignores the limit, and can return
-// a state that is older than the writes of an earlier process. After a gap the informer requests a list with the version that it observed
-// last and without a limit. In both cases the process would decode all foreign pods at once.
+// listLatestInPages lists the latest state, page by page, and ignores the resource version that an informer requests.
+// If the API server does not stream lists, an informer requests its first list with resource version 0. The API server
+// then ignores the limit, and can return a state that is older than the writes of an earlier process. After a gap the
+// informer requests a list with the version that it observed last and without a limit. In both cases the process would
+// decode all foreign pods at once.
 func listLatestInPages(source toolscache.ListerWatcherWithContext) toolscache.ListWithContextFunc {
 	pages := pager.New(source.ListWithContext)
-	// If the continue token of a slow list expires, the list fails and the informer lists again in pages. The fallback of the
-	// pager would be a list without a limit.
+	// If the continue token of a slow list expires, the list fails and the informer lists again in pages. The fallback
+	// of the pager would be a list without a limit.
 	pages.FullListIfExpired = false
 	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
@@ -34,8 +35,8 @@ func listLatestInPages(source toolscache.ListerWatcherWithContext) toolscache.Li
 	}
 }
 
-// ownPods removes foreign pods from the lists and watches of the API server. A pod that the informer has received stays until it is
-// deleted, because its former controller must observe that the pod has another controller.
+// ownPods removes foreign pods from the lists and watches of the API server. A pod that the informer has received stays
+// until it is deleted, because its former controller must observe that the pod has another controller.
 type ownPods struct {
 	all   toolscache.ListerWatcherWithContext
 	kinds PodOwners
@@ -44,8 +45,9 @@ type ownPods struct {
 	shown sets.Set[types.UID]
 }
 
-// podPageSize is the maximum number of pods, of all owners, in a page of a list. A page is decoded as a whole. With an informer's default
-// of 500, that would take most of the memory of a start: without streamed lists, its peak was 32 MiB, and is 20 MiB.
+// podPageSize is the maximum number of pods, of all owners, in a page of a list. A page is decoded as a whole. With an
+// informer's default of 500, that would take most of the memory of a start: without streamed lists, its peak was 32
+// MiB, and is 20 MiB.
 const podPageSize = 100
 
 func newOwnPods(all toolscache.ListerWatcherWithContext, kinds PodOwners) *ownPods {
@@ -84,8 +86,8 @@ func (o *ownPods) begin() {
 	o.shown.Clear()
 }
 
-// filterList drops the foreign pods of a list or a page, and trims the others. The informer would trim them only after the last
-// page.
+// filterList drops the foreign pods of a list or a page, and trims the others. The informer would trim them only after
+// the last page.
 func (o *ownPods) filterList(pods *corev1.PodList) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,8 +1,9 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package caches has all wrappers of a manager's caches. They cache the pods that objects of some kinds control, trimmed to what
-// controllers read; list in pages; tolerate unreadable namespaces; and fill the caches when the process starts to lead.
+// Package caches has all wrappers of a manager's caches. They cache the pods that objects of some kinds control,
+// trimmed to what controllers read; list in pages; tolerate unreadable namespaces; and fill the caches when the process
+// starts to lead.
 package caches
 
 import (
@@ -34,9 +35,9 @@ type PodOwners struct {
 	TrimSpec func(*corev1.Pod) corev1.PodSpec
 }
 
-// Configure sets the options of a cache so that it has only the pods that objects of the kinds control, with only the fields of Trim: a
-// cluster can have 50,000 other pods. The API server cannot filter by controller, and a filter by label would lose a pod whose label was
-// removed. The informers of all kinds list the latest state, in pages.
+// Configure sets the options of a cache so that it has only the pods that objects of the kinds control, with only the
+// fields of Trim: a cluster can have 50,000 other pods. The API server cannot filter by controller, and a filter by
+// label would lose a pod whose label was removed. The informers of all kinds list the latest state, in pages.
 func (k PodOwners) Configure(o *cache.Options) {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}
@@ -82,8 +83,8 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// List returns the pods that owner, an object of a kind, controls, and the pods that a deleted object of the same kind and name controls.
-// They belong to the cache and must not be modified.
+// List returns the pods that owner, an object of a kind, controls, and the pods that a deleted object of the same kind
+// and name controls. They belong to the cache and must not be modified.
 func List(ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, owner client.Object) (own, older []*corev1.Pod, err error) {
 	list := &corev1.PodList{}
 	key := client.MatchingFields{ownerIndex: kind.Kind + "/" + owner.GetName()}
@@ -104,8 +105,8 @@ func List(ctx context.Context, reader client.Reader, kind schema.GroupVersionKin
 	return own, older, nil
 }
 
-// ReadMissing reads pods from the API server until missing returns no more names. It passes the pods read so far, trimmed, with nil for a
-// pod that does not exist. reader must not be a cache.
+// ReadMissing reads pods from the API server until missing returns no more names. It passes the pods read so far,
+// trimmed, with nil for a pod that does not exist. reader must not be a cache.
 func (k PodOwners) ReadMissing(
 	ctx context.Context, reader client.Reader, namespace string, missing func(read map[string]*corev1.Pod) []string,
 ) error {
@@ -150,8 +151,8 @@ func ControllerOfKind(pod client.Object, kind schema.GroupVersionKind) (owner ty
 	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: reference.Name}, true
 }
 
-// EnqueueController enqueues the object of a kind that controls a pod. The handler of controller-runtime calls the REST mapper for every
-// event, which is a tenth of the operator's memory allocations.
+// EnqueueController enqueues the object of a kind that controls a pod. The handler of controller-runtime calls the REST
+// mapper for every event, which is a tenth of the operator's memory allocations.
 func EnqueueController(kind schema.GroupVersionKind) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, pod client.Object) []reconcile.Request {
 		owner, ok := ControllerOfKind(pod, kind)
@@ -162,8 +163,8 @@ func EnqueueController(kind schema.GroupVersionKind) handler.EventHandler {
 	})
 }
 
-// Changed drops updates of pods that no object of a kind controls, and updates that change no field that the controllers read. The pods in
-// the cache are trimmed, so every field except the resource version is compared.
+// Changed drops updates of pods that no object of a kind controls, and updates that change no field that the
+// controllers read. The pods in the cache are trimmed, so every field except the resource version is compared.
 func Changed(kind schema.GroupVersionKind) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Pod)

@@ -18,8 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// TolerateUnreadable makes a cache start although some of several namespaces are unreadable. A cache is ready when all its informers have
-// listed, so one namespace without permissions would stop the operator for all others. Call it after other functions that set NewInformer.
+// TolerateUnreadable makes a cache start although some of several namespaces are unreadable. A cache is ready when all
+// its informers have listed, so one namespace without permissions would stop the operator for all others. Call it after
+// other functions that set NewInformer.
 func (a *Namespaces) TolerateUnreadable(o *cache.Options) {
 	if !a.isSeveral() {
 		return
@@ -34,8 +35,9 @@ func (a *Namespaces) TolerateUnreadable(o *cache.Options) {
 	}
 }
 
-// tolerantLister lists and watches one kind in one of several namespaces. Until the first list is allowed, it returns an empty list instead
-// of an error, and retries. After that it returns errors unchanged, because a cache must not lose its objects when a permission is revoked.
+// tolerantLister lists and watches one kind in one of several namespaces. Until the first list is allowed, it returns
+// an empty list instead of an error, and retries. After that it returns errors unchanged, because a cache must not lose
+// its objects when a permission is revoked.
 type tolerantLister struct {
 	all           toolscache.ListerWatcherWithContext
 	clock         clock.WithTicker
@@ -89,8 +91,8 @@ func (l *tolerantLister) isEmpty() bool {
 	return l.empty
 }
 
-// awaitList returns a watch that periodically tries to list, and expires when a list succeeds. An informer whose watch has expired lists
-// again.
+// awaitList returns a watch that periodically tries to list, and expires when a list succeeds. An informer whose watch
+// has expired lists again.
 func (l *tolerantLister) awaitList(ctx context.Context) watch.Interface {
 	events := make(chan watch.Event)
 	watcher := watch.NewProxyWatcher(events)

@@ -53,9 +53,9 @@ func (k PodOwners) Trim(pod *corev1.Pod) *corev1.Pod {
 	return trimmed
 }
 
-// trimCondition returns what the controllers read from a condition, and false if that is nothing. An absent Ready condition means not
-// ready, and any other absent condition means that nothing keeps the pod from a node, keeps it from starting, or disrupts it. The message
-// of PodScheduled shows why no node fits.
+// trimCondition returns what the controllers read from a condition, and false if that is nothing. An absent Ready
+// condition means not ready, and any other absent condition means that nothing keeps the pod from a node, keeps it from
+// starting, or disrupts it. The message of PodScheduled shows why no node fits.
 func trimCondition(c *corev1.PodCondition) (corev1.PodCondition, bool) {
 	kept := corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason}
 	switch c.Type {
@@ -82,8 +82,9 @@ func (k PodOwners) trimAnnotations(annotations map[string]string) map[string]str
 	return kept
 }
 
-// trimLabels keeps the labels of the API groups of the kinds that add to the rest of the pod. Most pods have none: a label repeats the
-// annotation with the same key, unless an admission webhook has removed that, or it repeats the name or the UID of the controller.
+// trimLabels keeps the labels of the API groups of the kinds that add to the rest of the pod. Most pods have none: a
+// label repeats the annotation with the same key, unless an admission webhook has removed that, or it repeats the name
+// or the UID of the controller.
 func (k PodOwners) trimLabels(pod *corev1.Pod) map[string]string {
 	var kept map[string]string
 	owner := metav1.GetControllerOfNoCopy(pod)
@@ -108,8 +109,9 @@ func (k PodOwners) isOwnKey(key string) bool {
 // running is the state of all containers that run and have not ended before. No controller reads their start time.
 var running = &corev1.ContainerStateRunning{}
 
-// trimContainers keeps the names, the restarts, and whether a container runs, or why it is waiting or has terminated. In a pod that runs,
-// it drops the containers that run and have not restarted, unless another one has ended: they add nothing to the phase of the pod.
+// trimContainers keeps the names, the restarts, and whether a container runs, or why it is waiting or has terminated.
+// In a pod that runs, it drops the containers that run and have not restarted, unless another one has ended: they add
+// nothing to the phase of the pod.
 func trimContainers(phase corev1.PodPhase, statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var trimmed []corev1.ContainerStatus
 	ended := slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.State.Terminated != nil })

@@ -21,8 +21,8 @@ const (
 	tolerance = 200 * time.Millisecond
 )
 
-// Watch requeues objects after the wall clock has jumped, because it was corrected or the machine was suspended. The timers of the work
-// queue use monotonic time and do not notice.
+// Watch requeues objects after the wall clock has jumped, because it was corrected or the machine was suspended. The
+// timers of the work queue use monotonic time and do not notice.
 type Watch struct {
 	clock clock.WithTicker
 	// list returns the objects.

@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Check returns an error if the custom resource definition of a kind lacks a status field of the type of obj. The API server would reject each
-// status with such a field. Check reads the OpenAPI schema of the group, for which it needs no permission. A schema that cannot be read
-// proves nothing.
+// Check returns an error if the custom resource definition of a kind lacks a status field of the type of obj. The API
+// server would reject each status with such a field. Check reads the OpenAPI schema of the group, for which it needs no
+// permission. A schema that cannot be read proves nothing.
 func Check(ctx context.Context, client rest.Interface, kind schema.GroupVersionKind, obj runtime.Object) error {
 	data, err := client.Get().AbsPath("/openapi/v3/apis", kind.Group, kind.Version).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
 	if err != nil {
@@ -53,8 +53,8 @@ type fieldSchema struct {
 	PreserveUnknownFields bool `json:"x-kubernetes-preserve-unknown-fields"`
 }
 
-// lacks returns what an OpenAPI document lacks of the status of a kind whose objects have a type, such as "the field status.phase". It
-// returns "" if nothing is missing, or if the document does not have the kind.
+// lacks returns what an OpenAPI document lacks of the status of a kind whose objects have a type, such as "the field
+// status.phase". It returns "" if nothing is missing, or if the document does not have the kind.
 func lacks(document []byte, kind schema.GroupVersionKind, object reflect.Type) string {
 	var served openAPI
 	if err := json.Unmarshal(document, &served); err != nil {
@@ -81,7 +81,8 @@ func lacks(document []byte, kind schema.GroupVersionKind, object reflect.Type) s
 
 var marshaler = reflect.TypeFor[json.Marshaler]()
 
-// missingField returns the path of the first field of a type that is not in its schema, or "". The schema is nil if there is none.
+// missingField returns the path of the first field of a type that is not in its schema, or "". The schema is nil if
+// there is none.
 func missingField(served *fieldSchema, t reflect.Type, path string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

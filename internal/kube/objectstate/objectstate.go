@@ -29,11 +29,12 @@ type Entry[S any] struct {
 	deletedPods       atomic.Pointer[[]*corev1.Pod]
 }
 
-// maxDeletedPods bounds how many last states an entry keeps. An object whose pods are deleted again and again keeps the newest.
+// maxDeletedPods bounds how many last states an entry keeps. An object whose pods are deleted again and again keeps the
+// newest.
 const maxDeletedPods = 16
 
-// DeletedPods returns the last states of the object's deleted pods that the watch delivered. To be sure that they are not older than a cache,
-// list the cache first.
+// DeletedPods returns the last states of the object's deleted pods that the watch delivered. To be sure that they are
+// not older than a cache, list the cache first.
 func (e *Entry[S]) DeletedPods() []*corev1.Pod {
 	if list := e.deletedPods.Load(); list != nil {
 		return *list
@@ -41,8 +42,8 @@ func (e *Entry[S]) DeletedPods() []*corev1.Pod {
 	return nil
 }
 
-// StatusWritten records the resource version of a write of the status, so that IgnoreOwnStatusUpdates drops its event. Call it
-// as soon as the write has returned.
+// StatusWritten records the resource version of a write of the status, so that IgnoreOwnStatusUpdates drops its event.
+// Call it as soon as the write has returned.
 func (e *Entry[S]) StatusWritten(version string) { e.lastStatusVersion.Store(&version) }
 
 // Map has an entry for each object of one kind. The zero value is empty and ready to use.
@@ -73,8 +74,8 @@ func (m *Map[S]) add(key types.NamespacedName, uid types.UID) *Entry[S] {
 	return entry
 }
 
-// PodDeleted stores the last state of a deleted pod for the object that controls it. The caller enqueues the object, so that the entry of an
-// object that is gone is dropped.
+// PodDeleted stores the last state of a deleted pod for the object that controls it. The caller enqueues the object, so
+// that the entry of an object that is gone is dropped.
 func (m *Map[S]) PodDeleted(pod *corev1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
@@ -94,7 +95,8 @@ func (m *Map[S]) PodDeleted(pod *corev1.Pod) {
 	}
 }
 
-// ForgetIfGone drops the entry of an object that was not found and returns it, or nil if there was none. It returns any other error.
+// ForgetIfGone drops the entry of an object that was not found and returns it, or nil if there was none. It returns any
+// other error.
 func (m *Map[S]) ForgetIfGone(key types.NamespacedName, err error) (*Entry[S], error) {
 	if !apierrors.IsNotFound(err) {
 		return nil, err

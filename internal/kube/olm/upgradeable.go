@@ -30,7 +30,8 @@ const (
 	DueSoon = time.Minute
 	// maxUpgradeDelay is the longest delay of an upgrade.
 	maxUpgradeDelay = 10 * time.Minute
-	// openTimeout limits the last report. Another process can lead 5 s after this one has lost its lease, and then reports.
+	// openTimeout limits the last report. Another process can lead 5 s after this one has lost its lease, and then
+	// reports.
 	openTimeout = 3 * time.Second
 )
 
@@ -45,8 +46,8 @@ type upgradeable struct {
 }
 
 // Add adds the reporter of the condition Upgradeable to mgr. Outside an installation by OLM v0 it adds nothing. waiting
-// reports whether work is due within DueSoon. The reporter's client has no cache, because OLM grants access to this one object and not
-// to list its kind.
+// reports whether work is due within DueSoon. The reporter's client has no cache, because OLM grants access to this one
+// object and not to list its kind.
 func Add(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker, waiting func(context.Context) (bool, error)) error {
 	if os.Getenv(operatorConditionEnvVar) == "" {
 		return nil
@@ -66,8 +67,8 @@ func Add(mgr ctrl.Manager, config *rest.Config, c clock.WithTicker, waiting func
 	return mgr.Add(&upgradeable{waiting: waiting, condition: condition, clock: c})
 }
 
-// Start reports each change until ctx is done. Then an upgrade may begin, because it cannot delay work more than the end of this process
-// does.
+// Start reports each change until ctx is done. Then an upgrade may begin, because it cannot delay work more than the
+// end of this process does.
 func (u *upgradeable) Start(ctx context.Context) error {
 	defer u.open(ctx)
 	ticker := u.clock.NewTicker(upgradeInterval)
@@ -91,8 +92,8 @@ func (u *upgradeable) Start(ctx context.Context) error {
 	}
 }
 
-// open reports that an upgrade may begin, if this process has reported that none may. The next process may be unable to start, and an
-// upgrade may be the fix.
+// open reports that an upgrade may begin, if this process has reported that none may. The next process may be unable to
+// start, and an upgrade may be the fix.
 func (u *upgradeable) open(ctx context.Context) {
 	if !u.mayBeFalse {
 		return

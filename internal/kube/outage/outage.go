@@ -24,11 +24,13 @@ import (
 // During an outage the API server is tried again after retryEvery plus a random part of up to jitter times as much.
 const retryEvery, jitter = time.Second, 0.2
 
-// deniedFor is how long a denial is retried, because an API server that starts can reject what it accepts a moment later.
+// deniedFor is how long a denial is retried, because an API server that starts can reject what it accepts a moment
+// later.
 const deniedFor = 10 * time.Second
 
-// Wait calls try until its error is not an outage, and not a denial of the last deniedFor, and returns the error. A process that exited
-// instead would wait for the kubelet, which restarts a failing container only after up to 5 minutes.
+// Wait calls try until its error is not an outage, and not a denial of the last deniedFor, and returns the error. A
+// process that exited instead would wait for the kubelet, which restarts a failing container only after up to 5
+// minutes.
 func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Context) error) error {
 	logger := log.FromContext(ctx)
 	var since, denied time.Time // zero if there was no error, and no denial since the last outage
@@ -62,9 +64,9 @@ func Wait(ctx context.Context, c clock.Clock, host string, try func(context.Cont
 	}
 }
 
-// Is reports whether an error disappears when the API server, the network, or the server's certificate is repaired. Every other error is an
-// invalid setup of the operator. This includes a certificate of an unknown authority, because the process must be restarted to read another
-// authority.
+// Is reports whether an error disappears when the API server, the network, or the server's certificate is repaired.
+// Every other error is an invalid setup of the operator. This includes a certificate of an unknown authority, because
+// the process must be restarted to read another authority.
 func Is(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

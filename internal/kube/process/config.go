@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 )
 
-// ClusterConfig returns the configuration of all clients, from --kubeconfig, KUBECONFIG, or the service account of the pod. Together, they
-// send qps requests per second, or any number if that is -1.
+// ClusterConfig returns the configuration of all clients, from --kubeconfig, KUBECONFIG, or the service account of the
+// pod. Together, they send qps requests per second, or any number if that is -1.
 func ClusterConfig(qps float64, burst int) (*rest.Config, error) {
 	c, err := config.GetConfig()
 	if err != nil {
@@ -29,8 +29,8 @@ func ClusterConfig(qps float64, burst int) (*rest.Config, error) {
 	if qps > 0 { // one limit for all clients: each would have its own
 		c.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.QPS, burst)
 	}
-	// Since Kubernetes 1.37, the API server would compress each event separately in a watch that began with a streamed list, which slows
-	// it down. kube-controller-manager does not ask for compression either.
+	// Since Kubernetes 1.37, the API server would compress each event separately in a watch that began with a streamed
+	// list, which slows it down. kube-controller-manager does not ask for compression either.
 	c.DisableCompression = true
 	return c, nil
 }

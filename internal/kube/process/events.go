@@ -16,12 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// maxEventRequests is how many events are sent at the same time. The recorder of controller-runtime sends all events at once. After a burst
-// of objects, thousands of events would delay pods and statuses: 1000 results took 2.2 to 2.7 s, and take 1.5 to 1.6 s.
+// maxEventRequests is how many events are sent at the same time. The recorder of controller-runtime sends all events at
+// once. After a burst of objects, thousands of events would delay pods and statuses: 1000 results took 2.2 to 2.7 s,
+// and take 1.5 to 1.6 s.
 const maxEventRequests = 4
 
-// LimitEvents returns a function that returns the event recorder of a controller of mgr. Together, these recorders send at most
-// maxEventRequests events at the same time.
+// LimitEvents returns a function that returns the event recorder of a controller of mgr. Together, these recorders send
+// at most maxEventRequests events at the same time.
 func LimitEvents(ctx context.Context, mgr ctrl.Manager) (func(controller string) events.EventRecorder, error) {
 	client, err := eventsclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -41,8 +42,8 @@ func LimitEvents(ctx context.Context, mgr ctrl.Manager) (func(controller string)
 	}, nil
 }
 
-// limitedSink sends as many events at the same time as inFlight has room for. The others wait before their requests are built, because
-// thousands of requests would need much memory.
+// limitedSink sends as many events at the same time as inFlight has room for. The others wait before their requests are
+// built, because thousands of requests would need much memory.
 type limitedSink struct {
 	events.EventSink
 	inFlight chan struct{}

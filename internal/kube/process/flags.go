@@ -23,8 +23,9 @@ func EnvVar(flag string) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// SetFromEnv sets each flag that the arguments have not set from its environment variable, unless that is empty. Operator Lifecycle Manager
-// can set the variables of the operator, but not its arguments. It returns the names of the flags that it has set.
+// SetFromEnv sets each flag that the arguments have not set from its environment variable, unless that is empty.
+// Operator Lifecycle Manager can set the variables of the operator, but not its arguments. It returns the names of the
+// flags that it has set.
 func SetFromEnv(flags *flag.FlagSet, getenv func(string) string) (set []string, problem error) {
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -42,7 +43,8 @@ func SetFromEnv(flags *flag.FlagSet, getenv func(string) string) (set []string, 
 	return set, problem
 }
 
-// NameVariables adds to an error that mentions flags the variables that have set them. set is what SetFromEnv has returned.
+// NameVariables adds to an error that mentions flags the variables that have set them. set is what SetFromEnv has
+// returned.
 func NameVariables(err error, set []string) error {
 	if err == nil {
 		return nil
@@ -62,7 +64,8 @@ func NameVariables(err error, set []string) error {
 // serviceVariable matches the variables that Kubernetes sets in each pod for a Service of its namespace.
 var serviceVariable = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT(_\d+_\w+)?$`)
 
-// UnknownVariables returns the names of the variables in environ that look as if they set a flag, but no flag has their name.
+// UnknownVariables returns the names of the variables in environ that look as if they set a flag, but no flag has their
+// name.
 func UnknownVariables(flags *flag.FlagSet, environ []string) []string {
 	known := map[string]bool{}
 	flags.VisitAll(func(f *flag.Flag) { known[EnvVar(f.Name)] = true })

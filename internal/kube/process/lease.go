@@ -15,10 +15,12 @@ import (
 // LeaseName is the name of the lease.
 const LeaseName = "podset-operator"
 
-// Lease remembers whether the last request for the lease failed. Without the lease, a manager serves nothing, so it must not be Ready.
+// Lease remembers whether the last request for the lease failed. Without the lease, a manager serves nothing, so it
+// must not be Ready.
 type Lease struct{ failure atomic.Pointer[error] }
 
-// Config returns the configuration of the leader election. Requests of other clients do not delay the renewal of the lease.
+// Config returns the configuration of the leader election. Requests of other clients do not delay the renewal of the
+// lease.
 func (l *Lease) Config(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
@@ -50,8 +52,8 @@ func (r *leaseRequests) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// isAnswer reports whether a status code shows that the lease can be used: the first manager creates the lease, and a conflict means that
-// another replica was faster.
+// isAnswer reports whether a status code shows that the lease can be used: the first manager creates the lease, and a
+// conflict means that another replica was faster.
 func isAnswer(method string, code int) bool {
 	return code < http.StatusBadRequest || code == http.StatusConflict || code == http.StatusNotFound && method == http.MethodGet
 }

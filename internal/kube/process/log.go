@@ -1,8 +1,9 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process has what an operator process needs besides its controllers: the lease, the health probes, the memory limit, the
-// authorization of metrics, a limit on events, a log without errors at shutdown, and flags that can be set by environment variables.
+// Package process has what an operator process needs besides its controllers: the lease, the health probes, the memory
+// limit, the authorization of metrics, a limit on events, a log without errors at shutdown, and flags that can be set
+// by environment variables.
 package process
 
 import (
@@ -17,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// KnownLevels writes log levels as words that log stores know. zapr logs the verbosity 4 as "Level(-4)"; here it is "debug".
+// KnownLevels writes log levels as words that log stores know. zapr logs the verbosity 4 as "Level(-4)"; here it is
+// "debug".
 func KnownLevels(c *zapcore.EncoderConfig) {
 	encode := c.EncodeLevel
 	c.EncodeLevel = func(level zapcore.Level, out zapcore.PrimitiveArrayEncoder) {
@@ -25,8 +27,9 @@ func KnownLevels(c *zapcore.EncoderConfig) {
 	}
 }
 
-// Quiet makes a logger drop errors after ctx is done. controller-runtime reports everything that a signal interrupts as an error: controllers
-// whose caches are not filled yet, and the end of the leadership. If an error ends the process, the manager returns it.
+// Quiet makes a logger drop errors after ctx is done. controller-runtime reports everything that a signal interrupts as
+// an error: controllers whose caches are not filled yet, and the end of the leadership. If an error ends the process,
+// the manager returns it.
 func Quiet(ctx context.Context) zap.Opts {
 	return zap.RawZapOpts(uberzap.WrapCore(func(core zapcore.Core) zapcore.Core { return quietCore{core, ctx} }))
 }
@@ -49,8 +52,8 @@ func (c quietCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *za
 	return c.Core.Check(entry, checked)
 }
 
-// CaptureLogs makes klog and Go's standard logger, which servers of net/http use, write to logger. Otherwise the log would have lines of other
-// formats.
+// CaptureLogs makes klog and Go's standard logger, which servers of net/http use, write to logger. Otherwise the log
+// would have lines of other formats.
 func CaptureLogs(logger logr.Logger) {
 	klog.SetLogger(logger)
 	log.SetFlags(0)

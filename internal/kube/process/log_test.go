@@ -56,7 +56,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestCaptureLogs logs in a process of its own: klog's logger must be set before anything logs, and other tests leave goroutines that log.
+// TestCaptureLogs logs in a process of its own: klog's logger must be set before anything logs, and other tests leave
+// goroutines that log.
 func TestCaptureLogs(t *testing.T) {
 	const child = "TEST_CAPTURE_LOGS"
 	if os.Getenv(child) != "" {

@@ -43,7 +43,8 @@ func (m *Metrics) Options() (metricsserver.Options, error) {
 	options := metricsserver.Options{
 		BindAddress: cmp.Or(string(m.Address), "0"), SecureServing: m.Secure, CertDir: m.CertDir,
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-			// With HTTP/2, one client can open and reset any number of streams (CVE-2023-44487). Metrics do not need HTTP/2.
+			// With HTTP/2, one client can open and reset any number of streams (CVE-2023-44487). Metrics do not need
+			// HTTP/2.
 			c.NextProtos = []string{"http/1.1"}
 			c.MinVersion, c.CipherSuites = version, suites
 		}},

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// Probes serves /healthz and /readyz until the process ends. A manager would serve its probes only after it starts. It does not start while
-// the process waits for the API server, so the kubelet would kill the process.
+// Probes serves /healthz and /readyz until the process ends. A manager would serve its probes only after it starts. It
+// does not start while the process waits for the API server, so the kubelet would kill the process.
 type Probes struct {
 	lease *Lease
 	cache atomic.Pointer[cache.Cache] // or nil if there is no manager yet

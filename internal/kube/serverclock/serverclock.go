@@ -1,8 +1,9 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serverclock has a clock by which nothing begins too early. Durations that begin at a timestamp of the API server, such as the
-// creation of an object, can only be compared with its clock: the clock of another machine can be minutes ahead or behind.
+// Package serverclock has a clock by which nothing begins too early. Durations that begin at a timestamp of the API
+// server, such as the creation of an object, can only be compared with its clock: the clock of another machine can be
+// minutes ahead or behind.
 package serverclock
 
 import (
@@ -13,23 +14,23 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// settle is how long all responses must show a later time of the API server than was known, before it is accepted. One response proves
-// nothing: a load balancer or a cache can have written its date. API servers behind one address can have different clocks; the earliest one
-// is used.
+// settle is how long all responses must show a later time of the API server than was known, before it is accepted. One
+// response proves nothing: a load balancer or a cache can have written its date. API servers behind one address can
+// have different clocks; the earliest one is used.
 const settle = 10 * time.Second
 
-// Clock is the earlier of two clocks: that of this machine, and that of the API server if its responses prove a difference. So nothing
-// begins too early by either clock. The delay is at most the difference, plus the time of a request, plus the resolution of a response,
-// which is a second. The time of the API server is that of its responses plus the monotonic time since then, so it does not depend on jumps
-// of the clock of this machine.
+// Clock is the earlier of two clocks: that of this machine, and that of the API server if its responses prove a
+// difference. So nothing begins too early by either clock. The delay is at most the difference, plus the time of a
+// request, plus the resolution of a response, which is a second. The time of the API server is that of its responses
+// plus the monotonic time since then, so it does not depend on jumps of the clock of this machine.
 type Clock struct {
 	clock.WithTicker
 
 	mu sync.Mutex
 	// start is when the process began, with a monotonic reading.
 	start time.Time
-	// known is how far the API server is ahead of the steady time of this machine, or nil before the first response. later is what all
-	// responses since laterSince show, if that is more than known; otherwise nil.
+	// known is how far the API server is ahead of the steady time of this machine, or nil before the first response.
+	// later is what all responses since laterSince show, if that is more than known; otherwise nil.
 	known, later *span
 	laterSince   time.Time
 }
@@ -52,8 +53,8 @@ func New(c clock.WithTicker) *Clock { return &Clock{WithTicker: c, start: c.Now(
 // steady returns what the clock of this machine would show at t if it had not jumped since the start.
 func (c *Clock) steady(t time.Time) time.Time { return c.start.Add(t.Sub(c.start)) }
 
-// Now returns the time of the earlier clock, as far as it is known. That of the API server has no monotonic reading: it would differ from one of
-// this machine by the offset, and Go compares nothing else if both times have one.
+// Now returns the time of the earlier clock, as far as it is known. That of the API server has no monotonic reading: it
+// would differ from one of this machine by the offset, and Go compares nothing else if both times have one.
 func (c *Clock) Now() time.Time {
 	now := c.WithTicker.Now()
 	c.mu.Lock()
@@ -70,7 +71,8 @@ func wall(t time.Time) time.Time { return t.Round(0) }
 // Since returns the time since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Offset returns how far the time of the API server is from that of this machine, at least, if the API server is behind: never more than 0.
+// Offset returns how far the time of the API server is from that of this machine, at least, if the API server is
+// behind: never more than 0.
 func (c *Clock) Offset() time.Duration { return wall(c.Now()).Sub(wall(c.WithTicker.Now())) }
 
 // Observe records the time in the response to a request. sent and received are local times. date is in whole seconds.
@@ -93,7 +95,8 @@ func (c *Clock) Observe(date, sent, received time.Time) {
 	}
 }
 
-// RoundTripper returns a transport that observes the successful responses of next. Other responses may come from a load balancer.
+// RoundTripper returns a transport that observes the successful responses of next. Other responses may come from a load
+// balancer.
 func (c *Clock) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return roundTripper{clock: c, next: next}
 }

@@ -69,7 +69,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// seen is one response, or several one second apart, that show how far the API server is ahead. pause is the time before.
+// seen is one response, or several one second apart, that show how far the API server is ahead. pause is the time
+// before.
 type seen struct {
 	pause     time.Duration
 	ahead     time.Duration
@@ -139,7 +140,8 @@ func TestClock_ownJump(t *testing.T) {
 	}
 }
 
-// Times of the two clocks can be compared: a wait that began while the clock of this machine was an hour behind is over when it is corrected.
+// Times of the two clocks can be compared: a wait that began while the clock of this machine was an hour behind is over
+// when it is corrected.
 func TestClock_bothClocks(t *testing.T) {
 	own := &jumping{FakeClock: testingclock.NewFakeClock(start)}
 	c, behind := New(own), -5*time.Minute

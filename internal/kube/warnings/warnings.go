@@ -1,8 +1,9 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package warnings collects the warnings in responses of the API server, such as those of Pod Security, so that they reach the user of an
-// object. kubectl prints such warnings, but the user of an object does not see the requests of its controller.
+// Package warnings collects the warnings in responses of the API server, such as those of Pod Security, so that they
+// reach the user of an object. kubectl prints such warnings, but the user of an object does not see the requests of its
+// controller.
 package warnings
 
 import (
@@ -39,7 +40,8 @@ func (c *Collected) Text() string {
 // maxLogged limits how many texts a Handler remembers.
 const maxLogged = 1000
 
-// Handler adds the warnings in responses to those of the context, and logs each text once. It is a rest.WarningHandlerWithContext.
+// Handler adds the warnings in responses to those of the context, and logs each text once. It is a
+// rest.WarningHandlerWithContext.
 type Handler struct {
 	mu     sync.Mutex
 	logged sets.Set[string]

@@ -20,8 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// IsRejected reports whether the API server understood a write and rejected it, so that an immediate retry is useless: a quota is exceeded,
-// an admission policy forbids the pod, or the pod is invalid. Conflicts, overload, timeouts, and broken connections are not rejections.
+// IsRejected reports whether the API server understood a write and rejected it, so that an immediate retry is useless:
+// a quota is exceeded, an admission policy forbids the pod, or the pod is invalid. Conflicts, overload, timeouts, and
+// broken connections are not rejections.
 func IsRejected(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -38,7 +39,8 @@ func IsRejected(err error) bool {
 // createAttempts limits how often a create is retried because the pod that has its name disappears before it is read.
 const createAttempts = 3
 
-// CreatePod creates a pod. If another pod has its name, CreatePod gets that pod from reader, which must not be a cache, and returns it.
+// CreatePod creates a pod. If another pod has its name, CreatePod gets that pod from reader, which must not be a cache,
+// and returns it.
 func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *corev1.Pod) (existing *corev1.Pod, err error) {
 	for range createAttempts {
 		err = c.Create(ctx, pod)
@@ -57,8 +59,8 @@ func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *
 	}
 	switch {
 	case apierrors.IsConflict(err):
-		// The conflict is not wrapped, because callers treat a conflict as a stale cache. Here, another request has updated a quota at the same
-		// time.
+		// The conflict is not wrapped, because callers treat a conflict as a stale cache. Here, another request has
+		// updated a quota at the same time.
 		return nil, fmt.Errorf("creating Pod %s: %s", pod.Name, err.Error())
 	case err != nil:
 		return nil, fmt.Errorf("creating Pod %s: %w", pod.Name, err)
@@ -66,7 +68,8 @@ func CreatePod(ctx context.Context, c client.Client, reader client.Reader, pod *
 	return nil, nil
 }
 
-// TakenName returns the name of the existing object from the error of a create. Admission may have changed the requested name.
+// TakenName returns the name of the existing object from the error of a create. Admission may have changed the
+// requested name.
 func TakenName(err error, requested string) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != "" {
@@ -75,9 +78,9 @@ func TakenName(err error, requested string) string {
 	return requested
 }
 
-// InBatches calls create for pods in batches of 1, 2, 4, ..., each batch in parallel, and stops after the first batch with an error: if one
-// pod is rejected, the others would be too. It returns the results without an error, and the first rejection or, if there is none, the
-// first error: the caller must not retry a rejection at once.
+// InBatches calls create for pods in batches of 1, 2, 4, ..., each batch in parallel, and stops after the first batch
+// with an error: if one pod is rejected, the others would be too. It returns the results without an error, and the
+// first rejection or, if there is none, the first error: the caller must not retry a rejection at once.
 func InBatches(pods []*corev1.Pod, create func(*corev1.Pod) (*corev1.Pod, error)) ([]*corev1.Pod, error) {
 	var created []*corev1.Pod
 	for size := 1; len(pods) > 0; size *= 2 {
@@ -92,8 +95,8 @@ func InBatches(pods []*corev1.Pod, create func(*corev1.Pod) (*corev1.Pod, error)
 	return created, nil
 }
 
-// DeletePods deletes pods in parallel, each only if it still has its UID. A pod that no longer exists is included in the result. It returns
-// the deleted pods and the first error.
+// DeletePods deletes pods in parallel, each only if it still has its UID. A pod that no longer exists is included in
+// the result. It returns the deleted pods and the first error.
 func DeletePods(ctx context.Context, c client.Client, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	deleted, errs := inParallel(pods, func(pod *corev1.Pod) (*corev1.Pod, error) {
 		err := c.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
@@ -109,8 +112,8 @@ func DeletePods(ctx context.Context, c client.Client, pods []*corev1.Pod) ([]*co
 	return deleted, nil
 }
 
-// inParallel calls do for all pods at the same time. It returns the results of the calls that succeeded, and the errors of the others, both
-// in the order of the pods.
+// inParallel calls do for all pods at the same time. It returns the results of the calls that succeeded, and the errors
+// of the others, both in the order of the pods.
 func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) (*corev1.Pod, error)) (done []*corev1.Pod, failed []error) {
 	results, errs := make([]*corev1.Pod, len(pods)), make([]error, len(pods))
 	var wait sync.WaitGroup
@@ -128,13 +131,15 @@ func inParallel(pods []*corev1.Pod, do func(*corev1.Pod) (*corev1.Pod, error)) (
 	return done, failed
 }
 
-// Status writes status, the whole status of obj, and sets the resource version of obj to that of the write. If the object has changed since
-// it was read, nothing is written and the error is a conflict: a status that was computed from an older object could hide the record of a
-// run, or belong to another object of the same name. If the object is gone, written is false and there is no error.
+// Status writes status, the whole status of obj, and sets the resource version of obj to that of the write. If the
+// object has changed since it was read, nothing is written and the error is a conflict: a status that was computed from
+// an older object could hide the record of a run, or belong to another object of the same name. If the object is gone,
+// written is false and there is no error.
 //
-// The patch has the whole status, because a computed difference would omit fields with a zero value. The API server responds with the
-// metadata only, because the rest is known. An update with the status alone costs the API server less, but mutating admission sees it
-// without its spec: a policy for all subresources that reads the spec would reject it.
+// The patch has the whole status, because a computed difference would omit fields with a zero value. The API server
+// responds with the metadata only, because the rest is known. An update with the status alone costs the API server
+// less, but mutating admission sees it without its spec: a policy for all subresources that reads the spec would reject
+// it.
 func Status(ctx context.Context, c client.Client, obj client.Object, status any) (written bool, err error) {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": obj.GetResourceVersion()},

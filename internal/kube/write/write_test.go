@@ -75,7 +75,8 @@ func TestInBatches(t *testing.T) {
 	}
 }
 
-// A batch can have several kinds of errors. If the rejection were dropped, the next reconcile would retry without its back-off.
+// A batch can have several kinds of errors. If the rejection were dropped, the next reconcile would retry without its
+// back-off.
 func TestInBatches_rejection(t *testing.T) {
 	pods := []*corev1.Pod{{}, {ObjectMeta: metav1.ObjectMeta{Name: "lost"}}, {ObjectMeta: metav1.ObjectMeta{Name: "rejected"}}}
 	_, err := InBatches(pods, func(pod *corev1.Pod) (*corev1.Pod, error) {
@@ -119,7 +120,8 @@ func TestCreatePod_renamed(t *testing.T) {
 	}
 }
 
-// The pod with the name can disappear between the create and the lookup. The name is then free, so the create is retried.
+// The pod with the name can disappear between the create and the lookup. The name is then free, so the create is
+// retried.
 func TestCreatePod_retry(t *testing.T) {
 	for title, tc := range map[string]struct {
 		disappear int // how often the pod with the name is gone when it is read

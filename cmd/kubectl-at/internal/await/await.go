@@ -20,12 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// maxRejections is how many requests the API server may reject between two watches before a wait ends. A few are possible while the API
-// server starts and does not know all permissions yet, or until a credential plugin has a new token.
+// maxRejections is how many requests the API server may reject between two watches before a wait ends. A few are
+// possible while the API server starts and does not know all permissions yet, or until a credential plugin has a new
+// token.
 const maxRejections = 5
 
-// Object watches the object with this name until done returns true, and returns the object in that state. If the object does not exist or
-// is deleted, the error is a NotFound. If the API server fails later, the requests are retried.
+// Object watches the object with this name until done returns true, and returns the object in that state. If the object
+// does not exist or is deleted, the error is a NotFound. If the API server fails later, the requests are retried.
 func Object[T client.Object](ctx context.Context, c client.WithWatch, key client.ObjectKey, list client.ObjectList, object T, done func(T) bool) (T, error) {
 	only := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFields{"metadata.name": key.Name}}
 	// The reflector below retries after every error, so the first request is made without it.
@@ -64,7 +65,8 @@ func Object[T client.Object](ctx context.Context, c client.WithWatch, key client
 	return event.Object.(T), nil
 }
 
-// ListWatch returns how a reflector lists and watches objects. When the API server rejects too many of its requests, it calls stop.
+// ListWatch returns how a reflector lists and watches objects. When the API server rejects too many of its requests, it
+// calls stop.
 func ListWatch(c client.WithWatch, list client.ObjectList, only []client.ListOption, stop func(error)) *cache.ListWatch {
 	rejections := 0
 	check := func(err error) error {

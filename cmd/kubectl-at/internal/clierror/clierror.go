@@ -22,7 +22,8 @@ import (
 // mutex guards what kubectl does about a fatal error.
 var mutex sync.Mutex
 
-// Describe returns what kubectl prints about an error, and its exit code. kinds has the explanation of a missing kind, by resource.
+// Describe returns what kubectl prints about an error, and its exit code. kinds has the explanation of a missing kind,
+// by resource.
 func Describe(err error, kinds map[string]string) (text string, code int) {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Reason == metav1.StatusReasonNotFound && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {

@@ -21,8 +21,9 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// Log prints each line of a container's log once, however often it is read. The API server puts the time before each line. Another read
-// begins at the time of the last line that was printed: if this line does not come again, the node has rotated the log.
+// Log prints each line of a container's log once, however often it is read. The API server puts the time before each
+// line. Another read begins at the time of the last line that was printed: if this line does not come again, the node
+// has rotated the log.
 type Log struct {
 	Pods           typedcorev1.PodInterface
 	Pod, Container string
@@ -48,11 +49,13 @@ type position struct {
 // ErrRotated is the error about a log that does not continue with what was read.
 var ErrRotated = errors.New("the node rotated the log while it was being read, so lines may be missing; for large output, use a volume or an upload")
 
-// Patience is how long a node may take to report the end of a container after the end of its log, before the log is read again.
+// Patience is how long a node may take to report the end of a container after the end of its log, before the log is
+// read again.
 var Patience = 5 * time.Second
 
-// FollowToEnd prints a log until its container ends. awaitEnd waits for that end, up to the deadline of its context. The API server ends a
-// log without an error if its connection to the node breaks, so only the end of the container is the end.
+// FollowToEnd prints a log until its container ends. awaitEnd waits for that end, up to the deadline of its context.
+// The API server ends a log without an error if its connection to the node breaks, so only the end of the container is
+// the end.
 func (l *Log) FollowToEnd(ctx context.Context, awaitEnd func(context.Context) error) error {
 	for {
 		if err := l.read(ctx, true); err != nil && !isInterrupted(err) {
@@ -71,8 +74,8 @@ func (l *Log) FollowToEnd(ctx context.Context, awaitEnd func(context.Context) er
 	}
 }
 
-// ReadToEnd prints what follows the part that was read, until nothing more comes: a connection to the node that breaks can look like the end.
-// It gives up if a container prints faster.
+// ReadToEnd prints what follows the part that was read, until nothing more comes: a connection to the node that breaks
+// can look like the end. It gives up if a container prints faster.
 func (l *Log) ReadToEnd(ctx context.Context) error {
 	var err error
 	for range 3 {
@@ -155,7 +158,8 @@ func (l *Log) print(in *bufio.Reader) error {
 	}
 }
 
-// interruptedError is about a connection that could not be made or broke, or a server that failed, so that another one can bring more.
+// interruptedError is about a connection that could not be made or broke, or a server that failed, so that another one
+// can bring more.
 type interruptedError struct{ error }
 
 func isInterrupted(err error) bool { return errors.As(err, new(interruptedError)) }

@@ -24,7 +24,8 @@ import (
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/podlog"
 )
 
-// node is an API server and a node. Each request gets the next answer, and the last one again. Lines begin with their time in seconds.
+// node is an API server and a node. Each request gets the next answer, and the last one again. Lines begin with their
+// time in seconds.
 type node struct {
 	answers  []string
 	requests int

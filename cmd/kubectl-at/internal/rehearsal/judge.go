@@ -14,7 +14,8 @@ import (
 	"github.com/redhat/podset-operator/internal/atrun"
 )
 
-// Finding is what keeps a container or the pod from its start, in the words of the scheduler, the kubelet, or the container runtime.
+// Finding is what keeps a container or the pod from its start, in the words of the scheduler, the kubelet, or the
+// container runtime.
 type Finding struct {
 	About   string `json:"about"` // a container, or "pod"
 	Reason  string `json:"reason"`
@@ -38,12 +39,14 @@ type Shown struct {
 func (s *Shown) IsSettled() bool { return s.Waits == "" || s.Look != "" || s.Unknown != "" }
 
 var (
-	// lasting matches what does not pass by itself. Other problems may, such as a registry that does not answer, or a node that is missing.
+	// lasting matches what does not pass by itself. Other problems may, such as a registry that does not answer, or a
+	// node that is missing.
 	lasting = regexp.MustCompile(`"[^"]*" not found|: not found|manifest unknown|no match for platform|unauthorized|denied|couldn't find key|` +
 		`non-existent|type check failed|will run as root|non-numeric user|missing value for|[Ii]nvalid ?image ?name|not present with pull policy`)
 	// passing matches the exceptions: what Kubernetes itself creates a moment later.
 	passing = regexp.MustCompile(`"kube-root-ca\.crt" not found|timed out|pods? "`)
-	// refusal matches what a runtime says about a program that it cannot execute: runc and gVisor, or crun. Older ones do not name it.
+	// refusal matches what a runtime says about a program that it cannot execute: runc and gVisor, or crun. Older ones
+	// do not name it.
 	refusal = regexp.MustCompile("exec: \"([^\"]+)\"|executable \"([^\"]+)\"|(?:executable file|the path|open) `([^`]+)`|(open executable)")
 	// isFile matches the answer about a path with a slash behind it if the file exists.
 	isFile = regexp.MustCompile(`(?i)not a directory`)

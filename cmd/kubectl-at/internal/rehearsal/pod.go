@@ -3,9 +3,9 @@
 
 // Package rehearsal decides what a rehearsal of an At sends, and what the state of its pod shows. It is pure.
 //
-// The pod of a rehearsal is that of the At, but the program of each container cannot be executed: the node pulls the images, mounts the
-// volumes, and sets up the user and the working directory, and the container runtime refuses the last step. Init containers are containers
-// of this pod, because those after the first would otherwise not be reached.
+// The pod of a rehearsal is that of the At, but the program of each container cannot be executed: the node pulls the
+// images, mounts the volumes, and sets up the user and the working directory, and the container runtime refuses the
+// last step. Init containers are containers of this pod, because those after the first would otherwise not be reached.
 package rehearsal
 
 import (
@@ -42,8 +42,8 @@ const (
 //go:embed look.sh
 var lookScript string
 
-// NewPod returns the pod of a rehearsal. If it is left, the kubelet ends it after the limit, and the garbage collector deletes it with the At.
-// With an image that has a static busybox, the containers look for their programs.
+// NewPod returns the pod of a rehearsal. If it is left, the kubelet ends it after the limit, and the garbage collector
+// deletes it with the At. With an image that has a static busybox, the containers look for their programs.
 func NewPod(at *cnatv1alpha1.At, limit time.Duration, image string) *corev1.Pod {
 	pod := atrun.NewPod(at, atrun.Defaults{}, 0)
 	pod.Name = atrun.LabelValue(at) + "-rehearsal"
@@ -70,8 +70,9 @@ func NewPod(at *cnatv1alpha1.At, limit time.Duration, image string) *corev1.Pod 
 	return pod
 }
 
-// programOf returns the command of a container: the look for its program, or what cannot be executed. An absolute path with a slash behind it
-// is such a command, and the runtime says whether the file exists. In a volume, it may exist only later.
+// programOf returns the command of a container: the look for its program, or what cannot be executed. An absolute path
+// with a slash behind it is such a command, and the runtime says whether the file exists. In a volume, it may exist
+// only later.
 func programOf(c *corev1.Container, look bool) []string {
 	program := append(c.Command, "")[0]
 	if look {
@@ -86,8 +87,8 @@ func programOf(c *corev1.Container, look bool) []string {
 	return []string{program + "/"}
 }
 
-// joinInitContainers makes the init containers containers. The first one requests what they need above the containers, so that the pod
-// needs as much of a node as before.
+// joinInitContainers makes the init containers containers. The first one requests what they need above the containers,
+// so that the pod needs as much of a node as before.
 func joinInitContainers(pod *corev1.Pod) {
 	whole, spec := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}), &pod.Spec
 	for i := range spec.InitContainers {
@@ -120,7 +121,8 @@ func joinInitContainers(pod *corev1.Pod) {
 	}
 }
 
-// addLook adds the container that copies busybox to where the others find it, with the user and at most the permissions of the command.
+// addLook adds the container that copies busybox to where the others find it, with the user and at most the permissions
+// of the command.
 func addLook(spec *corev1.PodSpec, image string, command *corev1.Container) {
 	mount := corev1.VolumeMount{Name: lookName, MountPath: lookMount}
 	for i := range spec.Containers {

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package script turns the words or the script of a user into spec.command, and warns about what a shell, or its absence, makes of them. It
-// is pure.
+// Package script turns the words or the script of a user into spec.command, and warns about what a shell, or its
+// absence, makes of them. It is pure.
 package script
 
 import (
@@ -65,7 +65,8 @@ func Warnings(script string) []string {
 	return append(warnings, textWarnings(script)...)
 }
 
-// interpreter returns the program in a line that begins with #!, and its arguments. For env, it returns the program that env runs.
+// interpreter returns the program in a line that begins with #!, and its arguments. For env, it returns the program
+// that env runs.
 func interpreter(line string) (program string, arguments []string) {
 	words := strings.Fields(line)
 	if len(words) > 0 && path.Base(words[0]) == "env" {
@@ -88,8 +89,8 @@ var (
 	passesSignals   = regexp.MustCompile(`\b(?:exec|trap)\b`)
 )
 
-// unquoted returns a script with the same lines, but without comments, and with an underscore in place of each quoted text. So all of it
-// means something to a shell.
+// unquoted returns a script with the same lines, but without comments, and with an underscore in place of each quoted
+// text. So all of it means something to a shell.
 func unquoted(script string) string {
 	return quotedOrComment.ReplaceAllStringFunc(script, func(match string) string {
 		lines := strings.Repeat("\n", strings.Count(match, "\n"))
@@ -103,8 +104,8 @@ func unquoted(script string) string {
 	})
 }
 
-// textWarnings returns warnings about a text that a shell interprets. The body of a here-document and the patterns of case are not a part of
-// a pipe or of a list of commands.
+// textWarnings returns warnings about a text that a shell interprets. The body of a here-document and the patterns of
+// case are not a part of a pipe or of a list of commands.
 func textWarnings(script string) []string {
 	var warnings []string
 	text := unquoted(script)
@@ -134,8 +135,8 @@ func SignalWarning(script string) string {
 	return "at the deadline, SIGTERM does not reach the programs of the script, because sh is process 1 and does not pass it on: run the last one with exec, or set a trap"
 }
 
-// lookalike returns which character of an unquoted text looks like one that a shell knows, or is invisible, or "" if there is none. Texts
-// from web pages and chats have them.
+// lookalike returns which character of an unquoted text looks like one that a shell knows, or is invisible, or "" if
+// there is none. Texts from web pages and chats have them.
 func lookalike(text string) string {
 	before := ' '
 	for _, r := range text {
@@ -166,7 +167,8 @@ var (
 	shellSyntax = regexp.MustCompile(`[|&;<>$]|\s`)
 )
 
-// WordWarnings returns warnings about words that look as if a shell ran them, and about the script of a shell that they run.
+// WordWarnings returns warnings about words that look as if a shell ran them, and about the script of a shell that they
+// run.
 func WordWarnings(words []string) []string {
 	first := words[0]
 	isScript := func(word string) bool { return strings.HasPrefix(word, "-") && strings.HasSuffix(word, "c") }

@@ -15,7 +15,8 @@ import (
 //go:embed testdata/at.tsv
 var recorded string
 
-// TestParse_debian compares the package with the recorded answers of at(1). The comment of the table has the reasons for the differences.
+// TestParse_debian compares the package with the recorded answers of at(1). The comment of the table has the reasons
+// for the differences.
 func TestParse_debian(t *testing.T) {
 	rows := 0
 	for line := range strings.Lines(recorded) {

@@ -1,11 +1,13 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timespec reads the time language of at(1). It is pure: Parse computes one instant from words, the current time, and a time zone.
+// Package timespec reads the time language of at(1). It is pure: Parse computes one instant from words, the current
+// time, and a time zone.
 //
 // # Grammar
 //
-// The words are joined by blanks, case is ignored, and blanks are optional where the words are clear without them (10amtomorrow).
+// The words are joined by blanks, case is ignored, and blanks are optional where the words are clear without them
+// (10amtomorrow).
 //
 //	timespec  = "now" [steps]
 //	          | "in" amounts [steps]
@@ -29,10 +31,10 @@
 //	unit      = second | minute | min | hour | day | week | month | year, their plurals, or s | sec | m | h | hr | d | w | y
 //	year      = YY | CCYY
 //
-// Months and days of the week are English, in full or by their first three letters. Between the hour and the minute, the colon can also be
-// a dot, a comma, an apostrophe, or an h when the minute has two digits. A YY below 70 is in this century, any other YY in the last one.
-// The year of a date can also follow the time, as date(1) prints it. An offset needs a time with a colon, and a negative offset needs a
-// date before it, so 10:00-12:00 is an error.
+// Months and days of the week are English, in full or by their first three letters. Between the hour and the minute,
+// the colon can also be a dot, a comma, an apostrophe, or an h when the minute has two digits. A YY below 70 is in this
+// century, any other YY in the last one. The year of a date can also follow the time, as date(1) prints it. An offset
+// needs a time with a colon, and a negative offset needs a date before it, so 10:00-12:00 is an error.
 //
 // # Meaning
 //
@@ -53,8 +55,9 @@
 //
 // # Sources
 //
-// The language is that of the utility at in IEEE Std 1003.1-2017 (POSIX) and of Debian's at(1) 3.2.5, in the file timespec of its
-// documentation. A specification that both accept means the same as in Debian's at(1). Where they differ:
+// The language is that of the utility at in IEEE Std 1003.1-2017 (POSIX) and of Debian's at(1) 3.2.5, in the file
+// timespec of its documentation. A specification that both accept means the same as in Debian's at(1). Where they
+// differ:
 //
 //   - An hour alone (10), four digits with am or pm (1030pm), a minute of one digit (8:05 as 8:5), and "next" unit after a date follow
 //     POSIX. Debian's at(1) rejects them.
@@ -63,7 +66,8 @@
 //   - 4pm + 3 days follows Debian. By POSIX it would be one day later in the evening.
 //   - Hours end at 23 and minutes at 59, and a day must exist in its month, as POSIX says. Debian's at(1) lets them overflow.
 //
-// Neither POSIX nor Debian has the rest: what date(1) and this program print, ISO 8601 with its offsets, seconds in a time and in a step,
-// steps alone, several of them, short units, a date before a time, elapsed hours across a change of the clocks, and seconds of the current
-// time that are kept. The differential test lists every difference from Debian's at(1) by name, with its reason.
+// Neither POSIX nor Debian has the rest: what date(1) and this program print, ISO 8601 with its offsets, seconds in a
+// time and in a step, steps alone, several of them, short units, a date before a time, elapsed hours across a change of
+// the clocks, and seconds of the current time that are kept. The differential test lists every difference from Debian's
+// at(1) by name, with its reason.
 package timespec

@@ -13,8 +13,8 @@ import (
 
 var amountPattern = regexp.MustCompile(`([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*`)
 
-// ParseDuration reads a duration as Go does (1h30m), or with the units of this language up to a week, which need no blank (7d, 2 weeks, 1d
-// 12h). Months and years are not units of a duration, because their length varies.
+// ParseDuration reads a duration as Go does (1h30m), or with the units of this language up to a week, which need no
+// blank (7d, 2 weeks, 1d 12h). Months and years are not units of a duration, because their length varies.
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(amountPattern.ReplaceAllStringFunc(strings.TrimSpace(text), func(amount string) string {
 		match := amountPattern.FindStringSubmatch(amount)

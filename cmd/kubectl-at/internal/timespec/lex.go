@@ -79,8 +79,8 @@ func makeKeywords() map[string]keyword {
 	return words
 }
 
-// numeric are the tokens that begin with a digit. The longest match is taken; the group is the token. No token ends between two
-// digits, so 2026-11-211 is not the date 2026-11-21 followed by 1.
+// numeric are the tokens that begin with a digit. The longest match is taken; the group is the token. No token ends
+// between two digits, so 2026-11-211 is not the date 2026-11-21 followed by 1.
 var numeric = []struct {
 	kind    kind
 	pattern *regexp.Regexp
@@ -120,7 +120,8 @@ func scan(text string) []token {
 	return tokens
 }
 
-// scanNext returns the tokens that s begins with, one unless they are words without a blank between them, and their length.
+// scanNext returns the tokens that s begins with, one unless they are words without a blank between them, and their
+// length.
 func scanNext(s string) ([]token, int) {
 	switch {
 	case '0' <= s[0] && s[0] <= '9':

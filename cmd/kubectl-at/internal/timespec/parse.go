@@ -59,9 +59,10 @@ type parser struct {
 	spec       spec
 }
 
-// Parse returns the instant that words mean at the time now in location, which the returned time is in. Each note is a sentence about
-// something that is not obvious: a change of the clocks, a month that is too short, or digits that look like another form. The error is a
-// SyntaxError, or describes why the time is impossible. The package comment specifies the language.
+// Parse returns the instant that words mean at the time now in location, which the returned time is in. Each note is a
+// sentence about something that is not obvious: a change of the clocks, a month that is too short, or digits that look
+// like another form. The error is a SyntaxError, or describes why the time is impossible. The package comment specifies
+// the language.
 func Parse(words []string, now time.Time, location *time.Location) (time.Time, []string, error) {
 	text := strings.TrimSpace(strings.Join(words, " "))
 	p := &parser{text: text, tokens: scan(text), zoneNames: zoneNames(now.In(location))}
@@ -181,8 +182,8 @@ func (p *parser) halfOfDay() error {
 	return nil
 }
 
-// dayAhead reports whether the next number is the day or month of a date rather than an hour: 10 Nov 28 is in 2028, and only the comma of
-// 10 Nov 28, 2026 makes the 10 an hour.
+// dayAhead reports whether the next number is the day or month of a date rather than an hour: 10 Nov 28 is in 2028, and
+// only the comma of 10 Nov 28, 2026 makes the 10 an hour.
 func (p *parser) dayAhead() bool {
 	next := p.peek(1)
 	return next.text == "/" || next.word.class == monthName && p.peek(3).text != ","

@@ -57,7 +57,8 @@ func (s *spec) in(location *time.Location, now time.Time) (time.Time, []string, 
 	return t, notes, err
 }
 
-// check returns an error if a calendar date does not exist, or is on another day of the week. base is the resulting day.
+// check returns an error if a calendar date does not exist, or is on another day of the week. base is the resulting
+// day.
 func (d *date) check(base time.Time) error {
 	if base.Day() != d.day {
 		return fmt.Errorf("%s has no day %d", time.Date(base.Year(), time.Month(d.month), 1, 0, 0, 0, 0, time.UTC).Format("January 2006"), d.day)
@@ -91,8 +92,8 @@ func (s *spec) needsYear() bool {
 	return s.date != nil && s.date.month != 0 && s.date.year == 0
 }
 
-// dayPassed reports whether the day of a result is over this year. Without steps it is the day as written: a 29 February that does not
-// exist this year is over on 1 March.
+// dayPassed reports whether the day of a result is over this year. Without steps it is the day as written: a 29
+// February that does not exist this year is over on 1 March.
 func (s *spec) dayPassed(result, today time.Time) bool {
 	if len(s.steps) == 0 {
 		written := time.Month(s.date.month)

@@ -12,8 +12,8 @@ import (
 var stampPattern = regexp.MustCompile(`^(?:([0-9]{2})?([0-9]{2}))?([0-9]{2})([0-9]{2})([0-9]{2})([0-9]{2})(?:\.([0-9]{2}))?$`)
 
 // ParseStamp returns the instant that [[CC]YY]MMDDhhmm[.SS] means at the time now in location: the option -t of at and
-// touch in IEEE Std 1003.1. Without a year it is this year. A YY from 69 is in the 20th century, any other YY in the 21st.
-// Notes and errors are those of Parse.
+// touch in IEEE Std 1003.1. Without a year it is this year. A YY from 69 is in the 20th century, any other YY in the
+// 21st. Notes and errors are those of Parse.
 func ParseStamp(stamp string, now time.Time, location *time.Location) (time.Time, []string, error) {
 	match := stampPattern.FindStringSubmatch(stamp)
 	if match == nil {

@@ -50,7 +50,8 @@ func (e *SyntaxError) Error() string {
 // cronField is a minute or an hour of cron.
 var cronField = regexp.MustCompile(`^[*0-9][-*0-9,/]*$`)
 
-// isCron reports whether a text that is not a time looks like a schedule of cron. A shell may have replaced its asterisks by the names of files.
+// isCron reports whether a text that is not a time looks like a schedule of cron. A shell may have replaced its
+// asterisks by the names of files.
 func isCron(text string) bool {
 	fields := strings.Fields(text)
 	return strings.HasPrefix(text, "@") || len(fields) >= 5 && cronField.MatchString(fields[0]) && cronField.MatchString(fields[1]) && scan(fields[2])[0].kind != word

@@ -22,11 +22,12 @@ func zoneNames(now time.Time) []string {
 	return names
 }
 
-// isZoneName matches text that looks like the name of a time zone, so that the name of another zone is reported as such.
+// isZoneName matches text that looks like the name of a time zone, so that the name of another zone is reported as
+// such.
 var isZoneName = regexp.MustCompile(`^[A-Z]{3,5}$`)
 
-// zone reads utc, an offset, or a name of the local time zone after a time, if there is one. An offset needs a time with a colon, and a
-// negative one a date before it: 2026-11 and 10:00-12:00 are not times.
+// zone reads utc, an offset, or a name of the local time zone after a time, if there is one. An offset needs a time
+// with a colon, and a negative one a date before it: 2026-11 and 10:00-12:00 are not times.
 func (p *parser) zone(clock token) error {
 	t := p.peek(0)
 	isLocal := func(name string) bool { return strings.EqualFold(name, t.text) }
@@ -77,9 +78,10 @@ func wall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// onClock returns when the clocks in the time zone of now show local. If a change of the clocks skips local, it uses the offset from before
-// the change. If local occurs twice, it returns the first time that is not over. The note describes this in both cases; otherwise it is "".
-// counted reports whether a step counts from that time. name is the name of the time zone at that time, which distinguishes the two, or "".
+// onClock returns when the clocks in the time zone of now show local. If a change of the clocks skips local, it uses
+// the offset from before the change. If local occurs twice, it returns the first time that is not over. The note
+// describes this in both cases; otherwise it is "". counted reports whether a step counts from that time. name is the
+// name of the time zone at that time, which distinguishes the two, or "".
 func onClock(local, now time.Time, counted bool, name string) (time.Time, string) {
 	runsAt, runs := "It runs at", "It runs"
 	if counted {

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/text/unicode/rangetable"
 )
 
-// invisible are characters that count as printable, but show nothing. Text behind many of them looks as if it were not there.
+// invisible are characters that count as printable, but show nothing. Text behind many of them looks as if it were not
+// there.
 var invisible = rangetable.Merge(unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, rangetable.New('\u2800'))
 
 // Escape escapes the characters of a text that are neither visible nor blanks nor in except.

@@ -23,8 +23,8 @@ func Images(pod *corev1.PodSpec) string {
 	return text
 }
 
-// NotFixed returns what a pod reads only when it starts, and what can have changed by then: images without a digest, ConfigMaps, Secrets, and
-// volumes whose content is elsewhere.
+// NotFixed returns what a pod reads only when it starts, and what can have changed by then: images without a digest,
+// ConfigMaps, Secrets, and volumes whose content is elsewhere.
 func NotFixed(pod *corev1.PodSpec) []string {
 	var names []string
 	add := func(kind, name string) {
@@ -101,8 +101,8 @@ var (
 // Entrypoint is the wrapper of a container whose arguments begin with a program.
 const Entrypoint = "the ENTRYPOINT of its image"
 
-// Wrapper returns the words with which a container probably starts a program that follows them, or Entrypoint, or "" if there is no sign of
-// such a wrapper. A command of its own takes the place of all of them.
+// Wrapper returns the words with which a container probably starts a program that follows them, or Entrypoint, or "" if
+// there is no sign of such a wrapper. A command of its own takes the place of all of them.
 func Wrapper(c *corev1.Container) string {
 	hasProgram := len(c.Args) > 0 && !strings.HasPrefix(c.Args[0], "-")
 	if len(c.Command) == 0 {
@@ -122,4 +122,38 @@ func Wrapper(c *corev1.Container) string {
 		return c.Command[0]
 	}
 	return ""
+}
+
+// copyContainer copies what a command needs to run in the same way as a container. Probes, ports, and hooks belong to a
+// server.
+func (c *copier) copyContainer(from *corev1.Container) corev1.Container {
+	result := corev1.Container{
+		Name:            from.Name,
+		Image:           from.Image,
+		ImagePullPolicy: from.ImagePullPolicy,
+		WorkingDir:      from.WorkingDir,
+		Command:         from.Command,
+		Args:            from.Args,
+		Env:             c.copyEnv(from),
+		EnvFrom:         from.EnvFrom,
+		Resources:       from.Resources,
+		SecurityContext: from.SecurityContext,
+	}
+	for _, claim := range from.Resources.Claims {
+		c.claimed = append(c.claimed, claim.Name)
+	}
+	for _, mount := range from.VolumeMounts {
+		switch {
+		case slices.ContainsFunc(c.unset, func(name string) bool { return strings.Contains(mount.SubPathExpr, name) }):
+			c.omit("the volume at %s", mount.MountPath)
+		case c.copies(mount.Name):
+			result.VolumeMounts = append(result.VolumeMounts, mount)
+		}
+	}
+	for _, device := range from.VolumeDevices {
+		if c.copies(device.Name) {
+			result.VolumeDevices = append(result.VolumeDevices, device)
+		}
+	}
+	return result
 }

@@ -14,13 +14,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// serviceAccountVolume is the prefix of the volume with the service account's token, which the API server adds to each pod.
+// serviceAccountVolume is the prefix of the volume with the service account's token, which the API server adds to each
+// pod.
 const serviceAccountVolume = "kube-api-access-"
 
-// Copy returns a pod template with one container of a pod, or the default one if containerName is "": its image, command, environment,
-// volumes, resources, and security context, and the fields of the pod that determine its identity, permissions, network, and node. It has
-// no probes, ports, or labels, so the application's Services send no traffic to its pods. The containers in with run beside it. Copy also
-// returns what it left out and the command may need.
+// Copy returns a pod template with one container of a pod, or the default one if containerName is "": its image,
+// command, environment, volumes, resources, and security context, and the fields of the pod that determine its
+// identity, permissions, network, and node. It has no probes, ports, or labels, so the application's Services send no
+// traffic to its pods. The containers in with run beside it. Copy also returns what it left out and the command may
+// need.
 func (w *Workload) Copy(containerName string, with []string) (*corev1.PodTemplateSpec, []string, error) {
 	pod := &w.Template.Spec
 	container, err := podcmd.FindOrDefaultContainerByName(&corev1.Pod{ObjectMeta: w.Template.ObjectMeta, Spec: *pod}, containerName, true, nil)
@@ -86,8 +88,8 @@ func (c *copier) omit(format string, args ...any) {
 	}
 }
 
-// chooseHelpers finds the containers of --with. An ordinary container becomes a native sidecar, which starts before the command and ends
-// after it.
+// chooseHelpers finds the containers of --with. An ordinary container becomes a native sidecar, which starts before the
+// command and ends after it.
 func (c *copier) chooseHelpers(with []string) error {
 	pod := &c.from.Template.Spec
 	var names []string
@@ -116,7 +118,8 @@ func (c *copier) isCopied(name string) bool {
 	return name == c.container.Name || slices.ContainsFunc(c.helpers, func(h corev1.Container) bool { return h.Name == name })
 }
 
-// omitOthers reports the hooks of the container, the other containers of the pod, what belongs to one pod, and the limits of a Job.
+// omitOthers reports the hooks of the container, the other containers of the pod, what belongs to one pod, and the
+// limits of a Job.
 func (c *copier) omitOthers() {
 	pod := &c.from.Template.Spec
 	for i, container := range slices.Concat(pod.InitContainers, pod.Containers) {
@@ -147,8 +150,8 @@ func (c *copier) omitOthers() {
 	}
 }
 
-// copyHelpers copies the containers of --with. It keeps their hooks and startup probes, because the command waits for them. Only one pod of
-// a node can have a host port.
+// copyHelpers copies the containers of --with. It keeps their hooks and startup probes, because the command waits for
+// them. Only one pod of a node can have a host port.
 func (c *copier) copyHelpers() []corev1.Container {
 	var copied []corev1.Container
 	for i := range c.helpers {
@@ -161,39 +164,6 @@ func (c *copier) copyHelpers() []corev1.Container {
 		copied = append(copied, helper)
 	}
 	return copied
-}
-
-// copyContainer copies what a command needs to run in the same way as a container. Probes, ports, and hooks belong to a server.
-func (c *copier) copyContainer(from *corev1.Container) corev1.Container {
-	result := corev1.Container{
-		Name:            from.Name,
-		Image:           from.Image,
-		ImagePullPolicy: from.ImagePullPolicy,
-		WorkingDir:      from.WorkingDir,
-		Command:         from.Command,
-		Args:            from.Args,
-		Env:             c.copyEnv(from),
-		EnvFrom:         from.EnvFrom,
-		Resources:       from.Resources,
-		SecurityContext: from.SecurityContext,
-	}
-	for _, claim := range from.Resources.Claims {
-		c.claimed = append(c.claimed, claim.Name)
-	}
-	for _, mount := range from.VolumeMounts {
-		switch {
-		case slices.ContainsFunc(c.unset, func(name string) bool { return strings.Contains(mount.SubPathExpr, name) }):
-			c.omit("the volume at %s", mount.MountPath)
-		case c.copies(mount.Name):
-			result.VolumeMounts = append(result.VolumeMounts, mount)
-		}
-	}
-	for _, device := range from.VolumeDevices {
-		if c.copies(device.Name) {
-			result.VolumeDevices = append(result.VolumeDevices, device)
-		}
-	}
-	return result
 }
 
 // copies reports whether a volume that the container uses is copied.
@@ -275,7 +245,8 @@ func (c *copier) copyVolumes() []corev1.Volume {
 	return copied
 }
 
-// copyAffinity returns the node affinity, unless it selects the single node of a pod. Pod affinity depends on labels, which are not copied.
+// copyAffinity returns the node affinity, unless it selects the single node of a pod. Pod affinity depends on labels,
+// which are not copied.
 func (c *copier) copyAffinity() *corev1.Affinity {
 	from := c.from.Template.Spec.Affinity
 	if from == nil {

@@ -16,9 +16,9 @@ import (
 	k8slabels "k8s.io/apimachinery/pkg/labels"
 )
 
-// OmittedSelectors returns a warning about the NetworkPolicies that apply to the pods of the workload, or let them connect to others, by labels
-// that a copy does not have, or "" if there is none. labels are those of the copy. It names the Services that would send traffic to a
-// copy with these labels.
+// OmittedSelectors returns a warning about the NetworkPolicies that apply to the pods of the workload, or let them
+// connect to others, by labels that a copy does not have, or "" if there is none. labels are those of the copy. It
+// names the Services that would send traffic to a copy with these labels.
 func (w *Workload) OmittedSelectors(policies []networkingv1.NetworkPolicy, services []corev1.Service, labels map[string]string) string {
 	var names []string
 	missing := map[string]string{}

@@ -1,8 +1,8 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload reads an object that runs an application, such as a Deployment, and copies what a one-time command needs to run beside
-// it.
+// Package workload reads an object that runs an application, such as a Deployment, and copies what a one-time command
+// needs to run beside it.
 package workload
 
 import (
@@ -25,8 +25,8 @@ type Workload struct {
 	Limits     []string // how often and how long it runs, for a message
 }
 
-// Of returns the pod template of an object, which is in spec.template for most kinds, including those of other projects, and the rest of
-// the workload.
+// Of returns the pod template of an object, which is in spec.template for most kinds, including those of other
+// projects, and the rest of the workload.
 func Of(object *unstructured.Unstructured) (*Workload, error) {
 	w := &Workload{Kind: object.GetKind(), Name: object.GetName()}
 	spec := []string{"spec"} // of the object that has the template
@@ -56,8 +56,8 @@ func Of(object *unstructured.Unstructured) (*Workload, error) {
 	return w, nil
 }
 
-// limits are the fields of Jobs, CronJobs, and pods that decide how often and how long a command runs, the flag for an At, and the value that
-// means the same as for an At.
+// limits are the fields of Jobs, CronJobs, and pods that decide how often and how long a command runs, the flag for an
+// At, and the value that means the same as for an At.
 var limits = []struct{ field, flag, same string }{
 	{"activeDeadlineSeconds", "--deadline", ""}, {"startingDeadlineSeconds", "--starting-deadline", ""}, {"ttlSecondsAfterFinished", "--ttl", ""},
 	{"backoffLimit", "--retries", "0"}, {"podFailurePolicy", "--retry-exit-codes", ""}, {"restartPolicy", "", "Never"},
@@ -87,8 +87,8 @@ var descriptive = []string{
 	"statefulset.kubernetes.io", "topology.kubernetes.io",
 }
 
-// OmittedKeys returns the labels and annotations of a pod template that webhooks and controllers, such as injectors and service meshes, may
-// act on, and that the flags do not set.
+// OmittedKeys returns the labels and annotations of a pod template that webhooks and controllers, such as injectors and
+// service meshes, may act on, and that the flags do not set.
 func (w *Workload) OmittedKeys(labels, annotations []string) []string {
 	var omitted []string
 	for _, keys := range []struct {
