@@ -22,7 +22,7 @@ const (
 	// admission webhook can take 10 s, and it usually concerns one namespace, which must not occupy all workers.
 	maxRequests = 16
 	// slotRetry is when an At that found no slot comes back.
-	slotRetry = 250 * time.Millisecond
+	slotRetry = 100 * time.Millisecond
 )
 
 // requestSlots counts the requests of each namespace that admission can delay. The zero value is ready to use.
