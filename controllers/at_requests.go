@@ -88,6 +88,7 @@ func (r *AtReconciler) ask(ctx context.Context, question at.Ask, seen *cnatv1alp
 	for i := range labeled.Items {
 		answers.Pods[labeled.Items[i].Name] = ownedPods.Trim(&labeled.Items[i])
 	}
+	answers.Labeled = err == nil
 	return true, err
 }
 

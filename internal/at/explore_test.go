@@ -464,6 +464,7 @@ func (e *explorer) decide(n *node) {
 			if answers.Pods[question.Pod] = n.named(question.Pod); e.hides(n, answers.Pods[question.Pod]) {
 				answers.Pods[question.Pod] = nil
 			}
+			answers.Labeled = answers.Labeled || question.Labeled
 			for _, pod := range n.stored() {
 				if question.Labeled && !e.hides(n, pod) {
 					answers.Pods[pod.Name] = pod

@@ -149,8 +149,11 @@ func (v *View) endIdle() Step {
 // endUnstarted ends an At whose next attempt has not begun. It first asks for what a create that was not answered may
 // have made: a pod under the name of the attempt, or one to which admission has given another name.
 func (v *View) endUnstarted(e atrun.End) Step {
-	if name := v.nextName(); v.unread(name) {
+	if name := v.nextName(); v.unread(name) || !v.answers.Labeled {
 		return ask(Ask{Pod: name, Labeled: true})
+	}
+	if left := v.gated(); left != nil { // Others could open it after the end.
+		return v.throwAway(left)
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.answers.Pods)) {
 		if pod := v.answers.Pods[name]; pod != nil && atrun.MayBeRun(v.At, pod) {

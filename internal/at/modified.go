@@ -55,7 +55,7 @@ func (v *View) modifiedPod() Step {
 	case v.unread(k.pod.Name) && !k.neverRan() && !k.isGone(): // The cache does not show a pod without its owner.
 		return ask(Ask{Pod: k.pod.Name})
 	case opened == nil && k.neverRan():
-		return v.finish(v.modifiedEnd(what, atrun.NotRun))
+		return v.endUnstarted(v.modifiedEnd(what, atrun.NotRun))
 	case v.Now.Before(k.mayShowLast()):
 		return unchanged.at(k.mayShowLast())
 	case k.isGone(), k.neverRan():

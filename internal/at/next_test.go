@@ -112,7 +112,7 @@ func (w *world) next(t *testing.T) (decided, at.View, at.Step, at.Report) {
 		case question.DryRun != nil:
 			answers.DryRun = &w.answer
 		default:
-			answers.Pods[question.Pod] = nil
+			answers.Pods[question.Pod], answers.Labeled = nil, answers.Labeled || question.Labeled
 			for _, pod := range slices.Concat(w.only, w.pods, w.older) {
 				if pod.Name == question.Pod || question.Labeled && pod.Labels[cnatv1alpha1.LabelUID] == string(seen.At.UID) {
 					answers.Pods[pod.Name] = pod
@@ -362,6 +362,20 @@ func TestNext(t *testing.T) {
 		"12 modified, and a user deletes it": {
 			world{at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(own().Unowned().Terminating())},
 			neverStarts("PodModified"),
+		},
+		"12 modified and deleted, and another create was not answered": {
+			world{
+				at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the name of pod a-pod to b"),
+				only: pods(own().Unowned().Terminating(), testutil.MakeAtPod(a().Obj(), "renamed").OnNode().Phase(corev1.PodRunning)),
+			},
+			neverStarts("PodModified"),
+		},
+		"12 modified and deleted, and another create was not answered: its pod has its gate": {
+			world{
+				at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the name of pod a-pod to b"),
+				only: pods(own().Unowned().Terminating(), testutil.MakeAtPod(a().Obj(), "renamed").Gated(1)),
+			},
+			decided{Delete: "renamed"},
 		},
 		"12 modified, and it runs": {
 			world{at: a(), memory: knows(t, a(), own().Obj(), "pod a-pod so that it lacks the gate"), only: pods(live())},

@@ -32,6 +32,8 @@ type Answers struct {
 	At *cnatv1alpha1.At
 	// Pods are the pods that were read, by name: nil for a pod that does not exist.
 	Pods map[string]*corev1.Pod
+	// Labeled is true if Pods has all pods that have the label with the UID of the At.
+	Labeled bool
 	// DryRun is the answer to the dry run of the pod, or nil. If DryRunLater is true, the dry run could not be sent
 	// now.
 	DryRun      *Answer
