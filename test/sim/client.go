@@ -188,8 +188,12 @@ func (p *process) patchPod(ctx context.Context, object client.Object, data []byt
 	return err
 }
 
-// creatorOf returns the UID of the At for whose pod of this name the operator sent the last create that was carried out.
+// creatorOf returns the UID of the At for whose pod of this name the operator sent the last create that was carried
+// out, or of the At for which a user created the pod.
 func (e *env) creatorOf(pod string) (owner types.UID) {
+	if stored, ok := e.store.objects[storeKey{pods, pod}].(*corev1.Pod); ok && stored.Annotations[invariants.Planted] != "" {
+		return invariants.ControllerOf(stored)
+	}
 	for _, w := range e.writes {
 		if w.Verb == "create" && w.Resource == pods && w.Requested == pod && w.Committed() {
 			owner = w.Owner
