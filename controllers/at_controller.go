@@ -130,7 +130,6 @@ func (r *AtReconciler) carryOut(ctx context.Context, req ctrl.Request, p *pass) 
 		return ctrl.Result{}, true, nil
 	}
 	now := r.Clock.Now() // The responses of the API server may have taken a while.
-
 	requeueAt, urgent := p.entry.State.RequeueAt(&p.view, p.step)
 	priority := duePriority
 	if !urgent {

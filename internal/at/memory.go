@@ -138,7 +138,7 @@ func ownPods(seen Seen, answers Answers, known ...podState) (own []*corev1.Pod) 
 		}
 	}
 	for _, k := range known {
-		if k.pod != nil && !k.isGone() && !k.neverRan() {
+		if k.pod != nil && !k.isGone() {
 			add(k.pod)
 		}
 	}

@@ -636,6 +636,18 @@ func TestMemory_View(t *testing.T) {
 		t.Fatalf("the pod of another process is not deleted: %+v", step)
 	}
 	m.Heard(&v, step, at.Result{}, due)
+
+	prepared := gated().Obj()
+	m = knows(t, a(), prepared, "")
+	suspended := world{at: a().Suspend(), pods: []*corev1.Pod{prepared}, memory: m}
+	_, v, step, _ = suspended.next(t)
+	if step.Delete == nil {
+		t.Fatalf("the prepared pod of a suspended At is not deleted: %+v", step)
+	}
+	suspended.memory.Heard(&v, step, at.Result{}, due)
+	if _, _, step, _ := suspended.next(t); step.Delete != nil {
+		t.Errorf("a pod that was deleted is deleted again, because the cache is behind: %+v", step)
+	}
 }
 
 // The back-off after the rejected stops of one attempt does not delay the stop of the next one.

@@ -15,8 +15,8 @@ import (
 	"github.com/redhat/podset-operator/internal/backoff"
 )
 
-// Rejection is why a create waits: an API server rejected it, so that an immediate retry would not help, because a
-// quota is exceeded, an admission policy forbids the pod, or the pod is invalid; or creates fail again and again.
+// Rejection is why a request about a pod waits: an API server rejected it, so that an immediate retry would not help,
+// because a quota is exceeded, an admission policy forbids it, or the pod is invalid; or requests fail again and again.
 type Rejection struct {
 	// Message is the message of the API server.
 	Message string
@@ -24,7 +24,7 @@ type Rejection struct {
 	Invalid bool
 	// NamespaceTerminating is true if the namespace is being deleted.
 	NamespaceTerminating bool
-	// Failed is true if the create failed without a rejection: an admission webhook or the API server failed, or there
+	// Failed is true if the request failed without a rejection: an admission webhook or the API server failed, or there
 	// was no answer.
 	Failed bool
 	// Exists is true if another object has the name.
@@ -63,15 +63,15 @@ func namesFields(err error) bool {
 	return len(causes) > 0 && !slices.ContainsFunc(causes, func(c metav1.StatusCause) bool { return c.Field == "" })
 }
 
-// LastRejection is the last rejection of a create for one owner. The zero value has none.
+// LastRejection is the last rejection of one kind of request for one owner. The zero value has none.
 type LastRejection struct {
 	rejection  *Rejection // never changed once set
 	generation int64
 	backoff    backoff.Backoff
 }
 
-// Rejected returns the value after a create for a generation of the owner's spec, which began at began, was rejected at
-// now. The delay before the next create doubles with each rejection.
+// Rejected returns the value after a request for a generation of the owner's spec, which began at began, was rejected
+// at now. The delay before the next one doubles with each rejection.
 func (l LastRejection) Rejected(err error, generation int64, began, now time.Time) LastRejection {
 	next := l.backoff.Next(began, now, backoff.RejectedCreate)
 	rejection := NewRejection(err)
@@ -79,14 +79,14 @@ func (l LastRejection) Rejected(err error, generation int64, began, now time.Tim
 	return LastRejection{rejection: rejection, generation: generation, backoff: next}
 }
 
-// Failed returns the value after a create failed without a rejection.
+// Failed returns the value after a request failed without a rejection.
 func (l LastRejection) Failed(err error, generation int64, began, now time.Time) LastRejection {
 	next := l.backoff.Next(began, now, backoff.FailedWrite)
 	return LastRejection{rejection: &Rejection{Message: err.Error(), Failed: true, Began: began, Until: next.Until}, generation: generation, backoff: next}
 }
 
 // Of returns the rejection that applies to a generation of the owner's spec, or nil if there is none. It must not be
-// changed. An edited spec has a new generation, so its create is retried at once.
+// changed. An edited spec has a new generation, so its request is retried at once.
 func (l LastRejection) Of(generation int64) *Rejection {
 	if l.generation != generation {
 		return nil
