@@ -103,32 +103,27 @@ func sameImages(list string, containers []corev1.Container) (tests []operation) 
 // create creates the pod of an attempt.
 func (r *AtReconciler) create(ctx context.Context, owner *cnatv1alpha1.At, requested *corev1.Pod) at.Result {
 	pod := requested.DeepCopy()
-	err := r.Client.Create(ctx, pod)
-	if err == nil {
+	holder, err := write.CreatePod(ctx, r.Client, r.APIReader, pod)
+	switch {
+	case err != nil:
+		return classified(err)
+	case holder == nil:
 		return at.Result{Pod: ownedPods.Trim(pod), Modified: atrun.Modified(requested, pod)}
 	}
-	if !apierrors.IsAlreadyExists(err) {
-		return classified(fmt.Errorf("creating Pod %s: %w", requested.Name, err))
-	}
 	nameCollisions.WithLabelValues(atKind.Kind).Inc()
-	name := write.TakenName(err, requested.Name)
-	holder, readErr := ownedPods.Read(ctx, r.APIReader, requested.Namespace, name)
 	switch {
-	case readErr != nil:
-		return at.Result{Failed: readErr}
-	case holder != nil && atrun.IsOwn(owner, holder) && holder.DeletionTimestamp == nil: // An earlier create was not answered.
+	case atrun.IsOwn(owner, holder) && holder.DeletionTimestamp == nil: // An earlier create was not answered.
 		return at.Result{Failed: errCacheBehind}
-	case name != requested.Name:
-		return at.Result{Modified: nameChange(requested, name)}
+	case holder.Name != requested.Name:
+		return at.Result{Modified: nameChange(requested, holder.Name)}
 	}
-	return at.Result{Rejected: fmt.Errorf("creating Pod %s: %w. %s", requested.Name, err, describeHolder(owner, holder))}
+	taken := apierrors.NewAlreadyExists(corev1.Resource("pods"), holder.Name)
+	return at.Result{Rejected: fmt.Errorf("creating Pod %s: %w. %s", requested.Name, taken, describeHolder(owner, holder))}
 }
 
-// describeHolder describes the pod that has the name of the pod of an At, and what to do. It may be gone again.
+// describeHolder describes the pod that has the name of the pod of an At, and what to do.
 func describeHolder(owner *cnatv1alpha1.At, pod *corev1.Pod) string {
 	switch {
-	case pod == nil:
-		return "The name is free again"
 	case atrun.IsOwn(owner, pod):
 		return "It is being deleted: this At can start when that pod is gone"
 	case atrun.IsOfOlderAt(owner, pod):
