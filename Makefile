@@ -61,7 +61,7 @@ clean: ## Remove build results and measurements.
 
 # A file in hack/make adds generators. `make catalog` is the only one that is not here: its tool, opm, takes minutes to compile.
 .PHONY: generate
-generate: deepcopy manifests docs dashboard argocd ## Run every generator: needed after a change to api/, an RBAC marker, or config.
+generate: deepcopy manifests docs argocd ## Run every generator: needed after a change to api/, an RBAC marker, or config.
 
 .PHONY: deepcopy
 deepcopy: bin/controller-gen ## Generate the deepcopy methods.
@@ -77,10 +77,6 @@ manifests: bin/controller-gen ## Generate the CRDs and the manager's role.
 docs: bin/crd-ref-docs ## Generate docs/api.md, the reference of every field.
 	bin/crd-ref-docs --source-path=api --config=hack/crd-ref-docs/config.yaml --templates-dir=hack/crd-ref-docs/templates \
 	  --renderer=markdown --output-path=docs/api.md --log-level=ERROR
-
-.PHONY: dashboard
-dashboard: ## Generate the dashboard in config/monitoring/dashboard, for Grafana and for the console of OpenShift.
-	go run ./hack/dashboard config/monitoring/dashboard
 
 .PHONY: argocd
 argocd: ## Generate the patch of the ConfigMap of Argo CD from the scripts in config/components/argocd.

@@ -9,7 +9,7 @@ files := $(chart)/files
 generate: chart
 
 .PHONY: chart
-chart: manifests dashboard ## Copy the CRDs, roles, policies, alerts, and dashboard of config/ into the chart.
+chart: manifests ## Copy the CRDs, roles, policies, alerts, and dashboard of config/ into the chart.
 	cp LICENSE $(chart)/
 	rm -rf $(files) && mkdir -p $(files)/{crds,lease,users,metrics,metrics-auth,policy,flow-schema,ha}
 	cp config/crd/bases/*.yaml $(files)/crds/

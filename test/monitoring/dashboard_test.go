@@ -12,27 +12,48 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
 // panel is a panel of a dashboard.
 type panel struct {
 	Title   string `json:"title"`
+	GridPos struct {
+		X, Y, W, H int
+	} `json:"gridPos"`
 	Targets []struct {
 		Expr string `json:"expr"`
 	} `json:"targets"`
 }
 
-// readPanels returns the panels for Grafana. The console of OpenShift has the same ones, because one program generates both files.
+// readPanels returns the panels for Grafana.
 func readPanels(t *testing.T) []panel {
+	t.Helper()
+	return decode(t, read(t, "config/monitoring/dashboard/podset-operator.json"))
+}
+
+func decode(t *testing.T, content []byte) []panel {
 	t.Helper()
 	var dashboard struct {
 		Panels []panel `json:"panels"`
 	}
-	if err := json.Unmarshal(read(t, "config/monitoring/dashboard/podset-operator.json"), &dashboard); err != nil || len(dashboard.Panels) == 0 {
+	if err := json.Unmarshal(content, &dashboard); err != nil || len(dashboard.Panels) == 0 {
 		t.Fatalf("%d panels: %v", len(dashboard.Panels), err)
 	}
 	return dashboard.Panels
+}
+
+// The console of OpenShift has the panels and queries of Grafana, in the same places.
+func TestDashboard_console(t *testing.T) {
+	console := corev1.ConfigMap{}
+	if err := yaml.UnmarshalStrict(read(t, "config/monitoring/dashboard/openshift-console.yaml"), &console); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(readPanels(t), decode(t, []byte(console.Data["podset-operator.json"]))); diff != "" {
+		t.Errorf("(-Grafana +console): %s", diff)
+	}
 }
 
 // foreign are the metrics of controller-runtime, client-go, the Go client of Prometheus, and Prometheus itself that the queries use.
