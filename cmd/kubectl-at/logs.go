@@ -120,7 +120,7 @@ func hasAttempt(at *cnatv1alpha1.At, attempt int) error {
 		return fmt.Errorf("invalid --attempt %d: at/%s has the attempts 1 to %d", attempt, at.Name, attempts)
 	case atrun.IsDone(&at.Status):
 		return fmt.Errorf("at/%s has no log: %s", at.Name, howEnded(at))
-	case isOver(at):
+	case isSettled(at):
 		return outcome(at)
 	}
 	return notStarted(at)
@@ -192,7 +192,7 @@ func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, tail int64) (*po
 // command may still run.
 func (l *logReader) follow(name string) (at *cnatv1alpha1.At, problem, err error) {
 	for attempt := max(l.attempt, 1); ; attempt++ {
-		at, err = l.awaitAt(l.ctx(), name, func(at *cnatv1alpha1.At) bool { return int(at.Status.Attempts) >= attempt || isOver(at) })
+		at, err = l.awaitAt(l.ctx(), name, func(at *cnatv1alpha1.At) bool { return int(at.Status.Attempts) >= attempt || isSettled(at) })
 		if err != nil {
 			return nil, nil, err
 		}
@@ -244,7 +244,7 @@ func (l *logReader) followAttempt(at *cnatv1alpha1.At, attempt int) error {
 	said, tail := make(chan struct{}), l.tail
 	go func() { // The operator says what the pod waits for.
 		defer close(said)
-		_, _ = l.awaitAt(waiting, at.Name, func(at *cnatv1alpha1.At) bool { return isOver(at) || int(at.Status.Attempts) != attempt })
+		_, _ = l.awaitAt(waiting, at.Name, func(at *cnatv1alpha1.At) bool { return isSettled(at) || int(at.Status.Attempts) != attempt })
 	}()
 	pod, err = l.awaitPod(l.ctx(), pod, func(pod *corev1.Pod) bool {
 		if !hasStarted(at, pod) {

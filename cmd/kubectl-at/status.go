@@ -47,10 +47,10 @@ func isBetweenAttempts(at *cnatv1alpha1.At) bool {
 	return at.Status.RetryTime != nil && !atrun.IsDone(&at.Status)
 }
 
-// isOver reports whether nothing more happens to an At by itself: it is done, or it is stalled because its current spec
+// isSettled reports whether nothing more happens to an At by itself: it is done, or it is stalled because its current spec
 // cannot be scheduled. The operator creates a rejected pod again, so that an At which waits for a quota goes on by
 // itself.
-func isOver(at *cnatv1alpha1.At) bool {
+func isSettled(at *cnatv1alpha1.At) bool {
 	scheduled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionScheduled)
 	stalled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionStalled)
 	isStalled := scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Reason != cnatv1alpha1.ReasonFailedCreate &&

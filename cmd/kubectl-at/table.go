@@ -44,11 +44,11 @@ func (c columns) cells(a *cnatv1alpha1.At, now time.Time) []cell {
 	due, in, command := "<unknown>", "<unknown>", commandLine(a)
 	if t := dueTime(a); !t.IsZero() {
 		due = t.In(c.location).Format(c.layout)
-		switch isOver := atrun.IsDone(&a.Status) || ptr.Deref(a.Spec.Cancel, false); {
+		switch neverStarts := atrun.IsDone(&a.Status) || ptr.Deref(a.Spec.Cancel, false); {
 		case isBetweenAttempts(a):
 			in = strings.TrimPrefix(timespec.Distance(a.Status.RetryTime.Time, now), "in ")
-		case isOver && t.After(now):
-			in = none // It does not run then.
+		case neverStarts && t.After(now):
+			in = none
 		default:
 			in = strings.TrimPrefix(timespec.Distance(t, now), "in ")
 		}

@@ -74,8 +74,8 @@ func (r *request) waitFor(limit time.Duration, isLimited bool) (*cnatv1alpha1.At
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	at, err := r.awaitAt(ctx, r.names[0], func(at *cnatv1alpha1.At) bool { return isLimited && limit <= 0 || isOver(at) })
-	if err == nil && !isOver(at) || err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	at, err := r.awaitAt(ctx, r.names[0], func(at *cnatv1alpha1.At) bool { return isLimited && limit <= 0 || isSettled(at) })
+	if err == nil && !isSettled(at) || err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, utilexec.CodeExitError{Err: fmt.Errorf("error: at/%s is not done after %s", r.names[0], limit), Code: timeoutExitCode}
 	}
 	return at, err

@@ -35,7 +35,7 @@ func (s *spec) in(location *time.Location, now time.Time) (time.Time, []string, 
 	base := s.base(today)
 	t, notes, err := s.count(base, now)
 	switch result := wall(t); {
-	case s.timeOnly() && sameDay(result, today) && s.isOver(t, now):
+	case s.timeOnly() && sameDay(result, today) && s.hasPassed(t, now):
 		base = base.AddDate(0, 0, 1)
 		t, notes, err = s.count(base, now)
 	case s.needsYear() && s.dayPassed(result, today):
@@ -69,8 +69,8 @@ func (d *date) check(base time.Time) error {
 	return nil
 }
 
-// isOver reports whether a time of today is over. A time without seconds is over when its minute has begun.
-func (s *spec) isOver(t, now time.Time) bool {
+// hasPassed reports whether a time of today is over. A time without seconds is over when its minute has begun.
+func (s *spec) hasPassed(t, now time.Time) bool {
 	if s.hasSeconds {
 		return !t.After(now)
 	}
