@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -76,10 +77,20 @@ func rendered(t *testing.T, release, namespace, values string, hooks bool) (obje
 // render returns the objects of the chart and the tests of `helm test`, for a cluster that also serves some API versions.
 func render(t *testing.T, release, namespace, values string, served ...string) (installed, tests objects, err error) {
 	t.Helper()
-	chart, err := loader.LoadDir(filepath.Join(root, "charts/podset-operator"))
+	return renderChart(t, load(t), release, namespace, values, served...)
+}
+
+func load(t *testing.T) *helmchart.Chart {
+	t.Helper()
+	loaded, err := loader.LoadDir(filepath.Join(root, "charts/podset-operator"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return loaded
+}
+
+func renderChart(t *testing.T, chart *helmchart.Chart, release, namespace, values string, served ...string) (installed, tests objects, err error) {
+	t.Helper()
 	decoded := object{}
 	if err := yaml.Unmarshal([]byte(values), &decoded); err != nil {
 		t.Fatal(err)

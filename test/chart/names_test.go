@@ -57,6 +57,25 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// A version can be longer than the value of a label, and can have characters that a label cannot have.
+func TestNames_version(t *testing.T) {
+	for _, version := range []string{"0.2.0+5", "0.2.0-rc.1+sha.0123456789abcdef0123456789abcdef01234567", "0.2.0-" + strings.Repeat("a.", 40) + "b"} {
+		chart := load(t)
+		chart.Metadata.Version, chart.Metadata.AppVersion = version, version
+		all, _, err := renderChart(t, chart, "r", "ns", "{crds: {install: false}}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels := all[operator]["metadata"].(object)["labels"].(object)
+		for _, label := range []string{"helm.sh/chart", "app.kubernetes.io/version"} {
+			value := labels[label].(string)
+			if problems := validation.IsValidLabelValue(value); len(problems) > 0 || !strings.Contains(value, "0.2.0") {
+				t.Errorf("version %s: %s=%s: %v", version, label, value, problems)
+			}
+		}
+	}
+}
+
 // The policy that limits the manager names the user of this release.
 func TestNames_managerPods(t *testing.T) {
 	for _, c := range []struct{ release, values string }{

@@ -20,13 +20,18 @@ unique.
 {{- .Values.namespaceOverride | default .Release.Namespace -}}
 {{- end -}}
 
+{{/* A version as the value of a label, which has at most 63 characters, and no plus sign. */}}
+{{- define "podset-operator.labelValue" -}}
+{{- . | replace "+" "_" | trunc 63 | trimAll "-_." -}}
+{{- end -}}
+
 {{- define "podset-operator.labels" -}}
 {{- $labels := dict
   "app.kubernetes.io/name" "podset-operator"
   "app.kubernetes.io/instance" .Release.Name
-  "app.kubernetes.io/version" .Chart.AppVersion
+  "app.kubernetes.io/version" (include "podset-operator.labelValue" .Chart.AppVersion)
   "app.kubernetes.io/managed-by" .Release.Service
-  "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_")
+  "helm.sh/chart" (include "podset-operator.labelValue" (printf "%s-%s" .Chart.Name .Chart.Version))
 -}}
 {{- toYaml (merge $labels .Values.commonLabels) -}}
 {{- end -}}
