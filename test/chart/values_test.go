@@ -94,6 +94,8 @@ func TestValues(t *testing.T) {
 		{"strategy: {type: Recreate}", operator, "spec strategy type", "Recreate"},
 		{"resources: {limits: {memory: 1Gi}}", operator, inMain + "resources limits memory", "1Gi"},
 		{"hostNetwork: true", operator, inPod + "hostNetwork", "true"},
+		{"hostNetwork: true", operator, "spec strategy", "{rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}"},
+		{"{hostNetwork: true, strategy: {type: Recreate}}", operator, "spec strategy", "{type: Recreate}"},
 		{"dnsPolicy: None", operator, inPod + "dnsPolicy", "None"},
 		{"dnsConfig: {nameservers: [192.0.2.1]}", operator, inPod + "dnsConfig nameservers", "[192.0.2.1]"},
 		{"hostAliases: [{ip: 192.0.2.1, hostnames: [a]}]", operator, inPod + "hostAliases 0 ip", "192.0.2.1"},
