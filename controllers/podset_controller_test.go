@@ -38,11 +38,6 @@ func podSet(namespace, name string, replicas int32) *appv1alpha1.PodSet {
 	}
 }
 
-// ownedBy matches the living pods of a PodSet.
-func ownedBy(set client.Object) func(*corev1.Pod) bool {
-	return func(pod *corev1.Pod) bool { return metav1.IsControlledBy(pod, set) && pod.DeletionTimestamp == nil }
-}
-
 // setPhase stands in for the kubelet.
 func setPhase(t *testing.T, pod *corev1.Pod, phase corev1.PodPhase) {
 	t.Helper()
@@ -61,7 +56,9 @@ func expectPods(t *testing.T, set *appv1alpha1.PodSet, n int) []corev1.Pod {
 	t.Helper()
 	var pods []corev1.Pod
 	NewWithT(t).Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		pods = podsIn(ctx, g, set.Namespace, ownedBy(set))
+		pods = slices.DeleteFunc(podsIn(ctx, g, set.Namespace), func(pod corev1.Pod) bool {
+			return !metav1.IsControlledBy(&pod, set) || pod.DeletionTimestamp != nil
+		})
 		status := refresh(g, ctx, set).Status
 		g.Expect(pods).To(HaveLen(n))
 		g.Expect(status.PodNames).To(Equal(podNames(pods)))
@@ -123,10 +120,9 @@ func TestPodSet(t *testing.T) {
 		t.Errorf("kept %v, wanted the Ready pods %v", podNames(kept), want)
 	}
 	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(eventReasons(ctx, g, set)).To(ContainElements("SuccessfulCreate", "SuccessfulDelete"))
-		for _, e := range eventsOf(ctx, g, set) {
-			g.Expect(e.ReportingController).To(Equal("podset-controller"))
-		}
+		events := eventsOf(ctx, g, set)
+		g.Expect(events).To(ContainElements(HaveField("Reason", "SuccessfulCreate"), HaveField("Reason", "SuccessfulDelete")))
+		g.Expect(events).To(HaveEach(HaveField("ReportingController", "podset-controller")))
 	}).WithTimeout(patience).Should(Succeed())
 }
 
@@ -134,14 +130,6 @@ func eventsOf(ctx context.Context, g Gomega, obj client.Object) []eventsv1.Event
 	list := &eventsv1.EventList{}
 	g.Expect(admin.List(ctx, list, client.InNamespace(obj.GetNamespace()))).To(Succeed())
 	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.UID != obj.GetUID() })
-}
-
-func eventReasons(ctx context.Context, g Gomega, obj client.Object) []string {
-	var reasons []string
-	for _, e := range eventsOf(ctx, g, obj) {
-		reasons = append(reasons, e.Reason)
-	}
-	return reasons
 }
 
 // Three pods are deleted one after the other, faster than the status is written.
@@ -175,10 +163,6 @@ func TestPodSet_events(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
-func newScale(replicas int32) *autoscalingv1.Scale {
-	return &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
-}
-
 // A horizontal pod autoscaler reads and writes the subresource scale, and measures the pods that its selector selects.
 func TestPodSet_scale(t *testing.T) {
 	set := podSet(newNamespace(t), "shop", 1)
@@ -186,7 +170,7 @@ func TestPodSet_scale(t *testing.T) {
 	create(t, set, bystander)
 	expectPods(t, set, 1)
 	expectPods(t, bystander, 1)
-	scale := newScale(4)
+	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
 	if err := admin.SubResource("scale").Update(t.Context(), set, client.WithSubResourceBody(scale)); err != nil {
 		t.Fatal(err)
 	}

@@ -168,19 +168,8 @@ func changeStatus[T client.Object](t *testing.T, obj T, edit func(T)) {
 	}
 }
 
-// podsIn lists the pods of a namespace that meet all conditions.
-func podsIn(ctx context.Context, g gomega.Gomega, namespace string, conditions ...func(*corev1.Pod) bool) []corev1.Pod {
+func podsIn(ctx context.Context, g gomega.Gomega, namespace string) []corev1.Pod {
 	list := &corev1.PodList{}
 	g.Expect(admin.List(ctx, list, client.InNamespace(namespace))).To(gomega.Succeed())
-	var pods []corev1.Pod
-next:
-	for _, pod := range list.Items {
-		for _, holds := range conditions {
-			if !holds(&pod) {
-				continue next
-			}
-		}
-		pods = append(pods, pod)
-	}
-	return pods
+	return list.Items
 }
