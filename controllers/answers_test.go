@@ -272,7 +272,6 @@ func TestAnswerOf(t *testing.T) {
 		err      error
 		rejected bool
 		modified bool
-		taken    bool
 		unknown  bool
 		warning  bool
 	}{
@@ -280,7 +279,6 @@ func TestAnswerOf(t *testing.T) {
 		"a shorter deadline":                 {got: shorter, warning: true},
 		"renamed":                            {got: renamed, modified: true},
 		"renamed, and the name is taken":     {got: requested, err: taken, modified: true},
-		"its own name is taken":              {got: requested, err: apierrors.NewAlreadyExists(podResource, "a-pod"), taken: true},
 		"forbidden":                          {got: requested, err: apierrors.NewForbidden(podResource, "a-pod", errors.New("quota")), rejected: true},
 		"invalid":                            {got: requested, err: apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-pod", nil), rejected: true},
 		"a webhook denies it with code 400":  {got: requested, err: &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 400, Message: "denied"}}, rejected: true},
@@ -289,9 +287,72 @@ func TestAnswerOf(t *testing.T) {
 		"a timeout":                          {got: requested, err: context.DeadlineExceeded, unknown: true},
 	} {
 		got := answerOf(requested, tc.got, tc.err)
-		if (got.Rejection != nil) != tc.rejected || (got.Modified != "") != tc.modified || got.Taken != tc.taken || (len(got.Warnings) > 0) != tc.warning || (got.Unknown != "") != tc.unknown {
+		if (got.Rejection != nil) != tc.rejected || (got.Modified != "") != tc.modified || (len(got.Warnings) > 0) != tc.warning || (got.Unknown != "") != tc.unknown {
 			t.Errorf("%s: %+v", title, got)
 		}
+	}
+}
+
+// TestAtReconcile_dryRunTaken has the pods that can have the name of the pod of a waiting At.
+func TestAtReconcile_dryRunTaken(t *testing.T) {
+	older := testutil.MakeAt("a").Obj()
+	older.UID = "older"
+	for title, tc := range map[string]struct {
+		holder *corev1.Pod
+		want   string
+	}{
+		"a foreign pod": {testutil.MakePod("a-pod").Obj(), "PodNameConflict: pod a-pod already exists. It does not belong to this At, which can start when the name is free: " +
+			"delete the pod, or choose another name for the At"},
+		"a pod of a deleted At": {testutil.MakeAtPod(older, "a-pod").Obj(), "AdmissionWarning: runs at 2030-01-30T10:02:00Z; " +
+			"pod a-pod belongs to a deleted At with the same name: this At starts when that pod is gone"},
+		"a pod that is gone when it is read": {nil, "Waiting: runs at 2030-01-30T10:02:00Z"},
+	} {
+		at0, objects := testutil.MakeAt("a").Obj(), []client.Object{}
+		if tc.holder != nil {
+			objects = append(objects, tc.holder)
+		}
+		store := newStore(t, rejectCreates(apierrors.NewAlreadyExists(podResource, "a-pod")), append(objects, at0)...)
+		r, _ := atOn(store, testutil.AtDue.Add(-time.Hour))
+		if _, err := r.Reconcile(t.Context(), requestFor(at0)); err != nil {
+			t.Errorf("%s: %v", title, err)
+		}
+		if err := store.Get(t.Context(), client.ObjectKeyFromObject(at0), at0); err != nil {
+			t.Fatal(err)
+		}
+		if ready := meta.FindStatusCondition(at0.Status.Conditions, cnatv1alpha1.ConditionReady); ready == nil || ready.Reason+": "+ready.Message != tc.want {
+			t.Errorf("%s: %+v, want %s", title, ready, tc.want)
+		}
+	}
+}
+
+// The create of a pod whose owner and gate admission takes is not answered. The pod runs, and the next create finds it:
+// the command must not run again when the name is free, and the pod is stopped.
+func TestAtReconcile_runWithoutOwner(t *testing.T) {
+	at0, lost := testutil.MakeAt("a").Obj(), true
+	store := newStore(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+		pod := obj.(*corev1.Pod)
+		pod.UID, pod.OwnerReferences, pod.Spec.SchedulingGates, pod.Spec.NodeName = "uid", nil, nil, "node"
+		if err := c.Create(ctx, obj, opts...); err != nil || !lost {
+			return err
+		}
+		lost = false
+		return io.ErrUnexpectedEOF
+	}}, at0)
+	r, _ := atOn(store, testutil.AtDue.Add(time.Second))
+	if _, err := r.Reconcile(t.Context(), requestFor(at0)); err == nil {
+		t.Fatal("the create was answered")
+	}
+	if _, err := r.Reconcile(t.Context(), requestFor(at0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Get(t.Context(), client.ObjectKeyFromObject(at0), at0); err != nil {
+		t.Fatal(err)
+	}
+	if s := at0.Status; s.Reason != cnatv1alpha1.ReasonPodModified || s.PodUID != "uid" || scheduledReason(at0) == cnatv1alpha1.ReasonPodNameConflict {
+		t.Errorf("%+v", s)
+	}
+	if pods := podsOf(t, store); len(pods) != 1 || ptr.Deref(pods[0].Spec.ActiveDeadlineSeconds, 0) != at.StopNow {
+		t.Errorf("it is not stopped: %+v", pods)
 	}
 }
 

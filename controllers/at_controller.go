@@ -107,8 +107,8 @@ func (r *AtReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 // carryOut records a decision and sends its request. It returns true if another pass must follow at once.
 func (r *AtReconciler) carryOut(ctx context.Context, req ctrl.Request, p *pass) (_ ctrl.Result, again bool, err error) {
 	if u, needed := urgencyOf(&p.step); needed {
-		if !r.slots.enter(req.Namespace, u) {
-			return ctrl.Result{RequeueAfter: slotRetry, Priority: ptr.To(retryPriority)}, false, nil
+		if turn := r.slots.enter(req.Namespace, u, r.Clock.Now()); turn > 0 {
+			return ctrl.Result{RequeueAfter: turn, Priority: ptr.To(retryPriority)}, false, nil
 		}
 		defer r.slots.leave(req.Namespace, u)
 	}

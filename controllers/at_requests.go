@@ -74,7 +74,7 @@ func (r *AtReconciler) ask(ctx context.Context, question at.Ask, seen *cnatv1alp
 		answers.At = fresh
 		return fresh.UID == seen.UID, nil
 	case question.DryRun != nil:
-		r.dryRun(ctx, key, question, answers)
+		r.dryRun(ctx, seen, question, answers)
 		return true, nil
 	}
 	if answers.Pods == nil {
@@ -116,6 +116,10 @@ func (r *AtReconciler) create(ctx context.Context, owner *cnatv1alpha1.At, reque
 		return at.Result{Failed: errCacheBehind}
 	case holder.Name != requested.Name:
 		return at.Result{Modified: nameChange(requested, holder.Name)}
+	case atrun.LostOwner(owner, holder): // An earlier create was not answered.
+		return at.Result{Pod: ownedPods.Trim(holder), Modified: "the controller reference of pod " + holder.Name}
+	case atrun.MayBeRun(holder):
+		return at.Result{Modified: "the labels and the controller reference of pod " + holder.Name}
 	}
 	taken := apierrors.NewAlreadyExists(corev1.Resource("pods"), holder.Name)
 	return at.Result{Rejected: fmt.Errorf("creating Pod %s: %w. %s", requested.Name, taken, describeHolder(owner, holder))}
@@ -182,14 +186,18 @@ func (r *AtReconciler) deletePod(ctx context.Context, pod *corev1.Pod, ofRun boo
 }
 
 // dryRun asks the API server whether it accepts the pod of an At that waits, and its budget.
-func (r *AtReconciler) dryRun(ctx context.Context, key client.ObjectKey, question at.Ask, answers *at.Answers) {
-	if answers.DryRunLater = !r.slots.enter(key.Namespace, beforehand); answers.DryRunLater {
+func (r *AtReconciler) dryRun(ctx context.Context, owner *cnatv1alpha1.At, question at.Ask, answers *at.Answers) {
+	if answers.DryRunLater = r.slots.enter(owner.Namespace, beforehand, r.Clock.Now()); answers.DryRunLater > 0 {
 		return
 	}
-	defer r.slots.leave(key.Namespace, beforehand)
+	defer r.slots.leave(owner.Namespace, beforehand)
 	ctx, warned := warnings.Collect(ctx)
 	pod := question.DryRun.DeepCopy()
 	err := r.Client.Create(ctx, pod, client.DryRunAll)
+	if name := write.TakenName(err, pod.Name); apierrors.IsAlreadyExists(err) && name == pod.Name {
+		answers.DryRun = r.answerOfHolder(ctx, owner, name)
+		return
+	}
 	answers.DryRun = answerOf(question.DryRun, pod, err)
 	if err == nil && question.Budget != nil {
 		result := r.protect(ctx, question.Budget, client.DryRunAll)
@@ -197,6 +205,19 @@ func (r *AtReconciler) dryRun(ctx context.Context, key client.ObjectKey, questio
 	}
 	if text := warned.Text(); text != "" {
 		answers.DryRun.Warnings = append(answers.DryRun.Warnings, text)
+	}
+}
+
+// answerOfHolder returns the answer to a dry run after another pod had the name. A pod of the At or of a deleted At of
+// this name is gone before the start.
+func (r *AtReconciler) answerOfHolder(ctx context.Context, owner *cnatv1alpha1.At, name string) *at.Answer {
+	switch holder, err := ownedPods.Read(ctx, r.APIReader, owner.Namespace, name); {
+	case err != nil:
+		return &at.Answer{Unknown: err.Error()}
+	case holder == nil, atrun.IsOwn(owner, holder), atrun.IsOfOlderAt(owner, holder):
+		return &at.Answer{}
+	default:
+		return &at.Answer{Rejection: &expectations.Rejection{Exists: true, Message: fmt.Sprintf("pod %s already exists. %s", name, describeHolder(owner, holder))}}
 	}
 }
 
@@ -208,10 +229,8 @@ func answerOf(requested, got *corev1.Pod, err error) *at.Answer {
 		return &at.Answer{
 			Modified: atrun.Modified(requested, got), Ungated: !atrun.IsGated(got), Warnings: slices.Concat(shorterDeadline(requested, got), strippedSidecars(requested, got)),
 		}
-	case apierrors.IsAlreadyExists(err) && name != requested.Name:
-		return &at.Answer{Modified: nameChange(requested, name)}
 	case apierrors.IsAlreadyExists(err):
-		return &at.Answer{Taken: true}
+		return &at.Answer{Modified: nameChange(requested, name)}
 	case write.IsRejected(err) && apierrors.ReasonForError(err) != metav1.StatusReasonBadRequest:
 		return &at.Answer{Rejection: expectations.NewRejection(err)}
 	}

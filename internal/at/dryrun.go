@@ -4,7 +4,6 @@
 package at
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -21,8 +20,6 @@ const (
 	lastDryRun = 30 * time.Minute
 	// noDryRun is how long before its time an At is not checked anymore: its create follows soon, and says the same.
 	noDryRun = 10 * time.Second
-	// laterDryRun is when a dry run that could not be sent is tried again.
-	laterDryRun = time.Second
 )
 
 // Answer is the answer of the API server to a dry run of the create of a pod. The zero value accepts the pod.
@@ -34,8 +31,6 @@ type Answer struct {
 	// would remove the gate.
 	Modified string
 	Ungated  bool
-	// Taken is true if another pod has the name now.
-	Taken bool
 	// Warnings are the warnings of the API server, and what admission changed that may end the run earlier.
 	Warnings []string
 	// Unknown is the error of an API server or a webhook that said nothing about the pod, or "".
@@ -49,8 +44,8 @@ func (a *Answer) say(v *View) say {
 	switch {
 	case a.Modified != "":
 		return would("admission would change " + a.Modified + ": the At would end as PodModified. " + excludePods)
-	case a.Taken:
-		return v.takenName()
+	case a.Rejection != nil && a.Rejection.Exists:
+		return say{cnatv1alpha1.ReasonPodNameConflict, a.Rejection.Message}
 	case a.Rejection != nil && a.Rejection.Invalid && v.At.Spec.Template != nil:
 		return say{cnatv1alpha1.ReasonInvalidTemplate, a.Rejection.Message}
 	case a.Rejection != nil:
@@ -59,23 +54,12 @@ func (a *Answer) say(v *View) say {
 		return would("the API server would reject the PodDisruptionBudget of spec.uninterrupted now: " + a.Budget)
 	case a.Unknown != "":
 		return notChecked(a.Unknown)
+	case v.older != nil:
+		return say{cnatv1alpha1.ReasonAdmissionWarning, nameTaken(v.older).message}
 	case len(a.Warnings) > 0:
 		return say{cnatv1alpha1.ReasonAdmissionWarning, "the API server accepts the pod, with a warning: " + strings.Join(a.Warnings, "; ")}
 	}
 	return say{}
-}
-
-// takenName returns what is said about a name that another pod has.
-func (v *View) takenName() say {
-	name := atrun.PodName(v.At, 0)
-	switch pod := v.answers.Pods[name]; {
-	case pod == nil, atrun.IsOwn(v.At, pod) && atrun.IsGated(pod): // It is gone, or is deleted before the start.
-		return say{}
-	case atrun.IsOfOlderAt(v.At, pod):
-		return say{cnatv1alpha1.ReasonAdmissionWarning, nameTaken(pod).message}
-	}
-	return say{cnatv1alpha1.ReasonPodNameConflict, fmt.Sprintf("pod %s already exists and does not belong to this At, which can start when the name is free. "+
-		"Delete the pod, or choose another name for the At", name)}
 }
 
 func notChecked(why string) say {
@@ -125,13 +109,6 @@ func (d dryRun) answered(v *View) dryRun {
 	return next
 }
 
-// needsHolderOfName reports whether the answer to a dry run was that the name is taken, and the pod that has it was not
-// read.
-func (v *View) needsHolderOfName() bool {
-	a := v.answers.DryRun
-	return a != nil && a.Taken && v.unread(atrun.PodName(v.At, 0))
-}
-
 // next returns when the dry run is sent again, or zero if the last answer is good until the pod is created.
 func (d dryRun) next(v *View) time.Time {
 	due, err := v.dueTime()
@@ -151,13 +128,10 @@ func (d dryRun) next(v *View) time.Time {
 // checked adds the last answer about the pod to the step of an At that waits until a time, or for a user if it is zero,
 // and asks for another one when that is due.
 func (v *View) checked(s Step, until time.Time) Step {
-	if v.needsHolderOfName() {
-		return ask(Ask{Pod: atrun.PodName(v.At, 0)})
-	}
 	next := v.dryRun.next(v)
 	switch {
-	case v.answers.DryRunLater:
-		next = v.Now.Add(laterDryRun)
+	case v.answers.DryRunLater > 0:
+		next = v.Now.Add(v.answers.DryRunLater)
 	case v.answers.DryRun == nil && hasPassed(next, v.Now):
 		return ask(v.question())
 	}

@@ -156,7 +156,7 @@ func (v *View) endUnstarted(e atrun.End) Step {
 		return v.throwAway(left)
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.answers.Pods)) {
-		if pod := v.answers.Pods[name]; pod != nil && atrun.MayBeRun(v.At, pod) {
+		if pod := v.answers.Pods[name]; pod != nil && atrun.MayBeRun(pod) && !v.isOfEarlier(pod) {
 			e = atrun.End{Reason: e.Reason, Remedy: e.Remedy, Message: fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", name, cnatv1alpha1.StartGate)}
 		}
 	}

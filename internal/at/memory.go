@@ -99,15 +99,15 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	if !m.failingSince.IsZero() && now.Sub(m.failingSince) >= failureGrace {
 		v.failure = m.failure
 	}
-	if answers.DryRun != nil && !v.needsHolderOfName() {
-		v.dryRun = v.dryRun.answered(&v)
-	}
-	m.dryRun = v.dryRun // Not only after the write of the status, which can fail.
 	for _, pod := range seen.Older {
 		if v.older == nil || pod.Name < v.older.Name {
 			v.older = pod
 		}
 	}
+	if answers.DryRun != nil {
+		v.dryRun = v.dryRun.answered(&v)
+	}
+	m.dryRun = v.dryRun // Not only after the write of the status, which can fail.
 	return v
 }
 
@@ -130,7 +130,7 @@ func (m *Memory) observe(seen Seen, answers Answers, now time.Time) {
 	}
 }
 
-// ownPods returns the newest known state of each pod that the At controls, or that this process has created for it.
+// ownPods returns the newest known state of each pod that the At controls, or that was created for it.
 func ownPods(seen Seen, answers Answers, known ...podState) (own []*corev1.Pod) {
 	add := func(pod *corev1.Pod) {
 		if !pods.Contains(own, pod.UID) && !pods.Contains(seen.LastStates, pod.UID) {
@@ -143,7 +143,7 @@ func ownPods(seen Seen, answers Answers, known ...podState) (own []*corev1.Pod) 
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(answers.Pods)) {
-		if pod := answers.Pods[name]; pod != nil && atrun.IsOwn(seen.At, pod) {
+		if pod := answers.Pods[name]; pod != nil && (atrun.IsOwn(seen.At, pod) || atrun.LostOwner(seen.At, pod)) {
 			add(pod)
 		}
 	}
@@ -169,7 +169,7 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 	if step.record != nil {
 		run := m.prepared
 		if run.uid() != step.record.UID {
-			run = podState{pod: step.record}
+			run = podState{pod: step.record, modified: step.modified}
 		}
 		m.run, m.prepared, m.stopSince, m.rejections[toStop] = run, podState{}, time.Time{}, expectations.LastRejection{}
 	}

@@ -69,7 +69,7 @@ func (v *View) modifiedPod() Step {
 // recordOpened records a pod that others have opened as the run, in the write that ends the At.
 func (v *View) recordOpened(pod *corev1.Pod, what string) Step {
 	s := v.finish(v.modifiedEnd(what, atrun.Unknown))
-	s.record, s.attempt = pod, v.nextAttempt()
+	s.record, s.attempt, s.modified = pod, v.nextAttempt(), what
 	return s
 }
 

@@ -34,9 +34,11 @@ type Step struct {
 	unchanged bool
 	// scheduled is what the condition Scheduled says, and ready what Ready says instead, if it is not empty.
 	scheduled, ready say
-	// record is the pod to record in the status as that of attempt number attempt, or nil.
-	record  *corev1.Pod
-	attempt int
+	// record is the pod to record in the status as that of attempt number attempt, or nil. modified is how others have
+	// opened it, or "".
+	record   *corev1.Pod
+	attempt  int
+	modified string
 	// end is how the At ended, or nil if it has not.
 	end *atrun.End
 	// retry is when the next attempt is due, or zero unless the newest one has failed. exitCode and output are those of

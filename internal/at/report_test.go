@@ -70,10 +70,9 @@ func TestMakeReport_message(t *testing.T) {
 			"AdmissionWarning True runs at 2030-01-30T10:02:00Z; the API server accepts the pod, with a warning: would violate PodSecurity", "AdmissionWarning",
 		},
 		"the name is taken": {
-			world{at: a(), now: -time.Hour, answer: at.Answer{Taken: true}, only: []*corev1.Pod{testutil.MakePod(pod0).Obj()}},
-			"PodNameConflict False pod a-pod already exists and does not belong to this At, which can start when the name is free. Delete the pod, or choose another name for the At", "PodNameConflict",
+			world{at: a(), now: -time.Hour, answer: at.Answer{Rejection: &expectations.Rejection{Exists: true, Message: "pod a-pod already exists"}}},
+			"PodNameConflict False pod a-pod already exists", "PodNameConflict",
 		},
-		"the name was taken": {world{at: a(), now: -time.Hour, answer: at.Answer{Taken: true}}, "Waiting True runs at 2030-01-30T10:02:00Z", ""},
 		"admission would change the pod": {
 			world{at: a().Suspend(), answer: at.Answer{Modified: "the name of pod a-pod to b"}},
 			"WouldBeRejected False admission would change the name of pod a-pod to b: the At would end as PodModified. Exclude pods with the label " +
@@ -91,7 +90,7 @@ func TestMakeReport_message(t *testing.T) {
 			`InvalidTemplate False Pod "a-pod" is invalid: spec.containers[0].image: Required value`, "InvalidTemplate",
 		},
 		"a pod of a deleted At has the name": {
-			world{at: a(), now: -time.Hour, answer: at.Answer{Taken: true}, only: []*corev1.Pod{ofOlder}},
+			world{at: a(), now: -time.Hour, older: []*corev1.Pod{ofOlder}},
 			"AdmissionWarning True runs at 2030-01-30T10:02:00Z; pod a-pod belongs to a deleted At with the same name: this At starts when that pod is gone", "AdmissionWarning",
 		},
 		"its create fails": {world{at: a(), memory: failing(t, a())}, `RequestFailed False pods "a-pod" is forbidden: exceeded quota`, "RequestFailed"},
@@ -231,8 +230,17 @@ func TestMakeReport_message(t *testing.T) {
 				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "PodModified",
 		},
 		"canceled, and a pod that may be the run has the name": {
-			world{at: a().Cancel(), only: pods(live().Unowned().Annotation(cnatv1alpha1.AnnotationGeneration, "1"))},
+			world{at: a().Cancel(), only: []*corev1.Pod{testutil.MakePod(pod0).Annotation(cnatv1alpha1.AnnotationGeneration, "1").Obj()}},
 			"Canceled False the At was canceled by spec.cancel; pod a-pod has no scheduling gate cnat.d2iq.com/start, and may be the pod of this At; the command may have run", "Canceled",
+		},
+		"canceled, and the run without its owner has the name": {
+			world{at: a().Cancel(), only: pods(live().Unowned())},
+			"PodModified False the scheduling gate cnat.d2iq.com/start of pod a-pod was removed, but not by this operator; the command may have run. Exclude pods with the label " +
+				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "PodModified",
+		},
+		"canceled after a failed attempt, whose pod has lost its owner": {
+			world{at: a().BackoffLimit(1).RetryRecorded(1, "another", time.Minute).Cancel(), now: time.Minute, only: pods(live().Unowned())},
+			"Canceled False the At was canceled by spec.cancel; the command in pod another ended with exit code 3", "Canceled",
 		},
 		"admission removes the gate": {
 			world{at: a(), memory: ungated(t), answer: at.Answer{Ungated: true, Modified: "pod a-pod so that it lacks the gate"}},
@@ -240,7 +248,7 @@ func TestMakeReport_message(t *testing.T) {
 				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "PodModified",
 		},
 		"admission removes the gate, and a create was not answered": {
-			world{at: a(), memory: ungated(t), answer: at.Answer{Ungated: true, Modified: "the gate"}, only: pods(live().Unowned())},
+			world{at: a(), memory: ungated(t), answer: at.Answer{Ungated: true, Modified: "the gate"}, only: []*corev1.Pod{testutil.MakePod(pod0).Annotation(cnatv1alpha1.AnnotationGeneration, "1").Obj()}},
 			"PodModified False pod a-pod has no scheduling gate cnat.d2iq.com/start, and may be the pod of this At; the command may have run. Exclude pods with the label " +
 				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "PodModified",
 		},

@@ -34,10 +34,9 @@ type Answers struct {
 	Pods map[string]*corev1.Pod
 	// Labeled is true if Pods has all pods that have the label with the UID of the At.
 	Labeled bool
-	// DryRun is the answer to the dry run of the pod, or nil. If DryRunLater is true, the dry run could not be sent
-	// now.
+	// DryRun is the answer to the dry run of the pod, or nil. DryRunLater is after which time it can be sent, or 0.
 	DryRun      *Answer
-	DryRunLater bool
+	DryRunLater time.Duration
 }
 
 // Defaults are the values from the operator's environment that pods use.

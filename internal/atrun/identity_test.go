@@ -76,27 +76,39 @@ func TestIsOfOlderAt(t *testing.T) {
 	}
 }
 
-// TestMayBeRun has what shows that a pod without an owner was made for an At.
-func TestMayBeRun(t *testing.T) {
+// TestLostOwner_MayBeRun has what shows that a pod without an owner was created for an At.
+func TestLostOwner_MayBeRun(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*corev1.Pod)
-		want   bool
+		change             func(*corev1.Pod)
+		isOwn, mayBeOfAnAt bool
 	}{
-		"a pod of a user":         {func(*corev1.Pod) {}, false},
-		"with the UID of this At": {func(p *corev1.Pod) { p.Labels = map[string]string{cnatv1alpha1.LabelUID: string(a().Obj().UID)} }, true},
+		"a pod of a user":         {func(*corev1.Pod) {}, false, false},
+		"with the UID of this At": {func(p *corev1.Pod) { p.Labels = map[string]string{cnatv1alpha1.LabelUID: string(a().Obj().UID)} }, true, false},
 		"with the UID of another At": {func(p *corev1.Pod) {
 			p.Labels = map[string]string{cnatv1alpha1.LabelUID: "b", cnatv1alpha1.LabelAt: "a"}
-		}, false},
-		"with the name of an At":       {func(p *corev1.Pod) { p.Labels = map[string]string{cnatv1alpha1.LabelAt: "a"} }, true},
-		"with a generation":            {func(p *corev1.Pod) { p.Annotations = map[string]string{cnatv1alpha1.AnnotationGeneration: "1"} }, true},
-		"with a generation and a gate": {func(p *corev1.Pod) { *p = *testutil.MakeAtPod(a().Obj(), "a-pod").Unowned().Gated(1).Obj() }, false},
+		}, false, false},
+		"with the name of an At": {func(p *corev1.Pod) { p.Labels = map[string]string{cnatv1alpha1.LabelAt: "a"} }, false, true},
+		"with a generation":      {func(p *corev1.Pod) { p.Annotations = map[string]string{cnatv1alpha1.AnnotationGeneration: "1"} }, false, true},
+		"with the UID and a gate": {func(p *corev1.Pod) {
+			p.Labels = map[string]string{cnatv1alpha1.LabelUID: string(a().Obj().UID)}
+			p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: cnatv1alpha1.StartGate}}
+		}, false, false},
+		"with a generation and a gate": {func(p *corev1.Pod) { *p = *testutil.MakeAtPod(a().Obj(), "a-pod").Unowned().Gated(1).Obj() }, false, false},
+		"with the UID and another controller": {func(p *corev1.Pod) {
+			*p = *testutil.MakeAtPod(testutil.MakeAt("b").Obj(), "a-pod").Obj()
+			p.Labels = map[string]string{cnatv1alpha1.LabelUID: string(a().Obj().UID)}
+		}, false, false},
 		"with another controller": {func(p *corev1.Pod) {
 			*p = *testutil.MakeAtPod(a().Obj(), "a-pod").Annotation(cnatv1alpha1.AnnotationGeneration, "1").Obj()
-		}, false},
+		}, false, false},
 	} {
 		p := testutil.MakePod("a-pod").Obj()
-		if test.change(p); atrun.MayBeRun(a().Obj(), p) != test.want {
-			t.Errorf("%s: %t", name, !test.want)
+		test.change(p)
+		if got := atrun.LostOwner(a().Obj(), p); got != test.isOwn {
+			t.Errorf("%s: it belongs to this At: %t", name, got)
+		}
+		if got := atrun.MayBeRun(p); got != test.mayBeOfAnAt {
+			t.Errorf("%s: it may belong to an At: %t", name, got)
 		}
 	}
 }

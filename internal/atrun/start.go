@@ -70,17 +70,20 @@ func AnyStarted(pod *corev1.Pod) bool {
 	})
 }
 
-// MayBeRun reports whether a pod that nothing controls may be one of the At whose owner and gate admission has taken. A
-// pod of another At has another UID in its label.
-func MayBeRun(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
-	if IsGated(pod) || metav1.GetControllerOfNoCopy(pod) != nil {
-		return false
-	}
-	if uid := pod.Labels[cnatv1alpha1.LabelUID]; uid != "" {
-		return uid == string(at.UID)
-	}
-	return pod.Labels[cnatv1alpha1.LabelAt] != "" || pod.Annotations[cnatv1alpha1.AnnotationGeneration] != ""
+// LostOwner reports whether admission has taken the owner and the gate of a pod that was created for the At. The label
+// with the UID proves it.
+func LostOwner(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	return isFree(pod) && pod.Labels[cnatv1alpha1.LabelUID] == string(at.UID)
 }
+
+// MayBeRun reports whether admission may have taken the owner, the gate, and the label with the UID of a pod that was
+// created for an At.
+func MayBeRun(pod *corev1.Pod) bool {
+	return isFree(pod) && pod.Labels[cnatv1alpha1.LabelUID] == "" && (pod.Labels[cnatv1alpha1.LabelAt] != "" || pod.Annotations[cnatv1alpha1.AnnotationGeneration] != "")
+}
+
+// isFree reports whether a pod has no gate, and nothing controls it.
+func isFree(pod *corev1.Pod) bool { return !IsGated(pod) && metav1.GetControllerOfNoCopy(pod) == nil }
 
 // SameImages reports whether the containers of two states of a pod have the same images. A user can change them.
 func SameImages(a, b *corev1.Pod) bool {

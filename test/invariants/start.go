@@ -222,14 +222,16 @@ func (c *Checker) hasStopped(at *cnatv1alpha1.At) {
 }
 
 // waitsForName reports whether an At waits, according to its condition Scheduled, until its name is free, and a pod of another owner has the name:
-// that of its next attempt, or of the recorded one, whose pod was deleted behind its gate.
+// that of its next attempt, or of the recorded one, whose pod was deleted behind its gate. A pod that runs for the At has no other owner: admission
+// has removed it.
 func (s *State) waitsForName(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
 	if scheduled.Status != metav1.ConditionFalse || scheduled.Reason != cnatv1alpha1.ReasonPodNameConflict || at.Spec.StartingDeadlineSeconds != nil {
 		return false
 	}
 	for uid, pod := range s.Pods {
 		n := AttemptOf(at, pod.Name)
-		if !s.Removed[uid] && ControllerOf(pod) != at.UID && n > 0 && (n == at.Status.Attempts+1 || n == at.Status.Attempts) {
+		runs := ControllerOf(pod) == "" && pod.Labels[cnatv1alpha1.LabelUID] == string(at.UID) && !IsGated(pod)
+		if !s.Removed[uid] && !runs && ControllerOf(pod) != at.UID && n > 0 && (n == at.Status.Attempts+1 || n == at.Status.Attempts) {
 			return true
 		}
 	}
