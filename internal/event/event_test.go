@@ -7,18 +7,7 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-func TestEvent(t *testing.T) {
-	if diff := cmp.Diff(Event{Reason: "R", Action: "A", Note: "n"}, Normal("R", "A", "n")); diff != "" {
-		t.Errorf("Normal (-want +got): %s", diff)
-	}
-	if diff := cmp.Diff(Event{Warning: true, Reason: "R", Action: "A", Note: "n"}, Warning("R", "A", "n")); diff != "" {
-		t.Errorf("Warning (-want +got): %s", diff)
-	}
-}
 
 func TestEvent_longNote(t *testing.T) {
 	for _, note := range []string{"", "short", strings.Repeat("a", 1024), strings.Repeat("a", 1025), strings.Repeat("é", 1024), strings.Repeat("漢", 1024)} {

@@ -162,6 +162,12 @@ func TestMakePlan(t *testing.T) {
 			set: three, cleanupAt: now, pods: []*corev1.Pod{failed(0), failed(1)},
 			create: []string{name(0, 1), name(1, 1), name(2, 0)}, cleanup: []string{name(0, 0), name(1, 0)},
 		},
+		"the cleanup is due before the back-off of a rejection is over": {
+			set: one, pods: []*corev1.Pod{failed(0)}, cleanupAt: now.Add(1), rejected: &expectations.Rejection{Until: now.Add(2)}, requeue: now.Add(1),
+		},
+		"the back-off of a rejection is over before the cleanup is due": {
+			set: one, pods: []*corev1.Pod{failed(0)}, cleanupAt: now.Add(2), rejected: &expectations.Rejection{Until: now.Add(1)}, requeue: now.Add(1),
+		},
 		"a complete set does not wait for the back-off of a rejection": {
 			set: one, pods: ready(one, 1), rejected: &expectations.Rejection{Until: now.Add(time.Second)},
 		},
@@ -283,20 +289,6 @@ func withEmptyRollingUpdate() *testutil.PodSetBuilder {
 	set := testutil.MakePodSet("a").Replicas(3).Image("v2").Obj()
 	set.Spec.UpdateStrategy.RollingUpdate = &appv1alpha1.RollingUpdateStrategy{}
 	return testutil.FromPodSet(set)
-}
-
-func TestMakePlan_requeueAt(t *testing.T) {
-	set := testutil.MakePodSet("a").Replicas(2)
-	finished := pod(set, 0).Finished(corev1.PodFailed, "").Obj()
-	for _, tc := range []struct{ cleanup, retry, want time.Duration }{{2, 1, 1}, {1, 2, 1}} {
-		o := Observation{
-			Set: set.Obj(), Pods: []*corev1.Pod{finished}, Now: now,
-			CleanupAt: now.Add(tc.cleanup), Rejection: &expectations.Rejection{Until: now.Add(tc.retry)},
-		}
-		if got := MakePlan(o).RequeueAt; !got.Equal(now.Add(tc.want)) {
-			t.Errorf("cleanup after %d, retry after %d: requeued after %d", tc.cleanup, tc.retry, got.Sub(now))
-		}
-	}
 }
 
 func TestMakePlan_foreignPods(t *testing.T) {

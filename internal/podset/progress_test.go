@@ -17,7 +17,6 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/event"
-	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -144,16 +143,5 @@ func TestProgressDeadline_terminating(t *testing.T) {
 	o.Set = testutil.MakePodSet("a").Replicas(3).Obj()
 	if got := message(o); got != "1 of 3 pods exist" {
 		t.Errorf("pods that are replaced at once: %q", got)
-	}
-}
-
-// While pods are still created, the deadline does not end: the rejection of the last one does not count from the first.
-func TestProgressDeadline_continues(t *testing.T) {
-	set := withProgress(testutil.MakePodSet("a").Replicas(2), "False", "ProgressDeadlineExceeded", now.Add(-time.Hour))
-	o := Observation{Set: set.Obj(), Now: now, Rejection: &expectations.Rejection{Message: "exceeded quota"}}
-	status := newStatus(o, Outcome{Created: []*corev1.Pod{pod(set, 0).Created(now).Obj()}})
-	c := meta.FindStatusCondition(status.Conditions, appv1alpha1.ConditionProgressing)
-	if c.Status != metav1.ConditionTrue || !c.LastTransitionTime.Equal(new(metav1.NewTime(now))) {
-		t.Errorf("got %+v", c)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	"github.com/redhat/podset-operator/internal/expectations"
@@ -60,26 +59,6 @@ func TestState_start(t *testing.T) {
 	s.Record(o, Plan{}, Outcome{}, now)
 	if o := s.Observe(Seen{Set: named, Pods: cached}, now.Add(time.Second), Defaults{}); len(o.Lookups) > 0 || !o.WaitUntil.Equal(now.Add(expectations.ConfirmAfter)) {
 		t.Errorf("after the first reconcile: %v are looked up, waits until %s", o.Lookups, o.WaitUntil)
-	}
-}
-
-func TestState_ownWrites(t *testing.T) {
-	set := testutil.MakePodSet("a")
-	old := pod(set, 0).Finished(corev1.PodFailed, "").Obj()
-	var s State
-	_, plan := step(&s, set, []*corev1.Pod{old}, now, succeed)
-	replacement := succeed(plan).Created[0]
-	if o := s.Observe(Seen{Set: set.Obj(), Pods: []*corev1.Pod{old}}, now.Add(time.Second), Defaults{}); !o.WaitUntil.Equal(now.Add(expectations.ConfirmAfter)) || len(o.Lookups) > 0 {
-		t.Errorf("before the cache shows the created pod: waits until %s, looks up %v", o.WaitUntil, o.Lookups)
-	}
-	cached := []*corev1.Pod{old, replacement}
-	o, plan := step(&s, set, cached, now.Add(10*time.Second), succeed)
-	if !o.WaitUntil.IsZero() || len(plan.Create) != 0 || len(plan.Cleanup) != 1 {
-		t.Errorf("with a created pod: waits until %s, plan %+v", o.WaitUntil, plan)
-	}
-	o, plan = step(&s, set, cached, now.Add(11*time.Second), succeed)
-	if !o.Deleted.Equal(sets.New(old.UID)) || !plan.IsEmpty() {
-		t.Errorf("with a deleted pod: deleted %v, plan %+v", o.Deleted, plan)
 	}
 }
 
@@ -547,30 +526,6 @@ func TestRequeueAt_slot(t *testing.T) {
 	} {
 		o := Observation{Set: set.Obj(), Now: now}
 		if got := MakeReport(o, Plan{}, Outcome{Conflicting: tc.conflicting}).RequeueAt; !got.Equal(tc.want) {
-			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
-		}
-	}
-}
-
-func TestRequeueAt(t *testing.T) {
-	set := testutil.MakePodSet("a")
-	var s State
-	o := s.Observe(Seen{Set: set.Obj()}, now, Defaults{})
-	waits := Plan{RequeueAt: now.Add(time.Minute)}
-	for title, tc := range map[string]struct {
-		plan    Plan
-		outcome Outcome
-		want    time.Time
-	}{
-		"the progress deadline comes":  {Plan{}, Outcome{}, now.Add(10 * time.Minute)},
-		"the plan waits":               {waits, Outcome{}, now.Add(time.Minute)},
-		"a conflicting pod was found":  {waits, Outcome{Conflicting: pod(set, 0).Obj()}, now},
-		"a create was rejected":        {waits, Outcome{Rejected: errors.New("no")}, now.Add(time.Second)},
-		"a created pod is not in view": {waits, Outcome{Created: []*corev1.Pod{pod(set, 0).Obj()}}, now.Add(expectations.ConfirmAfter)},
-	} {
-		c := s
-		c.Record(o, tc.plan, tc.outcome, now)
-		if got := c.RequeueAt(o, MakeReport(o, tc.plan, tc.outcome), tc.outcome); !got.Equal(tc.want) {
 			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
 		}
 	}

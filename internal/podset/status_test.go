@@ -240,22 +240,6 @@ func TestConditions_ready(t *testing.T) {
 	}
 }
 
-func TestConditions_transitionTime(t *testing.T) {
-	set := testutil.MakePodSet("a")
-	first := newStatus(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: now}, Outcome{})
-	set.Status(first)
-
-	later := now.Add(time.Hour)
-	same := newStatus(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: later}, Outcome{})
-	if diff := gocmp.Diff(first, same); diff != "" {
-		t.Errorf("a set at rest has another status (-first +later): %s", diff)
-	}
-	lost := newStatus(Observation{Set: set.Obj(), Now: later}, Outcome{})
-	if got := meta.FindStatusCondition(lost.Conditions, "Available").LastTransitionTime; !got.Equal(new(metav1.NewTime(later))) {
-		t.Errorf("the transition to not available is of %s", got)
-	}
-}
-
 func TestMakeReport_available(t *testing.T) {
 	set := testutil.MakePodSet("a").Replicas(3).MinReadySeconds(10)
 	pods := []*corev1.Pod{
@@ -272,28 +256,6 @@ func TestMakeReport_available(t *testing.T) {
 	} {
 		o := Observation{Set: tc.set.Obj(), Pods: pods, Now: now}
 		if got := MakeReport(o, MakePlan(o), Outcome{}).RequeueAt; !got.Equal(tc.want) {
-			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
-		}
-	}
-}
-
-func TestMakeReport_problems(t *testing.T) {
-	set := testutil.MakePodSet("a").Status(appv1alpha1.PodSetStatus{Conditions: []metav1.Condition{
-		{Type: appv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-5 * time.Minute))},
-	}})
-	for title, tc := range map[string]struct {
-		pod  *testutil.PodBuilder
-		want time.Time
-	}{
-		"a pod that is Ready":   {pod(set, 0).Running(), time.Time{}},
-		"a pod in a crash loop": {pod(set, 0).CrashLooping(now.Add(-20 * time.Second)), now.Add(40 * time.Second)},
-		"a pod that is starting": {
-			pod(set, 0).On("node").Waiting("ContainerCreating").Created(now.Add(-50 * time.Second)), now.Add(10 * time.Second),
-		},
-		"a pod that waits for a node": {pod(set, 0).Created(now.Add(-time.Minute)), now.Add(9 * time.Minute)},
-	} {
-		o := Observation{Set: set.Obj(), Pods: []*corev1.Pod{tc.pod.Obj()}, Now: now}
-		if got := MakeReport(o, Plan{}, Outcome{}).RequeueAt; !got.Equal(tc.want) {
 			t.Errorf("%s: requeued at %s, want %s", title, got, tc.want)
 		}
 	}
@@ -345,20 +307,6 @@ func TestMakeReport_stable(t *testing.T) {
 			}
 			o.Now = next
 		}
-	}
-}
-
-func TestConditions_foreign(t *testing.T) {
-	foreign := metav1.Condition{Type: "example.com/Audited", Status: metav1.ConditionTrue, Reason: "Audited", LastTransitionTime: metav1.NewTime(now)}
-	set := testutil.MakePodSet("a").Status(appv1alpha1.PodSetStatus{Conditions: []metav1.Condition{
-		{Type: appv1alpha1.ConditionStalled, Status: metav1.ConditionTrue}, foreign,
-	}})
-	got := newStatus(Observation{Set: set.Obj(), Pods: ready(set, 1), Now: now}, Outcome{}).Conditions
-	if c := meta.FindStatusCondition(got, foreign.Type); c == nil || *c != foreign {
-		t.Errorf("the condition of another controller is %v", c)
-	}
-	if c := meta.FindStatusCondition(got, appv1alpha1.ConditionStalled); c != nil {
-		t.Errorf("a condition that is over is left: %v", c)
 	}
 }
 
