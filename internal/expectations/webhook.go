@@ -20,6 +20,9 @@ var webhookAnswer = regexp.MustCompile(`^(?:Internal error occurred: )?(?:failed
 // have any code: webhooks report their own failure as 500. Without an answer, the cause is unknown: a request that
 // timed out may have waited for a webhook or for the API server.
 func Webhook(err error) string {
+	if err == nil {
+		return ""
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return ""

@@ -40,3 +40,10 @@ func TestWebhook(t *testing.T) {
 		}
 	}
 }
+
+// Each reconcile asks several times, and usually there is no error.
+func TestWebhook_allocations(t *testing.T) {
+	if allocated := testing.AllocsPerRun(10, func() { _ = Webhook(nil) }); allocated > 0 {
+		t.Errorf("%g allocations", allocated)
+	}
+}

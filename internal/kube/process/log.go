@@ -39,9 +39,10 @@ type quietCore struct {
 	ctx context.Context
 }
 
-// With keeps the core quiet.
+// With keeps the core quiet. It encodes the fields only when they are written: each reconcile has a logger with fields,
+// and most of them log nothing.
 func (c quietCore) With(fields []zapcore.Field) zapcore.Core {
-	return quietCore{c.Core.With(fields), c.ctx}
+	return quietCore{zapcore.NewLazyWith(c.Core, fields), c.ctx}
 }
 
 // Check drops errors after ctx is done.

@@ -56,6 +56,23 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+// The loggers of reconciles have fields, and most of them log nothing.
+func TestQuiet_fields(t *testing.T) {
+	var log strings.Builder
+	encoded := 0
+	field := zapcore.ObjectMarshalerFunc(func(zapcore.ObjectEncoder) error { encoded++; return nil })
+	logger := zap.New(zap.WriteTo(&log), Quiet(t.Context())).WithValues("first", field).WithValues("second", field)
+	logger.V(1).Info("Detail")
+	if encoded != 0 {
+		t.Errorf("%d fields are encoded for nothing", encoded)
+	}
+	logger.Info("Done")
+	logger.Info("Done")
+	if text := log.String(); encoded != 2 || strings.Count(text, `"first":{},"second":{}`) != 2 {
+		t.Errorf("%d fields are encoded:\n%s", encoded, text)
+	}
+}
+
 // TestCaptureLogs logs in a process of its own: klog's logger must be set before anything logs, and other tests leave
 // goroutines that log.
 func TestCaptureLogs(t *testing.T) {
