@@ -119,7 +119,7 @@ func (r *AtReconciler) create(ctx context.Context, owner *cnatv1alpha1.At, reque
 	case atrun.LostOwner(owner, holder): // An earlier create was not answered.
 		return at.Result{Pod: ownedPods.Trim(holder), Modified: "the controller reference of pod " + holder.Name}
 	case atrun.MayBeRun(holder):
-		return at.Result{Modified: "the labels and the controller reference of pod " + holder.Name}
+		return at.Result{Modified: fmt.Sprintf("the labels and the controller reference of pod %s, which may be the pod of this At", holder.Name)}
 	}
 	taken := apierrors.NewAlreadyExists(corev1.Resource("pods"), holder.Name)
 	return at.Result{Rejected: fmt.Errorf("creating Pod %s: %w. %s", requested.Name, taken, describeHolder(owner, holder))}
