@@ -111,15 +111,6 @@ func TestCopy_container(t *testing.T) {
 	}
 }
 
-func TestCopy_claims(t *testing.T) {
-	set := fromSpec(testutil.Web())
-	set.Claims = []string{"data"}
-	template, omitted, err := set.Copy("web", nil)
-	if err != nil || omitted[0] != "the volume data, of which each pod has its own" || len(template.Spec.Volumes) != 1 || len(template.Spec.Containers[0].VolumeMounts) != 1 {
-		t.Errorf("got %+v, omitted %q, %v", template, omitted, err)
-	}
-}
-
 // A reference to another container could never be resolved, and the pod would never start.
 func TestCopy_otherContainers(t *testing.T) {
 	resources := func(container string) *corev1.ResourceFieldSelector {
