@@ -225,7 +225,8 @@ func (c *Checker) hasStopped(at *cnatv1alpha1.At) {
 // that of its next attempt, or of the recorded one, whose pod was deleted behind its gate. A pod that runs for the At has no other owner: admission
 // has removed it.
 func (s *State) waitsForName(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
-	if scheduled.Status != metav1.ConditionFalse || scheduled.Reason != cnatv1alpha1.ReasonPodNameConflict || at.Spec.StartingDeadlineSeconds != nil {
+	ends := at.Spec.StartingDeadlineSeconds != nil || at.Spec.ActiveDeadlineSeconds != nil && at.Status.Attempts > 0 // A deadline ends the wait.
+	if scheduled.Status != metav1.ConditionFalse || scheduled.Reason != cnatv1alpha1.ReasonPodNameConflict || ends {
 		return false
 	}
 	for uid, pod := range s.Pods {
